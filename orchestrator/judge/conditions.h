@@ -1,6 +1,7 @@
 // conditions: whether the conditions that a requirement demands were recorded beside its number, and met.
 #pragma once
 
+#include <deque>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,16 +18,38 @@ bool is_about(const Condition& condition, const Subject& subject, const Record& 
 /// Whether the rank that wrote `record` says that it had no part in the traffic.
 bool is_idle(const Record& record);
 
-/// What was seen of each condition that `requirement`, on a metric of `probe`, demands of records of `step`, in its
-/// order. A demand is met when every one of `records` recorded it, on `subject` or on the node, and each value fits; an
-/// absent one is not met. What `others`, the records of the other ranks, say of it must fit too, and they must say it
-/// wherever the probe's description has no "where". What is demanded to be as `site` says is looked up for the node of
-/// each record: of a subject nic the port of that name, else the port of the step's rail; what the site does not tell
-/// is not met.
-std::vector<ConditionSeen> check_demands(const site::Site& site, const plan::Step& step,
-                                         const plan::Requirement& requirement, const Description& probe,
-                                         const Subject& subject, std::span<const Record* const> records,
-                                         std::span<const Record* const> others);
+/// Holds demanded conditions against recorded ones. What it found of one subject it keeps for the next ones of the same
+/// records where it is the same: a step of 16,384 ranks has as many subjects and thousands of records.
+class Demands {
+ public:
+  /// `site` must outlive it.
+  explicit Demands(const site::Site& site) : site_(site) {}
+
+  /// What was seen of each condition that `requirement`, on a metric of `probe`, demands of records of `step`, in its
+  /// order. A demand is met when every one of `records` recorded it, on `subject` or on the node, and each value fits;
+  /// an absent one is not met. What `others`, the records of the other ranks, say of it must fit too, and they must say
+  /// it wherever the probe's description has no "where". What is demanded to be as `site` says is looked up for the
+  /// node of each record: of a subject nic the port of that name, else the port of the step's rail; what the site does
+  /// not tell is not met. The records must live until forget().
+  std::vector<ConditionSeen> check(const plan::Step& step, const plan::Requirement& requirement,
+                                   const Description& probe, const Subject& subject,
+                                   std::span<const Record* const> records, std::span<const Record* const> others);
+  /// To be called when other records take the place of those.
+  void forget() { kept_.clear(); }
+
+ private:
+  /// What was found of subjects of one kind.
+  struct Kept {
+    const plan::Step* step;
+    std::string requirement, kind;
+    std::size_t demands;  ///< how many of the requirement's were looked at
+    std::vector<const Record*> records, others;
+    std::vector<ConditionSeen> seen;
+  };
+
+  const site::Site& site_;
+  std::deque<Kept> kept_;  ///< the latest
+};
 
 /// The first of `seen` that is not met, in one sentence with what to do; empty when all are. `seen` is what
 /// check_demands saw of the conditions of `requirement`, and `probe` its probe.

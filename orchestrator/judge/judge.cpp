@@ -45,7 +45,8 @@ class Judge {
         evidence_(evidence),
         up_to_(up_to),
         machines_(journal),
-        references_(plan, [this](const plan::Step& step) { return evidence_of(step); }),
+        demands_(plan.site),
+        references_(plan, demands_, [this](const plan::Step& step) { return evidence_of(step); }),
         rises_(plan, [this](const plan::Step& step) { return evidence_of(step); }) {
     for (const auto& requirement : plan.profile.requirements) requirements_[requirement.id] = &requirement;
     recurrence_ = recurrence_probability(figures_of(plan));
@@ -100,6 +101,7 @@ class Judge {
  private:
   StepEvidence evidence_of(const plan::Step& step, int first = 1) {
     fault_of_ = {};  // other evidence may come to lie where the last one was
+    demands_.forget();
     const auto attempts = attempts_.find(step.id);
     static const std::vector<const Attempt*> kNone;
     StepEvidence found = collect(plan_, step, attempts == attempts_.end() ? kNone : attempts->second, journal_,
@@ -196,6 +198,7 @@ class Judge {
   OpenCell metered_cell(const plan::Cell& cell, const plan::Requirement& requirement, const plan::Step& planned,
                         const StepEvidence& step, Result whole) {
     if (metered_of_ != planned.id) {
+      demands_.forget();
       metered_ = site_evidence(plan_, planned, step, journal_, evidence_);
       metered_of_ = planned.id;
     }
@@ -290,7 +293,7 @@ class Judge {
       return cell;
     };
     const auto& probe = plan_.probes.at(requirement.probe).description;
-    const FitPool fit = fit_part(plan_.site, step, requirement, probe, subject, found, all);
+    const FitPool fit = fit_part(demands_, step, requirement, probe, subject, found, all);
     cell.result.set_aside = fit.set_aside;
     const Pool& pool = fit.pool.measured.empty() ? all : fit.pool;
     cell.result.samples = pool.samples.size();
@@ -306,7 +309,7 @@ class Judge {
       cell.result.each = estimate->each;
     }
     cell.result.conditions =
-        shared(requirement, check_demands(plan_.site, step, requirement, probe, subject, pool.records, pool.others));
+        shared(requirement, demands_.check(step, requirement, probe, subject, pool.records, pool.others));
     if (auto cause = unfit(step, requirement, fit, found)) return leave(cause->outcome, std::move(cause->reason));
     if (!estimate) {
       return leave(Outcome::inconclusive, fmt::format("{} samples are too few for intervals of the {}.",
@@ -336,6 +339,7 @@ class Judge {
   const EvidenceReader& evidence_;
   plan::Stage up_to_;
   Machines machines_;
+  Demands demands_;
   std::map<std::string_view, const plan::Requirement*> requirements_;
   std::pair<const plan::Step*, const StepEvidence*> fault_of_;  ///< whose fault_ is known
   std::string fault_;

@@ -91,19 +91,18 @@ std::string other_kind(const StepEvidence& step, const plan::Requirement& requir
   return "";
 }
 
-FitPool fit_part(const site::Site& site, const plan::Step& step, const plan::Requirement& requirement,
+FitPool fit_part(Demands& demands, const plan::Step& step, const plan::Requirement& requirement,
                  const Description& probe, const Subject& subject, const StepEvidence& found, const Pool& pool) {
   if (std::ranges::none_of(requirement.conditions, &plan::RequiredCondition::surroundings))
     return {.pool = pool, .set_aside = {}, .attempts = pool.attempts.size()};
-  const plan::Requirement demands = demands_on_surroundings(requirement);
+  const plan::Requirement part = demands_on_surroundings(requirement);
   FitPool fit;
   for (std::size_t i = 0; i < pool.attempts.size(); ++i) {
     const std::size_t attempt = pool.attempts[i];
     std::vector<const Record*> others;
     for (const auto& other : found.others[attempt]) others.push_back(&other);
     const Record* const record = pool.records[i];
-    std::string unmet =
-        first_unmet(demands, check_demands(site, step, demands, probe, subject, {&record, 1}, others), probe);
+    std::string unmet = first_unmet(part, demands.check(step, part, probe, subject, {&record, 1}, others), probe);
     if (unmet.empty()) ++fit.attempts;
     if (unmet.empty() || !plan::varies_between_runs(requirement.statistic))
       take(fit.pool, found, attempt, *pool.measured[i]);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "orchestrator/judge/conditions.h"
 #include "orchestrator/judge/evidence.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
@@ -43,7 +44,7 @@ struct FitPool {
 };
 
 /// Parts `pool`, of `subject` in `step` with the evidence `found`.
-FitPool fit_part(const site::Site& site, const plan::Step& step, const plan::Requirement& requirement,
+FitPool fit_part(Demands& demands, const plan::Step& step, const plan::Requirement& requirement,
                  const Description& probe, const Subject& subject, const StepEvidence& found, const Pool& pool);
 
 /// Why a cell with these attempts cannot be judged: fewer than were planned of it, too few samples in one, or a number

@@ -84,8 +84,9 @@ double computed(const plan::DerivedFigure& figure, const std::vector<double>& pa
 
 }  // namespace
 
-References::References(const plan::Plan& plan, std::function<StepEvidence(const plan::Step&)> evidence_of)
-    : plan_(plan), evidence_of_(std::move(evidence_of)) {}
+References::References(const plan::Plan& plan, Demands& demands,
+                       std::function<StepEvidence(const plan::Step&)> evidence_of)
+    : plan_(plan), demands_(demands), evidence_of_(std::move(evidence_of)) {}
 
 void References::take() {
   take_fleets();
@@ -149,10 +150,10 @@ std::optional<ReferenceValue> References::reference_of(std::span<const Measureme
 
 std::optional<FitPool> References::fit(const plan::Requirement& requirement, const plan::Step& step,
                                        const Subject& subject, const StepEvidence& found, const Pool& pool) const {
-  FitPool fit = fit_part(plan_.site, step, requirement, probe_of(requirement), subject, found, pool);
+  FitPool fit = fit_part(demands_, step, requirement, probe_of(requirement), subject, found, pool);
   if (unfit(step, requirement, fit, found)) return std::nullopt;
   const auto seen =
-      check_demands(plan_.site, step, requirement, probe_of(requirement), subject, fit.pool.records, fit.pool.others);
+      demands_.check(step, requirement, probe_of(requirement), subject, fit.pool.records, fit.pool.others);
   if (!all_met(seen)) return std::nullopt;
   return fit;
 }

@@ -29,7 +29,7 @@ struct NoReference {
 class References {
  public:
   /// `evidence_of` collects a step's evidence; what it uses must outlive this.
-  References(const plan::Plan& plan, std::function<StepEvidence(const plan::Step&)> evidence_of);
+  References(const plan::Plan& plan, Demands& demands, std::function<StepEvidence(const plan::Step&)> evidence_of);
 
   /// Looks through the evidence of all steps that others are held against. Without it fleets and smallest groups are
   /// not known.
@@ -83,6 +83,7 @@ class References {
   [[nodiscard]] const Description& probe_of(const plan::Requirement& requirement) const;
 
   const plan::Plan& plan_;
+  Demands& demands_;
   std::function<StepEvidence(const plan::Step&)> evidence_of_;
   std::map<std::string, Fleet> fleets_;  ///< by requirement
   std::map<SmallestKey, Smallest> smallest_;

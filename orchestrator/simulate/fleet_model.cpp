@@ -212,6 +212,30 @@ void FleetModel::record_conditions(Recorder& recorder, const Recipe& recipe, con
   }
 }
 
+void FleetModel::record_samples(Recorder& recorder, const MadeUpMetric& quantity, const Subject& subject, double centre,
+                                const std::string& occasion, const std::function<double(double)>& value) const {
+  SeededRandom own(simulation_.seed, {"spread", subject.id, quantity.spread_key});
+  SeededRandom run(simulation_.seed, {"run", occasion, subject.id, quantity.spread_key});
+  SeededRandom noise(simulation_.seed, {"noise", occasion, subject.id, quantity.metric});
+  const double healthy =
+      centre * (1 + quantity.spread * own.normal()) * (1 + simulation_.faults.healthy.run_to_run * run.normal());
+  const double shown = value(healthy);
+  Sampling sampling{.samples = {}, .warmup = {}, .stopped = "fixed"};
+  for (int n = 0; n < quantity.samples; ++n) sampling.samples.push_back(shown * (1 + kSampleSpread * noise.normal()));
+  recorder.measurement(quantity.metric, sampling, subject, quantity.at);
+}
+
+void FleetModel::record_quantity(Recorder& recorder, const MadeUpMetric& quantity, const plan::Step& step,
+                                 const site::Node& node, const std::string& occasion) const {
+  const bool together = step.nodes.size() > 1 && is_together(quantity.scope);
+  const auto nodes = together ? step.nodes : std::vector<std::string>{node.name};
+  for (const auto& id : subjects_of(quantity, step, node)) {
+    record_samples(recorder, quantity, {.kind = std::string(word_of(quantity.scope)), .id = id},
+                   centre_on(quantity, step.nodes.size()), occasion,
+                   [&](double healthy) { return value_of(quantity, nodes, occasion, healthy); });
+  }
+}
+
 std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t rank,
                                std::optional<double> begin_s) const {
   const std::string& node = step.nodes[rank];
@@ -231,20 +255,8 @@ std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t 
   for (const auto& quantity : recipe.quantities) {
     const bool together = step.nodes.size() > 1 && is_together(quantity.scope);
     if (rank > 0 && together) continue;
-    for (const auto& id : subjects_of(quantity, step, site_node)) {
-      SeededRandom own(simulation_.seed, {"spread", id, quantity.spread_key});
-      SeededRandom run(simulation_.seed, {"run", occasion, id, quantity.spread_key});
-      SeededRandom noise(simulation_.seed, {"noise", occasion, id, quantity.metric});
-      const double healthy = centre_on(quantity, step.nodes.size()) * (1 + quantity.spread * own.normal()) *
-                             (1 + simulation_.faults.healthy.run_to_run * run.normal());
-      const double value =
-          value_of(quantity, together ? step.nodes : std::vector<std::string>{node}, occasion, healthy);
-      Sampling sampling{.samples = {}, .warmup = {}, .stopped = "fixed"};
-      for (int n = 0; n < quantity.samples; ++n)
-        sampling.samples.push_back(value * (1 + kSampleSpread * noise.normal()));
-      recorder.measurement(quantity.metric, sampling, {.kind = std::string(word_of(quantity.scope)), .id = id},
-                           quantity.at);
-    }
+    if (!together || !record_training(recorder, quantity, step, occasion))
+      record_quantity(recorder, quantity, step, site_node, occasion);
   }
   record_conditions(recorder, recipe, step, site_node);
   if (const auto held = held_time(step); held && begin_s) {

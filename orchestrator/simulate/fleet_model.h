@@ -2,16 +2,19 @@
 // nodes, and lowered by faults.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "orchestrator/plan/plan.h"
 #include "orchestrator/simulate/instrument.h"
+#include "orchestrator/simulate/training_model.h"
 #include "probes/core/recorder.h"
 
 namespace assay::simulate {
@@ -70,6 +73,17 @@ class FleetModel {
                          const site::Node& node) const;
   [[nodiscard]] double share_left(const std::vector<std::string>& nodes, const std::string& metric,
                                   const std::string& occasion, bool named_only) const;
+  void record_quantity(Recorder& recorder, const MadeUpMetric& quantity, const plan::Step& step, const site::Node& node,
+                       const std::string& occasion) const;
+  /// Whether `quantity` is of a training step whose graph is walked; it is recorded then.
+  [[nodiscard]] bool record_training(Recorder& recorder, const MadeUpMetric& quantity, const plan::Step& step,
+                                     const std::string& occasion) const;
+  void record_samples(Recorder& recorder, const MadeUpMetric& quantity, const Subject& subject, double centre,
+                      const std::string& occasion, const std::function<double(double healthy)>& value) const;
+  /// The model of the nodes of `step`, or nullptr when it is no step of training.
+  [[nodiscard]] const TrainingModel* training_of(const plan::Step& step) const;
+  [[nodiscard]] const TrainingShares& shares_of(const TrainingModel& model, const plan::Step& step,
+                                                const std::string& occasion) const;
   [[nodiscard]] double value_of(const MadeUpMetric& quantity, const std::vector<std::string>& nodes,
                                 const std::string& occasion, double healthy) const;
 
@@ -81,6 +95,9 @@ class FleetModel {
   std::set<std::string> dead_;
   std::map<std::string, Instrument> instruments_;  ///< by probe
   std::map<std::string, Recipe> recipes_;          ///< by a step's first requirement, which has one place only
+  /// What was walked so far: by the step's first requirement and its number of nodes; and by model and speeds.
+  mutable std::map<std::pair<std::string, std::size_t>, std::optional<TrainingModel>> trainings_;
+  mutable std::map<std::pair<const TrainingModel*, std::string>, TrainingShares> walked_;
 };
 
 }  // namespace assay::simulate

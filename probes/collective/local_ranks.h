@@ -36,8 +36,8 @@ class LocalRanks {
   [[nodiscard]] std::size_t count() const { return ranks_.size(); }
   /// Sends `request`, a line without its end, to every rank, and waits for a line of each. Throws RankLost when one
   /// ends, has not answered within `limit` or the patience, or says too much: then all are killed. Throws
-  /// std::runtime_error when this process is to stop. `meanwhile`, where given, is called some ten times a second, and what it throws ends the
-  /// waiting.
+  /// std::runtime_error when this process is to stop. `meanwhile`, where given, is called some ten times a second, and
+  /// what it throws ends the waiting.
   std::vector<std::string> ask(std::string_view request, Seconds limit, const std::function<void()>& meanwhile = {});
   /// Closes the ranks' input, on which they end, and waits for that at most `limit`, and for one that is stopped no
   /// longer than the patience; those that are left are killed.
@@ -54,8 +54,8 @@ class LocalRanks {
   struct Sight {
     std::vector<Lasting> stopped;  ///< by rank
     Lasting idle;
-    Seconds cpu;                   ///< of all that are waited for
-    Lasting::Clock::time_point at; ///< of the last look
+    Seconds cpu;                    ///< of all that are waited for
+    Lasting::Clock::time_point at;  ///< of the last look
   };
 
   std::vector<RankChild> ranks_;

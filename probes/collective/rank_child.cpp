@@ -80,8 +80,7 @@ pid_t start(RankProgram program, int input, int output) {
   auto [failure, theirs] = make_pipe();
   const auto arguments = pointers(program.arguments), environment = pointers(program.environment);
   const pid_t process = fork();
-  if (process == 0)
-    become(program.path.c_str(), arguments.data(), environment.data(), input, output, theirs.number());
+  if (process == 0) become(program.path.c_str(), arguments.data(), environment.data(), input, output, theirs.number());
   if (process < 0) throw std::system_error(errno, std::generic_category(), "start of " + program.title);
   theirs.close();
   const int failed = start_failure(failure.number());

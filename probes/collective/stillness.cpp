@@ -15,8 +15,7 @@ Seconds Lasting::look(bool lasts, Clock::time_point now) {
     *this = {};
     return lasted_;
   }
-  if (looked_)
-    lasted_.count += std::min(kMostBetweenLooks_s, std::chrono::duration<double>(now - *looked_).count());
+  if (looked_) lasted_.count += std::min(kMostBetweenLooks_s, std::chrono::duration<double>(now - *looked_).count());
   looked_ = now;
   return lasted_;
 }

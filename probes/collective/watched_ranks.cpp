@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kNano = 1e-9;
 constexpr std::int64_t kLook_ns = 100'000'000;  // between two looks at processes
-constexpr int kSlice_ms = 50;  // the longest that a request to stop goes unnoticed
+constexpr int kSlice_ms = 50;                   // the longest that a request to stop goes unnoticed
 
 }  // namespace
 

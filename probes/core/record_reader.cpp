@@ -167,7 +167,8 @@ class Reader {
         throw refusal(fmt::format("is of the node '{}', the record is of '{}'", printable(subject.id), printable(own)));
       return;
     }
-    const std::size_t most = subject.kind == "pair" ? limits_.max_lines : limits_.max_subjects;
+    const bool of_many_nodes = subject.kind == "pair" || subject.kind == "group" || subject.kind == "rank";
+    const std::size_t most = of_many_nodes ? limits_.max_lines : limits_.max_subjects;
     auto& known = subjects_[subject.kind];
     if (known.insert(subject.id).second && known.size() > most)
       throw refusal(fmt::format("more than {} subjects of kind {}", most, subject.kind));

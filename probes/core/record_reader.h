@@ -14,9 +14,9 @@ namespace assay {
 struct RecordLimits {
   std::size_t max_bytes = 64 << 20;     ///< the agent stops a flood long before
   std::size_t max_line = 8 << 20;       ///< 300,000 raw latency samples fit
-  std::size_t max_lines = 100'000;      ///< a pair matrix of 256 GPUs fits
+  std::size_t max_lines = 100'000;      ///< a pair matrix of 256 GPUs fits, and four figures of 16,384 ranks
   std::size_t max_samples = 4'000'000;  ///< of all lines, warm-up included; a day of a 40 Hz sensor fits
-  std::size_t max_subjects = 1024;      ///< of one kind; of node 1, of pair max_lines
+  std::size_t max_subjects = 1024;      ///< of one kind on a node; of node 1, of pair, group and rank max_lines
 };
 
 /// Reads a whole record. Refused: a missing or misplaced start or end, an unknown or missing field, a duplicate key, a

@@ -48,7 +48,8 @@ std::optional<Soaked> soaked(const Record& record) {
   const auto settling = record.start.parameters.find("settling");
   if (settling != record.start.parameters.end()) {
     if (const auto* value = std::get_if<double>(&settling->second)) found.settling_s = *value;
-    if (const auto* whole = std::get_if<std::int64_t>(&settling->second)) found.settling_s = static_cast<double>(*whole);
+    if (const auto* whole = std::get_if<std::int64_t>(&settling->second))
+      found.settling_s = static_cast<double>(*whole);
   }
   const auto shows = std::ranges::find(record.conditions, "shows", &Condition::name);
   if (shows != record.conditions.end()) {
@@ -63,9 +64,9 @@ std::string soak_svg(const Soaked& soak, const std::string& place) {
   if (!(end_s > 0) || !(most_s > 0)) return "";
   const auto x = [&](double value) { return kLeft + (kRight - kLeft) * std::clamp(value, 0.0, end_s) / end_s; };
   const auto y = [&](double value) { return kBottom - (kBottom - kTop) * std::clamp(value, 0.0, most_s) / most_s; };
-  std::string svg = svg_open("Step time over the soak of " + place,
-                             fmt::format("{} windows and {} interruptions.", soak.at_s->size(), soak.breaks.size()),
-                             kBottom + 42);
+  std::string svg =
+      svg_open("Step time over the soak of " + place,
+               fmt::format("{} windows and {} interruptions.", soak.at_s->size(), soak.breaks.size()), kBottom + 42);
   const auto times = axis_marks(0, end_s), steps = axis_marks(0, most_s);
   const Scale time = scale_for_marks(times, "s"), step = scale_for_marks(steps, "s");
   for (const double mark : times) {
@@ -112,10 +113,11 @@ std::vector<Chart> soak_charts(const plan::Plan& plan, const plan::Requirement& 
       if (!soak || charts.size() == kMostSoaks) continue;
       const auto host = record.start.host.find("name");
       const auto* name = host == record.start.host.end() ? nullptr : std::get_if<std::string>(&host->second);
-      Chart chart{.svg = soak_svg(*soak, name == nullptr ? step : *name),
-                  .caption = fmt::format("{}{} windows, a dot each; a line for each of {} interruptions, by class. {}{} ",
-                                         kind_words(plan), soak->at_s->size(), soak->breaks.size(), escape(soak->shows),
-                                         soak->shows.empty() ? "" : ".")};
+      Chart chart{
+          .svg = soak_svg(*soak, name == nullptr ? step : *name),
+          .caption = fmt::format("{}{} windows, a dot each; a line for each of {} interruptions, by class. {}{} ",
+                                 kind_words(plan), soak->at_s->size(), soak->breaks.size(), escape(soak->shows),
+                                 soak->shows.empty() ? "" : ".")};
       if (!chart.svg.empty()) charts.push_back(std::move(chart));
     }
   }

@@ -227,11 +227,12 @@ Chart timeline_chart(const plan::Plan& plan, const std::vector<Record>& records)
     if (!timeline.rows.empty()) break;
   }
   timeline.description = fmt::format("Rows of {} ranks.", timeline.rows.size());
-  return {.svg = timeline_svg(timeline),
-          .caption = fmt::format("{}One full step after those that were timed, each rank by its own clock from a common "
-                                 "start. The rank with the least time in collectives is the one that the others wait "
-                                 "for. ",
-                                 kind_words(plan))};
+  return {
+      .svg = timeline_svg(timeline),
+      .caption = fmt::format("{}One full step after those that were timed, each rank by its own clock from a common "
+                             "start. The rank with the least time in collectives is the one that the others wait "
+                             "for. ",
+                             kind_words(plan))};
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ add_executable(unit_judge unit/judge/judge_test.cpp unit/judge/attempts_test.cpp
   unit/judge/second_stage_test.cpp unit/judge/chance_test.cpp unit/judge/node_verdicts_test.cpp unit/judge/references_test.cpp unit/judge/rises_test.cpp unit/judge/faults_test.cpp
   unit/judge/condition_words_test.cpp unit/judge/verdict_table_test.cpp unit/judge/site_evidence_test.cpp unit/judge/site_efficiency_test.cpp unit/judge/site_step_test.cpp unit/judge/site_outlets_test.cpp)
 target_link_libraries(unit_judge PRIVATE assay_simulate GTest::gtest_main)
-add_executable(unit_simulate unit/simulate/simulate_test.cpp unit/simulate/search_rehearsal_test.cpp unit/simulate/attempts_simulation_test.cpp unit/simulate/hall_test.cpp)
+add_executable(unit_simulate unit/simulate/simulate_test.cpp unit/simulate/search_rehearsal_test.cpp unit/simulate/attempts_simulation_test.cpp unit/simulate/hall_test.cpp unit/simulate/training_model_test.cpp)
 target_link_libraries(unit_simulate PRIVATE assay_simulate GTest::gtest_main)
 # Twenty plants take two minutes.
 add_test(NAME twenty_plants COMMAND unit_simulate --gtest_filter=Hall.honest_plants* CONFIGURATIONS meters)

@@ -52,8 +52,8 @@ GroupTraffic::GroupTraffic(Mesh& mesh, const ModelShape& model, const ParallelPl
     : mesh_(mesh), rings_(kGroupKinds.size()) {
   const auto messages = group_messages(model, plan);
   for (const std::size_t kind : group_kinds(plan))
-    rings_[kind] = std::make_unique<Ring>(mesh, members_of(plan, kGroupKinds[kind], rank), rank, kFirstTag + kind,
-                                          messages[kind]);
+    rings_[kind] =
+        std::make_unique<Ring>(mesh, members_of(plan, kGroupKinds[kind], rank), rank, kFirstTag + kind, messages[kind]);
 }
 
 GroupTraffic::~GroupTraffic() = default;

@@ -29,33 +29,32 @@ std::vector<Bucket> buckets_of(const ModelShape& model, const ParallelPlan& plan
 }
 
 std::vector<std::int64_t> members_of(const ParallelPlan& plan, Group group, std::int64_t rank) {
-  const RankPosition own = position_of(plan, rank);
-  const auto replica = [&](const RankPosition& at) { return at.cp + plan.cp * at.dp; };
-  const auto same = [&](const RankPosition& at) {
-    const bool tp = at.tp == own.tp, cp = at.cp == own.cp, dp = at.dp == own.dp, pp = at.pp == own.pp;
-    switch (group) {
-      case Group::tp:
-        return cp && dp && pp;
-      case Group::cp:
-        return tp && dp && pp;
-      case Group::pp:
-        return tp && cp && dp;
-      case Group::replicas:
-        return tp && pp;
-      case Group::ep:
-        return tp && pp && replica(at) / plan.ep == replica(own) / plan.ep;
-      case Group::expert_replicas:
-        return tp && pp && replica(at) % plan.ep == replica(own) % plan.ep;
-      case Group::none:
-        break;
-    }
-    return at == own;
+  const std::int64_t replicas = plan.replicas(), place = plan.tp * replicas;
+  const std::int64_t tp = rank % plan.tp, replica = rank / plan.tp % replicas, pp = rank / place;
+  const auto every = [](std::int64_t first, std::int64_t stride, std::int64_t count) {
+    std::vector<std::int64_t> members(sized(count));
+    for (std::int64_t i = 0; i < count; ++i) members[sized(i)] = first + i * stride;
+    return members;
   };
-  std::vector<std::int64_t> members;
-  for (std::int64_t other = 0; other < plan.world(); ++other) {
-    if (same(position_of(plan, other))) members.push_back(other);
+  // The rank of the same tp and pp that has another replica's part.
+  const auto at = [&](std::int64_t other) { return pp * place + other * plan.tp + tp; };
+  switch (group) {
+    case Group::tp:
+      return every(rank - tp, 1, plan.tp);
+    case Group::cp:
+      return every(at(replica / plan.cp * plan.cp), plan.tp, plan.cp);
+    case Group::pp:
+      return every(rank - pp * place, place, plan.pp);
+    case Group::replicas:
+      return every(at(0), plan.tp, replicas);
+    case Group::ep:
+      return every(at(replica / plan.ep * plan.ep), plan.tp, plan.ep);
+    case Group::expert_replicas:
+      return every(at(replica % plan.ep), plan.tp * plan.ep, replicas / plan.ep);
+    case Group::none:
+      break;
   }
-  return members;
+  return {rank};
 }
 
 void check_order(const ParallelPlan& plan, const std::vector<std::vector<Op>>& graphs) {

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kMostSteps = 10'000;  // of one window: a rank answers with all of their times
 
-constexpr double kSlowest = 4;                // a step over the one before, before silence is counted
+constexpr double kSlowest = 4;  // a step over the one before, before silence is counted
 
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 

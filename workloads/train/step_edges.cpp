@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "probes/core/statistics.h"
+#include "workloads/train/over_others.h"
 #include "workloads/train/step_graph.h"
 
 namespace assay::train {
@@ -53,13 +53,7 @@ std::vector<std::vector<std::size_t>> stages_of(const std::vector<Edge>& edges, 
 
 std::optional<std::vector<double>> edge_shares(const std::vector<double>& time_s) {
   if (time_s.size() < 2) return std::nullopt;
-  std::vector<double> shares;
-  for (std::size_t i = 0; i < time_s.size(); ++i) {
-    std::vector<double> others = time_s;
-    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-    shares.push_back(time_s[i] / median(others));
-  }
-  return shares;
+  return over_others(time_s);
 }
 
 }  // namespace assay::train

@@ -11,6 +11,7 @@
 
 #include "probes/core/small_samples.h"
 #include "probes/core/statistics.h"
+#include "workloads/train/over_others.h"
 #include "workloads/train/virtual_time.h"
 
 namespace assay::train {
@@ -75,9 +76,7 @@ double share_bound(std::size_t steps, std::size_t beyond) {
   return high;
 }
 
-double projected_share(double share, double more) {
-  return share >= 1 ? 1 : -std::expm1(more * std::log1p(-share));
-}
+double projected_share(double share, double more) { return share >= 1 ? 1 : -std::expm1(more * std::log1p(-share)); }
 
 std::vector<RankStanding> standings(const ParallelPlan& plan, const std::vector<RankSteps>& full) {
   std::vector<RankStanding> all(full.size());
@@ -98,11 +97,8 @@ std::vector<RankStanding> standings(const ParallelPlan& plan, const std::vector<
       one.last_share /= static_cast<double>(full[rank].wall.size());
       medians.push_back(median(one.self_time));
     }
-    for (std::size_t i = 0; i < place.size() && place.size() > 1; ++i) {
-      std::vector<double> others = medians;
-      others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-      all[place[i]].self_share = medians[i] / median(others);
-    }
+    const auto shares = over_others(medians);
+    for (std::size_t i = 0; i < place.size() && place.size() > 1; ++i) all[place[i]].self_share = shares[i];
   }
   return all;
 }

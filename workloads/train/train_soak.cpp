@@ -63,8 +63,9 @@ constexpr Parameter kOwnParameters[] = {
      .unit = "s",
      .fallback = "60s",
      .quick = "10s",
-     .meaning = "after which a rank has hung: that a signal has stopped, that has not run although an answer is due and "
-                "no other has either, or that does not answer, beyond the length of what it was asked"},
+     .meaning =
+         "after which a rank has hung: that a signal has stopped, that has not run although an answer is due and "
+         "no other has either, or that does not answer, beyond the length of what it was asked"},
     {.name = "warmup_steps", .unit = "1", .fallback = "5", .quick = "3", .meaning = "steps before each segment"},
     {.name = "ranks_per_node",
      .unit = "1",
@@ -273,7 +274,8 @@ void measure(const Parameters& given, Recorder& record) {
   train::record_plan(given, job, {node}, record);
   const MachineTree tree(given.text("root"));
   const train::MachineErrors before = train::machine_errors(tree);
-  const train::SoakOutcome found = train::soak(programs, given, job, times, node, [&](double after_s) { record.measurement("start_time", after_s); });
+  const train::SoakOutcome found = train::soak(programs, given, job, times, node,
+                                               [&](double after_s) { record.measurement("start_time", after_s); });
   record_steps(found, given.seconds("settling").count, record);
   record_interruptions(found, times.duration, record);
   record.measurement("mismatches", static_cast<double>(found.mismatches));

@@ -19,6 +19,7 @@
 #include "workloads/train/plan_conditions.h"
 #include "workloads/train/plan_parameters.h"
 #include "workloads/train/rank_job.h"
+#include "workloads/train/step_figures.h"
 #include "workloads/train/train_run.h"
 #include "workloads/train/training.h"
 
@@ -56,51 +57,17 @@ constexpr Parameter kOwnParameters[] = {
     {.name = "ranks_per_node", .unit = "1", .fallback = "1", .meaning = "processes on each node"},
 };
 constexpr auto kParameters = join(train::kPlanParameters, kOwnParameters, train::kPlaceParameters);
-constexpr Metric kMetrics[] = {
+constexpr Metric kOwnMetrics[] = {
     {.name = "step_time",
      .unit = "s",
      .better = Better::lower,
      .meaning = "wall time of one full step, the longest of all ranks; every step is a sample"},
-    {.name = "tokens_rate",
-     .unit = "1/s",
-     .meaning = "tokens of all replicas over step_time, recorded where data is not ring"},
-    {.name = "model_flop_rate",
-     .unit = "FLOP/s",
-     .meaning = "FLOPs of the model on these tokens, by flop_count, over step_time, recorded where data is not ring"},
-    {.name = "compute_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "the same step without its collectives, the longest of all ranks, the median of a round"},
-    {.name = "comm_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "the collectives of the step alone, one after the other, the longest of all ranks, the median of a "
-                "round, recorded where there are several ranks"},
-    {.name = "exposed_comm",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "step_time less compute_time of the same round, recorded where there are several ranks"},
-    {.name = "overlap",
-     .unit = "1",
-     .meaning =
-         "(compute_time + comm_time - step_time) over the shorter of the first two: 1 when all of it is hidden, 0 "
-         "when nothing is, below 0 when both disturb each other; recorded where there are several ranks"},
-    {.name = "composition",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning =
-         "step_time over what its operations, timed by themselves in the same round by the same processes, add up "
-         "to in the order of the step, waits of the pipeline and what runs beside included"},
-    {.name = "optimizer_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "of a step, in the update of weights, the longest of all ranks"},
-    {.name = "tail_share", .unit = "1", .better = Better::lower, .meaning = "share of steps over 1.1 of their median"},
     {.name = "tail_share_projected",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "1 - (1 - tail_share)^(project_ranks / ranks): the share of delayed steps where each rank stalls as often "
-                "and by itself, recorded where project_ranks is given"},
+     .meaning =
+         "1 - (1 - tail_share)^(project_ranks / ranks): the share of delayed steps where each rank stalls as often "
+         "and by itself, recorded where project_ranks is given"},
     {.name = "tail_share_projected_bound",
      .unit = "1",
      .better = Better::lower,
@@ -109,50 +76,33 @@ constexpr Metric kMetrics[] = {
     {.name = "energy_per_token",
      .unit = "J",
      .better = Better::lower,
-     .meaning = "what the processors' packages of all nodes took over full steps, by RAPL, for each token; recorded where "
-                "data is not ring and every package of every node has a counter that moves as one does"},
+     .meaning =
+         "what the processors' packages of all nodes took over full steps, by RAPL, for each token; recorded where "
+         "data is not ring and every package of every node has a counter that moves as one does"},
     {.name = "group_share",
      .unit = "1",
      .better = Better::lower,
      .meaning = "of a round, the time of messages round the groups of one kind while all kinds have theirs, over that "
                 "by themselves, the longest of all ranks; recorded where there are groups of two kinds"},
-    {.name = "self_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "of a step, what one rank spends outside of collectives, recorded where there are several ranks"},
-    {.name = "self_share",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "of a round, median self_time of one rank over the median of the others at its place in the pipeline, "
-                "recorded where "
-                "there are such"},
-    {.name = "lateness",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "of a step, how much less time one rank spends in collectives than the one at its place that waits "
-                "longest, recorded where there are several ranks"},
-    {.name = "last_share",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "share of a round's steps in which one rank spends the least time in collectives of those at its "
-                "place: the others "
-                "wait for it; recorded where there are several ranks"},
     {.name = "timeline",
      .unit = "s",
-     .meaning = "of one full step after the timed ones, for the first 24 ranks: begin and end of each stretch of one "
-                "activity in turn, forward, backward, collective, optimizer or beside; recorded where there are several "
-                "ranks"},
+     .meaning =
+         "of one full step after the timed ones, for the first 24 ranks: begin and end of each stretch of one "
+         "activity in turn, forward, backward, collective, optimizer or beside; recorded where there are several "
+         "ranks"},
     {.name = "edge_time",
      .unit = "s",
      .better = Better::lower,
-     .meaning = "a message of 256 KiB from one rank to another on another node and one back, for each two that exchange "
-                "messages in the step, the shortest of five in a round, while no other is on their nodes' ports; "
-                "recorded where there are several nodes"},
+     .meaning =
+         "a message of 256 KiB from one rank to another on another node and one back, for each two that exchange "
+         "messages in the step, the shortest of five in a round, while no other is on their nodes' ports; "
+         "recorded where there are several nodes"},
     {.name = "edge_share",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "of a round, edge_time over the median of all other edges: a slow way between two nodes, recorded where "
-                "there are several edges"},
+     .meaning =
+         "of a round, edge_time over the median of all other edges: a slow way between two nodes, recorded where "
+         "there are several edges"},
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
@@ -160,6 +110,7 @@ constexpr Metric kMetrics[] = {
                 "gradients that are outvoted, weights that differ between replicas or are not finite",
      .kind = MetricKind::fault},
 };
+constexpr auto kMetrics = join(kOwnMetrics, train::kFigureMetrics);
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "off_cpu_share",
      .meaning =
@@ -199,7 +150,8 @@ constexpr ProbeSpec kSpec{
         "there before the first step; Gloo keeps its own lists. Collectives are rings of Gloo's messages over TCP. A "
         "round is compute-only steps, communication-only steps, then a block of full ones, in the same processes; the "
         "prediction of composition walks the graph with the means of each operation in the former two. A rank's time "
-        "in collectives includes waiting for others, so the rank that delays has the least of it; a slow way between two "
+        "in collectives includes waiting for others, so the rank that delays has the least of it; a slow way between "
+        "two "
         "nodes delays all and shows at its edge. Before and after, "
         "two "
         "steps run in exact arithmetic modulo 7, each twice from the same weights: the first operation whose results "

@@ -7,6 +7,7 @@
 
 #include "probes/gloo/rank_start.h"
 #include "workloads/train/accounting.h"
+#include "workloads/train/rank_answers.h"
 #include "workloads/train/rank_job.h"
 
 namespace assay::train {
@@ -16,18 +17,6 @@ using nlohmann::json;
 using Answers = std::vector<json>;
 
 constexpr std::uint64_t kExactSteps = 2;  // the second begins from weights that the first has made
-
-RankSteps steps_from(const json& answer) {
-  RankSteps steps{.wall = answer.at("wall"),
-                  .collective = answer.at("collective"),
-                  .optimizer = answer.at("optimizer"),
-                  .alone = {}};
-  for (const auto& one : answer.at("alone"))
-    steps.alone[{static_cast<Role>(one.at(0).get<int>()), static_cast<Pass>(one.at(1).get<int>())}] = one.at(2);
-  return steps;
-}
-
-RankPrint print_from(const json& words) { return {.shared = words.at(0), .experts = words.at(1)}; }
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -122,18 +123,28 @@ class Walk {
 
   /// When the collective of `op` ends, once all members have come.
   std::optional<double> meet(std::size_t rank, const Op& op, double ready_s, bool& joined) {
-    const auto members = members_of(plan_, op.group, static_cast<std::int64_t>(rank));
-    auto& count = walkers_[rank].meetings[{op.group, members.front(), op.beside}];
-    Meeting& meeting = meetings_[Key{op.group, members.front(), op.beside, count}];
+    const auto [first, members] = group_of(rank, op.group);
+    auto& count = walkers_[rank].meetings[{op.group, first, op.beside}];
+    Meeting& meeting = meetings_[Key{op.group, first, op.beside, count}];
     if (!joined) {
       joined = true;
       ++meeting.arrived;
       meeting.ready_s = std::max(meeting.ready_s, ready_s);
       meeting.takes_s = std::max(meeting.takes_s, duration_(rank, op, false));
     }
-    if (meeting.arrived < members.size()) return std::nullopt;
+    if (meeting.arrived < members) return std::nullopt;
     ++count;
     return meeting.ready_s + meeting.takes_s;
+  }
+
+  /// First member and number of the ranks of `group` that `rank` belongs to.
+  std::pair<std::int64_t, std::size_t> group_of(std::size_t rank, Group group) {
+    const auto [known, is_new] = groups_.try_emplace({group, rank});
+    if (is_new) {
+      const auto members = members_of(plan_, group, static_cast<std::int64_t>(rank));
+      known->second = {members.front(), members.size()};
+    }
+    return known->second;
   }
 
   const ParallelPlan& plan_;
@@ -142,6 +153,7 @@ class Walk {
   std::vector<Walker> walkers_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::deque<double>> sent_;
   std::map<Key, Meeting> meetings_;
+  std::map<std::pair<Group, std::size_t>, std::pair<std::int64_t, std::size_t>> groups_;
   Timeline line_;
 };
 

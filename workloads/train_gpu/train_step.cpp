@@ -18,6 +18,7 @@
 #include "probes/nccl/communicator.h"
 #include "workloads/train/plan_parameters.h"
 #include "workloads/train/rank_job.h"
+#include "workloads/train/step_figures.h"
 #include "workloads/train_gpu/device_line.h"
 #include "workloads/train_gpu/gpu_rank.h"
 #include "workloads/train_gpu/gpu_training.h"
@@ -56,64 +57,12 @@ constexpr Parameter kOwnParameters[] = {
     {.name = "warmup_steps", .unit = "1", .fallback = "10", .quick = "3", .meaning = "full steps before those"},
 };
 constexpr auto kParameters = join(train::kPlanParameters, kOwnParameters);
-constexpr Metric kMetrics[] = {
+constexpr Metric kOwnMetrics[] = {
     {.name = "step_time",
      .unit = "s",
      .better = Better::lower,
      .meaning = "wall time from the end of one full step to the end of the next, the longest of all ranks; every step "
                 "is a sample"},
-    {.name = "tokens_rate",
-     .unit = "1/s",
-     .meaning = "tokens of all replicas over step_time, recorded where data is not ring"},
-    {.name = "model_flop_rate",
-     .unit = "FLOP/s",
-     .meaning = "FLOPs of the model on these tokens, by flop_count, over step_time, recorded where data is not ring"},
-    {.name = "compute_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "the same step without its collectives, the longest of all ranks, the median of a round"},
-    {.name = "comm_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "the collectives of the step alone, one after the other, the longest of all ranks, the median of a "
-                "round, recorded where there are several ranks"},
-    {.name = "exposed_comm",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "step_time less compute_time of the same round, recorded where there are several ranks"},
-    {.name = "overlap",
-     .unit = "1",
-     .meaning = "(compute_time + comm_time - step_time) over the shorter of the first two: 1 when all of it is hidden, "
-                "0 when nothing is, below 0 when both disturb each other; recorded where there are several ranks"},
-    {.name = "composition",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "step_time over what its operations, timed by themselves in the same round by the same processes, add "
-                "up to in the order of the step, waits of the pipeline and what runs beside included"},
-    {.name = "optimizer_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "of a step, in the update of weights, the longest of all ranks"},
-    {.name = "tail_share", .unit = "1", .better = Better::lower, .meaning = "share of steps over 1.1 of their median"},
-    {.name = "self_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "of a step, what one rank spends outside of collectives, recorded where there are several ranks"},
-    {.name = "self_share",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "of a round, median self_time of one rank over the median of the others at its place in the pipeline, "
-                "recorded where there are such"},
-    {.name = "lateness",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "of a step, how much less time one rank spends in collectives than the one at its place that waits "
-                "longest, recorded where there are several ranks"},
-    {.name = "last_share",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "share of a round's steps in which one rank spends the least time in collectives of those at its "
-                "place: the others wait for it; recorded where there are several ranks"},
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
@@ -121,6 +70,7 @@ constexpr Metric kMetrics[] = {
                 "gradients that are outvoted, weights that differ between replicas or are not finite",
      .kind = MetricKind::fault},
 };
+constexpr auto kMetrics = join(kOwnMetrics, train::kFigureMetrics);
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "ranks", .meaning = "GPUs that took part"},
     {.name = "nodes", .meaning = "nodes that took part"},

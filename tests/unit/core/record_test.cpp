@@ -142,7 +142,7 @@ TEST(record, subjects_and_samples_are_bounded) {
   };
   EXPECT_EQ(read("drive", 1024, {}), "accepted");
   EXPECT_EQ(read("drive", 1025, {}), "line 1026: more than 1024 subjects of kind drive");
-  EXPECT_EQ(read("pair", 1025, {}), "accepted");
+  for (const char* of_many_nodes : {"pair", "group", "rank"}) EXPECT_EQ(read(of_many_nodes, 1025, {}), "accepted");
   EXPECT_EQ(read("drive", 5, {.max_samples = 4}), "line 6: more than 4 samples");
 }
 

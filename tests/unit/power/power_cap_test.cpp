@@ -71,9 +71,11 @@ TEST(power_cap, what_is_read_alone_changes_nothing_and_a_load_that_does_not_reac
 TEST(power_cap, a_package_over_its_limit_is_over_it) {
   const FakeTree tree;
   add_zone(tree);
-  std::jthread meter([&](const std::stop_token& stop) {  // 300 W
-    for (long energy = 5'000'000; !stop.stop_requested(); energy += 3'000'000) {
-      tree.file("next", fmt::format("{}\n", energy));
+  std::jthread meter([&](const std::stop_token& stop) {  // 300 W by the clock, however late its turn comes
+    const auto begin = std::chrono::steady_clock::now();
+    while (!stop.stop_requested()) {
+      const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
+      tree.file("next", fmt::format("{:.0f}\n", 5'000'000 + 300 * time.count()));
       std::filesystem::rename(tree.path("next"), tree.path(kZoneFolder + "energy_uj"));
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }

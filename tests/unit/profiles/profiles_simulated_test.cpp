@@ -127,6 +127,17 @@ std::string name_of(const testing::TestParamInfo<std::string>& info) {
   return name;
 }
 
+TEST(SimulatedTraining, names_a_slow_node_by_its_ranks_and_blames_no_other) {
+  const Simulated fleet("train-host", 16, {.faults = {{.node = "n00007", .metric = "self_time", .factor = 0.7}}});
+  Words late;
+  for (const auto& result : fleet.verdict.results) {
+    if (result.requirement != "train.self_share") continue;
+    EXPECT_EQ(result.subject.kind, "group");
+    if (result.outcome == judge::Outcome::fail) late.push_back(result.subject.id);
+  }
+  EXPECT_EQ(late, Words{"n00007"}) << no_pass(fleet.verdict);
+}
+
 INSTANTIATE_TEST_SUITE_P(shipped, SimulatedProfile, testing::ValuesIn(names()), name_of);
 
 }  // namespace

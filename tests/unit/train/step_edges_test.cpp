@@ -1,4 +1,5 @@
-// Edges: those of a step between nodes, timed without disturbing each other; a slow one is named and neither of its ends.
+// Edges: those of a step between nodes, timed without disturbing each other; a slow one is named and neither of its
+// ends.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -59,7 +60,7 @@ class Relay {
     own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     std::uint16_t port = kFirstPort;
     while (own.sin_port = htons(port), bind(listener_.number(), reinterpret_cast<sockaddr*>(&own), sizeof own) != 0) {
-      if (++port == kLastPort) throw std::runtime_error("no free port");
+      if ((port += kStep) > kLastPort) throw std::runtime_error("no free port");
     }
     if (listen(listener_.number(), 1) != 0) throw std::runtime_error("no listening socket");
     port_ = own.sin_port;
@@ -69,8 +70,9 @@ class Relay {
   [[nodiscard]] in_port_t port() const { return port_; }
 
  private:
-  // Below those that the kernel gives: of two ends that know each other, Gloo dials from the one with the larger port.
-  static constexpr std::uint16_t kFirstPort = 21'000, kLastPort = 32'000;
+  // Of two ends that know each other, Gloo dials from the one whose port is the larger number in network byte order.
+  // These are smaller than all that the kernel gives: their low byte is 0, and their high byte below 128.
+  static constexpr std::uint16_t kFirstPort = 82 * 256, kLastPort = 124 * 256, kStep = 256;
 
   void live() {
     pollfd caller = {.fd = listener_.number(), .events = POLLIN, .revents = 0};
@@ -114,7 +116,7 @@ std::vector<double> times_with_a_relay(std::chrono::milliseconds delay) {
   std::vector<std::vector<std::string>> ends;
   for (const auto& mesh : meshes) ends.push_back(mesh->ends());
   std::string &one = ends[1].at(end_towards(1, 2)), &two = ends[2].at(end_towards(2, 1));
-  const bool one_is_dialled = ntohs(address_in(one)->sin_port) < ntohs(address_in(two)->sin_port);
+  const bool one_is_dialled = address_in(one)->sin_port < address_in(two)->sin_port;  // in network byte order
   sockaddr_in* const dialled = address_in(one_is_dialled ? one : two);
   Relay relay(*dialled, delay);
   dialled->sin_port = relay.port();

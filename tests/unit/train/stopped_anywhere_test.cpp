@@ -1,5 +1,5 @@
-// A rank that a signal stops, at any moment from its start to its end: whoever waits for it ends within a limit. It takes
-// minutes.
+// A rank that a signal stops, at any moment from its start to its end: whoever waits for it ends within a limit. It
+// takes minutes.
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
