@@ -2,18 +2,38 @@
 #include "orchestrator/judge/subject_count.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "orchestrator/plan/repeat.h"
 
 namespace assay::judge {
+namespace {
+
+/// Ranks of a step whose nodes work together: as many on each as its parameters say, or as the node has GPUs.
+std::size_t ranks_of(const plan::Plan& plan, const plan::Step& step) {
+  const auto asked = step.parameters.find("ranks_per_node");
+  std::size_t ranks = 0;
+  for (const auto& name : step.nodes) {
+    const site::Node* const node = plan.site.node(name);
+    const auto gpus = node == nullptr ? std::nullopt : plan::designed_parts(plan.profile, *node, "gpu");
+    const auto* const said = asked == step.parameters.end() ? nullptr : std::get_if<std::int64_t>(&asked->second);
+    ranks += static_cast<std::size_t>(std::max<std::int64_t>(1, said != nullptr ? *said : gpus.value_or(1)));
+  }
+  return ranks;
+}
+
+}  // namespace
 
 std::optional<std::size_t> most_subjects(const plan::Plan& plan, const plan::Requirement& requirement,
                                          const plan::Step& step) {
-  const std::size_t nodes = step.nodes.size();
-  if (plan::is_together(requirement.scope) && nodes > 1) return nodes * (nodes - 1);
+  if (plan::is_together(requirement.scope) && step.nodes.size() > 1) {
+    const std::size_t ranks = ranks_of(plan, step);
+    return ranks * (ranks - 1);
+  }
   if (requirement.scope == plan::JudgedScope::node) return 1;
   std::size_t most = 0;
   for (const auto& name : step.nodes) {

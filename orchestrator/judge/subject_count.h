@@ -10,7 +10,7 @@
 namespace assay::judge {
 
 /// The most subjects of the scope of `requirement` that `step` can show: what its nodes have by design, of nodes that
-/// work together the ordered pairs of them. Nothing where neither profile nor site says.
+/// work together the ordered pairs of their ranks. Nothing where neither profile nor site says.
 std::optional<std::size_t> most_subjects(const plan::Plan& plan, const plan::Requirement& requirement,
                                          const plan::Step& step);
 

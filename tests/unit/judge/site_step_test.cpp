@@ -135,7 +135,8 @@ TEST(site_step, a_step_is_joined_where_a_requirement_asks_for_it) {
     run.end_at("2026-11-23T10:03:00.000Z");
     run.hold(60, 120);
     test::Read read{.values = std::vector<double>(180, 1000), .accuracy = 0.01, .averaging_s = 1.0};
-    for (std::size_t i = 60; i < 120; ++i) read.values[i] = 1000 + std::min(1.0, (i - 59.5) / 20.0) * 3000;
+    for (std::size_t i = 60; i < 120; ++i)
+      read.values[i] = 1000 + std::min(1.0, (static_cast<double>(i) - 59.5) / 20.0) * 3000;
     run.watch(1, read);
     const double begin_s = *number_in(run.load().conditions.at(0).value);
     for (const auto& [metric, at_s] : {std::pair{"step_up", begin_s}, std::pair{"step_down", begin_s + 60}})
@@ -152,7 +153,9 @@ TEST(site_step, a_step_is_joined_where_a_requirement_asks_for_it) {
     const auto& made = site.step.records.at(0).measurements;
     const auto found = std::ranges::find(made, "rise_time", &Measurement::metric);
     ASSERT_EQ(found != made.end(), asked);
-    if (asked) EXPECT_NEAR(found->samples.at(0), 16, 1);
+    if (asked) {
+      EXPECT_NEAR(found->samples.at(0), 16, 1);
+    }
   }
 }
 
