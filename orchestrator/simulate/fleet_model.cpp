@@ -41,11 +41,6 @@ bool is_of_itself(const plan::Limit& limit) {
          limit.reference == plan::Reference::derived;  // a made-up machine tells nothing of its design
 }
 
-/// What `nodes` healthy nodes show together.
-double centre_on(const MadeUpMetric& quantity, std::size_t nodes) {
-  return quantity.by_nodes ? quantity.centre * static_cast<double>(nodes) : quantity.centre;
-}
-
 /// A requirement on every coordinate as one on each of the step's sizes; any other as it is.
 std::vector<plan::Requirement> at_each_size(const plan::Requirement& requirement, const plan::Step& step) {
   const auto sizes = requirement.at_every ? plan::sizes_in(step.parameters) : std::vector<std::int64_t>{};
@@ -231,7 +226,7 @@ void FleetModel::record_quantity(Recorder& recorder, const MadeUpMetric& quantit
   const auto nodes = together ? step.nodes : std::vector<std::string>{node.name};
   for (const auto& id : subjects_of(quantity, step, node)) {
     record_samples(recorder, quantity, {.kind = std::string(word_of(quantity.scope)), .id = id},
-                   centre_on(quantity, step.nodes.size()), occasion,
+                   quantity.centre_on(step.nodes.size()), occasion,
                    [&](double healthy) { return value_of(quantity, nodes, occasion, healthy); });
   }
 }

@@ -32,6 +32,11 @@ struct MadeUpMetric {
   std::string spread_key;  ///< metrics of one key are high or low together, so that their ratio is steady
   int samples = 1;
   bool by_nodes = false;  ///< grows with the nodes that work together
+
+  /// What `nodes` healthy nodes show together.
+  [[nodiscard]] double centre_on(std::size_t nodes) const {
+    return by_nodes ? centre * static_cast<double>(nodes) : centre;
+  }
 };
 
 /// A condition that was demanded, with a value that meets it.

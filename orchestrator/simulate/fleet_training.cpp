@@ -93,7 +93,7 @@ bool FleetModel::record_training(Recorder& recorder, const MadeUpMetric& quantit
   if (of_step != std::end(kStepMetrics)) {
     const double named = share_left(step.nodes, quantity.metric, occasion, true);
     const double time = shares.*of_step->time / named;
-    record(step.id, centre_on(quantity, step.nodes.size()), of_step->is_rate ? 1 / time : time);
+    record(step.id, quantity.centre_on(step.nodes.size()), of_step->is_rate ? 1 / time : time);
   } else if (of_ranks != std::end(kRankMetrics)) {
     const auto& values = shares.*of_ranks->values;
     for (std::size_t rank = 0; rank < values.size(); ++rank) {

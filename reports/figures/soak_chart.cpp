@@ -17,6 +17,7 @@ namespace assay::figures {
 namespace {
 
 constexpr double kLeft = 70, kRight = kFigureWidth - 20, kTop = 34, kBottom = 214;
+constexpr double kDot = 4;
 constexpr std::size_t kMostDots = 1000;  // of a week of windows every so many are drawn
 
 /// One interruption: when, since the soak began, in s, and its class.
@@ -62,6 +63,9 @@ std::string soak_svg(const Soaked& soak, const std::string& place) {
   double end_s = std::ranges::max(*soak.at_s), most_s = std::ranges::max(*soak.step_s);
   for (const auto& one : soak.breaks) end_s = std::max(end_s, one.at_s);
   if (!(end_s > 0) || !(most_s > 0)) return "";
+  constexpr double kRoom = 1.05;  // so that the last and the longest are not on the edge
+  end_s *= kRoom;
+  most_s *= kRoom;
   const auto x = [&](double value) { return kLeft + (kRight - kLeft) * std::clamp(value, 0.0, end_s) / end_s; };
   const auto y = [&](double value) { return kBottom - (kBottom - kTop) * std::clamp(value, 0.0, most_s) / most_s; };
   std::string svg =
@@ -79,7 +83,7 @@ std::string soak_svg(const Soaked& soak, const std::string& place) {
   }
   const std::size_t each = (soak.at_s->size() + kMostDots - 1) / kMostDots;
   for (std::size_t i = 0; i < soak.at_s->size(); i += each)
-    svg += svg_rect(x((*soak.at_s)[i]) - 1, y((*soak.step_s)[i]) - 1, 2, 2, "part-0");
+    svg += svg_rect(x((*soak.at_s)[i]) - kDot / 2, y((*soak.step_s)[i]) - kDot / 2, kDot, kDot, "part-0");
   if (soak.settling_s > 0 && soak.settling_s < end_s)
     svg += svg_line(x(soak.settling_s), kTop, x(soak.settling_s), kBottom, "axis") +
            svg_text(x(soak.settling_s) + 4, kTop + 10, "start", "mark", "settled");
