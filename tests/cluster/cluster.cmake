@@ -22,10 +22,10 @@ add_custom_target(cluster_installation ALL DEPENDS ${cluster_installation}/stamp
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 # Two clusters at a time, which mostly wait; each has networks of its own. Those whose outcome depends on speeds have the
 # machine for themselves. Those of storage, of training steps and of serving take minutes: -C storage, -C train.
-set(one_cluster cluster faults silence)
+set(one_cluster cluster faults)
 set(storage_areas storage storage_probes checkpoint durability gluster ganesha rados_gateway power_cut local_disks)
 set(train_areas train inference)
-foreach(area cluster faults fleet resume silence ${storage_areas} ${train_areas})
+foreach(area cluster faults fleet resume ${storage_areas} ${train_areas})
   set(only_in "")
   set(labels cluster)
   foreach(label storage train)
@@ -42,10 +42,13 @@ foreach(area cluster faults fleet resume silence ${storage_areas} ${train_areas}
   set_tests_properties(cluster.${area} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77 TIMEOUT 1800 RESOURCE_LOCK ${lock} COST 100
     ENVIRONMENT "ASSAY_E2E=${cluster_installation};ASSAY_LYING_FS=${CMAKE_BINARY_DIR}/bin/lying_fs;ASSAY_STORAGE_PROTOCOLS=$<TARGET_FILE:storage_protocols>;ASSAY_S3_ONCE=$<TARGET_FILE:s3_once>;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 endforeach()
+# A minute of silence, and one in which ssh sees that a network is cut: both at the same time.
+add_test(NAME cluster.silence COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py silence:Frozen silence:CutOff)
 add_test(NAME cluster.speeds COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py
   fabric:OneRail fabric:OneRailPairs fabric:TwoRails,links collective)
-set_tests_properties(cluster.speeds PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 1800 COST 100
+set_tests_properties(cluster.silence cluster.speeds PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 1800 COST 100
   ENVIRONMENT "ASSAY_E2E=${cluster_installation};PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
+set_tests_properties(cluster.silence PROPERTIES RESOURCE_LOCK one_cluster)
 set_tests_properties(cluster.speeds cluster.fleet cluster.storage cluster.train cluster.inference PROPERTIES RUN_SERIAL ON)
 # A load of several nodes, with the build's own programs; a minute.
 add_test(NAME cluster.load COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/load_test.py CONFIGURATIONS meters)
