@@ -170,6 +170,24 @@ constexpr SpaceRule kSpace[] = {
      .held = "1.15 14 1183194060048 /divisor /ranks",  // the first replica has more
      .times = "repetitions"},
 };
+constexpr GroupSizeRule kGroupSize[] = {
+    {.when = "model=llama3-8b",
+     .processes = SizeDemand::at_most,
+     .of = "8",
+     .reason = "8 processes train the model, and every node needs one"},
+    {.when = "model=llama3-70b",
+     .processes = SizeDemand::at_most,
+     .of = "64",
+     .reason = "64 processes train the model, and every node needs one"},
+    {.when = "model=llama3-405b",
+     .processes = SizeDemand::at_most,
+     .of = "512",
+     .reason = "512 processes train the model, and every node needs one"},
+    {.when = "model=llama3-1t",
+     .processes = SizeDemand::at_most,
+     .of = "1024",
+     .reason = "1024 processes train the model, and every node needs one"},
+};
 constexpr ProbeSpec kSpec{
     .name = "checkpoint_cluster",
     .revision = 2,
@@ -215,6 +233,7 @@ constexpr ProbeSpec kSpec{
     .metrics = kMetrics,
     .conditions = kConditions,
     .space = kSpace,
+    .group_size = kGroupSize,
 };
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {

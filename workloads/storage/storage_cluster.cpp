@@ -158,6 +158,12 @@ constexpr SpaceRule kSpace[] = {
     {.shared = true, .when = "operation=write_read", .held = "ranks size", .times = "repetitions"},
     {.shared = true, .held = "2 ranks size", .times = "repetitions"},
 };
+constexpr GroupSizeRule kGroupSize[] = {
+    {.when = "operation=interference",
+     .processes = SizeDemand::at_least,
+     .of = "victims+1",
+     .reason = "one at least must disturb the victims"},
+};
 constexpr ProbeSpec kSpec{
     .name = "storage_cluster",
     .scope = Scope::group,
@@ -196,6 +202,7 @@ constexpr ProbeSpec kSpec{
     .metrics = kMetrics,
     .conditions = kConditions,
     .space = kSpace,
+    .group_size = kGroupSize,
 };
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
