@@ -124,8 +124,8 @@ constexpr ConditionSpec kConditions[] = {
      .meaning = "Most pages of the files in this rank's page cache before it read; recorded where it read any and can "
                 "ask."},
     {.name = "wire_share",
-     .meaning = "Least that came by wire or from devices while files were read, over their payload; recorded where the "
-                "kernel counts."},
+     .meaning = "Least that came by wire or from devices while files were read, over their payload; on a mount by the "
+                "kernel's NFS client what replies to its READs carried; recorded where the kernel counts."},
     {.name = "set_over_client_memory",
      .meaning = "Payload of the files that this rank read over the memory of its machine; recorded where it read any."},
     kSetOverServerMemory,
@@ -190,7 +190,7 @@ constexpr GroupSizeRule kGroupSize[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "checkpoint_cluster",
-    .revision = 2,
+    .revision = 3,
     .scope = Scope::group,
     .measures =
         "Time to save the checkpoint of a large model from several nodes into memory, a peer's memory, a drive "
