@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "probes/core/units.h"
@@ -42,6 +43,8 @@ class Adapter {
   /// `size` bytes that the peer may read and write. Throws std::runtime_error, with a hint about the limit of locked
   /// memory.
   [[nodiscard]] RegisteredMemory memory(std::size_t size, Ordering ordering) const;
+  /// `lent` for the same; it must outlive the result. Throws as the above.
+  [[nodiscard]] RegisteredMemory memory(std::span<std::byte> lent, Ordering ordering) const;
   /// The memory of a GPU for the same: as a dma-buf, and where library, driver or kernel refuse that, through
   /// nvidia-peermem; the result says which, and why not the first. Throws Skip when the GPU can do neither,
   /// std::runtime_error with both reasons when both are refused.

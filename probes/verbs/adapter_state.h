@@ -89,6 +89,7 @@ class Mapping {
 
 struct RegisteredMemory::State {
   std::optional<Mapping> mapping;  ///< of the host, or
+  std::span<std::byte> lent;       ///< of the host, of another owner, or
   std::optional<GpuMemory> gpu;    ///< of a GPU
   VerbsHandle<ibv_mr> region;      ///< after the memory: it is given back before it
   std::uint64_t address = 0;

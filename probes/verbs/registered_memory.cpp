@@ -31,6 +31,20 @@ ibv_mr* register_plainly(const Adapter::State& adapter, std::uint64_t address, s
                  : verbs.reg_mr(adapter.domain.get(), data, size, static_cast<int>(kAccess));
 }
 
+/// Registers pages of this host as `memory`.
+void register_host(const Adapter::State& adapter, std::span<std::byte> pages, Ordering ordering,
+                   RegisteredMemory::State& memory) {
+  memory.relaxed = ordering == Ordering::relaxed && adapter.verbs.reg_mr_iova2 != nullptr;
+  memory.address = reinterpret_cast<std::uint64_t>(pages.data());
+  ibv_mr* const region = register_plainly(adapter, memory.address, pages.size(), memory.relaxed);
+  if (region == nullptr && errno == ENOMEM) {
+    throw std::runtime_error(fmt::format(
+        "ibv_reg_mr of {} B: not enough lockable memory; hint: raise the limit (ulimit -l, or memlock in limits.conf)",
+        pages.size()));
+  }
+  memory.region = owned(region, adapter.verbs.dereg_mr, fmt::format("ibv_reg_mr of {} B", pages.size()));
+}
+
 /// Registers the GPU's memory as a dma-buf; why not, else empty.
 std::string register_dma_buf(const Adapter::State& adapter, RegisteredMemory::State& memory) {
   const auto& verbs = adapter.verbs;
@@ -78,7 +92,7 @@ RegisteredMemory::RegisteredMemory(std::unique_ptr<State> state) : state_(std::m
 RegisteredMemory::RegisteredMemory(RegisteredMemory&&) noexcept = default;
 RegisteredMemory::~RegisteredMemory() = default;
 std::span<std::byte> RegisteredMemory::bytes() const {
-  return state_->mapping ? state_->mapping->bytes() : std::span<std::byte>{};
+  return state_->mapping ? state_->mapping->bytes() : state_->lent;
 }
 std::uint64_t RegisteredMemory::address() const { return state_->address; }
 std::uint32_t RegisteredMemory::remote_key() const { return state_->region->rkey; }
@@ -88,7 +102,7 @@ const std::string& RegisteredMemory::dma_buf_refused() const { return state_->dm
 
 void RegisteredMemory::write(std::size_t begin, std::size_t size,
                              const std::function<void(std::span<std::byte>)>& make) const {
-  if (state_->mapping) return make(bytes().subspan(begin, size));
+  if (!state_->gpu) return make(bytes().subspan(begin, size));
   std::vector<std::byte> copy(size);
   make(copy);
   state_->gpu->write(begin, copy);
@@ -96,7 +110,7 @@ void RegisteredMemory::write(std::size_t begin, std::size_t size,
 
 std::uint64_t RegisteredMemory::read(std::size_t begin, std::size_t size,
                                      const std::function<std::uint64_t(std::span<const std::byte>)>& look) const {
-  if (state_->mapping) return look(bytes().subspan(begin, size));
+  if (!state_->gpu) return look(bytes().subspan(begin, size));
   std::vector<std::byte> copy(size);
   state_->gpu->read(begin, copy);
   return look(copy);
@@ -104,16 +118,15 @@ std::uint64_t RegisteredMemory::read(std::size_t begin, std::size_t size,
 
 RegisteredMemory Adapter::memory(std::size_t size, Ordering ordering) const {
   auto memory = std::make_unique<RegisteredMemory::State>();
-  memory->relaxed = ordering == Ordering::relaxed && state_->verbs.reg_mr_iova2 != nullptr;
   memory->mapping.emplace(size);
-  memory->address = reinterpret_cast<std::uint64_t>(memory->mapping->bytes().data());
-  ibv_mr* const region = register_plainly(*state_, memory->address, size, memory->relaxed);
-  if (region == nullptr && errno == ENOMEM) {
-    throw std::runtime_error(fmt::format(
-        "ibv_reg_mr of {} B: not enough lockable memory; hint: raise the limit (ulimit -l, or memlock in limits.conf)",
-        size));
-  }
-  memory->region = owned(region, state_->verbs.dereg_mr, fmt::format("ibv_reg_mr of {} B", size));
+  register_host(*state_, memory->mapping->bytes(), ordering, *memory);
+  return RegisteredMemory(std::move(memory));
+}
+
+RegisteredMemory Adapter::memory(std::span<std::byte> lent, Ordering ordering) const {
+  auto memory = std::make_unique<RegisteredMemory::State>();
+  memory->lent = lent;
+  register_host(*state_, lent, ordering, *memory);
   return RegisteredMemory(std::move(memory));
 }
 

@@ -29,7 +29,7 @@ constexpr Parameter kParameters[] = {
      .meaning = "by which every file's size is divided; 1: the whole checkpoint"},
     {.name = "tiers",
      .fallback = "memory,shared",
-     .meaning = "where it is saved, in a list: memory, a copy in the node; peer, in another node's memory over TCP; "
+     .meaning = "where it is saved, in a list: memory, a copy in the node; peer, in another node's memory; "
                 "local, a drive of the node; shared, the storage of all"},
     {.name = "lost",
      .fallback = "node",
@@ -44,7 +44,25 @@ constexpr Parameter kParameters[] = {
      .unit = "1",
      .fallback = "8",
      .quick = "2",
-     .meaning = "of each node, each with a file at a time; also streams to a peer"},
+     .meaning = "of each node, each with a file at a time; also streams or queue pairs to a peer"},
+    {.name = "peer_transport",
+     .fallback = "tcp",
+     .meaning = "what carries copies to the tier peer: tcp; verbs, RDMA writes, never TCP in their place",
+     .choices = "tcp verbs"},
+    {.name = "device",
+     .fallback = "auto",
+     .meaning = "with peer_transport verbs: RDMA device (mlx5_0) or port (mlx5_0/2); auto: the fastest active port"},
+    {.name = "gid_index",
+     .fallback = "auto",
+     .meaning = "with peer_transport verbs: entry of the GID table; auto: RoCE v2 over IPv4 before others"},
+    {.name = "traffic_class",
+     .unit = "1",
+     .fallback = "0",
+     .meaning = "with peer_transport verbs: of the global route header, 0 to 255; its upper six bits are the DSCP"},
+    {.name = "service_level",
+     .unit = "1",
+     .fallback = "0",
+     .meaning = "with peer_transport verbs: InfiniBand service level, or Ethernet priority, 0 to 15"},
     {.name = "chunk", .unit = "B", .fallback = "16MiB", .quick = "1MiB", .meaning = "bytes of one I/O"},
     {.name = "queue_depth", .unit = "1", .fallback = "4", .meaning = "I/Os in flight of each thread, at most 1024"},
     {.name = "repetitions",
@@ -137,6 +155,11 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "served_by",
      .meaning = "The tier that all of this rank's files were restored from, or files by tier; none where no copy was "
                 "valid."},
+    {.name = "peer_transport",
+     .meaning = "What carried copies to other nodes' memory: tcp, RoCE v2, RoCE v1 or InfiniBand; recorded where the "
+                "tiers have peer."},
+    {.name = "peer_port",
+     .meaning = "This rank's RDMA port and its address, recorded where copies to other nodes' memory went by verbs."},
     kAbandonedRemoved,
 };
 constexpr SpaceRule kSpace[] = {
@@ -205,7 +228,8 @@ constexpr ProbeSpec kSpec{
         "of a checkpoint whose sizes were divided have the divisor in their coordinate and are no figures of the "
         "whole. "
         "Payload is made before the clock starts, keyed by a nonce of the run. Save: from a common start each node "
-        "copies it in memory, sends it to the memory of another node over TCP, writes it to its drive and to the "
+        "copies it in memory, sends it to the memory of another node, over TCP or by RDMA writes, writes it to its "
+        "drive and to the "
         "shared "
         "storage, one after the other, those that `tiers` names; files as in checkpoint: temporary name, O_DIRECT, "
         "footer "

@@ -104,6 +104,10 @@ class CheckpointRun {
       tiers.clear_local(number);
       add("remove_time", folder.clear().count);
     }
+    if (const auto& peers = tiers.peers()) {
+      record_.condition("peer_transport", peers->transport());
+      if (!peers->port().empty()) record_.condition("peer_port", peers->port());
+    }
     if (group_.rank() == 0) {
       samples_.record(record_);
       const Values at = {{"checkpoint", identity_}};
@@ -222,6 +226,21 @@ class CheckpointRun {
   std::map<std::string, std::uint64_t> served_;
 };
 
+/// The port and path of copies by verbs; nothing where they go over TCP.
+std::optional<VerbsWish> verbs_wish(const Parameters& given) {
+  if (given.text("peer_transport") == "tcp") return std::nullopt;
+  const auto in_range = [&](const char* name, std::int64_t most) {
+    const std::int64_t value = given.count(name);
+    if (value < 0 || value > most) throw BadParameter(fmt::format("{}: {} is not from 0 to {}", name, value, most));
+    return static_cast<int>(value);
+  };
+  return VerbsWish{.device = given.text("device"),
+                   .gid_index = given.text("gid_index"),
+                   .traffic_class = in_range("traffic_class", 255),
+                   .service_level = in_range("service_level", 15),
+                   .one_machine = given.text("clients") != "nodes"};
+}
+
 }  // namespace
 
 TierSettings tier_settings(const Parameters& given, int world) {
@@ -243,6 +262,7 @@ TierSettings tier_settings(const Parameters& given, int world) {
       .threads = static_cast<std::size_t>(count_in_range(given, "threads", kMostThreads)),
       .plan = {.chunk = chunk, .depth = static_cast<unsigned>(count_in_range(given, "queue_depth", kMostDepth))},
       .wait = given.seconds("wait"),
+      .verbs = verbs_wish(given),
       .shared = "",
       .local = "",
       .nonce = 0};

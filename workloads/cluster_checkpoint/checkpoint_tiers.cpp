@@ -69,17 +69,20 @@ CheckpointTiers::CheckpointTiers(const Placement& placement, Rendezvous& group, 
       own_(shards_of(group.rank())),
       kept_(shards_of(from_here(settings_.shift))),
       target_(shards_of(restored_rank())),
-      state_(std::max(payload_of(own_), payload_of(target_))),
+      state_(std::max(payload_of(own_), payload_of(target_)) + kPeerTail),
       snapshot_(settings_.has(Tier::memory) ? payload_of(own_) : 0),
-      incoming_(settings_.has(Tier::peer) ? payload_of(kept_) : 0),
+      incoming_(settings_.has(Tier::peer) ? payload_of(kept_) + kPeerTail : 0),
       failed_(target_.size()) {
   for (std::size_t thread = 0; nearest_files() && thread < settings_.threads; ++thread)
     rings_.emplace_back(settings_.plan.chunk * settings_.plan.depth);
   if (!settings_.has(Tier::peer)) return;
-  const int world = group_.world();
-  to_peer_ = open_peer_streams(placement, group_, world - settings_.shift, settings_.threads);
   const int back = settings_.lost == Lost::node ? 2 * settings_.shift : settings_.shift;
-  if (back % world != 0) from_peer_ = open_peer_streams(placement, group_, back % world, settings_.threads);
+  peers_.emplace(placement, group_,
+                 PeerSettings{.verbs = settings_.verbs,
+                              .streams = settings_.threads,
+                              .shift = settings_.shift,
+                              .back = back % group_.world()},
+                 state_.bytes(), incoming_.bytes());
 }
 
 std::vector<CheckpointShard> CheckpointTiers::shards_of(int rank) const {
@@ -143,8 +146,7 @@ TierSave CheckpointTiers::save(std::uint64_t step) {
     taken.stall_s = passed_since(begin);
   }
   if (settings_.has(Tier::peer)) {
-    exchange_with_peers(*to_peer_,
-                        {.sent = &own_, .from = state_.bytes(), .received = &kept_, .into = incoming_.bytes()}, group_);
+    peers_->save(own_, kept_);
     taken.peer_s = passed_since(begin);
   }
   for (const Tier tier : {Tier::local, Tier::shared}) {
@@ -191,18 +193,13 @@ void CheckpointTiers::fetch_from_peer(bool wanted) {
   // Every holder learns whether the rank that restores from it wants its copies.
   std::vector<bool> wants;
   for (const auto& word : group_.all_gather(wanted ? "1" : "0")) wants.push_back(word == "1");
-  if (!from_peer_) {  // the node that restores is the one that keeps the copies
+  if (!peers_->come_back()) {  // the node that restores is the one that keeps the copies
     if (wanted) std::ranges::copy(incoming_.bytes().first(payload_of(target_)), state_.bytes().begin());
     return;
   }
   const int back = settings_.lost == Lost::node ? 2 * settings_.shift : settings_.shift;
   const bool serves = wants[static_cast<std::size_t>(from_here(back % group_.world()))];
-  exchange_with_peers(*from_peer_,
-                      {.sent = serves ? &kept_ : nullptr,
-                       .from = incoming_.bytes(),
-                       .received = wanted ? &target_ : nullptr,
-                       .into = state_.bytes()},
-                      group_);
+  peers_->restore(serves ? &kept_ : nullptr, wanted ? &target_ : nullptr);
 }
 
 /// Brings the pending shards into state_; false where the tier has none of this rank's.

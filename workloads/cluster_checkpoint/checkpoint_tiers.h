@@ -13,7 +13,7 @@
 #include "probes/core/probe.h"
 #include "probes/core/rendezvous.h"
 #include "workloads/cluster_checkpoint/checkpoint_layout.h"
-#include "workloads/cluster_checkpoint/peer_memory.h"
+#include "workloads/cluster_checkpoint/peer_paths.h"
 #include "workloads/storage/cold_ledger.h"
 #include "workloads/storage/direct_file.h"
 #include "workloads/storage/payload.h"
@@ -42,7 +42,8 @@ struct TierSettings {
   std::size_t threads = 1;
   ChunkPlan plan;
   Seconds wait = {15};
-  std::string shared, local;  ///< directories; empty where the tier is not among `tiers`
+  std::optional<VerbsWish> verbs;  ///< by which copies go to a peer; nothing: over TCP
+  std::string shared, local;       ///< directories; empty where the tier is not among `tiers`
   std::uint64_t nonce = 0;
 
   [[nodiscard]] bool has(Tier tier) const;
@@ -82,6 +83,8 @@ class CheckpointTiers {
   TierRestore restore(std::uint64_t step);
   /// Removes this node's local copy.
   void clear_local(std::uint64_t step) const;
+  /// The ways to other nodes' memory; nothing without the tier peer.
+  [[nodiscard]] const std::optional<PeerPaths>& peers() const { return peers_; }
 
  private:
   [[nodiscard]] std::vector<CheckpointShard> shards_of(int rank) const;
@@ -106,7 +109,7 @@ class CheckpointTiers {
   std::vector<CheckpointShard> own_, kept_, target_;  ///< of this rank; whose copies it keeps; which it restores
   DirectMemory state_, snapshot_, incoming_;
   std::vector<DirectMemory> rings_;  ///< by thread, for raw reads
-  std::optional<PeerStreams> to_peer_, from_peer_;
+  std::optional<PeerPaths> peers_;
   std::vector<std::string> failed_;  ///< by shard of target_: why the copy that was read last is none
 };
 

@@ -75,12 +75,26 @@ TEST_F(checkpoint_cluster, each_rank_restores_from_the_nearest_tier_that_is_left
   }
 }
 
+TEST_F(checkpoint_cluster, what_carried_copies_to_a_peer_is_told_and_verbs_are_never_replaced_by_tcp) {
+  const auto record = complete({"--tiers=memory,peer", "--lost=memory"})[0];
+  EXPECT_EQ(value_of(record, "peer_transport", node_of(record)), Value(std::string("tcp")));
+  const auto none = complete({"--tiers=shared", "--peer-transport=verbs"})[0];
+  EXPECT_FALSE(value_of(none, "peer_transport", node_of(none)).has_value()) << "no tier needs a transport";
+  const auto refused =
+      run_ranks(kProbe, {shared(), shared()}, {"--tiers=memory,peer", "--peer-transport=verbs", "--device=none7"});
+  const auto end = record_in(kProbe, refused[0]).end;
+  EXPECT_EQ(end.status, Status::error);
+  EXPECT_NE(end.reason.find("peer_transport: verbs cannot be had: "), std::string::npos) << end.reason;
+  EXPECT_EQ(names_in(shared()), std::set<std::string>{});
+}
+
 TEST_F(checkpoint_cluster, it_records_what_it_declares) {
   const auto records = complete({"--tiers=memory,peer,local,shared", "--lost=nothing", "--server-memory=1MiB"});
   auto declared = declared_by(kProbe);
   for (const char* of_files :
        {"cold_rung", "resident_pages", "wire_share", "set_over_client_memory", "set_over_server_memory"})
     declared.conditions.erase(of_files);
+  declared.conditions.erase("peer_port");
   for (const char* of_files : {"raw_read_bandwidth", "restore_share"}) declared.metrics.erase(of_files);
   EXPECT_EQ(recorded_in({records[0]}), declared);
   const auto read = complete({"--tiers=shared", "--server-memory=1MiB"});

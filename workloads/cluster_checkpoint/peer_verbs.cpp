@@ -1,0 +1,219 @@
+// peer_verbs: one message a MiB, several in flight on each queue pair, and a word behind the last of each.
+#include "workloads/cluster_checkpoint/peer_verbs.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "probes/core/host_facts.h"
+#include "probes/core/machine_tree.h"
+#include "probes/core/probe.h"
+#include "probes/verbs/adapter.h"
+#include "probes/verbs/endpoint.h"
+#include "probes/verbs/introduction.h"
+#include "probes/verbs/port_choice.h"
+
+namespace assay {
+namespace {
+
+using PeerClock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kMessage = 1 << 20;  // large enough for the rate of a port, small enough for every device
+constexpr std::uint32_t kInFlight = 16;      // on a queue pair
+constexpr std::uint32_t kWord = 8;           // B; from the tail of one memory to that of the other
+constexpr std::size_t kWordsBegin = 64;      // of the tail: before it lies the word that is sent
+constexpr auto kLook = std::chrono::milliseconds(100);
+constexpr std::size_t kMostPairs = 256;
+static_assert(kWordsBegin + kWord * kMostPairs <= kPeerTail);
+
+/// Why verbs cannot be had, as an error: another transport in silence would be another measurement.
+[[noreturn]] void cannot_be_had(const std::string& why) {
+  throw std::runtime_error(
+      fmt::format("peer_transport: verbs cannot be had: {}; hint: peer_transport=tcp copies over "
+                  "TCP, and the record says so",
+                  why));
+}
+
+Introduction introduction_of(const Adapter& adapter, const Gid& gid, const MachineTree& tree) {
+  const auto& port = adapter.port();
+  const auto& limits = adapter.limits();
+  return {.host = std::get<std::string>(host_facts().at("name")),
+          .boot = tree.text("proc/sys/kernel/random/boot_id").value_or(""),
+          .parameters = "",
+          .port = port.name(),
+          .node_guid = port.node_guid,
+          .link_layer = port.link_layer,
+          .gid = gid.value,
+          .gid_type = gid.type,
+          .gid_index = gid.index,
+          .lid = limits.lid,
+          .mtu = limits.mtu,
+          .mtu_max = limits.mtu_max,
+          .rate = port.rate ? port.rate->count : 0,
+          .rate_max = 0,
+          .reads_as_initiator = limits.reads_as_initiator,
+          .reads_as_responder = limits.reads_as_responder};
+}
+
+/// What one queue pair has to send, and how far it is.
+struct Outgoing {
+  std::vector<Transfer> messages;
+  std::size_t posted = 0;
+  std::uint32_t in_flight = 0;
+  bool told = true;  ///< that all was written; true also where nothing is sent
+};
+
+}  // namespace
+
+/// The queue pairs of one connection.
+struct PeerConnection {
+  const RegisteredMemory *from = nullptr, *into = nullptr;
+  std::unique_ptr<VerbsEndpoint> out, in;
+  std::size_t pairs = 0;
+
+  [[nodiscard]] std::size_t tail(const RegisteredMemory& memory) const { return memory.bytes().size() - kPeerTail; }
+  /// Room for the word of the queue pair.
+  void expect_word(std::uint32_t pair) const {
+    const Transfer room{.here = tail(*into) + kWordsBegin + std::size_t{pair} * kWord, .there = 0, .size = kWord};
+    in->post_receives(pair, std::span(&room, 1));
+  }
+  /// Messages of every pairs-th shard, for each queue pair.
+  [[nodiscard]] std::vector<Outgoing> outgoing(const std::vector<CheckpointShard>* shards) const {
+    std::vector<Outgoing> queues(pairs);
+    for (std::size_t i = 0; shards != nullptr && i < shards->size(); ++i) {
+      const auto& shard = (*shards)[i];
+      for (std::uint64_t done = 0; done < shard.size; done += kMessage) {
+        const auto size = static_cast<std::uint32_t>(std::min(kMessage, shard.size - done));
+        queues[i % pairs].messages.push_back({.here = shard.offset + done, .there = shard.offset + done, .size = size});
+      }
+    }
+    for (auto& queue : queues) queue.told = shards == nullptr;
+    return queues;
+  }
+  /// Posts what there is room for.
+  void post(std::uint32_t pair, Outgoing& queue) const {
+    while (queue.in_flight < kInFlight && queue.posted < queue.messages.size()) {
+      out->post(VerbsOperation::write, pair, std::span(&queue.messages[queue.posted++], 1));
+      ++queue.in_flight;
+    }
+    if (queue.told || queue.posted < queue.messages.size() || queue.in_flight >= kInFlight) return;
+    const Transfer word{.here = tail(*from), .there = 0, .size = kWord};
+    out->post(VerbsOperation::send, pair, std::span(&word, 1));  // arrives behind all that was written before it
+    ++queue.in_flight;
+    queue.told = true;
+  }
+};
+
+struct PeerVerbs::State {
+  VerbsWish wish;
+  Rendezvous& group;
+  std::optional<Adapter> adapter;
+  std::optional<RegisteredMemory> state, incoming;  // after the adapter: they are given back before it
+  std::vector<Introduction> ranks;
+  std::vector<PeerConnection> connections;  // after the memory that they use
+
+  State(VerbsWish wished, Rendezvous& with, std::span<std::byte> own, std::span<std::byte> of_others)
+      : wish(std::move(wished)), group(with) {
+    const MachineTree tree(wish.root);
+    try {
+      const auto ports = candidate_ports(read_ports(tree), wish.device);
+      adapter.emplace(ports.front());
+      const Gid& gid = choose_gid(adapter->port(), wish.gid_index);
+      state.emplace(adapter->memory(own, Ordering::relaxed));
+      incoming.emplace(adapter->memory(of_others, Ordering::relaxed));
+      ranks.push_back(introduction_of(*adapter, gid, tree));
+    } catch (const BadParameter&) {
+      throw;
+    } catch (const std::runtime_error& why) {
+      cannot_be_had(why.what());
+    }
+    const std::string mine = packed(ranks.front());
+    ranks.clear();
+    for (const auto& words : group.all_gather(mine)) ranks.push_back(unpacked_introduction(words));
+  }
+
+  [[nodiscard]] const Introduction& own() const { return ranks[static_cast<std::size_t>(group.rank())]; }
+
+  /// The path to a rank. Throws where machines or networks are not as wished.
+  [[nodiscard]] PathChoice path_to(std::size_t rank) const {
+    check_pair(own(), ranks[rank], wish.one_machine ? "loopback" : "fabric");
+    return path_between(own(), ranks[rank],
+                        {.mtu = "auto", .traffic_class = wish.traffic_class, .service_level = wish.service_level});
+  }
+};
+
+PeerVerbs::PeerVerbs(const VerbsWish& wish, Rendezvous& group, std::span<std::byte> state,
+                     std::span<std::byte> incoming)
+    : state_(std::make_unique<State>(wish, group, state, incoming)) {}
+PeerVerbs::PeerVerbs(PeerVerbs&&) noexcept = default;
+PeerVerbs::~PeerVerbs() = default;
+
+std::size_t PeerVerbs::connect(int distance, bool back, std::size_t pairs) {
+  if (pairs < 1 || pairs > kMostPairs)
+    throw BadParameter(fmt::format("threads: {} queue pairs to a peer are not from 1 to {}", pairs, kMostPairs));
+  auto& self = *state_;
+  const int world = self.group.world(), rank = self.group.rank();
+  const auto target = static_cast<std::size_t>((rank + distance) % world);
+  const auto source = static_cast<std::size_t>((rank - distance + world) % world);
+  PeerConnection made{.from = back ? &*self.incoming : &*self.state,
+                      .into = back ? &*self.state : &*self.incoming,
+                      .out = nullptr,
+                      .in = nullptr,
+                      .pairs = pairs};
+  const EndpointPlan plan{
+      .queue_pairs = static_cast<std::uint32_t>(pairs), .sends = kInFlight, .receives = 1, .inlined = 0};
+  made.out = std::make_unique<VerbsEndpoint>(*self.adapter, *made.from, plan);
+  made.in = std::make_unique<VerbsEndpoint>(*self.adapter, *made.into, plan);
+  const auto outs = self.group.all_gather(packed(made.out->address()));
+  const auto ins = self.group.all_gather(packed(made.in->address()));
+  for (std::uint32_t pair = 0; pair < pairs; ++pair) made.expect_word(pair);
+  made.out->connect(unpacked_address(ins[target]), self.path_to(target));
+  made.in->connect(unpacked_address(outs[source]), self.path_to(source));
+  self.group.barrier();  // a message must not arrive at a queue pair that is not connected
+  self.connections.push_back(std::move(made));
+  return self.connections.size() - 1;
+}
+
+void PeerVerbs::exchange(std::size_t connection, const PeerTurn& turn) {
+  const auto& way = state_->connections.at(connection);
+  auto queues = way.outgoing(turn.sent);
+  std::size_t to_hear = turn.received != nullptr ? way.pairs : 0;
+  const auto is_open = [](const Outgoing& queue) { return !queue.told || queue.in_flight > 0; };
+  std::array<Completed, 32> done = {};
+  auto last = PeerClock::now(), looked = last;
+  while (to_hear > 0 || std::ranges::any_of(queues, is_open)) {
+    for (std::uint32_t pair = 0; pair < way.pairs; ++pair) way.post(pair, queues[pair]);
+    const std::size_t sent = way.out->poll_sends(done);
+    for (std::size_t i = 0; i < sent; ++i) queues[done[i].pair].in_flight -= done[i].messages;
+    const std::size_t heard = way.in->poll_receives(done);
+    for (std::size_t i = 0; i < heard; ++i) way.expect_word(done[i].pair);
+    to_hear -= std::min(to_hear, heard);
+    const auto now = PeerClock::now();
+    if (sent + heard > 0)
+      last = now;
+    else
+      std::this_thread::yield();  // ranks of a rehearsal share processors
+    if (now - looked < kLook) continue;
+    looked = now;
+    state_->group.check();
+    if (stop_requested()) throw std::runtime_error("stopped while copies went to another node's memory");
+    if (std::chrono::duration<double>(now - last).count() > state_->wish.stall.count)
+      throw std::runtime_error(fmt::format("{}: no message to or from another node's memory was completed for {:g} s",
+                                           state_->own().port, state_->wish.stall.count));
+  }
+}
+
+std::string PeerVerbs::transport() const { return transport_of(state_->own()); }
+
+std::string PeerVerbs::port() const {
+  const auto& own = state_->own();
+  return own.gid.empty() ? own.port : fmt::format("{} {}", own.port, gid_words(own.gid));
+}
+
+}  // namespace assay
