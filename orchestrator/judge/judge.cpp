@@ -330,6 +330,7 @@ class Judge {
         pool.measured, {.begin = static_cast<std::size_t>(second - pool.attempts.begin()), .probability = recurrence_});
     cell.doubt = doubt_of(requirement, step, found, subject, pool, estimate->value);
     cell.unmet = first_unmet(requirement, cell.result.conditions.list(), probe);
+    cell.words = all.missed_at;
     cell.settled = false;
     return cell;
   }

@@ -4,10 +4,13 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "orchestrator/judge/conditions.h"
 #include "orchestrator/judge/unjudged.h"
 #include "orchestrator/plan/repeat.h"
+#include "probes/core/json_io.h"
+#include "probes/core/scale.h"
 
 namespace assay::judge {
 namespace {
@@ -55,6 +58,27 @@ Measurement joined(const std::vector<const Measurement*>& parts) {
   return whole;
 }
 
+/// The coordinates of `parts` with samples beyond the limit, and the worst of each: "class killed: 2".
+std::string coordinates_beyond(const plan::Limit& limit, const std::vector<const Measurement*>& parts) {
+  constexpr std::size_t kMost = 3;
+  if (limit.reference != plan::Reference::none) return "";
+  std::vector<std::string> found;
+  for (const Measurement* part : parts) {
+    const auto [least, most] = std::ranges::minmax_element(part->samples);
+    const bool above = limit.at_most && *most > *limit.at_most, below = limit.at_least && *least < *limit.at_least;
+    if (part->at.empty() || (!above && !below)) continue;
+    std::string place;
+    for (const auto& [name, value] : part->at) {
+      const auto* const word = std::get_if<std::string>(&value);
+      place += fmt::format("{}{} {}", place.empty() ? "" : ", ", name, word != nullptr ? *word : to_json(value).dump());
+    }
+    found.push_back(fmt::format("{}: {}", place, for_people(above ? *most : *least, part->unit)));
+  }
+  const std::size_t more = found.size() - std::min(found.size(), kMost);
+  found.resize(found.size() - more);
+  return fmt::format("{}{}", fmt::join(found, "; "), more == 0 ? "" : fmt::format("; and {} more", more));
+}
+
 /// Only the demands of `requirement` on the surroundings.
 plan::Requirement demands_on_surroundings(const plan::Requirement& requirement) {
   plan::Requirement part = requirement;
@@ -74,6 +98,7 @@ std::map<Subject, Pool> pooled(const StepEvidence& step, const plan::Requirement
     if (is_fault && !measured.empty()) add_faults(step.others[attempt], requirement, measured);
     for (const auto& [subject, parts] : measured) {
       Pool& pool = pools[subject];
+      if (requirement.at_every && pool.missed_at.empty()) pool.missed_at = coordinates_beyond(requirement.limit, parts);
       take(pool, step, attempt, parts.size() == 1 ? *parts.front() : pool.joined.emplace_back(joined(parts)));
     }
   }

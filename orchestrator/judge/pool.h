@@ -22,6 +22,7 @@ struct Pool {
   std::vector<const Record*> others;         ///< those of the other ranks beside them
   std::vector<std::size_t> attempts;         ///< indices into the step's evidence
   std::deque<Measurement> joined;            ///< what `measured` points to where several measurements count as one
+  std::string missed_at;  ///< of those the coordinates that miss a limit in units, without a full stop
 };
 
 /// The pools of every subject of `requirement`, on a metric of `probe`, in `step`. A node is judged by what is recorded

@@ -72,6 +72,16 @@ TEST(faults, good_records_of_both_ranks_are_accepted) {
   EXPECT_EQ(verdict.overall, Overall::accepted) << verdict.reason;
 }
 
+TEST(faults, a_rejection_says_at_which_coordinates_the_limit_is_missed) {
+  auto lines = good();
+  lines[2].samples = {3};
+  lines.push_back({"mismatches", {1.0}, {{"size", std::int64_t{4}}}});
+  const Verdict verdict = verdict_of({kRate, kClean}, lines, {});
+  ASSERT_EQ(verdict.overall, Overall::rejected) << verdict.reason;
+  const auto& reason = verdict.results.back().reason;
+  EXPECT_NE(reason.find("misses the limit of at most 0. size 2: 3; size 4: 1."), std::string::npos) << reason;
+}
+
 TEST(faults, every_judges_the_worst_of_all_sizes) {
   auto lines = good();
   lines.back().samples = {1e6};
