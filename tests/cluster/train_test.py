@@ -22,6 +22,12 @@ STALL_S = 0.4  # several steps
 RUN_S, LOOK_S = 300, 0.01  # a run alone takes seconds
 AMONG_STEPS = 0.65  # of the work of a run alone: exact steps and those without collectives take the first two fifths, the last tenth is exact steps again
 ALONE = {"steps": 50, "block": 50, "warmup_steps": 2, "micro_batches": 4}
+# Three and four ranks divide its heads.
+TWELVE_HEADS = {"schema": "assay.model/1", "name": "twelve-heads", "layers": 2, "hidden": 192, "ffn": 528, "heads": 12, "kv_heads": 12, "head_dim": 16,
+                "vocab": 1008, "tied": False, "mlp": "swiglu", "attention": "gqa", "moe": None}
+SPLITS = {"tp2": {"tp": 2}, "tp4": {"tp": 4}, "tp3": {"tp": 3, "ranks_per_node": 3}, "pp2": {"pp": 2}, "dp4": {}, "cp2": {"cp": 2},
+          "ep4": {"model": "tiny-moe", "ep": 4}, "tp2pp2": {"tp": 2, "pp": 2}}
+FEW = {"steps": 2, "block": 2, "warmup_steps": 1, "seq": 24, "reference": "one_rank"}
 
 
 def steps(name, metric, limit, parameters=None, **more):
@@ -94,6 +100,15 @@ class TrainingSteps(ClusterBench):
         self.assertGreater(max(times), statistics.median(times) + STALL_S / 2, times)
         self.assertLess(statistics.median(times), 2 * min(times), times)
         self.assertGreaterEqual(tail, 0.02)
+
+    def test_exact_steps_of_every_split_over_four_nodes_have_the_bits_of_one_rank(self):
+        card = self.write("card.json", TWELVE_HEADS)
+        exact = [steps(name, "mismatches", {"at_most": 0, "unit": "1"}, {"model": card, **FEW, **split}, statistic="max", repeat={"n": 1})
+                 for name, split in SPLITS.items()]
+        done = self.accept_on_cluster(*exact, more=["--no-localise"])
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual({name: outcome for (name, _), outcome in self.outcomes().items()}, dict.fromkeys(SPLITS, "pass"))
+        self.check_aftermath()
 
     def test_ranks_of_four_nodes_that_are_killed_hang_and_are_cut_off_are_resumed_bit_by_bit(self):
         resumed = [requirement(name, probe="fault_resume", metric=name, limit={"at_most": 0, "unit": "1"}, scope="cluster", at="every", statistic="max", repeat={"n": 1},
