@@ -145,6 +145,7 @@ class Planner {
       error.where = here + ".parameters." + error.where;
       return error;
     }
+    if (auto problem = check_group_sizes(*spots, program->description, *parameters, here)) return problem;
     if (!options_.quick && !metered) {
       if (auto problem = check_samples(requirement, *parameters, plan_.profile.confidence, here)) return problem;
     }

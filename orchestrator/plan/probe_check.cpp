@@ -31,6 +31,12 @@ std::optional<InputError> check_derived(const Requirement& requirement, const De
   return std::nullopt;
 }
 
+std::string nearest_sizes(const UnusableSize& size) {
+  if (size.fewer && size.greater) return fmt::format("{} and {}", *size.fewer, *size.greater);
+  if (const auto& one = size.fewer ? size.fewer : size.greater) return fmt::format("{}", *one);
+  return "";
+}
+
 }  // namespace
 
 std::optional<InputError> check_against(const Requirement& requirement, const Description& probe,
@@ -93,6 +99,25 @@ std::optional<InputError> check_samples(const Requirement& requirement, const Va
           "{} samples, as max_samples and attempts allow, are too few for an interval of the {} at {:g} % confidence",
           most, requirement.statistic, confidence * 100),
       "raise max_samples or attempts, or judge another statistic: the result would be inconclusive for certain"};
+}
+
+std::optional<InputError> check_group_sizes(const std::vector<Spot>& spots, const Description& probe,
+                                            const Values& parameters, const std::string& here) {
+  if (probe.group_size.empty()) return std::nullopt;
+  for (const auto& spot : spots) {
+    if (spot.nodes.empty()) continue;
+    const auto unusable = unusable_size(probe.group_size, parameters, spot.nodes.size());
+    if (!unusable) continue;
+    const std::string nearest = nearest_sizes(*unusable);
+    return InputError{here + ".scope",
+                      fmt::format("{} cannot work on the {} {}: {}", probe.name, spot.subject.kind, spot.subject.id,
+                                  unusable->reason),
+                      nearest.empty() ? "no number of nodes would do with these parameters"
+                                      : fmt::format("the nearest numbers of nodes that would do: {}; name so many in "
+                                                    "the site file, or give the probe other parameters",
+                                                    nearest)};
+  }
+  return std::nullopt;
 }
 
 }  // namespace assay::plan

@@ -3,7 +3,9 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "orchestrator/plan/placement.h"
 #include "orchestrator/plan/profile.h"
 #include "probes/core/description.h"
 
@@ -17,5 +19,10 @@ std::optional<InputError> check_against(const Requirement& requirement, const De
 /// of the first stage, are too few for it; nothing where the probe has no such parameter.
 std::optional<InputError> check_samples(const Requirement& requirement, const Values& parameters, double confidence,
                                         const std::string& here);
+
+/// A step on a number of nodes on which the probe cannot work with these parameters, and the nearest that would do.
+/// `spots` are the places of the requirement; those without nodes are passed over.
+std::optional<InputError> check_group_sizes(const std::vector<Spot>& spots, const Description& probe,
+                                            const Values& parameters, const std::string& here);
 
 }  // namespace assay::plan

@@ -105,6 +105,22 @@ OwnSpaceRule space_from(const json& entry, const std::string& path) {
   return own;
 }
 
+OwnGroupSizeRule group_size_from(const json& entry, const std::string& path) {
+  StrictObject fields(entry, path, kHint);
+  OwnGroupSizeRule own{.when = fields.text("when"),
+                       .of = fields.text("of"),
+                       .each = fields.text("each"),
+                       .reason = fields.text("reason")};
+  const std::string demand = fields.text("processes");
+  fields.done();
+  const auto known = from_word<SizeDemand>(demand);
+  if (!known)
+    throw InputError{fields.path("processes"), fmt::format("'{}' is not a demand on a number", demand),
+                     fmt::format("demands are {}", words_listed<SizeDemand>())};
+  own.processes = *known;
+  return own;
+}
+
 /// Every entry of the list `name`, read by `read`.
 template <class Own>
 std::vector<Own> list_from(StrictObject& fields, const char* name, Own (*read)(const json&, const std::string&)) {
@@ -131,14 +147,20 @@ Description description_from(const json& document) {
                      .metrics = list_from(fields, "metrics", metric_from),
                      .conditions = list_from(fields, "conditions", condition_from),
                      .space = {},
+                     .group_size = {},
                      .document = document};
   if (fields.optional("space") != nullptr) result.space = list_from(fields, "space", space_from);
+  if (fields.optional("group_size") != nullptr) result.group_size = list_from(fields, "group_size", group_size_from);
   fields.done();
   std::vector<std::string> names;
   for (const auto& parameter : result.parameters) names.push_back(parameter.name);
   for (const auto& rule : result.space) {
     if (const auto problem = space_rule_problem(rule, names); !problem.empty())
       throw InputError{"space", problem, kHint};
+  }
+  for (const auto& rule : result.group_size) {
+    if (const auto problem = group_size_rule_problem(rule, names); !problem.empty())
+      throw InputError{"group_size", problem, kHint};
   }
   return result;
 }
@@ -240,6 +262,13 @@ ordered_json describe(const ProbeSpec& spec) {
                                  {"when", rule.when},
                                  {"held", rule.held},
                                  {"times", rule.times}});
+  }
+  for (const auto& rule : spec.group_size) {
+    document["group_size"].push_back({{"when", rule.when},
+                                      {"processes", word_of(rule.processes)},
+                                      {"of", rule.of},
+                                      {"each", rule.each},
+                                      {"reason", rule.reason}});
   }
   return document;
 }

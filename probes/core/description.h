@@ -40,7 +40,8 @@ struct Description {
   std::vector<OwnMetric> metrics;
   std::vector<OwnCondition> conditions;
   std::vector<OwnSpaceRule> space;  ///< what it writes to a storage; left out of the document where it is empty
-  nlohmann::json document;          ///< as read, to be written into a plan
+  std::vector<OwnGroupSizeRule> group_size;  ///< numbers of nodes that it can use; left out where it is empty
+  nlohmann::json document;                   ///< as read, to be written into a plan
 
   /// The metric of this name, or nullptr.
   [[nodiscard]] const OwnMetric* metric(std::string_view metric_name) const;

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "probes/core/group_size.h"
 #include "probes/core/parameters.h"
 #include "probes/core/record.h"
 #include "probes/core/space.h"
@@ -87,6 +88,7 @@ struct ProbeSpec {
   std::span<const Metric> metrics = {};
   std::span<const ConditionSpec> conditions = {};
   std::span<const SpaceRule> space = {};  ///< what it writes to a storage; none: nothing worth a plan's attention
+  std::span<const GroupSizeRule> group_size = {};  ///< what it demands of the number of its processes
 };
 
 /// Thrown by a probe whose hardware, library or permission is not there: the record ends with `skip` and the reason.

@@ -15,12 +15,9 @@ namespace assay {
 /// What a probe writes into one directory. Of the rules into the same directory the first whose `when` holds counts.
 struct SpaceRule {
   std::string_view into = "directory";  ///< the parameter that names the directory
-  bool shared = false;         ///< `held` is of all ranks together, in a directory that all share; else of each
-  std::string_view when = "";  ///< "operation=mixed tiers~shared": all of them, = for the value itself, ~ for one of a
-                               ///< list with commas between; empty: always
-  std::string_view held = "";  ///< B that lie there at one time, at most. Factors with spaces between: a number, a
-                               ///< parameter, "ranks" for their number, "record|322957" for a parameter or, where it is
-                               ///< 0, the number, "slots+32" for a sum of such; a factor that begins with / divides
+  bool shared = false;          ///< `held` is of all ranks together, in a directory that all share; else of each
+  std::string_view when = "";   ///< see holds() in products.h; empty: always
+  std::string_view held = "";   ///< B that lie there at one time, at most; see product_of()
   std::string_view times = "";  ///< how often as much is written in one run; the same form. Empty: as often as the
                                 ///< storage is fast, so that nothing can be said before
 };

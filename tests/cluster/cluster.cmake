@@ -23,7 +23,7 @@ find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 # Two clusters at a time, which mostly wait; each has networks of its own. Those whose outcome depends on speeds have the
 # machine for themselves. Those of storage, of training steps and of serving take minutes: -C storage, -C train.
 set(one_cluster cluster faults)
-set(storage_areas storage storage_probes checkpoint durability gluster ganesha rados_gateway power_cut local_disks)
+set(storage_areas storage storage_probes checkpoint durability gluster ganesha rados_gateway power_cut nfs_kernel local_disks)
 set(train_areas train inference)
 foreach(area cluster faults fleet resume ${storage_areas} ${train_areas})
   set(only_in "")

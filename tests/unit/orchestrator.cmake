@@ -3,7 +3,7 @@ add_executable(unit_files unit/files/own_folder_test.cpp unit/files/staging_test
 target_link_libraries(unit_files PRIVATE assay_files GTest::gtest_main)
 add_executable(unit_site unit/site/site_test.cpp unit/site/topology_test.cpp unit/site/meter_list_test.cpp)
 target_link_libraries(unit_site PRIVATE assay_plan GTest::gtest_main)
-add_executable(unit_plan unit/plan/plan_test.cpp unit/plan/placement_test.cpp unit/plan/fabric_plan_test.cpp unit/plan/forecast_test.cpp unit/plan/storage_use_test.cpp unit/plan/passes_test.cpp unit/plan/machines_test.cpp unit/plan/acceptance_test.cpp
+add_executable(unit_plan unit/plan/plan_test.cpp unit/plan/placement_test.cpp unit/plan/fabric_plan_test.cpp unit/plan/forecast_test.cpp unit/plan/storage_use_test.cpp unit/plan/group_size_test.cpp unit/plan/passes_test.cpp unit/plan/machines_test.cpp unit/plan/acceptance_test.cpp
   unit/plan/lint_test.cpp unit/plan/limits_test.cpp unit/plan/probe_names_test.cpp)
 target_compile_definitions(unit_plan PRIVATE ASSAY_DOCS="${CMAKE_SOURCE_DIR}/docs")
 target_link_libraries(unit_plan PRIVATE assay_run GTest::gtest_main)

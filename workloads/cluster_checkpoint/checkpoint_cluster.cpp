@@ -124,8 +124,8 @@ constexpr ConditionSpec kConditions[] = {
      .meaning = "Most pages of the files in this rank's page cache before it read; recorded where it read any and can "
                 "ask."},
     {.name = "wire_share",
-     .meaning = "Least that came by wire or from devices while files were read, over their payload; recorded where the "
-                "kernel counts."},
+     .meaning = "Least that came by wire or from devices while files were read, over their payload; on a mount by the "
+                "kernel's NFS client what replies to its READs carried; recorded where the kernel counts."},
     {.name = "set_over_client_memory",
      .meaning = "Payload of the files that this rank read over the memory of its machine; recorded where it read any."},
     kSetOverServerMemory,
@@ -170,9 +170,27 @@ constexpr SpaceRule kSpace[] = {
      .held = "1.15 14 1183194060048 /divisor /ranks",  // the first replica has more
      .times = "repetitions"},
 };
+constexpr GroupSizeRule kGroupSize[] = {
+    {.when = "model=llama3-8b",
+     .processes = SizeDemand::at_most,
+     .of = "8",
+     .reason = "8 processes train the model, and every node needs one"},
+    {.when = "model=llama3-70b",
+     .processes = SizeDemand::at_most,
+     .of = "64",
+     .reason = "64 processes train the model, and every node needs one"},
+    {.when = "model=llama3-405b",
+     .processes = SizeDemand::at_most,
+     .of = "512",
+     .reason = "512 processes train the model, and every node needs one"},
+    {.when = "model=llama3-1t",
+     .processes = SizeDemand::at_most,
+     .of = "1024",
+     .reason = "1024 processes train the model, and every node needs one"},
+};
 constexpr ProbeSpec kSpec{
     .name = "checkpoint_cluster",
-    .revision = 2,
+    .revision = 3,
     .scope = Scope::group,
     .measures =
         "Time to save the checkpoint of a large model from several nodes into memory, a peer's memory, a drive "
@@ -215,6 +233,7 @@ constexpr ProbeSpec kSpec{
     .metrics = kMetrics,
     .conditions = kConditions,
     .space = kSpace,
+    .group_size = kGroupSize,
 };
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {

@@ -308,7 +308,7 @@ TierRestore CheckpointTiers::restore(std::uint64_t step) {
   const auto begin = TierClock::now();
   for (const Tier tier : settings_.tiers) {
     if (!is_left(tier)) continue;
-    const Arrivals arrivals;
+    const Arrivals arrivals(tier == Tier::local ? settings_.local : settings_.shared);
     const auto at = TierClock::now();
     if (!fetch(tier, step, pending)) continue;
     taken.read_s += passed_since(at);

@@ -21,14 +21,18 @@ namespace {
 
 constexpr auto kAskAgain = std::chrono::milliseconds(50);
 
-/// The content; empty where there is no file in a folder that is there.
+bool is_there(const std::string& folder) { return std::filesystem::exists(folder + "/owner"); }
+
+/// The content; empty where there is no file in a folder that is there. A storage may be mounted anew between two
+/// calls: only a file that is missing while the folder was there before and after is gone.
 std::vector<std::byte> content_of(const std::string& path, const std::string& folder, Seconds patience) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience.count);
   while (true) {
     std::string why = folder + " is not there";
     try {
+      const bool was_there = is_there(folder);
       if (auto found = content_on_storage(path)) return *found;
-      if (std::filesystem::exists(folder + "/owner")) return {};
+      if (was_there && is_there(folder)) return {};
     } catch (const std::system_error& refused) {
       why = refused.what();
     }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "probes/core/filesystem_facts.h"
 
@@ -26,15 +27,24 @@ int cold_rung(const ColdEvidence& evidence);
 /// but the loopback) and of RDMA. Nothing where no port tells.
 std::optional<std::uint64_t> wire_bytes_received(const std::string& sys = "/sys");
 
+/// Bytes that the server's replies to READ have carried so far, of the mount by the kernel's NFS client that holds
+/// `directory`, by the text of /proc/self/mountstats. Of mounts at one place the last counts. Nothing where the
+/// directory lies on another file system.
+std::optional<std::uint64_t> nfs_bytes_read(std::string_view mountstats, const std::string& directory);
+
 /// What has come to this node since it was made.
 class Arrivals {
  public:
-  /// The larger of what came by wire and what this process read from devices, B; nothing where neither is told.
+  /// For reads of files in `directory`.
+  explicit Arrivals(const std::string& directory);
+  /// On a mount by the kernel's NFS client what replies to its READs carried; else the larger of what came by wire and
+  /// what this process read from devices. B; nothing where it is not told.
   [[nodiscard]] std::optional<double> since() const;
 
  private:
-  std::optional<std::uint64_t> wire_ = wire_bytes_received();
-  std::optional<DeviceTraffic> device_ = device_traffic();
+  std::string directory_;
+  std::optional<std::uint64_t> nfs_, wire_;
+  std::optional<DeviceTraffic> device_;
 };
 
 /// What is loaded before the program's own libraries, which could replace its calls: LD_PRELOAD and the text of

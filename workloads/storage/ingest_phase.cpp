@@ -165,7 +165,7 @@ std::vector<IngestClient> IngestGroup::feed(std::uint64_t set) {
   std::vector<std::string> paths;
   for (const auto sample : order) paths.push_back(path(set, writer(), sample));
   IngestClient mine{.cold = {.active = true, .bytes = 0, .resident = drop_cached(paths), .wire = {}}};
-  const Arrivals arrivals;
+  const Arrivals arrivals(settings_.folder);
   (void)start_together(group_);
   const auto begin = PhaseClock::now();
   side_by_side(readers.size() + feeds.size(), [&](std::size_t thread) {

@@ -141,8 +141,9 @@ constexpr ConditionSpec kConditions[] = {
                 "recorded where the file system can be asked."},
     {.name = "wire_share",
      .meaning =
-         "Least that came to this node by its network ports or from its devices while it read, over its payload; "
-         "all traffic of the node counts; recorded where the kernel counts, and where a phase only reads."},
+         "Least that came to this node while it read, over its payload: on a mount by the kernel's NFS client what "
+         "replies to its READs carried (mountstats), else all that its network ports or its devices brought; recorded "
+         "where the kernel counts, and where a phase only reads."},
     {.name = "set_over_client_memory",
      .meaning = "Payload that this rank read in one phase over the memory of its machine, where it read."},
     kSetOverServerMemory,
@@ -158,8 +159,15 @@ constexpr SpaceRule kSpace[] = {
     {.shared = true, .when = "operation=write_read", .held = "ranks size", .times = "repetitions"},
     {.shared = true, .held = "2 ranks size", .times = "repetitions"},
 };
+constexpr GroupSizeRule kGroupSize[] = {
+    {.when = "operation=interference",
+     .processes = SizeDemand::at_least,
+     .of = "victims+1",
+     .reason = "one at least must disturb the victims"},
+};
 constexpr ProbeSpec kSpec{
     .name = "storage_cluster",
+    .revision = 2,
     .scope = Scope::group,
     .measures =
         "Bandwidth of a storage that several nodes write and read at the same time, as a whole and client by "
@@ -196,6 +204,7 @@ constexpr ProbeSpec kSpec{
     .metrics = kMetrics,
     .conditions = kConditions,
     .space = kSpace,
+    .group_size = kGroupSize,
 };
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {

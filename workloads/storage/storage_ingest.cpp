@@ -110,8 +110,9 @@ constexpr ConditionSpec kConditions[] = {
                 "recorded where the file system can be asked."},
     {.name = "wire_share",
      .meaning =
-         "Least that came to this node by its network ports or from its devices while it read, over its payload; "
-         "all traffic of the node counts; recorded where the kernel counts."},
+         "Least that came to this node while it read, over its payload: on a mount by the kernel's NFS client what "
+         "replies to its READs carried (mountstats), else all that its network ports or its devices brought; recorded "
+         "where the kernel counts."},
     {.name = "set_over_client_memory",
      .meaning = "Payload that this rank read in one repetition over the memory of its machine."},
     kSetOverServerMemory,
@@ -130,6 +131,7 @@ constexpr SpaceRule kSpace[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "storage_ingest",
+    .revision = 2,
     .scope = Scope::group,
     .measures =
         "Whether a storage that several nodes share feeds as many accelerators as they have with the samples of a "

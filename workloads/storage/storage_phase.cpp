@@ -234,7 +234,7 @@ PhaseTaken StorageGroup::run(const PhasePlan& plan) {
     lane.next = plan.firsts[lane.number];
   }
   if (mine.active) mine.resident = drop_cache(plan);
-  const Arrivals arrivals;
+  const Arrivals arrivals(settings_.folder);
   const double in_barrier_s = start_together(group_);
   begin_ = PhaseClock::now();
   const double stonewall_s = work(plan, mine);

@@ -180,6 +180,7 @@ constexpr ProbeSpec kSpec{
     .parameters = kParameters,
     .metrics = kMetrics,
     .conditions = kConditions,
+    .group_size = train::kPlanGroupSize,
 };
 
 train::FaultJob job_of(const Parameters& given, const Placement& placement) {

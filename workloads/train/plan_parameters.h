@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "probes/core/group_size.h"
 #include "probes/core/parameters.h"
 #include "probes/host/tcp_path.h"
 #include "workloads/train/step_job.h"
@@ -38,6 +39,18 @@ inline constexpr Parameter kPlanParameters[] = {
      .fallback = "0",
      .meaning = "0: every replica updates all weights; 1: each a part, which is then gathered"},
 };
+/// Numbers of nodes that a plan can be divided among; needs `ranks_per_node` beside.
+inline constexpr GroupSizeRule kPlanGroupSize[] = {
+    {.processes = SizeDemand::multiple_of,
+     .of = "tp cp pp",
+     .each = "ranks_per_node",
+     .reason = "every replica takes tp x cp x pp of them"},
+    {.processes = SizeDemand::exactly,
+     .of = "tp cp pp dp",
+     .each = "ranks_per_node",
+     .reason = "the plan has tp x cp x pp x dp of them"},
+};
+
 /// Where the ranks are and what carries their messages.
 inline constexpr Parameter kPlaceParameters[] = {
     kPathParameter,

@@ -168,6 +168,7 @@ constexpr ProbeSpec kSpec{
     .parameters = kParameters,
     .metrics = kMetrics,
     .conditions = kConditions,
+    .group_size = train::kPlanGroupSize,
 };
 
 void record_wire(const std::vector<json>& facts, Recorder& record) {

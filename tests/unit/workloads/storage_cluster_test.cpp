@@ -137,6 +137,35 @@ TEST(WireBytes, are_of_hardware_ports_and_rdma_ports_in_words) {
   EXPECT_EQ(wire_bytes_received(sys.path()), 407U);
 }
 
+constexpr const char* kMountStats =
+    "device rootfs mounted on / with fstype rootfs\n"
+    "device 10.0.0.1:/export mounted on /mnt/a with fstype nfs4 statvers=1.1\n"
+    "\topts:\trw,vers=4.1\n"
+    "\tbytes:\t1 2 3 4 5000 6 7 8\n"
+    "device 10.0.0.1:/with\\040blank mounted on /mnt/a\\040b with fstype nfs statvers=1.1\n"
+    "\tbytes:\t1 2 3 4 77 6 7 8\n"
+    "device tmpfs mounted on /mnt/a/inner with fstype tmpfs\n";
+
+TEST(NfsBytes, are_those_of_the_mount_that_holds_the_directory) {
+  EXPECT_EQ(nfs_bytes_read(kMountStats, "/mnt/a"), 5000U);
+  EXPECT_EQ(nfs_bytes_read(kMountStats, "/mnt/a/run/deeper"), 5000U);
+  EXPECT_EQ(nfs_bytes_read(kMountStats, "/mnt/a b/run"), 77U);
+}
+
+TEST(NfsBytes, are_not_told_of_another_file_system) {
+  EXPECT_EQ(nfs_bytes_read(kMountStats, "/mnt/ab"), std::nullopt);
+  EXPECT_EQ(nfs_bytes_read(kMountStats, "/mnt/a/inner/run"), std::nullopt);
+  EXPECT_EQ(nfs_bytes_read("", "/mnt/a"), std::nullopt);
+  EXPECT_EQ(nfs_bytes_read("device s:/e mounted on /m with fstype nfs\n\tbytes:\t1 2 3\n", "/m"), std::nullopt);
+}
+
+TEST(NfsBytes, of_two_mounts_at_one_place_are_those_of_the_last) {
+  const std::string over = std::string(kMountStats) +
+                           "device 10.0.0.2:/other mounted on /mnt/a with fstype nfs4\n"
+                           "\tbytes:\t1 2 3 4 9 6 7 8\n";
+  EXPECT_EQ(nfs_bytes_read(over, "/mnt/a"), 9U);
+}
+
 TEST(Preloaded, tells_the_list_of_the_loader) {
   const ScratchDirectory folder(".");
   std::ofstream(folder.path() + "/list") << "/usr/lib/libeatmydata.so\n";
