@@ -151,11 +151,15 @@ class FaultRun {
       open.injected = true;
       open.times.detect_s = *one.since_s;
     }
+    const auto prints = prints_.find(saved_);
+    if (prints == prints_.end())
+      throw std::runtime_error(
+          fmt::format("rank {} {} and was lost before a state was saved", lost.front().rank, lost.front().how));
     crew_.abort(lost);
     const auto aborted = Clock::now();
     crew_.rebuild(lost);
     const auto rebuilt = Clock::now();
-    crew_.restore(lost, saved_, prints_.at(saved_));
+    crew_.restore(lost, saved_, prints->second);
     open.restored = Clock::now();
     open.times.abort_s = std::chrono::duration<double>(aborted - noticed).count();
     open.times.rebuild_s = std::chrono::duration<double>(rebuilt - aborted).count();
