@@ -162,14 +162,14 @@ void read_mlperf_training(std::string_view text, judge::ImportSource& source, Fi
   source.form = "text";  // also where a job printed a JSON document of its own
   std::string whole(text);
   if (!whole.ends_with('\n')) whole += '\n';  // a last event that is cut off is no JSON
-  TrainingLog log(source, figures);
+  TrainingLog reader(source, figures);
   std::size_t others = 0;
   for (const auto& line : lines_of(whole)) {
     auto event = event_in(line);
-    if (event) log.take(std::move(*event));
+    if (event) reader.take(std::move(*event));
     if (!event && !line.text.empty()) ++others;
   }
-  log.finish();
+  reader.finish();
   if (others > 0) figures.leave_out("document", fmt::format("{} lines", others), "are no events of MLPerf");
 }
 
