@@ -16,6 +16,7 @@
 #include "orchestrator/plan/programs.h"
 #include "orchestrator/run/run.h"
 #include "orchestrator/sweep/outcome.h"
+#include "probes/core/text.h"
 
 namespace assay::cli {
 namespace {

@@ -31,6 +31,7 @@ constexpr Readers kReaders[] = {
     {"osu", read_osu, nullptr, "import the text that it prints"},
     {"dcgm", nullptr, read_dcgm, "run `dcgmi diag -r LEVEL -j`"},
     {"mlperf-storage", nullptr, read_mlperf_storage, "import summary.json of one invocation"},
+    {"mlperf-training", read_mlperf_training, read_mlperf_training, ""},
     {"elbencho", read_elbencho, read_elbencho_json, ""},
     {"ior", nullptr, read_ior, "run it with -O summaryFormat=JSON"},
     {"energy-table", read_energy_table, nullptr, "write a table as docs/FORMATS.md has it"},

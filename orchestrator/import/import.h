@@ -13,8 +13,9 @@ namespace assay::imports {
 class Figures;
 
 /// The tools whose output can be imported, in the order of the help.
-inline constexpr std::array<std::string_view, 10> kImportTools = {
-    "nccl-tests", "perftest", "nvbandwidth", "fio", "osu", "dcgm", "mlperf-storage", "elbencho", "ior", "energy-table"};
+inline constexpr std::array<std::string_view, 11> kImportTools = {
+    "nccl-tests",     "perftest",        "nvbandwidth", "fio", "osu",         "dcgm",
+    "mlperf-storage", "mlperf-training", "elbencho",    "ior", "energy-table"};
 
 /// What is imported: which tool's output, the bytes, the path for errors, and the command that was run, for outputs
 /// that do not say it themselves; empty when it is unknown.
@@ -42,6 +43,7 @@ void read_fio(std::string_view text, judge::ImportSource& source, Figures& figur
 void read_osu(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_dcgm(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_mlperf_storage(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_mlperf_training(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_elbencho(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_elbencho_json(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_ior(std::string_view text, judge::ImportSource& source, Figures& figures);

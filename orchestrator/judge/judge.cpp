@@ -329,6 +329,7 @@ class Judge {
     cell.seen = steadiness_of(
         pool.measured, {.begin = static_cast<std::size_t>(second - pool.attempts.begin()), .probability = recurrence_});
     cell.doubt = doubt_of(requirement, step, found, subject, pool, estimate->value);
+    cell.words = places_missed(all, requirement, reference->value);
     cell.unmet = first_unmet(requirement, cell.result.conditions.list(), probe);
     cell.settled = false;
     return cell;

@@ -2,12 +2,17 @@
 #include "orchestrator/judge/pool.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "orchestrator/judge/conditions.h"
 #include "orchestrator/judge/unjudged.h"
 #include "orchestrator/plan/repeat.h"
+#include "probes/core/json_io.h"
+#include "probes/core/scale.h"
+#include "probes/core/text.h"
 
 namespace assay::judge {
 namespace {
@@ -55,6 +60,19 @@ Measurement joined(const std::vector<const Measurement*>& parts) {
   return whole;
 }
 
+constexpr std::size_t kMostPlaces = 3;  // a sentence, not a table
+
+/// "class hang, size 4".
+std::string place_of(const Values& at) {
+  std::string text;
+  for (const auto& [name, value] : at) {
+    const auto* words = std::get_if<std::string>(&value);
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", harmless(name),
+                        words != nullptr ? harmless(*words) : assay::to_json(value).dump());
+  }
+  return text;
+}
+
 /// Only the demands of `requirement` on the surroundings.
 plan::Requirement demands_on_surroundings(const plan::Requirement& requirement) {
   plan::Requirement part = requirement;
@@ -75,9 +93,32 @@ std::map<Subject, Pool> pooled(const StepEvidence& step, const plan::Requirement
     for (const auto& [subject, parts] : measured) {
       Pool& pool = pools[subject];
       take(pool, step, attempt, parts.size() == 1 ? *parts.front() : pool.joined.emplace_back(joined(parts)));
+      pool.parts.insert(pool.parts.end(), parts.begin(), parts.end());
     }
   }
   return pools;
+}
+
+std::string places_missed(const Pool& pool, const plan::Requirement& requirement, double reference) {
+  const plan::Limit& limit = requirement.limit;
+  const bool highest = requirement.statistic == plan::Statistic::max;  // with at_most, else min with at_least
+  if (!requirement.at_every) return "";
+  const double bound = (highest ? *limit.at_most : *limit.at_least) * reference, sign = highest ? 1 : -1;
+  std::map<std::string, double> worst;
+  for (const Measurement* part : pool.parts) {
+    const double value = sign * (highest ? std::ranges::max(part->samples) : std::ranges::min(part->samples));
+    if (part->at.empty() || value <= sign * bound) continue;
+    const auto found = worst.emplace(place_of(part->at), value).first;
+    found->second = std::max(found->second, value);
+  }
+  std::vector<std::pair<std::string, double>> all(worst.begin(), worst.end());
+  std::ranges::stable_sort(all, std::greater{}, [](const auto& one) { return one.second; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(all.size(), kMostPlaces); ++i)
+    text += fmt::format("{}{} ({})", i == 0 ? "Missed at " : ", ", all[i].first,
+                        for_people(sign * all[i].second, limit.unit));
+  if (all.size() > kMostPlaces) text += fmt::format(", and {} more", all.size() - kMostPlaces);
+  return text;
 }
 
 std::string other_kind(const StepEvidence& step, const plan::Requirement& requirement) {

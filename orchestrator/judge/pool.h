@@ -18,6 +18,7 @@ namespace assay::judge {
 struct Pool {
   std::vector<double> samples;               ///< of all attempts
   std::vector<const Measurement*> measured;  ///< one of each attempt, in their order
+  std::vector<const Measurement*> parts;     ///< what these were joined from, each with its coordinates
   std::vector<const Record*> records;        ///< that they are in
   std::vector<const Record*> others;         ///< those of the other ranks beside them
   std::vector<std::size_t> attempts;         ///< indices into the step's evidence
@@ -30,6 +31,11 @@ struct Pool {
 /// is.
 std::map<Subject, Pool> pooled(const StepEvidence& step, const plan::Requirement& requirement,
                                const Description& probe);
+
+/// Where the parts of `pool` miss `limit`, a share of `reference`, each worst first: "Missed at class hang (2), class
+/// exit (1)". At most three are named. Empty where `requirement` does not judge every coordinate, and where none
+/// misses it.
+std::string places_missed(const Pool& pool, const plan::Requirement& requirement, double reference);
 
 /// The kind of the subjects that `step` measured what `requirement` judges of, where it is not the kind that it judges;
 /// empty where there is none.

@@ -55,6 +55,17 @@ std::expected<Window, std::string> window_of(const Attempt& attempt, const Recor
   return Window{.begin_s = *held, .end_s = *left};
 }
 
+/// The numbers of those of `watches` that by the head's clock were not there in `window`.
+std::set<int> outside(const std::vector<Watch>& watches, const Window& window) {
+  std::set<int> numbers;
+  for (const auto& watch : watches) {
+    const auto begin = utc_time(watch.begin), end = utc_time(watch.end);
+    if ((begin && seconds_of(*begin) > window.end_s) || (end && seconds_of(*end) < window.begin_s))
+      numbers.insert(watch.number);
+  }
+  return numbers;
+}
+
 /// The samples of `measured` whose slots lie in `window`.
 std::vector<double> cut(const Measurement& measured, double begin_s, double interval_s, const Window& window) {
   std::vector<double> inside;
@@ -68,7 +79,9 @@ std::vector<double> cut(const Measurement& measured, double begin_s, double inte
 /// One attempt's record, put together from the watches.
 class Cutting {
  public:
-  Cutting(const WatchRecords& watches, const Window& window) : watches_(watches), window_(window) {}
+  /// `outside`: numbers of watches that began after the load was held, or were over before.
+  Cutting(const WatchRecords& watches, const Window& window, std::set<int> outside)
+      : watches_(watches), window_(window), outside_(std::move(outside)) {}
 
   /// The power of each rack that take() took.
   [[nodiscard]] const std::vector<RackPower>& racks() const { return racks_; }
@@ -76,6 +89,7 @@ class Cutting {
   Record take(SiteEvidence& site) {
     Record made;
     for (const auto& [number, record] : watches_.records) {
+      if (!is_of_load(number, record)) continue;
       made.start = record.start;
       made.end = record.end;
       for (const auto& measured : record.measurements) add(measured);
@@ -107,6 +121,15 @@ class Cutting {
     double covered_s = 0, interval_s = 0;
     std::set<std::string> meters;
   };
+
+  /// Whether a watch was there while the load was held. The next one begins before the attempt has ended; it has seen
+  /// no event of this load and no reading of it, so what it says is nothing about it.
+  [[nodiscard]] bool is_of_load(int number, const Record& record) const {
+    return !outside_.contains(number) || std::ranges::any_of(record.measurements, [&](const Measurement& measured) {
+      const auto begin_s = number_of(measured.at, "begin_s"), interval_s = number_of(measured.at, "interval_s");
+      return begin_s && interval_s && *interval_s > 0 && !cut(measured, *begin_s, *interval_s, window_).empty();
+    });
+  }
 
   void add(const Measurement& measured) {
     const auto begin_s = number_of(measured.at, "begin_s"), interval_s = number_of(measured.at, "interval_s");
@@ -140,6 +163,7 @@ class Cutting {
 
   void add_conditions(const Subject& subject, const std::set<std::string>& meters, Record& made) const {
     for (const auto& [number, record] : watches_.records) {
+      if (!is_of_load(number, record)) continue;
       for (const auto& one : record.conditions) {
         const bool of_meter = one.subject.kind == "meter" && meters.contains(one.subject.id);
         if (one.subject.kind != "node" && one.subject != subject && !of_meter) continue;
@@ -153,6 +177,7 @@ class Cutting {
 
   const WatchRecords& watches_;
   Window window_;
+  std::set<int> outside_;
   std::map<std::tuple<std::string, Subject, Values>, Part> parts_;
   std::vector<RackPower> racks_;
 };
@@ -239,7 +264,7 @@ SiteEvidence site_evidence(const plan::Plan& plan, const plan::Step& step, const
     if (!window) site.step.reason = window.error();
     Record made;
     if (window) {
-      Cutting cutting(watches, *window);
+      Cutting cutting(watches, *window, outside(during, *window));
       made = cutting.take(site);
       join_figures({.plan = plan,
                     .step = step,

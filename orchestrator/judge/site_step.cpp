@@ -16,38 +16,9 @@ namespace {
 
 constexpr double kClocks_s = 1;  // by how much a node's clock and the head's may differ, as site_evidence has it
 
-/// The power of one subject during the load.
-struct PowerSeries {
-  std::vector<TimedValue> readings;
-  double interval_s = 0;
-  std::set<std::string> meters;
-};
-
 double coordinate(const Measurement& measured, const char* name) {
   const auto found = measured.at.find(name);
   return found == measured.at.end() ? 0 : number_in(found->second).value_or(0);
-}
-
-/// The power of each rack by its own metric, and of each other meter by its readings.
-std::map<Subject, PowerSeries> powers_in(const std::map<int, Record>& watches) {
-  std::map<Subject, PowerSeries> all;
-  for (const auto& [number, record] : watches) {
-    for (const auto& measured : record.measurements) {
-      const std::string_view of = measured.subject.kind == "rack" ? "total_power" : "power";
-      const double begin_s = coordinate(measured, "begin_s"), interval_s = coordinate(measured, "interval_s");
-      if (measured.metric != of || measured.subject.kind == "node" || measured.at.contains("outlet") ||
-          !(interval_s > 0))
-        continue;
-      PowerSeries& series = all[measured.subject];
-      series.meters.merge(meters_in(measured.at));
-      series.interval_s = std::max(series.interval_s, interval_s);
-      for (std::size_t i = 0; i < measured.samples.size(); ++i)
-        series.readings.push_back(
-            {.at_s = begin_s + (static_cast<double>(i) + 0.5) * interval_s, .value = measured.samples[i]});
-    }
-  }
-  for (auto& [subject, series] : all) std::ranges::sort(series.readings, {}, &TimedValue::at_s);
-  return all;
 }
 
 std::vector<double> marks_of(const Record& load, std::string_view metric) {
@@ -58,26 +29,6 @@ std::vector<double> marks_of(const Record& load, std::string_view metric) {
 std::optional<double> number_of_condition(const Record& record, std::string_view name) {
   const auto found = std::ranges::find(record.conditions, name, &Condition::name);
   return found == record.conditions.end() ? std::nullopt : number_in(found->value);
-}
-
-/// Every step up, between the marks beside it.
-std::vector<StepSeen> steps_up(const Record& load) {
-  const auto ups = marks_of(load, "step_up");
-  std::vector<double> all = marks_of(load, "step_down");
-  all.insert(all.end(), ups.begin(), ups.end());
-  std::ranges::sort(all);
-  const bool grew = number_of_condition(load, "groups_before").value_or(0) > 0;
-  const auto end_s = number_of_condition(load, "hold_end_s");
-  std::vector<StepSeen> steps;
-  for (const double up_s : ups) {
-    const auto next = std::ranges::upper_bound(all, up_s);
-    const double until_s = next != all.end() ? *next : end_s.value_or(up_s);
-    const auto here = std::ranges::lower_bound(all, up_s);
-    if (here == all.begin() && grew) continue;
-    const double before_s = here != all.begin() ? *std::prev(here) : up_s - (until_s - up_s);
-    steps.push_back({.at_s = up_s, .until_s = until_s, .before_s = before_s, .clock_s = kClocks_s});
-  }
-  return steps;
 }
 
 /// The slowest averaging window of the meters; why there is none.
@@ -130,6 +81,46 @@ void add(StepFigures& figures, const Subject& subject, std::string_view metric, 
 }
 
 }  // namespace
+
+std::map<Subject, PowerSeries> powers_in(const std::map<int, Record>& watches) {
+  std::map<Subject, PowerSeries> all;
+  for (const auto& [number, record] : watches) {
+    for (const auto& measured : record.measurements) {
+      const std::string_view of = measured.subject.kind == "rack" ? "total_power" : "power";
+      const double begin_s = coordinate(measured, "begin_s"), interval_s = coordinate(measured, "interval_s");
+      if (measured.metric != of || measured.subject.kind == "node" || measured.at.contains("outlet") ||
+          !(interval_s > 0))
+        continue;
+      PowerSeries& series = all[measured.subject];
+      series.meters.merge(meters_in(measured.at));
+      series.interval_s = std::max(series.interval_s, interval_s);
+      for (std::size_t i = 0; i < measured.samples.size(); ++i)
+        series.readings.push_back(
+            {.at_s = begin_s + (static_cast<double>(i) + 0.5) * interval_s, .value = measured.samples[i]});
+    }
+  }
+  for (auto& [subject, series] : all) std::ranges::sort(series.readings, {}, &TimedValue::at_s);
+  return all;
+}
+
+std::vector<StepSeen> steps_up(const Record& load) {
+  const auto ups = marks_of(load, "step_up");
+  std::vector<double> all = marks_of(load, "step_down");
+  all.insert(all.end(), ups.begin(), ups.end());
+  std::ranges::sort(all);
+  const bool grew = number_of_condition(load, "groups_before").value_or(0) > 0;
+  const auto end_s = number_of_condition(load, "hold_end_s");
+  std::vector<StepSeen> steps;
+  for (const double up_s : ups) {
+    const auto next = std::ranges::upper_bound(all, up_s);
+    const double until_s = next != all.end() ? *next : end_s.value_or(up_s);
+    const auto here = std::ranges::lower_bound(all, up_s);
+    if (here == all.begin() && grew) continue;
+    const double before_s = here != all.begin() ? *std::prev(here) : up_s - (until_s - up_s);
+    steps.push_back({.at_s = up_s, .until_s = until_s, .before_s = before_s, .clock_s = kClocks_s});
+  }
+  return steps;
+}
 
 StepFigures steps_of(const Record& load, const std::map<int, Record>& watches) {
   StepFigures figures;

@@ -3,17 +3,35 @@
 
 #include <array>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "orchestrator/judge/evidence.h"
 #include "probes/core/record.h"
+#include "probes/core/step_response.h"
 
 namespace assay::judge {
 
 /// The metrics of power_feed that no meter has: the judge joins them from readings and from the marks of the load.
 inline constexpr std::string_view kRamp = "power_ramp";
 inline constexpr std::array<std::string_view, 4> kOfSteps = {"rise_time", kRamp, "overshoot", "settling_time"};
+
+/// The power of one subject over time, each reading at the middle of its interval, in s since 1970.
+struct PowerSeries {
+  std::vector<TimedValue> readings;
+  double interval_s = 0;
+  std::set<std::string> meters;  ///< whose readings, or their sum, it is
+};
+
+/// The power in the records `watches` of each rack by its own metric, and of each feed, shelf and meter by its
+/// readings; nodes and outlets are left out.
+std::map<Subject, PowerSeries> powers_in(const std::map<int, Record>& watches);
+
+/// Every step up that the record `load` of rank 0 marks, between the marks beside it. The first step of a load that
+/// grew over groups of ranks has no quiet time before it and is left out.
+std::vector<StepSeen> steps_up(const Record& load);
 
 /// Figures of the steps up of one load, one sample a step, and why there are none by subject.
 struct StepFigures {

@@ -65,6 +65,7 @@ void Heartbeat::join(std::int64_t number, std::uint64_t key, std::size_t rank, c
   key_ = key;
   number_ = number;
   page_.heard_ns = 0;
+  page_.joined_ns = monotonic_ns();
 }
 
 void Heartbeat::leave() {

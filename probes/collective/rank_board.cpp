@@ -53,7 +53,7 @@ RankPage& RankBoard::page(std::size_t rank) const {
 
 void RankBoard::clear(std::size_t rank) {
   RankPage& page = this->page(rank);
-  page.beat_ns = page.heard_ns = page.struck_ns = page.place = page.give_up = 0;
+  page.beat_ns = page.joined_ns = page.heard_ns = page.struck_ns = page.place = page.give_up = 0;
 }
 
 }  // namespace assay

@@ -13,6 +13,7 @@ namespace assay {
 /// writes all but `give_up`.
 struct RankPage {
   std::atomic<std::int64_t> beat_ns;    ///< when it was last alive
+  std::atomic<std::int64_t> joined_ns;  ///< when it came to belong to its group
   std::atomic<std::int64_t> heard_ns;   ///< when a beat of another rank last came over the network
   std::atomic<std::int64_t> struck_ns;  ///< when a fault was injected
   std::atomic<std::int64_t> place;      ///< grows with its work

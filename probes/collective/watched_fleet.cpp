@@ -23,14 +23,14 @@ json ages_json(const std::vector<std::optional<RankAges>>& all) {
     if (!one)
       ages.push_back(nullptr);
     else
-      ages.push_back({one->beat_s, one->heard_s, one->struck_s ? json(*one->struck_s) : json()});
+      ages.push_back({one->beat_s, one->heard_s, one->struck_s ? json(*one->struck_s) : json(), one->has_beaten});
   }
   return ages;
 }
 
 std::optional<RankAges> ages_in(const json& one) {
   if (one.is_null()) return std::nullopt;
-  RankAges ages{.beat_s = one.at(0), .heard_s = one.at(1), .struck_s = {}};
+  RankAges ages{.beat_s = one.at(0), .heard_s = one.at(1), .struck_s = {}, .has_beaten = one.at(3)};
   if (!one.at(2).is_null()) ages.struck_s = one.at(2).get<double>();
   return ages;
 }
@@ -40,7 +40,9 @@ std::optional<RankAges> ages_in(const json& one) {
 std::vector<std::optional<std::string>> losses_of(const std::vector<std::optional<RankAges>>& ranks,
                                                   const HeartbeatLimits& limits) {
   std::vector<std::optional<std::string>> losses(ranks.size());
-  const auto surely_alive = [&](const auto& rank) { return rank && rank->beat_s < kSurelyAlive * limits.period.count; };
+  const auto surely_alive = [&](const auto& rank) {
+    return rank && rank->has_beaten && rank->beat_s < kSurelyAlive * limits.period.count;
+  };
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (!ranks[i]) continue;
     if (ranks[i]->beat_s > limits.silence_s()) {

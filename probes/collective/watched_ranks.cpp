@@ -59,8 +59,9 @@ std::vector<std::optional<RankAges>> WatchedRanks::ages() const {
     const auto age = [&](std::int64_t at) { return static_cast<double>(now - at) * kNano; };
     const std::int64_t from = slots_[slot]->watched_ns, struck = page.struck_ns;
     all[slot] = RankAges{.beat_s = age(std::max<std::int64_t>(page.beat_ns, from)),
-                         .heard_s = age(std::max<std::int64_t>(page.heard_ns, from)),
-                         .struck_s = struck != 0 ? std::optional(age(struck)) : std::nullopt};
+                         .heard_s = age(std::max<std::int64_t>({page.heard_ns, page.joined_ns, from})),
+                         .struck_s = struck != 0 ? std::optional(age(struck)) : std::nullopt,
+                         .has_beaten = page.beat_ns != 0};
   }
   return all;
 }

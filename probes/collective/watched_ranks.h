@@ -25,8 +25,9 @@ struct RankEvent {
 /// What the board says of one watched rank: how long ago something was, in s, and no longer than it has been watched.
 struct RankAges {
   double beat_s = 0;               ///< its last beat
-  double heard_s = 0;              ///< the last beat of another rank that it heard
+  double heard_s = 0;              ///< the last beat of another rank that it heard, or when it joined its group
   std::optional<double> struck_s;  ///< a fault that was injected into it; nothing where none was
+  bool has_beaten = true;          ///< a new process may not have, and is not known to be alive then
 };
 
 /// The processes of one node, by slot. None outlives this object.

@@ -6,6 +6,7 @@
 #include "orchestrator/files/difference.h"
 #include "reports/compare/comparison.h"
 #include "reports/dossier/expectations.h"
+#include "reports/dossier/target_differences.h"
 
 namespace assay::compare {
 namespace {

@@ -131,14 +131,14 @@ class CourseDrawing {
       svg += svg_line(kCourseLeft, y(mark), kCourseRight, y(mark), "grid") +
              svg_text(kCourseLeft - 8, y(mark) + 4, "end", "mark", scale.number(mark));
     }
-    for (const double mark : axis_marks(0, end_s_ - begin_s_)) {
-      if (mark > end_s_ - begin_s_) continue;
-      svg += svg_line(x(begin_s_ + mark), kCourseBottom, x(begin_s_ + mark), kCourseBottom + 5, "axis") +
-             svg_text(x(begin_s_ + mark), kCourseBottom + 18, "middle", "mark", fmt::format("{:g}", mark));
+    const double zero_s = chart_.zero_s.value_or(begin_s_);
+    for (const double mark : axis_marks(begin_s_ - zero_s, end_s_ - zero_s)) {
+      if (zero_s + mark < begin_s_ || zero_s + mark > end_s_) continue;
+      svg += svg_line(x(zero_s + mark), kCourseBottom, x(zero_s + mark), kCourseBottom + 5, "axis") +
+             svg_text(x(zero_s + mark), kCourseBottom + 18, "middle", "mark", fmt::format("{:g}", mark));
     }
     svg += svg_text(0, kCourseTop - 14, "start", "mark", "in " + scale.unit);
-    return svg + svg_text((kCourseLeft + kCourseRight) / 2, kCourseBottom + 38, "middle", "mark",
-                          "s since the first reading");
+    return svg + svg_text((kCourseLeft + kCourseRight) / 2, kCourseBottom + 38, "middle", "mark", chart_.axis);
   }
 
   const CourseChart& chart_;

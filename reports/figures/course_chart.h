@@ -1,6 +1,7 @@
 // course_chart: quantities of one unit over time, with marks at moments: temperatures of a soak, power of a step.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct CourseChart {
   std::string title, unit;  ///< unit of the values, base
   std::vector<CourseLine> lines;
   std::vector<CourseMark> marks;
+  std::optional<double> zero_s = {};  ///< the moment that the axis counts from; nothing: the first reading
+  std::string axis = "s since the first reading";
 };
 
 /// The chart as inline SVG: each line with its name at its end, or, of more than eight lines, the lowest and the

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -101,24 +100,16 @@ std::string soak_svg(const Soaked& soak, const std::string& place) {
 std::vector<Chart> soak_charts(const plan::Plan& plan, const plan::Requirement& requirement,
                                const std::vector<const judge::Result*>& results,
                                const std::map<std::string, std::vector<Record>>& records) {
-  if (requirement.probe != "train_soak") return {};
-  const auto first = std::ranges::find_if(plan.profile.requirements, [&](const auto& one) {
-    return one.probe == requirement.probe && one.scope == requirement.scope && one.parameters == requirement.parameters;
-  });
-  if (first == plan.profile.requirements.end() || first->id != requirement.id) return {};
-  std::set<std::string> steps;
-  for (const auto* result : results) steps.insert(result->step);
+  if (requirement.probe != "train_soak" || !is_first_of_measurement(plan, requirement)) return {};
   std::vector<Chart> charts;
-  for (const auto& step : steps) {
+  for (const auto& step : steps_of(results)) {
     const auto found = records.find(step);
     if (found == records.end()) continue;
     for (const auto& record : found->second) {
       const auto soak = soaked(record);
       if (!soak || charts.size() == kMostSoaks) continue;
-      const auto host = record.start.host.find("name");
-      const auto* name = host == record.start.host.end() ? nullptr : std::get_if<std::string>(&host->second);
       Chart chart{
-          .svg = soak_svg(*soak, name == nullptr ? step : *name),
+          .svg = soak_svg(*soak, place_of(plan, step, record)),
           .caption = fmt::format("{}{} windows, a dot each; a line for each of {} interruptions, by class. {}{} ",
                                  kind_words(plan), soak->at_s->size(), soak->breaks.size(), escape(soak->shows),
                                  soak->shows.empty() ? "" : ".")};

@@ -25,14 +25,6 @@ const std::vector<double>* samples_of(const Record& record, std::string_view met
   return found == record.measurements.end() || found->samples.empty() ? nullptr : &found->samples;
 }
 
-/// Whether it is the first of the profile's requirements on its measurement.
-bool is_first(const plan::Plan& plan, const plan::Requirement& requirement) {
-  const auto first = std::ranges::find_if(plan.profile.requirements, [&](const auto& one) {
-    return one.probe == requirement.probe && one.scope == requirement.scope && one.parameters == requirement.parameters;
-  });
-  return first != plan.profile.requirements.end() && first->id == requirement.id;
-}
-
 /// Sums of the parts of what has one label, and how many there were.
 struct PartsSum {
   std::vector<double> sums;
@@ -240,9 +232,8 @@ Chart timeline_chart(const plan::Plan& plan, const std::vector<Record>& records)
 std::vector<Chart> training_charts(const plan::Plan& plan, const plan::Requirement& requirement,
                                    const std::vector<const judge::Result*>& results, const Records& records) {
   const bool step = requirement.probe == "train_step";
-  if ((!step && requirement.probe != "fault_resume") || !is_first(plan, requirement)) return {};
-  std::set<std::string> steps;
-  for (const auto* result : results) steps.insert(result->step);
+  if ((!step && requirement.probe != "fault_resume") || !is_first_of_measurement(plan, requirement)) return {};
+  const std::set<std::string> steps = steps_of(results);
   std::vector<Chart> charts;
   if (step) {
     charts.push_back(step_chart(plan, steps, records));

@@ -103,4 +103,31 @@ std::string cell_text(const judge::Result& result, const Scale& scale) {
 
 std::string kind_words(const plan::Plan& plan) { return plan.simulation ? "Simulated, not measured. " : ""; }
 
+bool is_first_of_measurement(const plan::Plan& plan, const plan::Requirement& requirement) {
+  const auto first = std::ranges::find_if(plan.profile.requirements, [&](const auto& one) {
+    return one.probe == requirement.probe && one.scope == requirement.scope && one.during == requirement.during &&
+           one.parameters == requirement.parameters;
+  });
+  return first != plan.profile.requirements.end() && first->id == requirement.id;
+}
+
+std::set<std::string> steps_of(const std::vector<const judge::Result*>& results) {
+  std::set<std::string> steps;
+  for (const auto* result : results) steps.insert(result->step);
+  return steps;
+}
+
+std::string place_of(const plan::Plan& plan, const std::string& step, const Record& record) {
+  const plan::Step* planned = plan.step(step);
+  if (planned != nullptr && planned->nodes.size() == 1) return planned->nodes.front();
+  const auto host = record.start.host.find("name");
+  const auto* name = host == record.start.host.end() ? nullptr : std::get_if<std::string>(&host->second);
+  return name == nullptr ? step : *name;
+}
+
+std::optional<double> number_of(const Record& record, std::string_view name) {
+  const auto found = std::ranges::find(record.conditions, name, &Condition::name);
+  return found == record.conditions.end() ? std::nullopt : number_in(found->value);
+}
+
 }  // namespace assay::figures

@@ -1,6 +1,8 @@
 // words: texts that several captions share.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +11,7 @@
 
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
+#include "probes/core/record.h"
 #include "reports/figures/scale.h"
 
 namespace assay::figures {
@@ -56,5 +59,19 @@ std::string cell_text(const judge::Result& result, const Scale& scale);
 
 /// "Simulated, not measured. " where `plan` is of a simulation; else empty.
 std::string kind_words(const plan::Plan& plan);
+
+/// Whether it is the first of the profile's requirements on its measurement: figures of a record are drawn with that
+/// one alone.
+bool is_first_of_measurement(const plan::Plan& plan, const plan::Requirement& requirement);
+
+/// The steps that `results` come from.
+std::set<std::string> steps_of(const std::vector<const judge::Result*>& results);
+
+/// Where `record` of `step` was made, for a title: the node that the plan names, else the host's own name, else the
+/// step.
+std::string place_of(const plan::Plan& plan, const std::string& step, const Record& record);
+
+/// The number of condition `name` in `record`; nothing where it is none.
+std::optional<double> number_of(const Record& record, std::string_view name);
 
 }  // namespace assay::figures

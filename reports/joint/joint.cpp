@@ -13,6 +13,8 @@
 #include "probes/core/utc_time.h"
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/certificate.h"
+#include "reports/dossier/sign.h"
+#include "reports/dossier/verify.h"
 #include "reports/evidence/tree.h"
 #include "reports/joint/fleet.h"
 #include "reports/joint/statement.h"

@@ -1,9 +1,10 @@
-// network: figures of measurements on several nodes.
+// network: figures of one requirement, and of measurements on several nodes.
 #include <fmt/format.h>
 
 #include "reports/figures/fault_chart.h"
 #include "reports/figures/html.h"
 #include "reports/figures/pair_chart.h"
+#include "reports/figures/power_curves.h"
 #include "reports/figures/rail_chart.h"
 #include "reports/figures/soak_chart.h"
 #include "reports/figures/training_chart.h"
@@ -54,6 +55,11 @@ std::string requirement_charts(const ReportContent& content, const figures::Step
   for (const auto& chart : figures::training_charts(content.run.plan, requirement, own->second, content.records))
     html += figure(chart.svg, chart.caption);
   for (const auto& chart : figures::soak_charts(content.run.plan, requirement, own->second, content.records))
+    html += figure(chart.svg, chart.caption);
+  for (const auto& chart : figures::heat_curves(content.run.plan, requirement, own->second, content.records))
+    html += figure(chart.svg, chart.caption);
+  for (const auto& chart :
+       figures::step_curves(content.run.plan, requirement, own->second, content.records, content.watches))
     html += figure(chart.svg, chart.caption);
   return html;
 }

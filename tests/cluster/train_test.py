@@ -1,6 +1,7 @@
 """Training steps of four nodes: one that computes slowly is named by what it computes and by who waits, one behind a slow link is not, one stall shows
 in the tail. Every node is held to a share of the two processors, or they would slow each other."""
 import json
+import math
 import os
 import signal
 import statistics
@@ -9,7 +10,7 @@ import time
 
 from bench import ClusterBench
 from harness import BIN, main, requirement, wait_for
-from undisturbed import measures
+from undisturbed import measures, taken_of
 
 SHARE = 0.35  # processors of each node: four of them leave a part of two to the head
 SLOW = 0.8    # of that, for one node
@@ -18,8 +19,15 @@ DELAY_MS = 20
 RATE_MBIT = 400
 PARAMETERS = 2_000_128  # of tiny-dense
 STALL_S = 0.4  # several steps
-AMONG_STEPS = 0.65  # of a run alone: exact steps and those without collectives take the first two fifths, the last tenth is exact steps again
+RUN_S, LOOK_S = 300, 0.01  # a run alone takes seconds
+AMONG_STEPS = 0.65  # of the work of a run alone: exact steps and those without collectives take the first two fifths, the last tenth is exact steps again
 ALONE = {"steps": 50, "block": 50, "warmup_steps": 2, "micro_batches": 4}
+# Three and four ranks divide its heads.
+TWELVE_HEADS = {"schema": "assay.model/1", "name": "twelve-heads", "layers": 2, "hidden": 192, "ffn": 528, "heads": 12, "kv_heads": 12, "head_dim": 16,
+                "vocab": 1008, "tied": False, "mlp": "swiglu", "attention": "gqa", "moe": None}
+SPLITS = {"tp2": {"tp": 2}, "tp4": {"tp": 4}, "tp3": {"tp": 3, "ranks_per_node": 3}, "pp2": {"pp": 2}, "dp4": {}, "cp2": {"cp": 2},
+          "ep4": {"model": "tiny-moe", "ep": 4}, "tp2pp2": {"tp": 2, "pp": 2}}
+FEW = {"steps": 2, "block": 2, "warmup_steps": 1, "seq": 24, "reference": "one_rank"}
 
 
 def steps(name, metric, limit, parameters=None, **more):
@@ -78,13 +86,11 @@ class TrainingSteps(ClusterBench):
     @measures
     def test_one_stall_in_fifty_steps_shows_in_the_tail_and_not_in_the_median(self):
         probe = self.start_alone()
-        begin = time.monotonic()
+        whole_s = self.worked_until(self.only_rank(), math.inf)
         self.alone(probe)
-        whole_s = time.monotonic() - begin
         probe = self.start_alone()
-        wait_for(self.ranks, "a rank runs")
-        time.sleep(AMONG_STEPS * whole_s)  # the same run took so long before
-        (rank,) = self.ranks()
+        rank = self.only_rank()
+        self.worked_until(rank, AMONG_STEPS * whole_s)
         os.kill(rank, signal.SIGSTOP)
         time.sleep(STALL_S)
         os.kill(rank, signal.SIGCONT)
@@ -95,8 +101,17 @@ class TrainingSteps(ClusterBench):
         self.assertLess(statistics.median(times), 2 * min(times), times)
         self.assertGreaterEqual(tail, 0.02)
 
+    def test_exact_steps_of_every_split_over_four_nodes_have_the_bits_of_one_rank(self):
+        card = self.write("card.json", TWELVE_HEADS)
+        exact = [steps(name, "mismatches", {"at_most": 0, "unit": "1"}, {"model": card, **FEW, **split}, statistic="max", repeat={"n": 1})
+                 for name, split in SPLITS.items()]
+        done = self.accept_on_cluster(*exact, more=["--no-localise"])
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual({name: outcome for (name, _), outcome in self.outcomes().items()}, dict.fromkeys(SPLITS, "pass"))
+        self.check_aftermath()
+
     def test_ranks_of_four_nodes_that_are_killed_hang_and_are_cut_off_are_resumed_bit_by_bit(self):
-        resumed = [requirement(name, probe="fault_resume", metric=name, limit={"at_most": 0, "unit": "1"}, scope="cluster", statistic="max", repeat={"n": 1},
+        resumed = [requirement(name, probe="fault_resume", metric=name, limit={"at_most": 0, "unit": "1"}, scope="cluster", at="every", statistic="max", repeat={"n": 1},
                                parameters={"ranks_per_node": 1, "phases": "reduce", "path": "fabric", "micro_batch": 1, "heartbeat": "500ms"})
                    for name in ("mismatches", "false_losses")]
         done = self.accept_on_cluster(*resumed, more=["--no-localise"])
@@ -107,6 +122,22 @@ class TrainingSteps(ClusterBench):
     def start_alone(self):
         words = [word for name, value in ALONE.items() for word in (f"--{name.replace('_', '-')}", value)]
         return self.cluster["n01"].start(BIN.parent / "libexec/assay/probes/train_step", *words, stdout=subprocess.PIPE, text=True)
+
+    def only_rank(self):
+        wait_for(self.ranks, "a rank runs")
+        (rank,) = self.ranks()
+        return rank
+
+    def worked_until(self, rank, most_s):
+        """Waits until the rank has worked for so long, or has ended; for how long it has, which other load hardly changes."""
+        worked_s = 0.0
+        end = time.monotonic() + RUN_S
+        while worked_s < most_s and self.is_rank(rank):
+            self.assertLess(time.monotonic(), end, "the rank neither ends nor works")
+            worked_s = max(worked_s, taken_of(rank))
+            time.sleep(LOOK_S)
+        self.assertTrue(most_s == math.inf or self.is_rank(rank), f"the rank ended after {worked_s} s of work")
+        return worked_s
 
     def alone(self, probe):
         out, _ = probe.communicate(timeout=300)

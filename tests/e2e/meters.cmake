@@ -1,4 +1,4 @@
-# power_bmc and power_agreement on a fake of the kernel's IPMI driver; power_feed against snmpd, ipmi_sim, a device of libmodbus and HTTPS services. What is not installed
+# power_bmc, power_agreement and power_cap on a fake of the kernel's IPMI driver; power_feed against snmpd, ipmi_sim, a device of libmodbus and HTTPS services. What is not installed
 # is a skip with its name. They take two minutes, so they are in a configuration of their own: ctest --preset dev -C meters -L meters.
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 find_path(ASSAY_MODBUS_INCLUDE modbus/modbus.h)
@@ -16,7 +16,7 @@ if(ASSAY_OPENIPMI_INCLUDE)
 endif()
 add_library(fake_ipmi_device MODULE fakes/fake_ipmi_device.cpp)
 list(APPEND meter_environment "FAKE_IPMI_DEVICE=$<TARGET_FILE:fake_ipmi_device>" "POWER_BMC=$<TARGET_FILE:power_bmc>"
-  "POWER_AGREEMENT=$<TARGET_FILE:power_agreement>")
+  "POWER_AGREEMENT=$<TARGET_FILE:power_agreement>" "POWER_CAP=$<TARGET_FILE:power_cap>")
 add_test(NAME e2e.power_in_band COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/power_in_band_test.py
   CONFIGURATIONS meters)
 set_tests_properties(e2e.power_in_band PROPERTIES LABELS meters TIMEOUT 300 ENVIRONMENT "${meter_environment}")

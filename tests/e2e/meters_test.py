@@ -30,6 +30,7 @@ STRIP_RARITAN = "".join(f".{RARITAN}.{table}.1.1.{sensor} gauge {value}\n" for t
     ("5.2.3.1.4", 1, 19729), ("3.3.4.1.7", 1, 3), ("5.2.3.1.4", 7, 99), ("3.3.4.1.7", 7, 2)))
 CDU = "/redfish/v1/ThermalEquipment/CDUs/1/PrimaryCoolantConnectors/1"
 METRICS = "/redfish/v1/Chassis/1/EnvironmentMetrics"
+DETECTOR = "/redfish/v1/ThermalEquipment/CDUs/1/LeakDetection/LeakDetectors/"
 HONEST = {METRICS: {"PowerWatts": {"Reading": 5123.0, "Implementation": "PhysicalSensor", "AveragingInterval": "PT5S", "Accuracy": 2.0},
                     "EnergykWh": {"Reading": 2.5}},
           CDU: {"FlowLitersPerMinute": {"Reading": 42}, "SupplyTemperatureCelsius": {"Reading": 22}, "ReturnTemperatureCelsius": {"Reading": 32},
@@ -230,6 +231,24 @@ loadlib "{os.environ["FAKE_DCMI"]}" "{self.scratch}/watts"
         self.assertIn("synthesised", doubts)
         self.assertIn("heat is 25480 W", doubts)
         self.assertIn("absent", self.condition(record, "meter_doubts", "empty"))
+
+    def test_leak_detectors_count_when_they_work_and_are_told_apart_by_their_state(self):
+        detector = lambda state, status: {"DetectorState": state, "LeakDetectorType": "Moisture", "Status": {"State": status, "Health": "OK"}}
+        states = {"dry": detector("OK", "Enabled"), "wet": detector("Critical", "Enabled"), "off": detector("OK", "Disabled"),
+                  "gone": detector("OK", "Absent"), "mute": detector(None, "Enabled")}
+        service = self.redfish("leaks", {**HONEST, **{DETECTOR + name: one for name, one in states.items()}})
+        record = self.feed(service)
+        self.assertEqual(set(self.values(record, "leak_detectors", meter="leaks")), {2}, self.printed)  # dry and wet
+        self.assertEqual(set(self.values(record, "leaks", meter="leaks")), {1})
+        self.assertEqual(self.condition(record, "meter_doubts", "leaks"), "none")
+        for name, state in (("wet", "OK"), ("dry", "Warning")):
+            (self.scratch / "leaks" / f"{(DETECTOR + name).strip('/').replace('/', '.')}.json").write_text(json.dumps(detector(state, "Enabled")))
+        self.assertEqual(set(self.values(self.feed(service), "leaks", meter="leaks")), {1})  # a warning is a leak too
+        dry = (DETECTOR + "dry").strip("/").replace("/", ".") + ".json"
+        (self.scratch / "leaks" / dry).write_text(json.dumps(detector("OK", "Enabled")))
+        record = self.feed(service)
+        self.assertEqual(set(self.values(record, "leaks", meter="leaks")), {0})
+        self.assertEqual(set(self.values(record, "leak_detectors", meter="leaks")), {2})
 
     def test_meters_that_hang_flood_or_drip_harm_no_other(self):
         good = self.redfish("good", HONEST)

@@ -1,4 +1,4 @@
-"""power_bmc and power_agreement on a fake of the kernel's IPMI driver and artificial RAPL counters, moved by one made-up truth."""
+"""power_bmc, power_agreement and power_cap on a fake of the kernel's IPMI driver and artificial RAPL counters, moved by one made-up truth."""
 import json
 import os
 import pathlib
@@ -100,6 +100,31 @@ class InBand(unittest.TestCase):
         record, _ = self.finish(self.start("POWER_AGREEMENT", "--quick"))
         self.assertEqual(record[-1]["end"]["status"], "skip")
         self.assertIn("No such file or directory; there is no BMC", record[-1]["end"]["reason"])
+
+    def cap(self, device):
+        """The record of power_cap on a BMC that says `device`, without counters of packages and GPUs."""
+        self.device.write_text(device)
+        process = self.start("POWER_CAP", "--powercap", str(self.scratch / "none"), "--nvml-library", "none.so", "--threads", "1", "--hold", "4s",
+                             "--ramp", "100ms")
+        return self.finish(process)[0]
+
+    def test_the_limit_of_a_bmc_is_held_against_its_power(self):
+        record = self.cap("980 1000 1500\n")
+        self.assertEqual(record[-1]["end"]["status"], "complete", record[-1])
+        conditions = self.conditions(record)
+        self.assertEqual([conditions[name] for name in ("cap_w", "cap_window_s", "cap_source", "cap_reached", "settings_changed")],
+                         [1000, 1.5, "DCMI", True, False])
+        self.assertEqual(self.values(record, "cap_share"), [0.98] * 3)  # of four seconds, by means of two
+        record = self.cap("1100 1000 1000\n")
+        self.assertEqual(set(self.values(record, "cap_share")), {1.1})
+        record = self.cap("500 1000 70000\n")  # a correction time that is longer than the load, of over 16 bits
+        self.assertEqual((self.values(record, "cap_share"), self.conditions(record)["cap_window_s"]), ([], 70))
+
+    def test_a_bmc_without_a_limit_in_force_is_a_skip_with_the_cause(self):
+        end = self.cap("980\n")[-1]["end"]
+        self.assertEqual(end["status"], "skip")
+        self.assertIn("the BMC has no limit in force", end["reason"])
+        self.assertIn("refuses DCMI Get Power Limit, completion code cbh", self.cap("none\n")[-1]["end"]["reason"])
 
     def test_gain_and_offset_of_an_honest_bmc_are_those_of_the_truth(self):
         record, err = self.agreement(lambda watts: FANS_W + LOSS * watts)

@@ -41,6 +41,12 @@ foreach(test unit_fault_resume fault_cases)
   add_dependencies(${test} fault_resume fault_resume_rank)
 endforeach()
 gtest_discover_tests(unit_fault_resume PROPERTIES LABELS unit)
+# The same records as the judge sees them.
+add_executable(unit_fault_verdict unit/train/fault_verdict_test.cpp)
+target_link_libraries(unit_fault_verdict PRIVATE assay_run assay_judge GTest::gtest_main)
+target_compile_definitions(unit_fault_verdict PRIVATE FAULT_RESUME="$<TARGET_FILE:fault_resume>")
+add_dependencies(unit_fault_verdict fault_resume)
+gtest_discover_tests(unit_fault_verdict PROPERTIES LABELS unit)
 # All faults in all phases of three divisions take three minutes: -C train.
 add_test(NAME fault_cases COMMAND fault_cases CONFIGURATIONS train)
 set_tests_properties(fault_cases PROPERTIES LABELS train TIMEOUT 900 RUN_SERIAL ON)

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "probes/collective/limits.h"
 #include "probes/core/rendezvous_link.h"
@@ -59,6 +60,7 @@ void Crew::take_events(std::map<std::size_t, json>& answers, std::vector<LostRan
       lost.push_back({.rank = rank - slots_.begin(), .slot = event.slot, .how = event.how, .since_s = event.since_s});
     } else if (spares_.erase(event.slot) > 0) {
       outcome_.notes.push_back(fmt::format("the spare process {} {}", event.slot, event.how));
+      gone_.push_back(outcome_.notes.back());
       ended_.insert(event.slot);
     }
   }
@@ -198,7 +200,9 @@ void Crew::rebuild(const std::vector<LostRank>& lost) {
         spares_, [&](std::size_t spare) { return fleet_.node_of(spare) == fleet_.node_of(one.slot); });
     const auto spare = near != spares_.end() ? near : spares_.begin();
     if (spare == spares_.end())
-      throw std::runtime_error(fmt::format("no spare is left for {}, which {}", title(one.rank), one.how));
+      throw std::runtime_error(fmt::format("no spare is left for {}, which {}{}{}", title(one.rank), one.how,
+                                           gone_.empty() ? "" : "; before, ", fmt::join(gone_, ", ")));
+    gone_.push_back(fmt::format("{} {}", title(one.rank), one.how));
     slots_.at(sized(one.rank)) = *spare;
     spares_.erase(spare);
   }
@@ -269,6 +273,7 @@ void Crew::restock() {
     hello.emplace_back(slot, json{{"do", "hello"}});
   }
   ended_.clear();
+  gone_.clear();
   if (!hello.empty()) (void)gather_all(hello);  // its memory was looked at before
 }
 

@@ -74,6 +74,7 @@ class Crew {
   FaultOutcome& outcome_;
   std::vector<std::size_t> slots_;  ///< by rank
   std::set<std::size_t> spares_, ended_;
+  std::vector<std::string> gone_;    ///< why there are fewer spares than at the begin of the case
   std::map<std::size_t, int> owed_;  ///< answers that a slot has not given yet
   std::vector<std::size_t> counts_;  ///< numbers in the state of each rank
   std::int64_t group_ = 0;           ///< of the present connections

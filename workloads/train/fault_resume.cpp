@@ -128,13 +128,15 @@ constexpr Metric kMetrics[] = {
      .unit = "1",
      .better = Better::lower,
      .meaning =
-         "states of ranks after a recovery, and at the end, that differ in any bit from those of the run without "
-         "faults",
+         "states of ranks after a case that differ in any bit from those of the run without faults, for each kind of "
+         "fault",
      .kind = MetricKind::fault},
     {.name = "false_losses",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "ranks that were given up though no fault had ended them, slow ones among them",
+     .meaning =
+         "ranks that were given up though no fault had ended them, slow ones among them, for each kind of fault; none: "
+         "in the run without",
      .kind = MetricKind::fault},
 };
 constexpr ConditionSpec kOwnConditions[] = {
@@ -147,6 +149,7 @@ constexpr ConditionSpec kOwnConditions[] = {
 constexpr auto kConditions = join(train::kPlanConditions, kOwnConditions, kFactConditions);
 constexpr ProbeSpec kSpec{
     .name = "fault_resume",
+    .revision = 2,
     .scope = Scope::group,
     .measures =
         "What it takes a training job to go on after a rank is killed, hangs or is cut off, part by part, that what it "
@@ -241,8 +244,10 @@ void record_outcome(const Parameters& given, const train::FaultJob& job, const t
   record.measurement("step_time", fixed(found.step_time), subject);
   record.measurement("save_time", fixed(found.save_time), subject);
   record.measurement("refused_states", static_cast<double>(found.refused), subject);
-  record.measurement("mismatches", static_cast<double>(found.mismatches), subject);
-  record.measurement("false_losses", static_cast<double>(found.false_losses), subject);
+  for (const auto& [kind, count] : found.mismatches)
+    record.measurement("mismatches", static_cast<double>(count), subject, {{"fault", std::string(kind)}});
+  for (const auto& [kind, count] : found.false_losses)
+    record.measurement("false_losses", static_cast<double>(count), subject, {{"fault", std::string(kind)}});
   std::vector<std::string> cases, tiers;
   for (const auto& one : job.faults.cases) cases.push_back(train::text_of(one));
   for (const auto& [tier, count] : found.restored) tiers.push_back(fmt::format("{} {}", train::word_of(tier), count));

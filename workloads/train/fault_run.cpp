@@ -24,6 +24,9 @@ class FaultRun {
   FaultRun(WatchedFleet& fleet, const FaultJob& job) : job_(job), crew_(fleet, job, outcome_) {}
 
   FaultOutcome conduct(const std::function<void(const std::vector<json>&)>& entered) {
+    for (const FaultCase& one : job_.faults.cases)
+      outcome_.mismatches[word_of(one.kind)] = outcome_.false_losses[word_of(one.kind)] = 0;
+    outcome_.false_losses[kUndisturbed] = 0;
     crew_.greet();
     entered(crew_.begin());
     save(nullptr);
@@ -35,11 +38,11 @@ class FaultRun {
     done_ = saved_ = 0;
     save(nullptr);
     for (std::size_t i = 0; i < job_.faults.cases.size(); ++i) {
-      const std::size_t before = outcome_.repaired.size();
+      const std::size_t before = outcome_.repaired.size(), told = outcome_.notes.size();
       case_ = &job_.faults.cases[i];
       half_cases(case_, static_cast<std::int64_t>(i));
       if (case_->kind != FaultKind::slow && outcome_.repaired.size() == before)
-        throw std::runtime_error(text_of(*case_) + " did not stop it: nothing was lost");
+        throw std::runtime_error(did_not_stop(told));
       compare(undisturbed);
       crew_.restock();
     }
@@ -47,6 +50,14 @@ class FaultRun {
   }
 
  private:
+  /// That the case did not end its rank, and what else happened since there were so many notes: a rank that is cut off
+  /// has its connections anew when another one is lost at the same time.
+  [[nodiscard]] std::string did_not_stop(std::size_t notes) const {
+    std::string text = text_of(*case_) + " did not stop it";
+    for (std::size_t i = notes; i < outcome_.notes.size(); ++i) text += "; " + outcome_.notes[i];
+    return text;
+  }
+
   /// The steps of case `number`: to its first save, and to its second.
   void half_cases(const FaultCase* fault, std::int64_t number) {
     const std::int64_t begin = number * job_.faults.steps_per_case();
@@ -134,17 +145,21 @@ class FaultRun {
       const bool ours = case_ != nullptr && case_->kind != FaultKind::slow && one.since_s && one.rank == case_->rank;
       outcome_.notes.push_back(fmt::format("rank {} {}", one.rank, one.how));
       if (!ours) {
-        ++outcome_.false_losses;
+        ++outcome_.false_losses[case_ != nullptr ? word_of(case_->kind) : kUndisturbed];
         continue;
       }
       open.injected = true;
       open.times.detect_s = *one.since_s;
     }
+    const auto prints = prints_.find(saved_);
+    if (prints == prints_.end())
+      throw std::runtime_error(
+          fmt::format("rank {} {} and was lost before a state was saved", lost.front().rank, lost.front().how));
     crew_.abort(lost);
     const auto aborted = Clock::now();
     crew_.rebuild(lost);
     const auto rebuilt = Clock::now();
-    crew_.restore(lost, saved_, prints_.at(saved_));
+    crew_.restore(lost, saved_, prints->second);
     open.restored = Clock::now();
     open.times.abort_s = std::chrono::duration<double>(aborted - noticed).count();
     open.times.rebuild_s = std::chrono::duration<double>(rebuilt - aborted).count();
@@ -173,7 +188,7 @@ class FaultRun {
     const Prints& now = prints_.at(saved_);
     for (std::size_t rank = 0; rank < now.size(); ++rank) {
       if (now[rank] == undisturbed.at(saved_)[rank]) continue;
-      ++outcome_.mismatches;
+      ++outcome_.mismatches[word_of(case_->kind)];
       outcome_.notes.push_back(
           fmt::format("after {} the state of rank {} after {} steps is not that of the run without faults",
                       text_of(*case_), rank, saved_));

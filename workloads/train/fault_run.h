@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -27,6 +28,9 @@ struct FaultJob {
   Tier corrupt = Tier::own;        ///< the copies up to this tier are spoiled before they are restored; own: none
 };
 
+/// What stands for a kind of fault where there is none.
+inline constexpr std::string_view kUndisturbed = "none";
+
 /// What came of it. Times in s.
 struct FaultOutcome {
   std::vector<double> step_time;  ///< of the undisturbed run, the longest of all ranks
@@ -36,10 +40,13 @@ struct FaultOutcome {
   std::vector<std::int64_t> lost_steps;   ///< of each: steps that were done again
   std::map<Tier, std::int64_t> restored;  ///< states by where they came from
   std::int64_t refused = 0;               ///< copies that were not there, or not what was saved
-  std::int64_t mismatches = 0;            ///< states of ranks that differ from those of the undisturbed run
-  std::int64_t false_losses = 0;          ///< ranks that were given up though no fault had ended them
-  std::vector<std::string> notes;         ///< what each case took, and what was wrong
-  std::vector<nlohmann::json> facts;      ///< of every rank's connections
+  /// States of ranks that differ from those of the undisturbed run, by the kind of fault before, of every kind.
+  std::map<std::string_view, std::int64_t> mismatches;
+  /// Ranks that were given up though no fault had ended them, by the kind of the case; kUndisturbed: in the run without
+  /// faults.
+  std::map<std::string_view, std::int64_t> false_losses;
+  std::vector<std::string> notes;     ///< what each case took, and what was wrong
+  std::vector<nlohmann::json> facts;  ///< of every rank's connections
 };
 
 /// Runs it; `entered` is called with the answers of all ranks to "enter", the first time. Throws std::runtime_error

@@ -107,6 +107,22 @@ TEST(faults, a_fault_that_no_requirement_judges_holds_the_whole_step_back) {
             R"(mismatches of rank 0 is 7 at {"size":1}, and no requirement judges it there.)");
 }
 
+TEST(faults, the_reason_of_a_rejection_names_the_places_that_miss_the_limit_worst_first) {
+  const auto at = [](const char* kind) { return Values{{"class", std::string(kind)}}; };
+  auto lines = good();
+  for (const auto& [kind, count] : {std::pair{"ended", 1.0}, {"silent", 2.0}, {"error", 0.0}})
+    lines.push_back({"mismatches", {count}, at(kind)});
+  const Verdict verdict = verdict_of({kRate, kClean}, lines, {{"mismatches", {7}, kTwo, {"rank", "1"}}});
+  EXPECT_EQ(verdict.overall, Overall::rejected);
+  EXPECT_EQ(verdict.results.at(1).reason,
+            "7 misses the limit of at most 0. Missed at size 2 (7), class silent (2), class ended (1).");
+  lines.push_back({"mismatches", {3}, at("other")});
+  lines.push_back({"mismatches", {1}, at("further")});
+  EXPECT_EQ(
+      verdict_of({kRate, kClean}, lines, {}).results.at(1).reason,
+      "3 misses the limit of at most 0. Missed at class other (3), class silent (2), class ended (1), and 1 more.");
+}
+
 TEST(faults, a_condition_is_owed_by_every_rank_and_of_its_own_node) {
   const Verdict silent = verdict_of({kRate, kClean}, good(), {}, "n1", "");
   EXPECT_EQ(silent.results.at(0).outcome, Outcome::inconclusive);

@@ -37,6 +37,30 @@ TEST(site_evidence, what_the_meters_doubted_is_a_condition_of_the_rack_that_they
   EXPECT_EQ(std::get<std::string>(conditions[0].value), "stuck: 300 readings alike");
 }
 
+/// What the watches say of the meter's doubts, of the load: the second begins so late, with its first reading at
+/// from_s.
+std::vector<std::string> doubts_with_a_second_watch(const std::string& begin, double from_s) {
+  MeteredRun run;
+  run.watch(1, {.values = std::vector<double>(45, 1000)});
+  run.watch(2, {.from_s = from_s, .values = {0, 0}, .doubts = "absent: 2 readings"});
+  run.journal.watches[1].begin = begin;
+  std::vector<std::string> doubts;
+  const auto site = run.site();
+  for (const auto& one : site.step.records.at(0).conditions)
+    if (one.name == "meter_doubts") doubts.push_back(std::get<std::string>(one.value));
+  return doubts;
+}
+
+TEST(site_evidence, a_watch_that_begins_after_the_load_and_before_the_end_of_the_attempt_says_nothing_of_it) {
+  EXPECT_EQ(doubts_with_a_second_watch("2026-11-23T10:00:41.000Z", 50), std::vector<std::string>{"none"});
+}
+
+TEST(site_evidence, a_watch_with_readings_of_the_load_counts_whenever_it_began) {
+  const std::vector<std::string> both = {"none", "absent: 2 readings"};
+  EXPECT_EQ(doubts_with_a_second_watch("2026-11-23T10:00:41.000Z", 30), both);
+  EXPECT_EQ(doubts_with_a_second_watch("2026-11-23T10:00:39.000Z", 50), both);
+}
+
 TEST(site_evidence, readings_that_cover_less_than_nine_tenths_of_the_load_are_left_out_with_their_share) {
   MeteredRun run;
   run.watch(1, {.from_s = 0, .values = std::vector<double>(25, 1000)});

@@ -41,6 +41,22 @@ TEST(Dcmi, an_answer_is_read_and_another_is_none) {
   EXPECT_FALSE(dcmi_power_of({answer.data(), 1}));
 }
 
+TEST(Dcmi, a_limit_is_read_and_a_refusal_is_none) {
+  // Hard power off after 2.5 s above 1234 W, over 10 s.
+  std::vector<std::uint8_t> answer = {0, 0xdc, 0, 0, 1, 0xd2, 0x04, 0xc4, 0x09, 0, 0, 0, 0, 10, 0};
+  const auto limit = dcmi_limit_of(answer);
+  ASSERT_TRUE(limit);
+  EXPECT_EQ(limit->limit_w, 1234);
+  EXPECT_EQ(limit->correction_s, 2.5);
+  answer[0] = kDcmiNoLimit;
+  EXPECT_FALSE(dcmi_limit_of(answer));
+  answer[0] = 0;
+  answer[1] = 0xdd;
+  EXPECT_FALSE(dcmi_limit_of(answer));
+  answer[1] = 0xdc;
+  EXPECT_FALSE(dcmi_limit_of({answer.data(), answer.size() - 1}));
+}
+
 TEST(Strip, scales_are_those_of_the_model) {
   const Meter apc{.name = "a", .outlets = {{3, "n"}}, .model = MeterModel::apc_rpdu2};
   const auto objects = strip_objects(apc);

@@ -24,7 +24,7 @@ RankProgram program(const std::string& behaviour, std::size_t slot) {
 std::vector<std::optional<RankAges>> ages(const std::vector<std::pair<double, double>>& all) {
   std::vector<std::optional<RankAges>> list;
   for (const auto& [beat_s, heard_s] : all)
-    list.push_back(RankAges{.beat_s = beat_s, .heard_s = heard_s, .struck_s = {}});
+    list.push_back(RankAges{.beat_s = beat_s, .heard_s = heard_s, .struck_s = {}, .has_beaten = true});
   return list;
 }
 
@@ -47,6 +47,12 @@ TEST(Losses, name_the_rank_that_hears_no_other_though_it_beats) {
   EXPECT_EQ(losses_of(all, kHeartbeat)[1].value(), "heard no other rank for 3 s and is cut off");
 }
 TEST(Losses, wait_while_the_other_may_be_silent_itself) { EXPECT_TRUE(lost(ages({{0.5, 3.5}, {2.5, 0.5}})).empty()); }
+TEST(Losses, wait_for_a_new_rank_that_has_not_beaten_yet) {
+  auto all = ages({{0.5, 3.5}, {0.5, 0.5}});
+  EXPECT_EQ(lost(all), std::vector<std::size_t>{0});
+  all[1]->has_beaten = false;  // 0.5 s is how long it is watched
+  EXPECT_TRUE(lost(all).empty());
+}
 TEST(Losses, are_of_watched_ranks_only) {
   auto all = ages({{9, 9}, {0, 0}});
   all[0].reset();
