@@ -189,17 +189,28 @@ std::optional<double> CheckpointTiers::wait_until_seen(std::uint64_t step) const
   return passed_since(begin);
 }
 
-void CheckpointTiers::fetch_from_peer(bool wanted) {
-  // Every holder learns whether the rank that restores from it wants its copies.
-  std::vector<bool> wants;
-  for (const auto& word : group_.all_gather(wanted ? "1" : "0")) wants.push_back(word == "1");
+void CheckpointTiers::fetch_from_peer(const std::vector<char>& pending) {
+  // Every holder learns which copies the rank that restores from it wants; what a nearer tier served is not
+  // overwritten.
+  std::string mine;
+  for (const char wanted : pending) mine += wanted != 0 ? '1' : '0';
+  const auto words = group_.all_gather(mine);
+  const auto chosen = [](const std::vector<CheckpointShard>& shards, const std::string& wanted) {
+    std::vector<CheckpointShard> some;
+    for (std::size_t i = 0; i < shards.size(); ++i)
+      if (wanted.at(i) == '1') some.push_back(shards[i]);
+    return some;
+  };
+  const auto wanted = chosen(target_, mine);
   if (!peers_->come_back()) {  // the node that restores is the one that keeps the copies
-    if (wanted) std::ranges::copy(incoming_.bytes().first(payload_of(target_)), state_.bytes().begin());
+    for (const auto& shard : wanted)
+      std::ranges::copy(incoming_.bytes().subspan(shard.offset, shard.size),
+                        state_.bytes().begin() + static_cast<std::ptrdiff_t>(shard.offset));
     return;
   }
   const int back = settings_.lost == Lost::node ? 2 * settings_.shift : settings_.shift;
-  const bool serves = wants[static_cast<std::size_t>(from_here(back % group_.world()))];
-  peers_->restore(serves ? &kept_ : nullptr, wanted ? &target_ : nullptr);
+  const auto served = chosen(kept_, words[static_cast<std::size_t>(from_here(back % group_.world()))]);
+  peers_->restore(served.empty() ? nullptr : &served, wanted.empty() ? nullptr : &wanted);
 }
 
 /// Brings the pending shards into state_; false where the tier has none of this rank's.
@@ -207,7 +218,7 @@ bool CheckpointTiers::fetch(Tier tier, std::uint64_t step, const std::vector<cha
   const bool wanted = std::ranges::find(pending, 1) != pending.end();
   std::ranges::fill(failed_, "");
   if (tier == Tier::peer) {
-    fetch_from_peer(wanted);
+    fetch_from_peer(pending);
     return wanted;
   }
   if (!wanted) return false;

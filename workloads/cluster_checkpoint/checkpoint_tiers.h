@@ -97,7 +97,7 @@ class CheckpointTiers {
   [[nodiscard]] std::optional<double> wait_until_seen(std::uint64_t step) const;
   [[nodiscard]] bool shows_first_shard(std::uint64_t step) const;
   bool fetch(Tier tier, std::uint64_t step, const std::vector<char>& pending);
-  void fetch_from_peer(bool wanted);
+  void fetch_from_peer(const std::vector<char>& pending);
   [[nodiscard]] bool is_left(Tier tier) const;
   [[nodiscard]] std::optional<Tier> nearest_files() const;
   [[nodiscard]] std::optional<double> read_raw(Tier tier, std::uint64_t step);

@@ -29,6 +29,7 @@ constexpr std::uint32_t kInFlight = 16;      // on a queue pair
 constexpr std::uint32_t kWord = 8;           // B; from the tail of one memory to that of the other
 constexpr std::size_t kWordsBegin = 64;      // of the tail: before it lies the word that is sent
 constexpr auto kLook = std::chrono::milliseconds(100);
+constexpr auto kReasonComes = std::chrono::seconds(2);  // of a rank that ended, through rank 0: a turn or two there
 constexpr std::size_t kMostPairs = 256;
 static_assert(kWordsBegin + kWord * kMostPairs <= kPeerTail);
 
@@ -75,7 +76,7 @@ struct Outgoing {
 struct PeerConnection {
   const RegisteredMemory *from = nullptr, *into = nullptr;
   std::unique_ptr<VerbsEndpoint> out, in;
-  std::size_t pairs = 0;
+  std::size_t pairs = 0, target = 0, source = 0;  ///< the ranks that it leads to and comes from
 
   [[nodiscard]] std::size_t tail(const RegisteredMemory& memory) const { return memory.bytes().size() - kPeerTail; }
   /// Room for the word of the queue pair.
@@ -140,6 +141,9 @@ struct PeerVerbs::State {
 
   [[nodiscard]] const Introduction& own() const { return ranks[static_cast<std::size_t>(group.rank())]; }
 
+  /// One turn. Throws std::runtime_error that says what failed, not between whom, or RendezvousError.
+  void exchange(const PeerConnection& way, const PeerTurn& turn);
+
   /// The path to a rank. Throws where machines or networks are not as wished.
   [[nodiscard]] PathChoice path_to(std::size_t rank) const {
     check_pair(own(), ranks[rank], wish.one_machine ? "loopback" : "fabric");
@@ -165,7 +169,9 @@ std::size_t PeerVerbs::connect(int distance, bool back, std::size_t pairs) {
                       .into = back ? &*self.state : &*self.incoming,
                       .out = nullptr,
                       .in = nullptr,
-                      .pairs = pairs};
+                      .pairs = pairs,
+                      .target = target,
+                      .source = source};
   const EndpointPlan plan{
       .queue_pairs = static_cast<std::uint32_t>(pairs), .sends = kInFlight, .receives = 1, .inlined = 0};
   made.out = std::make_unique<VerbsEndpoint>(*self.adapter, *made.from, plan);
@@ -182,6 +188,26 @@ std::size_t PeerVerbs::connect(int distance, bool back, std::size_t pairs) {
 
 void PeerVerbs::exchange(std::size_t connection, const PeerTurn& turn) {
   const auto& way = state_->connections.at(connection);
+  try {
+    state_->exchange(way, turn);
+  } catch (const RendezvousError&) {
+    throw;
+  } catch (const std::runtime_error& error) {
+    // The queue pairs of a rank that ended fail before the group knows of it: its reason is the better one.
+    const auto until = PeerClock::now() + kReasonComes;
+    while (PeerClock::now() < until && !stop_requested()) {
+      state_->group.check();
+      std::this_thread::sleep_for(kLook / 10);
+    }
+    const auto& to = state_->ranks[way.target];
+    const auto& from = state_->ranks[way.source];
+    throw std::runtime_error(fmt::format("copies from {} {} to rank {} on {} {} and from rank {} on {} {}: {}",
+                                         state_->own().host, state_->own().port, way.target, to.host, to.port,
+                                         way.source, from.host, from.port, error.what()));
+  }
+}
+
+void PeerVerbs::State::exchange(const PeerConnection& way, const PeerTurn& turn) {
   auto queues = way.outgoing(turn.sent);
   std::size_t to_hear = turn.received != nullptr ? way.pairs : 0;
   const auto is_open = [](const Outgoing& queue) { return !queue.told || queue.in_flight > 0; };
@@ -201,11 +227,10 @@ void PeerVerbs::exchange(std::size_t connection, const PeerTurn& turn) {
       std::this_thread::yield();  // ranks of a rehearsal share processors
     if (now - looked < kLook) continue;
     looked = now;
-    state_->group.check();
-    if (stop_requested()) throw std::runtime_error("stopped while copies went to another node's memory");
-    if (std::chrono::duration<double>(now - last).count() > state_->wish.stall.count)
-      throw std::runtime_error(fmt::format("{}: no message to or from another node's memory was completed for {:g} s",
-                                           state_->own().port, state_->wish.stall.count));
+    group.check();
+    if (stop_requested()) throw std::runtime_error("stopped by a signal");
+    if (std::chrono::duration<double>(now - last).count() > wish.stall.count)
+      throw std::runtime_error(fmt::format("no message was completed for {:g} s", wish.stall.count));
   }
 }
 
