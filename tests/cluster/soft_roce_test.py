@@ -19,6 +19,11 @@ BED = pathlib.Path(__file__).with_name("soft_roce")
 SKIPPED = 77
 UP_S = 1800  # the first time it builds an image on a slow machine
 ACCEPT_S = 1200
+CHECKPOINT_S = 300
+# Two processes of guest 1, whose port talks to itself; the store is an ext4 in a file, for the guest's root does no direct I/O.
+CHECKPOINT = """cd /root; A="--directory=/var/store --clients=processes --model=llama3-8b --divisor=20000 --tiers=memory,peer --lost=memory --threads=2
+  --queue-depth=2 --chunk=1MiB --world=2 --rendezvous=127.0.0.1:5999 --token=0123456789abcdef0123456789abcdef --peer-transport=verbs"
+"""
 FAST = {"window": 0.1, "min_samples": 10, "max_samples": 20, "time_limit": 2.0, "warmup_limit": 0.5, "stall_limit": 30.0, "ack_timeout": 1.0}
 
 
@@ -170,6 +175,39 @@ class SoftRoce(harness.Bench):
         self.assertEqual(self.outcomes(), {("fabric", "n01+n02"): "not_measured", ("exact-0", "n01+n02"): "not_measured"})
         self.assertIn("rank 1 on n02", self.reasons()[("fabric", "n01+n02")])
         self.assertIn("no RDMA device", self.reasons()[("fabric", "n01+n02")])
+
+    def in_guest(self, command, given=None):
+        return subprocess.run([BED, "run", self.bed, "1", command], capture_output=True, input=given, timeout=CHECKPOINT_S)
+
+    def with_a_store(self):
+        probe = harness.BIN.parent / "libexec/assay/probes/checkpoint_cluster"
+        made = self.in_guest("set -e; cat >/root/checkpoint_cluster; chmod 755 /root/checkpoint_cluster; modprobe loop; truncate -s 120M /root/store; "
+                             "mke2fs -q -t ext4 /root/store; mkdir -p /var/store; mount -o loop /root/store /var/store", probe.read_bytes())
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.addCleanup(self.in_guest, "umount /var/store; rm -f /root/store")
+
+    def test_copies_of_a_checkpoint_go_to_a_peers_memory_by_rdma_writes_and_come_back_whole(self):
+        self.with_a_store()
+        sent = "cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts; "
+        done = self.in_guest(CHECKPOINT + f"{sent} ./checkpoint_cluster $A --repetitions=3 --rank=1 >other & ./checkpoint_cluster $A --repetitions=3 --rank=0; wait; {sent}")
+        words = done.stdout.decode().splitlines()
+        before, after, lines = int(words[0]), int(words[-1]), [json.loads(line) for line in words[1:-1]]
+        seen = self.conditions(lines)
+        self.assertEqual(lines[-1]["end"]["status"], "complete", done)
+        self.assertEqual((seen["peer_transport"], seen["peer_port"], seen["served_by"]), ("RoCE v2", "rxe0/1 10.9.0.1", "peer"))
+        for metric in ("mismatches", "fallbacks"):
+            self.assertEqual(self.measured(lines, metric)[0]["samples"], [0.0])
+        self.assertEqual(len(self.measured(lines, "time_to_peer")[0]["samples"]), 3)
+        self.assertGreater(after - before, 3 * seen["checkpoint_size"] / 4096)  # the largest payload of a packet
+
+    def test_a_rank_killed_while_copies_go_to_its_memory_is_named_by_the_other(self):
+        self.with_a_store()
+        done = self.in_guest(CHECKPOINT + "./checkpoint_cluster $A --repetitions=1000 --rank=1 >other 2>&1 & victim=$!; "
+                             "(for i in $(seq 300); do ls -d /var/store/*/mark-1 && break; sleep 0.1; done >/dev/null 2>&1; sleep 2; kill -9 $victim) & "
+                             "timeout 60 ./checkpoint_cluster $A --repetitions=1000 --rank=0; echo $?; ls /var/store")
+        lines = done.stdout.decode().splitlines()
+        self.assertEqual(lines[-2:], ["1", "lost+found"], done)
+        self.assertRegex(json.loads(lines[-3])["end"]["reason"], r"^rank 1 \(127\.0\.0\.1:\d+\) vanished$")
 
 
 if __name__ == "__main__":

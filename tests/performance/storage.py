@@ -9,20 +9,27 @@ cluster_vs_fio     storage_cluster's bandwidth of three clients, processes of th
                    the stonewall, which fio does not have: beside it stands the sum of its clients' own rates, which
                    is more, since each divides by its own time
 cluster_vs_ior     the same beside IOR (--ior PATH, with mpiexec.mpich), a task for each thread, by libaio; complete alone
+cluster_vs_elbencho  the same beside elbencho (--elbencho PATH), a thread for each of ours with a file of its own; complete is its "last done", at the
+                   stonewall its "first done": of one thread, where ours is of one client. It does no fsync, ours has it in the time: its files are synced here, and that time is added to its own
+                   No distribution packages elbencho; its release page is https://github.com/breuner/elbencho/releases
 
 A pair is short (two runs of each side), because a shared machine drifts within a minute; take many.
 
-usage: storage.py [--only NAME] [--ior PATH] PROBES_DIRECTORY SCRATCH_DIRECTORY [PAIRS]
+usage: storage.py [--only NAME] [--ior PATH] [--elbencho PATH] PROBES_DIRECTORY SCRATCH_DIRECTORY [PAIRS]
 """
 import argparse
+import concurrent.futures
 import json
+import os
 import pathlib
+import shutil
 import signal
 import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 DEADLINE_S = 300
 RUNS = 2  # of each side in a pair
@@ -133,6 +140,40 @@ def ior_like_cluster(ior, directory):
     return {name: statistics.mean(values) for name, values in rates.items()}
 
 
+def synced_in(place):
+    """Brings the files of a folder to the disk, all at once; the time in s."""
+    begin = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        files = [os.open(path, os.O_RDWR) for path in place.iterdir()]
+        list(pool.map(os.fsync, files))
+    taken = time.monotonic() - begin
+    for file in files:
+        os.close(file)
+    return taken
+
+
+def elbencho_like_cluster(elbencho, directory):
+    """The same by elbencho, as its own JSON says: bytes of all threads until the last is done, and until the first is."""
+    rates = {}
+    results = pathlib.Path(directory) / "elbencho.json"
+    for _ in range(RUNS):
+        place = pathlib.Path(directory) / "elbencho"
+        place.mkdir()
+        for way in ("write", "read"):
+            results.unlink(missing_ok=True)
+            run([str(elbencho), "--nolive", f"--{way}", "-t", str(CLIENTS * THREADS), "-n", "0", "-N", "1", "-s", str(CLIENT_SIZE // THREADS), "-b", str(MIB),
+                 "--direct", "--iodepth", str(DEPTH), "--blockvarpct", "100", "--jsonfile", str(results), str(place)], directory)
+            (one,) = [line for line in map(json.loads, results.read_text().splitlines()) if line["phase_type"] == way.upper()]
+            moved = int(one["last_done"]["bytes"])
+            if moved != CLIENTS * CLIENT_SIZE:
+                sys.exit(f"elbencho moved {moved} B in its {way} phase, not {CLIENTS * CLIENT_SIZE} B")
+            last_s = int(one["last_done"]["elapsed_time_ms"]) / 1000 + (synced_in(place) if way == "write" else 0)
+            rates.setdefault(f"{way}_bandwidth", []).append(moved / last_s)
+            rates.setdefault(f"{way}_bandwidth_stonewall", []).append(int(one["first_done"]["bytes"]) * 1000 / int(one["first_done"]["elapsed_time_ms"]))
+        shutil.rmtree(place)
+    return {name: statistics.mean(values) for name, values in rates.items()}
+
+
 def compare(name, ours, theirs, pairs):
     """Runs ours and theirs in ABBA order; prints every pair's ratio of each metric, and the medians."""
     ratios = {}
@@ -174,7 +215,11 @@ def main():
     parser.add_argument("pairs", type=int, nargs="?", default=12)
     parser.add_argument("--only", help="one comparison")
     parser.add_argument("--ior", type=pathlib.Path, help="path of IOR, for cluster_vs_ior")
+    parser.add_argument("--elbencho", type=pathlib.Path, help="path of elbencho, for cluster_vs_elbencho")
     given = parser.parse_args()
+    for option, binary in (("--ior", given.ior), ("--elbencho", given.elbencho)):
+        if binary and not os.access(binary, os.X_OK):
+            parser.error(f"{option} {binary}: is no program; hint: elbencho is at https://github.com/breuner/elbencho/releases, IOR at https://github.com/hpc/ior/releases")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # an exit removes the scratch directory
     probes, pairs = given.probes.resolve(), given.pairs
     given.scratch.mkdir(parents=True, exist_ok=True)
@@ -184,8 +229,10 @@ def main():
                        "cluster_vs_fio": lambda: compare("cluster_vs_fio", ours, lambda: fio_like_cluster(directory), pairs)}
         if given.ior:
             comparisons["cluster_vs_ior"] = lambda: compare("cluster_vs_ior", ours, lambda: ior_like_cluster(given.ior.resolve(), directory), pairs)
+        if given.elbencho:
+            comparisons["cluster_vs_elbencho"] = lambda: compare("cluster_vs_elbencho", ours, lambda: elbencho_like_cluster(given.elbencho.resolve(), directory), pairs)
         if given.only and given.only not in comparisons:
-            parser.error(f"--only {given.only}: is none of {', '.join(comparisons)}")
+            parser.error(f"--only {given.only}: is none of {', '.join(comparisons)}; cluster_vs_ior and cluster_vs_elbencho need --ior or --elbencho with the program")
         for name, one in comparisons.items():
             if given.only in (None, name):
                 one()
