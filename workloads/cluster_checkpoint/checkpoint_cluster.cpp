@@ -213,7 +213,7 @@ constexpr GroupSizeRule kGroupSize[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "checkpoint_cluster",
-    .revision = 3,
+    .revision = 4,
     .scope = Scope::group,
     .measures =
         "Time to save the checkpoint of a large model from several nodes into memory, a peer's memory, a drive "
