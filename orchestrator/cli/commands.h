@@ -23,7 +23,8 @@ struct PlanRequest {
   std::vector<std::string> only;
   bool quick = false;
   bool localise = true;
-  bool allow_missing = false;  ///< also plan where a probe of the profile is unknown
+  bool allow_missing = false;   ///< also plan where a probe of the profile is unknown
+  bool allow_settings = false;  ///< plan also what changes settings of machines and puts them back
   bool dry_run = false;
   std::string nodes;      ///< host list; empty: all of the site
   std::string continues;  ///< directory of the run whose plan this one continues; empty: none

@@ -30,6 +30,10 @@ void add_plan_options(CLI::App& command, PlanRequest& request) {
       ->type_name("HEX");
   command.add_flag("--allow-missing", request.allow_missing,
                    "plan also where a probe of the profile is not part of this build; its figures are not measured");
+  command.add_flag(
+      "--allow-settings", request.allow_settings,
+      "let probes change settings of machines where the profile says so, such as limits of power; they are "
+      "put back in every end, and the report says that they were changed");
   command.add_flag("--quick", request.quick, "short measurements to rehearse the procedure; never accepted");
   command.add_flag_callback(
       "--no-localise", [&request] { request.localise = false; },

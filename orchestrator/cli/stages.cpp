@@ -96,7 +96,8 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
                                .only = request.only,
                                .localise = request.localise,
                                .continues = std::move(continues),
-                               .challenge = request.challenge});
+                               .challenge = request.challenge,
+                               .allow_settings = request.allow_settings});
   if (!plan) return std::unexpected(plan.error());
   Prepared prepared{.plan = std::move(*plan), .programs = std::move(*programs)};
   if (!request.healthy.empty()) {

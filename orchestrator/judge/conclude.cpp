@@ -13,8 +13,25 @@
 #include "orchestrator/judge/claims.h"
 #include "orchestrator/judge/ranking.h"
 #include "orchestrator/plan/loosened.h"
+#include "orchestrator/plan/profile_check.h"
 
 namespace assay::judge {
+namespace {
+
+/// The probes of the plan's steps that may change settings.
+std::set<std::string> changing_probes(const plan::Plan& plan) {
+  std::set<std::string> names;
+  for (const auto& step : plan.steps) {
+    const bool changes = std::ranges::any_of(step.requirements, [&](const std::string& id) {
+      const plan::Requirement* requirement = plan.requirement(id);
+      return requirement != nullptr && plan::changes_settings(*requirement);
+    });
+    if (changes) names.insert(step.probe);
+  }
+  return names;
+}
+
+}  // namespace
 
 std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal) {
   std::vector<Deviation> all;
@@ -27,6 +44,13 @@ std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal
     all.push_back({.what = fmt::format("The run continues the plan {}: {} of its nodes are measured anew.",
                                        plan.continues, plan.site.nodes.size()),
                    .step = ""});
+  }
+  for (const auto& name : changing_probes(plan)) {
+    all.push_back(
+        {.what = fmt::format("{} was allowed to change settings of machines (--allow-settings), which it puts "
+                             "back at its end.",
+                             name),
+         .step = ""});
   }
   if (journal.resumed > 0)
     all.push_back({.what = fmt::format("The run was interrupted and resumed {} times.", journal.resumed), .step = ""});

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "probes/core/descriptor.h"
+#include "probes/core/restorer.h"
 
 namespace assay::node {
 namespace {
@@ -37,10 +38,12 @@ std::optional<ProcessEntry> read_stat(pid_t pid) {
   if (size <= 0) return std::nullopt;
   const std::string_view text(buffer.data(), static_cast<std::size_t>(size));
   const auto name_end = text.rfind(')');  // the name may hold anything, brackets and blanks too
-  if (name_end == std::string_view::npos || name_end + 2 >= text.size()) return std::nullopt;
+  const auto name_begin = text.find('(');
+  if (name_end == std::string_view::npos || name_begin >= name_end || name_end + 2 >= text.size()) return std::nullopt;
 
   constexpr int kState = 3, kParent = 4, kStarted = 22, kResident = 24;
   ProcessEntry entry{.pid = pid};
+  entry.restorer = text.substr(name_begin + 1, name_end - name_begin - 1) == kRestorerName;
   int field = kState;
   for (std::string_view rest = text.substr(name_end + 2); !rest.empty() && field <= kResident; ++field) {
     const std::string_view word = rest.substr(0, rest.find(' '));
@@ -76,6 +79,13 @@ std::vector<ProcessEntry> descendants(pid_t root) {
   add_children_of(root);
   for (std::size_t i = 0; i < found.size(); ++i) add_children_of(found[i].pid);
   return found;
+}
+
+std::vector<ProcessEntry> without_restorers_at_work(std::vector<ProcessEntry> processes,
+                                                    std::chrono::steady_clock::duration waited) {
+  constexpr auto kRestoring = std::chrono::seconds(2);  // it writes one file
+  if (waited < kRestoring) std::erase_if(processes, [](const ProcessEntry& one) { return one.restorer; });
+  return processes;
 }
 
 void signal_each(const std::vector<ProcessEntry>& processes, int signal_number) {

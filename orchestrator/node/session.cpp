@@ -264,11 +264,13 @@ class Session {
     SupervisorReport report{.cause = SupervisorReport::Cause::exited, .wait_status = SIGKILL};
     asio::steady_timer timer(context_);
     constexpr int kRounds = 250;  // five seconds: a process that forks while it is killed needs another walk
+    const auto begin = Clock::now();
     for (int round = 0; round < kRounds; ++round) {
       const std::vector<ProcessEntry> lost = orphans_of(run);
       if (lost.empty()) break;
-      report.left_behind = std::max(report.left_behind, static_cast<int>(lost.size()));
-      signal_each(lost, SIGKILL);
+      const auto killed = without_restorers_at_work(lost, Clock::now() - begin);
+      report.left_behind = std::max(report.left_behind, static_cast<int>(killed.size()));
+      signal_each(killed, SIGKILL);
       constexpr auto kRound = 20ms;
       timer.expires_after(kRound);
       (void)co_await timer.async_wait(kAsTuple);

@@ -216,11 +216,12 @@ class SupervisorProcess {
     if (kill_at_ && now >= *kill_at_) killing_ = true;
     if (ended_ && !killing_) {
       killing_ = true;
-      report_.left_behind = static_cast<int>(std::ranges::count(descendants(getpid()), false, &ProcessEntry::zombie));
+      report_.left_behind = static_cast<int>(
+          std::ranges::count(without_restorers_at_work(descendants(getpid()), {}), false, &ProcessEntry::zombie));
     }
     if (!killing_) return;
     if (!give_up_) give_up_ = now + kKillPatience;
-    signal_each(descendants(getpid()), SIGKILL);
+    signal_each(without_restorers_at_work(descendants(getpid()), now - (*give_up_ - kKillPatience)), SIGKILL);
   }
 
   void watch_memory(Clock::time_point now) {

@@ -15,6 +15,7 @@
 #include "orchestrator/plan/metered.h"
 #include "orchestrator/plan/placement.h"
 #include "orchestrator/plan/probe_check.h"
+#include "orchestrator/plan/profile_check.h"
 #include "probes/core/suggest.h"
 
 namespace assay::plan {
@@ -54,6 +55,7 @@ class Planner {
     plan_.localise = options.localise;
     plan_.continues = options.continues;
     plan_.challenge = options.challenge;
+    plan_.allow_settings = options.allow_settings;
     plan_.drawn = options.drawn;
     plan_.profile = profile;
     plan_.site = site;
@@ -66,6 +68,9 @@ class Planner {
                                         "the receiver makes one: openssl rand -hex 32"});
     }
     if (auto problem = choose()) return std::unexpected(*problem);
+    if (!options_.allow_settings) {
+      if (auto problem = unallowed_settings(plan_.profile, plan_.only)) return std::unexpected(*problem);
+    }
     for (const auto& name : plan_.profile.companions) {
       if (const auto* program = find(programs_, name)) {
         if (!is_site_companion(name)) companions_.push_back(name);  // that one runs on the head alone

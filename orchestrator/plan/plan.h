@@ -93,6 +93,7 @@ struct Plan {
   bool localise = true;           ///< whether groups that fall short are searched for who is at fault
   std::string continues = {};     ///< SHA-256 of the plan of which some nodes are measured anew; empty: none
   std::string challenge = {};     ///< PlanOptions::challenge
+  bool allow_settings = false;    ///< PlanOptions::allow_settings
   std::vector<DrawnCell> drawn = {};  ///< PlanOptions::drawn
   Profile profile;
   site::Site site;
@@ -132,6 +133,7 @@ struct PlanOptions {
   bool localise = true;                 ///< plan searches for who is at fault where groups may fall short
   std::string continues = {};           ///< SHA-256 of the plan that this one continues
   std::string challenge = {};           ///< 64 hexadecimal digits of the receiver's choice; empty: none
+  bool allow_settings = false;          ///< probes that the profile tells so may change settings of machines
   std::vector<DrawnCell> drawn = {};    ///< nothing else is measured, and nothing accepted; empty: all
   std::size_t most_cells = kMostCells;  ///< refused when there are more, before they are made
 };
@@ -141,7 +143,8 @@ struct PlanOptions {
 /// those to be measured after the load last; a requirement whose probe is not at hand gets cells without a step, and so
 /// does one that --only leaves out. Errors: a parameter, metric, condition or unit that the probe does not have; an
 /// unknown --only id; a challenge of another form; a step that is over the site's power cap by itself, or a cap where
-/// the profile tells no design power; more cells than the options allow.
+/// the profile tells no design power; a requirement that changes settings without allow_settings; more cells than the
+/// options allow.
 std::expected<Plan, InputError> make_plan(const Profile& profile, const site::Site& site,
                                           const std::vector<Program>& programs, const PlanOptions& options);
 

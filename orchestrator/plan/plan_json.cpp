@@ -148,6 +148,7 @@ std::optional<InputError> check_derivation(const Plan& plan, std::string_view te
                           .localise = plan.localise,
                           .continues = plan.continues,
                           .challenge = plan.challenge,
+                          .allow_settings = plan.allow_settings,
                           .drawn = plan.drawn,
                           .most_cells = cells});
   if (!again) return again.error();
@@ -191,6 +192,7 @@ std::string plan_text(const Plan& plan) {
                 {"steps", nullptr},
                 {"coverage", nullptr}};
   if (!plan.challenge.empty()) document["challenge"] = plan.challenge;
+  if (plan.allow_settings) document["allow_settings"] = true;
   for (const auto& cell : plan.drawn) document["drawn"].push_back(to_json(cell));
   if (plan.simulation) {
     document["kind_of_run"] = kSimulated;
@@ -232,6 +234,7 @@ std::expected<Plan, InputError> read_plan(std::string_view text, const std::stri
               .localise = document->at("localise"),
               .continues = document->at("continues"),
               .challenge = document->value("challenge", ""),
+              .allow_settings = document->value("allow_settings", false),
               .profile = std::move(*profile),
               .site = std::move(*site),
               .probes = {},

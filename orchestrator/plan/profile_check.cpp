@@ -187,7 +187,8 @@ std::optional<InputError> check_counts(const Profile& profile, const std::string
   return std::nullopt;
 }
 
-/// Whether the probe is told that it may change settings of the machine, such as a limit of power.
+}  // namespace
+
 bool changes_settings(const Requirement& requirement) {
   const auto found = requirement.parameters.find("allow_settings");
   if (found == requirement.parameters.end()) return false;
@@ -195,7 +196,19 @@ bool changes_settings(const Requirement& requirement) {
   return word == nullptr || *word != "no";
 }
 
-}  // namespace
+std::optional<InputError> unallowed_settings(const Profile& profile, const std::vector<std::string>& only) {
+  for (std::size_t i = 0; i < profile.requirements.size(); ++i) {
+    const Requirement& requirement = profile.requirements[i];
+    if (!changes_settings(requirement) || (!only.empty() && std::ranges::find(only, requirement.id) == only.end()))
+      continue;
+    return InputError{
+        fmt::format("profile {}: requirements[{}].parameters.allow_settings", profile.name, i),
+        fmt::format("lets {} change settings of machines, which it puts back, and nobody has allowed that",
+                    requirement.probe),
+        "with the word of who is responsible for the machines: --allow-settings"};
+  }
+  return std::nullopt;
+}
 
 std::optional<InputError> check_requirement(const Requirement& requirement, const Profile& profile,
                                             const std::string& here) {
@@ -203,10 +216,6 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
   if (auto problem = check_limit(requirement, here)) return problem;
   if (auto problem = check_placement(requirement, here)) return problem;
   if (auto problem = check_during(requirement, profile, here)) return problem;
-  if (changes_settings(requirement))
-    return InputError{here + ".parameters.allow_settings",
-                      "lets the probe change settings of machines, which no profile may",
-                      "run the probe by hand on one node, with the word of who is responsible for it"};
   if (auto problem = check_rise(requirement, profile, here)) return problem;
   if (auto problem = check_repeat(requirement, here)) return problem;
   if (requirement.required && requirement.source.status == "unsourced") {

@@ -17,6 +17,13 @@ namespace assay::plan {
 std::optional<InputError> check_requirement(const Requirement& requirement, const Profile& profile,
                                             const std::string& here);
 
+/// Whether its probe is told that it may change settings of a machine, such as a limit of power.
+bool changes_settings(const Requirement& requirement);
+
+/// The first requirement of `only` (empty: of all) that changes settings, as what is wrong with a plan that nobody has
+/// allowed to.
+std::optional<InputError> unallowed_settings(const Profile& profile, const std::vector<std::string>& only);
+
 /// What is wrong with the whole profile with everything inherited filled in. Every requirement is checked again, since
 /// a peak that was replaced changes limits that were inherited.
 std::optional<InputError> check_profile(const Profile& profile, const std::string& where);

@@ -12,10 +12,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "probes/core/machine_tree.h"
+#include "probes/core/restorer.h"
 
 namespace assay {
 namespace {
@@ -37,6 +39,7 @@ int write_number(const char* file, const char* text, std::size_t length) noexcep
 /// Waits until the other process says that the limit is back, or is gone; in that case it puts it back.
 [[noreturn]] void guard(int from_probe, int to_probe, const char* file, const char* text, std::size_t length) noexcept {
   ::setsid();  // what ends the probe's group does not end this
+  ::prctl(PR_SET_NAME, kRestorerName);
   for (const int one : {SIGTERM, SIGINT, SIGHUP, SIGPIPE}) ::signal(one, SIG_IGN);
   const int nowhere = ::open("/dev/null", O_RDWR);
   for (int standard = 0; standard < 3; ++standard) ::dup2(nowhere, standard);  // who reads the probe sees its end

@@ -17,7 +17,7 @@
 #include "probes/core/sampling.h"
 #include "probes/host/blas_kernels.h"
 #include "probes/meters/load_shape.h"
-#include "probes/power/load_engine.h"
+#include "probes/power/load_choice.h"
 
 namespace assay {
 namespace {
@@ -30,7 +30,6 @@ constexpr double kCheck_s = 0.2;          // between two looks at the other rank
 constexpr double kSample_s = 1;           // of the rate
 constexpr double kLongestStop_s = 4;      // the ramp of a stop: an agent kills ten seconds after it
 constexpr auto kArm = std::chrono::milliseconds(50);  // for the others to wait in the barrier before the start
-constexpr std::size_t kOrder = 256;  // three matrices of 512 KiB: work for the cores, not for the memory
 
 constexpr Parameter kParameters[] = {
     {.name = "shape",
@@ -62,7 +61,10 @@ constexpr Parameter kParameters[] = {
      .fallback = "10s",
      .quick = "1s",
      .meaning = "how long each of these groups works before the next"},
-    {.name = "threads", .unit = "1", .fallback = "0", .meaning = "threads of a node; 0: one for each CPU"},
+    kLoadEngineParameter,
+    kLoadThreadsParameter,
+    kLoadGpusParameter,
+    kLoadLibraryParameter,
 };
 
 constexpr Metric kMetrics[] = {
@@ -75,7 +77,7 @@ constexpr Metric kMetrics[] = {
     {.name = "rate",
      .unit = "FLOP/s",
      .better = Better::higher,
-     .meaning = "of one rank, second by second, while all hold their load"},
+     .meaning = "of one rank by its engine, second by second, while all hold their load"},
     {.name = "total_rate",
      .unit = "FLOP/s",
      .better = Better::higher,
@@ -101,30 +103,34 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "shape", .meaning = "the shape of the load"},
     {.name = "hold_begin_s", .meaning = "when all ranks held the shape's load, in s since 1970 by rank 0's clock"},
     {.name = "hold_end_s", .meaning = "when they no longer did, likewise"},
-    {.name = "threads", .meaning = "threads that multiply on this node"},
-    {.name = "engine", .meaning = "what multiplies: cpu_gemm, with operands of normal numbers"},
+    kLoadEngineCondition,
+    kLoadThreadsCondition,
+    kLoadGpuCondition,
     {.name = "groups_before", .meaning = "how many smaller groups of ranks worked before all did"},
 };
 
 constexpr ProbeSpec kSpec{
     .name = "load_bank",
-    .revision = 2,
+    .revision = 3,
     .scope = Scope::group,
     .measures =
         "A load of all nodes from one start, in a shape that meters can follow, and how near together it began.",
     .method =
-        "Every rank multiplies matrices of normal numbers on all its CPUs, at a level that follows from the shape and "
-        "the time since the start: so many threads work, and one for a part of its time. The ranks of one rack work "
+        "Every rank multiplies matrices of normal numbers, at a level that follows from the shape and the time since "
+        "the start: of all its CPUs so many threads work, and one for a part of its time; of its GPUs each works for "
+        "that part of its time, in slices of a millisecond. The ranks of one rack work "
         "first, then twice as many, until all do; then all follow the shape; turns, in which one rank at a time works, "
         "need "
         "no groups. Rank 0 lets all begin from one barrier, "
         "50 ms after the others wait in it, and takes the time until the last has said that its threads work. SIGTERM "
         "ramps the load down within four seconds and is an error of the attempt; so is the loss of a rank. A rank ends "
-        "with its agent, and that with the head. GPUs are not loaded by this probe.",
+        "with its agent, and that with the head.",
     .source =
         "arXiv 2508.14318 (power oscillation of synchronous training: ramps and 0.1 to 20 Hz matter to utilities); "
         "MLCommons training policies, power_measurement.adoc (load levels).",
-    .needs = "OpenBLAS kernels for the processor, which are part of the program",
+    .needs =
+        "OpenBLAS kernels for the processor, which are part of the program; on GPUs an NVIDIA driver for CUDA 13 "
+        "and libcublasLt 13",
     .typical = {140},
     .deadline = {kLongest_s},
     .parameters = kParameters,
@@ -200,6 +206,7 @@ Worked follow(const LoadShape& load, int rank, Clock::time_point begin, LoadEngi
     if (now_s - checked_s >= kCheck_s) {
       checked_s = now_s;
       try {
+        engine.check();
         check();
       } catch (const std::exception& error) {
         problem = error.what();
@@ -292,9 +299,8 @@ void work(const LoadShape& load, int rank, const Ranks& ranks, LoadEngine& engin
   ranks.barrier();
   const auto begin = Clock::now();
   const double begin_utc_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  // One thread of every rank, for as long as this exchange takes: it shows that all can begin together, and is no step
-  // of the whole.
-  engine.work_at(1.0 / static_cast<double>(engine.size()));
+  // The least that every rank can do, for as long as this exchange takes: it shows that all can begin together.
+  engine.work_at(engine.least_level());
   engine.wait_until_begun();
   ranks.barrier();
   const double spread_s = std::chrono::duration<double>(Clock::now() - released).count();
@@ -313,10 +319,8 @@ void work(const LoadShape& load, int rank, const Ranks& ranks, LoadEngine& engin
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
   const LoadShape load = shape_of(given, placement);
-  require_wide_kernels(openblas_get_corename());
-  const std::size_t cpus = std::max(1U, std::thread::hardware_concurrency());
-  const auto asked = given.count("threads");
-  LoadEngine engine(asked > 0 ? static_cast<std::size_t>(asked) : cpus, kOrder);
+  const ChosenLoad chosen(given);
+  LoadEngine& engine = chosen.engine();
   if (placement.world == 1) {
     work(load, 0, {}, engine, record);
   } else {
@@ -328,8 +332,7 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
     });
   }
   record.condition("shape", std::string(load.shape));
-  record.condition("threads", static_cast<std::int64_t>(engine.size()));
-  record.condition("engine", "cpu_gemm");
+  chosen.record(record);
   record.condition("groups_before", std::int64_t{groups_before(load)});
 }
 

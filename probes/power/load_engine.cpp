@@ -1,88 +1,121 @@
-// load_engine: cblas_dgemm on every thread, with a duty of one of them.
+// load_engine: the threads, with a duty of those that work for a part of their time.
 #include "probes/power/load_engine.h"
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-
-#include <cblas.h>
-
-#include "probes/host/gaussian.h"
+#include <utility>
 
 namespace assay {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kPeriod_s = 0.01;  // of the thread that works for a part: a meter of 25 ms sees its mean
+constexpr std::chrono::duration<double> kPeriod(0.01);  // of a unit that works for a part: a meter of 25 ms sees a mean
 constexpr auto kLongestBegin = std::chrono::milliseconds(10);
+constexpr double kLeastAlone = 0.1;  // of a unit that shares its level with none: a tenth of each period
 
-/// The share of its time that `thread` of `threads` works at `level`.
-double duty_of(double level, std::size_t thread, std::size_t threads) {
-  return std::clamp(level * static_cast<double>(threads) - static_cast<double>(thread), 0.0, 1.0);
+/// The share of its time that the unit at `place` of `places` works at `level`.
+double duty_of(double level, const LoadPart& part) {
+  return std::clamp(level * static_cast<double>(part.places) - static_cast<double>(part.place), 0.0, 1.0);
 }
 
 }  // namespace
 
-LoadEngine::LoadEngine(std::size_t threads, std::size_t order)
-    : products_(threads), flop_of_product_(2.0 * std::pow(static_cast<double>(order), 3)) {
-  openblas_set_num_threads(1);
-  for (std::size_t i = 0; i < threads; ++i) workers_.emplace_back([this, i, order] { live(i, order); });
-  while (ready_.load() < threads) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // operands are filled
+LoadEngine::LoadEngine(std::vector<LoadPart> parts) {
+  for (auto& part : parts) units_.emplace_back().part = std::move(part);
+  for (auto& one : units_) threads_.emplace_back([this, &one] { live(one); });
+  while (ready_.load() < units_.size()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  try {
+    check();
+  } catch (...) {
+    end();
+    throw;
+  }
 }
 
-LoadEngine::~LoadEngine() {
+LoadEngine::~LoadEngine() { end(); }
+
+void LoadEngine::end() {
   over_ = true;
-  work_at(0);
+  ++change_;
+  change_.notify_all();
+  threads_.clear();
 }
 
 void LoadEngine::work_at(double level) {
-  if (level_.exchange(level) == level && !over_) return;
+  if (level_.exchange(level) == level) return;
   ++change_;
   change_.notify_all();
 }
 
+double LoadEngine::least_level() const {
+  double least = 1;
+  for (const auto& one : units_)
+    least = std::min(least, one.part.places > 1 ? 1.0 / static_cast<double>(one.part.places) : kLeastAlone);
+  return least;
+}
+
 double LoadEngine::flop() const {
   double all = 0;
-  for (const auto& one : products_) all += static_cast<double>(one.load(std::memory_order_relaxed));
-  return all * flop_of_product_;
+  for (const auto& one : units_) {
+    if (one.part.counted)
+      all += static_cast<double>(one.begun.load(std::memory_order_relaxed)) * one.part.unit->flop_of_work();
+  }
+  return all;
 }
 
 void LoadEngine::wait_until_begun() const {
   const auto limit = Clock::now() + kLongestBegin;
   const double level = level_.load();
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    if (duty_of(level, i, workers_.size()) <= 0) continue;
-    while (products_[i].load() == 0 && Clock::now() < limit) std::this_thread::yield();
+  for (const auto& one : units_) {
+    if (duty_of(level, one.part) <= 0) continue;
+    while (one.begun.load() == 0 && Clock::now() < limit) std::this_thread::yield();
   }
 }
 
-void LoadEngine::live(std::size_t thread, std::size_t order) {
-  const std::size_t elements = order * order;
-  std::vector<double> a(elements), b(elements), c(elements);
-  fill_gaussian<double>(a, 2 * thread + 1);
-  fill_gaussian<double>(b, 2 * thread + 2);
-  const auto n = static_cast<blasint>(order);
-  const auto product = [&] {
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a.data(), n, b.data(), n, 0, c.data(), n);
-  };
-  product();  // the library's buffers are made here, not at the start of the load
-  ++ready_;
-  const std::chrono::duration<double> period(kPeriod_s);
+void LoadEngine::check() const {
+  const std::lock_guard lock(mutex_);
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+void LoadEngine::live(Driven& driven) {
+  bool prepared = false;
+  try {
+    driven.part.unit->prepare();
+    prepared = true;
+    ++ready_;
+    drive(driven);
+    driven.part.unit->close();
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+  }
+  if (!prepared) ++ready_;
+}
+
+void LoadEngine::drive(Driven& driven) {
+  LoadUnit& unit = *driven.part.unit;
   while (!over_.load()) {
     const std::uint32_t seen = change_.load();
-    const double duty = duty_of(level_.load(), thread, products_.size());
+    const double duty = duty_of(level_.load(), driven.part);
     if (duty <= 0) {
+      unit.finish();
       if (!over_.load()) change_.wait(seen);
       continue;
     }
     const auto begin = Clock::now();
     do {
-      products_[thread].fetch_add(1, std::memory_order_relaxed);
-      product();
-    } while (Clock::now() - begin < duty * period);
-    if (duty < 1) std::this_thread::sleep_until(begin + std::chrono::duration_cast<Clock::duration>(period));
+      driven.begun.fetch_add(1, std::memory_order_relaxed);
+      unit.work();
+    } while (Clock::now() - begin < duty * kPeriod);
+    if (duty == 1) continue;
+    unit.finish();
+    // What took longer than its share is made up for, as far as a change of the level can wait.
+    const std::chrono::duration<double> busy = Clock::now() - begin;
+    const auto period = std::clamp<std::chrono::duration<double>>(busy / duty, kPeriod, 2 * kPeriod);
+    std::this_thread::sleep_until(begin + std::chrono::duration_cast<Clock::duration>(period));
   }
+  unit.finish();
 }
 
 }  // namespace assay

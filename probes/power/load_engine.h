@@ -1,43 +1,81 @@
-// load_engine: threads that multiply matrices at a share of their time, so that power follows a level.
+// load_engine: parts of a node that work at a share of their time, so that power follows a level.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 namespace assay {
 
-/// Threads of this machine that multiply matrices of normal numbers. At level x the first x of them work all the time
-/// and one more for the rest of x, in slices that are short beside what meters average over; the others sleep.
+/// What can be made to work: a CPU, or a GPU with the thread that feeds it. All but flop_of_work() is called by one
+/// thread of its own.
+class LoadUnit {
+ public:
+  virtual ~LoadUnit() = default;
+  /// Makes operands and whatever else the first work() would have to wait for.
+  virtual void prepare() = 0;
+  /// Works for about a millisecond. May return while that much is still to be done.
+  virtual void work() = 0;
+  /// Returns when nothing is still to be done.
+  virtual void finish() {}
+  /// Gives back what prepare() took.
+  virtual void close() {}
+  /// Floating-point operations of one work(); good after prepare().
+  [[nodiscard]] virtual double flop_of_work() const = 0;
+};
+
+/// One unit of a load. `places` of them share a level: those before it work all the time when it works for a part.
+struct LoadPart {
+  std::unique_ptr<LoadUnit> unit;
+  std::size_t place = 0, places = 1;
+  bool counted = true;  ///< whether its operations are in flop()
+};
+
+/// The units of this machine, each with a thread. At level x the first x of those that share it work all the time and
+/// one more for the rest of x, in slices that are short beside what meters average over; the others sleep.
 class LoadEngine {
  public:
-  /// Starts `threads` threads, which sleep. Every thread has operands of its own, of order `order`.
-  LoadEngine(std::size_t threads, std::size_t order);
+  /// Prepares every unit, which then sleeps. Throws what prepare() of one of them throws.
+  explicit LoadEngine(std::vector<LoadPart> parts);
   LoadEngine(const LoadEngine&) = delete;
   LoadEngine& operator=(const LoadEngine&) = delete;
-  /// Ends the threads within one product.
+  /// Ends the threads within one work().
   ~LoadEngine();
 
   /// Works at `level`, 0 to 1, from now on.
   void work_at(double level);
-  /// Floating-point operations so far, of all threads.
+  /// The least level at which something works, which shows that all can begin and is no step of the whole.
+  [[nodiscard]] double least_level() const;
+  /// Floating-point operations so far, of all counted units.
   [[nodiscard]] double flop() const;
-  /// Returns when the threads that work_at() has woken have begun, or after 10 ms.
+  /// Returns when the units that work_at() has woken have begun, or after 10 ms.
   void wait_until_begun() const;
-  [[nodiscard]] std::size_t size() const { return workers_.size(); }
+  /// Throws what ended a unit since the begin, if one has failed.
+  void check() const;
 
  private:
-  void live(std::size_t thread, std::size_t order);
+  struct Driven {
+    LoadPart part;
+    std::atomic<std::uint64_t> begun{0};  ///< calls of work()
+  };
+  void live(Driven& driven);
+  void drive(Driven& driven);
+  void end();
 
   std::atomic<double> level_{0};
   std::atomic<std::uint32_t> change_{0};  ///< sleepers wait for it
   std::atomic<bool> over_{false};
-  std::atomic<std::size_t> ready_{0};
-  std::vector<std::atomic<std::uint64_t>> products_;  ///< begun, of each thread
-  double flop_of_product_;
-  std::vector<std::jthread> workers_;
+  std::atomic<std::size_t> ready_{0};  ///< prepared, or failed
+  mutable std::mutex mutex_;           ///< of failure_
+  std::exception_ptr failure_;         ///< the first
+  std::deque<Driven> units_;
+  std::vector<std::jthread> threads_;
 };
 
 }  // namespace assay

@@ -20,7 +20,7 @@
 #include "probes/host/blas_kernels.h"
 #include "probes/meters/bmc_device.h"
 #include "probes/power/caps.h"
-#include "probes/power/load_engine.h"
+#include "probes/power/load_choice.h"
 #include "probes/power/nvml_power.h"
 
 namespace assay {
@@ -28,10 +28,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kOrder = 256;  // as load_bank
-constexpr double kTimeout_s = 5;     // of a BMC's answer
-constexpr double kReached = 0.95;    // of a limit: below it nothing is shown of it
-constexpr double kKept = 1.02;       // of a lowered limit: what settles is below it
+constexpr double kTimeout_s = 5;   // of a BMC's answer
+constexpr double kReached = 0.95;  // of a limit: below it nothing is shown of it
+constexpr double kKept = 1.02;     // of a lowered limit: what settles is below it
 constexpr double kWatts_uj = 1e-6;
 constexpr unsigned kSmoothingEnabled = 256, kSmoothingFloor = 260;  // nvml.h: NVML_FI_PWR_SMOOTHING_ENABLED and others
 
@@ -46,7 +45,10 @@ constexpr Parameter kParameters[] = {
      .fallback = "no",
      .meaning = "yes: lower_to may change a limit, which is put back in every end of this probe",
      .choices = "no yes"},
-    {.name = "threads", .unit = "1", .fallback = "0", .meaning = "threads of the load; 0: one for each CPU"},
+    kLoadEngineParameter,
+    kLoadThreadsParameter,
+    kLoadGpusParameter,
+    kLoadLibraryParameter,
     {.name = "powercap", .fallback = "/sys/class/powercap", .meaning = "directory of the RAPL zones"},
     {.name = "nvml_library", .fallback = nvml_api::kLibrary, .meaning = "file name or path of NVML"},
     {.name = "device", .fallback = "/dev/ipmi0", .meaning = "the kernel's IPMI device"},
@@ -75,18 +77,23 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "settings_changed", .meaning = "whether a limit was lowered and put back"},
     {.name = "smoothing_enabled", .meaning = "whether the GPU smooths its power (Blackwell), where its driver tells"},
     {.name = "smoothing_floor", .meaning = "the floor that it holds, as the driver tells it, where it does"},
-    {.name = "threads", .meaning = "threads that multiply"},
+    kLoadEngineCondition,
+    kLoadThreadsCondition,
+    kLoadGpuCondition,
 };
 
 constexpr ProbeSpec kSpec{
     .name = "power_cap",
+    .revision = 2,
     .measures = "Whether packages, GPUs and the node stay within the power limits that are in force.",
     .method =
         "Reads the lasting limit of each package (RAPL long_term), the enforced limit of each GPU and the power limit "
-        "of the BMC (DCMI), multiplies matrices of normal numbers on all CPUs, and holds means of a second, or of the "
-        "limit's own window, against the limit. With lower_to and allow_settings it lowers the limit of each package "
+        "of the BMC (DCMI), multiplies matrices of normal numbers on all CPUs or GPUs, and holds means of a second, or "
+        "of "
+        "the limit's own window, against the limit. With lower_to and allow_settings it lowers the limit of each "
+        "package "
         "half way through and takes the time until the power has settled; a guardian process puts the limit back in "
-        "every end of the probe, SIGKILL included. Otherwise nothing is changed. GPUs are watched and not loaded. How "
+        "every end of the probe, SIGKILL included. Otherwise nothing is changed. How "
         "a GPU smooths its power is recorded and not judged. The relative standard uncertainty of 5 % is inferred, as "
         "power_sampler has it.",
     .source =
@@ -201,7 +208,7 @@ std::vector<double> means_of(const Watched& one) {
 }
 
 /// Reads every part once a second for `time_s` while the load works.
-void watch_for(double time_s, Caps& caps) {
+void watch_for(double time_s, Caps& caps, const LoadEngine& engine) {
   for (auto& one : caps.watched)
     if (one.energy_j) one.last_j = one.energy_j().value_or(0);
   const auto begin = Clock::now();
@@ -209,6 +216,7 @@ void watch_for(double time_s, Caps& caps) {
   for (int second = 1; second <= static_cast<int>(time_s); ++second) {
     std::this_thread::sleep_until(begin + std::chrono::seconds(second));
     if (stop_requested()) throw std::runtime_error("stopped under the load; every limit is as it was");
+    engine.check();
     const double passed_s = std::chrono::duration<double>(Clock::now() - last).count();
     last = Clock::now();
     for (auto& one : caps.watched) {
@@ -251,10 +259,11 @@ void record_caps(const Caps& caps, Recorder& record) {
 }
 
 /// Lowers every package's limit, watches, and puts all back.
-void watch_lowered(double share, double time_s, Caps& caps, std::deque<LoweredCap>& lowered, Recorder& record) {
+void watch_lowered(double share, double time_s, Caps& caps, const LoadEngine& engine, std::deque<LoweredCap>& lowered,
+                   Recorder& record) {
   for (auto& one : caps.watched) one.seconds_w.clear();
   for (auto& one : lowered) one.lower();
-  watch_for(time_s, caps);
+  watch_for(time_s, caps, engine);
   for (auto& one : lowered) one.restore();
   for (const auto& one : caps.watched) {
     if (one.cap.file.empty()) continue;
@@ -273,7 +282,6 @@ void measure(const Parameters& given, Recorder& record) {
   if (lower_to != 0 && (lower_to < 50 || lower_to > 95)) throw BadParameter("lower_to: is neither 0 nor 50 to 95");
   if (lower_to != 0 && given.text("allow_settings") != "yes")
     throw BadParameter("lower_to: changes a setting of the machine; hint: allow_settings yes");
-  require_wide_kernels(openblas_get_corename());
   Caps caps;
   find_packages(given.text("powercap"), caps);
   find_gpus(given.text("nvml_library"), caps, record);
@@ -283,17 +291,16 @@ void measure(const Parameters& given, Recorder& record) {
   std::deque<LoweredCap> lowered;  // their guardians are there before the load's threads
   for (const auto& one : caps.watched)
     if (lower_to != 0 && !one.cap.file.empty()) lowered.emplace_back(one.cap, share * one.cap.limit_w);
-  const std::size_t cpus = std::max(1U, std::thread::hardware_concurrency());
-  const auto asked = static_cast<std::size_t>(given.count("threads"));
-  LoadEngine engine(asked > 0 ? asked : cpus, kOrder);
+  const ChosenLoad load(given);
+  LoadEngine& engine = load.engine();
   ramp(engine, ramp_s, true);
-  watch_for(hold_s, caps);
+  watch_for(hold_s, caps, engine);
   record_caps(caps, record);
-  if (!lowered.empty()) watch_lowered(share, hold_s, caps, lowered, record);
+  if (!lowered.empty()) watch_lowered(share, hold_s, caps, engine, lowered, record);
   ramp(engine, std::min(ramp_s, 4.0), false);
   record.condition("settings_changed", !lowered.empty());
   if (!caps.absent.empty()) record.condition("caps_absent", caps.absent.substr(0, kLongestValue));
-  record.condition("threads", static_cast<std::int64_t>(engine.size()));
+  load.record(record);
 }
 
 }  // namespace

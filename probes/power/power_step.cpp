@@ -15,7 +15,7 @@
 #include "probes/core/recorder.h"
 #include "probes/core/sampling.h"
 #include "probes/host/blas_kernels.h"
-#include "probes/power/load_engine.h"
+#include "probes/power/host_load.h"
 #include "probes/power/rapl.h"
 #include "probes/power/step_watch.h"
 
@@ -24,7 +24,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kOrder = 256;             // as load_bank
 constexpr std::size_t kMostReadings = 100'000;  // of one counter: some 2 MB of the 8 MiB that a line may have
 constexpr double kHalfPeriod = 5;               // intervals, at least: edges cut two of them
 constexpr double kTick_s = 0.005;               // between two looks at the level, at most
@@ -270,14 +269,14 @@ void measure(const Parameters& given, Recorder& record) {
     if (zone.domain == "package") counters.push_back(rapl_counter(zone));
   const std::size_t cpus = std::max(1U, std::thread::hardware_concurrency());
   const auto asked = static_cast<std::size_t>(given.count("threads"));
-  LoadEngine engine(asked > 0 ? asked : cpus, kOrder);
+  LoadEngine engine(host_load(asked > 0 ? asked : cpus));
   Switching switching(plan, std::move(counters), engine);
   switching.run();
   switching.record(record);
   record.condition("shape", given.text("shape"));
   if (plan.square) record.condition("frequency_hz", plan.frequency_hz);
   record.condition("ramp_s", plan.square ? 0 : plan.ramp_s);
-  record.condition("threads", static_cast<std::int64_t>(engine.size()));
+  record.condition("threads", static_cast<std::int64_t>(asked > 0 ? asked : cpus));
 }
 
 }  // namespace

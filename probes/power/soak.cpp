@@ -102,6 +102,7 @@ void Soak::read(double at_s) {
     }
   }
   if (engine_ == nullptr) return;
+  engine_->check();
   const double flop = engine_->flop();
   rate_.values.push_back((flop - flop_) / (at_s - read_s_));
   flop_ = flop;

@@ -43,7 +43,7 @@ class Soak {
   Soak(const SoakPlan& plan, const ThermalSensors& sensors, InBandPower* power, LoadEngine* engine);
 
   /// Loads, reads and looks until the mark is as old as hold_s or until cap_s, and ramps the load down. Throws
-  /// std::runtime_error on a stop, and what reading the energy counters throws.
+  /// std::runtime_error on a stop, and what reading the energy counters and the load throw.
   void run();
   /// Records every curve, what was before the mark as warm-up; without a mark what was before the last window is.
   /// `base_hz`: the base clock of the processors, where it is known.

@@ -18,7 +18,7 @@
 #include "probes/host/base_clock.h"
 #include "probes/host/blas_kernels.h"
 #include "probes/power/in_band.h"
-#include "probes/power/load_engine.h"
+#include "probes/power/load_choice.h"
 #include "probes/power/soak.h"
 #include "probes/power/thermal_sensors.h"
 
@@ -26,15 +26,15 @@ namespace assay {
 namespace {
 
 constexpr double kLongest_s = 26 * 3600;        // a day's soak and what comes before it
-constexpr std::size_t kOrder = 256;             // as load_bank: work for the cores, not for the memory
 constexpr double kLeastReadings = 20;           // in a window: one for each of its parts
 constexpr std::size_t kMostReadings = 100'000;  // of one series: some 2 MB of the 8 MiB that a line may have
 
 constexpr Parameter kParameters[] = {
-    {.name = "load",
+    {.name = "engine",
      .fallback = "cpu",
-     .meaning = "matrix products on all CPUs, or none: something else loads the node meanwhile",
-     .choices = "cpu none"},
+     .meaning =
+         "what multiplies: the CPUs in FP64, the GPUs in BF16 by cuBLASLt, or none: something else loads the node",
+     .choices = "cpu gpu none"},
     {.name = "window",
      .unit = "s",
      .fallback = "10min",
@@ -48,7 +48,9 @@ constexpr Parameter kParameters[] = {
      .fallback = "1s",
      .quick = "100ms",
      .meaning = "time between readings, 50ms to 60s"},
-    {.name = "threads", .unit = "1", .fallback = "0", .meaning = "threads of the load; 0: one for each CPU"},
+    kLoadThreadsParameter,
+    kLoadGpusParameter,
+    kLoadLibraryParameter,
     {.name = "root", .fallback = "/", .meaning = "directory that holds sys, for a tree saved from another machine"},
     {.name = "nvml_library", .fallback = "", .meaning = "file name or path of NVML; nothing: the usual one"},
 };
@@ -119,15 +121,20 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "gpus_absent", .meaning = "why no GPU is, where none is"},
     {.name = "power_boundary", .meaning = "the counters that power adds up, where there are any"},
     {.name = "power_absent", .meaning = "why power is not among them, where it is not"},
-    {.name = "threads", .meaning = "threads that multiply; 0 where something else loads the node"},
+    {.name = "engine",
+     .meaning = "what multiplies, with operands of normal numbers: cpu_gemm (FP64), gpu_gemm (BF16), none"},
+    kLoadThreadsCondition,
+    kLoadGpuCondition,
 };
 
 constexpr ProbeSpec kSpec{
     .name = "thermal_soak",
-    .revision = 2,
+    .revision = 3,
     .measures = "Temperatures, clocks, power and throttling of a node once a long load has warmed it up for good.",
     .method =
-        "Multiplies matrices of normal numbers on all CPUs, or watches while something else loads the node, and reads "
+        "Multiplies matrices of normal numbers on all CPUs or GPUs, or watches while something else loads the node, "
+        "and "
+        "reads "
         "temperatures and clocks of packages and GPUs and the power by energy counters once an interval. Over a window "
         "(ten minutes) a line is put through twenty means of each series. The steady mark is set when every "
         "temperature moves by at most 0.1 K a minute, and every clock and the power by at most 0.5 % in a window, each "
@@ -135,7 +142,7 @@ constexpr ProbeSpec kSpec{
         "steady. When, a window or more after the mark, a slope is over its limit by three standard errors, the mark "
         "is withdrawn. It ends when the mark is as old as hold, or at time_cap. What was read before the mark is "
         "warm-up; without a mark only the last window is not. The load of a stop is ramped down within four seconds. "
-        "GPUs are watched and not loaded by this probe. The limits of the slopes are proposals of this project. The "
+        "The limits of the slopes are proposals of this project. The "
         "relative standard uncertainty of power, 5 %, is inferred, as power_sampler has it.",
     .source =
         "Linux Documentation/hwmon (coretemp, k10temp), admin-guide/pm/cpufreq.rst, power/powercap; NVIDIA NVML API "
@@ -182,8 +189,6 @@ std::optional<double> base_clock(const std::string& root) {
 
 void measure(const Parameters& given, Recorder& record) {
   const SoakPlan plan = soak_plan(given);
-  const bool loads = given.text("load") == "cpu";
-  if (loads) require_wide_kernels(openblas_get_corename());
   const ThermalSensors sensors(given.text("root"), given.text("nvml_library"));
   const bool warm = std::ranges::any_of(sensors.series(),
                                         [](const ThermalSeries& one) { return one.kind == SteadyKind::temperature; });
@@ -201,11 +206,9 @@ void measure(const Parameters& given, Recorder& record) {
   } catch (const Skip& skip) {
     no_power = skip.what();
   }
-  const std::size_t cpus = std::max(1U, std::thread::hardware_concurrency());
-  const auto asked = static_cast<std::size_t>(given.count("threads"));
-  std::optional<LoadEngine> engine;
-  if (loads) engine.emplace(asked > 0 ? asked : cpus, kOrder);
-  Soak soak(plan, sensors, power ? &*power : nullptr, engine ? &*engine : nullptr);
+  std::optional<ChosenLoad> load;
+  if (given.text("engine") != "none") load.emplace(given);
+  Soak soak(plan, sensors, power ? &*power : nullptr, load ? &load->engine() : nullptr);
   soak.run();
   soak.record(record, base_clock(given.text("root")));
   record.condition("series_watched", static_cast<std::int64_t>(sensors.series().size() + (power ? 1 : 0)));
@@ -213,7 +216,10 @@ void measure(const Parameters& given, Recorder& record) {
   if (sensors.gpus() == 0) record.condition("gpus_absent", sensors.no_gpus());
   if (power) record.condition("power_boundary", power->boundary());
   if (!power) record.condition("power_absent", no_power);
-  record.condition("threads", static_cast<std::int64_t>(engine ? engine->size() : 0));
+  if (load)
+    load->record(record);
+  else
+    record.condition("engine", std::string("none"));
 }
 
 }  // namespace

@@ -47,9 +47,13 @@ std::expected<plan::Plan, InputError> drawn_plan(const plan::Plan& plan, const s
   for (const auto& cell : cells) {
     if (std::ranges::find(only, cell.requirement) == only.end()) only.push_back(cell.requirement);
   }
-  return plan::make_plan(
-      plan.profile, plan.site, programs,
-      {.quick = plan.quick, .only = std::move(only), .localise = false, .challenge = seed, .drawn = cells});
+  return plan::make_plan(plan.profile, plan.site, programs,
+                         {.quick = plan.quick,
+                          .only = std::move(only),
+                          .localise = false,
+                          .challenge = seed,
+                          .allow_settings = plan.allow_settings,
+                          .drawn = cells});
 }
 
 }  // namespace assay::draw

@@ -200,6 +200,35 @@ class SoftRoce(harness.Bench):
         self.assertEqual(len(self.measured(lines, "time_to_peer")[0]["samples"]), 3)
         self.assertGreater(after - before, 3 * seen["checkpoint_size"] / 4096)  # the largest payload of a packet
 
+    def shared_by_both(self):
+        """A folder of this machine, mounted by both guests."""
+        for number in ("1", "2"):
+            subprocess.run([BED, "run", self.bed, number, "modprobe 9p && mkdir -p /var/shared && mount -t 9p -o trans=virtio,version=9p2000.L shared /var/shared"],
+                           check=True, timeout=60)
+            self.addCleanup(subprocess.run, [BED, "run", self.bed, number, "umount /var/shared"], timeout=60)
+        return "/var/shared"
+
+    def copied(self, name, metric, limit, **more):
+        one = requirement(name, "checkpoint_cluster", metric, 0, limit,
+                          {"directory": self.shared, "model": "llama3-8b", "divisor": 20000, "tiers": "memory,peer", "lost": "memory", "threads": 2, "queue_depth": 2,
+                           "chunk": 1 << 20, "repetitions": 3, "peer_transport": "verbs"}, **more)
+        one.pop("at") if "at" not in more else None
+        one["scope"] = "cluster"
+        one["conditions"] = [{"name": "peer_transport", "equals": "RoCE v2"}, {"name": "served_by", "equals": "peer"}]
+        return one
+
+    def test_copies_of_a_checkpoint_cross_the_fabric_between_two_machines_and_come_back_whole(self):
+        self.shared = self.shared_by_both()
+        none = {"at_most": 0, "unit": "1"}
+        done = self.accept_on_bed(self.copied("mismatches", "mismatches", none, statistic="max", at="every", repeat={"n": 1}),
+                                  self.copied("fallbacks", "fallbacks", none, statistic="max", at="every", repeat={"n": 1}),
+                                  self.copied("time_to_peer", "time_to_peer", {"at_most": 60.0, "unit": "s"}, repeat={"n": 1}))
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout + json.dumps(list(self.reasons().items()), indent=1))
+        records = self.records("checkpoint_cluster")
+        self.assertEqual({(rank, self.conditions(lines)["peer_port"]) for rank, lines in records}, {(0, "rxe0/1 10.9.0.1"), (1, "rxe0/1 10.9.0.2")})
+        self.assertEqual(list((self.bed / "shared").iterdir()), [])
+        self.assertEqual(self.verify().returncode, 0)
+
     def test_a_rank_killed_while_copies_go_to_its_memory_is_named_by_the_other(self):
         self.with_a_store()
         done = self.in_guest(CHECKPOINT + "./checkpoint_cluster $A --repetitions=1000 --rank=1 >other 2>&1 & victim=$!; "

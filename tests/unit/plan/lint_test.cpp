@@ -126,14 +126,18 @@ TEST(lint, an_energy_efficiency_is_of_a_rack_and_of_no_single_feed) {
             std::string::npos);
 }
 
-TEST(lint, no_profile_may_let_a_probe_change_settings_of_machines) {
-  constexpr const char* kWords =
-      "requirements[0].parameters.allow_settings: lets the probe change settings of machines";
-  EXPECT_NE(read_error({R"({"parameters": {"allow_settings": "yes"}, "limit": {"at_least": 1, "unit": "B/s"}})"})
-                .find(kWords),
-            std::string::npos);
-  EXPECT_EQ(read_error({R"({"parameters": {"allow_settings": "no"}, "limit": {"at_least": 1, "unit": "B/s"}})"}),
-            "read");
+TEST(lint, what_changes_settings_of_machines_is_planned_only_where_that_is_allowed) {
+  const auto requirement = [](const std::string& word) {
+    return R"({"parameters": {"allow_settings": ")" + word + R"("}, "limit": {"at_least": 1, "unit": "B/s"}})";
+  };
+  constexpr const char* kWords = "requirements[0].parameters.allow_settings: lets disk change settings of machines";
+  EXPECT_NE(planning({requirement("yes"), kFast}).find(kWords), std::string::npos);
+  EXPECT_NE(planning({requirement("yes"), kFast}).find("--allow-settings"), std::string::npos);
+  EXPECT_EQ(planning({requirement("yes")}, {.allow_settings = true}).find(kWords), std::string::npos);
+  EXPECT_EQ(planning({requirement("no")}).find(kWords), std::string::npos);
+  const auto profile = fixture::profile({requirement("yes"), requirement("no")});
+  EXPECT_TRUE(unallowed_settings(profile, {}));
+  EXPECT_FALSE(unallowed_settings(profile, {"another"}));
 }
 
 TEST(lint, every_is_judged_by_the_worst) {

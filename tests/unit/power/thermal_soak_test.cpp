@@ -31,7 +31,7 @@ void add_package(const FakeTree& tree, const std::string& millidegrees) {
 }
 
 std::vector<std::string> short_soak(const std::string& root, const std::string& library) {
-  return {"--root", root, "--nvml-library", library, "--load",     "none", "--window", "1s",
+  return {"--root", root, "--nvml-library", library, "--engine",   "none", "--window", "1s",
           "--hold", "1s", "--time-cap",     "10s",   "--interval", "50ms"};
 }
 
@@ -115,7 +115,7 @@ TEST(thermal_soak, a_gpu_that_warms_up_until_the_end_has_no_mark_and_counts_as_a
   add_package(tree, "61000");
   const FakeNvml gpus("healthy", R"({"gpus": {"5": {"temperature_c": {"start": 40, "rate": 4}}}})");
   const Record record =
-      record_of(THERMAL_SOAK, {"--root", tree.path(), "--nvml-library", gpus.library(), "--load", "none", "--window",
+      record_of(THERMAL_SOAK, {"--root", tree.path(), "--nvml-library", gpus.library(), "--engine", "none", "--window",
                                "2s", "--hold", "1s", "--time-cap", "3s", "--interval", "50ms"});
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   const Subject node{"node", std::get<std::string>(record.start.host.at("name"))};

@@ -1,0 +1,116 @@
+// gpu_load: short graphs of products, one in the queue while another is at work.
+#include "probes/power/gpu_load.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "probes/core/probe.h"
+#include "probes/cuda/choice.h"
+#include "probes/cuda/cublaslt.h"
+#include "probes/cuda/device.h"
+#include "probes/cuda/gemm_operands.h"
+#include "probes/cuda/gemm_type.h"
+
+namespace assay {
+namespace {
+
+constexpr GemmShape kShape{.m = 4096, .n = 4096, .k = 4096};  // large enough for all multiprocessors, and short
+constexpr Seconds kSlice = {0.001};                           // a tenth of the engine's period
+constexpr std::size_t kMostAlgorithms = 8;                    // that are tried until the library runs one
+
+/// What belongs to the GPU; made and freed by the unit's own thread.
+struct GpuWork {
+  GpuWork(const CublasLt& library, const Device& device)
+      : stream(make_stream()),
+        operands(device, gemm_type("bf16"), kShape, Pattern::gaussian),
+        matmul(library, gemm_type("bf16"), kShape, false) {
+    std::optional<AlgorithmRefused> refusal;
+    for (const auto& algorithm : matmul.algorithms(operands.set(0), kMostAlgorithms)) {
+      try {
+        matmul.enqueue(algorithm, operands.set(0), stream);  // loads its kernel
+        wait(stream);
+        settle(algorithm);
+        return;
+      } catch (const AlgorithmRefused& refused) {
+        if (!refusal) refusal = refused;
+      }
+    }
+    if (refusal) throw *refusal;
+    throw Skip(
+        fmt::format("cuBLASLt {} has no algorithm for bf16 on {} ({})", library.version(), device.uuid, device.name));
+  }
+
+  /// Times one turn through the sets and records as many products as fill a slice.
+  void settle(const Algorithm& algorithm) {
+    const auto enqueue = [&](std::size_t products) {
+      for (std::size_t i = 0; i < products; ++i) matmul.enqueue(algorithm, operands.set(i % operands.sets()), stream);
+    };
+    mark(marks[0], stream);
+    enqueue(operands.sets());
+    mark(marks[1], stream);
+    const double turn_s = elapsed(marks[0], marks[1]).count;
+    plan = plan_sample({turn_s / static_cast<double>(operands.sets())}, operands.sets(), kSlice);
+    graph = capture(stream, [&] { enqueue(plan.products); });
+  }
+
+  Stream stream;
+  std::array<Event, 2> marks = {make_event(), make_event()};
+  GemmOperands operands;
+  Matmul matmul;
+  SamplePlan plan;
+  Graph graph;
+  std::size_t turn = 0;  ///< of marks: the next
+  bool queued = false;   ///< whether the other mark is waited for by nobody yet
+};
+
+class GpuUnit : public LoadUnit {
+ public:
+  GpuUnit(std::shared_ptr<const CublasLt> library, Device device)
+      : library_(std::move(library)), device_(std::move(device)) {}
+
+  void prepare() override {
+    use(device_);
+    work_.emplace(*library_, device_);
+    flop_ = kShape.flop() * static_cast<double>(work_->plan.products * work_->plan.launches);
+  }
+  void work() override {
+    GpuWork& gpu = *work_;
+    for (std::size_t i = 0; i < gpu.plan.launches; ++i) launch(gpu.graph, gpu.stream);
+    mark(gpu.marks[gpu.turn], gpu.stream);
+    gpu.turn = 1 - gpu.turn;
+    if (std::exchange(gpu.queued, true)) wait(gpu.marks[gpu.turn]);
+  }
+  void finish() override {
+    if (std::exchange(work_->queued, false)) wait(work_->stream);
+  }
+  void close() override { work_.reset(); }
+  [[nodiscard]] double flop_of_work() const override { return flop_; }
+
+ private:
+  std::shared_ptr<const CublasLt> library_;
+  Device device_;
+  std::optional<GpuWork> work_;
+  double flop_ = 0;
+};
+
+}  // namespace
+
+std::vector<LoadedGpu> gpu_load(std::string_view device, std::string_view library_path) {
+  const auto devices = choose_devices(all_devices(), device);
+  const auto library = std::make_shared<const CublasLt>(library_path);
+  std::vector<LoadedGpu> all;
+  for (const auto& one : devices) {
+    LoadedGpu& gpu = all.emplace_back();
+    gpu.part.unit = std::make_unique<GpuUnit>(library, one);
+    gpu.subject = one.subject();
+    gpu.words = fmt::format("{}, bf16, cuBLASLt {}", one.name, library->version());
+  }
+  return all;
+}
+
+}  // namespace assay

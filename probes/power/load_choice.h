@@ -1,0 +1,60 @@
+// load_choice: which load a probe makes on its node, by parameters that all such probes have.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+
+#include "probes/core/probe.h"
+#include "probes/power/load_engine.h"
+
+namespace assay {
+
+class Recorder;
+
+inline constexpr Parameter kLoadEngineParameter{
+    .name = "engine",
+    .fallback = "cpu",
+    .meaning = "what multiplies: the CPUs in FP64, or the GPUs in BF16 by cuBLASLt",
+    .choices = "cpu gpu"};
+inline constexpr Parameter kLoadThreadsParameter{
+    .name = "threads",
+    .unit = "1",
+    .fallback = "0",
+    .meaning =
+        "CPU threads of the load; 0: of engine cpu one for each CPU, of engine gpu none. Beside GPUs they load "
+        "the node and are not counted in its rate"};
+inline constexpr Parameter kLoadGpusParameter{
+    .name = "gpus",
+    .fallback = "all",
+    .meaning = "of engine gpu, which: all, a UUID, a PCI bus id, or an index in the order of PCI bus ids"};
+inline constexpr Parameter kLoadLibraryParameter{
+    .name = "library_path",
+    .fallback = "",
+    .meaning = "of engine gpu: folders with libcublasLt, separated by colons, searched before the usual ones"};
+
+inline constexpr ConditionSpec kLoadEngineCondition{
+    .name = "engine",
+    .meaning = "what multiplies, with operands of normal numbers: cpu_gemm (FP64) or gpu_gemm (BF16)"};
+inline constexpr ConditionSpec kLoadThreadsCondition{.name = "threads", .meaning = "CPU threads that multiply"};
+inline constexpr ConditionSpec kLoadGpuCondition{
+    .name = "gpu_load", .meaning = "GPU, type and library, of each GPU that multiplies, where GPUs do"};
+
+/// The load that `given` asks for, prepared and at rest, with what is to be recorded of it.
+class ChosenLoad {
+ public:
+  /// Throws Skip where the node has not what `engine` names, or OpenBLAS no kernels as wide as the processor's vectors.
+  explicit ChosenLoad(const Parameters& given);
+
+  [[nodiscard]] LoadEngine& engine() const { return *engine_; }
+  /// Records the three conditions above.
+  void record(Recorder& record) const;
+
+ private:
+  bool on_gpus_;
+  std::size_t threads_ = 0;
+  std::vector<std::pair<Subject, std::string>> gpus_;
+  std::unique_ptr<LoadEngine> engine_;
+};
+
+}  // namespace assay
