@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include <cblas.h>
 #include <fmt/format.h>
@@ -29,7 +30,8 @@ constexpr double kTick_s = 0.01;          // between two looks at the level; a s
 constexpr double kCheck_s = 0.2;          // between two looks at the other ranks and at the samples
 constexpr double kSample_s = 1;           // of the rate
 constexpr double kLongestStop_s = 4;      // the ramp of a stop: an agent kills ten seconds after it
-constexpr auto kArm = std::chrono::milliseconds(50);  // for the others to wait in the barrier before the start
+constexpr auto kArm = std::chrono::milliseconds(50);   // for the others to wait in the barrier before the start
+constexpr auto kLead = std::chrono::milliseconds(20);  // from the barrier to the begin: all have left it by then
 
 constexpr Parameter kParameters[] = {
     {.name = "shape",
@@ -73,7 +75,9 @@ constexpr Metric kMetrics[] = {
      .better = Better::lower,
      .meaning =
          "the longest that the first and the last rank can have begun apart: from rank 0's release of the barrier "
-         "until it had word of every rank that a thread of it works, so a round trip is in it"},
+         "until it had word that every rank had left it, a round trip, and how much later one rank began by its own "
+         "clock "
+         "than another"},
     {.name = "rate",
      .unit = "FLOP/s",
      .better = Better::higher,
@@ -120,9 +124,9 @@ constexpr ProbeSpec kSpec{
         "the start: of all its CPUs so many threads work, and one for a part of its time; of its GPUs each works for "
         "that part of its time, in slices of a millisecond. The ranks of one rack work "
         "first, then twice as many, until all do; then all follow the shape; turns, in which one rank at a time works, "
-        "need "
-        "no groups. Rank 0 lets all begin from one barrier, "
-        "50 ms after the others wait in it, and takes the time until the last has said that its threads work. SIGTERM "
+        "need no groups. Rank 0 lets all begin from one barrier, "
+        "50 ms after the others wait in it, and takes the time until the last has said that it has left it; each "
+        "begins 20 ms after it left it by its own clock, and says how much later the last of its parts began. SIGTERM "
         "ramps the load down within four seconds and is an error of the attempt; so is the loss of a rank. A rank ends "
         "with its agent, and that with the head.",
     .source =
@@ -253,14 +257,16 @@ std::string text_of_numbers(const std::vector<double>& numbers) {
 /// How many of a rank's samples go to rank 0: its message has a bound.
 constexpr std::size_t kMostTold = 20'000;
 
-/// Records what one rank and all of them did.
-void record_all(const LoadShape& load, const std::vector<std::string>& told, double spread_s, Recorder& record) {
+/// Records what one rank and all of them did; all had left the barrier in `left_s`.
+void record_all(const LoadShape& load, const std::vector<std::string>& told, double left_s, Recorder& record) {
   std::vector<double> total;
   double level_error = 0;
+  std::vector<double> late;
   for (std::size_t rank = 0; rank < told.size(); ++rank) {
     auto numbers = numbers_in(told[rank]);
     level_error = std::max(level_error, numbers.at(0));
-    numbers.erase(numbers.begin());
+    late.push_back(numbers.at(1));
+    numbers.erase(numbers.begin(), numbers.begin() + 2);
     if (numbers.empty()) throw std::runtime_error(fmt::format("rank {} took no sample: hold is too short", rank));
     if (rank == 0) total.assign(numbers.size(), 0);
     total.resize(std::min(total.size(), numbers.size()));
@@ -271,7 +277,8 @@ void record_all(const LoadShape& load, const std::vector<std::string>& told, dou
   const Subject whole = load.world > 1 ? Subject{.kind = "cluster", .id = "all"} : Subject{};
   record.measurement("total_rate", {.samples = total, .warmup = {}, .stopped = "fixed"}, whole);
   record.measurement("level_error", level_error, whole);
-  record.measurement("start_spread", spread_s, whole);
+  const auto [least, most] = std::ranges::minmax(late);
+  record.measurement("start_spread", left_s + (most - least), whole);
 }
 
 void record_marks(const StepMarks& marks, double begin_utc_s, Recorder& record) {
@@ -297,20 +304,21 @@ void work(const LoadShape& load, int rank, const Ranks& ranks, LoadEngine& engin
   if (rank == 0) std::this_thread::sleep_for(kArm);
   const auto released = Clock::now();
   ranks.barrier();
-  const auto begin = Clock::now();
-  const double begin_utc_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  // The least that every rank can do, for as long as this exchange takes: it shows that all can begin together.
-  engine.work_at(engine.least_level());
-  engine.wait_until_begun();
-  ranks.barrier();
-  const double spread_s = std::chrono::duration<double>(Clock::now() - released).count();
+  const auto begin = Clock::now() + kLead;
+  const double begin_utc_s =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch() + kLead).count();
+  ranks.barrier();  // every rank is here after it left the one before, and that was after `released`
+  const double left_s = std::chrono::duration<double>(Clock::now() - released).count();
+  std::this_thread::sleep_until(begin);
+  engine.work_at(engine.least_level());  // shows that all can begin together, and is no step of the whole
+  const double late_s = std::chrono::duration<double>(engine.last_begin() - begin).count();
   engine.work_at(0);
   const Worked worked = follow(load, rank, begin, engine, ranks.check);
-  std::vector<double> mine = {worked.level_error};
+  std::vector<double> mine = {worked.level_error, late_s};
   const std::size_t told = std::min(worked.rates.size(), kMostTold);
   mine.insert(mine.end(), worked.rates.begin(), worked.rates.begin() + static_cast<std::ptrdiff_t>(told));
   const auto all = ranks.gather(text_of_numbers(mine));
-  if (rank == 0) record_all(load, all, spread_s, record);
+  if (rank == 0) record_all(load, all, left_s, record);
   if (rank == 0) record_marks(worked.marks, begin_utc_s, record);
   const HeldTime time = held(load);
   record.condition("hold_begin_s", begin_utc_s + time.begin_s);

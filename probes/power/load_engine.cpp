@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 #include <utility>
 
 namespace assay {
@@ -11,7 +12,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::duration<double> kPeriod(0.01);  // of a unit that works for a part: a meter of 25 ms sees a mean
-constexpr auto kLongestBegin = std::chrono::milliseconds(10);
+constexpr auto kLongestBegin = std::chrono::seconds(1);
 constexpr double kLeastAlone = 0.1;  // of a unit that shares its level with none: a tenth of each period
 
 /// The share of its time that the unit at `place` of `places` works at `level`.
@@ -64,13 +65,19 @@ double LoadEngine::flop() const {
   return all;
 }
 
-void LoadEngine::wait_until_begun() const {
+Clock::time_point LoadEngine::last_begin() const {
   const auto limit = Clock::now() + kLongestBegin;
   const double level = level_.load();
+  Clock::time_point last{};
   for (const auto& one : units_) {
     if (duty_of(level, one.part) <= 0) continue;
-    while (one.begun.load() == 0 && Clock::now() < limit) std::this_thread::yield();
+    while (one.begun.load() == 0) {
+      if (Clock::now() > limit) throw std::runtime_error("a part of the load has not begun within a second");
+      std::this_thread::sleep_for(std::chrono::microseconds(20));  // the units may need this processor
+    }
+    last = std::max(last, one.first.load());
   }
+  return last;
 }
 
 void LoadEngine::check() const {
@@ -104,8 +111,9 @@ void LoadEngine::drive(Driven& driven) {
       continue;
     }
     const auto begin = Clock::now();
+    if (driven.begun.load(std::memory_order_relaxed) == 0) driven.first = begin;
     do {
-      driven.begun.fetch_add(1, std::memory_order_relaxed);
+      driven.begun.fetch_add(1, std::memory_order_release);
       unit.work();
     } while (Clock::now() - begin < duty * kPeriod);
     if (duty == 1) continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -54,15 +55,17 @@ class LoadEngine {
   [[nodiscard]] double least_level() const;
   /// Floating-point operations so far, of all counted units.
   [[nodiscard]] double flop() const;
-  /// Returns when the units that work_at() has woken have begun, or after 10 ms.
-  void wait_until_begun() const;
+  /// Waits until the units that the first work_at() has woken have begun, and returns when the last of them did. Throws
+  /// std::runtime_error when one has not in a second.
+  [[nodiscard]] std::chrono::steady_clock::time_point last_begin() const;
   /// Throws what ended a unit since the begin, if one has failed.
   void check() const;
 
  private:
   struct Driven {
     LoadPart part;
-    std::atomic<std::uint64_t> begun{0};  ///< calls of work()
+    std::atomic<std::uint64_t> begun{0};                         ///< calls of work()
+    std::atomic<std::chrono::steady_clock::time_point> first{};  ///< when the first of them began
   };
   void live(Driven& driven);
   void drive(Driven& driven);
