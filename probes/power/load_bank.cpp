@@ -19,6 +19,8 @@
 #include "probes/host/blas_kernels.h"
 #include "probes/meters/load_shape.h"
 #include "probes/power/load_choice.h"
+#include "probes/power/load_told.h"
+#include "probes/power/slow_down.h"
 
 namespace assay {
 namespace {
@@ -67,6 +69,8 @@ constexpr Parameter kParameters[] = {
     kLoadThreadsParameter,
     kLoadGpusParameter,
     kLoadLibraryParameter,
+    kSensorRootParameter,
+    kSensorLibraryParameter,
 };
 
 constexpr Metric kMetrics[] = {
@@ -92,6 +96,16 @@ constexpr Metric kMetrics[] = {
      .meaning =
          "the greatest difference between the level that was due and the one that the rank was at, over all ranks, "
          "when it was looked at late"},
+    {.name = "throttled_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning =
+         "of a rank: how long the package or GPU of it that was slowed down longest for its temperature was, from "
+         "the begin of the load to its end, where the machine counts that"},
+    {.name = "brake_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "the same of a GPU that a signal from outside slowed down, where its driver counts that"},
     {.name = "step_up",
      .unit = "s",
      .better = Better::neither,
@@ -237,42 +251,22 @@ Worked follow(const LoadShape& load, int rank, Clock::time_point begin, LoadEngi
   return worked;
 }
 
-std::vector<double> numbers_in(const std::string& text) {
-  std::vector<double> all;
-  for (const char* at = text.c_str(); *at != '\0';) {
-    char* end = nullptr;
-    all.push_back(std::strtod(at, &end));
-    if (end == at) throw std::runtime_error("a rank said no number where one was due");
-    at = *end == ' ' ? end + 1 : end;
-  }
-  return all;
-}
-
-std::string text_of_numbers(const std::vector<double>& numbers) {
-  std::string text;
-  for (const double one : numbers) text += fmt::format("{}{:.17g}", text.empty() ? "" : " ", one);
-  return text;
-}
-
-/// How many of a rank's samples go to rank 0: its message has a bound.
-constexpr std::size_t kMostTold = 20'000;
-
 /// Records what one rank and all of them did; all had left the barrier in `left_s`.
-void record_all(const LoadShape& load, const std::vector<std::string>& told, double left_s, Recorder& record) {
-  std::vector<double> total;
+void record_all(const LoadShape& load, const std::vector<std::string>& texts, double left_s, Recorder& record) {
+  std::vector<double> total, late;
   double level_error = 0;
-  std::vector<double> late;
-  for (std::size_t rank = 0; rank < told.size(); ++rank) {
-    auto numbers = numbers_in(told[rank]);
-    level_error = std::max(level_error, numbers.at(0));
-    late.push_back(numbers.at(1));
-    numbers.erase(numbers.begin(), numbers.begin() + 2);
-    if (numbers.empty()) throw std::runtime_error(fmt::format("rank {} took no sample: hold is too short", rank));
-    if (rank == 0) total.assign(numbers.size(), 0);
-    total.resize(std::min(total.size(), numbers.size()));
-    for (std::size_t i = 0; i < total.size(); ++i) total[i] += numbers[i];
-    record.measurement("rate", {.samples = numbers, .warmup = {}, .stopped = "fixed"},
-                       {.kind = "rank", .id = std::to_string(rank)});
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    const LoadTold told = load_told_in(texts[rank]);
+    level_error = std::max(level_error, told.level_error);
+    late.push_back(told.late_s);
+    if (told.rates.empty()) throw std::runtime_error(fmt::format("rank {} took no sample: hold is too short", rank));
+    if (rank == 0) total.assign(told.rates.size(), 0);
+    total.resize(std::min(total.size(), told.rates.size()));
+    for (std::size_t i = 0; i < total.size(); ++i) total[i] += told.rates[i];
+    const Subject subject{.kind = "rank", .id = std::to_string(rank)};
+    record.measurement("rate", {.samples = told.rates, .warmup = {}, .stopped = "fixed"}, subject);
+    if (told.throttled_s) record.measurement("throttled_time", *told.throttled_s, subject);
+    if (told.brake_s) record.measurement("brake_time", *told.brake_s, subject);
   }
   const Subject whole = load.world > 1 ? Subject{.kind = "cluster", .id = "all"} : Subject{};
   record.measurement("total_rate", {.samples = total, .warmup = {}, .stopped = "fixed"}, whole);
@@ -299,7 +293,8 @@ struct Ranks {
   };
 };
 
-void work(const LoadShape& load, int rank, const Ranks& ranks, LoadEngine& engine, Recorder& record) {
+void work(const LoadShape& load, int rank, const Ranks& ranks, LoadEngine& engine, const ThermalSensors& sensors,
+          Recorder& record) {
   ranks.barrier();
   if (rank == 0) std::this_thread::sleep_for(kArm);
   const auto released = Clock::now();
@@ -313,11 +308,13 @@ void work(const LoadShape& load, int rank, const Ranks& ranks, LoadEngine& engin
   engine.work_at(engine.least_level());  // shows that all can begin together, and is no step of the whole
   const double late_s = std::chrono::duration<double>(engine.last_begin() - begin).count();
   engine.work_at(0);
+  const SlowDown slow(sensors);
   const Worked worked = follow(load, rank, begin, engine, ranks.check);
-  std::vector<double> mine = {worked.level_error, late_s};
-  const std::size_t told = std::min(worked.rates.size(), kMostTold);
-  mine.insert(mine.end(), worked.rates.begin(), worked.rates.begin() + static_cast<std::ptrdiff_t>(told));
-  const auto all = ranks.gather(text_of_numbers(mine));
+  const auto all = ranks.gather(text_of({.level_error = worked.level_error,
+                                         .late_s = late_s,
+                                         .throttled_s = slow.by_temperature(),
+                                         .brake_s = slow.by_signal(),
+                                         .rates = worked.rates}));
   if (rank == 0) record_all(load, all, left_s, record);
   if (rank == 0) record_marks(worked.marks, begin_utc_s, record);
   const HeldTime time = held(load);
@@ -329,14 +326,15 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
   const LoadShape load = shape_of(given, placement);
   const ChosenLoad chosen(given);
   LoadEngine& engine = chosen.engine();
+  const ThermalSensors sensors(given.text("root"), given.text("nvml_library"));
   if (placement.world == 1) {
-    work(load, 0, {}, engine, record);
+    work(load, 0, {}, engine, sensors, record);
   } else {
     work_together(placement, {}, [&](Rendezvous& group) {
       const Ranks ranks{.barrier = [&] { group.barrier(); },
                         .check = [&] { group.check(); },
                         .gather = [&](const std::string& mine) { return group.all_gather(mine); }};
-      work(load, placement.rank, ranks, engine, record);
+      work(load, placement.rank, ranks, engine, sensors, record);
     });
   }
   record.condition("shape", std::string(load.shape));

@@ -8,11 +8,18 @@
 #include <vector>
 
 #include "probes/core/machine_tree.h"
+#include "probes/core/parameters.h"
 #include "probes/core/record.h"
 #include "probes/nvml/nvml_gpu.h"
 #include "probes/power/steadiness.h"
 
 namespace assay {
+
+/// Where ThermalSensors looks.
+inline constexpr Parameter kSensorRootParameter{
+    .name = "root", .fallback = "/", .meaning = "directory that holds sys, for a tree saved from another machine"};
+inline constexpr Parameter kSensorLibraryParameter{
+    .name = "nvml_library", .fallback = "", .meaning = "file name or path of NVML; nothing: the usual one"};
 
 /// One number that is read again and again while a machine warms up.
 struct ThermalSeries {

@@ -51,8 +51,8 @@ constexpr Parameter kParameters[] = {
     kLoadThreadsParameter,
     kLoadGpusParameter,
     kLoadLibraryParameter,
-    {.name = "root", .fallback = "/", .meaning = "directory that holds sys, for a tree saved from another machine"},
-    {.name = "nvml_library", .fallback = "", .meaning = "file name or path of NVML; nothing: the usual one"},
+    kSensorRootParameter,
+    kSensorLibraryParameter,
 };
 
 constexpr Metric kMetrics[] = {

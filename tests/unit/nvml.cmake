@@ -15,7 +15,7 @@ endforeach()
 # A node that warms up, whose load is switched, and whose limits are watched: its machine and its GPUs are made up.
 add_executable(unit_soak unit/power/steadiness_test.cpp unit/power/thermal_soak_test.cpp unit/power/step_watch_test.cpp unit/power/power_cap_test.cpp
   unit/power/load_engine_test.cpp unit/power/load_bank_test.cpp)
-target_link_libraries(unit_soak PRIVATE power_steadiness power_step_watch power_load GTest::gtest_main)
+target_link_libraries(unit_soak PRIVATE power_steadiness power_step_watch power_load power_told GTest::gtest_main)
 target_compile_definitions(unit_soak PRIVATE FAKE_NVML="$<TARGET_FILE:fake_nvml>" FAKE_NVML_STATES="${CMAKE_CURRENT_SOURCE_DIR}/fakes/nvml"
   THERMAL_SOAK="$<TARGET_FILE:thermal_soak>" POWER_CAP="$<TARGET_FILE:power_cap>" LOAD_BANK="$<TARGET_FILE:load_bank>")
 add_dependencies(unit_soak fake_nvml thermal_soak power_cap load_bank)

@@ -52,6 +52,7 @@ std::vector<std::string> rank_arguments(const char* program, const RankStart& st
               {"rank", start.job.rank},
               {"data", kModes.at(static_cast<std::size_t>(start.job.data))},
               {"beside", start.job.beside},
+              {"bf16", start.job.factors == FactorType::bf16},
               {"address", start.address}};
   if (start.board)
     job["board"] = {start.board->descriptor, start.board->ranks, start.board->own, start.board->period_s,
@@ -77,7 +78,8 @@ std::optional<RankStart> rank_start(const std::vector<std::string>& arguments) {
                              .plan = plan_of(job.at("plan")),
                              .rank = job.at("rank"),
                              .data = data_mode_named(job.at("data").get<std::string>()),
-                             .beside = job.at("beside")},
+                             .beside = job.at("beside"),
+                             .factors = job.at("bf16") ? FactorType::bf16 : FactorType::tf32},
                      .address = job.at("address"),
                      .board = board};
   } catch (const std::exception&) {  // not what a leader passes

@@ -13,6 +13,9 @@ namespace assay::train {
 /// divided.
 enum class DataMode { gaussian, replicated, ring };
 
+/// Element type of the factors of products, of the engine on GPUs: rounded in the tensor cores, or to BF16 before.
+enum class FactorType : std::uint8_t { tf32, bf16 };
+
 /// One rank's part.
 struct RankJob {
   ModelShape model;
@@ -20,6 +23,7 @@ struct RankJob {
   std::int64_t rank = 0;
   DataMode data = DataMode::gaussian;
   bool beside = true;  ///< gradients are reduced beside the backward pass
+  FactorType factors = FactorType::tf32;
 };
 
 /// Throws BadParameter for what the graph covers and the engines do not run.

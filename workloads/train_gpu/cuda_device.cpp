@@ -1,6 +1,7 @@
 // cuda_device: calls of the runtime; every kernel is in step_kernels.cu.
 #include "workloads/train_gpu/cuda_device.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <cuda_runtime_api.h>
@@ -51,8 +52,24 @@ void CudaDevice::clear(float* to, std::size_t count) {
   if (!rehearsing_) check(cudaMemsetAsync(to, 0, count * sizeof(float), stream_.get()), "clearing memory");
 }
 
+void CudaDevice::rehearse(bool on) {
+  rehearsing_ = on;
+  if (on || most_a_ == 0) return;
+  packed_a_ = DeviceBuffer(Bytes{static_cast<std::uint64_t>(most_a_) * sizeof(std::uint16_t)});
+  packed_b_ = DeviceBuffer(Bytes{static_cast<std::uint64_t>(most_b_) * sizeof(std::uint16_t)});
+}
+
 void CudaDevice::product(const ProductShape& shape, const float* a, const float* b, float* c) {
-  rehearsing_ ? products_.settle(shape) : products_.enqueue(shape, a, b, c, stream_);
+  if (products_.type() == FactorType::tf32)
+    return rehearsing_ ? products_.settle(shape) : products_.enqueue(shape, a, b, c, stream_);
+  if (rehearsing_) {
+    most_a_ = std::max(most_a_, packed(a_of(shape)).extent());
+    most_b_ = std::max(most_b_, packed(b_of(shape)).extent());
+    return products_.settle(packed(shape));
+  }
+  kernels::pack(a_of(shape), a, packed_a_.data(), stream_);
+  kernels::pack(b_of(shape), b, packed_b_.data(), stream_);
+  products_.enqueue(packed(shape), packed_a_.data(), packed_b_.data(), c, stream_);
 }
 
 void CudaDevice::fold(float* values, std::size_t count) {

@@ -17,8 +17,9 @@ class CudaDevice {
   /// `calls` is the largest number of calls in a step, each of which is marked.
   CudaDevice(Products& products, std::size_t calls);
 
-  /// While true products are settled instead of enqueued, and nothing else of a rehearsal is done.
-  void rehearse(bool on) { rehearsing_ = on; }
+  /// While true products are settled instead of enqueued, and nothing else of a rehearsal is done. At the end there is
+  /// memory for the factors of all of them as BF16, where they are packed.
+  void rehearse(bool on);
   [[nodiscard]] const Stream& stream() const { return stream_; }
 
   std::span<float> take(std::size_t count);
@@ -63,6 +64,8 @@ class CudaDevice {
   std::vector<DeviceBuffer> rooms_;
   DeviceBuffer tokens_;
   PinnedBuffer tokens_host_;
+  std::int64_t most_a_ = 0, most_b_ = 0;  ///< packed numbers of one factor, of all products that were rehearsed
+  DeviceBuffer packed_a_, packed_b_;
   bool rehearsing_ = false;
 };
 

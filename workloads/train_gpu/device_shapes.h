@@ -32,6 +32,21 @@ struct ProductShape {
   friend auto operator<=>(const ProductShape&, const ProductShape&) = default;
 };
 
+/// One factor of a product, or as many as it has: rows of `columns` numbers, `leading` numbers from one to the next.
+struct FactorShape {
+  std::int64_t rows = 0, columns = 0, leading = 0, batch = 1, stride = 0;
+  friend auto operator<=>(const FactorShape&, const FactorShape&) = default;
+  /// Numbers from the first to the end of the last.
+  [[nodiscard]] std::int64_t extent() const { return (batch - 1) * stride + rows * leading; }
+};
+FactorShape a_of(const ProductShape& shape);
+FactorShape b_of(const ProductShape& shape);
+
+/// As a matrix of its own, one of the batch after the other. Rows begin at whole groups of eight numbers: 16 B of BF16.
+FactorShape packed(const FactorShape& kept);
+/// The product of both factors when they are packed.
+ProductShape packed(const ProductShape& kept);
+
 /// Rows of scores of several heads.
 struct ScoreBatch {
   ScoreRows rows;

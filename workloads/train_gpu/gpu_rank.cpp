@@ -65,7 +65,10 @@ struct Rig {
 class GpuSession {
  public:
   explicit GpuSession(const RankStart& start)
-      : job_(start.job), gpu_(enter_gpu(start.address)), ops_(step_graph(job_.model, job_.plan, job_.rank)) {}
+      : job_(start.job),
+        gpu_(enter_gpu(start.address)),
+        ops_(step_graph(job_.model, job_.plan, job_.rank)),
+        products_(job_.factors) {}
 
   json answer(const json& request) {
     const std::string what = request.at("do");

@@ -65,7 +65,8 @@ struct Products::State {
     cublasLtMatmulAlgo_t algorithm = {};
   };
 
-  explicit State(Library library) : call{.library = std::move(library)}, workspace({kWorkspace}) {
+  State(Library library, FactorType factors)
+      : call{.library = std::move(library)}, type(factors), workspace({kWorkspace}) {
     call.demand(call.create(&library_handle), "cublasLtCreate");
     std::array<int, 3> parts = {};
     constexpr std::array kParts = {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
@@ -77,9 +78,9 @@ struct Products::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  void lay_out(cublasLtMatrixLayoutOpaque_t& layout, std::int64_t rows, std::int64_t columns, std::int64_t leading,
-               std::int64_t batch, std::int64_t stride) const {
-    call.demand(call.layout_init(&layout, sizeof layout, CUDA_R_32F, static_cast<std::uint64_t>(rows),
+  void lay_out(cublasLtMatrixLayoutOpaque_t& layout, cudaDataType numbers, std::int64_t rows, std::int64_t columns,
+               std::int64_t leading, std::int64_t batch, std::int64_t stride) const {
+    call.demand(call.layout_init(&layout, sizeof layout, numbers, static_cast<std::uint64_t>(rows),
                                  static_cast<std::uint64_t>(columns), leading),
                 "describing a matrix");
     const auto count = static_cast<std::int32_t>(batch);
@@ -90,7 +91,10 @@ struct Products::State {
 
   /// The library's A is our b: rows of ours are its columns.
   void describe(const ProductShape& s, Settled& to) const {
-    call.demand(call.description_init(&to.description, sizeof to.description, CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F),
+    const bool bf16 = type == FactorType::bf16;
+    const cudaDataType factors = bf16 ? CUDA_R_16BF : CUDA_R_32F;
+    call.demand(call.description_init(&to.description, sizeof to.description,
+                                      bf16 ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F),
                 "describing a product");
     const cublasOperation_t first = s.b_turned ? CUBLAS_OP_T : CUBLAS_OP_N,
                             second = s.a_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -98,11 +102,10 @@ struct Products::State {
                 "transposing");
     call.demand(call.description_set(&to.description, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second),
                 "transposing");
-    s.b_turned ? lay_out(to.a, s.k, s.n, s.ldb, s.batch, s.b_stride)
-               : lay_out(to.a, s.n, s.k, s.ldb, s.batch, s.b_stride);
-    s.a_turned ? lay_out(to.b, s.m, s.k, s.lda, s.batch, s.a_stride)
-               : lay_out(to.b, s.k, s.m, s.lda, s.batch, s.a_stride);
-    lay_out(to.c, s.n, s.m, s.ldc, s.batch, s.c_stride);
+    const FactorShape a = a_of(s), b = b_of(s);
+    lay_out(to.a, factors, b.columns, b.rows, b.leading, b.batch, b.stride);
+    lay_out(to.b, factors, a.columns, a.rows, a.leading, a.batch, a.stride);
+    lay_out(to.c, CUDA_R_32F, s.n, s.m, s.ldc, s.batch, s.c_stride);
   }
 
   /// The first of the heuristic that adds up in one pass: partial sums of a split k depend on what else is chosen.
@@ -129,16 +132,18 @@ struct Products::State {
   }
 
   Functions call;
+  FactorType type;
   cublasLtHandle_t library_handle = nullptr;
   std::string version;
   DeviceBuffer workspace;
   std::map<ProductShape, Settled> settled;
 };
 
-Products::Products() : state_(std::make_unique<State>(open_library())) {}
+Products::Products(FactorType type) : state_(std::make_unique<State>(open_library(), type)) {}
 Products::~Products() = default;
 const std::string& Products::version() const { return state_->version; }
 const std::string& Products::path() const { return state_->call.library.path(); }
+FactorType Products::type() const { return state_->type; }
 
 void Products::demand_library() { (void)open_library(); }
 
@@ -173,7 +178,7 @@ void Products::adopt(const AlgorithmTable& table) {
   }
 }
 
-void Products::enqueue(const ProductShape& shape, const float* a, const float* b, float* c, const Stream& stream) {
+void Products::enqueue(const ProductShape& shape, const void* a, const void* b, float* c, const Stream& stream) {
   const auto found = state_->settled.find(shape);
   if (found == state_->settled.end()) throw std::logic_error("a product was not settled: " + shape_words(shape));
   State::Settled& one = found->second;

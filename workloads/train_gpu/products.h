@@ -6,18 +6,20 @@
 #include <string>
 
 #include "probes/cuda/device.h"
+#include "workloads/train/step_job.h"
 #include "workloads/train_gpu/algorithm_table.h"
 
 namespace assay::train {
 
-/// Products of one rank on the current device: fp32 numbers, multiplied as TF32 on tensor cores and added up in fp32.
+/// Products of one rank on the current device, on tensor cores, added up in fp32 and written as fp32.
 class Products {
  public:
   /// Throws Skip when the library is missing or of another major version.
   static void demand_library();
 
-  /// As demand_library(); with a handle and a workspace on the current device.
-  Products();
+  /// As demand_library(); with a handle and a workspace on the current device. Of type bf16 both factors are BF16
+  /// numbers, of type tf32 fp32 numbers.
+  explicit Products(FactorType type);
   ~Products();
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
@@ -25,6 +27,7 @@ class Products {
   /// "13.1.0", and where the library is.
   [[nodiscard]] const std::string& version() const;
   [[nodiscard]] const std::string& path() const;
+  [[nodiscard]] FactorType type() const;
 
   /// Makes room for products of this shape and takes what the heuristic ranks first; nothing is multiplied. Of a shape
   /// that is known, nothing. Throws std::runtime_error when the library has no algorithm for it.
@@ -34,9 +37,9 @@ class Products {
   /// Uses these algorithms from now on. Throws std::runtime_error for a shape that is not in the table, and for an
   /// algorithm that the library's own check refuses on this device.
   void adopt(const AlgorithmTable& table);
-  /// Enqueues c = a b + kept c. Throws std::logic_error for a shape that was not settled, std::runtime_error when the
-  /// library refuses.
-  void enqueue(const ProductShape& shape, const float* a, const float* b, float* c, const Stream& stream);
+  /// Enqueues c = a b + kept c; `a` and `b` are of type(). Throws std::logic_error for a shape that was not settled,
+  /// std::runtime_error when the library refuses.
+  void enqueue(const ProductShape& shape, const void* a, const void* b, float* c, const Stream& stream);
 
  private:
   struct State;

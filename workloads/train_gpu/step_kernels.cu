@@ -1,4 +1,5 @@
 // step_kernels: one thread for an element, one block for a row that is summed. No atomics: sums have one order.
+#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include "workloads/train_gpu/step_kernels.h"
@@ -48,6 +49,26 @@ struct Sum {
 struct Most {
   __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
+
+/// Eight numbers of a row for each thread.
+__global__ void pack_kernel(FactorShape s, std::int64_t groups, const float* from, uint4* to) {
+  constexpr int kGroup = 8;
+  const std::size_t all = static_cast<std::size_t>(s.batch * s.rows * groups);
+  for (std::size_t i = first_index(); i < all; i += stride()) {
+    const std::int64_t at = static_cast<std::int64_t>(i), row = at / groups, first = at % groups * kGroup;
+    const float* const line = from + row / s.rows * s.stride + row % s.rows * s.leading + first;
+    __align__(16) float numbers[kGroup] = {};
+    if (first + kGroup <= s.columns) {
+      *reinterpret_cast<float4*>(numbers) = *reinterpret_cast<const float4*>(line);
+      *reinterpret_cast<float4*>(numbers + kGroup / 2) = *reinterpret_cast<const float4*>(line + kGroup / 2);
+    } else {
+      for (int k = 0; first + k < s.columns; ++k) numbers[k] = line[k];
+    }
+    __align__(16) __nv_bfloat162 rounded[kGroup / 2];
+    for (int k = 0; k < kGroup / 2; ++k) rounded[k] = __floats2bfloat162_rn(numbers[2 * k], numbers[2 * k + 1]);
+    to[i] = *reinterpret_cast<const uint4*>(rounded);
+  }
+}
 
 __global__ void fold_kernel(float* values, std::size_t count) {
   for (std::size_t i = first_index(); i < count; i += stride()) values[i] = residue(values[i]);
@@ -219,6 +240,12 @@ dim3 blocks_of(const ScoreBatch& batch) {
 
 }  // namespace
 
+void pack(const FactorShape& from_shape, const float* from, void* to, const Stream& stream) {
+  const std::int64_t groups = packed(from_shape).leading / 8;
+  const auto threads = static_cast<std::size_t>(from_shape.batch * from_shape.rows * groups);
+  pack_kernel<<<blocks_for(threads), kThreads, 0, stream.get()>>>(from_shape, groups, from, static_cast<uint4*>(to));
+  launched("rounding factors to BF16");
+}
 void fold(float* values, std::size_t count, const Stream& stream) {
   fold_kernel<<<blocks_for(count), kThreads, 0, stream.get()>>>(values, count);
   launched("folding");

@@ -11,6 +11,9 @@
 
 namespace assay::train::kernels {
 
+/// What `from` has at `from_shape` goes to `to` at packed(from_shape), rounded to the nearest BF16; the rest of a group
+/// of eight is 0. Rows of `from` begin at whole 16 B.
+void pack(const FactorShape& from_shape, const float* from, void* to, const Stream& stream);
 void fold(float* values, std::size_t count, const Stream& stream);
 void add(std::size_t count, const float* a, const float* b, float* out, bool exact, const Stream& stream);
 void norm(const NormShape& shape, const float* x, const float* gain, float* out, float* inverse, const Stream& stream);

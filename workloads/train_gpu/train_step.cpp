@@ -29,6 +29,11 @@ namespace {
 
 constexpr Parameter kOwnParameters[] = {
     kDeviceParameter,
+    {.name = "type",
+     .fallback = "bf16",
+     .meaning = "element type of the factors of products: bf16, rounded before each product, as frameworks keep them; "
+                "tf32, rounded in the tensor cores",
+     .choices = "bf16 tf32"},
     {.name = "data",
      .fallback = "gaussian",
      .meaning = "gaussian: normal weights, other tokens on each replica; replicated: the same tokens on all, whose "
@@ -81,7 +86,7 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "tokens_per_step", .meaning = "tokens of all replicas"},
     {.name = "layers_run", .meaning = "layers of the model that were run"},
     {.name = "attention", .meaning = "how attention is computed"},
-    {.name = "type", .meaning = "numbers of weights and activations, and how they are multiplied"},
+    {.name = "type", .meaning = "numbers of weights and activations, and of the factors of products"},
     {.name = "data_mode", .meaning = "what weights and tokens were: gaussian, replicated or ring"},
     {.name = "launch", .meaning = "how operations are started: eager, one after the other from a loop"},
     {.name = "product_shapes", .meaning = "products of different shapes in a step, where this is rank 0"},
@@ -99,8 +104,10 @@ constexpr ProbeSpec kSpec{
         "Steps of training a transformer on the GPUs of one or several nodes, divided by tensor, context, pipeline and "
         "data parallelism: their time, what communication adds, what they should add up to, and who delays whom.",
     .method =
-        "One process for each GPU walks the same graph of operations as train_step, by the same executor: all products "
-        "by cuBLASLt on fp32 numbers as TF32, causal attention as products over blocks of 1024 queries with a softmax "
+        "One process for each GPU walks the same graph of operations as train_step, by the same executor: numbers "
+        "are kept and sent as fp32; the factors of every product are rounded to BF16 by a kernel, which is a part of "
+        "the step, or taken as TF32, multiplied by cuBLASLt and added up in fp32; causal attention as products over "
+        "blocks of 1024 queries with a softmax "
         "between them, small kernels whose sums have one order, collectives of NCCL with a communicator for each "
         "group, gradients reduced bucket by bucket in a stream of their own, Adam. All memory is there before the "
         "first step, and no step waits for the GPU before its end. Every shape's algorithm is what the library of the "
@@ -130,6 +137,7 @@ train::RankJob job_of(const Parameters& given, std::int64_t ranks) {
   const auto block = train::count_in_range(given, "block", 2, kMostBlock);
   (void)train::count_in_range(given, "steps", block, kMostSteps);
   job.data = train::data_mode_named(given.text("data"));
+  job.factors = given.text("type") == "bf16" ? train::FactorType::bf16 : train::FactorType::tf32;
   job.beside = given.text("overlap") == "beside";
   return job;
 }
@@ -163,7 +171,8 @@ void record_plan(const Parameters& given, const train::RankJob& job, const Fleet
   record.condition("tokens_per_step", plan.tokens_per_step());
   record.condition("layers_run", plan.layers);
   record.condition("attention", std::string("products over blocks of 1024 queries, probabilities kept"));
-  record.condition("type", std::string("fp32, multiplied as TF32"));
+  record.condition("type", std::string(job.factors == train::FactorType::bf16 ? "fp32, factors rounded to BF16"
+                                                                              : "fp32, multiplied as TF32"));
   record.condition("data_mode", given.text("data"));
   record.condition("launch", std::string("eager"));
 }

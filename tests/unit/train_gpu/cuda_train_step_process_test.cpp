@@ -25,7 +25,7 @@ TEST(cuda_train_step, without_the_gpu_is_skipped_with_a_reason) {
 
 TEST(cuda_train_rank, of_another_parent_ends_at_once) {
   const std::string job =
-      R"({"model":"{}","plan":[1,1,1,1,1,1,1,1,1,1,0,4],"rank":0,"data":"ring","beside":true,"address":"GPU-0"})";
+      R"({"model":"{}","plan":[1,1,1,1,1,1,1,1,1,1,0,4],"rank":0,"data":"ring","beside":true,"bf16":true,"address":"GPU-0"})";
   const auto alone = run_probe({kProbe, "1", job});
   EXPECT_NE(alone.exit_code, 0);
 }

@@ -31,6 +31,7 @@ std::vector<std::vector<RankPrint>> on_fake_devices(const RankJob& job, const st
     RankJob mine = job;
     mine.rank = rank;
     FakeDevice device;
+    device.bf16 = job.factors == FactorType::bf16;
     DeviceCore core(mine, kBlock, device);
     FakeCollectives collectives(network, job.plan, rank);
     DeviceLine line(job.plan, rank, core.ops(), core.calls(), collectives);
@@ -93,6 +94,30 @@ TEST(DeviceEngine, divided_by_dp3_with_sharded_optimizer_equals_the_engine_on_ho
 TEST(DeviceEngine, divided_by_everything_equals_the_engine_on_hosts) {
   expect_as_one_rank_of_a_host(
       exact_job({.layers = 4, .tp = 2, .cp = 2, .pp = 2, .dp = 2, .virtual_stages = 2, .zero = 1}));
+}
+
+// In exact arithmetic every factor is a BF16 number, wherever it is packed.
+TEST(DeviceEngine, with_packed_factors_equals_the_engine_on_hosts) {
+  ModelShape shared = kDivisible;
+  shared.kv_heads = 4;
+  RankJob job = exact_job({.layers = 4, .tp = 2, .cp = 2, .pp = 2, .dp = 2, .virtual_stages = 2, .zero = 1}, shared);
+  job.factors = FactorType::bf16;
+  expect_as_one_rank_of_a_host(job);
+}
+
+TEST(PackedFactors, begin_every_row_at_a_whole_group_of_eight) {
+  const FactorShape heads{.rows = 3, .columns = 12, .leading = 64, .batch = 2, .stride = 20};
+  EXPECT_EQ(packed(heads), (FactorShape{.rows = 3, .columns = 12, .leading = 16, .batch = 2, .stride = 48}));
+  EXPECT_EQ(packed(heads).extent(), 96);
+  const ProductShape one{.m = 5, .n = 12, .k = 7, .lda = 9, .ldb = 7, .ldc = 12, .b_turned = true};
+  EXPECT_EQ(packed(one), (ProductShape{.m = 5, .n = 12, .k = 7, .lda = 8, .ldb = 8, .ldc = 12, .b_turned = true}));
+}
+
+TEST(PackedFactors, are_the_nearest_bf16_numbers) {
+  const std::vector<float> values = {1, 1.00390625F, 1.01171875F, -3.0000001F};  // a tie goes to the even number
+  EXPECT_EQ(packed_numbers({.rows = 1, .columns = 4, .leading = 4}, values.data()).size(), 8U);
+  const auto numbers = packed_numbers({.rows = 4, .columns = 1, .leading = 1}, values.data());
+  EXPECT_EQ((std::vector{numbers[0], numbers[8], numbers[16], numbers[24]}), (std::vector<float>{1, 1, 1.015625F, -3}));
 }
 
 // As exact steps are checked: gradients twice from the same weights, then the update.

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <barrier>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
@@ -22,10 +24,30 @@
 
 namespace assay::train {
 
+/// The nearest BF16, of two as near the even one.
+inline float as_bf16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return std::bit_cast<float>((bits + 0x7FFFU + ((bits >> 16U) & 1U)) & 0xFFFF0000U);
+}
+
+/// What a kernel packs of one factor; what it does not write is no number.
+inline std::vector<float> packed_numbers(const FactorShape& s, const float* from) {
+  const FactorShape to = packed(s);
+  std::vector<float> numbers(sized(to.extent()), std::numeric_limits<float>::quiet_NaN());
+  for (std::int64_t one = 0; one < s.batch; ++one) {
+    for (std::int64_t row = 0; row < s.rows; ++row) {
+      for (std::int64_t i = 0; i < s.columns; ++i)
+        numbers[sized(one * to.stride + row * to.leading + i)] = as_bf16(from[one * s.stride + row * s.leading + i]);
+    }
+  }
+  return numbers;
+}
+
 /// What a device is asked, in its order. Products are plain loops, so that no library is believed.
 class FakeDevice {
  public:
   std::vector<ProductShape> shapes;  ///< of all products so far
+  bool bf16 = false;                 ///< factors are packed first
 
   std::span<float> take(std::size_t count) { return room_.take(count); }
   void copy_in(float* to, std::span<const float> values) { std::ranges::copy(values, to); }
@@ -34,8 +56,13 @@ class FakeDevice {
   void clear(float* to, std::size_t count) { std::fill_n(to, count, 0.0F); }
   void fold(float* values, std::size_t count) { train::fold({values, count}); }
 
-  void product(const ProductShape& s, const float* a, const float* b, float* c) {
-    shapes.push_back(s);
+  void product(const ProductShape& shape, const float* a, const float* b, float* c) {
+    shapes.push_back(shape);
+    if (!bf16) return multiply(shape, a, b, c);
+    multiply(packed(shape), packed_numbers(a_of(shape), a).data(), packed_numbers(b_of(shape), b).data(), c);
+  }
+
+  static void multiply(const ProductShape& s, const float* a, const float* b, float* c) {
     for (std::int64_t one = 0; one < s.batch; ++one) {
       for (std::int64_t i = 0; i < s.m; ++i) {
         for (std::int64_t j = 0; j < s.n; ++j) {
