@@ -234,6 +234,20 @@ void Communicator::reduce_scatter(float* data, std::size_t share, const Stream& 
          "ncclReduceScatter");
   settle("enqueueing", kEnqueueLimit);
 }
+void Communicator::all_to_all(const float* sent, const std::vector<std::size_t>& to, float* data,
+                              const std::vector<std::size_t>& from, const Stream& stream) {
+  const auto& call = *nccl_.functions_;
+  demand(call.group_start(), "ncclGroupStart");
+  for (int peer = 0; peer < ranks_; ++peer) {
+    const std::size_t out = to.at(static_cast<std::size_t>(peer)), in = from.at(static_cast<std::size_t>(peer));
+    if (out > 0) demand(call.send(sent, out, ncclFloat32, peer, comm_, stream.get()), "ncclSend");
+    if (in > 0) demand(call.receive(data, in, ncclFloat32, peer, comm_, stream.get()), "ncclRecv");
+    sent += out;
+    data += in;
+  }
+  demand(call.group_end(), "ncclGroupEnd");
+  settle("enqueueing", kEnqueueLimit);
+}
 void Communicator::send(int peer, const float* data, std::size_t count, const Stream& stream) {
   demand(nccl_.functions_->send(data, count, ncclFloat32, peer, comm_, stream.get()), "ncclSend");
   settle("enqueueing", kEnqueueLimit);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "probes/collective/operation.h"
 #include "probes/core/library.h"
@@ -79,6 +80,9 @@ class Communicator {
   void all_reduce(float* data, std::size_t count, const Stream& stream);
   void all_gather(float* data, std::size_t share, const Stream& stream);
   void reduce_scatter(float* data, std::size_t share, const Stream& stream);
+  /// `to` and `from`: numbers for, and of, each rank, which lie one after the other in `sent` and `data`.
+  void all_to_all(const float* sent, const std::vector<std::size_t>& to, float* data,
+                  const std::vector<std::size_t>& from, const Stream& stream);
   void send(int peer, const float* data, std::size_t count, const Stream& stream);
   void receive(int peer, float* data, std::size_t count, const Stream& stream);
   /// Throws when the communicator has failed.

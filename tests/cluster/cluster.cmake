@@ -25,6 +25,7 @@ find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 set(one_cluster cluster faults)
 set(storage_areas storage storage_probes checkpoint durability gluster ganesha rados_gateway power_cut nfs_kernel local_disks)
 set(train_areas train inference)
+set(classes_of_fleet Fleet)  # the rest is in cluster.healthy
 foreach(area cluster faults fleet resume ${storage_areas} ${train_areas})
   set(only_in "")
   set(labels cluster)
@@ -38,18 +39,23 @@ foreach(area cluster faults fleet resume ${storage_areas} ${train_areas})
   if(area IN_LIST one_cluster)
     set(lock one_cluster)
   endif()
-  add_test(NAME cluster.${area} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/${area}_test.py ${only_in})
+  add_test(NAME cluster.${area} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/${area}_test.py ${classes_of_${area}} ${only_in})
   set_tests_properties(cluster.${area} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77 TIMEOUT 1800 RESOURCE_LOCK ${lock} COST 100
     ENVIRONMENT "ASSAY_E2E=${cluster_installation};ASSAY_LYING_FS=${CMAKE_BINARY_DIR}/bin/lying_fs;ASSAY_STORAGE_PROTOCOLS=$<TARGET_FILE:storage_protocols>;ASSAY_S3_ONCE=$<TARGET_FILE:s3_once>;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 endforeach()
 # A minute of silence, and one in which ssh sees that a network is cut: both at the same time.
 add_test(NAME cluster.silence COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py silence:Frozen silence:CutOff)
-add_test(NAME cluster.speeds COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py
-  fabric:OneRail fabric:OneRailPairs fabric:TwoRails,links collective)
-set_tests_properties(cluster.silence cluster.speeds PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 1800 COST 100
+add_test(NAME cluster.speeds COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py fabric:OneRailPairs collective)
+# Longer, in -C long: whole fabrics and links, and a healthy cluster again and again.
+add_test(NAME cluster.fabric COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py
+  fabric:OneRail fabric:TwoRails,links CONFIGURATIONS long)
+add_test(NAME cluster.healthy COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/fleet_test.py Healthy CONFIGURATIONS long)
+set_tests_properties(cluster.silence cluster.speeds cluster.fabric cluster.healthy PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800 COST 100
   ENVIRONMENT "ASSAY_E2E=${cluster_installation};PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
+set_tests_properties(cluster.silence cluster.speeds PROPERTIES LABELS cluster)
+set_tests_properties(cluster.fabric cluster.healthy PROPERTIES LABELS "cluster;long")
 set_tests_properties(cluster.silence PROPERTIES RESOURCE_LOCK one_cluster)
-set_tests_properties(cluster.speeds cluster.fleet cluster.storage cluster.train cluster.inference PROPERTIES RUN_SERIAL ON)
+set_tests_properties(cluster.speeds cluster.fabric cluster.healthy cluster.fleet cluster.storage cluster.train cluster.inference PROPERTIES RUN_SERIAL ON)
 # A load of several nodes, with the build's own programs; a minute.
 add_test(NAME cluster.load COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/load_test.py CONFIGURATIONS meters)
 set_tests_properties(cluster.load PROPERTIES LABELS "cluster;meters" SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK other_cluster

@@ -20,6 +20,9 @@ list(APPEND meter_environment "FAKE_IPMI_DEVICE=$<TARGET_FILE:fake_ipmi_device>"
 add_test(NAME e2e.power_in_band COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/power_in_band_test.py
   CONFIGURATIONS meters)
 set_tests_properties(e2e.power_in_band PROPERTIES LABELS meters TIMEOUT 300 ENVIRONMENT "${meter_environment}")
+add_test(NAME cluster.bmc_guest COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/bmc_guest_test.py CONFIGURATIONS meters)
+set_tests_properties(cluster.bmc_guest PROPERTIES LABELS "cluster;meters" SKIP_RETURN_CODE 77 TIMEOUT 900
+  ENVIRONMENT "${meter_environment};ASSAY_E2E=${CMAKE_BINARY_DIR};PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 add_test(NAME e2e.meters COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/meters_test.py CONFIGURATIONS meters)
 set_tests_properties(e2e.meters PROPERTIES LABELS meters TIMEOUT 300 ENVIRONMENT "${meter_environment}")
 

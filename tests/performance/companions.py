@@ -4,7 +4,7 @@
 Each pair is one run of host_gemm alone and one beside power_sampler and power_bmc, in the order AB, BA, AB, …, so that a drift of the machine
 falls on both alike. Printed are every pair's ratio, the median with its distribution-free 95 % interval (side_by_side.py), and the CPU time
 that the companions used of all CPUs' time, which does not depend on what else runs. Where the machine has no RAPL and no BMC, both are
-artificial: files that stand still cost no less to read, but the MSR behind a real counter and a BMC's answer are not measured then.
+artificial: files, in which this script counts on ten times a second in both runs of a pair; the MSR behind a real counter and a BMC's answer are not measured then.
 
 Example: companions.py build/release --pairs 12 --time 10s
 Exit code 0 when the commands ran; the numbers are for the reader to judge.
@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from side_by_side import interval
@@ -34,6 +35,19 @@ def artificial(scratch):
         for file, content in (("name", name), ("max_energy_range_uj", "262143328850"), ("energy_uj", "1000000")):
             (folder / file).write_text(content + "\n")
     (scratch / "ipmi0").write_text("813\n")
+
+    def count_on():
+        energy_uj = 1000000
+        while scratch.exists():
+            energy_uj += 20000000  # 200 W
+            for zone in ("intel-rapl:0", "intel-rapl:0:0"):
+                try:
+                    (scratch / "powercap" / "next").write_text(f"{energy_uj}\n")
+                    (scratch / "powercap" / "next").replace(scratch / "powercap" / zone / "energy_uj")
+                except FileNotFoundError:
+                    return  # the folder is being removed
+            time.sleep(0.1)
+    threading.Thread(target=count_on, daemon=True).start()
 
 
 def gemm(probe, time_limit):
@@ -54,7 +68,7 @@ class Companions:
         self.device = pathlib.Path("/dev/ipmi0") if pathlib.Path("/dev/ipmi0").exists() and not given.artificial else scratch / "ipmi0"
         environment = dict(os.environ)
         if self.device.parent == scratch:
-            environment["LD_PRELOAD"] = str(given.build / "lib" / "libfake_ipmi_device.so") if given.fake is None else given.fake
+            environment["LD_PRELOAD"] = str(given.build / "tests" / "libfake_ipmi_device.so") if given.fake is None else given.fake
         self.commands = [([probes / "power_sampler", "--powercap", self.powercap], dict(os.environ)),
                          ([probes / "power_bmc", "--device", self.device], environment)]
 
@@ -86,7 +100,7 @@ def main():
     parser.add_argument("build", type=pathlib.Path, help="build directory, with libexec/assay/probes")
     parser.add_argument("--pairs", type=int, default=12, help="pairs to run, at least 6 (default 12)")
     parser.add_argument("--time", default="10s", help="time limit of one run of host_gemm (default 10s)")
-    parser.add_argument("--fake", help="libfake_ipmi_device.so, where it is not in the build's lib")
+    parser.add_argument("--fake", help="libfake_ipmi_device.so, where it is not in the build's tests")
     parser.add_argument("--artificial", action="store_true", help="artificial counters even where there are real ones")
     given = parser.parse_args()
     if given.pairs < 6:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "workloads/train/step_math.h"
 
@@ -69,6 +70,21 @@ ExpertRoute route_of(const ModelShape& m, const ParallelPlan& plan, std::int64_t
 }
 
 }  // namespace
+
+ExchangeCounts exchange_counts(const Op& op, const ExpertRoute& route, std::size_t width) {
+  ExchangeCounts counts{.to = route.sent, .from = route.received};
+  for (auto* numbers : {&counts.to, &counts.from}) {
+    for (std::size_t& count : *numbers) count *= width;
+  }
+  // Copies go to their experts forward in dispatch and backward in combine; the others bring them back.
+  if ((op.role == Role::dispatch) != (op.pass == Pass::forward)) std::swap(counts.to, counts.from);
+  return counts;
+}
+
+bool is_of_experts(const ModelShape& model, const Op& op) {
+  return model.is_mixture(op.layer) &&
+         (op.role == Role::router || op.role == Role::dispatch || op.role == Role::combine);
+}
 
 std::uint64_t place_in_step(const ParallelPlan& plan, const RankPosition& at, std::int64_t micro_batch,
                             std::size_t own) {

@@ -41,6 +41,16 @@ class ExpertRoutes {
   std::vector<std::vector<ExpertRoute>> routes_;  ///< [layer][micro-batch]; empty where a layer is not here
 };
 
+/// Numbers that a rank sends to, and gets from, each member of its ep group.
+struct ExchangeCounts {
+  std::vector<std::size_t> to, from;
+};
+/// Those of the all_to_all `op` of one layer and micro-batch, whose copies have `width` numbers each.
+ExchangeCounts exchange_counts(const Op& op, const ExpertRoute& route, std::size_t width);
+
+/// Whether something is done with copies or a router's numbers before and after the collective `op`.
+bool is_of_experts(const ModelShape& model, const Op& op);
+
 /// Place of token number `own` of a rank's micro-batch among all tokens of the step, the same however it is divided.
 std::uint64_t place_in_step(const ParallelPlan& plan, const RankPosition& at, std::int64_t micro_batch,
                             std::size_t own);

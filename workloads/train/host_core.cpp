@@ -75,21 +75,16 @@ void HostCore::compute(std::size_t place) {
   throw std::logic_error("a collective is not for the core");
 }
 
-bool HostCore::is_of_experts(const Op& op) const {
-  return model_.is_mixture(op.layer) &&
-         (op.role == Role::router || op.role == Role::dispatch || op.role == Role::combine);
-}
-
 void HostCore::lend(std::size_t place) {
   const Op& op = ops_[place];
   if (op.motion == Motion::exchange) return lend_keys(head_, memory_.layer(op.layer, op.micro_batch).qkv, memory_.keys);
-  if (is_of_experts(op)) experts_.lend(op);
+  if (is_of_experts(model_, op)) experts_.lend(op);
 }
 
 void HostCore::take(std::size_t place) {
   const Op& op = ops_[place];
   if (op.motion == Motion::exchange_sums) return take_keys(head_, memory_.keys_gradient, memory_.qkv_gradient);
-  if (is_of_experts(op)) return experts_.take(op);
+  if (is_of_experts(model_, op)) return experts_.take(op);
   if (exact_ && op.motion == Motion::all_reduce && op.role != Role::gradients) fold(calls_[place].out);
 }
 

@@ -46,7 +46,6 @@ class HostCore {
  private:
   using Clock = std::chrono::steady_clock;
 
-  [[nodiscard]] bool is_of_experts(const Op& op) const;
   void each_of_layer(const Op& op);
   void each_of_end(const Op& op);
   [[nodiscard]] std::int64_t token(const Op& op, std::size_t i, std::uint64_t what) const;

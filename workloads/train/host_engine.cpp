@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "workloads/train/executor.h"
 #include "workloads/train/host_core.h"
@@ -80,15 +81,11 @@ std::vector<Transfer> HostEngine::transfers() {
     const Call& call = state_->core.calls()[i];
     Transfer& one = all.emplace_back(Transfer{.op = i, .data = call.out});
     if (op.motion != Motion::all_to_all) continue;
-    const ExpertRoute& route = state_->core.routes().at(op.layer, op.micro_batch);
     one.sent = call.sent;
-    one.to = route.sent;
-    one.from = route.received;
-    for (auto* counts : {&one.to, &one.from}) {
-      for (std::size_t& count : *counts) count *= state_->core.width();
-    }
-    // Copies go to their experts forward in dispatch and backward in combine; the others bring them back.
-    if ((op.role == Role::dispatch) != (op.pass == Pass::forward)) std::swap(one.to, one.from);
+    ExchangeCounts counts =
+        exchange_counts(op, state_->core.routes().at(op.layer, op.micro_batch), state_->core.width());
+    one.to = std::move(counts.to);
+    one.from = std::move(counts.from);
   }
   return all;
 }

@@ -123,6 +123,31 @@ void CudaDevice::copy_rows(std::size_t rows, std::size_t width, const float* fro
         "copying keys and values");
 }
 
+const std::int32_t* CudaDevice::table(const std::vector<std::int32_t>& numbers) {
+  if (numbers.empty()) return nullptr;
+  DeviceBuffer& room = rooms_.emplace_back(Bytes{numbers.size() * sizeof(std::int32_t)});
+  check(cudaMemcpyAsync(room.data(), numbers.data(), room.size().count, cudaMemcpyHostToDevice, stream_.get()),
+        "copying a table to the GPU");
+  wait(stream_);
+  return room.as<std::int32_t>();
+}
+void CudaDevice::gather_rows(const RowChoice& choice, const std::int32_t* places, const float* factors,
+                             const float* from, float* to) {
+  if (!rehearsing_) kernels::gather_rows(choice, places, factors, from, to, stream_);
+}
+void CudaDevice::sum_rows(const RowChoice& choice, const std::int32_t* places, const float* factors, const float* from,
+                          float* to) {
+  if (!rehearsing_) kernels::sum_rows(choice, places, factors, from, to, stream_);
+}
+void CudaDevice::gates(std::size_t rows, std::size_t each, const std::int32_t* places, const std::int32_t* numbers,
+                       const float* logits, float* to, bool exact) {
+  if (!rehearsing_) kernels::gates(rows, each, places, numbers, logits, to, exact, stream_);
+}
+void CudaDevice::gates_back(const RowChoice& choice, const std::int32_t* places, const std::int32_t* numbers,
+                            const GatePlaces& at, bool exact) {
+  if (!rehearsing_) kernels::gates_back(choice, places, numbers, at, exact, stream_);
+}
+
 void CudaDevice::begin(std::size_t /*calls*/) { assay::mark(begin_, stream_); }
 void CudaDevice::mark(std::size_t call) { assay::mark(marks_.at(call), stream_); }
 void CudaDevice::end() { wait(stream_); }

@@ -50,6 +50,17 @@ class CudaDevice {
   void copy_rows(std::size_t rows, std::size_t width, const float* from, std::size_t from_row, float* to,
                  std::size_t to_row);
 
+  /// These numbers on the GPU, which go with what was taken.
+  const std::int32_t* table(const std::vector<std::int32_t>& numbers);
+  void gather_rows(const RowChoice& choice, const std::int32_t* places, const float* factors, const float* from,
+                   float* to);
+  void sum_rows(const RowChoice& choice, const std::int32_t* places, const float* factors, const float* from,
+                float* to);
+  void gates(std::size_t rows, std::size_t each, const std::int32_t* places, const std::int32_t* numbers,
+             const float* logits, float* to, bool exact);
+  void gates_back(const RowChoice& choice, const std::int32_t* places, const std::int32_t* numbers,
+                  const GatePlaces& at, bool exact);
+
   void begin(std::size_t calls);
   void mark(std::size_t call);
   /// Waits for the stream, with the deadline of wait().

@@ -12,6 +12,7 @@
 #include "workloads/train/host_weights.h"
 #include "workloads/train/step_job.h"
 #include "workloads/train_gpu/device_attention.h"
+#include "workloads/train_gpu/device_experts.h"
 #include "workloads/train_gpu/device_shapes.h"
 
 namespace assay::train {
@@ -19,7 +20,8 @@ namespace assay::train {
 /// A device is all of this, in the order in which it is asked: take(count) (memory of numbers that are 0), copy_in(to,
 /// values), copy_out(values, from) (which waits), tokens(values) (this step's tokens, for the kernels that read them),
 /// product(shape, a, b, c), clear, fold, add, norm, norm_back, activate, activate_back, softmax, softmax_back,
-/// row_sums, loss_back, embed, embed_back, adam and copy_rows, each as its namesake of step_math; begin, mark, end and
+/// row_sums, loss_back, embed, embed_back, adam and copy_rows, each as its namesake of step_math; table(numbers) (which
+/// are kept with the memory), gather_rows, sum_rows, gates and gates_back, which experts need; begin, mark, end and
 /// seconds of the executor's core. Only copy_out and end wait.
 template <class Device>
 class DeviceCore {
@@ -37,6 +39,9 @@ class DeviceCore {
         host_(job.model, job.plan, job.rank, kDeviceSeed, exact_),
         memory_(model_, job.plan, at_, routes_, [&](std::size_t count) { return device.take(count); }),
         calls_(bind_calls(ops_, model_, job.plan, routes_, host_, memory_)),
+        experts_(
+            model_, job_.plan, ops_, routes_, host_, [this](const Weight& one) { return weights(one); },
+            [this](const Weight& one) { return gradients(one); }, memory_, exact_, device),
         heads_(heads_of()),
         attention_(heads_, block, device) {
     buckets_ = static_cast<std::int64_t>(buckets_of(job.model, job.plan, at_.pp).size());
@@ -47,6 +52,7 @@ class DeviceCore {
 
   [[nodiscard]] const std::vector<Op>& ops() const { return ops_; }
   [[nodiscard]] const std::vector<Call>& calls() const { return calls_; }
+  [[nodiscard]] const ExpertRoutes& routes() const { return routes_; }
   /// Calls everything that multiplies once, so that every shape has been asked for before the first step.
   void rehearse() {
     for (std::size_t i = 0; i < ops_.size(); ++i) {
@@ -77,8 +83,10 @@ class DeviceCore {
   void compute(std::size_t place) {
     const Op& op = ops_[place];
     const Call& call = calls_[place];
+    if (call.of_experts) return experts_.compute(op);
     switch (op.kind) {
       case OpKind::gemm:
+        if (op.role == Role::router) experts_.before_router(op);
         device_.product(shape_of(call), call.a, call.b, call.c);
         if (exact_) device_.fold(call.out.data(), call.out.size());
         return;
@@ -95,6 +103,7 @@ class DeviceCore {
   }
   void lend(std::size_t place) {
     const Op& op = ops_[place];
+    if (is_of_experts(model_, op)) return experts_.lend(op);
     if (op.motion != Motion::exchange) return;
     const LayerMemory& kept = memory_.layer(op.layer, op.micro_batch);
     device_.copy_rows(key_rows(), key_width(), kept.qkv.data() + keys_begin(), row_of_all(heads_),
@@ -102,6 +111,7 @@ class DeviceCore {
   }
   void take(std::size_t place) {
     const Op& op = ops_[place];
+    if (is_of_experts(model_, op)) return experts_.take(op);
     if (op.motion == Motion::exchange_sums) {
       device_.copy_rows(key_rows(), key_width(), own_keys(memory_.keys_gradient), key_width(),
                         memory_.qkv_gradient.data() + keys_begin(), row_of_all(heads_));
@@ -244,6 +254,14 @@ class DeviceCore {
       return device_.activate_back(norm_.rows, width, kept.both.data(), memory_.active_gradient.data(),
                                    memory_.both_gradient.data(), exact_);
     }
+    if (op.role == Role::shared_activate) {
+      const ExpertMemory& own = kept.experts;
+      const std::size_t width = own.shared_active.size() / norm_.rows;
+      if (forward) return device_.activate(norm_.rows, width, own.shared_both.data(), own.shared_active.data(), exact_);
+      return device_.activate_back(norm_.rows, width, own.shared_both.data(),
+                                   memory_.room.shared_active_gradient.data(), memory_.room.shared_both_gradient.data(),
+                                   exact_);
+    }
     if (op.role == Role::residual)
       return device_.add(all, kept.middle.data(), memory_.sum.data(), memory_.after(op.layer, op.micro_batch).data(),
                          exact_);
@@ -314,6 +332,7 @@ class DeviceCore {
   HostWeights host_;  ///< layout, first values, and room for what is read back
   StepMemory memory_;
   std::vector<Call> calls_;
+  DeviceExperts<Device> experts_;
   HeadShape heads_;
   DeviceAttention<Device> attention_;
   NormShape norm_;

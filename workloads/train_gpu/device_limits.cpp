@@ -10,15 +10,15 @@
 namespace assay::train {
 
 void check_device_engine(const ModelShape& model, const ParallelPlan& plan) {
-  if (with_layers(model, plan.layers).mixtures() > 0)
-    throw BadParameter("model: experts are not run by the engine on GPUs; give a dense model");
   // Products take matrices whose rows begin at whole groups of four numbers.
   constexpr std::int64_t kGroup = 4;
+  const bool experts = with_layers(model, plan.layers).mixtures() > 0;
   const std::pair<const char*, std::int64_t> widths[] = {
       {"hidden", model.hidden},
       {"head_dim", model.head_dim},
       {"ffn / tp", model.ffn / plan.tp},
       {"vocab / tp", model.vocab / plan.tp},
+      {"moe.ffn / tp", experts ? model.moe->ffn / plan.tp : 0},
       {"seq / (2 cp)", plan.cp == 1 ? plan.seq : plan.seq / (2 * plan.cp)}};
   for (const auto& [name, width] : widths) {
     if (width % kGroup != 0)
@@ -29,11 +29,12 @@ void check_device_engine(const ModelShape& model, const ParallelPlan& plan) {
   if (plan.zero == 0) return;
   for (std::int64_t place = 0; place < plan.pp; ++place) {
     for (const Bucket& bucket : buckets_of(model, plan, place)) {
-      if (bucket.elements % plan.replicas() == 0) continue;
+      const std::int64_t sharers = plan.replicas() / (bucket.experts ? plan.ep : 1);
+      if (bucket.elements % sharers == 0) continue;
       throw BadParameter(
           fmt::format("zero: {} weights of one bucket do not divide among {} "
                       "replicas; the nearest number that does: {}",
-                      bucket.elements, plan.replicas(), nearest_divisor(bucket.elements, plan.replicas())));
+                      bucket.elements, sharers, nearest_divisor(bucket.elements, sharers)));
     }
   }
 }

@@ -10,26 +10,33 @@
 
 namespace assay::train {
 
-/// Throws BadParameter for models with experts, which the engine on devices does not run; for buckets that do not
-/// divide among their replicas, since a device's collectives have even shares; and for widths that its products do not
-/// take.
+/// Throws BadParameter for buckets that do not divide among their replicas, since a device's collectives have even
+/// shares, and for widths that its products do not take.
 void check_device_engine(const ModelShape& model, const ParallelPlan& plan);
 
 /// `Collectives` does them among a group of the plan, in place, and only enqueues: all_reduce(group, data, count,
-/// lane), all_gather and reduce_scatter (group, data, count of one share, lane); send and receive (channel, peer, data,
-/// count): a send may end later, and its data may be used at once, else two ranks of a pipeline would wait for each
-/// other. Channel 0 is for activations, 1 for gradients. Lane 0 is the stream of what computes, lane 1 is beside;
-/// fork() makes lane 1 wait for what lane 0 has so far, note(n) marks the end of the n-th collective in lane 1, join(n)
-/// makes lane 0 wait for that mark.
+/// lane), all_gather and reduce_scatter (group, data, count of one share, lane); all_to_all(group, sent, to, data,
+/// from), in lane 0 and with counts for each member in its order; send and receive (channel, peer, data, count): a send
+/// may end later, and its data may be used at once, else two ranks of a pipeline would wait for each other. Channel 0
+/// is for activations, 1 for gradients. Lane 0 is the stream of what computes, lane 1 is beside; fork() makes lane 1
+/// wait for what lane 0 has so far, note(n) marks the end of the n-th collective in lane 1, join(n) makes lane 0 wait
+/// for that mark.
 template <class Collectives>
 class DeviceLine {
  public:
-  DeviceLine(const ParallelPlan& plan, std::int64_t rank, const std::vector<Op>& ops, const std::vector<Call>& calls,
-             Collectives& collectives)
-      : ops_(ops), collectives_(collectives) {
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-      data_.push_back(calls[i].out);
-      members_.push_back(members_of(plan, ops[i].group, rank).size());
+  /// Of the rank of `core`, a DeviceCore.
+  template <class Core>
+  DeviceLine(const RankJob& job, const Core& core, Collectives& collectives)
+      : ops_(core.ops()), collectives_(collectives), exchanges_(ops_.size()) {
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      const Op& op = ops_[i];
+      const Call& call = core.calls()[i];
+      data_.push_back(call.out);
+      members_.push_back(members_of(job.plan, op.group, job.rank).size());
+      if (op.motion != Motion::all_to_all) continue;
+      exchanges_[i] = {
+          .sent = call.sent,
+          .counts = exchange_counts(op, core.routes().at(op.layer, op.micro_batch), sized(job.model.hidden))};
     }
   }
 
@@ -60,15 +67,25 @@ class DeviceLine {
         return collectives_.send(channel(op), op.peer, data.data(), data.size());
       case Motion::receive:
         return collectives_.receive(channel(op), op.peer, data.data(), data.size());
+      case Motion::all_to_all: {
+        const Exchange& one = exchanges_[place];
+        return collectives_.all_to_all(op.group, one.sent.data(), one.counts.to, data.data(), one.counts.from);
+      }
       default:
-        throw std::logic_error("check_device_engine() refuses plans with other collectives");
+        throw std::logic_error("the graph has no other collectives");
     }
   }
 
   static int channel(const Op& op) { return op.pass == Pass::forward ? 0 : 1; }
 
+  struct Exchange {
+    std::span<float> sent;
+    ExchangeCounts counts;
+  };
+
   const std::vector<Op>& ops_;
   Collectives& collectives_;
+  std::vector<Exchange> exchanges_;  ///< by operation; empty where it is no all_to_all
   std::vector<std::span<float>> data_;
   std::vector<std::size_t> members_;
   std::size_t posted_ = 0;

@@ -54,4 +54,17 @@ struct ScoreBatch {
   std::size_t stride = 0;  ///< from one head to the next
 };
 
+/// Rows that are chosen, or `each` of them added up to one row.
+struct RowChoice {
+  std::size_t rows = 0, width = 0, each = 1;
+  bool onto = false;  ///< added to what is there
+};
+
+/// What the gradients of gates are made of: what experts returned and the gates of all copies, the gradient of each
+/// token, and where the gradients of the router's numbers go.
+struct GatePlaces {
+  const float *returned = nullptr, *above = nullptr, *gates = nullptr;
+  float* logits = nullptr;
+};
+
 }  // namespace assay::train

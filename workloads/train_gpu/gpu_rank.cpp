@@ -46,9 +46,7 @@ json words(const RankPrint& print) { return {print.shared, print.experts}; }
 /// Core, line and executor of one mode of data.
 struct Rig {
   Rig(const RankJob& job, CudaDevice& device, NcclGroups& groups)
-      : core(job, kBlock, device),
-        line(job.plan, job.rank, core.ops(), core.calls(), groups),
-        executor(core.ops(), job.beside, core, line) {}
+      : core(job, kBlock, device), line(job, core, groups), executor(core.ops(), job.beside, core, line) {}
 
   StepTimes walk(Part part, std::uint64_t number) {
     core.start(number, part);

@@ -19,6 +19,8 @@ const char* name_of(Group group) {
       return "cp";
     case Group::replicas:
       return "replicas";
+    case Group::ep:
+      return "ep";
     case Group::expert_replicas:
       return "expert_replicas";
     case Group::pp:
@@ -45,6 +47,10 @@ std::vector<NcclGroups::Need> NcclGroups::needs(const ParallelPlan& plan, std::i
   };
   for (const Group group : {Group::tp, Group::cp, Group::replicas}) add(name_of(group, 0), group);
   add(name_of(Group::replicas, 1), Group::replicas);
+  if (plan.ep > 1) {  // else the replicas of experts are those of everything
+    for (const Group group : {Group::ep, Group::expert_replicas}) add(name_of(group, 0), group);
+    add(name_of(Group::expert_replicas, 1), Group::expert_replicas);
+  }
   for (const int channel : {0, 1}) add(channel_name(channel), Group::pp);
   return all;
 }
@@ -59,6 +65,7 @@ NcclGroups::NcclGroups(const Nccl& nccl, const ParallelPlan& plan, std::int64_t 
                        const std::vector<std::vector<std::string>>& ids, std::size_t largest, std::size_t posted,
                        const CudaDevice& device, Seconds limit)
     : device_(device),
+      divides_experts_(plan.ep > 1),
       beside_(make_stream()),
       sends_{make_stream(), make_stream()},
       fork_(make_event()),
@@ -81,7 +88,10 @@ NcclGroups::NcclGroups(const Nccl& nccl, const ParallelPlan& plan, std::int64_t 
   }
 }
 
-Communicator& NcclGroups::of(Group group, int lane) { return *joined_.at(name_of(group, lane)).communicator; }
+Group NcclGroups::sharing(Group group) const {
+  return group == Group::expert_replicas && !divides_experts_ ? Group::replicas : group;
+}
+Communicator& NcclGroups::of(Group group, int lane) { return *joined_.at(name_of(sharing(group), lane)).communicator; }
 
 void NcclGroups::all_reduce(Group group, float* data, std::size_t count, int lane) {
   of(group, lane).all_reduce(data, count, stream(lane));
@@ -91,6 +101,11 @@ void NcclGroups::all_gather(Group group, float* data, std::size_t share, int lan
 }
 void NcclGroups::reduce_scatter(Group group, float* data, std::size_t share, int lane) {
   of(group, lane).reduce_scatter(data, share, stream(lane));
+}
+
+void NcclGroups::all_to_all(Group group, const float* sent, const std::vector<std::size_t>& to, float* data,
+                            const std::vector<std::size_t>& from) {
+  of(group, 0).all_to_all(sent, to, data, from, stream(0));
 }
 
 void NcclGroups::send(int channel, std::int64_t peer, const float* data, std::size_t count) {

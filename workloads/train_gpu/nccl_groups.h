@@ -37,6 +37,8 @@ class NcclGroups {
   void all_reduce(Group group, float* data, std::size_t count, int lane);
   void all_gather(Group group, float* data, std::size_t share, int lane);
   void reduce_scatter(Group group, float* data, std::size_t share, int lane);
+  void all_to_all(Group group, const float* sent, const std::vector<std::size_t>& to, float* data,
+                  const std::vector<std::size_t>& from);
   void send(int channel, std::int64_t peer, const float* data, std::size_t count);
   void receive(int channel, std::int64_t peer, float* data, std::size_t count);
   void fork();
@@ -57,9 +59,11 @@ class NcclGroups {
     bool used = false;
   };
   Communicator& of(Group group, int lane);
+  [[nodiscard]] Group sharing(Group group) const;
   const Stream& stream(int lane) const { return lane == 0 ? device_.stream() : beside_; }
 
   const CudaDevice& device_;
+  bool divides_experts_;
   Stream beside_;
   std::array<Stream, 2> sends_;  ///< by channel
   Event fork_, packed_;

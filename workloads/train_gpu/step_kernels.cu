@@ -58,11 +58,12 @@ __global__ void pack_kernel(FactorShape s, std::int64_t groups, const float* fro
     const std::int64_t at = static_cast<std::int64_t>(i), row = at / groups, first = at % groups * kGroup;
     const float* const line = from + row / s.rows * s.stride + row % s.rows * s.leading + first;
     __align__(16) float numbers[kGroup] = {};
-    if (first + kGroup <= s.columns) {
+    const bool whole = first + kGroup <= s.columns && reinterpret_cast<std::uintptr_t>(line) % sizeof(float4) == 0;
+    if (whole) {
       *reinterpret_cast<float4*>(numbers) = *reinterpret_cast<const float4*>(line);
       *reinterpret_cast<float4*>(numbers + kGroup / 2) = *reinterpret_cast<const float4*>(line + kGroup / 2);
     } else {
-      for (int k = 0; first + k < s.columns; ++k) numbers[k] = line[k];
+      for (int k = 0; k < kGroup && first + k < s.columns; ++k) numbers[k] = line[k];
     }
     __align__(16) __nv_bfloat162 rounded[kGroup / 2];
     for (int k = 0; k < kGroup / 2; ++k) rounded[k] = __floats2bfloat162_rn(numbers[2 * k], numbers[2 * k + 1]);
@@ -233,6 +234,63 @@ __global__ void adam_kernel(std::size_t count, AdamState s, bool exact) {
   }
 }
 
+__global__ void gather_rows_kernel(RowChoice s, const std::int32_t* places, const float* factors, const float* from,
+                                   float* to) {
+  for (std::size_t i = first_index(); i < s.rows * s.width; i += stride()) {
+    const std::size_t row = i / s.width;
+    const float one = from[static_cast<std::size_t>(places[row]) * s.width + i % s.width];
+    to[i] = factors == nullptr ? one : factors[row] * one;
+  }
+}
+__global__ void sum_rows_kernel(RowChoice s, const std::int32_t* places, const float* factors, const float* from,
+                                float* to) {
+  for (std::size_t i = first_index(); i < s.rows * s.width; i += stride()) {
+    const std::size_t row = i / s.width;
+    float sum = s.onto ? to[i] : 0;
+    for (std::size_t k = 0; k < s.each; ++k) {
+      const auto place = static_cast<std::size_t>(places[row * s.each + k]);
+      const float one = from[place * s.width + i % s.width];
+      sum += factors == nullptr ? one : factors[place] * one;
+    }
+    to[i] = sum;
+  }
+}
+/// A thread for each token.
+__global__ void gates_kernel(std::size_t rows, std::size_t each, const std::int32_t* places,
+                             const std::int32_t* numbers, const float* logits, float* to, bool exact) {
+  for (std::size_t row = first_index(); row < rows; row += stride()) {
+    float sum = 0;
+    for (std::size_t k = 0; k < each; ++k) {
+      const std::int32_t copy = places[row * each + k];
+      const float one = logits[numbers[copy]];
+      to[copy] = exact ? one : expf(one);
+      sum += to[copy];
+    }
+    for (std::size_t k = 0; k < each && !exact; ++k) to[places[row * each + k]] /= sum;
+  }
+}
+/// A block for each token, which sums what every copy has along the gradient twice: the sum over all copies comes
+/// first.
+__global__ void gates_back_kernel(RowChoice s, const std::int32_t* places, const std::int32_t* numbers, GatePlaces at,
+                                  bool exact) {
+  const auto along = [&](std::size_t row, std::size_t copy) {
+    float sum = 0;
+    for (std::size_t i = threadIdx.x; i < s.width; i += kThreads)
+      sum += at.returned[copy * s.width + i] * at.above[row * s.width + i];
+    return over_block(sum, Sum());
+  };
+  for (std::size_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
+    const std::int32_t* const copies = places + row * s.each;
+    float all = 0;
+    for (std::size_t k = 0; k < s.each && !exact; ++k)
+      all += at.gates[copies[k]] * along(row, static_cast<std::size_t>(copies[k]));
+    for (std::size_t k = 0; k < s.each; ++k) {
+      const float own = along(row, static_cast<std::size_t>(copies[k]));
+      if (threadIdx.x == 0) at.logits[numbers[copies[k]]] = exact ? own : at.gates[copies[k]] * (own - all);
+    }
+  }
+}
+
 unsigned rows_for(std::size_t rows) { return rows < kMostBlocks ? static_cast<unsigned>(rows) : kMostBlocks; }
 dim3 blocks_of(const ScoreBatch& batch) {
   return {static_cast<unsigned>(batch.rows.rows), static_cast<unsigned>(batch.heads), 1};
@@ -308,6 +366,30 @@ void adam(std::size_t count, const AdamState& state, bool exact, const Stream& s
   if (count == 0) return;
   adam_kernel<<<blocks_for(count), kThreads, 0, stream.get()>>>(count, state, exact);
   launched("the update");
+}
+
+void gather_rows(const RowChoice& choice, const std::int32_t* places, const float* factors, const float* from,
+                 float* to, const Stream& stream) {
+  if (choice.rows == 0) return;
+  gather_rows_kernel<<<blocks_for(choice.rows * choice.width), kThreads, 0, stream.get()>>>(choice, places, factors,
+                                                                                            from, to);
+  launched("copies of tokens");
+}
+void sum_rows(const RowChoice& choice, const std::int32_t* places, const float* factors, const float* from, float* to,
+              const Stream& stream) {
+  sum_rows_kernel<<<blocks_for(choice.rows * choice.width), kThreads, 0, stream.get()>>>(choice, places, factors, from,
+                                                                                         to);
+  launched("sums of copies");
+}
+void gates(std::size_t rows, std::size_t each, const std::int32_t* places, const std::int32_t* numbers,
+           const float* logits, float* to, bool exact, const Stream& stream) {
+  gates_kernel<<<blocks_for(rows), kThreads, 0, stream.get()>>>(rows, each, places, numbers, logits, to, exact);
+  launched("gates of experts");
+}
+void gates_back(const RowChoice& choice, const std::int32_t* places, const std::int32_t* numbers, const GatePlaces& at,
+                bool exact, const Stream& stream) {
+  gates_back_kernel<<<rows_for(choice.rows), kThreads, 0, stream.get()>>>(choice, places, numbers, at, exact);
+  launched("the gradient of gates");
 }
 
 }  // namespace assay::train::kernels

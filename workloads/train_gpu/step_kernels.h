@@ -12,7 +12,7 @@
 namespace assay::train::kernels {
 
 /// What `from` has at `from_shape` goes to `to` at packed(from_shape), rounded to the nearest BF16; the rest of a group
-/// of eight is 0. Rows of `from` begin at whole 16 B.
+/// of eight is 0. Rows that begin at whole 16 B are read faster.
 void pack(const FactorShape& from_shape, const float* from, void* to, const Stream& stream);
 void fold(float* values, std::size_t count, const Stream& stream);
 void add(std::size_t count, const float* a, const float* b, float* out, bool exact, const Stream& stream);
@@ -35,5 +35,19 @@ void embed(std::size_t rows, std::size_t width, std::int64_t first, std::size_t 
 void embed_back(std::size_t rows, std::size_t width, std::int64_t first, std::size_t here, const std::int32_t* tokens,
                 const float* above, float* gradients, const Stream& stream);
 void adam(std::size_t count, const AdamState& state, bool exact, const Stream& stream);
+
+/// to[i] = from[places[i]], row by row, times factors[i] where there are any.
+void gather_rows(const RowChoice& choice, const std::int32_t* places, const float* factors, const float* from,
+                 float* to, const Stream& stream);
+/// to[i] is the sum of from[p], times factors[p] where there are any, over the `each` places p of row i, in their
+/// order.
+void sum_rows(const RowChoice& choice, const std::int32_t* places, const float* factors, const float* from, float* to,
+              const Stream& stream);
+/// Of each of `rows` tokens its `each` copies p get the softmax of logits[numbers[p]]; exact: these numbers themselves.
+void gates(std::size_t rows, std::size_t each, const std::int32_t* places, const std::int32_t* numbers,
+           const float* logits, float* to, bool exact, const Stream& stream);
+/// Gradients of those numbers; of all others nothing is written.
+void gates_back(const RowChoice& choice, const std::int32_t* places, const std::int32_t* numbers, const GatePlaces& at,
+                bool exact, const Stream& stream);
 
 }  // namespace assay::train::kernels

@@ -34,7 +34,7 @@ std::vector<std::vector<RankPrint>> on_fake_devices(const RankJob& job, const st
     device.bf16 = job.factors == FactorType::bf16;
     DeviceCore core(mine, kBlock, device);
     FakeCollectives collectives(network, job.plan, rank);
-    DeviceLine line(job.plan, rank, core.ops(), core.calls(), collectives);
+    DeviceLine<FakeCollectives> line(mine, core, collectives);
     Executor executor(core.ops(), job.beside, core, line);
     for (std::uint64_t step = 0; step < kSteps; ++step) {
       for (const Part part : parts) {
@@ -96,6 +96,29 @@ TEST(DeviceEngine, divided_by_everything_equals_the_engine_on_hosts) {
       exact_job({.layers = 4, .tp = 2, .cp = 2, .pp = 2, .dp = 2, .virtual_stages = 2, .zero = 1}));
 }
 
+TEST(DeviceEngine, with_experts_on_one_fake_device_equals_the_engine_on_hosts) {
+  expect_as_one_rank_of_a_host(exact_job({.layers = 2, .micro_batch = 2}, kExperts));
+}
+TEST(DeviceEngine, with_experts_alone_equals_the_engine_on_hosts) {
+  ModelShape alone = kExperts;
+  alone.moe->shared = 0;
+  expect_as_one_rank_of_a_host(exact_job({.layers = 2, .tp = 2}, alone));
+}
+TEST(DeviceEngine, with_experts_divided_by_tp2_equals_the_engine_on_hosts) {
+  expect_as_one_rank_of_a_host(exact_job({.layers = 2, .tp = 2}, kExperts));
+}
+TEST(DeviceEngine, with_experts_divided_by_ep4_equals_the_engine_on_hosts) {
+  expect_as_one_rank_of_a_host(exact_job({.layers = 2, .ep = 4, .dp = 4}, kExperts));
+}
+TEST(DeviceEngine, with_experts_that_have_replicas_equals_the_engine_on_hosts) {
+  expect_as_one_rank_of_a_host(exact_job({.layers = 2, .ep = 2, .dp = 4, .zero = 1}, kExperts));
+}
+TEST(DeviceEngine, with_experts_divided_by_everything_and_packed_factors_equals_the_engine_on_hosts) {
+  RankJob job = exact_job({.layers = 4, .tp = 2, .cp = 2, .ep = 2, .pp = 2, .virtual_stages = 2, .zero = 1}, kExperts);
+  job.factors = FactorType::bf16;
+  expect_as_one_rank_of_a_host(job);
+}
+
 // In exact arithmetic every factor is a BF16 number, wherever it is packed.
 TEST(DeviceEngine, with_packed_factors_equals_the_engine_on_hosts) {
   ModelShape shared = kDivisible;
@@ -151,7 +174,7 @@ TEST(DeviceEngine, asks_in_a_step_for_no_product_that_was_not_rehearsed) {
   device.shapes.clear();
   FakeNetwork network;
   FakeCollectives collectives(network, job.plan, 0);
-  DeviceLine line(job.plan, 0, core.ops(), core.calls(), collectives);
+  DeviceLine<FakeCollectives> line(job, core, collectives);
   Executor executor(core.ops(), true, core, line);
   core.start(0, Part::full);
   (void)executor.walk(
@@ -169,8 +192,11 @@ std::string refusal(const ModelShape& model, const ParallelPlan& plan) {
   return "";
 }
 
-TEST(DeviceEngine, refuses_experts_and_buckets_that_do_not_divide) {
-  EXPECT_EQ(refusal(kExperts, {.layers = 2}), "model: experts are not run by the engine on GPUs; give a dense model");
+TEST(DeviceEngine, refuses_widths_and_buckets_that_do_not_divide) {
+  ModelShape narrow = kExperts;
+  narrow.moe->ffn = 10;
+  EXPECT_EQ(refusal(narrow, {.layers = 2}),
+            "moe.ffn / tp: 10 is no multiple of 4, which the engine on GPUs needs; the nearest that is: 12");
   EXPECT_EQ(refusal(kTinyDense, {.layers = 2, .seq = 128, .dp = 2, .zero = 1}), "");
   EXPECT_EQ(refusal(kTinyDense, {.layers = 2, .seq = 130}),
             "seq / (2 cp): 130 is no multiple of 4, which the engine on GPUs needs; the nearest that is: 132");

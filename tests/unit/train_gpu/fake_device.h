@@ -140,6 +140,47 @@ class FakeDevice {
     for (std::size_t i = 0; i < rows; ++i) std::copy_n(from + i * from_row, width, to + i * to_row);
   }
 
+  const std::int32_t* table(const std::vector<std::int32_t>& numbers) { return tables_.emplace_back(numbers).data(); }
+  static void gather_rows(const RowChoice& s, const std::int32_t* places, const float* factors, const float* from,
+                          float* to) {
+    for (std::size_t i = 0; i < s.rows * s.width; ++i) {
+      const std::size_t row = i / s.width;
+      to[i] = (factors == nullptr ? 1 : factors[row]) * from[sized(places[row]) * s.width + i % s.width];
+    }
+  }
+  static void sum_rows(const RowChoice& s, const std::int32_t* places, const float* factors, const float* from,
+                       float* to) {
+    if (!s.onto) std::fill_n(to, s.rows * s.width, 0.0F);
+    for (std::size_t i = 0; i < s.rows * s.each; ++i) {
+      const std::size_t place = sized(places[i]);
+      for (std::size_t k = 0; k < s.width; ++k)
+        to[i / s.each * s.width + k] += (factors == nullptr ? 1 : factors[place]) * from[place * s.width + k];
+    }
+  }
+  static void gates(std::size_t rows, std::size_t each, const std::int32_t* places, const std::int32_t* numbers,
+                    const float* logits, float* to, bool exact) {
+    for (std::size_t row = 0; row < rows; ++row, places += each) {
+      float sum = 0;
+      for (std::size_t k = 0; k < each; ++k)
+        sum += to[places[k]] = exact ? logits[numbers[places[k]]] : std::exp(logits[numbers[places[k]]]);
+      for (std::size_t k = 0; k < each && !exact; ++k) to[places[k]] /= sum;
+    }
+  }
+  static void gates_back(const RowChoice& s, const std::int32_t* places, const std::int32_t* numbers,
+                         const GatePlaces& at, bool exact) {
+    for (std::size_t row = 0; row < s.rows; ++row, places += s.each) {
+      std::vector<float> along(s.each, 0);
+      float all = 0;
+      for (std::size_t k = 0; k < s.each; ++k) {
+        for (std::size_t i = 0; i < s.width; ++i)
+          along[k] += at.returned[sized(places[k]) * s.width + i] * at.above[row * s.width + i];
+        all += at.gates[places[k]] * along[k];
+      }
+      for (std::size_t k = 0; k < s.each; ++k)
+        at.logits[numbers[places[k]]] = exact ? along[k] : at.gates[places[k]] * (along[k] - all);
+    }
+  }
+
   void begin(std::size_t /*calls*/) {}
   void mark(std::size_t /*call*/) {}
   void end() {}
@@ -147,6 +188,7 @@ class FakeDevice {
 
  private:
   HostRoom room_;
+  std::deque<std::vector<std::int32_t>> tables_;
   std::vector<std::int32_t> tokens_;
 };
 
@@ -221,6 +263,18 @@ class FakeCollectives {
       train::add(share, to, one.data() + place * share, to, false);
     }
   }
+  void all_to_all(Group group, const float* sent, const std::vector<std::size_t>& to, float* data,
+                  const std::vector<std::size_t>& from) {
+    const auto members = members_of(plan_, group, rank_);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      network_.send(rank_, members[i], kExchange, {sent, to[i]});
+      sent += to[i];
+    }
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      receive(kExchange, members[i], data, from[i]);
+      data += from[i];
+    }
+  }
   void send(int channel, std::int64_t peer, const float* data, std::size_t count) {
     network_.send(rank_, peer, channel, {data, count});
   }
@@ -236,6 +290,8 @@ class FakeCollectives {
   }
 
  private:
+  static constexpr int kExchange = 2;  // a channel beside those of the pipeline
+
   FakeNetwork::Data meet(Group group, std::span<const float> data, int lane) {
     return network_.meet(members_of(plan_, group, rank_), group, lane, rank_, data, rounds_[{group, lane}]++);
   }

@@ -1,0 +1,270 @@
+// device_experts: the routed experts of one rank on any device: copies of tokens packed, sorted, multiplied and added
+// up.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "workloads/train/host_memory.h"
+#include "workloads/train_gpu/device_shapes.h"
+
+namespace assay::train {
+
+/// Where the device's weights or gradients of a Weight are.
+using OnDevice = std::function<float*(const Weight&)>;
+
+/// ExpertWork of the engine on hosts, asked of a device. Which copy goes where is known before the first step, so that
+/// its tables are on the device then.
+template <class Device>
+class DeviceExperts {
+ public:
+  /// All of them outlive this object. Takes memory for the tables of every layer with experts of `ops`.
+  DeviceExperts(const ModelShape& model, const ParallelPlan& plan, const std::vector<Op>& ops,
+                const ExpertRoutes& routes, const HostWeights& host, OnDevice weights, OnDevice gradients,
+                StepMemory& memory, bool exact, Device& device)
+      : m_(model),
+        plan_(plan),
+        routes_(routes),
+        host_(host),
+        weights_(std::move(weights)),
+        gradients_(std::move(gradients)),
+        memory_(memory),
+        exact_(exact),
+        device_(device) {
+    if (!model.moe) return;
+    h_ = sized(model.hidden);
+    k_ = sized(model.moe->top_k);
+    f_ = sized(model.moe->ffn / plan.tp);
+    tokens_ = sized(plan.tokens());
+    tables_.resize(sized(model.layers));
+    for (const Op& op : ops) {
+      if (op.role != Role::activate || op.pass != Pass::forward || !model.is_mixture(op.layer)) continue;
+      auto& tables = tables_[sized(op.layer)];
+      tables.resize(sized(plan.micro_batches));
+      tables[sized(op.micro_batch)] = tables_of(routes.at(op.layer, op.micro_batch));
+    }
+  }
+
+  /// As ExpertWork has them.
+  void compute(const Op& op) {
+    const At here = at(op);
+    if (op.role == Role::activate) {
+      ExpertRoom& room = memory_.room;
+      const std::size_t rows = here.route.rows();
+      if (op.pass == Pass::forward)
+        return device_.activate(rows, f_, here.kept.both.data(), here.kept.active.data(), exact_);
+      return device_.activate_back(rows, f_, here.kept.both.data(), room.active_gradient.data(),
+                                   room.both_gradient.data(), exact_);
+    }
+    op.pass == Pass::forward ? forward_products(here, op) : backward_products(here, op);
+  }
+
+  void before_router(const Op& op) {
+    if (plan_.tp == 1 && op.pass == Pass::input) logit_gradients(at(op));
+  }
+
+  void lend(const Op& op) {
+    ExpertRoom& room = memory_.room;
+    const At here = at(op);
+    const bool forward = op.pass == Pass::forward;
+    if (op.role == Role::router) return forward ? void() : logit_gradients(here);
+    if (op.role == Role::dispatch)
+      return forward ? pack(here, here.layer.mlp_normed, false, room.copies)
+                     : gather(here, here.table.places, room.input_gradients, room.leaving);
+    return forward ? gather(here, here.table.places, room.outputs, room.leaving)
+                   : pack(here, memory_.gradient, true, room.copies);
+  }
+
+  void take(const Op& op) {
+    ExpertRoom& room = memory_.room;
+    const At here = at(op);
+    const bool forward = op.pass == Pass::forward;
+    if (op.role == Role::router) {
+      if (!forward && exact_) fold(room.logit_gradients);
+      return;
+    }
+    if (op.role == Role::dispatch)
+      return forward ? gather(here, here.table.back, room.arrived, here.kept.inputs)
+                     : add_input_gradients(here, room.copies_back, m_.moe->shared > 0);
+    if (!forward) return gather(here, here.table.back, room.arrived, room.output_gradients);
+    weigh(here);
+    add_up(here, m_.moe->shared > 0);
+  }
+
+ private:
+  /// Of one micro-batch through one layer, on the device.
+  struct Table {
+    const std::int32_t* tokens = nullptr;  ///< of each copy that is sent
+    const std::int32_t* logits = nullptr;  ///< of each copy: its place among the router's numbers
+    const std::int32_t* copies = nullptr;  ///< of each token its copies, in the order in which they are sent
+    const std::int32_t* places = nullptr;  ///< of each copy that came: its row among those sorted by expert
+    const std::int32_t* back = nullptr;    ///< of each of those rows: the copy
+  };
+  struct At {
+    const ExpertRoute& route;
+    const Table& table;
+    LayerMemory& layer;
+    ExpertMemory& kept;
+  };
+
+  [[nodiscard]] Table tables_of(const ExpertRoute& route) {
+    const std::size_t share = sized(m_.moe->experts / plan_.tp);
+    std::vector<std::int32_t> tokens, logits, copies(tokens_ * k_), places, back(route.places.size());
+    std::vector<std::size_t> found(tokens_, 0);
+    const auto number = [](std::size_t value) { return static_cast<std::int32_t>(value); };
+    for (std::size_t i = 0; i < route.copies.size(); ++i) {
+      const std::size_t token = route.copies[i] / k_, expert = route.experts[i];
+      tokens.push_back(number(token));
+      logits.push_back(number((expert / share * tokens_ + token) * share + expert % share));
+      copies[token * k_ + found[token]++] = number(i);
+    }
+    for (std::size_t i = 0; i < route.places.size(); ++i) {
+      places.push_back(number(route.places[i]));
+      back[route.places[i]] = number(i);
+    }
+    return {.tokens = device_.table(tokens),
+            .logits = device_.table(logits),
+            .copies = device_.table(copies),
+            .places = device_.table(places),
+            .back = device_.table(back)};
+  }
+
+  [[nodiscard]] At at(const Op& op) {
+    LayerMemory& layer = memory_.layer(op.layer, op.micro_batch);
+    return {.route = routes_.at(op.layer, op.micro_batch),
+            .table = tables_[sized(op.layer)][sized(op.micro_batch)],
+            .layer = layer,
+            .kept = layer.experts};
+  }
+
+  void fold(std::span<float> values) { device_.fold(values.data(), values.size()); }
+
+  void forward_products(const At& at, const Op& op) {
+    if (op.role == Role::gate_up) {
+      if (plan_.ep == 1) pack(at, at.layer.mlp_normed, false, at.kept.inputs);
+      return multiply_experts(at, op, at.kept.inputs.data(), at.kept.both.data());
+    }
+    // Undivided, rows sorted by expert are in the order in which they would be sent.
+    float* const results = plan_.ep == 1 ? at.kept.returned.data() : memory_.room.outputs.data();
+    multiply_experts(at, op, at.kept.active.data(), results);
+    if (plan_.ep > 1) return;
+    weigh(at);
+    add_up(at, false);
+  }
+
+  void backward_products(const At& at, const Op& op) {
+    ExpertRoom& room = memory_.room;
+    const bool of_input = op.pass == Pass::input;
+    if (op.role == Role::down) {
+      if (of_input && plan_.ep == 1) pack(at, memory_.gradient, true, room.output_gradients);
+      return of_input ? multiply_experts(at, op, room.output_gradients.data(), room.active_gradient.data())
+                      : add_weight_gradients(at, op, at.kept.active.data(), room.output_gradients.data());
+    }
+    if (!of_input) return add_weight_gradients(at, op, at.kept.inputs.data(), room.both_gradient.data());
+    multiply_experts(at, op, room.both_gradient.data(), room.input_gradients.data());
+    if (plan_.ep == 1) add_input_gradients(at, room.input_gradients, m_.moe->shared > 0);
+  }
+
+  /// Rows of each expert times its weights, or times the transposed ones for the gradient of an input.
+  void multiply_experts(const At& at, const Op& op, const float* rows, float* results) {
+    const bool turned = op.pass == Pass::input;
+    for (std::size_t i = 0; i + 1 < at.route.begins.size(); ++i) {
+      const Weight& weight = host_.at(op.role, op.layer, i);
+      const std::size_t begin = at.route.begins[i], count = at.route.begins[i + 1] - begin;
+      const std::size_t in = turned ? weight.columns : weight.rows, out = turned ? weight.rows : weight.columns;
+      if (count == 0) continue;
+      float* const c = results + begin * out;
+      device_.product({.m = whole(count),
+                       .n = whole(out),
+                       .k = whole(in),
+                       .lda = whole(in),
+                       .ldb = whole(weight.columns),
+                       .ldc = whole(out),
+                       .b_turned = turned},
+                      rows + begin * in, weights_(weight), c);
+      if (exact_) device_.fold(c, count * out);
+    }
+  }
+
+  void add_weight_gradients(const At& at, const Op& op, const float* rows, const float* gradients) {
+    for (std::size_t i = 0; i + 1 < at.route.begins.size(); ++i) {
+      const Weight& weight = host_.at(op.role, op.layer, i);
+      const std::size_t begin = at.route.begins[i], count = at.route.begins[i + 1] - begin;
+      float* const c = gradients_(weight);
+      if (count == 0) {
+        if (op.micro_batch == 0) device_.clear(c, weight.size());
+        continue;
+      }
+      device_.product({.m = whole(weight.rows),
+                       .n = whole(weight.columns),
+                       .k = whole(count),
+                       .lda = whole(weight.rows),
+                       .ldb = whole(weight.columns),
+                       .ldc = whole(weight.columns),
+                       .a_turned = true,
+                       .kept = op.micro_batch == 0 ? 0.0F : 1.0F},
+                      rows + begin * weight.rows, gradients + begin * weight.columns, c);
+      if (exact_) device_.fold(c, weight.size());
+    }
+  }
+
+  /// Rows of tokens become rows of their copies, times their gates where `weighted`.
+  void pack(const At& at, std::span<const float> tokens, bool weighted, std::span<float> copies) {
+    const std::size_t count = at.route.copies.size();
+    device_.gather_rows({.rows = count, .width = h_}, at.table.tokens, weighted ? at.kept.gates.data() : nullptr,
+                        tokens.data(), copies.data());
+    if (weighted && exact_) device_.fold(copies.data(), count * h_);
+  }
+
+  /// Copies that came become rows sorted by expert, or the other way round.
+  void gather(const At& at, const std::int32_t* places, std::span<const float> from, std::span<float> to) {
+    device_.gather_rows({.rows = at.route.rows(), .width = h_}, places, nullptr, from.data(), to.data());
+  }
+
+  /// The gates of all copies: softmax over the chosen experts of a token; exact: the router's numbers themselves.
+  void weigh(const At& at) {
+    device_.gates(tokens_, k_, at.table.copies, at.table.logits, at.kept.logits.data(), at.kept.gates.data(), exact_);
+  }
+
+  /// What experts returned, times its gates, becomes the sum of each token, or is added to it.
+  void add_up(const At& at, bool onto) {
+    device_.sum_rows({.rows = tokens_, .width = h_, .each = k_, .onto = onto}, at.table.copies, at.kept.gates.data(),
+                     at.kept.returned.data(), memory_.sum.data());
+    if (exact_) fold(memory_.sum);
+  }
+
+  void add_input_gradients(const At& at, std::span<const float> copies, bool onto) {
+    device_.sum_rows({.rows = tokens_, .width = h_, .each = k_, .onto = onto}, at.table.copies, nullptr, copies.data(),
+                     memory_.normed_gradient.data());
+    if (exact_) fold(memory_.normed_gradient);
+  }
+
+  /// This rank's part of the gradients of the router's numbers: its part of what the experts returned.
+  void logit_gradients(const At& at) {
+    const std::span<float> all = memory_.room.logit_gradients;
+    device_.clear(all.data(), all.size());
+    device_.gates_back({.rows = tokens_, .width = h_, .each = k_}, at.table.copies, at.table.logits,
+                       {.returned = at.kept.returned.data(),
+                        .above = memory_.gradient.data(),
+                        .gates = at.kept.gates.data(),
+                        .logits = all.data()},
+                       exact_);
+    if (exact_) fold(all);
+  }
+
+  static std::int64_t whole(std::size_t value) { return static_cast<std::int64_t>(value); }
+
+  const ModelShape& m_;
+  const ParallelPlan& plan_;
+  const ExpertRoutes& routes_;
+  const HostWeights& host_;
+  OnDevice weights_, gradients_;
+  StepMemory& memory_;
+  bool exact_;
+  Device& device_;
+  std::size_t h_ = 0, k_ = 0, f_ = 0, tokens_ = 0;
+  std::vector<std::vector<Table>> tables_;  ///< [layer][micro-batch]
+};
+
+}  // namespace assay::train
