@@ -20,6 +20,7 @@ struct Design {
   double network = 0;    ///< of one GPU: its adapter's, or its NVLink's where nodes are joined by that
   double peer = 0;       ///< between two GPUs
   double board_w = 0;    ///< of one GPU
+  double training = 0;   ///< FLOP/s of the eight GPUs of a node, BF16, dense
 };
 
 constexpr double kPcie4 = 31.5e9, kPcie5 = 63e9;
@@ -32,6 +33,9 @@ const std::map<std::string, Design> kDesigns = {
     {"nvidia-gb200-nvl72", {.host_link = 450e9, .network = 900e9, .peer = 900e9, .board_w = 1200}},
     {"amd-mi300x", {.host_link = kPcie5, .network = 50e9, .peer = 64e9, .board_w = 750}},
     {"ascend-910c", {.peer = 392e9}},
+    {"train-llama3-70b-h100", {.training = 8 * 989e12}},
+    {"train-llama3-70b-h200", {.training = 8 * 989e12}},
+    {"train-llama3-70b-b200", {.training = 8 * 2250e12}},
 };
 
 /// A figure's link and the most that its way of counting can make of it.
@@ -69,6 +73,7 @@ std::optional<Ceiling> peak_of(const Profile& profile, const Requirement& requir
     const auto peak = profile.peaks.find(name);
     return peak == profile.peaks.end() ? std::nullopt : std::optional(Ceiling{peak->second.value, peak->second.value});
   };
+  if (metric == "model_flop_rate") return Ceiling{design->second.training, design->second.training};
   if (probe.ends_with("_gemm") && metric == "throughput") return of_profile(text_in(requirement, "type"));
   if (probe.ends_with("_gemm") && metric == "energy_efficiency") {
     auto peak = of_profile(text_in(requirement, "type"));
