@@ -79,9 +79,8 @@ constexpr Metric kMetrics[] = {
      .better = Better::lower,
      .meaning =
          "the longest that the first and the last rank can have begun apart: from rank 0's release of the barrier "
-         "until it had word that every rank had left it, a round trip, and how much later one rank began by its own "
-         "clock "
-         "than another"},
+         "until it had word that every rank had left it, a round trip, and how much later one rank began by its "
+         "own clock than another"},
     {.name = "rate",
      .unit = "FLOP/s",
      .better = Better::higher,
@@ -295,6 +294,7 @@ struct Ranks {
 
 void work(const LoadShape& load, int rank, const Ranks& ranks, LoadEngine& engine, const ThermalSensors& sensors,
           Recorder& record) {
+  const SlowDown slow(sensors);  // asks each GPU, which takes time that the begin has not
   ranks.barrier();
   if (rank == 0) std::this_thread::sleep_for(kArm);
   const auto released = Clock::now();
@@ -308,7 +308,6 @@ void work(const LoadShape& load, int rank, const Ranks& ranks, LoadEngine& engin
   engine.work_at(engine.least_level());  // shows that all can begin together, and is no step of the whole
   const double late_s = std::chrono::duration<double>(engine.last_begin() - begin).count();
   engine.work_at(0);
-  const SlowDown slow(sensors);
   const Worked worked = follow(load, rank, begin, engine, ranks.check);
   const auto all = ranks.gather(text_of({.level_error = worked.level_error,
                                          .late_s = late_s,

@@ -98,11 +98,13 @@ class GpuSession {
     const auto largest = sized(job_.plan.tokens() * job_.model.hidden);
     const auto posted = buckets_of(job_.model, job_.plan, position_of(job_.plan, job_.rank).pp).size();
     groups_ = std::make_unique<NcclGroups>(nccl_, job_.plan, job_.rank, ids, largest, posted, *device_, kEnterLimit);
-    (void)prepare(DataMode::ring);  // an empty object
-    device_->rehearse(true);
-    rig().core.rehearse();
-    device_->rehearse(false);
-    drop();
+    for (const DataMode data : {DataMode::ring, job_.data}) {  // equal tokens are routed otherwise: other shapes
+      (void)prepare(data);                                     // an empty object
+      device_->rehearse(true);
+      rig().core.rehearse();
+      device_->rehearse(false);
+      drop();
+    }
     return {{"algorithms", products_.choices()}};
   }
 

@@ -115,8 +115,7 @@ constexpr ProbeSpec kSpec{
         "step's is the host's, from the end of the step before. A round is compute-only steps, communication-only "
         "steps, then a block of full ones. Before and after, two steps run in exact arithmetic modulo 7, each twice "
         "from the same weights; their weights are compared with those of one rank that does all of it on a host. "
-        "Tokens "
-        "go to routed experts by their place in the step, as in train_step. It has not run on a GPU yet.",
+        "Tokens go to routed experts by their place in the step, as in train_step. It has not run on a GPU yet.",
     .source =
         "Narayanan et al. 2021 (1F1B), Shoeybi et al. 2019 (tensor parallelism), Rajbhandari et al. 2020 (ZeRO), "
         "Kingma & Ba 2015 (Adam); cuBLAS manual (cublasLtMatmul).",

@@ -136,13 +136,6 @@ TEST(PackedFactors, begin_every_row_at_a_whole_group_of_eight) {
   EXPECT_EQ(packed(one), (ProductShape{.m = 5, .n = 12, .k = 7, .lda = 8, .ldb = 8, .ldc = 12, .b_turned = true}));
 }
 
-TEST(PackedFactors, are_the_nearest_bf16_numbers) {
-  const std::vector<float> values = {1, 1.00390625F, 1.01171875F, -3.0000001F};  // a tie goes to the even number
-  EXPECT_EQ(packed_numbers({.rows = 1, .columns = 4, .leading = 4}, values.data()).size(), 8U);
-  const auto numbers = packed_numbers({.rows = 4, .columns = 1, .leading = 1}, values.data());
-  EXPECT_EQ((std::vector{numbers[0], numbers[8], numbers[16], numbers[24]}), (std::vector<float>{1, 1, 1.015625F, -3}));
-}
-
 // As exact steps are checked: gradients twice from the same weights, then the update.
 TEST(DeviceEngine, with_gradients_twice_and_then_the_update_equals_the_engine_on_hosts) {
   expect_as_one_rank_of_a_host(exact_job({.layers = 2, .tp = 2, .dp = 2, .zero = 1}),
