@@ -2,6 +2,7 @@
 #include "orchestrator/judge/evidence.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -255,6 +256,15 @@ std::string record_path(const std::string& step, int attempt, int rank, const st
 
 std::string log_path(const std::string& step, int attempt, int rank, const std::string& companion) {
   return fmt::format("logs/{}/{}/{}{}.log", step, attempt, companion.empty() ? "" : companion + ".", rank);
+}
+
+std::optional<int> rank_in(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::string_view stem = name.substr(0, name.rfind('.'));
+  const std::string_view digits = stem.substr(stem.rfind('.') + 1);  // behind a companion's name, if there is one
+  int rank = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), rank);
+  return read.ec == std::errc{} && read.ptr == digits.data() + digits.size() ? std::optional(rank) : std::nullopt;
 }
 
 std::expected<Record, InputError> record_of(const plan::Plan& plan, const plan::Step& step, const Attempt& attempt,

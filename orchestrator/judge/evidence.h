@@ -56,6 +56,9 @@ std::string record_path(const std::string& step, int attempt, int rank = 0, cons
 /// Path in the run directory of what a probe wrote to stderr.
 std::string log_path(const std::string& step, int attempt, int rank = 0, const std::string& companion = "");
 
+/// The rank that left the file `path`, a record or a log; nothing for any other file.
+std::optional<int> rank_in(std::string_view path);
+
 /// The record of a rank of an attempt of `step`, or of the companion beside it, parsed with the plan's own description
 /// of the probe.
 std::expected<Record, InputError> record_of(const plan::Plan& plan, const plan::Step& step, const Attempt& attempt,

@@ -169,17 +169,14 @@ class Judge {
     std::vector<OpenCell> all;
     for (const auto& [subject, pool] : pools) {
       Result one = whole;
+      one.evidence = pool.evidence;
       if ((subject.kind != "node" && cell.subject.kind == "node") || pools.size() > 1) one.subject = subject;
       all.push_back(open_cell(requirement, planned, step, subject, pool, std::move(one)));
-      const auto leave = [&](std::string reason) {
+      if (std::string missing = missing_attempts(requirement, planned, step, pool, step); !missing.empty()) {
         all.back().settled = true;
         all.back().result.outcome = Outcome::inconclusive;
-        all.back().result.reason = std::move(reason);
-      };
-      if (pool.records.size() != step.records.size())
-        leave(fmt::format("Measured in {} of {} attempts.", pool.records.size(), step.records.size()));
-      if (const int due = due_attempts(requirement, planned, step); step.attempts < due)
-        leave(fmt::format("{} of {} planned attempts were made.", step.attempts, due));
+        all.back().result.reason = std::move(missing);
+      }
     }
     for (const auto& [subject, why] : unknown) {
       Result one = whole;
@@ -211,18 +208,21 @@ class Judge {
                                  cell.subject.id, why_missing(metered_, requirement.metric, cell.subject));
       return settled(std::move(whole));
     }
-    if (pool->second.records.size() != metered_.step.records.size()) {
-      whole.reason =
-          fmt::format("Measured in {} of {} attempts.", pool->second.records.size(), metered_.step.records.size());
+    if (whole.reason = missing_attempts(requirement, planned, step, pool->second, metered_.step); !whole.reason.empty())
       return settled(std::move(whole));
-    }
-    if (const int due = due_attempts(requirement, planned, step); step.attempts < due) {
-      whole.reason = fmt::format("{} of {} planned attempts were made.", step.attempts, due);
-      return settled(std::move(whole));
-    }
     OpenCell open = open_cell(requirement, planned, metered_.step, cell.subject, pool->second, std::move(whole));
     open.words = words_of(metered_, requirement.metric, cell.subject);
     return open;
+  }
+
+  /// Why a cell stays open: too few attempts, or some of `measured` without it; empty where nothing is missing.
+  [[nodiscard]] std::string missing_attempts(const plan::Requirement& requirement, const plan::Step& planned,
+                                             const StepEvidence& made, const Pool& pool,
+                                             const StepEvidence& measured) const {
+    if (const int due = due_attempts(requirement, planned, made); made.attempts < due)
+      return fmt::format("{} of {} planned attempts were made.", made.attempts, due);
+    if (pool.records.size() == measured.records.size()) return "";
+    return fmt::format("Measured in {} of {} attempts.", pool.records.size(), measured.records.size());
   }
 
   /// The attempts that the plan wants for this requirement, as far as the run has come. What a lost node did not make
@@ -309,7 +309,7 @@ class Judge {
       cell.result.each = estimate->each;
     }
     cell.result.conditions =
-        shared(requirement, demands_.check(step, requirement, probe, subject, pool.records, pool.others));
+        shared(requirement, demands_.check(step, requirement, probe, subject, pool.records, pool.others.list()));
     if (auto cause = unfit(step, requirement, fit, found)) return leave(cause->outcome, std::move(cause->reason));
     if (!estimate) {
       return leave(Outcome::inconclusive, fmt::format("{} samples are too few for intervals of the {}.",

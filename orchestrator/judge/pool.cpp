@@ -22,32 +22,41 @@ void take(Pool& pool, const StepEvidence& step, std::size_t attempt, const Measu
   pool.measured.push_back(&measured);
   pool.records.push_back(&step.records[attempt]);
   pool.attempts.push_back(attempt);
-  for (const auto& other : step.others[attempt]) pool.others.push_back(&other);
 }
 
-/// What a requirement judges of one attempt, by subject.
-using Judged = std::map<Subject, std::vector<const Measurement*>>;
+/// What a requirement judges of one attempt, and the ranks whose records have it.
+struct Judged {
+  std::vector<const Measurement*> parts;
+  std::set<int> ranks;
 
-Judged judged_in(const Record& record, const plan::Requirement& requirement) {
-  Judged found;
+  void add(const Measurement& measured, const Record& record) {
+    parts.push_back(&measured);
+    ranks.insert(record.start.rank);
+  }
+};
+
+using JudgedBySubject = std::map<Subject, Judged>;
+
+JudgedBySubject judged_in(const Record& record, const plan::Requirement& requirement) {
+  JudgedBySubject found;
   const auto host = record.start.host.find("name");
   for (const auto& measured : record.measurements) {
     if (!is_judged(measured, requirement)) continue;
     // The head's record of meters has figures of many nodes; any other one is of its own.
     const bool of_another_node = requirement.during.empty() && measured.subject.kind == "node" &&
                                  host != record.start.host.end() && host->second != Value{measured.subject.id};
-    if (!of_another_node) found[measured.subject].push_back(&measured);
+    if (!of_another_node) found[measured.subject].add(measured, record);
   }
   return found;
 }
 
 /// Adds what the other ranks found wrong: to their subject's, or to the first where rank 0 does not know it.
-void add_faults(const std::vector<Record>& others, const plan::Requirement& requirement, Judged& found) {
+void add_faults(const std::vector<Record>& others, const plan::Requirement& requirement, JudgedBySubject& found) {
   for (const auto& other : others) {
     for (const auto& measured : other.measurements) {
       if (!is_judged_of_other(measured, requirement)) continue;
       const auto same = found.find(measured.subject);
-      (same == found.end() ? found.begin() : same)->second.push_back(&measured);
+      (same == found.end() ? found.begin() : same)->second.add(measured, other);
     }
   }
 }
@@ -58,6 +67,26 @@ Measurement joined(const std::vector<const Measurement*>& parts) {
   for (std::size_t i = 1; i < parts.size(); ++i)
     whole.samples.insert(whole.samples.end(), parts[i]->samples.begin(), parts[i]->samples.end());
   return whole;
+}
+
+/// The paths of `step` that are of these ranks or of none. A step of many ranks has as many files, and most figures
+/// are in one.
+SharedList<std::string> paths_of(const StepEvidence& step, const std::set<int>& ranks) {
+  std::vector<std::string> found;
+  std::ranges::copy_if(step.paths, std::back_inserter(found), [&](const std::string& path) {
+    const auto rank = rank_in(path);
+    return !rank || ranks.contains(*rank);
+  });
+  return found;
+}
+
+/// The records of the other ranks in these attempts.
+SharedList<const Record*> others_in(const StepEvidence& step, const std::vector<std::size_t>& attempts) {
+  std::vector<const Record*> found;
+  for (const std::size_t attempt : attempts) {
+    for (const auto& other : step.others[attempt]) found.push_back(&other);
+  }
+  return found;
 }
 
 constexpr std::size_t kMostPlaces = 3;  // a sentence, not a table
@@ -90,11 +119,24 @@ std::map<Subject, Pool> pooled(const StepEvidence& step, const plan::Requirement
   for (std::size_t attempt = 0; attempt < step.records.size(); ++attempt) {
     auto measured = judged_in(step.records[attempt], requirement);
     if (is_fault && !measured.empty()) add_faults(step.others[attempt], requirement, measured);
-    for (const auto& [subject, parts] : measured) {
+    for (const auto& [subject, judged] : measured) {
+      const auto& parts = judged.parts;
       Pool& pool = pools[subject];
       take(pool, step, attempt, parts.size() == 1 ? *parts.front() : pool.joined.emplace_back(joined(parts)));
       pool.parts.insert(pool.parts.end(), parts.begin(), parts.end());
+      pool.ranks.insert(judged.ranks.begin(), judged.ranks.end());
     }
+  }
+  // A step of many ranks has as many subjects, and these lists are as long: most of them are the same.
+  std::map<std::set<int>, SharedList<std::string>> paths;
+  std::map<std::vector<std::size_t>, SharedList<const Record*>> others;
+  for (auto& [subject, pool] : pools) {
+    const auto [of_ranks, is_new] = paths.try_emplace(pool.ranks);
+    if (is_new) of_ranks->second = paths_of(step, pool.ranks);
+    pool.evidence = of_ranks->second;
+    const auto [beside, are_new] = others.try_emplace(pool.attempts);
+    if (are_new) beside->second = others_in(step, pool.attempts);
+    pool.others = beside->second;
   }
   return pools;
 }
@@ -140,15 +182,16 @@ FitPool fit_part(Demands& demands, const plan::Step& step, const plan::Requireme
   FitPool fit;
   for (std::size_t i = 0; i < pool.attempts.size(); ++i) {
     const std::size_t attempt = pool.attempts[i];
-    std::vector<const Record*> others;
-    for (const auto& other : found.others[attempt]) others.push_back(&other);
+    const auto others = others_in(found, {attempt});
     const Record* const record = pool.records[i];
-    std::string unmet = first_unmet(part, demands.check(step, part, probe, subject, {&record, 1}, others), probe);
+    std::string unmet =
+        first_unmet(part, demands.check(step, part, probe, subject, {&record, 1}, others.list()), probe);
     if (unmet.empty()) ++fit.attempts;
     if (unmet.empty() || !plan::varies_between_runs(requirement.statistic))
       take(fit.pool, found, attempt, *pool.measured[i]);
     if (!unmet.empty()) fit.set_aside.push_back({.attempt = found.numbers[attempt], .reason = std::move(unmet)});
   }
+  fit.pool.others = fit.pool.attempts == pool.attempts ? pool.others : others_in(found, fit.pool.attempts);
   return fit;
 }
 

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,11 @@ struct Pool {
   std::vector<const Measurement*> measured;  ///< one of each attempt, in their order
   std::vector<const Measurement*> parts;     ///< what these were joined from, each with its coordinates
   std::vector<const Record*> records;        ///< that they are in
-  std::vector<const Record*> others;         ///< those of the other ranks beside them
+  SharedList<const Record*> others;          ///< those of the other ranks beside them
   std::vector<std::size_t> attempts;         ///< indices into the step's evidence
   std::deque<Measurement> joined;            ///< what `measured` points to where several measurements count as one
+  std::set<int> ranks;                       ///< whose records `parts` are in
+  SharedList<std::string> evidence;          ///< paths of what these ranks left behind in all attempts of the step
 };
 
 /// The pools of every subject of `requirement`, on a metric of `probe`, in `step`. A node is judged by what is recorded

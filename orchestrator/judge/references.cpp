@@ -153,7 +153,7 @@ std::optional<FitPool> References::fit(const plan::Requirement& requirement, con
   FitPool fit = fit_part(demands_, step, requirement, probe_of(requirement), subject, found, pool);
   if (unfit(step, requirement, fit, found)) return std::nullopt;
   const auto seen =
-      demands_.check(step, requirement, probe_of(requirement), subject, fit.pool.records, fit.pool.others);
+      demands_.check(step, requirement, probe_of(requirement), subject, fit.pool.records, fit.pool.others.list());
   if (!all_met(seen)) return std::nullopt;
   return fit;
 }

@@ -17,17 +17,17 @@ namespace {
 
 constexpr double kGuardShares = 1.2;     // of the instrument's guard band, by which healthy nodes lie further beyond
 constexpr double kSampleSpread = 0.003;  // relative, between samples of one subject
-constexpr double kFreeReference = 1e6;   // of a metric that others refer to and nothing limits
+constexpr double kFreeRate = 1e6;        // of a rate that others refer to and nothing limits; of anything else 1
 
 /// The moment that every line of a made-up record has: no clock ran. Before any run that there can have been.
 constexpr std::chrono::system_clock::time_point kNever{std::chrono::seconds(946'684'800)};  // 2000-01-01
 
-/// The centre of values that lie between `low` and `high`, or beyond the one that there is.
+/// The centre of values that lie between `low` and `high`, or beyond the one that there is; else as it is.
 double centre_of(const MadeUpMetric& quantity, double margin) {
   if (quantity.low && quantity.high) return (*quantity.low + *quantity.high) / 2;
   if (quantity.low) return *quantity.low == 0 ? 1 : *quantity.low + std::abs(*quantity.low) * margin;
   if (quantity.high) return *quantity.high - std::abs(*quantity.high) * margin;
-  return kFreeReference;
+  return quantity.centre;
 }
 
 Value meeting(const plan::RequiredCondition& demand) {
@@ -108,7 +108,7 @@ void FleetModel::add_limits(Recipe& recipe, const plan::Requirement& requirement
          .lower_is_better = probe.metric(metric)->better == "lower",
          .low = std::nullopt,
          .high = std::nullopt,
-         .centre = kFreeReference,
+         .centre = probe.metric(metric)->unit.ends_with("/s") ? kFreeRate : 1,
          .spread = spread == simulation_.faults.spread.end() ? simulation_.faults.healthy.spread : spread->second,
          .spread_key = metric});
     return recipe.quantities.back();

@@ -16,19 +16,79 @@ namespace assay::page {
 
 namespace {
 
-/// Steps whose samples are drawn: those of requirements with few results. Conditions are printed of the first records
-/// only, so the records of all other steps never have to be in memory.
-std::set<std::string_view> steps_drawn(const judge::Verdict& verdict) {
-  std::map<std::string_view, std::vector<std::string_view>> of_requirement;
+/// Requirements with so few results that each sample is drawn; the others are drawn as a distribution.
+std::set<std::string_view> drawn_by_sample(const judge::Verdict& verdict) {
+  std::map<std::string_view, std::size_t> results;
   for (const auto& result : verdict.results) {
-    if (result.value) of_requirement[result.requirement].push_back(result.step);
+    if (result.value) ++results[result.requirement];
   }
+  std::erase_if(results, [](const auto& one) { return one.second > figures::kMostStripRows; });
   std::set<std::string_view> drawn;
-  for (const auto& [requirement, steps] : of_requirement) {
-    if (steps.size() <= figures::kMostStripRows) drawn.insert(steps.begin(), steps.end());
-  }
+  for (const auto& [requirement, number] : results) drawn.insert(requirement);
   return drawn;
 }
+
+/// A node's own id in its record is its host name, and several nodes have none; the plan has names for them.
+bool is_named_by_plan(const judge::Result& result, const plan::Requirement& judged) {
+  return judged.during.empty() && (judged.scope == plan::JudgedScope::node || result.subject.id == result.node);
+}
+
+bool is_pooled_for(const judge::Result& result, const plan::Requirement& judged, const Measurement& measured) {
+  return judge::is_judged(measured, judged) && (is_named_by_plan(result, judged) || measured.subject == result.subject);
+}
+
+using Measurements = std::vector<const Measurement*>;
+
+Measurements measurements_in(const std::vector<Record>& records) {
+  Measurements all;
+  for (const auto& record : records) {
+    for (const auto& measured : record.measurements) all.push_back(&measured);
+  }
+  return all;
+}
+
+std::vector<double> samples_among(const Measurements& measurements, const judge::Result& result,
+                                  const plan::Requirement& judged) {
+  std::vector<double> all;
+  for (const Measurement* measured : measurements) {
+    if (is_pooled_for(result, judged, *measured))
+      all.insert(all.end(), measured->samples.begin(), measured->samples.end());
+  }
+  return all;
+}
+
+/// The measurements of one step's records, found by metric and subject: a step may have as many of both as it has
+/// ranks.
+class MeasurementIndex {
+ public:
+  explicit MeasurementIndex(const std::vector<Record>& records) {
+    for (const Measurement* measured : measurements_in(records)) {
+      auto& metric = metrics_[measured->metric];
+      metric.all.push_back(measured);
+      metric.by_subject[measured->subject].push_back(measured);
+    }
+  }
+
+  /// The smallest and the largest sample that was pooled for `result`; nothing where there is none.
+  [[nodiscard]] std::optional<std::array<double, 2>> range(const judge::Result& result,
+                                                           const plan::Requirement& judged) const {
+    const auto metric = metrics_.find(judged.metric);
+    if (metric == metrics_.end()) return std::nullopt;
+    const auto own = metric->second.by_subject.find(result.subject);
+    if (!is_named_by_plan(result, judged) && own == metric->second.by_subject.end()) return std::nullopt;
+    const auto samples =
+        samples_among(is_named_by_plan(result, judged) ? metric->second.all : own->second, result, judged);
+    if (samples.empty()) return std::nullopt;
+    return std::array{std::ranges::min(samples), std::ranges::max(samples)};
+  }
+
+ private:
+  struct OfMetric {
+    Measurements all;
+    std::map<Subject, Measurements> by_subject;
+  };
+  std::map<std::string_view, OfMetric> metrics_;
+};
 
 /// The smallest port rate in the records of the ranks: the payload limit where it is recorded, else the rate of the
 /// link.
@@ -57,26 +117,12 @@ const plan::Requirement& ReportContent::requirement(const std::string& id) const
 }
 
 std::vector<double> ReportContent::samples(const judge::Result& result) const {
-  std::vector<double> all;
+  if (const auto range = ranges.find(&result); range != ranges.end())
+    return {range->second.begin(), range->second.end()};
   const plan::Requirement& judged = requirement(result.requirement);
   const auto& kept = judged.during.empty() ? records : metered;
   const auto step = kept.find(result.step);
-  if (step == kept.end()) {
-    if (const auto range = ranges.find(&result); range != ranges.end())
-      all.assign(range->second.begin(), range->second.end());
-    return all;
-  }
-  for (const auto& record : step->second) {
-    for (const auto& measured : record.measurements) {
-      if (!judge::is_judged(measured, judged)) continue;
-      // A node's own id in its record is its host name, and several nodes have none; the plan has names for them.
-      const bool planned =
-          judged.during.empty() && (judged.scope == plan::JudgedScope::node || result.subject.id == result.node);
-      if (!planned && measured.subject != result.subject) continue;
-      all.insert(all.end(), measured.samples.begin(), measured.samples.end());
-    }
-  }
-  return all;
+  return step == kept.end() ? std::vector<double>{} : samples_among(measurements_in(step->second), result, judged);
 }
 
 ReportContent report_content(const evidence::Examined& examined, const judge::EvidenceReader& evidence,
@@ -101,7 +147,7 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
   const judge::Machines machines(content.run.journal);
   std::map<std::string_view, std::vector<const judge::Attempt*>> attempts_of;
   for (const auto& attempt : content.run.journal.attempts) attempts_of[attempt.step].push_back(&attempt);
-  const auto drawn = steps_drawn(content.verdict);
+  const auto drawn = drawn_by_sample(content.verdict);
   std::size_t printed = 0;
   std::map<std::string_view, std::vector<const judge::Result*>> results_of;
   for (const auto& result : content.verdict.results) results_of[result.step].push_back(&result);
@@ -127,12 +173,17 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
       }
     }
     printed += content.records[step.id].size() + content.companions[step.id].size();
-    if (drawn.contains(step.id) || printed < kMostRecordedSteps) continue;
     // What is drawn as a distribution needs the range of its samples alone.
+    const MeasurementIndex index(content.records[step.id]);
+    bool is_drawn = false;
     for (const judge::Result* result : results_of[step.id]) {
-      const auto samples = content.samples(*result);
-      if (!samples.empty()) content.ranges[result] = {std::ranges::min(samples), std::ranges::max(samples)};
+      const plan::Requirement& judged = content.requirement(result->requirement);
+      is_drawn = is_drawn || (result->value && drawn.contains(result->requirement));
+      if (drawn.contains(result->requirement) || !judged.during.empty()) continue;
+      if (const auto range = index.range(*result, judged)) content.ranges[result] = *range;
     }
+    // Conditions are printed of the first records only, so the records of all other steps never have to be in memory.
+    if (is_drawn || printed < kMostRecordedSteps) continue;
     content.records.erase(step.id);
     content.companions.erase(step.id);
   }

@@ -32,7 +32,7 @@ struct ReportContent {
   std::map<std::string, std::vector<Record>> metered;  ///< by step with figures of meters: as site_evidence() cuts them
   std::map<int, Record> watches;                       ///< what the head read of the site's meters, by watch
 
-  /// Of results of this verdict whose records are not kept: the smallest and the largest sample.
+  /// Of results of this verdict that are drawn as a distribution: the smallest and the largest sample.
   std::unordered_map<const judge::Result*, std::array<double, 2>> ranges;
 
   std::map<std::string, double> wire_limits;  ///< B/s by step of several nodes: what the slower of its ports carries in

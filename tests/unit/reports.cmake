@@ -8,7 +8,7 @@ add_executable(unit_dossier unit/dossier/canonical_json_test.cpp unit/dossier/ds
   unit/dossier/dossier_test.cpp unit/dossier/large_evidence_test.cpp unit/dossier/dishonest_signer_test.cpp unit/dossier/sign_test.cpp
   unit/dossier/closed_dossier_test.cpp unit/dossier/expectations_test.cpp unit/dossier/private_key_test.cpp
   unit/dossier/simulation_dossier_test.cpp unit/dossier/trust_test.cpp)
-add_executable(unit_page unit/page/report_test.cpp unit/page/pdf_test.cpp)
+add_executable(unit_page unit/page/report_test.cpp unit/page/content_test.cpp unit/page/pdf_test.cpp)
 add_executable(unit_figures unit/figures/charts_test.cpp unit/figures/fault_chart_test.cpp unit/figures/training_chart_test.cpp unit/figures/network_curves_test.cpp unit/figures/power_figures_test.cpp unit/figures/power_curves_test.cpp)
 add_executable(unit_nightly unit/nightly/nights_test.cpp unit/nightly/exports_test.cpp)
 target_link_libraries(unit_nightly PRIVATE assay_nightly)

@@ -94,6 +94,19 @@ TEST(faults, what_another_rank_found_wrong_counts) {
   EXPECT_EQ(*verdict.results.at(1).value, 12345);
 }
 
+TEST(faults, a_result_names_the_files_of_the_ranks_that_its_figure_is_of_and_all_where_there_is_none) {
+  const std::vector<std::string> first = {"records/0001-checked-cluster/1/0.jsonl"},
+                                 second = {"records/0001-checked-cluster/1/1.jsonl"};
+  const std::vector<std::string> both = {first.front(), second.front()};
+  const Verdict clean = verdict_of({kRate, kClean}, good(), {});
+  EXPECT_EQ(clean.results.at(0).evidence, first);
+  EXPECT_EQ(clean.results.at(1).evidence, first);
+  const Verdict wrong = verdict_of({kRate, kClean}, good(), {{"mismatches", {12345}, kTwo, {"rank", "1"}}});
+  EXPECT_EQ(wrong.results.at(0).evidence, first);
+  EXPECT_EQ(wrong.results.at(1).evidence, both);
+  EXPECT_EQ(verdict_of({kRate, kClean}, {}, {}).results.at(0).evidence, both);
+}
+
 TEST(faults, a_fault_that_no_requirement_judges_holds_the_whole_step_back) {
   MemoryRun run({kRate, kClean}, 2);
   auto lines = good();

@@ -32,6 +32,17 @@ TEST(simulate, a_metric_with_a_limit_in_units_and_one_of_its_fleet_meets_both) {
   EXPECT_EQ(Rehearsal(plan_of({kAlone, fleet_too, best_too}, {.nodes = 10})).verdict.counts.at("pass"), 30U);
 }
 
+TEST(simulate, what_nothing_limits_in_units_is_about_a_million_where_it_is_a_rate_and_else_about_one) {
+  const std::string share = R"({"probe": "checked", "scope": "group", "metric": "share",
+                                "limit": {"at_least": 0.5, "of": "fleet_median", "unit": "1"}})";
+  const std::string clean = R"({"probe": "checked", "scope": "group", "metric": "mismatches", "statistic": "max",
+                                "at": "every", "repeat": {"n": 1}, "limit": {"at_most": 0, "unit": "1"}})";
+  const Rehearsal fleet(plan_of({kFleet, clean, share}, {.nodes = 4, .per_rack = 2}));
+  EXPECT_NEAR(*fleet.verdict.results.front().value, 1e6, 1e5);
+  ASSERT_TRUE(fleet.verdict.results.back().value) << fleet.verdict.results.back().reason;
+  EXPECT_NEAR(*fleet.verdict.results.back().value, 1, 0.1);
+}
+
 TEST(simulate, a_failing_fleet_is_not_rejected_either) {
   const Rehearsal fleet(plan_of({kAlone}, {.nodes = 4}, {.faults = {{.node = "n00002", .factor = 0.5}}}));
   EXPECT_EQ(fleet.verdict.overall, judge::Overall::incomplete);

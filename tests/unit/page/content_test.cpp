@@ -1,0 +1,48 @@
+// What a page keeps of a run's samples: each where there are few subjects, the smallest and the largest where there are
+// many.
+#include "reports/page/content.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/simulate/rehearsal.h"
+
+namespace assay::page {
+namespace {
+
+using simulate::Rehearsal;
+
+ReportContent content_of(Rehearsal fleet) {
+  const auto evidence = simulate::simulated_evidence(fleet.plan, fleet.run.journal);
+  return report_content(
+      {.run = {.plan = std::move(fleet.plan), .plan_sha256 = "", .journal = std::move(fleet.run.journal)},
+       .verdict = std::move(fleet.verdict),
+       .verdict_sha256 = "",
+       .journal_sha256 = ""},
+      evidence, "");
+}
+
+TEST(ReportContent, has_each_sample_of_few_subjects) {
+  const auto content = content_of(Rehearsal(simulate::plan_of({simulate::kAlone}, {.nodes = 4})));
+  for (const auto& result : content.verdict.results) {
+    const auto samples = content.samples(result);
+    EXPECT_EQ(samples.size(), result.samples);
+    EXPECT_GT(samples.size(), 2U);
+  }
+}
+
+TEST(ReportContent, has_the_range_of_many_subjects_whether_their_records_are_kept_or_not) {
+  const auto content = content_of(Rehearsal(simulate::plan_of({simulate::kAlone}, {.nodes = 200})));
+  EXPECT_TRUE(content.records.contains(content.verdict.results.front().step));
+  EXPECT_FALSE(content.records.contains(content.verdict.results.back().step));
+  for (const auto& result : content.verdict.results) {
+    const auto samples = content.samples(result);
+    ASSERT_EQ(samples.size(), 2U) << result.step;
+    EXPECT_LT(samples.front(), *result.value);
+    EXPECT_GT(samples.back(), *result.value);
+  }
+}
+
+}  // namespace
+}  // namespace assay::page
