@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Simulates fleets of growing size and prints how time, memory and what is written grow with the nodes.
 
-Every size runs `assay simulate` once with 30 requirements (thirty.json) and one bad node in a hundred: plan, virtual run, judge,
-localise, report. Printed are wall time, CPU time, peak memory, bytes written, and the growth exponent between one size
+Every size runs `assay simulate` once with a profile (of 30 requirements unless another is given) and one bad node in a hundred: plan,
+virtual run, judge, localise, report. Printed are wall time, CPU time, peak memory, bytes written, and the growth exponent between one size
 and the next: log(time ratio) / log(nodes ratio), 1 for linear, 2 for quadratic. Numbers of a busy machine say nothing.
 
-Example: simulate_scale.py build/release/bin/assay --nodes 100 1000 10000
+Examples: simulate_scale.py build/release/bin/assay --nodes 100 1000 10000
+          simulate_scale.py build/release/bin/assay --profile train-gpu --nodes 512 2048    (16,384 GPUs)
 Exit code 0 when every run ended well and found every fault; the numbers are for the reader to judge.
 """
 import argparse
@@ -28,11 +29,11 @@ def faults_for(nodes):
     return {"schema": "assay.faults/1", "bad_nodes": bad}
 
 
-def run(assay, nodes, scratch):
+def run(assay, profile, nodes, scratch):
     out = scratch / f"run-{nodes}"
     faults = scratch / f"faults-{nodes}.json"
     faults.write_text(json.dumps(faults_for(nodes)))
-    command = [assay, "simulate", "--profile", str(PROFILE), "--nodes", str(nodes), "--nodes-per-leaf", "32", "--seed", "1",
+    command = [assay, "simulate", "--profile", profile, "--nodes", str(nodes), "--nodes-per-leaf", "32", "--seed", "1",
                "--faults", str(faults), "--out", str(out), "--json"]
     begin = time.monotonic()
     child = subprocess.Popen(command, stdout=subprocess.PIPE)
@@ -52,6 +53,7 @@ def run(assay, nodes, scratch):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("assay", help="path of assay, with its probes in ../libexec/assay/probes")
+    parser.add_argument("--profile", default=str(PROFILE), help="file or name of a built-in profile")
     parser.add_argument("--nodes", type=int, nargs="+", default=[100, 1000, 10000])
     given = parser.parse_args()
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="assay-scale-", dir="/var/tmp"))
@@ -61,7 +63,7 @@ def main():
     print(f"{'nodes':>7} {'cells':>8} {'wall':>9} {'CPU':>9} {'exponent':>9} {'peak':>9} {'written':>9} {'missed':>7} {'false':>6}")
     try:
         for nodes in given.nodes:
-            row = run(given.assay, nodes, scratch)
+            row = run(given.assay, given.profile, nodes, scratch)
             exponent = "" if before is None else f"{math.log(row['cpu_s'] / before['cpu_s']) / math.log(nodes / before['nodes']):.2f}"
             print(f"{nodes:>7} {row['cells']:>8} {row['wall_s']:>7.2f} s {row['cpu_s']:>7.2f} s {exponent:>9} {row['peak_bytes'] / 1e6:>6.0f} MB "
                   f"{row['written_bytes'] / 1e6:>6.1f} MB {row['missed']:>7} {row['false_alarms']:>6}", flush=True)
