@@ -28,18 +28,19 @@
 namespace {
 
 using std::chrono::milliseconds;
-constexpr auto kStale = milliseconds(300);  // "late", "listing": so long others see what was before
+constexpr auto kStale = milliseconds(300);  // "late", "listing", "stale_handle": so long others see what was before
 constexpr auto kGap = milliseconds(30);     // "rename_gap": so long there is no file at either name
 constexpr auto kSlow = milliseconds(3);     // "slow": added to every call on a name
-constexpr const char* kLies[] = {"honest",        "fsync_dropped", "late",       "flipped",      "zeros",
-                                 "full_at_close", "append",        "rename_gap", "rename_keeps", "unlink",
-                                 "size",          "exclusive",     "listing",    "slow",         "volatile"};
+constexpr const char* kLies[] = {"honest",  "fsync_dropped", "late",         "flipped", "zeros", "full_at_close",
+                                 "append",  "rename_gap",    "rename_keeps", "unlink",  "size",  "exclusive",
+                                 "listing", "stale_handle",  "slow",         "volatile"};
 
 std::string backing, lie;
 std::mutex mutex;
-std::set<std::string> unlinked;  ///< paths whose first removal was dropped
-std::set<std::string> made;      ///< paths that this mount made
-VolatileStore in_memory;         ///< "volatile": what is acknowledged
+std::set<std::string> unlinked;                                          ///< paths whose first removal was dropped
+std::set<std::string> made;                                              ///< paths that this mount made
+std::map<std::string, std::chrono::steady_clock::time_point> read_here;  ///< "stale_handle": when this mount last opened it to read
+VolatileStore in_memory;                                                 ///< "volatile": what is acknowledged
 /// "volatile": once, when a writer of storage_durability has come so far, all goes to the backing files; never after,
 /// so that what a killed server loses does not depend on when it is killed.
 constexpr std::string_view kFlushedWith = "/durable-1-1-name-3";
@@ -75,10 +76,18 @@ bool hidden_from_others(const char* path) {
   return S_ISREG(status.st_mode) && status.st_size == 0 && is_data(path) && !made.contains(path);
 }
 
+/// Whether this mount has read `path` a moment ago.
+bool is_stale_handle(const char* path) {
+  const std::scoped_lock lock(mutex);
+  const auto known = read_here.find(path);
+  return known != read_here.end() && std::chrono::steady_clock::now() - known->second < kStale;
+}
+
 int getattr(const char* path, struct stat* status, fuse_file_info*) {
   slow_down();
   if (hidden_from_others(path)) return -ENOENT;
   const int done = result(lstat(real(path).c_str(), status));
+  if (done == -ENOENT && is_stale_handle(path)) return -ESTALE;
   if (const auto size = is_volatile(path) ? in_memory.size(real(path)) : std::nullopt; done == 0 && size)
     status->st_size = static_cast<off_t>(*size);
   return done;
@@ -136,6 +145,10 @@ int open_file(const char* path, fuse_file_info* file) {
   int flags = file->flags & ~(O_CREAT | O_EXCL | O_DIRECT);
   if (lies("append")) flags &= ~O_APPEND;
   if (is_volatile(path) && (flags & O_TRUNC) != 0) in_memory.resize(real(path), 0);
+  if (lies("stale_handle") && is_data(path) && (flags & O_ACCMODE) == O_RDONLY) {
+    const std::scoped_lock lock(mutex);
+    read_here[path] = std::chrono::steady_clock::now();
+  }
   return opened(open(real(path).c_str(), flags), file);
 }
 

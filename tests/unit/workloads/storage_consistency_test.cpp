@@ -87,6 +87,7 @@ INSTANTIATE_TEST_SUITE_P(
         Found{"rename_gap", "rename", "wrong_reads", "while others were renamed to its name, there was no such file"},
         Found{"rename_keeps", "rename", "false_successes", "the name that it had before is still there"},
         Found{"unlink", "unlink", "false_successes", "reported as done, but after 0.5 s the file is still there"},
+        Found{"stale_handle", "unlink", "stale_reads", "the name is still there, of a stale handle"},
         Found{"size", "size", "false_successes", "the size is 4096 B, not 3072 B"},
         Found{"exclusive", "exclusive", "false_successes", "answered that it alone made a file that was there: "},
         Found{"listing", "listing", "stale_reads", "the listing lacks a file that was made"}),
