@@ -45,7 +45,11 @@ class Gluster(Servers):
 
     def test_as_it_is_installed_a_client_shows_what_was_there_before(self):
         lines = self.of("plain", "storage_consistency")["storage_consistency"]
-        self.assertEqual(counts(lines, "wrong_reads", "false_successes", "failures"), {}, lines)
+        self.assertEqual(counts(lines, "wrong_reads", "false_successes"), {}, lines)
+        # Now and then a reader loses the file that it has open, because another is renamed over its name; POSIX has it keep it.
+        refused = counts(lines, "failures")
+        self.assertLessEqual(set(refused), {("failures", "rename")}, notes(lines))
+        self.assertEqual(bool(refused), any("rename: " in note and "refused: read " in note and "Stale file handle" in note for note in notes(lines)), notes(lines))
         stale = counts(lines, "stale_reads")
         self.assertIn(("stale_reads", "overwrite"), stale)
         self.assertIn(("stale_reads", "unlink"), stale)

@@ -211,19 +211,19 @@ class Node:
         """Gives the whole node `cpus` processors' time, 0.02 and up; wall time alone shows it."""
         self._confine(CPU_GROUPS, {"cpu.cfs_period_us": CPU_PERIOD_US, "cpu.cfs_quota_us": int(cpus * CPU_PERIOD_US)})
 
-    def slow_disk(self, path, rate):
-        """Holds what the node writes to, and reads from, the disk below `path` to `rate` B/s each; direct I/O alone."""
+    def slow_disk(self, path, rate, with_others=""):
+        """Holds what the node writes to, and reads from, the disk below `path` to `rate` B/s each; direct I/O alone. Nodes of one name `with_others` share that rate."""
         device = os.stat(path).st_dev
         disk = f"{os.major(device)}:{os.minor(device)}"
-        self._confine(DISK_GROUPS, {f"blkio.throttle.{way}_bps_device": f"{disk} {rate}" for way in ("read", "write")})
+        self._confine(DISK_GROUPS, {f"blkio.throttle.{way}_bps_device": f"{disk} {rate}" for way in ("read", "write")}, with_others)
 
-    def _confine(self, groups, settings):
-        """Puts every process of the node into a control group of its own with these settings."""
-        group = groups / self.cluster.path.name / self.name
+    def _confine(self, groups, settings, name=""):
+        """Puts every process of the node into a control group with these settings, of its own or of that name."""
+        group = groups / self.cluster.path.name / (name or self.name)
         try:
             group.mkdir(parents=True, exist_ok=True)
-            for name, value in settings.items():
-                (group / name).write_text(str(value))
+            for setting, value in settings.items():
+                (group / setting).write_text(str(value))
         except OSError as failure:
             raise Unavailable(f"no {groups.name} control group of version 1 here, or not for this: {failure}") from failure
         for _ in range(STOP_ROUNDS):

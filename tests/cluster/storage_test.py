@@ -93,6 +93,29 @@ class SharedStorage(StorageBench):
         self.assertEqual({cell[:2] for cell in self.cells()}, {("grows", "first-4")}, self.reasons())
         self.assert_nothing_left()
 
+    def keeps(self, at_least):
+        """What of its rate alone n01 keeps when the other three come."""
+        return [self.on_storage(f"keeps.{phase}", "victim_kept", {"at_least": at_least, "unit": "1"}, phase, parameters={"operation": "interference"})
+                for phase in PHASES]
+
+    @measures
+    def test_a_node_keeps_its_rate_where_each_has_its_own(self):
+        done = self.accept_on_cluster(*self.keeps(0.7), more=["--no-localise"])
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assert_nothing_left()
+
+    @measures
+    def test_a_node_keeps_a_quarter_where_four_share_one_rate(self):
+        for node in self.cluster.nodes:
+            node.slow_disk(self.shared, RATE, with_others="shared")
+        done = self.accept_on_cluster(*self.keeps(0.7), more=["--no-localise"])
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertEqual(set(self.outcomes().values()), {"fail"}, self.reasons())
+        for one in self.verdict()["results"]:
+            self.assertGreater(one["value"], 0.1, self.reasons())
+            self.assertLess(one["value"], 0.5, self.reasons())
+        self.assert_nothing_left()
+
     def test_data_that_are_damaged_after_they_were_written_fail(self):
         over = threading.Event()
         vandal = threading.Thread(target=self.damage, args=[over])

@@ -94,9 +94,7 @@ bool ProtocolCases::attempt(const std::string& which, const std::function<void()
   } catch (const S3Refused& error) {
     why = error.what();
   }
-  auto& tally = tallies_[which];
-  ++tally.failures;
-  if (tally.first_bad.empty()) tally.first_bad = fmt::format("{}: refused: {}", who, why);
+  tallies_[which].fault(&CaseTally::failures, fmt::format("{}: refused: {}", who, why));
   return false;
 }
 

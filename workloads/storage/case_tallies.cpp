@@ -13,7 +13,7 @@ using nlohmann::json;
 json words_of_tally(const CaseTally& tally) {
   return {{"checks", tally.checks}, {"stale", tally.stale},       {"wrong", tally.wrong},
           {"lies", tally.lies},     {"failures", tally.failures}, {"visible", tally.visible_after_s},
-          {"bad", tally.first_bad}};
+          {"named", tally.named}};
 }
 
 CaseTally case_tally_in(const json& words) {
@@ -24,7 +24,7 @@ CaseTally case_tally_in(const json& words) {
           .lies = count("lies"),
           .failures = count("failures"),
           .visible_after_s = words.at("visible").get<double>(),
-          .first_bad = words.at("bad").get<std::string>()};
+          .named = words.at("named").get<std::vector<std::string>>()};
 }
 
 }  // namespace
@@ -38,7 +38,8 @@ std::map<std::string, CaseTally> gather_tallies(Rendezvous& group, const std::ma
     for (const auto& [name, one] : rank.items()) {
       const CaseTally tally = case_tally_in(one);
       all[name].add(tally);
-      if (group.rank() == 0 && !tally.first_bad.empty()) record.note(name + ": " + tally.first_bad);
+      if (group.rank() != 0) continue;
+      for (const auto& fault : tally.named) record.note(name + ": " + fault);
     }
   }
   return all;

@@ -10,7 +10,8 @@
 
 namespace assay {
 
-/// The tallies of all ranks together, by the names of the cases. What each rank found first is noted by rank 0.
+/// The tallies of all ranks together, by the names of the cases. The first fault of each class
+/// that a rank found is noted by rank 0.
 std::map<std::string, CaseTally> gather_tallies(Rendezvous& group, const std::map<std::string, CaseTally>& mine,
                                                 Recorder& record);
 

@@ -34,9 +34,7 @@ bool ConsistencyCases::attempt(Case which, const std::function<void()>& work, co
     work();
     return true;
   } catch (const std::system_error& error) {
-    auto& tally = tallies_[which];
-    ++tally.failures;
-    if (tally.first_bad.empty()) tally.first_bad = who + ": refused: " + error.what();
+    tallies_[which].fault(&CaseTally::failures, who + ": refused: " + error.what());
     return false;
   }
 }
@@ -185,10 +183,7 @@ void ConsistencyCases::exclusive(const Pair& pair) {
       Case::exclusive, [&] { won = make_alone(name); }, settings_.names[pair.self]));
   const auto winners = std::ranges::count(done_by_all(won), true);
   auto& tally = tallies_[Case::exclusive];
-  const auto lie = [&](std::uint64_t count, const std::string& text) {
-    tally.lies += count;
-    if (tally.first_bad.empty()) tally.first_bad = text;
-  };
+  const auto lie = [&](std::uint64_t count, const std::string& text) { tally.fault(&CaseTally::lies, text, count); };
   if (pair.self == 0 && std::ranges::find(answered, false) == answered.end()) {
     ++tally.checks;
     if (winners != 1) {

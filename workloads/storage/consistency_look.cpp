@@ -76,6 +76,11 @@ Look judge_records(const std::optional<Content>& found, const std::vector<Conten
   return {Seen::old, fmt::format("{} of {} appended records are missing", missing, records.size())};
 }
 
+void CaseTally::fault(std::uint64_t CaseTally::*count, const std::string& text, std::uint64_t number) {
+  if (this->*count == 0 && number > 0) named.push_back(text);
+  this->*count += number;
+}
+
 void CaseTally::add(const CaseTally& other) {
   checks += other.checks;
   stale += other.stale;
@@ -83,7 +88,6 @@ void CaseTally::add(const CaseTally& other) {
   lies += other.lies;
   failures += other.failures;
   visible_after_s = std::max(visible_after_s, other.visible_after_s);
-  if (first_bad.empty()) first_bad = other.first_bad;
 }
 
 void check_until_right(CaseTally& tally, const std::function<Look()>& look, Seconds wait, const std::string& who) {
@@ -100,19 +104,13 @@ void check_until_right(CaseTally& tally, const std::function<Look()>& look, Seco
     at_s = passed_s();
   }
   if (first.seen == Seen::right) return;
-  std::string how;
-  if (last.seen == Seen::wrong) {
-    ++tally.wrong;
-    how = "wrong: " + last.text;
-  } else if (last.seen == Seen::old) {
-    ++tally.lies;
-    how = fmt::format("reported as done, but after {:g} s {}", wait.count, last.text);
-  } else {
-    ++tally.stale;
-    tally.visible_after_s = std::max(tally.visible_after_s, at_s);
-    how = fmt::format("stale for {:.3f} s: {}", at_s, first.text);
+  if (last.seen == Seen::wrong) return tally.fault(&CaseTally::wrong, fmt::format("{}: wrong: {}", who, last.text));
+  if (last.seen == Seen::old) {
+    return tally.fault(&CaseTally::lies,
+                       fmt::format("{}: reported as done, but after {:g} s {}", who, wait.count, last.text));
   }
-  if (tally.first_bad.empty()) tally.first_bad = who + ": " + how;
+  tally.visible_after_s = std::max(tally.visible_after_s, at_s);
+  tally.fault(&CaseTally::stale, fmt::format("{}: stale for {:.3f} s: {}", who, at_s, first.text));
 }
 
 }  // namespace assay

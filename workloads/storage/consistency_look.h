@@ -39,19 +39,21 @@ Look judge_records(const std::optional<Content>& found, const std::vector<Conten
 /// How the checks of one case ended, each of which counts once at most.
 struct CaseTally {
   std::uint64_t checks = 0;
-  std::uint64_t stale = 0;     ///< old at first, right within the time
-  std::uint64_t wrong = 0;     ///< never was the content
-  std::uint64_t lies = 0;      ///< a call reported success and its effect never came
-  std::uint64_t failures = 0;  ///< calls that were refused
-  double visible_after_s = 0;  ///< the longest from the first look until it was right, of the stale ones
-  std::string first_bad = {};
+  std::uint64_t stale = 0;              ///< old at first, right within the time
+  std::uint64_t wrong = 0;              ///< never was the content
+  std::uint64_t lies = 0;               ///< a call reported success and its effect never came
+  std::uint64_t failures = 0;           ///< calls that were refused
+  double visible_after_s = 0;           ///< the longest from the first look until it was right, of the stale ones
+  std::vector<std::string> named = {};  ///< the first fault of each class, in the order found
 
-  /// Adds another rank's.
+  /// Counts `number` faults of class `count`; `text` names the first.
+  void fault(std::uint64_t CaseTally::*count, const std::string& text, std::uint64_t number = 1);
+  /// Adds another rank's counts; its faults stay its own to name.
   void add(const CaseTally& other);
 };
 
-/// Looks until it is right, for `wait` at most while what is seen is old, and counts how it ended. `who` names the pair
-/// in `first_bad`.
+/// Looks until it is right, for `wait` at most while what is seen is old, and counts how it ended. `who` names the
+/// pair.
 void check_until_right(CaseTally& tally, const std::function<Look()>& look, Seconds wait, const std::string& who);
 
 }  // namespace assay

@@ -74,8 +74,22 @@ TEST(CheckUntilRight, a_check_counts_in_one_class_at_most) {
   EXPECT_EQ(counts(after({old, wrong, right})), (std::vector<std::uint64_t>{1, 0, 1, 0, 0}));
   EXPECT_EQ(counts(after({old})), (std::vector<std::uint64_t>{1, 0, 0, 1, 0}));
   EXPECT_GT(after({old, right}).visible_after_s, 0);
-  EXPECT_EQ(after({old}).first_bad, "a to b: reported as done, but after 0.05 s old");
-  EXPECT_EQ(after({wrong}).first_bad, "a to b: wrong: wrong");
+  const auto named = [](const std::string& text) { return std::vector<std::string>{"a to b: " + text}; };
+  EXPECT_EQ(after({old}).named, named("reported as done, but after 0.05 s old"));
+  EXPECT_EQ(after({wrong}).named, named("wrong: wrong"));
+}
+
+TEST(CaseTally, the_first_fault_of_each_class_is_named) {
+  CaseTally tally;
+  tally.fault(&CaseTally::stale, "stale");
+  tally.fault(&CaseTally::lies, "no lie", 0);
+  tally.fault(&CaseTally::failures, "refused");
+  tally.fault(&CaseTally::stale, "stale again");
+  tally.fault(&CaseTally::lies, "lies", 2);
+  EXPECT_EQ(tally.named, (std::vector<std::string>{"stale", "refused", "lies"}));
+  EXPECT_EQ(tally.stale, 2U);
+  EXPECT_EQ(tally.lies, 2U);
+  EXPECT_EQ(tally.failures, 1U);
 }
 
 }  // namespace
