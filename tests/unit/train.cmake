@@ -15,7 +15,7 @@ target_link_libraries(unit_train_device PRIVATE assay_train_device assay_train_w
 gtest_discover_tests(unit_train_device PROPERTIES LABELS unit)
 if(TARGET cuda_train_step)
   add_executable(unit_train_gpu_process unit/train_gpu/cuda_train_step_process_test.cpp)
-  target_link_libraries(unit_train_gpu_process PRIVATE assay_core GTest::gtest_main)
+  target_link_libraries(unit_train_gpu_process PRIVATE assay_train_plan GTest::gtest_main)
   target_compile_definitions(unit_train_gpu_process PRIVATE CUDA_TRAIN_STEP="$<TARGET_FILE:cuda_train_step>")
   add_dependencies(unit_train_gpu_process cuda_train_step)
   gtest_discover_tests(unit_train_gpu_process PROPERTIES LABELS unit)

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/probe_process.h"
+#include "workloads/train/rank_job.h"
 
 namespace assay {
 namespace {
@@ -24,10 +25,13 @@ TEST(cuda_train_step, without_the_gpu_is_skipped_with_a_reason) {
 }
 
 TEST(cuda_train_rank, of_another_parent_ends_at_once) {
-  const std::string job =
-      R"({"model":"{}","plan":[1,1,1,1,1,1,1,1,1,1,0,4],"rank":0,"data":"ring","beside":true,"bf16":true,"address":"GPU-0"})";
-  const auto alone = run_probe({kProbe, "1", job});
-  EXPECT_NE(alone.exit_code, 0);
+  const train::RankJob job{.model = train::presets().front().shape, .plan = {.layers = 1, .seq = 64}};
+  auto words = train::rank_arguments(kProbe.c_str(), {.job = job, .address = "GPU-0"});
+  ASSERT_TRUE(train::rank_start(words));  // else the probe would take the words for its own, and refuse them with 2
+  words.at(1) = "1";
+  const auto alone = run_probe(words);
+  EXPECT_EQ(alone.exit_code, 1);
+  EXPECT_EQ(alone.out, "");
 }
 
 }  // namespace
