@@ -72,6 +72,9 @@ namespace {
 constexpr std::size_t kLargestBody = 64 << 20;  // no object of ours is larger than 16 MiB
 constexpr double kMilliseconds = 1e3;
 
+}  // namespace
+
+/// What is used of libcurl.
 struct CurlFunctions {
   Library library;
   decltype(&::curl_easy_init) init;
@@ -85,6 +88,8 @@ struct CurlFunctions {
   decltype(&::curl_slist_free_all) free_all;
   decltype(&::curl_version) version;
 };
+
+namespace {
 
 CurlFunctions curl_functions() {
   Library library = Library::open("libcurl.so.4", "libcurl");
