@@ -96,6 +96,8 @@ class Text(unittest.TestCase):
                 self.assertEqual(stated.group(0), paragraph + "\n\n", f"{name_of(path)}: ASSAY_BLESS=1 writes it from docs/ARCHITECTURE.md")
 
 
+# Lines of probes that a build may be without.
+PARTS = {"ASSAY_WITH_CUDA": ("| `cuda_", "| `nccl_"), "ASSAY_WITH_VERBS": ("| `verbs_bandwidth", "| `verbs_latency", "| `verbs_traffic")}
 MARKER = '<!-- probes: written by "assay list --markdown" -->\n'
 
 
@@ -103,15 +105,15 @@ class ProbeTable(unittest.TestCase):
     def test_the_table_is_what_the_probes_say_of_themselves(self):
         text = (ROOT / "docs/PROBES.md").read_text()
         shown = text.split(MARKER)[1].split("<!-- /probes -->")[0].splitlines()
-        if os.environ["ASSAY_WITH_CUDA"] != "ON":  # this build has no probe that needs the Toolkit
-            shown = [line for line in shown if not line.startswith(("| `cuda_", "| `nccl_"))]
+        absent = [beginning for part, beginnings in PARTS.items() if os.environ[part] != "ON" for beginning in beginnings]
+        shown = [line for line in shown if not line.startswith(tuple(absent))]
         listed = subprocess.run([BIN / "assay", "list", "--markdown"], capture_output=True, text=True, check=True).stdout.splitlines()
-        if os.environ.get("ASSAY_BLESS") == "1" and os.environ["ASSAY_WITH_CUDA"] == "ON":
+        if os.environ.get("ASSAY_BLESS") == "1" and not absent:
             begin, rest = text.split(MARKER)
             (ROOT / "docs/PROBES.md").write_text(begin + MARKER + "\n".join(listed) + "\n<!-- /probes -->" + rest.split("<!-- /probes -->")[1])
             return
         differences = "\n".join(difflib.unified_diff(shown, listed, "docs/PROBES.md", "assay list --markdown", lineterm=""))
-        self.assertEqual(differences, "", "ASSAY_BLESS=1 writes it, in a build with the Toolkit")
+        self.assertEqual(differences, "", "ASSAY_BLESS=1 writes it, in a build with the Toolkit and RDMA")
 
 
 COMMITMENTS = " && ".join(f"assay draw commit run/dossier --key {key}.key --policy trust.json --cells 8 --out {role}.commit"
