@@ -37,10 +37,11 @@ constexpr const char* kLies[] = {"honest",  "fsync_dropped", "late",         "fl
 
 std::string backing, lie;
 std::mutex mutex;
-std::set<std::string> unlinked;                                          ///< paths whose first removal was dropped
-std::set<std::string> made;                                              ///< paths that this mount made
-std::map<std::string, std::chrono::steady_clock::time_point> read_here;  ///< "stale_handle": when this mount last opened it to read
-VolatileStore in_memory;                                                 ///< "volatile": what is acknowledged
+std::set<std::string> unlinked;  ///< paths whose first removal was dropped
+std::set<std::string> made;      ///< paths that this mount made
+VolatileStore in_memory;         ///< "volatile": what is acknowledged
+/// "stale_handle": when this mount last opened a path to read it.
+std::map<std::string, std::chrono::steady_clock::time_point> read_here;
 /// "volatile": once, when a writer of storage_durability has come so far, all goes to the backing files; never after,
 /// so that what a killed server loses does not depend on when it is killed.
 constexpr std::string_view kFlushedWith = "/durable-1-1-name-3";

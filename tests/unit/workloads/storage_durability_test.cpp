@@ -1,4 +1,5 @@
 // storage_durability on a storage whose server is killed: an honest one keeps all, one that lies is found and named.
+#include <algorithm>
 #include <future>
 
 #include "tests/unit/workloads/lying_mounts.h"
@@ -53,12 +54,13 @@ class killed_server : public testing::Test {
   /// Whether every stream of both ranks has come to its tenth name: one that had not begun by the kill would find the
   /// new server alone, and its rank would see no interruption.
   static bool at_work(const LyingMounts& mounts) {
-    std::set<std::string> begun;
-    for (const auto& entry : fs::recursive_directory_iterator(mounts.backing())) {
-      const std::string name = entry.path().filename();
-      if (name.starts_with("durable-") && name.ends_with("-name-9")) begun.insert(name);
+    const std::vector<std::string> names = {"durable-0-0-name-9", "durable-0-1-name-9", "durable-1-0-name-9",
+                                            "durable-1-1-name-9"};
+    std::error_code gone;  // files come and go while they are looked for
+    for (fs::directory_iterator run(mounts.backing(), gone), end; !gone && run != end; run.increment(gone)) {
+      if (std::ranges::all_of(names, [&](const auto& name) { return fs::exists(run->path() / name); })) return true;
     }
-    return begun.size() == 4;
+    return false;
   }
   static std::vector<ProbeOutput> run_and_kill(LyingMounts& mounts, const std::string& after,
                                                const std::vector<std::string>& more) {
