@@ -20,6 +20,17 @@ constexpr std::uint64_t kRenames = 4;  // over one name, so that looks fall betw
 constexpr int kLooksMeanwhile = 40;
 constexpr std::uint64_t kTogether = 4;  // records that each of two appends at the same time
 
+/// What the reader finds of a file that was removed. A client that still takes the name for a file whose handle the
+/// server has forgotten gets a stale handle: its name is old.
+Look look_at_removed(const std::string& path, const Content& old) {
+  try {
+    return judge_content(content_on_storage(path), std::nullopt, old);
+  } catch (const std::system_error& refused) {
+    if (refused.code() != std::error_code(ESTALE, std::generic_category())) throw;
+    return {Seen::old, "the name is still there, of a stale handle"};
+  }
+}
+
 }  // namespace
 
 /// Looks at the name while it is renamed over: each time there must be one of the files, whole.
@@ -106,17 +117,6 @@ void ConsistencyCases::append_together(const Pair& pair) {
     check(pair, Case::append_together, [&] { return judge_records(content_on_storage(theirs), records); });
   }
   group_.barrier();
-}
-
-/// What the reader finds of a file that was removed. A client that still takes the name for a file whose handle the
-/// server has forgotten gets a stale handle: its name is old.
-Look look_at_removed(const std::string& path, const Content& old) {
-  try {
-    return judge_content(content_on_storage(path), std::nullopt, old);
-  } catch (const std::system_error& refused) {
-    if (refused.code() != std::error_code(ESTALE, std::generic_category())) throw;
-    return {Seen::old, "the name is still there, of a stale handle"};
-  }
 }
 
 /// A file that the reader has in its caches is removed.
