@@ -13,9 +13,15 @@ const std::string kProbe = ASSAY_CHECKPOINT_CLUSTER;
 const Values kQuick = {{"checkpoint", std::string("llama3-8b/20000")}};
 
 /// Only of files that are committed: one that is still being written is the writer's.
-void damage_committed(const fs::path& path) {
-  if (path.extension().empty()) damage_file(path);
-}
+class DamageCommitted {
+ public:
+  void operator()(const fs::path& path) {
+    if (path.extension().empty()) damage_(path);
+  }
+
+ private:
+  Damage damage_;
+};
 void remove_committed(const fs::path& path) {
   if (path.extension().empty()) fs::remove(path);
 }
@@ -123,7 +129,7 @@ TEST_F(checkpoint_cluster, what_was_restored_from_files_is_read_raw_as_well_and_
 }
 
 TEST_F(checkpoint_cluster, a_restore_past_a_damaged_copy_has_no_share_of_a_raw_read) {
-  const Vandal vandal(drive(), "shard-0064", damage_committed);
+  const Vandal vandal(drive(), "shard-0064", DamageCommitted());
   const auto record = complete({"--tiers=local,shared", "--lost=memory"})[0];
   EXPECT_GT(figure_at(record, "fallbacks", kQuick), 0);
   EXPECT_THROW((void)figure_at(record, "restore_share", kQuick), std::runtime_error);
@@ -137,7 +143,7 @@ TEST_F(checkpoint_cluster, other_models_have_their_files_and_another_identity) {
 }
 
 TEST_F(checkpoint_cluster, a_copy_on_a_drive_that_is_damaged_is_counted_and_the_next_tier_serves) {
-  const Vandal vandal(drive(), "shard-0064", damage_committed);  // the optimizer file of the second process
+  const Vandal vandal(drive(), "shard-0064", DamageCommitted());  // the optimizer file of the second process
   const auto records = complete({"--tiers=local,shared", "--lost=memory"});
   EXPECT_EQ(served(records[0]), "local 3, shared 1");
   EXPECT_EQ(served(records[1]), "local");

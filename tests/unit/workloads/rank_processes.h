@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <future>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -107,11 +108,24 @@ class Vandal {
   std::jthread thread_;
 };
 
-/// Overwrites a byte of a file that is there.
-inline void damage_file(const std::filesystem::path& path) {
-  const Descriptor file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (file) (void)!pwrite(file.number(), "!", 1, 1000);  // a file that is just being removed need not be damaged
-}
+/// Changes one byte of a file, and leaves it alone as long as it has that change: a value that is always the same would
+/// change nothing where the file has it already.
+class Damage {
+ public:
+  void operator()(const std::filesystem::path& path) {
+    const Descriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC));
+    char byte = 0;
+    if (!file || pread(file.number(), &byte, 1, kAt) != 1) return;  // it is being removed, or has not been written
+    const auto known = changed_.find(path);
+    if (known != changed_.end() && known->second == byte) return;
+    byte = static_cast<char>(byte ^ 1);
+    if (pwrite(file.number(), &byte, 1, kAt) == 1) changed_[path] = byte;
+  }
+
+ private:
+  static constexpr off_t kAt = 1000;
+  std::map<std::filesystem::path, char> changed_;
+};
 
 /// The node that a record is of.
 inline Subject node_of(const Record& record) { return {"node", std::get<std::string>(record.start.host.at("name"))}; }

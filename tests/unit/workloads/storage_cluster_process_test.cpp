@@ -141,7 +141,7 @@ TEST_F(storage_cluster, two_runs_have_two_nonces_and_the_ranks_of_one_have_one) 
 }
 
 TEST_F(storage_cluster, data_that_are_damaged_after_they_were_written_are_mismatches_with_their_reader) {
-  const Vandal vandal(place_.path(), "set-", damage_file);
+  const Vandal vandal(place_.path(), "set-", Damage());
   const auto ranks = three_ranks(place_.path(), {"--repetitions=2"});
   const auto record = read(ranks[0]);
   EXPECT_EQ(record.end.status, Status::complete) << record.end.reason;

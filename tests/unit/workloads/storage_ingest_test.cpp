@@ -56,7 +56,7 @@ TEST_F(storage_ingest, the_utilisation_is_that_of_the_worst_client_and_all_sampl
 }
 
 TEST_F(storage_ingest, samples_that_are_damaged_after_they_were_written_are_mismatches_with_their_reader) {
-  const Vandal vandal(place_.path(), "set-0000-rank-000001-", damage_file);
+  const Vandal vandal(place_.path(), "set-0000-rank-000001-", Damage());
   const auto record = complete({"--compute=50ms"})[0];
   EXPECT_GT(figure_at(record, "mismatches", {}), 0);
   ASSERT_FALSE(record.notes.empty());

@@ -86,7 +86,7 @@ TEST_F(storage_metadata, it_records_what_it_declares_and_the_ranks_have_one_nonc
 }
 
 TEST_F(storage_metadata, files_that_are_changed_meanwhile_are_wrong_answers_with_who_saw_them) {
-  const Vandal vandal(place_.path(), "made-", damage_file);
+  const Vandal vandal(place_.path(), "made-", Damage());
   const auto record = complete({"--files=300", "--repetitions=2"})[0];
   EXPECT_GT(figure_at(record, "wrong_answers", {{"phase", "read"}}), 0);
   ASSERT_FALSE(record.notes.empty());
