@@ -91,13 +91,24 @@ TEST(payload, is_one_stream_whatever_the_pieces) {
   EXPECT_EQ(pieces, payload(kKey, 0, 4096));
 }
 
+TEST(payload, is_splitmix64_on_every_processor) {
+  const auto bytes = payload(kKey, 0, 8197 * sizeof(std::uint64_t));
+  std::uint64_t folded = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof folded) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    folded = folded * 31 + word;
+  }
+  EXPECT_EQ(folded, 0xa843620d04bbe841U);  // the same sum by Python's whole numbers
+}
+
 TEST(payload, mismatches_are_counted_by_the_byte) {
-  auto found = payload(kKey, 64, 4096);
+  auto found = payload(kKey, 64, 3 * 4096 + 24);
   EXPECT_EQ(payload_mismatches(kKey, 64, found), 0U);
-  found[9] ^= std::byte{1};
-  found[10] ^= std::byte{0x80};
-  found[4095] ^= std::byte{1};
-  EXPECT_EQ(payload_mismatches(kKey, 64, found), 3U);
+  for (const std::size_t at : {9, 10, 4095, 4096, 12287, 12288, 12311}) found[at] ^= std::byte{0x80};
+  EXPECT_EQ(payload_mismatches(kKey, 64, found), 7U);
+  EXPECT_EQ(payload_mismatches(kKey, 64, std::span(found).first(4096)), 3U);
+  EXPECT_EQ(payload_mismatches(kKey, 64 + 4096, std::span(found).subspan(4096, 8)), 1U);
 }
 
 TEST(checksum, is_xxh64) {
