@@ -10,13 +10,15 @@ from undisturbed import measures
 SHARE = 0.35  # processors of each node: four of them leave a part of two to the head
 SLOW = 0.6    # of that, for one node
 DELAY_MS = 10
-# Experts and checks of 128 tokens of 4,096 numbers are some ms of a processor: enough to be throttled.
 MOE = {"model": "mixtral-8x7b", "experts_per_rank": 4, "tokens": 128, "rounds": 4, "families": "uniform,zipf,burst", "path": "fabric"}
+# Experts and checks of 512 tokens of 4,096 numbers are 15 ms of a processor and more, most of what a node may work in the 50 ms for which its
+# share is counted: a step of the slow node is interrupted nearly always. Of 128 tokens it is 3 ms, and the median of its steps may see nothing.
+LONG_STEPS = MOE | {"tokens": 512}
 EXACT = {"at_most": 0, "unit": "1"}
 
 
-def moe(metric, limit):
-    return requirement(metric, probe="moe_dispatch", parameters=MOE, metric=metric, limit=limit, scope="cluster")
+def moe(metric, limit, parameters=MOE):
+    return requirement(metric, probe="moe_dispatch", parameters=parameters, metric=metric, limit=limit, scope="cluster")
 
 
 class Serving(ClusterBench):
@@ -41,7 +43,7 @@ class Serving(ClusterBench):
     @measures
     def test_a_node_held_to_a_part_of_its_processor_is_named_by_self_time(self):
         self.share_processors(slow="n03")
-        self.measure(moe("self_share", {"at_most": 1.2, "unit": "1"}))
+        self.measure(moe("self_share", {"at_most": 1.2, "unit": "1"}, LONG_STEPS))
         shares = self.medians("self_share")
         self.assertEqual(max(shares, key=shares.get), "n03", shares)
         self.check_aftermath()
