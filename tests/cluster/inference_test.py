@@ -11,9 +11,10 @@ SHARE = 0.35  # processors of each node: four of them leave a part of two to the
 SLOW = 0.6    # of that, for one node
 DELAY_MS = 10
 MOE = {"model": "mixtral-8x7b", "experts_per_rank": 4, "tokens": 128, "rounds": 4, "families": "uniform,zipf,burst", "path": "fabric"}
-# Experts and checks of 512 tokens of 4,096 numbers are 15 ms of a processor and more, most of what a node may work in the 50 ms for which its
-# share is counted: a step of the slow node is interrupted nearly always. Of 128 tokens it is 3 ms, and the median of its steps may see nothing.
+# Experts and checks of 512 tokens of 4,096 numbers are 15 ms of a processor, more than the 10.5 ms that the slow node may work in 50: each of its
+# steps is interrupted. Those of 128 tokens are 3 ms, and the median of its steps may see nothing.
 LONG_STEPS = MOE | {"tokens": 512}
+MOST_SHARE = 1.2  # of the median of all, which the slow node exceeds and no other does
 EXACT = {"at_most": 0, "unit": "1"}
 
 
@@ -43,9 +44,9 @@ class Serving(ClusterBench):
     @measures
     def test_a_node_held_to_a_part_of_its_processor_is_named_by_self_time(self):
         self.share_processors(slow="n03")
-        self.measure(moe("self_share", {"at_most": 1.2, "unit": "1"}, LONG_STEPS))
+        self.measure(moe("self_share", {"at_most": MOST_SHARE, "unit": "1"}, LONG_STEPS))
         shares = self.medians("self_share")
-        self.assertEqual(max(shares, key=shares.get), "n03", shares)
+        self.assertEqual([name for name, share in shares.items() if share > MOST_SHARE], ["n03"], shares)
         self.check_aftermath()
 
     @measures

@@ -15,9 +15,9 @@ RATE = 20_000_000  # B/s to the disk and from it, of each node
 SLOW = RATE // 5
 SHORT = {"duration": "1s", "size": "128MiB", "threads": 1, "depth": 4, "block": "256KiB", "repetitions": 8}
 EIGHT = {"repeat": {"n": 8}}
-# A share of two rates scatters by 10 % and more. Where samples in a row seem to follow each other, such a cell is inconclusive: 8 independent
-# samples have an estimated correlation above 0.9 in one series of 44 (60,000 drawn), 16 in one of 15,000.
-SIXTEEN = {"repeat": {"n": 16}}
+# Samples of a share of two rates, which scatter by 10 % and more. Where they seem to follow each other a cell may stay inconclusive: 8 independent
+# ones have an estimated correlation above 0.9 in one series of 44 (60,000 drawn), 16 in one of 15,000.
+SHARES_KEPT = 16
 OF_OTHERS = [{"name": "read_by_other_node", "equals": True}, {"name": "direct_io", "equals": True}]
 PHASES = ("write", "read")
 
@@ -98,8 +98,8 @@ class SharedStorage(StorageBench):
 
     def keeps(self, at_least):
         """What of its rate alone n01 keeps when the other three come."""
-        return [self.on_storage(f"keeps.{phase}", "victim_kept", {"at_least": at_least, "unit": "1"}, phase, parameters={"operation": "interference", "repetitions": 16},
-                                **SIXTEEN)
+        return [self.on_storage(f"keeps.{phase}", "victim_kept", {"at_least": at_least, "unit": "1"}, phase, parameters={"operation": "interference", "repetitions": SHARES_KEPT},
+                                repeat={"n": SHARES_KEPT})
                 for phase in PHASES]
 
     @measures
