@@ -14,7 +14,6 @@ MOE = {"model": "mixtral-8x7b", "experts_per_rank": 4, "tokens": 128, "rounds": 
 # Experts and checks of 1,536 tokens of 4,096 numbers are 45 ms here; the slow node may work 10.5 ms in 50, so it is interrupted in the middle of
 # each. Shorter ones are at times interrupted only while the node waits for the others, which is not its own time.
 LONG_STEPS = MOE | {"tokens": 1536, "rounds": 2}
-MOST_SHARE = 1.2  # of the median of all, which the slow node exceeds and no other does
 EXACT = {"at_most": 0, "unit": "1"}
 
 
@@ -44,9 +43,10 @@ class Serving(ClusterBench):
     @measures
     def test_a_node_held_to_a_part_of_its_processor_is_named_by_self_time(self):
         self.share_processors(slow="n03")
-        self.measure(moe("self_share", {"at_most": MOST_SHARE, "unit": "1"}, LONG_STEPS))
+        self.measure(moe("self_share", {"at_most": 1.2, "unit": "1"}, LONG_STEPS))
         shares = self.medians("self_share")
-        self.assertEqual([name for name, share in shares.items() if share > MOST_SHARE], ["n03"], shares)
+        others = [share for name, share in shares.items() if name != "n03"]
+        self.assertGreater(shares["n03"], 1.5 * max(others), shares)  # of four that wait for two processors one alone may be at 1.2
         self.check_aftermath()
 
     @measures
