@@ -28,7 +28,6 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr double kMemoryShare = 0.95;
-constexpr Bytes kMostOutput{64 << 20};  // the reader's own limit for a record
 constexpr Seconds kCompanionGrace{10};  // to notice SIGTERM and write its record
 constexpr Seconds kCompanionSlack{60};  // beyond the step's deadline; the agent's stop comes long before
 
@@ -59,7 +58,7 @@ launch::RunLimits limits_on(const nlohmann::json& node, Seconds deadline) {
   const auto memory = static_cast<double>(node.value("memory", std::int64_t{1} << 40));
   const auto cpus = static_cast<double>(node.value("cpus", std::int64_t{1}));
   return {.memory = {static_cast<std::uint64_t>(kMemoryShare * memory)},
-          .output = kMostOutput,
+          .output = kMostRecord,
           .cpu = {deadline.count * cpus + 1}};
 }
 

@@ -17,6 +17,9 @@ namespace assay::run {
 /// The flags that give a probe `parameters`: "--size=4096"; an empty text is a separate argument after its flag.
 std::vector<std::string> arguments_of(const Values& parameters);
 
+/// Most output of a probe: as much as the reader of records takes.
+inline constexpr Bytes kMostRecord{64 << 20};
+
 /// An attempt as it is journalled, and the nodes whose agents were lost in it.
 struct AttemptEnd {
   judge::Attempt attempt;

@@ -29,7 +29,6 @@ namespace asio = boost::asio;
 
 constexpr Seconds kGrace{15};             // the agent kills ten seconds after a stop
 constexpr Bytes kMostMemory{1ULL << 30};  // of the program: series of 2,000 meters take a tenth of it
-constexpr Bytes kMostOutput{64 << 20};    // the reader's own limit for a record
 
 /// What the meters' program is asked: the plan holds the site's list of them, and where their credentials lie.
 Values parameters_of(const plan::Plan& plan, const std::string& directory, bool guards) {
@@ -53,7 +52,7 @@ launch::RunRequest request_for(const plan::Program& program, std::string id, con
           .arguments = arguments_of(parameters),
           .token = "",
           .deadline = deadline,
-          .limits = {.memory = kMostMemory, .output = kMostOutput, .cpu = deadline}};
+          .limits = {.memory = kMostMemory, .output = kMostRecord, .cpu = deadline}};
 }
 
 judge::Watch ended(const plan::Program& program, int number, const std::optional<launch::RunResult>& result) {

@@ -15,7 +15,7 @@ namespace assay {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::uint32_t kLooksPerClock =
+constexpr std::uint32_t kPollsPerClock =
     4096;  // looks at memory or queue between two looks at the clock: some tens of microseconds
 
 /// The byte that the adapter writes. A plain load could be kept in a register.
@@ -29,9 +29,9 @@ class Patience {
   explicit Patience(Seconds limit) : limit_(limit) {}
   /// True once in a while, when something slow may be done; throws when the time is over.
   bool look() {
-    if (++looks_ % kLooksPerClock != 0) return false;
+    if (++looks_ % kPollsPerClock != 0) return false;
     const auto now = Clock::now();
-    if (looks_ == kLooksPerClock) begin_ = now;
+    if (looks_ == kPollsPerClock) begin_ = now;
     if (std::chrono::duration<double>(now - begin_).count() > limit_.count) {
       throw std::runtime_error(fmt::format("a message did not arrive within {:g} s", limit_.count));
     }

@@ -36,7 +36,7 @@ json document_of(const Head& head) {
             {"tool", std::string("assay-report ") + ASSAY_VERSION}}}};
 }
 
-std::expected<Head, InputError> read_payload(const std::string& payload, const std::string& where) {
+std::expected<Head, InputError> head_from(const std::string& payload, const std::string& where) {
   auto document = read_canonical_json(payload, where, {.max_bytes = kLargestHead});
   if (!document) return std::unexpected(document.error());
   rename_former_type(*document);
@@ -116,7 +116,7 @@ std::expected<std::string, InputError> head_text(const Head& head, const Signer&
   auto payload = canonical_json(document_of(head));
   if (!payload) return std::unexpected(payload.error());
   // What the reader would refuse is not signed.
-  if (const auto read = read_payload(*payload, "head"); !read) return std::unexpected(read.error());
+  if (const auto read = head_from(*payload, "head"); !read) return std::unexpected(read.error());
   Envelope envelope{.payload_type = std::string(kPayloadType), .payload = std::move(*payload), .signatures = {}};
   if (auto problem = sign(envelope, key)) return std::unexpected(*problem);
   return envelope_text(envelope) + "\n";
@@ -130,7 +130,7 @@ std::expected<WitnessedHead, InputError> check_head(std::string_view text, const
     return std::unexpected(InputError{where + ": payloadType", fmt::format("is not '{}'", kPayloadType), ""});
   const auto by = signer_of(*envelope, witnesses, now);
   if (!by) return std::unexpected(InputError{where + ": " + by.error().where, by.error().what, by.error().hint});
-  auto head = read_payload(envelope->payload, where + ": payload");
+  auto head = head_from(envelope->payload, where + ": payload");
   if (!head) return std::unexpected(head.error());
   if (auto problem = check_journal(*head, journal, where)) return std::unexpected(*problem);
   return WitnessedHead{.head = std::move(*head), .by = *by};

@@ -77,7 +77,7 @@ Waiver waiver_from(const json& document) {
 }
 
 /// The payload as a waiver: type first and exactly, as of a statement.
-std::expected<Waiver, InputError> read_payload(const std::string& payload, const std::string& where) {
+std::expected<Waiver, InputError> waiver_from(const std::string& payload, const std::string& where) {
   auto document = read_canonical_json(payload, where, {.max_bytes = kLargestWaiver});
   if (!document) return std::unexpected(document.error());
   rename_former_type(*document);
@@ -175,7 +175,7 @@ std::expected<std::string, InputError> waiver_text(const Waiver& waiver, const S
   auto payload = canonical_json(document_of_waiver(waiver));
   if (!payload) return std::unexpected(payload.error());
   // What the reader would refuse is not signed.
-  if (const auto read = read_payload(*payload, "waiver"); !read) return std::unexpected(read.error());
+  if (const auto read = waiver_from(*payload, "waiver"); !read) return std::unexpected(read.error());
   Envelope envelope{.payload_type = std::string(kPayloadType), .payload = std::move(*payload), .signatures = {}};
   if (auto problem = sign(envelope, key)) return std::unexpected(*problem);
   return envelope_text(envelope) + "\n";
@@ -192,7 +192,7 @@ std::expected<Waiver, InputError> check_waiver(std::string_view text, const std:
   const auto by = only_signer(resolved, *envelope, known, now);
   if (!by) return std::unexpected(InputError{where + ": " + by.error().where, by.error().what, by.error().hint});
   if (auto problem = check_may_waive(resolved, *by)) return std::unexpected(*problem);
-  auto waiver = read_payload(envelope->payload, where + ": payload");
+  auto waiver = waiver_from(envelope->payload, where + ": payload");
   if (!waiver) return waiver;
   if (waiver->key_fingerprint != by->key->fingerprint || waiver->role != by->party->role) {
     return std::unexpected(InputError{where + ": payload: predicate.signatory",

@@ -18,7 +18,7 @@ namespace {
 constexpr double kCurveLeft = 80;
 constexpr double kCurveRight = 600;
 constexpr double kCurveTop = 44;
-constexpr double kBottom = 264;
+constexpr double kCurveBottom = 264;
 constexpr double kHeight = 312;
 constexpr double kInset = 18;  // of the first and the last size
 constexpr double kRoom = 46;   // between the labels of two sizes
@@ -35,7 +35,7 @@ struct Frame {
   [[nodiscard]] double y(double value) const {
     const double share =
         logarithmic ? portable_log(value / y_low) / portable_log(y_high / y_low) : (value - y_low) / (y_high - y_low);
-    return kBottom - share * (kBottom - kCurveTop);
+    return kCurveBottom - share * (kCurveBottom - kCurveTop);
   }
 };
 
@@ -80,8 +80,8 @@ std::string draw_axes(const Curve& curve, const Frame& frame) {
   const auto marks =
       frame.logarithmic ? logarithmic_marks(frame.y_low, frame.y_high) : axis_marks(frame.y_low, frame.y_high);
   const Scale scale = scale_for_marks(marks, curve.unit);
-  std::string svg = svg_line(kCurveLeft, kCurveTop, kCurveLeft, kBottom, "axis") +
-                    svg_line(kCurveLeft, kBottom, kCurveRight, kBottom, "axis");
+  std::string svg = svg_line(kCurveLeft, kCurveTop, kCurveLeft, kCurveBottom, "axis") +
+                    svg_line(kCurveLeft, kCurveBottom, kCurveRight, kCurveBottom, "axis");
   for (const double mark : marks) {
     svg += svg_line(kCurveLeft, frame.y(mark), kCurveRight, frame.y(mark), "grid") +
            svg_text(kCurveLeft - 8, frame.y(mark) + 4, "end", "mark",
@@ -92,12 +92,12 @@ std::string draw_axes(const Curve& curve, const Frame& frame) {
   double last = -kRoom;
   for (const auto& point : curve.points) {
     const double x = frame.x(point.x);
-    svg += svg_line(x, kBottom, x, kBottom + 5, "axis");
+    svg += svg_line(x, kCurveBottom, x, kCurveBottom + 5, "axis");
     if (x - last < kRoom) continue;
     last = x;
-    svg += svg_text(x, kBottom + 18, "middle", "mark", point.label);
+    svg += svg_text(x, kCurveBottom + 18, "middle", "mark", point.label);
   }
-  return svg + svg_text((kCurveLeft + kCurveRight) / 2, kBottom + 38, "middle", "mark", curve.x_name);
+  return svg + svg_text((kCurveLeft + kCurveRight) / 2, kCurveBottom + 38, "middle", "mark", curve.x_name);
 }
 
 /// A path through what `pick` gives of each point, broken where it gives nothing.
@@ -133,7 +133,7 @@ std::string draw_band(const Curve& curve, const Frame& frame) {
 
 std::string draw_point(const CurvePoint& point, const Frame& frame) {
   const double x = frame.x(point.x);
-  if (!point.value) return svg_text(x, kBottom - 6, "middle", "limit-label", "?");
+  if (!point.value) return svg_text(x, kCurveBottom - 6, "middle", "limit-label", "?");
   std::string svg;
   if (point.interval) {
     const double low = frame.y(point.interval->low);

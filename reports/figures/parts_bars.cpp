@@ -20,7 +20,7 @@ double sum_of(const PartsRow& row) { return std::accumulate(row.parts.begin(), r
 
 std::string part_class(std::size_t part) { return fmt::format("part-{}", part); }
 
-std::string legend(const std::vector<std::string>& names) {
+std::string legend_of_parts(const std::vector<std::string>& names) {
   std::string svg;
   double x = 0;
   for (std::size_t part = 0; part < names.size(); ++part) {
@@ -38,7 +38,7 @@ std::string parts_svg(const PartsBars& bars) {
   if (most <= 0) return "";
   const double bottom = kBarsTop + kBarPitch * static_cast<double>(bars.rows.size());
   const auto x = [&](double value) { return kBarsLeft + (kBarsRight - kBarsLeft) * value / most; };
-  std::string svg = svg_open(bars.title, bars.description, bottom + 42) + legend(bars.names);
+  std::string svg = svg_open(bars.title, bars.description, bottom + 42) + legend_of_parts(bars.names);
   const auto marks = axis_marks(0, most);
   const Scale scale = scale_for_marks(marks, "s");
   for (const double mark : marks) {

@@ -20,7 +20,7 @@ constexpr double kPlotTop = 40;
 constexpr double kRowHeight = 34;
 constexpr double kAxisHeight = 48;
 constexpr double kDistributionHeight = 180;
-constexpr std::size_t kMostDots = 200;
+constexpr std::size_t kMostDotsOfRow = 200;
 constexpr std::size_t kMostOfDistribution = 500;  // more dots than that lie within each other
 
 /// From base units to the horizontal place.
@@ -118,7 +118,7 @@ std::string label_limits(const Plot& plot, const Axis& axis) {
 std::string draw_samples(const Axis& axis, const PlotRow& row, double middle) {
   std::string svg;
   const std::size_t count = row.samples.size();
-  const std::size_t drawn = std::min(count, kMostDots);
+  const std::size_t drawn = std::min(count, kMostDotsOfRow);
   for (std::size_t i = 0; i < drawn; ++i) {
     const double sample = row.samples[i * count / drawn];
     // Five heights in turn, so that equal samples stay visible beside each other.

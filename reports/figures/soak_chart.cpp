@@ -15,9 +15,9 @@
 namespace assay::figures {
 namespace {
 
-constexpr double kLeft = 70, kRight = kFigureWidth - 20, kTop = 34, kBottom = 214;
+constexpr double kSoakLeft = 70, kSoakRight = kFigureWidth - 20, kSoakTop = 34, kSoakBottom = 214;
 constexpr double kDot = 4;
-constexpr std::size_t kMostDots = 1000;  // of a week of windows every so many are drawn
+constexpr std::size_t kMostWindows = 1000;  // of a week of windows every so many are drawn
 
 /// One interruption: when, since the soak began, in s, and its class.
 struct Break {
@@ -65,33 +65,39 @@ std::string soak_svg(const Soaked& soak, const std::string& place) {
   constexpr double kRoom = 1.05;  // so that the last and the longest are not on the edge
   end_s *= kRoom;
   most_s *= kRoom;
-  const auto x = [&](double value) { return kLeft + (kRight - kLeft) * std::clamp(value, 0.0, end_s) / end_s; };
-  const auto y = [&](double value) { return kBottom - (kBottom - kTop) * std::clamp(value, 0.0, most_s) / most_s; };
-  std::string svg =
-      svg_open("Step time over the soak of " + place,
-               fmt::format("{} windows and {} interruptions.", soak.at_s->size(), soak.breaks.size()), kBottom + 42);
+  const auto x = [&](double value) {
+    return kSoakLeft + (kSoakRight - kSoakLeft) * std::clamp(value, 0.0, end_s) / end_s;
+  };
+  const auto y = [&](double value) {
+    return kSoakBottom - (kSoakBottom - kSoakTop) * std::clamp(value, 0.0, most_s) / most_s;
+  };
+  std::string svg = svg_open("Step time over the soak of " + place,
+                             fmt::format("{} windows and {} interruptions.", soak.at_s->size(), soak.breaks.size()),
+                             kSoakBottom + 42);
   const auto times = axis_marks(0, end_s), steps = axis_marks(0, most_s);
   const Scale time = scale_for_marks(times, "s"), step = scale_for_marks(steps, "s");
   for (const double mark : times) {
-    if (mark <= end_s) svg += svg_text(x(mark), kBottom + 16, "middle", "mark", time.number(mark));
+    if (mark <= end_s) svg += svg_text(x(mark), kSoakBottom + 16, "middle", "mark", time.number(mark));
   }
   for (const double mark : steps) {
     if (mark > most_s) continue;
-    svg += svg_line(kLeft, y(mark), kRight, y(mark), "grid") +
-           svg_text(kLeft - 6, y(mark) + 4, "end", "mark", step.number(mark));
+    svg += svg_line(kSoakLeft, y(mark), kSoakRight, y(mark), "grid") +
+           svg_text(kSoakLeft - 6, y(mark) + 4, "end", "mark", step.number(mark));
   }
-  const std::size_t each = (soak.at_s->size() + kMostDots - 1) / kMostDots;
+  const std::size_t each = (soak.at_s->size() + kMostWindows - 1) / kMostWindows;
   for (std::size_t i = 0; i < soak.at_s->size(); i += each)
     svg += svg_rect(x((*soak.at_s)[i]) - kDot / 2, y((*soak.step_s)[i]) - kDot / 2, kDot, kDot, "part-0");
   if (soak.settling_s > 0 && soak.settling_s < end_s)
-    svg += svg_line(x(soak.settling_s), kTop, x(soak.settling_s), kBottom, "axis") +
-           svg_text(x(soak.settling_s) + 4, kTop + 10, "start", "mark", "settled");
+    svg += svg_line(x(soak.settling_s), kSoakTop, x(soak.settling_s), kSoakBottom, "axis") +
+           svg_text(x(soak.settling_s) + 4, kSoakTop + 10, "start", "mark", "settled");
   for (const auto& one : soak.breaks)
-    svg += svg_rect(x(one.at_s) - 0.75, kTop, 1.5, kBottom - kTop, "part-2") +
-           svg_text(x(one.at_s), kTop - 6, "middle", "mark", end_of(one.how, 12));
-  svg += svg_line(kLeft, kTop, kLeft, kBottom, "axis") + svg_line(kLeft, kBottom, kRight, kBottom, "axis") +
-         svg_text(0, 13, "start", "mark", step.unit + " a step, median of a window") +
-         svg_text((kLeft + kRight) / 2, kBottom + 34, "middle", "mark", time.unit + " since the soak began");
+    svg += svg_rect(x(one.at_s) - 0.75, kSoakTop, 1.5, kSoakBottom - kSoakTop, "part-2") +
+           svg_text(x(one.at_s), kSoakTop - 6, "middle", "mark", end_of(one.how, 12));
+  svg +=
+      svg_line(kSoakLeft, kSoakTop, kSoakLeft, kSoakBottom, "axis") +
+      svg_line(kSoakLeft, kSoakBottom, kSoakRight, kSoakBottom, "axis") +
+      svg_text(0, 13, "start", "mark", step.unit + " a step, median of a window") +
+      svg_text((kSoakLeft + kSoakRight) / 2, kSoakBottom + 34, "middle", "mark", time.unit + " since the soak began");
   return svg + "</svg>\n";
 }
 

@@ -12,9 +12,9 @@
 namespace assay::figures {
 namespace {
 
-constexpr double kLeft = 150, kRight = kFigureWidth - 20, kTop = 34, kPitch = 24, kBar = 13, kThin = 3;
+constexpr double kRowsLeft = 150, kRowsRight = kFigureWidth - 20, kRowsTop = 34, kPitch = 24, kBar = 13, kThin = 3;
 
-std::string legend(const std::vector<std::string>& names) {
+std::string legend_of_rows(const std::vector<std::string>& names) {
   std::string svg;
   double x = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -41,20 +41,22 @@ double end_of_all(const Timeline& timeline) {
 std::string timeline_svg(const Timeline& timeline) {
   const double end_s = end_of_all(timeline);
   if (!(end_s > 0)) return "";
-  const double bottom = kTop + kPitch * static_cast<double>(timeline.rows.size());
-  const auto x = [&](double value) { return kLeft + (kRight - kLeft) * std::clamp(value, 0.0, end_s) / end_s; };
-  std::string svg = svg_open(timeline.title, timeline.description, bottom + 42) + legend(timeline.activities);
+  const double bottom = kRowsTop + kPitch * static_cast<double>(timeline.rows.size());
+  const auto x = [&](double value) {
+    return kRowsLeft + (kRowsRight - kRowsLeft) * std::clamp(value, 0.0, end_s) / end_s;
+  };
+  std::string svg = svg_open(timeline.title, timeline.description, bottom + 42) + legend_of_rows(timeline.activities);
   const auto marks = axis_marks(0, end_s);
   const Scale scale = scale_for_marks(marks, "s");
   for (const double mark : marks) {
     if (mark > end_s) continue;
-    svg += svg_line(x(mark), kTop, x(mark), bottom, "grid") +
+    svg += svg_line(x(mark), kRowsTop, x(mark), bottom, "grid") +
            svg_text(x(mark), bottom + 16, "middle", "mark", scale.number(mark));
   }
-  double y = kTop;
+  double y = kRowsTop;
   for (const auto& row : timeline.rows) {
     const double top = y + (kPitch - kBar - kThin) / 2;
-    svg += svg_text(kLeft - 8, top + 11, "end", "label", end_of(row.label, kLongestLabel));
+    svg += svg_text(kRowsLeft - 8, top + 11, "end", "label", end_of(row.label, kLongestLabel));
     for (std::size_t activity = 0; activity < row.stretches.size(); ++activity) {
       const bool thin = activity + 1 == timeline.activities.size();
       const auto& stretches = row.stretches[activity];
@@ -66,8 +68,8 @@ std::string timeline_svg(const Timeline& timeline) {
     }
     y += kPitch;
   }
-  svg += svg_line(kLeft, kTop, kLeft, bottom, "axis") +
-         svg_text((kLeft + kRight) / 2, bottom + 34, "middle", "mark", scale.unit + " " + timeline.axis);
+  svg += svg_line(kRowsLeft, kRowsTop, kRowsLeft, bottom, "axis") +
+         svg_text((kRowsLeft + kRowsRight) / 2, bottom + 34, "middle", "mark", scale.unit + " " + timeline.axis);
   return svg + "</svg>\n";
 }
 

@@ -14,13 +14,15 @@ namespace assay::figures {
 namespace {
 
 // All lengths are in the units of a view box that is kFigureWidth wide.
-constexpr double kLeft = 90, kRight = 720, kTop = 30, kBottom = 190, kHeight = 240;
+constexpr double kPairLeft = 90, kPairRight = 720, kPairTop = 30, kPairBottom = 190, kHeight = 240;
 constexpr std::size_t kMostSteps = 1000;  // finer than paper shows
 
 struct Place {
   double low = 0, high = 1;
-  [[nodiscard]] double x(double value) const { return kLeft + (value - low) / (high - low) * (kRight - kLeft); }
-  [[nodiscard]] static double y(double share) { return kBottom - share * (kBottom - kTop); }
+  [[nodiscard]] double x(double value) const {
+    return kPairLeft + (value - low) / (high - low) * (kPairRight - kPairLeft);
+  }
+  [[nodiscard]] static double y(double share) { return kPairBottom - share * (kPairBottom - kPairTop); }
 };
 
 Place place_of(const TwoDistributions& both) {
@@ -52,8 +54,9 @@ std::string steps(std::vector<double> values, const Place& place, const char* cs
 }
 
 std::string limit_line(const Place& place, double limit, const std::string& words, double y) {
-  return svg_line(place.x(limit), kTop, place.x(limit), kBottom, "limit") +
-         svg_text(place.x(limit), y, place.x(limit) > (kLeft + kRight) / 2 ? "end" : "start", "limit-label", words);
+  return svg_line(place.x(limit), kPairTop, place.x(limit), kPairBottom, "limit") +
+         svg_text(place.x(limit), y, place.x(limit) > (kPairLeft + kPairRight) / 2 ? "end" : "start", "limit-label",
+                  words);
 }
 
 }  // namespace
@@ -65,19 +68,19 @@ std::string two_distributions(const TwoDistributions& both) {
   std::string svg = svg_open(both.title, fmt::format("{} values in A, {} in B", both.a.size(), both.b.size()), kHeight);
   for (const double mark : marks) {
     if (mark < place.low || mark > place.high) continue;
-    svg += svg_line(place.x(mark), kTop, place.x(mark), kBottom, "grid") +
-           svg_text(place.x(mark), kBottom + 18, "middle", "mark", scale.number(mark));
+    svg += svg_line(place.x(mark), kPairTop, place.x(mark), kPairBottom, "grid") +
+           svg_text(place.x(mark), kPairBottom + 18, "middle", "mark", scale.number(mark));
   }
   for (const double share : {0.0, 0.5, 1.0}) {
-    svg += svg_line(kLeft, Place::y(share), kRight, Place::y(share), share == 0 ? "axis" : "grid") +
-           svg_text(kLeft - 10, Place::y(share) + 4, "end", "mark", fmt::format("{:.0f} %", share * 100));
+    svg += svg_line(kPairLeft, Place::y(share), kPairRight, Place::y(share), share == 0 ? "axis" : "grid") +
+           svg_text(kPairLeft - 10, Place::y(share) + 4, "end", "mark", fmt::format("{:.0f} %", share * 100));
   }
   const bool same = both.limit_a == both.limit_b;
-  if (both.limit_a) svg += limit_line(place, *both.limit_a, same ? "limit" : "limit of A", kTop - 6);
-  if (both.limit_b && !same) svg += limit_line(place, *both.limit_b, "limit of B", kTop - 18);
+  if (both.limit_a) svg += limit_line(place, *both.limit_a, same ? "limit" : "limit of A", kPairTop - 6);
+  if (both.limit_b && !same) svg += limit_line(place, *both.limit_b, "limit of B", kPairTop - 18);
   svg += steps(both.a, place, "of-a") + steps(both.b, place, "of-b");
   return svg +
-         svg_text((kLeft + kRight) / 2, kBottom + 38, "middle", "title",
+         svg_text((kPairLeft + kPairRight) / 2, kPairBottom + 38, "middle", "title",
                   scale.unit.empty() ? both.title : fmt::format("{} in {}", both.title, scale.unit)) +
          "</svg>\n";
 }

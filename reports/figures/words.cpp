@@ -2,6 +2,7 @@
 #include "reports/figures/words.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -15,6 +16,11 @@
 #include "reports/figures/shade.h"
 
 namespace assay::figures {
+
+std::string upper_case(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return text;
+}
 
 StepIndex index_of_steps(const plan::Plan& plan) {
   StepIndex steps;

@@ -21,6 +21,9 @@ struct Chart {
   std::string svg, caption;
 };
 
+/// `text` with its ASCII letters in upper case, as in a heading.
+std::string upper_case(std::string text);
+
 /// The steps of a plan by id.
 using StepIndex = std::unordered_map<std::string_view, const plan::Step*>;
 

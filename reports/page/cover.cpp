@@ -1,20 +1,15 @@
 // cover: the first page: title, verdict, what was tested, and the signer.
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
 
 #include "orchestrator/judge/node_verdicts.h"
 #include "reports/figures/html.h"
+#include "reports/figures/words.h"
 #include "reports/page/sections.h"
 
 namespace assay::page {
 namespace {
-
-std::string upper(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return text;
-}
 
 std::string banner(const char* word, const std::string& html) {
   return fmt::format("<div class=\"banner\"><div class=\"word\">{}</div><p>{}</p></div>\n", word, html);
@@ -103,8 +98,8 @@ std::string cover_section(const ReportContent& content) {
   html += fmt::format("<p class=\"subtitle\">{} — {}</p>\n", figures::escape(plan.site.name),
                       figures::escape(plan.profile.title));
   html += banners(content);
-  html += fmt::format("<div class=\"verdict {}\"><div class=\"word\">{}</div><p>{}</p></div>\n", word, upper(word),
-                      figures::escape(content.verdict.reason));
+  html += fmt::format("<div class=\"verdict {}\"><div class=\"word\">{}</div><p>{}</p></div>\n", word,
+                      figures::upper_case(word), figures::escape(content.verdict.reason));
   html += waiver_banners(content);
   html += action_section(content) + counts(content.verdict) + signature_banner(content) + contents_section();
   const std::string signer =

@@ -1,11 +1,11 @@
 // printed: the style sheet of the printed report. report.html itself stays as it is: verify compares it byte for byte.
 #include "reports/page/printed.h"
 
-#include <algorithm>
 #include <cctype>
 
 #include <fmt/format.h>
 
+#include "reports/figures/words.h"
 #include "reports/page/render.h"
 
 namespace assay::page {
@@ -48,11 +48,6 @@ std::string with_values(std::string sheet) {
   return sheet;
 }
 
-std::string upper(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return text;
-}
-
 }  // namespace
 
 std::string css_string(std::string_view text) {
@@ -75,7 +70,7 @@ std::string render_printed(const ReportContent& content, const Standing& standin
   std::string vouched = standing_words(standing);
   if (vouched.size() > kMostWords) vouched = fmt::format("verified, with {} signatures", standing.signers.size());
   const std::string verdict =
-      fmt::format("{}  run {}", upper(to_string(content.verdict.overall)), content.run.journal.run_id);
+      fmt::format("{}  run {}", figures::upper_case(to_string(content.verdict.overall)), content.run.journal.run_id);
   const std::string style = fmt::format(
       "<style>@media print {{{}}}\n@page {{ margin: 21mm 15mm 18mm;\n"
       "@top-left {{ content: {} \"\\a \" {} \"\\a \" {}; white-space: pre; font: 6.5pt/1.35 sans-serif; color: "

@@ -13,7 +13,7 @@
 namespace assay {
 namespace {
 
-constexpr auto kPause = std::chrono::milliseconds(10);
+constexpr auto kPauseBetweenLooks = std::chrono::milliseconds(10);
 
 bool begins_with(const Content& whole, const Content& part) {
   return part.size() <= whole.size() && std::equal(part.begin(), part.end(), whole.begin());
@@ -99,7 +99,7 @@ void check_until_right(CaseTally& tally, const std::function<Look()>& look, Seco
   double at_s = 0;
   while (last.seen == Seen::old && at_s < wait.count) {
     if (stop_requested()) throw std::runtime_error("stopped by a signal");
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kPauseBetweenLooks);
     last = look();
     at_s = passed_s();
   }

@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<IngestModel, 2> kModels = {
     {{.name = "unet3d", .record = 146'600'628, .deviation = 68'341'808, .batch = 7, .compute_s = 0.162},
      {.name = "retinanet", .record = 322'957, .deviation = 0, .batch = 24, .compute_s = 0.04755}}};
-constexpr std::uint64_t kWord = 8;
+constexpr std::uint64_t kWordBytes = 8;
 constexpr double kSmallest = 4096;
 
 std::uint64_t mixed(std::uint64_t state) {
@@ -41,7 +41,7 @@ const IngestModel& ingest_model(std::string_view name) {
 std::uint64_t sample_size(double record, double deviation, std::uint64_t seed, std::uint64_t sample) {
   const double evenly = 2 * fraction(mixed(mixed(seed) + sample)) - 1;
   const double bytes = std::max(kSmallest, record + deviation * std::sqrt(3.0) * evenly);
-  return static_cast<std::uint64_t>(std::ceil(bytes / static_cast<double>(kWord))) * kWord;
+  return static_cast<std::uint64_t>(std::ceil(bytes / static_cast<double>(kWordBytes))) * kWordBytes;
 }
 
 std::vector<std::uint64_t> shuffled(std::uint64_t count, std::uint64_t seed) {
