@@ -1,4 +1,5 @@
-// level_flags: which series are flagged tonight, and what a flagged one is held against.
+// level_flags: raises the flags of a night, and follows, holds and releases the reference of a flagged series; the
+// rules are listed in level.cpp.
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -1,11 +1,12 @@
 // fault_crew: puts requests to ranks and waits, one tick of the fleet after the other (watched_fleet.h), until all have
 // answered or some are lost. The requests, as fault_rank.cpp answers them:
-//   hello                  memory that is free                       greet(), restock()
-//   be                     the slot becomes a rank, weights of step 0  begin(), rebuild()
-//   introduce, enter       addresses of all, then the connections of group number group_, with a key for its beats
-//   run, save              the work; with a fault for one rank
-//   leave                  nothing of the group is left              abort(), begin()
-//   spoil, lend, restore   a copy of a state is damaged on purpose; sent to another rank; taken back after its print
+//   hello                  greet(), restock(): the slot reports its free memory
+//   be                     begin(), rebuild(): the slot becomes a rank, with the weights of step 0
+//   introduce, enter       connect(): addresses of all, then the connections of group number group_ and a key for beats
+//   run, save              ask(): the work; with a fault for one rank
+//   leave                  begin(), abort(): nothing of the group is left
+//   spoil, lend, restore   restore(): a copy is damaged on purpose, sent to another rank, checked and taken back
+//   facts                  demand(): what is known of the connections
 //
 // abort(): the lost processes are ended; the others get give_up on their page, which their heartbeat's thread reads
 // while the rank itself may still wait in a collective; their open answers are awaited and discarded (settle()), and
