@@ -1,5 +1,5 @@
-// subject_count: the number of subjects by design, and the figures of a fleet, to which no step adds more than is usual
-// among the steps.
+// subject_count: the number of subjects by design, and the figures of a fleet without those of steps that show more
+// than twice the usual number of subjects.
 #include "orchestrator/judge/subject_count.h"
 
 #include <algorithm>
