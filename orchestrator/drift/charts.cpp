@@ -1,4 +1,4 @@
-// charts: closed forms and bisections.
+// charts: the formulas of charts.h; limits are found by bisection.
 #include "orchestrator/drift/charts.h"
 
 #include <algorithm>

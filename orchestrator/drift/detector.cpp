@@ -1,4 +1,21 @@
-// detector: night after night: events, visits, readings, flags.
+// detector: one night after the other. Detector::add() takes five steps:
+//   1. events, in order of time: a repair, a swapped part or a new version changes what is known of its units before
+//      tonight's figures are looked at; some close flags or forget a series (apply()).
+//   2. sorted(): for each series the first reading of the night is the regular one; others are fresh tests, or readings
+//      of the same unit with another partner. What was not measured, or is in maintenance, is left out.
+//   3. find_thresholds(): limits of the charts, of cliffs and of counts, from the budget of false flags and the
+//      readings of the last `false_flags.nights` nights.
+//   4. judge_all(): every metric for itself, on `threads` threads: level.cpp or other_metric.cpp. A metric writes to
+//      its own track alone, so the result does not depend on the threads.
+//   5. conclusions, in the order of the metrics' names: new flags, tests of open flags (flag_book.cpp), flags that end,
+//      shifts of whole fleets; then which cliffs are to be tested again, at most retests.R.
+//
+// Kept from night to night (Detector::Inside, written by state()): the summary of each series (SeriesState,
+// PlainState), not its readings; where each unit is; open flags; the counts of readings behind the thresholds.
+//
+// Hashed (add_digest()): the digest of the night before, the date, visits and events as sorted lines, and for each
+// metric by name the unit and the bits of every figure that was used. Equal histories have equal digests, whatever the
+// order in which units and readings were given.
 #include "orchestrator/drift/detector.h"
 
 #include <algorithm>

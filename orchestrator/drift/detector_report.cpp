@@ -1,4 +1,4 @@
-// detector_report: what the detector knows, as a report.
+// detector_report: builds the report from the detector's state; report.h describes its fields.
 #include <algorithm>
 #include <set>
 

@@ -1,4 +1,5 @@
-// detector_state: what the detector knows as bytes, for this version, policy and fleet only.
+// detector_state: writes and reads the detector's state as bytes; they are valid for this version, policy and fleet
+// only.
 #include <cstring>
 #include <type_traits>
 

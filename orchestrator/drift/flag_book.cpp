@@ -1,4 +1,5 @@
-// flag_book: confirmation by fresh tests, repair by clean visits, relapses.
+// flag_book: confirms or withdraws a flag by a sequential test of later visits (evidence_of_fault()), closes it after
+// clean visits that follow a repair, and counts relapses.
 #include "orchestrator/drift/flag_book.h"
 
 #include <algorithm>

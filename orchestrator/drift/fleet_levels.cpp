@@ -1,4 +1,4 @@
-// fleet_levels: two charts over nights, and the signed acceptance.
+// fleet_levels: follows the common level of a kind of unit with two charts, and compares it with the signed acceptance.
 #include "orchestrator/drift/fleet_levels.h"
 
 #include <algorithm>

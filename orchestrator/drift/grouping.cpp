@@ -1,4 +1,4 @@
-// grouping: counts what flags share.
+// grouping: counts the elements that flags share, and makes one group of those that share one; see grouping.h.
 #include "orchestrator/drift/grouping.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// judge_night: what the readings of one night mean, metric by metric, and the flags that follow.
+// judge_night: steps 2, 4 and 5 of a night as detector.cpp describes it: sorting, judging metric by metric,
+// conclusions.
 #include <algorithm>
 #include <atomic>
 #include <bit>

@@ -1,4 +1,28 @@
-// level: self-starting residuals without the cohort's shift, scores among peers, two charts, and a cliff.
+// level: how the figures of one metric of class level are judged in one night; what is kept is in level.h.
+//
+// All arithmetic is on logarithms, signed so that smaller is worse. For every cohort, that is units that are alike:
+//   shift     the median over the cohort of figure - own mean (`now.mean`), from 4 units on: what the night did to all
+//             of them. A unit is never compared with the others' level, only with its own: adjusted = figure - shift.
+//   residual  adjusted - own mean. The mean is of the unit's own earlier visits and grows with each of them
+//             ("self-starting"): there is no phase in which a baseline is measured, only `warmup` visits.
+//   variance  the unit's own one pooled with the cohort's median one, which counts as `nu0` visits; doubled for 5
+//             visits after a change of cohort. T = residual / sqrt(variance (1 + 1 / n)). Where residuals of one night
+//             follow those of the night before (rho), the part that the last one predicts is taken out first.
+//   score     z: by rank among the night's peers from 100 of them on, else by Student's t and cut at `clip`
+//             (charts.h). That of a healthy unit is standard normal: by rank whatever the noise is, by t where it is
+//             Gaussian. What fell is above 0.
+//   charts    two one-sided CUSUMs, C = max(0, C + z - slack), with slacks 0.5 and 1 for shifts of 1 and of 2
+//             deviations; their limits follow from the budget of false flags (limit_for()).
+// Rules in their order (level_flags.cpp): a constant series that fell; the large chart; the small chart; too many bad
+// scores among the last visits; a cliff, which is a figure below all earlier ones that fresh tests repeat.
+// Without a flag the visit joins the reference, its residual cut to `winsor` deviations, so that one outlier does not
+// move it. A flag holds the reference, that of a chart as it was when the chart last left 0 (hold()): later visits are
+// compared with it and do not change it, until release().
+//
+// Example: deviation 0.01, 12 visits so far, nu0 = 20. Tonight the median unit of the cohort is 0.03 below its own
+// mean, and this one is 0.05 below. shift = -0.03, residual = -0.02, T = -0.02 / (0.01 x 1.04) = -1.92; Student's t of
+// 31 degrees of freedom gives z = 1.85. The charts grow by 1.35 and 0.85.
+// Measured rates of false flags and nights to a flag: docs/PERFORMANCE.md, "The detector of nightly sweeps".
 #include "orchestrator/drift/level_inside.h"
 
 #include <algorithm>
@@ -88,9 +112,9 @@ std::vector<std::vector<LevelMetric::Seen>> LevelMetric::seen_by_cohort(std::spa
     if (state.cohort != kNone && state.cohort != input.cohort) state.inflated = kInflatedVisits;
     all[at].push_back({.slot = input.slot,
                        .cohort = input.cohort,
-                       .x = figure(input.value) - input.partner,
+                       .figure = figure(input.value) - input.partner,
                        .no_cliff = input.no_cliff});
-    if (input.accepted > 0) out.accepted[input.cohort].push_back(all[at].back().x - figure(input.accepted));
+    if (input.accepted > 0) out.accepted[input.cohort].push_back(all[at].back().figure - figure(input.accepted));
   }
   return all;
 }
@@ -100,7 +124,7 @@ void LevelMetric::find_shift(std::span<Seen> seen, std::uint32_t cohort) {
   values.reserve(seen.size());
   for (const Seen& one : seen) {
     const SeriesState& state = states[one.slot];
-    if (state.now.n > 0 && state.held == 0) values.push_back(one.x - state.now.mean);
+    if (state.now.n > 0 && state.held == 0) values.push_back(one.figure - state.now.mean);
   }
   const bool known = cohorts.contains(cohort);
   CohortState& kept = cohorts[cohort];
@@ -112,14 +136,14 @@ void LevelMetric::find_shift(std::span<Seen> seen, std::uint32_t cohort) {
       kept = before->second;
     } else if (seen.size() >= kPeersForShift) {
       values.clear();
-      for (const Seen& one : seen) values.push_back(one.x);
+      for (const Seen& one : seen) values.push_back(one.figure);
       kept.shift = median_of(values);
     }
   }
   for (Seen& one : seen) {
     SeriesState& state = states[one.slot];
-    one.y = one.x - kept.shift;
-    one.e = one.y - state.now.mean;
+    one.adjusted = one.figure - kept.shift;
+    one.residual = one.adjusted - state.now.mean;
     one.judged = state.now.n >= policy_.warmup && state.held == 0;
     state.cohort = cohort;
   }
@@ -146,7 +170,7 @@ void LevelMetric::rank(std::span<Seen> seen) {
   std::vector<std::pair<double, Seen*>> order;
   order.reserve(seen.size());
   for (Seen& one : seen) {
-    if (one.judged && !one.constant) order.emplace_back(one.T, &one);
+    if (one.judged && !one.constant) order.emplace_back(one.standardised, &one);
   }
   std::ranges::sort(order, [](const auto& a, const auto& b) { return a.first < b.first; });
   auto found = ranks_.find(order.size());
@@ -156,8 +180,8 @@ void LevelMetric::rank(std::span<Seen> seen) {
   }
   for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
     for (end = begin + 1; end < order.size() && order[end].first == order[begin].first;) ++end;
-    const double z = (found->second[begin] + found->second[end - 1]) / 2;  // equal residuals have equal scores
-    for (std::size_t i = begin; i < end; ++i) order[i].second->z = z;
+    const double score = (found->second[begin] + found->second[end - 1]) / 2;  // equal residuals have equal scores
+    for (std::size_t i = begin; i < end; ++i) order[i].second->score = score;
   }
 }
 
@@ -166,12 +190,12 @@ void LevelMetric::find_scores(std::span<Seen> seen, const Tonight& tonight, std:
   std::size_t peers = 0;
   for (Seen& one : seen) {
     SeriesState& state = states[one.slot];
-    one.v = variance(state, kept) * (state.inflated > 0 ? kInflation : 1);
-    one.constant = !(one.v > kLeastVariance);
-    double e = one.e;
+    one.variance = variance(state, kept) * (state.inflated > 0 ? kInflation : 1);
+    one.constant = !(one.variance > kLeastVariance);
+    double e = one.residual;
     if (tonight.rho > 0 && state.last_day == tonight.day - 1)
       e = (e - tonight.rho * state.last_residual) / std::sqrt(1 - tonight.rho * tonight.rho);
-    if (!one.constant) one.T = e / std::sqrt(one.v * (1 + 1 / std::max(state.now.n, 1.0)));
+    if (!one.constant) one.standardised = e / std::sqrt(one.variance * (1 + 1 / std::max(state.now.n, 1.0)));
     if (one.judged && !one.constant) ++peers;
   }
   if (peers >= kPeersForRanks) rank(seen);
@@ -181,10 +205,10 @@ void LevelMetric::find_scores(std::span<Seen> seen, const Tonight& tonight, std:
     const double degrees = kept.nu0 + states[one.slot].now.n - 1;
     constexpr double kWorthScoring = 2;
     const bool ranked = peers >= kPeersForRanks && one.judged;
-    double score = one.z;
-    if (degrees > 0 && (!ranked || (peers < kPeersForRankTail && one.T < -kWorthScoring)))
-      score = student_score(one.T, degrees);
-    if (!ranked) one.z = std::clamp(score, -policy_.clip, policy_.clip);
+    double score = one.score;
+    if (degrees > 0 && (!ranked || (peers < kPeersForRankTail && one.standardised < -kWorthScoring)))
+      score = student_score(one.standardised, degrees);
+    if (!ranked) one.score = std::clamp(score, -policy_.clip, policy_.clip);
     one.bad = score >= policy_.intermittent.z;
   }
 }
@@ -205,36 +229,37 @@ void LevelMetric::move_charts(SeriesState& state, double z, Day day) {
 
 void LevelMetric::learn(const Seen& one, Day day) {
   SeriesState& state = states[one.slot];
-  double e = one.e;
+  double e = one.residual;
   if (!one.constant && state.now.n >= kVisitsForWinsor) {
-    const double most = policy_.winsor * std::sqrt(one.v);
+    const double most = policy_.winsor * std::sqrt(one.variance);
     e = std::clamp(e, -most, most);
   }
   if (one.judged && !one.constant && state.last_day == day - 1) {
-    pair_products += e * state.last_residual / one.v - 1 / state.now.n;  // both have the error of one mean in them
-    pair_squares += state.last_residual * state.last_residual / one.v;
+    pair_products +=
+        e * state.last_residual / one.variance - 1 / state.now.n;  // both have the error of one mean in them
+    pair_squares += state.last_residual * state.last_residual / one.variance;
     pairs += 1;
   }
   state.last_residual = state.now.n > 0 ? e : 0;
   state.last_day = day;
-  state.least = std::min(state.least, one.y);
+  state.least = std::min(state.least, one.adjusted);
   if (state.inflated > 0) --state.inflated;
-  state.now.add(state.now.mean + (state.now.n > 0 ? e : one.y));
+  state.now.add(state.now.mean + (state.now.n > 0 ? e : one.adjusted));
 }
 
 void LevelMetric::take(Seen& one, const Tonight& tonight, LevelOutput& out) {
   SeriesState& state = states[one.slot];
-  remember(state, one.y);
-  pool(state, one.y, policy_.winsor * std::sqrt(one.v));
+  remember(state, one.adjusted);
+  pool(state, one.adjusted, policy_.winsor * std::sqrt(one.variance));
   if (state.held > 0) {
     follow(one, tonight.day, out);
     return;
   }
   if (one.judged) {
-    out.levels[one.cohort].push_back(one.x - state.now.mean);
+    out.levels[one.cohort].push_back(one.figure - state.now.mean);
     if (!one.constant) {
       state.bad = state.bad << 1 | (one.bad ? 1U : 0U);
-      move_charts(state, one.z, tonight.day);
+      move_charts(state, one.score, tonight.day);
     }
     if (raise(one, tonight, out)) {
       state.last_day = tonight.day;

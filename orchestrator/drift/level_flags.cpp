@@ -1,4 +1,5 @@
-// level_flags: which series are flagged tonight, and what a flagged one is held against.
+// level_flags: raises the flags of a night, and follows, holds and releases the reference of a flagged series; the
+// rules are listed in level.cpp.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -28,11 +29,11 @@ std::vector<double> recent_of(const SeriesState& state, std::size_t visits) {
 
 void LevelMetric::follow(Seen& one, Day day, LevelOutput& out) {
   SeriesState& state = states[one.slot];
-  move_charts(state, one.z, day);
+  move_charts(state, one.score, day);
   ++state.held;
   auto values = recent_of(state, state.held);
   out.followed.push_back({.slot = one.slot,
-                          .y = one.y,
+                          .y = one.adjusted,
                           .effect = median_of(values) - state.now.mean,
                           .charts_clear = state.c_small == 0 && state.c_large == 0});
   state.last_day = day;
@@ -43,7 +44,7 @@ Raised LevelMetric::flag_of(const Seen& one, const Tonight& tonight, Rule rule) 
   const SeriesState& state = states[one.slot];
   Raised flag{.slot = one.slot, .rule = rule, .onset = tonight.day};
   const Reference* reference = &state.now;
-  std::vector<double> values = {one.y};
+  std::vector<double> values = {one.adjusted};
   if (rule == Rule::small_shift || rule == Rule::large_shift) {
     const bool small = rule == Rule::small_shift;
     reference = small ? &state.at_small : &state.at_large;
@@ -54,23 +55,23 @@ Raised LevelMetric::flag_of(const Seen& one, const Tonight& tonight, Rule rule) 
   } else if (rule == Rule::intermittent) {
     constexpr double kLow = 2;
     values = recent_of(state, static_cast<std::size_t>(policy_.intermittent.of));
-    std::erase_if(values, [&](double y) { return y - reference->mean > -kLow * std::sqrt(one.v); });
-    if (values.empty()) values = {one.y};
+    std::erase_if(values, [&](double y) { return y - reference->mean > -kLow * std::sqrt(one.variance); });
+    if (values.empty()) values = {one.adjusted};
     flag.numbers.C = static_cast<double>(values.size());
   }
   const auto count = static_cast<double>(values.size());
-  const double s = std::sqrt(std::max(one.v, 0.0));
+  const double s = std::sqrt(std::max(one.variance, 0.0));
   flag.effect = median_of(values) - reference->mean;
   const double half = kTwoSided95 * s * std::sqrt(kMedianFactor * kMedianFactor / count + 1 / reference->n);
   flag.low = flag.effect - half;
   flag.high = flag.effect + half;
-  flag.numbers = {.x = one.y,
+  flag.numbers = {.x = one.adjusted,
                   .shift = cohorts.at(one.cohort).shift,
                   .m = state.now.mean,
                   .s = s,
                   .n = state.now.n,
-                  .T = one.T,
-                  .z = one.z,
+                  .T = one.standardised,
+                  .z = one.score,
                   .C = flag.numbers.C,
                   .h = flag.numbers.h,
                   .rho = tonight.rho,
@@ -84,7 +85,7 @@ bool LevelMetric::raise(const Seen& one, const Tonight& tonight, LevelOutput& ou
   const std::uint32_t window = policy_.intermittent.of >= 32 ? ~0U : (1U << policy_.intermittent.of) - 1;
   const int bad = std::popcount(state.bad & window);
   if (one.constant) {
-    if (one.e < -std::max(min_effect_, 1e-9)) rule = Rule::state;
+    if (one.residual < -std::max(min_effect_, 1e-9)) rule = Rule::state;
   } else if (state.c_large > tonight.limits.h_large) {
     rule = Rule::large_shift;
   } else if (state.c_small > tonight.limits.h_small) {
@@ -102,7 +103,7 @@ bool LevelMetric::raise(const Seen& one, const Tonight& tonight, LevelOutput& ou
       return true;
     }
   }
-  const bool cliff = one.y < state.least && one.T < 0 && state.now.n >= tonight.limits.cliff_history;
+  const bool cliff = one.adjusted < state.least && one.standardised < 0 && state.now.n >= tonight.limits.cliff_history;
   if (!cliff || one.no_cliff || one.constant) return false;
   const auto below = std::ranges::equal_range(tonight.retests, one.slot, {}, &LevelRetest::slot);
   const bool all = std::ranges::all_of(below, [&](const LevelRetest& retest) { return retest.y < state.least; });
@@ -110,7 +111,7 @@ bool LevelMetric::raise(const Seen& one, const Tonight& tonight, LevelOutput& ou
     out.raised.push_back(flag_of(one, tonight, Rule::cliff));
     return true;
   }
-  if (all) out.cliffs.push_back({.slot = one.slot, .T = one.T, .effect = one.e});
+  if (all) out.cliffs.push_back({.slot = one.slot, .T = one.standardised, .effect = one.residual});
   return false;
 }
 

@@ -1,4 +1,4 @@
-// night: dates as text.
+// night: dates to text and back.
 #include "orchestrator/drift/night.h"
 
 #include <charconv>

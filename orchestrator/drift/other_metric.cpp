@@ -1,4 +1,16 @@
-// other_metric: events against the rate of the peers, values against what is expected.
+// other_metric: counts against the rate of all units, states against an expected value.
+//
+// Count. All units share one Poisson rate: the events of good visits over the nights that those visits cover
+// (exposure), rate = (events + 0.5) / exposure. A unit that shows k events after `nights` nights is bad when P(X >= k)
+// <= p for X with the Poisson mean rate x nights (poisson_tail in charts.h); p is a share of the budget of false flags
+// over the visits of its nights (count_p, detector.cpp). No rate is used before 12 nights of exposure. A single event
+// of a fatal metric is bad, and so is more than `most_per_day` a night, whatever the others show. Bad visits and series
+// with a flag are left out of the rate, so that a sick unit does not hide itself. Example: 10 events in 1,000 nights
+// give a rate of 0.0105 a night. Two events in one night have the probability 5.5e-5, and are bad where p is at least
+// that.
+//
+// State. The expected value is the rule's, else the one that more than half of at least four units of the cohort show
+// tonight, else the unit's own first one. Any other value is bad.
 #include "orchestrator/drift/other_metric.h"
 
 #include <algorithm>

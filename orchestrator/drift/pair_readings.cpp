@@ -1,4 +1,5 @@
-// pair_readings: what two nodes measured together, as a figure of each of them.
+// pair_readings: turns what two nodes measured together into a figure of one of them: the partner's excess over the
+// typical level is taken out, and of several partners the median counts.
 #include <algorithm>
 #include <cmath>
 

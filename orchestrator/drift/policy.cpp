@@ -1,4 +1,4 @@
-// policy: assay.policy/1 as text and in memory.
+// policy: reads and writes assay.policy/1.
 #include "orchestrator/drift/policy.h"
 
 #include <algorithm>

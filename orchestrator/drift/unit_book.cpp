@@ -1,4 +1,4 @@
-// unit_book: visits and events become places, cohorts and ages.
+// unit_book: derives place, cohort and age of each unit from visits and events.
 #include "orchestrator/drift/unit_book.h"
 
 #include <algorithm>

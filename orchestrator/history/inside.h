@@ -27,9 +27,9 @@ struct History::Inside {
 
   void check_schema(bool create, bool simulation);
   void load();
-  /// Writes what is added beside the database, within the transaction that adds it.
-  /// A simulation is made again from its seed.
+  /// Whether entries are kept in files: a simulation is made again from its seed.
   [[nodiscard]] bool keeps_entries() const { return !simulated && !replaying; }
+  /// Writes what is added beside the database, within the transaction that adds it.
   void keep_entry(const char* kind, const std::string& text) const;
   /// Path of the raw records of a sweep.
   [[nodiscard]] std::string raw_path(const std::string& run_sha256) const;

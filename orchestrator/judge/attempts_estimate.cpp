@@ -1,4 +1,5 @@
-// attempts_estimate: a statistic for each attempt, their mean, and what their samples say of each.
+// attempts_estimate: computes the statistic of each attempt, their mean, and order-statistic bounds from all samples;
+// see attempts_estimate.h.
 #include "orchestrator/judge/attempts_estimate.h"
 
 #include <algorithm>

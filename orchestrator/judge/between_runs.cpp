@@ -1,4 +1,5 @@
-// between_runs: pooled relative variances.
+// between_runs: pools the relative variances between attempts of each requirement over its steps; the rule of what is
+// pooled is in between_runs.h.
 #include "orchestrator/judge/between_runs.h"
 
 #include <algorithm>

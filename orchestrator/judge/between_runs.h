@@ -30,7 +30,8 @@ Scatter own_scatter(const AttemptsEstimate& estimate, const std::optional<plan::
 /// of one step (the GPUs of a node) share their processes, and count as one.
 class BetweenRuns {
  public:
-  /// Takes the attempts of one subject of `step`; one attempt tells nothing, a mean of 0 has no share to tell.
+  /// Takes the attempts of one subject of `step`; ignored: a single attempt, or a mean
+  /// of 0, which has no relative variance.
   void add(const std::string& step, const AttemptsEstimate& estimate);
   /// What a cell with these attempts is judged with. Relative variances are pooled with their degrees of freedom, each
   /// at most 9 times their median, when at least 8 steps have two attempts; a cell whose variance is above the pooled

@@ -1,4 +1,5 @@
-// claims: requirements that the machine told too little for, and limits that only machines set.
+// claims: counts the requirements that were not judged because the machine does not report a figure, and finds required
+// limits that compare the machines only with each other.
 #include "orchestrator/judge/claims.h"
 
 #include <algorithm>

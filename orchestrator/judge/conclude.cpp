@@ -1,4 +1,4 @@
-// conclude: the rule of the whole, and what a reader must know beside it.
+// conclude: derives the overall verdict from the results, and lists the deviations from the method; see conclude.h.
 #include "orchestrator/judge/conclude.h"
 
 #include <algorithm>

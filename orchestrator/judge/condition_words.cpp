@@ -1,4 +1,4 @@
-// condition_words: a table of sentences and remedies, and the words of bounds.
+// condition_words: the table of sentences and remedies for each condition, and the wording of bounds.
 #include "orchestrator/judge/condition_words.h"
 
 #include <algorithm>

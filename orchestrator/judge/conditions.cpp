@@ -1,4 +1,5 @@
-// conditions: comparing recorded conditions with demanded ones.
+// conditions: compares the conditions of records with those that a requirement demands; see conditions.h for what
+// counts as met.
 #include "orchestrator/judge/conditions.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// controls: arithmetic of + - * / and sqrt alone, so that a search goes the same way on every processor.
+// controls: finds the alike readings of each size and compares a test with their mean; see controls.h. Only + - * / and
+// sqrt are used, so that a search takes the same course on every processor.
 #include "orchestrator/judge/controls.h"
 
 #include <algorithm>

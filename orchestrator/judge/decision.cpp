@@ -1,4 +1,4 @@
-// decision: uncertainty, guard band, outcome.
+// decision: computes the uncertainty, the guard band and the outcome of one cell; the rule is stated in decision.h.
 #include "orchestrator/judge/decision.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// evidence: reading a run directory, trusting nothing that the journal does not vouch for.
+// evidence: reads the files of a run directory that the journal names, after comparing their SHA-256, and sorts the
+// records by step and attempt.
 #include "orchestrator/judge/evidence.h"
 
 #include <algorithm>

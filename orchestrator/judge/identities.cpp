@@ -1,4 +1,5 @@
-// identities: one part on two nodes is one node measured twice, or a record that was copied.
+// identities: finds UUIDs and serial numbers that two nodes reported: one node was measured twice, or a record was
+// copied.
 #include "orchestrator/judge/identities.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// import_guard: the files of a run directory that no journal names, by their first line.
+// import_guard: recognises imports of other tools by the first line of a file, and refuses those that no journal line
+// names.
 #include "orchestrator/judge/import_guard.h"
 
 #include <array>

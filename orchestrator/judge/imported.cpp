@@ -1,4 +1,4 @@
-// imported: JSON Lines that no reader of records takes.
+// imported: writes and reads imports as JSON Lines whose schema no reader of records accepts.
 #include "orchestrator/judge/imported.h"
 
 #include <fmt/format.h>

@@ -11,14 +11,14 @@
 
 namespace assay::judge {
 
-/// The limits that a test is held against: those of the step that fell short where they refer to other steps, its own
-/// otherwise.
+/// A requirement that the step fell short of, with the limits that tests of the search are compared with: those that
+/// the step had where they refer to other steps, the requirement's own otherwise.
 struct Searches::Promise {
   const plan::Requirement* requirement = nullptr;
   std::optional<double> fleet_low, fleet_high;
 };
 
-/// One search, and the tests that it made.
+/// One search, and the tests that it made; its course is described in searches.cpp.
 struct Searches::Inquiry {
   const plan::PlannedSearch* planned = nullptr;
   const plan::Step* step = nullptr;

@@ -1,4 +1,4 @@
-// journal: one fsynced line for each thing that happened.
+// journal: appends one line for each event and calls fsync after it.
 #include "orchestrator/judge/journal.h"
 
 #include <map>

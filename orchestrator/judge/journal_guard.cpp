@@ -1,4 +1,4 @@
-// journal_guard: closed lines, in the order of their times.
+// journal_guard: refuses journal lines with members that their kind does not have, and lines whose times do not ascend.
 #include "orchestrator/judge/journal_guard.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// journal_lines: the journal as it is written, line by line.
+// journal_lines: the journal's lines as JSON, in both directions.
 #include <cerrno>
 #include <cmath>
 #include <system_error>

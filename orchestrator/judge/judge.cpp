@@ -1,4 +1,4 @@
-// judge: finds the samples of every planned cell, or the reason why there are none.
+// judge: collects the samples of every planned cell; judge.h lists the refusals in their order.
 #include "orchestrator/judge/judge.h"
 
 #include <algorithm>

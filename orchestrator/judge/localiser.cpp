@@ -1,4 +1,6 @@
-// localiser: the rounds of the search, and the words for what it found.
+// localiser: hands out the tests of each round, takes their readings, and states the findings. The search itself is a
+// coroutine (search_task.h) in localiser_screening, _search, _confirm and _tests; it waits in ask() for the outcome of
+// a test and is resumed by take() once the whole round is in. An example is in localiser_search.cpp.
 #include "orchestrator/judge/localiser.h"
 
 #include <algorithm>

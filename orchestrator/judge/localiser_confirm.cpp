@@ -1,4 +1,10 @@
-// localiser_confirm: what a suspicion comes to: tests of the suspect by itself, of its partner, and of its leaf.
+// localiser_confirm: classifies a suspect as a node at fault, one of a bad pair, or a false alarm.
+//   confirm()   the suspect with another good node each time: two short outcomes accuse it, two good ones clear it
+//               (more where outcomes contradict each other).
+//   classify()  cleared, and good in the group that was short when that is tested again: a false alarm.
+//   partner()   cleared, and the group is short again: bisection among the group for the node with which it is short;
+//               the two together must be short twice, and the partner must be good with others.
+//   sweep()     after three accused nodes of one leaf, its other nodes one by one.
 #include <algorithm>
 
 #include "orchestrator/judge/localiser.h"

@@ -1,4 +1,6 @@
-// localiser_screening: groups of one size beside each other: some are short, or all are alike.
+// localiser_screening: compares disjoint groups of one size and makes a lane of each: clean, or known to be short.
+// Where all are alike and short, groups of a quarter of the size are compared; where those are alike too, the search
+// ends and accuses no node. Among few nodes the groups are pairs, in up to three rounds of a tournament.
 #include <algorithm>
 #include <map>
 #include <string_view>

@@ -1,4 +1,22 @@
-// localiser_search: the way of a search after its screening: bisection, and everything that is left together.
+// localiser_search: the search after its screening: bisection in each short group, then all good nodes together. The
+// method and its assumption are in localiser.h.
+//
+// Example: 16 nodes, all good but that 5 and 6 are slow together. Tests that name no other size are filled up to a size
+// that has controls; the filling is in brackets.
+//   screening     {0-3} {4-7} {8-11} {12-15} side by side: {4-7} is short of the others. 4 tests, one round.
+//   control       two pairs of good nodes, so that a pair can be compared.
+//   bisection     {4,5} good; {4,5,6 [8]} short: 6 is the first node without which those before it are good.
+//   confirmation  6 with 8 and 6 with 9 are good, so 6 is not accused; {4,5,6 [8]} again is short.
+//   partner       {4,6} good, {5,6} short, twice more short: the pair. 5 is good with 8, 9 and 0: not 5 alone.
+//   the rest      {4,5,7 [8]} good; all but 6 together good, twice; all but 5 good. The search is complete: 23 tests.
+// A pair in two groups, such as 3 and 9, passes the screening. Then all together are short, the six halves of 16 are
+// compared, and the one that is short of the others goes the same way: 32 tests.
+//
+// Why it ends: a bisection halves what is open. Each turn of extend() takes a node out of the open ones, as clean,
+// accused or parked; a suspicion that is not confirmed puts it back, kMostRefuted times in one lane, then it is given
+// up. whole() ends after kMostAlike comparisons that accuse nobody. A good outcome is repeated at most kMostRepeats
+// times, a broken test kMostBroken times. Above all of them is the budget (plan/search_budget.h; for 16 nodes 64 tests,
+// 15 more for each culprit, 256 at most): next() hands out no test beyond it, and what is open stays undecided.
 #include <algorithm>
 
 #include "orchestrator/judge/localiser.h"

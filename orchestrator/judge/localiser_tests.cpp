@@ -1,4 +1,6 @@
-// localiser_tests: tests of a search, filled up to a size that has controls, and what they show beside those.
+// localiser_tests: asks for a test, compares it with controls of its size (controls.h) or with the limits alone, and
+// keeps which nodes were good together. A test of a size without controls is filled up with trusted nodes to one that
+// has them (filled()).
 #include <algorithm>
 
 #include "orchestrator/judge/localiser.h"
@@ -139,10 +141,11 @@ Localiser::Nodes Localiser::trusted(const Nodes& near, const Nodes& without) con
   return found;
 }
 
-/// `nodes`, and as many trusted ones as the next size needs that has controls: none of `without`, with whom it is not
-/// known yet how they are, and only such as were good with each other, those first that were good with all of `nodes`
-/// and `without`, then those that were so with all of `nodes`. But for that their order is the same for each part of
-/// these nodes, so that a bisection adds one node at a time.
+/// `nodes`, filled up with trusted ones to the next size that has controls; unchanged where there are too few of them.
+/// - Never one of `without`: whether these are good is still open.
+/// - Only such as were good with each other; where `known`, with all of `nodes` as well.
+/// - First those that were good with all of `nodes` and `without`, then those that were good with all of `nodes`. The
+///   order is otherwise the same for each part of these nodes, so that a bisection adds one node at a time.
 Localiser::Nodes Localiser::filled(Nodes nodes, const Nodes& without, bool known) const {
   const auto size = controlled_.lower_bound(nodes.size());
   if (nodes.empty() || size == controlled_.end() || *size == nodes.size()) return nodes;

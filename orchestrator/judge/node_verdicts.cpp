@@ -1,4 +1,5 @@
-// node_verdicts: cells are handed out to the nodes that they speak of.
+// node_verdicts: assigns each cell to the nodes it counts for and derives one verdict a node; the rule is in
+// node_verdicts.h.
 #include "orchestrator/judge/node_verdicts.h"
 
 #include <algorithm>

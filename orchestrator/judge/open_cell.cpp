@@ -1,4 +1,4 @@
-// open_cell: decision, findings and conditions in their order.
+// open_cell: decides one cell in the order that judge.h states: decision, findings, doubt, conditions.
 #include "orchestrator/judge/open_cell.h"
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// pair_matrix: the worst end first, until what is left is no node's.
+// pair_matrix: accuses the node with the largest share of short pairs, removes it, and repeats until no node is short
+// in most of its pairs; the rest are pairs. See pair_matrix.h.
 #include "orchestrator/judge/pair_matrix.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// pairs: results become the pairs of figures.
+// pairs: turns results into the pairs of each figure and gives them to pair_matrix.h.
 #include "orchestrator/judge/pairs.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// pool: sorting attempts by subject, and setting aside those that others disturbed.
+// pool: sorts the measurements of a step by subject, and sets aside attempts that other programs disturbed; see pool.h.
 #include "orchestrator/judge/pool.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// ranking: severity, and what belongs together.
+// ranking: orders results by severity and distance from the limit, and groups them by requirement.
 #include "orchestrator/judge/ranking.h"
 
 #include <algorithm>

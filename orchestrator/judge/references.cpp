@@ -1,4 +1,15 @@
-// references: numbers that are not fit to be judged are not fit to judge others by.
+// references: resolves `of` of a limit to a number; only samples that are fit and meet their own conditions are used.
+//
+// Fleets. The reference is the median over all subjects of a requirement, in all steps; of pairs the 90th percentile,
+// because a pair is slow when either end is (kGoodPairs; docs/DECISIONS.md, "Pairs are held against their 90th
+// percentile"). Whether a fleet may be a reference at all is checked on its members, nodes or parts of one. A member's
+// figure is the best that it takes part in: one slow node makes all of its pairs slow, but its partners are fast with
+// others, so the best of each shows the member and not its worst partner. The fleet is no measure when
+//   - two or more members, and over 1 % of them, are over 10 % from the reference (kFarOff, kMostFarOff); or
+//   - the median absolute deviation of the members is over 3 % of their median (kWidestSpread).
+// In the first case several are far off, in the second all are apart, and the reference itself may be what is wrong.
+// Both bounds are wider where the limit's own tolerance is: half of it, and 0.15 of it. Cells that would pass are then
+// open, cells that fail still fail (docs/FORMATS.md, "Fleets").
 #include "orchestrator/judge/references.h"
 
 #include <algorithm>

@@ -22,7 +22,7 @@ inline constexpr std::size_t kSmallestFleet = 8;
 /// Why there is no reference.
 struct NoReference {
   std::string reason;   ///< one sentence
-  bool untold = false;  ///< the machine does not tell the figure, and that is all
+  bool untold = false;  ///< only because the machine does not report the figure
 };
 
 /// The references of one plan's requirements.

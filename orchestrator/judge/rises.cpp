@@ -1,4 +1,5 @@
-// rises: a counter that was read once, or that fell, tells nothing of a rise.
+// rises: increase of a counter between two readings, one before the load and one after it; unknown if it was read once
+// or reset.
 #include "orchestrator/judge/rises.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// run_progress: attempts counted by step, stage and pass.
+// run_progress: counts attempts by step, stage and pass.
 #include "orchestrator/judge/run_progress.h"
 
 #include <algorithm>

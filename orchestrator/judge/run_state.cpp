@@ -1,4 +1,4 @@
-// run_state: the lock of the journal, and two journals compared.
+// run_state: looks at the lock of the journal, and compares the journal of a dossier with that of the run.
 #include "orchestrator/judge/run_state.h"
 
 #include <filesystem>

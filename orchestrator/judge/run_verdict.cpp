@@ -1,4 +1,5 @@
-// run_verdict: cells are judged, searches are replayed, and the journal is held against both.
+// run_verdict: judges the cells, replays the searches over the extra tests of the journal, and refuses a journal with
+// attempts that neither plan nor searches asked for.
 #include "orchestrator/judge/run_verdict.h"
 
 #include <algorithm>

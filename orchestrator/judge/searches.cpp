@@ -1,4 +1,17 @@
-// searches: from results to searches, from searches to tests, and from their outcomes to names.
+// searches: which searches are due, in which order, and the exchange of tests and readings with their localisers.
+//
+// An Inquiry is one search: of one step that fell short, from the constructor to the end of Searches. It goes through
+//   waiting   until the searches in `after`, of the same nodes, have ended;
+//   begun     begin() leaves out nodes already known to be faulty. If there are any, the first test is of all others
+//             together: where that is good, nothing else is wrong and the search ends (`clear`). That test is not the
+//             localiser's, so its numbers are shifted by `offset` = 1 when they become ids ("0012-x.t002" is its
+//             test 1), and the budget it gets is one test smaller;
+//   rounds    next_round() asks the localiser for tests, take() collects their readings, feed() hands over the round;
+//   ended     no test is left, a probe cannot measure so few nodes (`stopped`), or `clear`.
+// A Promise is one requirement that the step fell short of, one share of each Reading. A test is compared with the
+// requirement's own limit; where that is relative to other steps (a fleet, a smaller group) the limit that the step had
+// is frozen in fleet_low and fleet_high, since a test of few nodes has no such reference.
+// The run asks open() for tests to make; the judge replays the same sequence over the journal.
 #include "orchestrator/judge/inquiry.h"
 
 #include <algorithm>
@@ -104,7 +117,7 @@ void Searches::find_due(const Results& results, const Journal& journal) {
       const plan::Requirement* requirement = plan_.requirement(result->requirement);
       const bool of_fleet = requirement->is_of_others();
       if (!falls_short(*result) && (!hung || of_fleet)) continue;
-      // One for all subjects of a step: what others give as a limit is the same for each.
+      // Once per step: a limit taken from other steps is the same for every subject.
       if (std::ranges::find(inquiry->promises, requirement, &Promise::requirement) != inquiry->promises.end()) continue;
       inquiry->required = inquiry->required || requirement->required;
       inquiry->promises.push_back({.requirement = requirement,

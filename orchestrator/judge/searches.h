@@ -74,8 +74,8 @@ class Searches {
   [[nodiscard]] std::vector<Localised> found() const;
 
  private:
-  struct Promise;
-  struct Inquiry;
+  struct Promise;  ///< a requirement that a step fell short of (inquiry.h)
+  struct Inquiry;  ///< one search, from what made it due to what it found
   void find_due(const Results& results, const Journal& journal);
   void order();
   void take_attempts(Inquiry& inquiry, const Journal& journal, const EvidenceReader& evidence) const;
@@ -94,11 +94,11 @@ class Searches {
   const plan::Plan& plan_;
   std::map<std::string, const site::Node*> nodes_;  ///< of the site, by name
   std::set<std::string> known_;                     ///< bad alone
-  std::map<std::string, std::set<std::string>>
-      accused_;  ///< by pairs or by a search that ended, by plane and rail; without a rail: on all
+  /// By pairs or by a search that ended; by plane and rail, without a rail: on all.
+  std::map<std::string, std::set<std::string>> accused_;
   std::vector<std::unique_ptr<Inquiry>> inquiries_;
-  std::map<std::string, std::pair<std::vector<std::string>, std::string>>
-      asked_;  ///< nodes and purpose of each test by id
+  /// Nodes and purpose of each test, by id.
+  std::map<std::string, std::pair<std::vector<std::string>, std::string>> asked_;
 };
 
 }  // namespace assay::judge

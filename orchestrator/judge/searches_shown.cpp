@@ -1,4 +1,4 @@
-// searches_shown: what tests show, as shares of limits, and what a search has found, in words.
+// searches_shown: turns records of tests into shares of limits, and the findings of a search into words.
 #include <algorithm>
 
 #include <fmt/format.h>

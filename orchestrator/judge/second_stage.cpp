@@ -1,4 +1,5 @@
-// second_stage: what is open or failed after the first stage is measured again, and nothing else is.
+// second_stage: selects the steps with a required cell that is open or failed after the first stage; see
+// second_stage.h.
 #include "orchestrator/judge/second_stage.h"
 
 #include <set>

@@ -1,4 +1,9 @@
-// site_agreement: windows of stairs, and the sides of nodes and racks.
+// site_agreement: windows of a load of nine stairs, in which the two sides of a node or a rack are compared:
+//
+//   stair  0    1    2    3    4 = all processors, then down again; used are 0, 2 and 4 of the way up
+//   one of them, hold_s long:   |.. settles ..|w1|w2|w3|w4|w5|     five windows of a minute, up to its end
+//
+// agreement_of() (probes/meters) compares the windows; the line through the three levels gives gain and offset.
 #include "orchestrator/judge/site_agreement.h"
 
 #include <algorithm>

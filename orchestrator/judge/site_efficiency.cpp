@@ -1,4 +1,5 @@
-// site_efficiency: rates of ranks, readings of meters, and every reason why they make no figure.
+// site_efficiency: divides the operations of the ranks of a rack by the energy of its meters, or says why they make no
+// figure.
 #include "orchestrator/judge/site_efficiency.h"
 
 #include <algorithm>

@@ -1,4 +1,18 @@
-// site_evidence: stretches of readings on UTC, cut to the times of the load.
+// site_evidence: readings of the site's meters, cut to the time in which an attempt held its load.
+//
+// The head reads the meters in watches, one process after the other, while the load runs on the nodes:
+//
+//   attempt (journal)            |=====================================|
+//   load held (record of rank 0)        hold_begin_s |==============| hold_end_s    = the window
+//   watch 1 (journal)    |-----------------------|
+//   watch 2                                      |-----------------------------|
+//   slots of one series            .  .  .  .  .  . [o][o][o][o][o] .  .  .
+//
+// All times are in s since 1970 by the head's clock. A node's clock may differ from it by a second: a window that lies
+// further outside of its attempt is refused. Only slots wholly inside the window are kept ([o]), from every watch
+// (cut()). They must cover nine tenths of the window less two slots, which its ends may cut. The series of several
+// watches become one measurement of a made-up record, one record for each attempt, with the conditions of the meters
+// behind it; site_joins.h adds the figures that no meter has. The judge pools these records as those of any probe.
 #include "orchestrator/judge/site_evidence.h"
 
 #include <algorithm>

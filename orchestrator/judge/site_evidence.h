@@ -28,10 +28,9 @@ WatchRecords watch_records(const plan::Plan& plan, const std::vector<Watch>& wat
 /// hold_end_s of rank 0's record, seconds since 1970; the time of the attempt by the journal where it has none),
 /// without the coordinates of time and meter; and with the conditions of the meters that it comes from, as conditions
 /// of its subject. A measurement that covers less than nine tenths of that time is left out. `missing` has the reasons
-/// by subject, and `reason` what is true of all. Where a
-/// requirement of the step asks for it, energy_efficiency of each rack is joined from its power and the record of the
-/// load (site_efficiency.h), outlets_wrong of each node from its turn (site_outlets.h), and how two meters agree from
-/// stairs (site_agreement.h).
+/// by subject; `step.reason` is the one that holds for every subject. Where a requirement of the step asks for it,
+/// energy_efficiency of each rack is joined from its power and the record of the load (site_efficiency.h),
+/// outlets_wrong of each node from its turn (site_outlets.h), and how two meters agree from stairs (site_agreement.h).
 struct SiteEvidence {
   StepEvidence step;
   std::map<Subject, std::string> missing;

@@ -1,4 +1,4 @@
-// site_joins: efficiencies, steps of a load, outlets and agreements as measurements of a record.
+// site_joins: adds joined figures to the record of an attempt: efficiency, steps of a load, outlets, agreement.
 #include "orchestrator/judge/site_joins.h"
 
 #include <algorithm>

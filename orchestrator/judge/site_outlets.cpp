@@ -1,4 +1,5 @@
-// site_outlets: turns of a load, rises of outlets, and the list of the site.
+// site_outlets: compares the outlets that rise while one node works alone with those that the site lists for it; see
+// site_outlets.h.
 #include "orchestrator/judge/site_outlets.h"
 
 #include <algorithm>

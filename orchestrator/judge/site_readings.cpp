@@ -1,4 +1,4 @@
-// site_readings: stretches of samples as readings with their times.
+// site_readings: turns the series of the watches into single readings with their times, by meter and outlet.
 #include "orchestrator/judge/site_readings.h"
 
 #include <algorithm>

@@ -1,4 +1,11 @@
-// site_step: the power of each subject over time, and the marks between which a level was held.
+// site_step: how the power of each subject follows a step up of the load, between the marks that rank 0 recorded:
+//
+//   load     ____________|``````````````|______        StepSeen of the step at `at_s`:
+//        before_s      at_s          until_s           the level before is read from before_s on, the new one up to
+//   readings   x   x   x   x   x   x   x   x           until_s, each reading at the middle of its slot.
+//
+// before_s is the mark before, else as long before the step as the new level lasts; until_s is the next mark, else the
+// end of the load. step_response() (probes/core) finds rise, slope, overshoot and settling in it, or refuses.
 #include "orchestrator/judge/site_step.h"
 
 #include <algorithm>

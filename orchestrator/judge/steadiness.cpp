@@ -1,4 +1,5 @@
-// steadiness: two states, trends, stalls, and what they mean for a decided cell.
+// steadiness: finds two states, trends and stalls in the samples of a cell (tests and sources in steadiness.h), and
+// opens the outcome of a cell that is not steady (note_findings()).
 #include "orchestrator/judge/steadiness.h"
 
 #include <algorithm>

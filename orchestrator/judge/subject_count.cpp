@@ -1,4 +1,5 @@
-// subject_count: the design's number of subjects, and the median over a fleet whose steps may lie about theirs.
+// subject_count: the number of subjects by design, and the figures of a fleet without those of steps that show more
+// than twice the usual number of subjects.
 #include "orchestrator/judge/subject_count.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// unjudged: faults above 0 that no requirement of the step covers.
+// unjudged: finds faults above 0 that no requirement of the step judges.
 #include "orchestrator/judge/unjudged.h"
 
 #include <algorithm>

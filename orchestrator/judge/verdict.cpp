@@ -1,4 +1,4 @@
-// verdict: verdict.json, both ways.
+// verdict: writes and reads verdict.json.
 #include "orchestrator/judge/verdict.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// verdict_table: columns for people.
+// verdict_table: lays the verdict out in columns for a terminal.
 #include "orchestrator/judge/verdict_table.h"
 
 #include <algorithm>

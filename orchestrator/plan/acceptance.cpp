@@ -1,4 +1,5 @@
-// acceptance: one integral for each kind of cell, and their product.
+// acceptance: one integral for each kind of cell gives its probability to pass; their product is that of the plan. See
+// acceptance.h.
 #include "orchestrator/plan/acceptance.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// catalogue: the descriptions in profiles/probes.json, and a plan held against them.
+// catalogue: reads the descriptions in profiles/probes.json, and compares a plan with them.
 #include "orchestrator/plan/catalogue.h"
 
 #include <algorithm>

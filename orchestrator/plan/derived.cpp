@@ -1,4 +1,4 @@
-// derived: the closed list.
+// derived: the closed list of derived figures.
 #include "orchestrator/plan/derived.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// forecast: the schedule, played forward.
+// forecast: simulates the schedule of the open attempts from their typical times; see forecast.h.
 #include "orchestrator/plan/forecast.h"
 
 #include <algorithm>

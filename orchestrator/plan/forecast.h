@@ -52,8 +52,8 @@ class Forecast {
 
   const Plan& plan_;
   Passes passes_;
-  std::map<std::string, std::vector<std::pair<std::string, double>>>
-      quick_;  ///< by probe: its parameters with a quick value, and which share of the usual value that is
+  /// By probe: its parameters with a quick value, and which share of the usual value that is.
+  std::map<std::string, std::vector<std::pair<std::string, double>>> quick_;
   std::unordered_map<std::string_view, std::size_t> nodes_;
   std::unordered_map<std::string_view, std::size_t> index_;
   std::vector<Task> tasks_;

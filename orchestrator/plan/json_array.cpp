@@ -1,4 +1,4 @@
-// json_array: the document's own text, cut at the places of the arrays.
+// json_array: writes the document with a placeholder for each array, cut at their places.
 #include "orchestrator/plan/json_array.h"
 
 #include <string_view>

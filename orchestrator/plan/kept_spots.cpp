@@ -1,4 +1,4 @@
-// kept_spots: a spot without nodes becomes a cell without a step.
+// kept_spots: removes nodes from the placements of a requirement; one without nodes becomes a cell without a step.
 #include "orchestrator/plan/kept_spots.h"
 
 #include <algorithm>

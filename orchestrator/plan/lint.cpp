@@ -1,4 +1,4 @@
-// lint: coverage of metrics of kind fault.
+// lint: finds metrics of kind fault that a step measures and no requirement judges.
 #include "orchestrator/plan/lint.h"
 
 #include <algorithm>

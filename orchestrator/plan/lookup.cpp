@@ -1,4 +1,4 @@
-// lookup: what a plan says of one step, requirement or rank.
+// lookup: finds a step or requirement of a plan, the builds of its probes, and the parameters of one rank.
 #include <algorithm>
 #include <set>
 

@@ -1,4 +1,4 @@
-// loosened: comparing a requirement with the inherited one that it replaces.
+// loosened: compares each field of a requirement with that of the inherited one it replaces.
 #include "orchestrator/plan/loosened.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// metered: the meters of a site by what they are of.
+// metered: groups the meters of a site by their subjects.
 #include "orchestrator/plan/metered.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// passes: rows of steps, turned a little further in every pass.
+// passes: orders the attempts: rows of steps, rotated a little further in each pass. See passes.h.
 #include "orchestrator/plan/passes.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// placement: nodes alone, pairs by tournament, groups, the whole; through every rail of a plane where one is named.
+// placement: places requirements on nodes alone, on pairs by tournament, on groups and on all nodes; through every rail
+// of a plane where one is named.
 #include "orchestrator/plan/placement.h"
 
 #include <algorithm>

@@ -183,13 +183,15 @@ struct Requirement {
   std::string metric;
   Values at;              ///< coordinates of the measurement judged; empty: the one without coordinates
   bool at_every = false;  ///< all of the metric's measurements, whatever their coordinates; the worst decides
-  JudgedScope scope = JudgedScope::node;  ///< every subject of that kind in the record. With a probe for several nodes,
-                                          ///< also where it runs: node (each alone), pair, group, cluster
-  std::string during;  ///< of the site's meters, which the head reads: the probe with whose load `parameters` are; its
-                       ///< steps on all nodes are when the figure is judged. Empty: `probe` runs on nodes
+  /// Every subject of that kind in the record. With a probe for several nodes, also where it runs: node (each alone),
+  /// pair, group, cluster.
+  JudgedScope scope = JudgedScope::node;
+  /// Of the site's meters, which the head reads: the probe that makes the load, and that `parameters` are of; the
+  /// figure is judged while its steps on all nodes run. Empty: `probe` runs on nodes.
+  std::string during;
   std::optional<Grouping> by;  ///< scope group: rack when not given
-  std::string
-      plane;  ///< of the site: whose ports it is measured through, each rail by itself; empty: whichever the node uses
+  /// Of the site: whose ports it is measured through, each rail by itself; empty: whichever the node uses.
+  std::string plane;
   std::optional<PairChoice> pairs;  ///< scope pair over nodes: all when not given
   bool alone = false;  ///< scope pair over nodes: nothing else of the plan runs meanwhile; else pairs run side by side
   bool after = false;  ///< measured when every other step of its nodes is over: what the load has left behind
@@ -200,13 +202,13 @@ struct Requirement {
   std::optional<Ceiling> ceiling;
   bool when_told = false;  ///< where the machine does not tell the figure or its reference, nothing is judged, and said
   std::vector<RequiredCondition> conditions;
-  int repeat_n = 10;      ///< fewer samples are inconclusive
-  int attempts = 3;       ///< fresh processes that measure it, in passes over the plan; 1 to 10. 3 by default, 1 for an
-                          ///< extreme of the samples
-  int more_attempts = 4;  ///< the second stage's, where those left a required cell open or failed; 0 to 10. 4 by
-                          ///< default, 0 for an extreme
-  std::optional<Reproducibility>
-      reproducibility;            ///< stated between runs; a required rate that is measured once needs it
+  int repeat_n = 10;  ///< fewer samples are inconclusive
+  /// Fresh processes that measure it, in passes over the plan; 1 to 10. 3 by default, 1 for an extreme of the samples.
+  int attempts = 3;
+  /// The second stage's, where those left a required cell open or failed; 0 to 10. 4 by default, 0 for an extreme.
+  int more_attempts = 4;
+  /// Stated between runs; a required rate that is measured once needs it.
+  std::optional<Reproducibility> reproducibility;
   std::optional<double> power_w;  ///< design power of each node while it is measured; the profile's when not given
   bool required = true;           ///< severity `required`; else `advisory`: it warns and never accepts or rejects
   Source source;

@@ -1,4 +1,5 @@
-// profile_check: limits that anything meets, references that lead nowhere, fields that do not go together.
+// profile_check: refuses limits that any figure meets, references that do not exist, and fields that exclude each
+// other.
 #include "orchestrator/plan/profile_check.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// programs: `--describe` is the registry.
+// programs: finds the probes of an installation and calls each with `--describe`.
 #include "orchestrator/plan/programs.h"
 
 #include <algorithm>

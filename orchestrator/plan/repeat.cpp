@@ -1,4 +1,4 @@
-// repeat: attempts of a requirement, their defaults and what goes without them.
+// repeat: reads the numbers of attempts and samples of a requirement and sets their defaults; see repeat.h.
 #include "orchestrator/plan/repeat.h"
 
 #include <fmt/format.h>

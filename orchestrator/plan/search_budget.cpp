@@ -1,4 +1,4 @@
-// search_budget: arithmetic alone; the plan states the numbers, the search keeps to them.
+// search_budget: computes the numbers of search_budget.h; the plan states them and the search keeps to them.
 #include "orchestrator/plan/search_budget.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// simulated_meters: views of meters as JSON, and the names in them.
+// simulated_meters: the views of simulated meters as JSON, and checks of the names in them.
 #include "orchestrator/plan/simulated_meters.h"
 
 #include <algorithm>

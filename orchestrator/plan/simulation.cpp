@@ -1,4 +1,4 @@
-// simulation: faults.json, and the part of a plan that says what its records are made up from.
+// simulation: reads faults.json, and writes and reads the part of a plan that describes the simulation.
 #include "orchestrator/plan/simulation.h"
 
 #include <optional>

@@ -65,8 +65,8 @@ struct Healthy {
 struct Faults {
   std::vector<SimulatedFault> faults;
   std::vector<std::string> dead;  ///< nodes whose agents do not answer
-  std::map<std::string, double>
-      spread;  ///< by metric: relative standard deviation between healthy nodes, where it is not that of `healthy`
+  /// By metric: relative standard deviation between healthy nodes, where it is not that of `healthy`.
+  std::map<std::string, double> spread;
   Healthy healthy = {};
   std::vector<SimulatedMeter> meters = {};
   std::vector<SwappedOutlets> swapped_outlets = {};

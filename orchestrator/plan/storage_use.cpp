@@ -1,4 +1,4 @@
-// storage_use: the rules of the probes' descriptions over the parameters of the steps.
+// storage_use: evaluates the space rules of the probes' descriptions with the parameters of each step.
 #include "orchestrator/plan/storage_use.h"
 
 #include <algorithm>

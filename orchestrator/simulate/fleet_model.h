@@ -25,8 +25,8 @@ struct MadeUpMetric {
   plan::JudgedScope scope = plan::JudgedScope::node;
   Values at;
   bool lower_is_better = false;
-  std::optional<double> low,
-      high;  ///< limits in force, in the metric's unit; none where only shares of a fleet or best sample are demanded
+  /// Limits in force, in the metric's unit; none where only shares of a fleet or best sample are demanded.
+  std::optional<double> low, high;
   double centre = 0;       ///< of healthy nodes
   double spread = 0;       ///< relative standard deviation between them
   std::string spread_key;  ///< metrics of one key are high or low together, so that their ratio is steady

@@ -26,8 +26,8 @@ struct NodeAnswer {
 struct Difference {
   std::string fact;
   std::string usual;  ///< the value on more than half of them; empty when there is none
-  std::map<std::string, std::string>
-      others;  ///< node to value, "absent" where it is not reported; all nodes when there is no usual value
+  /// Node to value, "absent" where it is not reported; all nodes when there is no usual value.
+  std::map<std::string, std::string> others;
 };
 
 /// The comparison.

@@ -84,8 +84,8 @@ struct Site {
   SlurmOptions slurm = {};  ///< for nodes of launcher slurm
   std::map<std::string, std::vector<std::string>> spines =
       {};  ///< of a leaf: the spine switches that it is connected to; empty: unknown
-  std::optional<double>
-      power_cap_w;  ///< limit on the summed design power of all steps that run at the same time; nothing: no limit
+  /// Limit on the summed design power of all steps that run at the same time; nothing: no limit.
+  std::optional<double> power_cap_w;
   std::optional<LoadTest> load_test = {};  ///< nothing: no load of all nodes together
   std::vector<Meter> meters = {};          ///< instruments that are read from the head, in the order of the file
 

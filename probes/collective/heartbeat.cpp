@@ -1,4 +1,6 @@
-// heartbeat: UDP, because a connection would report a peer's end and hide a network that drops everything.
+// heartbeat: a thread that looks every 5 ms: it takes in beats of others, beats once a period on the board and by UDP,
+// and gives the group up when the page says so. UDP, because a connection would report a peer's end and hide a network
+// that drops everything. The part of the two levels of watching is drawn in watched_fleet.h.
 #include "probes/collective/heartbeat.h"
 
 #include <algorithm>

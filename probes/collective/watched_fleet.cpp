@@ -1,4 +1,4 @@
-// watched_fleet: one broadcast of orders and one gathering of reports a tick.
+// watched_fleet: one broadcast of orders and one gathering of reports a tick; the drawing is in the header.
 #include "probes/collective/watched_fleet.h"
 
 #include <algorithm>

@@ -1,5 +1,16 @@
 // watched_fleet: the ranks of all nodes, each asked for itself, while some may be lost. Rank 0's leader decides, tick
 // by tick; the others carry out and report.
+//
+//         node 0                                   node 1
+//   WatchedFleet (decides)  ---- orders ---->  WatchedFleet (follows)   one broadcast and one gathering a tick, over
+//         |                 <- events, ages -        |                  the rendezvous of the leaders
+//    WatchedRanks                               WatchedRanks            a pipe to each rank and its page of memory
+//      |        |                                 |        |
+//   rank 0   rank 1    ~~~~ beats by UDP ~~~~  rank 2   rank 3          Heartbeat: each to up to 8 ranks after it
+//
+// Two things are watched. That a rank lives: its heartbeat's thread writes the time into its page; a process that is
+// stopped or gone writes none. That its network works: it notes when it last heard a beat of another rank; a network
+// that drops everything lets it hear nobody, while its own page still shows that it lives. losses_of() decides.
 #pragma once
 
 #include <optional>

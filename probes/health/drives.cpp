@@ -1,4 +1,4 @@
-// drives: NVMe, SCSI and virtio put the same facts in different files; the first that has them is taken.
+// drives: NVMe, SCSI and virtio keep the same facts in different files of sysfs; the first that exists is read.
 #include "probes/health/drives.h"
 
 #include <initializer_list>

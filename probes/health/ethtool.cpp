@@ -1,4 +1,4 @@
-// ethtool: three ioctls: how many, their names, their values.
+// ethtool: reads the number, the names and the values of the counters with three ioctls.
 #include "probes/health/ethtool.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// gpu_state: each fact under its name; a query that fails is counted and the next follows.
+// gpu_state: queries each fact by itself; a query that fails is counted, and the next one follows.
 #include "probes/health/gpu_state.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-// kernel_log: /dev/kmsg gives one record a read and shows by its numbers whether the oldest are gone.
+// kernel_log: reads /dev/kmsg, one record a call; a gap in the record numbers shows that the oldest were overwritten.
 #include "probes/health/kernel_log.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// nics: sysfs first; only the firmware of an Ethernet port needs an ioctl.
+// nics: reads sysfs; the firmware version of an Ethernet port comes from an ioctl.
 #include "probes/health/nics.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// agreement: windows, Olympic scores, ratios, lines.
+// agreement: means of windows, their Olympic score, ratios of the two sides and the line through the levels; see
+// agreement.h.
 #include "probes/meters/agreement.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// bmc_device: the kernel speaks KCS, BT or SSIF with the BMC; here are its requests and answers (linux/ipmi.h).
+// bmc_device: sends IPMI requests through the kernel's driver, which speaks KCS, BT or SSIF with the BMC
+// (linux/ipmi.h).
 #include "probes/meters/bmc_device.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// derived: slots of several meters on one grid of UTC.
+// derived: puts the slots of several meters on one UTC grid and combines them.
 #include "probes/meters/derived.h"
 
 #include <algorithm>

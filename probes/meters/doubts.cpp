@@ -1,4 +1,4 @@
-// doubts: each check is a function of the readings alone.
+// doubts: one function for each check, of the readings alone; see doubts.h.
 #include "probes/meters/doubts.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// facility: the rules, each a few lines of arithmetic.
+// facility: one function for each rule; see facility.h.
 #include "probes/meters/facility.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// failover: levels before and after a loss, slot by slot.
+// failover: compares the power before and after a loss, slot by slot; see failover.h.
 #include "probes/meters/failover.h"
 
 #include <algorithm>

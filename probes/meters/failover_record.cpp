@@ -1,4 +1,4 @@
-// failover_record: measurements and conditions of a rack.
+// failover_record: writes the findings of a failover as measurements and conditions of each rack.
 #include "probes/meters/failover_record.h"
 
 #include <algorithm>

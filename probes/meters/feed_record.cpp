@@ -1,4 +1,4 @@
-// feed_record: series of meters as measurements with their begin in UTC, and what is known of each as conditions.
+// feed_record: writes series with their begin in UTC as measurements, and what is known of each meter as conditions.
 #include "probes/meters/feed_record.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// feed_watch: threads, deadlines, and the record at the end.
+// feed_watch: starts a thread for each meter, waits for a signal, a deadline or the guard, and writes the record.
 #include "probes/meters/feed_watch.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// guard: ratings, blind meters and the sum of all racks.
+// guard: stops a load when a rating or the limit of all racks is exceeded, or a meter that is needed gives no reading;
+// see guard.h.
 #include "probes/meters/guard.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// history: readings of one meter, slot by slot, and the checks between its own numbers.
+// history: keeps the readings of one meter by slot, and compares its numbers with each other.
 #include "probes/meters/history.h"
 
 #include <algorithm>

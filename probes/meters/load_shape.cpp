@@ -1,4 +1,4 @@
-// load_shape: trapezoids for groups and soaks, edges for steps and squares.
+// load_shape: the level at a time: ramps for groups and soaks, steps without a ramp for step and square.
 #include "probes/meters/load_shape.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// registers: byte orders and patterns that stand for no number.
+// registers: reads numbers in the byte orders of devices, and recognises the patterns that mean "no value".
 #include "probes/meters/registers.h"
 
 #include <bit>

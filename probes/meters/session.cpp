@@ -1,4 +1,4 @@
-// session: the login of a meter, and the choice of its protocol.
+// session: logs in to a meter with the protocol that the site names.
 #include "probes/meters/session.h"
 
 #include <chrono>

@@ -1,4 +1,5 @@
-// slots: means of pairs keep the energy of a stretch.
+// slots: keeps the mean of each slot; when the series is full, pairs of slots become their mean, which keeps the energy
+// of a stretch.
 #include "probes/meters/slots.h"
 
 #include <cmath>

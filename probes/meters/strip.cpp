@@ -1,4 +1,5 @@
-// strip: objects and scales, by the makers' MIBs as two or more independent projects read them.
+// strip: object identifiers and scales of strips by model, after the makers' MIBs as two or more independent projects
+// read them.
 #include "probes/meters/strip.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// watched: a meter that hangs, lies or answers slowly delays its own thread alone.
+// watched: reads one meter in a thread of its own, so that a meter that does not answer delays no other.
 #include "probes/meters/watched.h"
 
 #include <algorithm>

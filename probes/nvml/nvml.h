@@ -43,7 +43,7 @@ class Nvml {
   /// libnvidia-ml.so.1 in the first folder of ASSAY_LIBRARY_PATH that has it, else by the loader's own search.
   static std::string default_library();
 
-  /// Every GPU that NVML counts, in its order, those included that cannot be asked.
+  /// Every GPU that NVML counts, in its order, including those that cannot be queried.
   [[nodiscard]] std::vector<NvmlGpu> gpus() const;
   /// The GPU on the bus at `address` in any spelling ("0000:1B:00.0").
   [[nodiscard]] Answer<NvmlGpu> gpu_at(const std::string& address) const;

@@ -1,4 +1,4 @@
-// caps: files of powercap, and a guardian that waits on a pipe whose other end only this process has.
+// caps: reads and writes files of powercap. A guardian process restores the limit when the pipe to this process closes.
 #include "probes/power/caps.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-// energy_series: sums of whole microjoules, so that totals are exact however long the window.
+// energy_series: adds up whole microjoules, so that a total is exact for any length of the window.
 #include "probes/power/energy_series.h"
 
 #include <utility>

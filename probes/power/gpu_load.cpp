@@ -1,4 +1,4 @@
-// gpu_load: short graphs of products, one in the queue while another is at work.
+// gpu_load: launches short graphs of products and keeps one queued while another runs.
 #include "probes/power/gpu_load.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// gpu_load_absent: what stands for gpu_load in a build without CUDA: it says so.
+// gpu_load_absent: the load of a build without CUDA: reports that it has none.
 #include "probes/core/probe.h"
 #include "probes/power/gpu_load.h"
 

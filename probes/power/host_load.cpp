@@ -1,4 +1,4 @@
-// host_load: cblas_dgemm on one thread.
+// host_load: calls cblas_dgemm on one thread.
 #include "probes/power/host_load.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// in_band: one sum over all counters; the clock is read once for all of them.
+// in_band: adds up all energy counters and reads the clock once for all of them.
 #include "probes/power/in_band.h"
 
 #include <fmt/format.h>

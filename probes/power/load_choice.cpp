@@ -1,4 +1,4 @@
-// load_choice: parts by the parameters.
+// load_choice: makes the parts of a load that the parameters name.
 #include "probes/power/load_choice.h"
 
 #include <algorithm>

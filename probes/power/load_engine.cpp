@@ -1,4 +1,4 @@
-// load_engine: the threads, with a duty of those that work for a part of their time.
+// load_engine: runs the threads of the load; a thread works for the share of each period that the level asks for.
 #include "probes/power/load_engine.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// load_told: numbers with spaces between them; what was not counted is nan.
+// load_told: writes and reads numbers separated by spaces; nan stands for what was not counted.
 #include "probes/power/load_told.h"
 
 #include <algorithm>

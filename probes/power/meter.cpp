@@ -1,4 +1,4 @@
-// meter: the clock is read right after the instrument, so that an interval ends when its reading does.
+// meter: reads the clock right after the instrument, so that an interval ends at its reading.
 #include "probes/power/meter.h"
 
 #include <algorithm>

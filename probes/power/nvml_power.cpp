@@ -1,4 +1,4 @@
-// nvml_power: a GPU is asked once which readings it has; only those are read afterwards.
+// nvml_power: asks each GPU once which readings it has, and then reads only those.
 #include "probes/power/nvml_power.h"
 
 #include <algorithm>

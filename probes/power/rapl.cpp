@@ -1,4 +1,4 @@
-// rapl: zones are identified by their kernel names; the tree decides what is nested in what.
+// rapl: identifies zones by their kernel names; the directory tree shows which zone contains which.
 #include "probes/power/rapl.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// slow_down: the greatest rise of a counter.
+// slow_down: the largest increase of a throttling counter since a moment.
 #include "probes/power/slow_down.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// soak: one loop that reads, looks at the slopes, and moves the load along its ramp while it waits.
+// soak: one loop that reads the sensors, checks their slopes, and moves the load along its ramp.
 #include "probes/power/soak.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// steadiness: a line through means of twenty parts of the window, whose scatter says how well its slope is known.
+// steadiness: fits a line through the means of twenty parts of the window; their scatter gives the uncertainty of the
+// slope.
 #include "probes/power/steadiness.h"
 
 #include <algorithm>

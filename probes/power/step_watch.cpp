@@ -1,4 +1,4 @@
-// step_watch: marks of the load cut the readings.
+// step_watch: cuts the readings at the marks of the load and evaluates each part.
 #include "probes/power/step_watch.h"
 
 #include <algorithm>

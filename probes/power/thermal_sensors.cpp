@@ -1,4 +1,5 @@
-// thermal_sensors: hwmon and thermal zones count in thousandths of a degree, cpufreq in kHz, throttling in ms and ns.
+// thermal_sensors: reads hwmon and thermal zones (thousandths of a degree), cpufreq (kHz) and throttling times (ms and
+// ns).
 #include "probes/power/thermal_sensors.h"
 
 #include <algorithm>

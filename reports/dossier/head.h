@@ -35,8 +35,8 @@ struct WitnessedHead {
 /// By whom heads may be signed.
 struct Witnesses {
   std::vector<PublicKey> keys;
-  const TrustPolicy* policy =
-      nullptr;  ///< then a witness, buyer or commissioner of it: not the vendor, whose run it is
+  /// Then a witness, buyer or commissioner of it: not the vendor, whose run it is.
+  const TrustPolicy* policy = nullptr;
 };
 
 /// The head of a journal as it lies there, without a line that is not whole. Refused: what is no journal.

@@ -1,4 +1,14 @@
-// trust_rules: what is looked for and not found is refused; nothing passes because it is absent.
+// trust_rules: the rules of a trust policy, each broken one named (docs/FORMATS.md has the table). Nothing passes
+// because it is absent. The first rule that is broken is reported, in this order:
+//   count_signatures()  policy_valid; for each demanded key key_listed, or key_revoked, key_valid_from,
+//                       key_valid_until; for each role, first of the policy and then of the command: enough signers of
+//                       one party count, or the reason why a signature of the role does not count, or threshold where
+//                       some have signed, or required_role
+//   only_signer()       policy_valid, one_signature, signer_listed, then the three rules of a key
+//   check_maker()       maker_listed, the three rules of a key at `now`, maker_listed where its signature does not
+//                       count, maker_not_self_signed, maker_role, key_valid_at_issue
+//   check_same_party()  supersedes_party
+// A revoked key counts for no time. A signature with a time stamp is judged at the time of its stamp, others at `now`.
 #include "reports/dossier/trust_rules.h"
 
 #include <algorithm>

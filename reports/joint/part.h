@@ -24,8 +24,8 @@ constexpr auto words_of(Kind) {
 
 /// By whom dossiers are signed, and what is expected of each.
 struct Trust {
-  std::vector<dossier::PublicKey>
-      keys;  ///< of each dossier one at least must have signed, and all that have are checked
+  /// Of each dossier one at least must have signed, and all that have are checked.
+  std::vector<dossier::PublicKey> keys;
   dossier::Expectations expected;
 };
 

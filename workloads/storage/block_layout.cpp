@@ -1,4 +1,4 @@
-// block_layout: names of files, and the turns of a mixed stream.
+// block_layout: computes file names and offsets, and which transfers of a mixed stream read or write.
 #include "workloads/storage/block_layout.h"
 
 #include <cmath>

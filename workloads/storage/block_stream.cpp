@@ -1,4 +1,4 @@
-// block_stream: the payload of one transfer is made or compared while the others are in flight.
+// block_stream: keeps several transfers in flight, and makes or compares the payload of one meanwhile.
 #include "workloads/storage/block_stream.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// case_tallies: tallies as words between the ranks, and as measurements.
+// case_tallies: sends the tallies between the ranks as text, and records their sums as measurements.
 #include "workloads/storage/case_tallies.h"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// cold: counters of ports and of NFS mounts, and the ladder.
+// cold: reads counters of ports and NFS mounts, and grades what they prove; the grades are in cold.h.
 #include "workloads/storage/cold.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// cold_ledger: the least that any phase proved.
+// cold_ledger: keeps the weakest evidence of all reading phases; see cold_ledger.h.
 #include "workloads/storage/cold_ledger.h"
 
 #include <algorithm>

@@ -1,4 +1,23 @@
 // consistency_cases: each case is an act of the writer, an exchange that passes its end on, and a look of the reader.
+//
+//   case             the reader first   act                             the reader must find       else
+//   new_file                            a new file is written           its content                old: none
+//   overwrite        has read it        overwritten in place            the new content            old: the old one
+//   held_open        has it open, read  overwritten in place            the new content            old: the old one
+//   size             has asked size     cut to 1/2, grown to 3/4        3/4, grown part zeros      old: another size
+//   append           (itself appends)   a record each, one after other  the writer finds both      old: its own only
+//   append_together                     both append records at once     each record, once          old: some missing
+//   exclusive                           all make one name at once       one has won                lie: none or more
+//                                       it makes a name that is there   refused                    lie: it is not
+//   rename           reads meanwhile    files renamed over one name     one of them, whole         wrong: neither
+//                                                                       then the last; its old     old: an earlier
+//                                                                       name is gone               one, or both names
+//   unlink           has read it        removed                         no file                    old: still there
+//   listing          has listed it      one file goes, one comes        the one, not the other     old: as before
+//
+// Content that never was there is wrong. What is old is looked at again for `wait`: right by then, it is stale; else
+// the call that reported success lied. A refused call is a failure, and its look is left out (check_until_right()).
+// held_open, append_together and listing are left out with close_to_open_only. The last four are in consistency_names.
 #include "workloads/storage/consistency_cases.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// consistency_look: comparisons with words for how two contents differ, and the poll of one reader.
+// consistency_look: compares two contents and says how they differ; repeats the look of one reader until it is right or
+// the time is over.
 #include "workloads/storage/consistency_look.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// consistency_names: cases of names that appear, change and go, and of two writers at once.
+// consistency_names: the cases rename, unlink, listing and append_together; the table of all is in
+// consistency_cases.cpp.
 #include <algorithm>
 #include <cerrno>
 #include <exception>

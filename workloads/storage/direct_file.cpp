@@ -1,4 +1,4 @@
-// direct_file: liburing behind a small face; short transfers are continued where they ended.
+// direct_file: moves chunks with liburing; a short transfer is continued where it ended.
 #include "workloads/storage/direct_file.h"
 
 #include <algorithm>

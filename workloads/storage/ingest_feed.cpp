@@ -1,4 +1,4 @@
-// ingest_feed: a counter for each step, and waits that a stop ends.
+// ingest_feed: readers advance a counter for each step, for which the accelerator waits; a stop ends all waits.
 #include "workloads/storage/ingest_feed.h"
 
 #include <chrono>

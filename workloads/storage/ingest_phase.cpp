@@ -1,4 +1,4 @@
-// ingest_phase: a file for each sample, read in pieces, every byte compared as it comes.
+// ingest_phase: writes one file for each sample, reads it in pieces, and compares every byte on arrival.
 #include "workloads/storage/ingest_phase.h"
 
 #include <algorithm>

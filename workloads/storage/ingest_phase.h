@@ -23,7 +23,7 @@ struct IngestSettings {
   std::size_t accelerators = 1, readers = 1;  ///< of each rank; of each accelerator
   std::uint64_t ahead = 1;                    ///< steps that are read before they are due
   bool direct = false;
-  int shift = 1;  ///< a rank reads what the one so many before it wrote
+  int shift = 1;  ///< rank r reads the files written by rank r - shift
   std::uint64_t nonce = 0;
 
   /// Samples that one rank writes.

@@ -1,4 +1,4 @@
-// ingest_plan: figures of the models, and splitmix64 for sizes and orders.
+// ingest_plan: the figures of the models; sizes and orders are drawn with splitmix64.
 #include "workloads/storage/ingest_plan.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// metadata_names: names of equal length, and a mark for each that was seen.
+// metadata_names: names of equal length, and the check that a listing has each of them once.
 #include "workloads/storage/metadata_names.h"
 
 #include <charconv>

@@ -1,4 +1,4 @@
-// metadata_phase: one call after the other, each timed; the kernel's refusals and wrong answers are counted.
+// metadata_phase: makes one call after the other and times each; refusals and wrong answers are counted.
 #include "workloads/storage/metadata_phase.h"
 
 #include <algorithm>

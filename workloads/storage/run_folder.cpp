@@ -1,4 +1,4 @@
-// run_folder: made by rank 0, proved to be seen by all, removed by the ranks that are left.
+// run_folder: rank 0 makes the folder, every rank shows that it sees it, and the ranks that remain remove it.
 #include "workloads/storage/run_folder.h"
 
 #include <cerrno>

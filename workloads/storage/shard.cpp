@@ -1,4 +1,4 @@
-// shard: the footer comes last, so that a write cut short can never look finished.
+// shard: writes the footer last, so that an interrupted write is not taken for a whole shard.
 #include "workloads/storage/shard.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// side_by_side: threads and their failures.
+// side_by_side: runs the threads, collects their times, and throws a failure of one on.
 #include "workloads/storage/side_by_side.h"
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// stonewall: sums and quantiles over clients.
+// stonewall: sums over the clients at the stonewall, quantiles of times, and measures of how even the clients were.
 #include "workloads/storage/stonewall.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// storage_file: system calls, whole transfers, and the call's name in each refusal.
+// storage_file: wraps the system calls: transfers are completed, and an error names its call.
 #include "workloads/storage/storage_file.h"
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// storage_phase: barrier, work until the stonewall, wear-out, fsync, close; then the ranks tell each other.
+// storage_phase: barrier, work until the stonewall, wear-out, fsync, close; then the ranks exchange their results.
 #include "workloads/storage/storage_phase.h"
 
 #include <algorithm>

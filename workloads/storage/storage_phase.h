@@ -31,7 +31,7 @@ struct StorageSettings {
   BlockLayout layout;   ///< streams: of all ranks
   StreamPlan stream;    ///< of every stream
   std::size_t threads;  ///< of each rank
-  int shift = 1;        ///< a rank reads what the one so many before it wrote
+  int shift = 1;        ///< rank r reads the files written by rank r - shift
   double read_share = 0.7;
   std::uint64_t nonce = 0;
 };

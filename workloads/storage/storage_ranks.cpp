@@ -1,4 +1,4 @@
-// storage_ranks: the ranks show each other where they stand, and agree or end with one reason.
+// storage_ranks: the ranks exchange where they run and what they found, and either agree or end with one reason.
 #include "workloads/storage/storage_ranks.h"
 
 #include <algorithm>

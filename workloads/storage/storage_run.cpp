@@ -1,4 +1,4 @@
-// storage_run: what is checked before, the phases of each repetition, and what becomes of their numbers.
+// storage_run: checks the parameters, makes the phases of each repetition, and records their figures.
 #include "workloads/storage/storage_run.h"
 
 #include <algorithm>

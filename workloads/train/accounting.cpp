@@ -1,4 +1,5 @@
-// accounting: two ways to the same sums, which share nothing but the model's sizes.
+// accounting: adds up the operations of all ranks, and computes the same sums from closed forms. The two share only the
+// sizes of the model.
 #include "workloads/train/accounting.h"
 
 namespace assay::train {

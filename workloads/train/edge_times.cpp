@@ -1,4 +1,5 @@
-// edge_times: stage by stage, a message there and back.
+// edge_times: exchanges messages with one peer after the other, in the stages that step_edges.h gives, and times each
+// there and back.
 #include "workloads/train/edge_times.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// engine_limits: what the graph covers and the engine on hosts does not run.
+// engine_limits: refuses plans that the graph covers and the engine on hosts does not run.
 #include <fmt/format.h>
 
 #include "probes/core/parameters.h"

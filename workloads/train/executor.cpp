@@ -1,4 +1,4 @@
-// executor: operations become calls, once for each part of a step.
+// executor: binds the operations to calls of the core and the line, once for each part of a step.
 #include "workloads/train/executor.h"
 
 #include <map>

@@ -1,4 +1,4 @@
-// expert_routes: every rank works out the routes of all members of its ep group.
+// expert_routes: every rank computes the routes of all members of its ep group itself.
 #include "workloads/train/expert_routes.h"
 
 #include <algorithm>

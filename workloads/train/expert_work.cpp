@@ -1,4 +1,4 @@
-// expert_work: loops over copies, and one product for each expert.
+// expert_work: packs, sorts and adds copies of tokens in loops, and calls one product for each expert.
 #include "workloads/train/expert_work.h"
 
 #include <algorithm>

@@ -1,4 +1,17 @@
-// fault_crew: one tick after the other until all have answered, or some never will.
+// fault_crew: puts requests to ranks and waits, one tick of the fleet after the other (watched_fleet.h), until all have
+// answered or some are lost. The requests, as fault_rank.cpp answers them:
+//   hello                  greet(), restock(): the slot reports its free memory
+//   be                     begin(), rebuild(): the slot becomes a rank, with the weights of step 0
+//   introduce, enter       connect(): addresses of all, then the connections of group number group_ and a key for beats
+//   run, save              ask(): the work; with a fault for one rank
+//   leave                  begin(), abort(): nothing of the group is left
+//   spoil, lend, restore   restore(): a copy is damaged on purpose, sent to another rank, checked and taken back
+//   facts                  demand(): what is known of the connections
+//
+// abort(): the lost processes are ended; the others get give_up on their page, which their heartbeat's thread reads
+// while the rank itself may still wait in a collective; their open answers are awaited and discarded (settle()), and
+// they leave. restore(): each survivor has its own state; a lost rank's is looked for in the memory of the next rank,
+// in a file on the node, in a shared file (Tier), and a copy with another print is refused.
 #include "workloads/train/fault_crew.h"
 
 #include <algorithm>
@@ -19,7 +32,7 @@ using nlohmann::json;
 using rendezvous::after;
 using rendezvous::Clock;
 
-/// Beyond the silence after which a rank is lost: an error of another rank is its consequence when that follows.
+/// Grace after the heartbeat's silence: an error of a rank is a consequence of a loss that is noticed within it.
 constexpr Seconds kConsequence = {5};
 
 std::uint64_t fresh_key() {

@@ -1,4 +1,4 @@
-// fault_plan: cases in a fixed order, places in a graph.
+// fault_plan: lists the cases in a fixed order, and finds the operation of a graph at which a fault strikes.
 #include "workloads/train/fault_plan.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
-// fault_resume_rank: one rank, or a spare, of fault_resume. It trains, saves, fails when it is told to, and restores.
+// fault_resume_rank: one rank, or a spare, of fault_resume. It answers one request at a time (the list is in
+// fault_crew.cpp): it trains, saves, fails when it is told to, and restores. A second thread, the heartbeat's, beats
+// meanwhile and shuts the connections when the leader gives the group up.
 #include <bit>
 #include <chrono>
 #include <csignal>

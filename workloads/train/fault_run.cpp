@@ -1,4 +1,17 @@
-// fault_run: the same steps twice, and the times between a fault and the step being done again.
+// fault_run: the steps of all cases twice, undisturbed and then with a fault in each case, and the times of each
+// recovery. One case is 2 x save_every steps with a save in the middle and one at the end.
+//
+// Example: a kill of rank 2 in step 4, save_every = 3:
+//   run 0-3, save 3        every rank answers; the prints of the state are kept (prints_)
+//   run 3-6                rank 2 dies in step 4. The answers of the others are no longer waited for
+//   detect                 from the fault until the leader of rank 0 has the loss (since_s)
+//   abort                  the group is over: sockets are shut, nobody waits, the lost process is ended (Crew::abort)
+//   rebuild                a spare is rank 2, all are connected anew (Crew::rebuild)
+//   restore                all have the state after step 3, checked by its print (Crew::restore)
+//   recompute              run 3-5: until the step of the fault is done again (close())
+//   run 5-6, save 6        the prints must be those of the undisturbed run (compare())
+//   restock                a new process in the place of the lost one, as a spare
+// A rank that is given up although no fault had ended it goes the same way, and counts as a false loss.
 #include "workloads/train/fault_run.h"
 
 #include <algorithm>

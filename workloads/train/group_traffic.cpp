@@ -1,4 +1,4 @@
-// group_traffic: every rank sends to the next of its group what it has from the one before, with nothing computed.
+// group_traffic: sends what came from the rank before to the rank after it in its group, without computing.
 #include "workloads/train/group_traffic.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// groups: which parameters are reduced together and among whom, and whether all ranks start collectives in one order.
+// groups: which parameters are reduced together and among whom, and the check that all ranks start collectives in one
+// order.
 #include <map>
 #include <stdexcept>
 #include <tuple>

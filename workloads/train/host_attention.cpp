@@ -1,4 +1,4 @@
-// host_attention: products of OpenBLAS and a softmax between them.
+// host_attention: attention as products of OpenBLAS with a softmax between them, in blocks of rows.
 #include <algorithm>
 #include <cmath>
 

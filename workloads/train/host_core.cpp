@@ -1,4 +1,4 @@
-// host_core: every branch calls a library or a loop of step_math.
+// host_core: runs each operation by a call of OpenBLAS or a loop of step_math.
 #include "workloads/train/host_core.h"
 
 #include <algorithm>

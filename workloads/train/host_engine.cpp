@@ -1,4 +1,4 @@
-// host_engine: the executor over a core and a line of this host.
+// host_engine: assembles the executor with the core and the line of this host.
 #include "workloads/train/host_engine.h"
 
 #include <algorithm>

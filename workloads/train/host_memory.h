@@ -19,11 +19,11 @@ struct Call {
   const float* b = nullptr;
   float* c = nullptr;
   int m = 0, n = 0, k = 0, lda = 0, ldb = 0, ldc = 0;
-  bool a_turned = false, b_turned = false;
-  float kept = 0;           ///< of what c was: 0 or 1
-  std::span<float> out;     ///< what it leaves, for prints, and of a collective what it moves
-  std::span<float> sent;    ///< of an all_to_all, what it sends; out is what it brings
-  bool of_experts = false;  ///< a product of routed experts
+  bool a_turned = false, b_turned = false;  ///< transposed
+  float kept = 0;                           ///< factor of what c held before: 0 overwrites, 1 adds
+  std::span<float> out;                     ///< what it leaves, for prints, and of a collective what it moves
+  std::span<float> sent;                    ///< of an all_to_all, what it sends; out is what it brings
+  bool of_experts = false;                  ///< a product of routed experts
 };
 
 /// Activations that the backward pass of one micro-batch needs of one layer with experts.
@@ -42,7 +42,8 @@ struct LayerMemory {
   std::span<float> qkv, probabilities, attended;
   std::span<float> middle;  ///< after the attention's residual sum
   std::span<float> mlp_normed, mlp_inverse;
-  std::span<float> both, active;
+  std::span<float> both;  ///< rows of gates, then as many ups
+  std::span<float> active;
   ExpertMemory experts;
 };
 
@@ -57,6 +58,18 @@ struct ExpertRoom {
 
 /// Where memory comes from: so many numbers, all 0, which outlive what is made of them.
 using Take = std::function<std::span<float>(std::size_t)>;
+
+// Slots and layers. A micro-batch has one slot from its forward to its backward pass; then another takes it. In each
+// slot a rank has its pieces of the pipeline one after the other, and behind each piece one entry more, of which only x
+// is used: the output of the last layer. Example: pp = 2, virtual_stages = 2, 2 layers a piece. Rank 0 has the pieces 0
+// and 2 of the model, that is layers 0, 1 and 4, 5:
+//
+//   slots[0]   | layer 0 | layer 1 | out | layer 4 | layer 5 | out |     place(4) = 3
+//   slots[1]   | layer 0 | layer 1 | out | layer 4 | layer 5 | out |
+//              x -> normed -> qkv -> attended -> middle -> mlp_normed -> both -> active -> x of the next entry
+//
+// There are as many slots as a piece has micro-batches between their forward and backward passes at one time. What is
+// needed within one layer only (gradients, room for experts) is there once and shared by all layers and slots.
 
 /// All activations of a rank, on a host or on a device.
 struct StepMemory {

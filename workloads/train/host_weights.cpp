@@ -1,4 +1,5 @@
-// host_weights: a number's value follows from its place in the undivided matrix, wherever it lies.
+// host_weights: the value of a weight is computed from its place in the undivided matrix, so that it does not depend on
+// the plan.
 #include "workloads/train/host_weights.h"
 
 #include <algorithm>

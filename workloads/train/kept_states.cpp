@@ -1,4 +1,4 @@
-// kept_states: copies and files; what is restored is compared with its print before it is used.
+// kept_states: keeps copies in memory and in files, and puts them back; the caller compares the print before it does.
 #include "workloads/train/kept_states.h"
 
 #include <algorithm>

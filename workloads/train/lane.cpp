@@ -1,4 +1,4 @@
-// lane: one thread and a list of fixed size.
+// lane: one thread that takes posted collectives from a list of fixed size, in order.
 #include "workloads/train/lane.h"
 
 namespace assay::train {

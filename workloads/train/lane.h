@@ -29,8 +29,8 @@ class Lane {
   void restart();
   /// Starts collective `op` when those before it are done. Returns how many have been posted with this one.
   std::size_t post(std::size_t op);
-  /// Returns when `count` of the posted ones are done; throws what one of them threw. Ends at the latest when the
-  /// carrier gives the collective up that is under way, which has a deadline of its own.
+  /// Returns when `count` of the posted ones are done; throws what one of them threw. Bounded: the collective in
+  /// progress has a deadline of its own, after which the carrier gives it up.
   void wait(std::size_t count);
 
  private:

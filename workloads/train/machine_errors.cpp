@@ -1,4 +1,4 @@
-// machine_errors: files of sysfs, each a number.
+// machine_errors: reads the counters from files of sysfs, one number in each.
 #include "workloads/train/machine_errors.h"
 
 #include <string>

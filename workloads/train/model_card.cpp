@@ -1,4 +1,4 @@
-// model_card: the JSON form of a card. Sizes are bounded so that no product of them overflows.
+// model_card: reads and writes a card as JSON. Sizes are bounded so that no product of them overflows.
 #include "workloads/train/model_card.h"
 
 #include <array>

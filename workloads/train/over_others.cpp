@@ -1,4 +1,4 @@
-// over_others: the median of all but one, from one sorted list.
+// over_others: compares each value with the median of all others, taken from one sorted list.
 #include "workloads/train/over_others.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// package_energy: zones of RAPL; one that says nothing takes the figure of the node with it.
+// package_energy: reads the package zones of RAPL; the node has no figure where one of them cannot be read.
 #include "workloads/train/package_energy.h"
 
 #include "probes/core/probe.h"

@@ -1,4 +1,5 @@
-// parallel_plan: refusals. Each names what was asked for, what it must divide, and the nearest that does.
+// parallel_plan: checks a plan. A refusal names what was asked for, what it must divide, and the nearest value that
+// does.
 #include "workloads/train/parallel_plan.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plan_conditions: the plan in words and sums.
+// plan_conditions: records the plan as words and sums.
 #include "workloads/train/plan_conditions.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// plan_parameters: numbers of the command line as a plan.
+// plan_parameters: makes a plan from the parameters of the command line.
 #include "workloads/train/plan_parameters.h"
 
 #include <fmt/format.h>

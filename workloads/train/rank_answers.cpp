@@ -1,4 +1,4 @@
-// rank_answers: fields of JSON objects.
+// rank_answers: reads the fields of a rank's JSON answers.
 #include "workloads/train/rank_answers.h"
 
 namespace assay::train {

@@ -1,4 +1,4 @@
-// rank_job: one JSON object as one argument.
+// rank_job: writes the job as one JSON object in one argument, and reads it.
 #include "workloads/train/rank_job.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-// reliability: the chi-squared quantile is Boost's.
+// reliability: computes rates and intervals; the chi-squared quantile is Boost's.
 #include "workloads/train/reliability.h"
 
 #include <algorithm>

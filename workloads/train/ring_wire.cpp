@@ -1,4 +1,5 @@
-// ring_wire: windows are kept from step to step; nothing here allocates while a step runs.
+// ring_wire: the windows of each collective are made once and kept, so that nothing allocates while a step runs; see
+// ring_wire.h.
 #include "workloads/train/ring_wire.h"
 
 #include <algorithm>

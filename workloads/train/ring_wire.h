@@ -32,9 +32,9 @@ class RingWire {
   void carry(std::size_t op);
 
  private:
-  class Exchange;
-  class Post;
-  class Spread;
+  class Exchange;  ///< one memory round the ring of a group: all_reduce and its halves, exchange, exchange_sums
+  class Post;      ///< messages of one kind to, or from, one rank of the pipeline; a few are kept on their way
+  class Spread;    ///< all_to_all: a message to each other member and one from each, from one memory into another
   std::vector<std::unique_ptr<Exchange>> exchanges_;
   std::vector<std::unique_ptr<Post>> posts_;
   std::vector<std::unique_ptr<Spread>> spreads_;

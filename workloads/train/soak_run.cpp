@@ -1,4 +1,4 @@
-// soak_run: a lost rank takes its segment with it; the next one begins with new processes.
+// soak_run: trains in segments; a lost rank ends its segment, and the next one begins with new processes.
 #include "workloads/train/soak_run.h"
 
 #include <algorithm>

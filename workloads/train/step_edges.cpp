@@ -1,4 +1,4 @@
-// step_edges: pairs from groups, and stages by the first that has room.
+// step_edges: derives the pairs from the groups, and puts each pair into the first stage in which both ranks are free.
 #include "workloads/train/step_edges.h"
 
 #include <algorithm>

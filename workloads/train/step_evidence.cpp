@@ -1,4 +1,4 @@
-// step_evidence: arithmetic on times and prints alone.
+// step_evidence: computes the figures of steps from times, and compares prints; see step_evidence.h.
 #include "workloads/train/step_evidence.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// step_figures: medians of rounds, and every step where there is room for it.
+// step_figures: records medians of rounds, and every step where a record has room for it.
 #include "workloads/train/step_figures.h"
 
 #include <utility>

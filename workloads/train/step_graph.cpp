@@ -1,4 +1,19 @@
 // step_graph: layers become operations, forward in order and backward in reverse.
+//
+// What an operation counts, for t tokens of a micro-batch, elements of e bytes:
+//   operation                    FLOP                          bytes of memory, or payload
+//   product m x n from k terms   2 m n k (multiply and add)    (m k + k n + m n) e: each matrix once
+//   its backward pass            the product twice             gradient of the input, gradient of the weight
+//   attention                    t x attention_flop(),         rows of queries and results, keys and values, once
+//     (model_card.h, causal)     backward twice that
+//   element-wise                 none (kFlopCount)             elements x passes x e: see the constants below
+//   collective                   none                          the payload as nccl-tests counts it
+//   Adam                         none                          adam_bytes() a parameter (accounting.h)
+// The sums over all ranks equal the closed forms of accounting.cpp, which are written without this list.
+//
+// Example: the widening product of SwiGLU, t = 4096, hidden = 4096, ffn = 14336, tp = 1, is one product of
+// 4096 x 28672 from 4096 terms, 9.6e11 FLOP forward and 1.92e12 backward; the activation behind it passes 3 times over
+// 4096 x 14336 elements.
 #include "workloads/train/step_graph.h"
 
 #include "workloads/train/accounting.h"
@@ -7,6 +22,20 @@ namespace assay::train {
 namespace {
 
 constexpr std::int64_t kSingle = 4;  // B of a gradient that is reduced, and of a loss
+
+// Passes over its elements that an element-wise operation makes: each read or write of one array counts once, as in one
+// loop that keeps what it has read. Gains and what each row has one of are left out.
+constexpr std::int64_t kEmbed = 2;         // reads a row of the table, writes it
+constexpr std::int64_t kEmbedBack = 3;     // reads the gradient, reads and writes the row's
+constexpr std::int64_t kNorm = 2;          // reads x, writes the result
+constexpr std::int64_t kNormBack = 3;      // reads x and the gradient above, writes that of x
+constexpr std::int64_t kNormBackSum = 4;   // the same, added to the gradient of the residual: reads that too
+constexpr std::int64_t kSumAndNorm = 4;    // reads both terms of the residual sum, writes it and its norm
+constexpr std::int64_t kActivate = 3;      // reads gate and up, writes the result
+constexpr std::int64_t kActivateBack = 5;  // reads gate, up and the gradient above, writes both gradients
+constexpr std::int64_t kSum = 3;           // reads two terms, writes their sum
+constexpr std::int64_t kLoss = 1;          // reads the logits
+constexpr std::int64_t kLossBack = 2;      // reads the logits, writes their gradient
 
 /// The operations of one rank, as they are put together.
 class Builder {
@@ -53,8 +82,8 @@ class Builder {
     product(role, Pass::input, tokens, in, out);
     product(role, Pass::weight, in, out, tokens);
   }
-  void each(Role role, Pass pass, std::int64_t rows, std::int64_t columns, std::int64_t times) {
-    add({.role = role, .pass = pass, .m = rows, .n = columns, .bytes = rows * columns * times * e_});
+  void each(Role role, Pass pass, std::int64_t rows, std::int64_t columns, std::int64_t passes) {
+    add({.role = role, .pass = pass, .m = rows, .n = columns, .bytes = rows * columns * passes * e_});
   }
   void move(Role role, Pass pass, Group group, Motion motion, std::int64_t elements, std::int64_t element) {
     if (members(group) == 1 || elements == 0) return;
@@ -111,7 +140,7 @@ class Builder {
     const std::int64_t begin = number(piece) * plan_.layers_per_piece(), end = begin + plan_.layers_per_piece();
     layer_ = -1;
     if (is_first(piece)) {
-      each(Role::embed, Pass::forward, t_, m_.hidden, 2);
+      each(Role::embed, Pass::forward, t_, m_.hidden, kEmbed);
       move(Role::embed, Pass::forward, Group::tp, Motion::all_reduce, t_ * m_.hidden, e_);
     } else {
       message(Motion::receive, Pass::forward, before(), begin);
@@ -119,11 +148,11 @@ class Builder {
     for (layer_ = begin; layer_ < end; ++layer_) forward_layer();
     layer_ = -1;
     if (!is_last(piece)) return message(Motion::send, Pass::forward, next(), end - 1);
-    each(Role::final_norm, Pass::forward, t_, m_.hidden, 2);
+    each(Role::final_norm, Pass::forward, t_, m_.hidden, kNorm);
     linear(Role::head, t_, m_.hidden, m_.vocab / plan_.tp);
-    each(Role::loss, Pass::forward, t_, m_.vocab / plan_.tp, 1);
+    each(Role::loss, Pass::forward, t_, m_.vocab / plan_.tp, kLoss);
     move(Role::loss, Pass::forward, Group::tp, Motion::all_reduce, t_, kSingle);
-    each(Role::loss, Pass::input, t_, m_.vocab / plan_.tp, 2);
+    each(Role::loss, Pass::input, t_, m_.vocab / plan_.tp, kLossBack);
   }
 
   void backward(std::int64_t piece) {
@@ -133,7 +162,7 @@ class Builder {
     if (is_last(piece)) {
       linear_back(Role::head, t_, m_.hidden, m_.vocab / plan_.tp);
       move(Role::head, Pass::input, Group::tp, Motion::all_reduce, t_ * m_.hidden, e_);
-      each(Role::final_norm, Pass::input, t_, m_.hidden, 3);
+      each(Role::final_norm, Pass::input, t_, m_.hidden, kNormBack);
       if (last_time) reduce(-1, Role::head);
     } else {
       message(Motion::receive, Pass::input, next(), end - 1);
@@ -144,29 +173,29 @@ class Builder {
     }
     layer_ = -1;
     if (!is_first(piece)) return message(Motion::send, Pass::input, before(), begin);
-    each(Role::embed, Pass::weight, t_, m_.hidden, 3);
+    each(Role::embed, Pass::weight, t_, m_.hidden, kEmbedBack);
     if (last_time) reduce(-1, Role::embed);
   }
 
   void forward_layer() {
     gather_weights(Pass::forward);
-    each(Role::attention_norm, Pass::forward, t_, m_.hidden, 2);
+    each(Role::attention_norm, Pass::forward, t_, m_.hidden, kNorm);
     m_.mla ? forward_latent() : linear(Role::qkv, t_, m_.hidden, (m_.q() + 2 * m_.kv()) / plan_.tp);
     move(Role::attend, Pass::forward, Group::cp, Motion::exchange, exchanged(), e_);
     attend(Pass::forward, 1);
     linear(Role::attention_out, t_, heads_width() / plan_.tp, m_.hidden);
     move(Role::attention_out, Pass::forward, Group::tp, Motion::all_reduce, t_ * m_.hidden, e_);
-    each(Role::mlp_norm, Pass::forward, t_, m_.hidden, 4);
+    each(Role::mlp_norm, Pass::forward, t_, m_.hidden, kSumAndNorm);
     if (m_.is_mixture(layer_)) {
       forward_experts();
     } else {
       const std::int64_t f = m_.ffn / plan_.tp;
       linear(Role::gate_up, t_, m_.hidden, 2 * f);
-      each(Role::activate, Pass::forward, t_, f, 3);
+      each(Role::activate, Pass::forward, t_, f, kActivate);
       linear(Role::down, t_, f, m_.hidden);
     }
     move(Role::down, Pass::forward, Group::tp, Motion::all_reduce, t_ * m_.hidden, e_);
-    each(Role::residual, Pass::forward, t_, m_.hidden, 3);
+    each(Role::residual, Pass::forward, t_, m_.hidden, kSum);
   }
 
   void backward_layer() {
@@ -176,18 +205,18 @@ class Builder {
     } else {
       const std::int64_t f = m_.ffn / plan_.tp;
       linear_back(Role::down, t_, f, m_.hidden);
-      each(Role::activate, Pass::input, t_, f, 5);
+      each(Role::activate, Pass::input, t_, f, kActivateBack);
       linear_back(Role::gate_up, t_, m_.hidden, 2 * f);
     }
     move(Role::gate_up, Pass::input, Group::tp, Motion::all_reduce, t_ * m_.hidden, e_);
-    each(Role::mlp_norm, Pass::input, t_, m_.hidden, 4);
+    each(Role::mlp_norm, Pass::input, t_, m_.hidden, kNormBackSum);
     linear_back(Role::attention_out, t_, heads_width() / plan_.tp, m_.hidden);
     move(Role::attend, Pass::input, Group::cp, Motion::exchange, exchanged(), e_);
     attend(Pass::input, 2);
     move(Role::attend, Pass::input, Group::cp, Motion::exchange_sums, exchanged(), e_);
     m_.mla ? backward_latent() : linear_back(Role::qkv, t_, m_.hidden, (m_.q() + 2 * m_.kv()) / plan_.tp);
     move(Role::qkv, Pass::input, Group::tp, Motion::all_reduce, t_ * m_.hidden, e_);
-    each(Role::attention_norm, Pass::input, t_, m_.hidden, 4);
+    each(Role::attention_norm, Pass::input, t_, m_.hidden, kNormBackSum);
   }
 
   // Latent attention. tp divides the narrow products by columns, so that their FLOPs are not done by every rank.
@@ -231,11 +260,11 @@ class Builder {
     move(Role::router, Pass::forward, Group::tp, Motion::all_gather, t_ * x.experts, e_);
     move(Role::dispatch, Pass::forward, Group::ep, Motion::all_to_all, copies * m_.hidden, e_);
     linear(Role::gate_up, copies, m_.hidden, 2 * f);
-    each(Role::activate, Pass::forward, copies, f, 3);
+    each(Role::activate, Pass::forward, copies, f, kActivate);
     linear(Role::down, copies, f, m_.hidden);
     if (shared > 0) {
       linear(Role::shared_gate_up, t_, m_.hidden, 2 * shared);
-      each(Role::shared_activate, Pass::forward, t_, shared, 3);
+      each(Role::shared_activate, Pass::forward, t_, shared, kActivate);
       linear(Role::shared_down, t_, shared, m_.hidden);
     }
     move(Role::combine, Pass::forward, Group::ep, Motion::all_to_all, copies * m_.hidden, e_);
@@ -246,11 +275,11 @@ class Builder {
     move(Role::combine, Pass::input, Group::ep, Motion::all_to_all, copies * m_.hidden, e_);
     if (shared > 0) {
       linear_back(Role::shared_down, t_, shared, m_.hidden);
-      each(Role::shared_activate, Pass::input, t_, shared, 5);
+      each(Role::shared_activate, Pass::input, t_, shared, kActivateBack);
       linear_back(Role::shared_gate_up, t_, m_.hidden, 2 * shared);
     }
     linear_back(Role::down, copies, f, m_.hidden);
-    each(Role::activate, Pass::input, copies, f, 5);
+    each(Role::activate, Pass::input, copies, f, kActivateBack);
     linear_back(Role::gate_up, copies, m_.hidden, 2 * f);
     move(Role::dispatch, Pass::input, Group::ep, Motion::all_to_all, copies * m_.hidden, e_);
     move(Role::router, Pass::input, Group::tp, Motion::reduce_scatter, t_ * x.experts, e_);

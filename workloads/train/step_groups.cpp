@@ -1,4 +1,4 @@
-// step_groups: members of groups, and payloads of their operations.
+// step_groups: the members of the groups of a plan, and the payloads of their operations.
 #include "workloads/train/step_groups.h"
 
 #include <algorithm>

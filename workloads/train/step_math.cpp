@@ -1,4 +1,4 @@
-// step_math: loops that a compiler vectorises; nothing here allocates.
+// step_math: loops that a compiler vectorises; nothing allocates.
 #include "workloads/train/step_math.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// step_timeline: operations in order, joined where they do the same.
+// step_timeline: joins successive operations that do the same into one stretch.
 #include "workloads/train/step_timeline.h"
 
 #include <algorithm>

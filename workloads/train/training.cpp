@@ -1,4 +1,4 @@
-// training: requests that the probes of training have in common, and what their answers mean.
+// training: the requests that all probes of training put to their ranks, and the reading of the answers.
 #include "workloads/train/training.h"
 
 #include <algorithm>

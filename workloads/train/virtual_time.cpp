@@ -1,4 +1,5 @@
-// virtual_time: ranks advance in turns until none can; collectives wait for their last member.
+// virtual_time: advances each rank until it waits for another, in turns, until none can advance; a collective ends with
+// its last member.
 #include "workloads/train/virtual_time.h"
 
 #include <algorithm>
