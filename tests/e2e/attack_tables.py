@@ -1,0 +1,4 @@
+"""attack_tables: the classes whose steps attacks/*.cases may use, by the name in their line `steps:`."""
+from attack_steps import Steps
+
+STEPS = {one.__name__: one for one in (Steps,)}
