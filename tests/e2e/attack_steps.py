@@ -97,6 +97,7 @@ class Steps(Bench):
         if os.path.isdir(source):
             shutil.copytree(source, target)
         else:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
             shutil.copy(source, target)
 
     def do_rename(self, source, target):

@@ -1,4 +1,5 @@
 """attack_tables: the classes whose steps attacks/*.cases may use, by the name in their line `steps:`."""
 from attack_steps import Steps
+from key_steps import KeySteps
 
-STEPS = {one.__name__: one for one in (Steps,)}
+STEPS = {one.__name__: one for one in (Steps, KeySteps)}
