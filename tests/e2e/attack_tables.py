@@ -1,5 +1,6 @@
 """attack_tables: the classes whose steps attacks/*.cases may use, by the name in their line `steps:`."""
 from attack_steps import Steps
 from key_steps import KeySteps
+from policy_steps import PolicySteps, WaiverSteps
 
-STEPS = {one.__name__: one for one in (Steps, KeySteps)}
+STEPS = {one.__name__: one for one in (Steps, KeySteps, PolicySteps, WaiverSteps)}

@@ -3,7 +3,7 @@ import json
 
 from attacks import Document, main, row  # noqa: F401: Document is a test
 from joint_test import Joints
-from policy_test import REVOKED
+from policies import REVOKED
 from proof_test import Authority
 
 

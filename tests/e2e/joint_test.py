@@ -4,7 +4,7 @@ import json
 import shutil
 
 from attacks import MAKE_RUN, TYPE, Document, canonical, encoding, main, row, run  # noqa: F401: Document is a test
-from policy_test import Policies
+from policies import Policies
 
 #        site      run  first count serials     copy bandwidth
 RUNS = {"old": ("hall-3", 1, 1, 8, "SN-hall3-", 4.62e11), "new": ("hall-3", 2, 9, 4, "SN-hall3-", 4.6e11),

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 from attacks import ASSAY, DEADLINE_S, Bench, Document, main, row, run  # noqa: F401: Document is a test
-from policy_test import EVER, Policies
+from policies import EVER, Policies
 
 DAY_S = 86400
 CONFIGURATION = """

@@ -4,7 +4,7 @@ import datetime
 import json
 
 from attacks import TYPE, Document, canonical, encoding, main, row  # noqa: F401: Document is a test
-from policy_test import PAST, REVOKED, Policies
+from policies import PAST, REVOKED, Policies
 
 NEXT_YEAR = f"{datetime.date.today().year + 1}-01-01"
 
