@@ -162,7 +162,7 @@ def read(text, steps):
 
 
 def take(line, number, common, groups, names):
-    if not line.strip() or line.startswith("#"):
+    if not line.strip() or line.lstrip().startswith("#"):
         return
     heading = re.fullmatch(r"\[(\S+) (\w+)\]", line)
     if heading:

@@ -2,5 +2,6 @@
 from attack_steps import Steps
 from key_steps import KeySteps
 from policy_steps import PolicySteps, WaiverSteps
+from proof_steps import HeadSteps, StampSteps
 
-STEPS = {one.__name__: one for one in (Steps, KeySteps, PolicySteps, WaiverSteps)}
+STEPS = {one.__name__: one for one in (Steps, KeySteps, PolicySteps, WaiverSteps, StampSteps, HeadSteps)}

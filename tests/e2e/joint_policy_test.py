@@ -4,7 +4,7 @@ import json
 from attacks import Document, main, row  # noqa: F401: Document is a test
 from joint_test import Joints
 from policies import REVOKED
-from proof_test import Authority
+from stamps import Authority
 
 
 class Governed(Joints):
