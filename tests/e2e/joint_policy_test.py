@@ -2,7 +2,7 @@
 import json
 
 from attacks import Document, main, row  # noqa: F401: Document is a test
-from joint_test import Joints
+from joints import Joints
 from policies import REVOKED
 from stamps import Authority
 
