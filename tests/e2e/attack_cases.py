@@ -69,7 +69,7 @@ def steps_of(text):
     while at < len(text):
         match = WORD.match(text, at)
         if match is None:
-            raise Fault(f"not understood: {text[at:]}")
+            raise Fault(f"not understood: {text[at:].strip()}")
         at = match.end()
         if match[1] == ";":
             steps.append([])
