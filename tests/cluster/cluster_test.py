@@ -4,7 +4,9 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
+from unittest import mock
 
 from cluster import CPU_GROUPS, Cluster
 from harness import main, wait_for
@@ -126,6 +128,20 @@ class TestCluster(unittest.TestCase):
         self.assertTrue(os.path.exists(path))
         with Cluster(1):
             self.assertFalse(os.path.exists(path))
+
+    def test_an_installation_below_tmp_is_seen_by_nodes_that_have_a_tmp_of_their_own(self):
+        with tempfile.TemporaryDirectory(dir="/tmp") as folder, tempfile.TemporaryDirectory(dir="/tmp") as other:
+            program = pathlib.Path(folder) / "bin/program"
+            program.parent.mkdir()
+            program.write_text("#!/bin/sh\necho seen\n")
+            program.chmod(0o755)
+            with mock.patch.dict(os.environ, ASSAY_PLACED=folder), Cluster(1, disk="8m") as cluster:
+                node = cluster["n01"]
+                for _ in range(2):
+                    self.assertEqual(node.run(program), "seen\n")
+                    self.assertEqual(node.run("sh", "-c", f"test -e {other} || echo hidden"), "hidden\n")
+                    node.reboot()
+            self.assertTrue(program.exists())
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ STOP_ROUNDS = 200  # what forks while it is stopped needs another round
 CPU_GROUPS = pathlib.Path("/sys/fs/cgroup/cpu")
 DISK_GROUPS = pathlib.Path("/sys/fs/cgroup/blkio")
 CPU_PERIOD_US = 50_000  # short against what a probe times at once, so that a throttled node is slow all the time and not now and then
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+OWN_FOLDERS = ("/tmp", "/run", "/root")  # what each node has of its own (node_init)
 LINK_NAME = "eth0"
 # Of a link that is held to a rate. What a machine does not send in time while it is busy elsewhere, the bucket lets it
 # make up for; and the queue is longer than what two full streams have under way, so that nothing is lost there (see
@@ -32,6 +34,15 @@ def command(*words, **more):
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, words))}: exit code {done.returncode}: {done.stderr.strip()}")
     return done.stdout
+
+
+def kept_in_sight():
+    """The checkout, and the folders that the tests' ASSAY_* variables name, as far as a node's own /tmp, /run or /root would cover
+    them: tests start programs on a node by their paths."""
+    named = [pathlib.Path(value) for name, value in os.environ.items() if name.startswith("ASSAY_") and value.startswith("/")]
+    places = {CHECKOUT, *(path.resolve() if path.is_dir() else path.resolve().parent for path in named if path.exists())}
+    covered = [path for path in places if any(pathlib.Path(own) in path.parents for own in OWN_FOLDERS)]
+    return [str(path) for path in sorted(covered) if not any(other in path.parents for other in covered)]
 
 
 class Node:
@@ -76,7 +87,8 @@ class Node:
                     ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child",
                      "--mount-proc", script, self.name, f"{self.address}/16", self.hardware_address, self.path, self.port, f"/proc/self/fd/{switch}",
                      *([self.disk] if self.disk else [])],
-                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[switch], start_new_session=True)
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[switch], start_new_session=True,
+                    env=dict(os.environ, CLUSTER_KEEP="\n".join(kept_in_sight())))
         finally:
             os.close(switch)
 

@@ -4,6 +4,7 @@ import pathlib
 import subprocess
 
 from harness import main, processes, requirement, wait_for
+from node import kept_in_sight
 from slurm import find
 from slurm_bench import SlurmBench
 
@@ -27,10 +28,11 @@ class OnSlurm(SlurmBench):
         wait_for(lambda: self.slurm.jobs() == [], "no job is left in Slurm", SLURM_PATIENCE_S)
         wait_for(lambda: not self.strangers(), "no process of ours is left on the nodes", SLURM_PATIENCE_S)
         self.assertEqual(processes(str(self.run_directory)), [])
+        known = {"assay-work", *(pathlib.Path(path).parts[2] for path in kept_in_sight() if path.startswith("/tmp/"))}
         for node in self.cluster.nodes:
             if node.init is not None:
                 tmp = pathlib.Path(f"/proc/{node.init}/root/tmp")
-                left = [(path.name, path.stat().st_size) for path in tmp.iterdir() if path.name != "assay-work"]
+                left = [(path.name, path.stat().st_size) for path in tmp.iterdir() if path.name not in known]
                 self.assertEqual(left, [], node.name)
                 self.assertEqual(list((tmp / "assay-work/scratch").glob("*")), [], node.name)
 

@@ -1,7 +1,7 @@
 """A certificate of the signer's organisation, checked by the issuer and subject that a policy names."""
 from attacks import Document, main, row  # noqa: F401: Document is a test
 from held import Held, tool
-from policy_test import EVER, Policies
+from policies import EVER, Policies
 
 
 class Certificates(Held, Policies):

@@ -2,9 +2,9 @@
 import json
 
 from attacks import Document, main, row  # noqa: F401: Document is a test
-from joint_test import Joints
-from policy_test import REVOKED
-from proof_test import Authority
+from joints import Joints
+from policies import REVOKED
+from stamps import Authority
 
 
 class Governed(Joints):

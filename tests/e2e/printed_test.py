@@ -3,7 +3,7 @@ import shutil
 import unittest
 
 from attacks import ASSAY, Bench, main, run
-from waiver_test import Waivers
+from policy_steps import WaiverSteps
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None)
 
@@ -62,7 +62,9 @@ class Printed(Bench):
         self.assertEqual(self.pdf.read_bytes(), first, "the same program draws the same bytes")
 
 
-class PrintedWithAWaiver(Waivers):
+class PrintedWithAWaiver(WaiverSteps):
+    kind = "mixed"
+
     def export(self, *more):
         return run(ASSAY, "export", "pdf", "--run", self.dossier, "-o", self.scratch / "waived.pdf", "--waiver", self.scratch / "waiver", *more,
                    env=self.environment)
@@ -70,15 +72,15 @@ class PrintedWithAWaiver(Waivers):
     @unittest.skipUnless(BROWSER, "no chromium on this machine")
     @unittest.skipUnless(shutil.which("pdftotext"), "no pdftotext on this machine (apt-get install poppler-utils)")
     def test_the_first_page_has_the_waiver(self):
-        self.waive("--node", "n03")
-        done = self.export("--policy", self.policy())
+        self.run_waive("--node", "n03")
+        done = self.export("--policy", self.policy_file())
         self.assertEqual(done.returncode, 0, done.stderr)
         first = run("pdftotext", "-l", "1", self.scratch / "waived.pdf", "-").stdout
         self.assertLess(first.index("REJECTED"), first.index("WAIVED"))
         self.assertIn("module comes in March", first)
 
     def test_a_waiver_that_nothing_counts_is_not_printed(self):
-        self.waive("--node", "n03")
+        self.run_waive("--node", "n03")
         for code, words, arguments in ((2, "--waiver: needs --policy", []),
                                        (4, "rule signer_listed", ["--policy", self.write(self.vendor(), require=("vendor",))])):
             with self.subTest(words):
