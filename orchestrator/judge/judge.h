@@ -8,9 +8,6 @@
 
 namespace assay::judge {
 
-/// How the reason of a cell begins whose machine does not tell the figure.
-inline constexpr const char* kUnchecked = "Not checked: ";
-
 /// Judges every planned cell, without the searches. Never passes by omission: no record, no metric, no condition, no
 /// samples each have an outcome that is not pass. Extra tests of searches have no part in it.
 Verdict judge(const plan::Plan& plan, const std::string& plan_sha256, const Journal& journal,
