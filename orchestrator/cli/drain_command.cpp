@@ -86,7 +86,7 @@ std::optional<InputError> look_at(const std::string& directory, std::set<std::st
   }
   for (const auto& cell : verdict->results) {
     const auto step = nodes_of.find(cell.step);
-    if (step == nodes_of.end() || cell.reason.starts_with(judge::kUnchecked)) continue;  // not planned, or not told
+    if (step == nodes_of.end() || cell.unchecked) continue;  // not planned, or not told
     const bool meets = cell.outcome == judge::Outcome::pass || cell.outcome == judge::Outcome::conditional_pass;
     (meets ? good : bad).insert(step->second.begin(), step->second.end());
   }

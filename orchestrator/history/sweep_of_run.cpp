@@ -189,16 +189,6 @@ Result<Gathered> gathered(const judge::Run& run, const judge::EvidenceReader& ev
   return all;
 }
 
-/// Why the sweep left a node without a figure.
-drift::VisitState state_without_figures(const judge::Journal& journal, const std::string& node) {
-  for (const judge::Attempt& attempt : journal.attempts) {
-    if (attempt.node != node) continue;
-    if (attempt.reason.find("preempted") != std::string::npos) return drift::VisitState::preempted;
-    if (attempt.reason.find("busy") != std::string::npos) return drift::VisitState::busy;
-  }
-  return drift::VisitState::not_measured;
-}
-
 /// Figures that were measured where a demanded condition did not hold, such as on a busy machine: by node,
 /// "probe.metric".
 std::set<std::pair<std::string, std::string>> disturbed(const judge::Run& run, const judge::Verdict& verdict) {
@@ -262,6 +252,13 @@ void add_visits(const judge::Run& run, const judge::Verdict& verdict, Gathered& 
 }
 
 }  // namespace
+
+drift::VisitState state_without_figures(const judge::Journal& journal, const std::string& node) {
+  const bool killed = std::ranges::any_of(journal.attempts, [&](const judge::Attempt& attempt) {
+    return attempt.node == node && attempt.outcome == AttemptOutcome::interrupted;
+  });
+  return killed ? drift::VisitState::preempted : drift::VisitState::not_measured;
+}
 
 Result<Sweep> sweep_of_run(const std::string& directory, const SweepOptions& options) {
   const auto run = judge::read_run(directory);

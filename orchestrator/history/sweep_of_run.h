@@ -5,6 +5,7 @@
 #include <string>
 
 #include "orchestrator/history/history.h"
+#include "orchestrator/judge/journal.h"
 
 namespace assay::history {
 
@@ -14,6 +15,10 @@ struct SweepOptions {
   int utc_offset_s = 0;  ///< of the local time at its start
   bool with_raw = true;  ///< keep its records
 };
+
+/// Why a run left `node` without a figure: preempted where the run was killed in an attempt that the node led, as a
+/// sweep is that gives way, and not measured else. Decided by the outcome of attempts; their reasons are for people.
+drift::VisitState state_without_figures(const judge::Journal& journal, const std::string& node);
 
 /// Reads the run in `directory`, judges it anew (judge_run), and takes the figure of every measured metric on every
 /// unit. A run that does not belong to its evidence is damaged evidence (exit code 4).

@@ -16,9 +16,6 @@
 namespace assay::judge {
 namespace {
 
-constexpr std::string_view kNotChecked = "Not checked, because the machine does not tell: ";
-constexpr std::string_view kRelativeOnly = "Relative only: ";
-
 std::vector<Deviation> not_checked(const plan::Plan& plan, const Results& results) {
   std::map<std::string_view, std::size_t> unchecked;
   std::map<std::string_view, std::size_t> all;
@@ -34,7 +31,10 @@ std::vector<Deviation> not_checked(const plan::Plan& plan, const Results& result
   std::vector<Deviation> deviations;
   for (const auto& [id, count] : unchecked) {
     deviations.push_back(
-        {.what = fmt::format("{}{}, on {} of {} subjects.", kNotChecked, id, count, all.at(id)), .step = ""});
+        {.what = fmt::format("Not checked, because the machine does not tell: {}, on {} of {} subjects.", id, count,
+                             all.at(id)),
+         .step = "",
+         .kind = DeviationKind::not_checked});
   }
   return deviations;
 }
@@ -67,13 +67,14 @@ std::string claim_less(const plan::Plan& plan, Verdict& verdict) {
   if (relative.empty()) return "";
   const std::string& why = plan.profile.relative_only;
   verdict.deviations.push_back(
-      {.what = fmt::format("{}{}.{}", kRelativeOnly, relative, why.empty() ? "" : " The profile says why: " + why),
-       .step = ""});
+      {.what = fmt::format("Relative only: {}.{}", relative, why.empty() ? "" : " The profile says why: " + why),
+       .step = "",
+       .kind = DeviationKind::relative_only});
   return "relative only: " + relative;
 }
 
 bool claims_less(const Deviation& deviation) {
-  return deviation.what.starts_with(kNotChecked) || deviation.what.starts_with(kRelativeOnly);
+  return deviation.kind == DeviationKind::not_checked || deviation.kind == DeviationKind::relative_only;
 }
 
 }  // namespace assay::judge

@@ -80,9 +80,11 @@ std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal
     all.push_back({.what = fmt::format("Node {}: {}", event.node, event.reason), .step = ""});
   for (const auto& attempt : journal.attempts) {
     if (attempt.outcome == AttemptOutcome::exited && attempt.reason.empty()) continue;
-    all.push_back(
-        {.what = fmt::format("Attempt {} on {}: {}: {}", attempt.number, attempt.node, attempt.outcome, attempt.reason),
-         .step = attempt.step});
+    std::string said = fmt::format("{}: {}", attempt.outcome, attempt.reason);
+    all.push_back({.what = fmt::format("Attempt {} on {}: {}", attempt.number, attempt.node, said),
+                   .step = attempt.step,
+                   .kind = DeviationKind::attempt,
+                   .said = std::move(said)});
   }
   return all;
 }
@@ -93,7 +95,9 @@ std::vector<Deviation> set_aside_deviations(const Results& results) {
   for (const auto& result : results) {
     for (const auto& one : result.set_aside) {
       Deviation deviation{.what = fmt::format("Attempt {} was set aside: {}", one.attempt, one.reason),
-                          .step = result.step};
+                          .step = result.step,
+                          .kind = DeviationKind::attempt,
+                          .said = one.reason};
       if (seen.emplace(result.step, deviation.what).second) all.push_back(std::move(deviation));
     }
   }

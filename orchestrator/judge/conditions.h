@@ -28,9 +28,9 @@ class Demands {
   /// What was seen of each condition that `requirement`, on a metric of `probe`, demands of records of `step`, in its
   /// order. A demand is met when every one of `records` recorded it, on `subject` or on the node, and each value fits;
   /// an absent one is not met. What `others`, the records of the other ranks, say of it must fit too, and they must say
-  /// it wherever the probe's description has no "where". What is demanded to be as `site` says is looked up for the
-  /// node of each record: of a subject nic the port of that name, else the port of the step's rail; what the site does
-  /// not tell is not met. The records must live until forget().
+  /// it where the probe's description declares it `always` recorded. What is demanded to be as `site` says is looked up
+  /// for the node of each record: of a subject nic the port of that name, else the port of the step's rail; what the
+  /// site does not tell is not met. The records must live until forget().
   std::vector<ConditionSeen> check(const plan::Step& step, const plan::Requirement& requirement,
                                    const Description& probe, const Subject& subject,
                                    std::span<const Record* const> records, std::span<const Record* const> others);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <map>
 #include <set>
 #include <string_view>
@@ -117,7 +116,8 @@ class Judge {
   static OpenCell unchecked(Result result, const std::string& what) {
     result.required = false;
     result.outcome = Outcome::not_measured;
-    result.reason = kUnchecked + what;
+    result.unchecked = true;
+    result.reason = "Not checked: " + what;
     return settled(std::move(result));
   }
 

@@ -8,11 +8,8 @@
 
 namespace assay::judge {
 
-/// How the reason of a cell begins whose machine does not tell the figure.
-inline constexpr const char* kUnchecked = "Not checked: ";
-
 // The order of refusals. A cell has the outcome and the reason of the first of these that holds; what comes later is
-// not not looked at (judge.cpp, judge_cell() and open_cell()):
+// not looked at (judge.cpp, judge_cell() and open_cell()):
 //   1. its attempts: one broke, or none left a record. A crash beside a good attempt is inconclusive.
 //   2. its subjects: the record has the metric of another kind of subject (inconclusive) or of none (not measured;
 //      unchecked where the requirement has `when_told`), or of more subjects than the design has (error). Of the

@@ -45,12 +45,9 @@ bool is_read_first(const Result* a, const Result* b) {
   return one != other ? one > other : is_worse(*a, *b);
 }
 
-/// The text without "Attempt 1 on n01: ", so that several steps can say the same.
+/// The text without the attempt, so that several steps can say the same.
 std::string_view said(const Deviation& deviation) {
-  const std::string_view what = deviation.what;
-  if (deviation.step.empty() || !what.starts_with("Attempt ")) return what;
-  const auto colon = what.find(": ");
-  return colon == std::string_view::npos ? what : what.substr(colon + 2);
+  return deviation.kind == DeviationKind::attempt ? deviation.said : deviation.what;
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ bool is_bad(const Result& result) {
 /// Whether the node was asked, and its machine does not tell the figure: that is no fault of the node.
 bool is_unchecked(const plan::Plan& plan, const Result& result) {
   const auto* const requirement = plan.requirement(result.requirement);
-  return requirement != nullptr && requirement->when_told && result.reason.starts_with(kUnchecked);
+  return requirement != nullptr && requirement->when_told && result.unchecked;
 }
 
 /// Plane and rail of a step; empty for one that uses whatever ports its nodes choose.

@@ -12,7 +12,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kVerdictSchema = "assay.verdict/2";
+/// assay.verdict/2 had no fields for what its texts began with. For reading such a verdict only.
+constexpr std::string_view kOldUnchecked = "Not checked: ";
+constexpr std::string_view kOldNotChecked = "Not checked, because the machine does not tell: ";
+constexpr std::string_view kOldRelativeOnly = "Relative only: ";
+constexpr std::string_view kOldAttempt = "Attempt ";
 
 void put(json& object, const char* name, const std::optional<double>& value) {
   if (value) object[name] = *value;
@@ -28,7 +32,7 @@ json to_json(const ConditionSeen& condition) {
   return object;
 }
 
-json to_json(const Result& result) {
+json to_json(const Result& result, VerdictFormat format) {
   json conditions = json::array();
   for (const auto& condition : result.conditions) conditions.push_back(to_json(condition));
   json object = {{"requirement", result.requirement},
@@ -45,6 +49,7 @@ json to_json(const Result& result) {
                  {"between_steps", result.between_steps},
                  {"conditions", conditions},
                  {"evidence", result.evidence.list()}};
+  if (format == VerdictFormat::current) object["unchecked"] = result.unchecked;
   if (result.interval) {
     object["interval"] = {
         {"low", result.interval->low}, {"high", result.interval->high}, {"level", result.interval->level}};
@@ -79,7 +84,7 @@ json to_json(const Result& result) {
   return object;
 }
 
-Result result_from(const json& object) {
+Result result_from(const json& object, VerdictFormat format) {
   Result result{.requirement = object.at("requirement"),
                 .subject = subject_from(object.at("subject")).value(),
                 .node = object.at("node"),
@@ -109,6 +114,8 @@ Result result_from(const json& object) {
                 .false_accept = take(object, "false_accept"),
                 .conditions = {},
                 .evidence = object.at("evidence").get<std::vector<std::string>>()};
+  result.unchecked =
+      format == VerdictFormat::current ? object.at("unchecked").get<bool>() : result.reason.starts_with(kOldUnchecked);
   if (const auto interval = object.find("interval"); interval != object.end()) {
     result.interval =
         Interval{.low = interval->at("low"), .high = interval->at("high"), .level = interval->at("level")};
@@ -132,6 +139,34 @@ Result result_from(const json& object) {
   }
   result.conditions = std::move(conditions);
   return result;
+}
+
+void take_kind_from_text(Deviation& old) {
+  if (old.what.starts_with(kOldNotChecked)) old.kind = DeviationKind::not_checked;
+  if (old.what.starts_with(kOldRelativeOnly)) old.kind = DeviationKind::relative_only;
+  if (old.step.empty() || !old.what.starts_with(kOldAttempt)) return;
+  const auto colon = old.what.find(": ");
+  old.kind = DeviationKind::attempt;
+  old.said = colon == std::string::npos ? old.what : old.what.substr(colon + 2);
+}
+
+json to_json(const Deviation& deviation, VerdictFormat format) {
+  json object = {{"what", deviation.what}, {"step", deviation.step}};
+  if (format == VerdictFormat::old) return object;
+  object["kind"] = deviation.kind;
+  if (!deviation.said.empty()) object["said"] = deviation.said;
+  return object;
+}
+
+Deviation deviation_from(const json& object, VerdictFormat format) {
+  Deviation deviation{.what = object.at("what"), .step = object.at("step")};
+  if (format == VerdictFormat::old) {
+    take_kind_from_text(deviation);
+    return deviation;
+  }
+  deviation.kind = object.at("kind");
+  deviation.said = object.value("said", "");
+  return deviation;
 }
 
 json to_json(const Localised& one) {
@@ -230,13 +265,12 @@ int exit_code(Overall overall) {
   return files::kExitIncomplete;
 }
 
-void write_verdict(const Verdict& verdict, const files::TextSink& sink) {
+void write_verdict(const Verdict& verdict, const files::TextSink& sink, VerdictFormat format) {
   json deviations = json::array();
-  for (const auto& deviation : verdict.deviations)
-    deviations.push_back({{"what", deviation.what}, {"step", deviation.step}});
+  for (const auto& deviation : verdict.deviations) deviations.push_back(to_json(deviation, format));
   json localised = json::array();
   for (const auto& one : verdict.localised) localised.push_back(to_json(one));
-  json document{{"schema", kVerdictSchema},
+  json document{{"schema", format},
                 {"plan_sha256", verdict.plan_sha256},
                 {"run_id", verdict.run_id},
                 {"profile", verdict.profile},
@@ -256,23 +290,34 @@ void write_verdict(const Verdict& verdict, const files::TextSink& sink) {
                             .element = [&](std::size_t i) { return to_json(verdict.nodes[i]); }},
                            {.member = "results",
                             .count = verdict.results.size(),
-                            .element = [&](std::size_t i) { return to_json(verdict.results[i]); }}},
+                            .element = [&](std::size_t i) { return to_json(verdict.results[i], format); }}},
                           sink);
 }
 
-std::string verdict_text(const Verdict& verdict) {
+std::string verdict_text(const Verdict& verdict, VerdictFormat format) {
   std::string text;
-  write_verdict(verdict, [&](std::string_view piece) { text += piece; });
+  write_verdict(
+      verdict, [&](std::string_view piece) { text += piece; }, format);
   return text;
 }
 
-bool is_text_of(const Verdict& verdict, std::string_view text) {
+bool is_text_of(const Verdict& verdict, std::string_view text, VerdictFormat format) {
   bool same = true;
-  write_verdict(verdict, [&](std::string_view piece) {
-    same = same && text.starts_with(piece);
-    if (same) text.remove_prefix(piece.size());
-  });
+  write_verdict(
+      verdict,
+      [&](std::string_view piece) {
+        same = same && text.starts_with(piece);
+        if (same) text.remove_prefix(piece.size());
+      },
+      format);
   return same && text.empty();
+}
+
+VerdictFormat format_of(std::string_view text) {
+  const auto last = text.rfind("\n \"schema\": \"");
+  const std::string old = fmt::format("\n \"schema\": \"{}\"", VerdictFormat::old);
+  return last != std::string_view::npos && text.substr(last).starts_with(old) ? VerdictFormat::old
+                                                                              : VerdictFormat::current;
 }
 
 std::expected<Verdict, InputError> read_verdict(std::string_view text, const std::string& where) {
@@ -280,8 +325,10 @@ std::expected<Verdict, InputError> read_verdict(std::string_view text, const std
   if (!document) return std::unexpected(document.error());
   const std::string hint = "verdict.json is written by `assay judge`; judge again instead of editing it";
   try {
-    if (document->at("schema") != kVerdictSchema)
-      return std::unexpected(InputError{where, "is not an assay.verdict/2", hint});
+    const auto& schema = document->at("schema");
+    const auto format =
+        schema.is_string() ? from_word<VerdictFormat>(schema.get_ref<const std::string&>()) : std::nullopt;
+    if (!format) return std::unexpected(InputError{where, fmt::format("is not an {}", VerdictFormat::current), hint});
     Verdict verdict{.plan_sha256 = document->at("plan_sha256"),
                     .run_id = document->at("run_id"),
                     .profile = document->at("profile"),
@@ -296,11 +343,10 @@ std::expected<Verdict, InputError> read_verdict(std::string_view text, const std
                     .nodes = {}};
     for (const auto& node : document->at("nodes")) verdict.nodes.push_back(node_from(node));
     for (const auto& one : document->at("localised")) verdict.localised.push_back(localised_from(one));
-    for (const auto& result : document->at("results")) verdict.results.push_back(result_from(result));
-    for (const auto& deviation : document->at("deviations")) {
-      verdict.deviations.push_back({.what = deviation.at("what"), .step = deviation.at("step")});
-    }
-    if (!is_text_of(verdict, text))
+    for (const auto& result : document->at("results")) verdict.results.push_back(result_from(result, *format));
+    for (const auto& deviation : document->at("deviations"))
+      verdict.deviations.push_back(deviation_from(deviation, *format));
+    if (!is_text_of(verdict, text, *format))
       return std::unexpected(InputError{where, "is not byte for byte what assay writes", hint});
     return verdict;
   } catch (const json::exception& error) {

@@ -107,6 +107,7 @@ struct Result {
   std::string node;  ///< where it was measured
   std::string step;  ///< empty when nothing was planned for it
   bool required = true;
+  bool unchecked = false;  ///< the machine does not report the figure, and the profile then judges nothing
   Outcome outcome = Outcome::not_measured;
   std::string reason;  ///< one sentence, always
   std::string unit;
@@ -136,10 +137,22 @@ struct Result {
 /// Of millions: a vector would be copied as it grows, and copied again when it is handed on.
 using Results = std::deque<Result>;
 
+/// What a departure from the method is about. attempt: one attempt of a step. not_checked: a requirement that the
+/// machine reported too little for. relative_only: limits that only the machines themselves set. run: anything else.
+enum class DeviationKind { run, attempt, not_checked, relative_only };
+
+constexpr auto words_of(DeviationKind) {
+  using enum DeviationKind;
+  return std::to_array<Word<DeviationKind>>(
+      {{run, "run"}, {attempt, "attempt"}, {not_checked, "not_checked"}, {relative_only, "relative_only"}});
+}
+
 /// A departure from the method that a reader must know: an interrupted attempt, a resumed run, quick parameters.
 struct Deviation {
   std::string what;
   std::string step;  ///< empty: of the whole run
+  DeviationKind kind = DeviationKind::run;
+  std::string said = {};  ///< kind attempt: `what` without the attempt, so that several steps have the same
 };
 
 /// What is at fault.
@@ -236,17 +249,30 @@ struct Verdict {
   std::vector<NodeVerdict> nodes = {};  ///< in the site's order
 };
 
+/// The formats of verdict.json that are read. old: assay.verdict/2, without `unchecked` of a result and `kind` and
+/// `said` of a deviation.
+enum class VerdictFormat { old, current };
+
+constexpr auto words_of(VerdictFormat) {
+  using enum VerdictFormat;
+  return std::to_array<Word<VerdictFormat>>({{old, "assay.verdict/2"}, {current, "assay.verdict/3"}});
+}
+
 /// Hands over the bytes of verdict.json in pieces: sorted keys, one-space indent, final newline; no clock in it. What
 /// is not UTF-8 in a text is replaced by U+FFFD.
-void write_verdict(const Verdict& verdict, const files::TextSink& sink);
+void write_verdict(const Verdict& verdict, const files::TextSink& sink, VerdictFormat format = VerdictFormat::current);
 
 /// The same as one text.
-std::string verdict_text(const Verdict& verdict);
+std::string verdict_text(const Verdict& verdict, VerdictFormat format = VerdictFormat::current);
 
 /// Whether `text` is that, byte for byte; without a second copy of it.
-bool is_text_of(const Verdict& verdict, std::string_view text);
+bool is_text_of(const Verdict& verdict, std::string_view text, VerdictFormat format = VerdictFormat::current);
 
-/// Reads verdict.json back; strict.
+/// The format of the verdict `text`, by the value of its member `schema`, near its end because keys are sorted; current
+/// where it is not known.
+VerdictFormat format_of(std::string_view text);
+
+/// Reads verdict.json back, of either format; strict.
 std::expected<Verdict, InputError> read_verdict(std::string_view text, const std::string& where);
 
 /// Exit code of `overall`: 0 accepted, 1 rejected, 3 incomplete.

@@ -27,6 +27,22 @@ std::vector<KnownProbe> read_catalogue() {
   return all;
 }
 
+/// `document` of assay.probe/2 as assay.probe/1 had it, without the field `recorded`; others as they are.
+nlohmann::json in_old_form(nlohmann::json document) {
+  if (document.at("schema") != "assay.probe/2") return document;
+  document["schema"] = "assay.probe/1";
+  for (const char* list : {"metrics", "conditions"}) {
+    for (auto& entry : document.at(list)) entry.erase("recorded");
+  }
+  return document;
+}
+
+/// Whether a plan may hold `document` for the probe `known`: as it is known, or in the old form, which plans of earlier
+/// versions have.
+bool is_known_as(const nlohmann::json& document, const KnownProbe& known) {
+  return document == known.document || document == in_old_form(known.document);
+}
+
 bool is_all_zeros(std::string_view digest) {
   return std::ranges::all_of(digest, [](char c) { return c == '0'; });
 }
@@ -55,7 +71,7 @@ std::optional<InputError> check_probes(const Plan& plan, const std::string& wher
     if (name != probe.description.name)
       return InputError{here, fmt::format("describes itself as '{}'", probe.description.name), ""};
     const KnownProbe* known = known_probe(name, probe.description.revision);
-    if (known == nullptr || known->document == probe.description.document) continue;
+    if (known == nullptr || is_known_as(probe.description.document, *known)) continue;
     return InputError{here + ".description",
                       fmt::format("is not that of {} revision {}: {}", name, known->revision,
                                   files::first_difference(probe.description.document, known->document)),

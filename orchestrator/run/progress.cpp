@@ -119,18 +119,17 @@ void Progress::step_begin(const plan::Step& step, int attempt) {
 }
 
 void Progress::step_end(const plan::Step& step, int attempt, AttemptOutcome outcome, const std::string& reason,
-                        const std::string& results) {
+                        const StepWords& results) {
   const double took = std::chrono::duration<double>(Clock::now() - nodes_[step.nodes.front()].begin).count();
   const bool planned = is_planned(step);
   const bool broken = outcome != AttemptOutcome::exited;
-  const bool missed = results.ends_with(" fail");  // the outcome word that ends the words of a step
   for (const auto& node : step.nodes) {
     NodeProgress& node_progress = nodes_[node];
     node_progress.running_s = 0;
     node_progress.state = "between steps";
     node_progress.activity = Activity::idle;
     node_progress.broken += broken ? 1 : 0;
-    node_progress.missed += missed ? 1 : 0;
+    node_progress.missed += results.missed ? 1 : 0;
     if (planned) ++node_progress.done;
   }
   forecast_.end(step.id);
@@ -138,10 +137,10 @@ void Progress::step_end(const plan::Step& step, int attempt, AttemptOutcome outc
   event("step_end",
         {{"step", step.id}, {"attempt", attempt}, {"outcome", outcome}, {"reason", reason}, {"took_s", took}});
   const std::string_view ended = outcome == AttemptOutcome::exited ? "done" : word_of(outcome);
-  const std::string& said = reason.empty() ? results : reason;
+  const std::string& said = reason.empty() ? results.text : reason;
   const std::string words = fmt::format("{} {}{}{}", step.id, ended, said.empty() ? "" : ": ", said);
   note(recent_, words);
-  if (broken || missed) note(failures_, words);
+  if (broken || results.missed) note(failures_, words);
   line(fmt::format("[{:>3}/{}] {}{} {} after {:.1f} s{}{}", done_, total_, step.id,
                    attempt > 1 ? fmt::format(" (attempt {})", attempt) : "", ended, took, said.empty() ? "" : ": ",
                    said));

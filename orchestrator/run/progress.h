@@ -19,6 +19,12 @@
 
 namespace assay::run {
 
+/// What the cells of a step come to.
+struct StepWords {
+  std::string text = {};  ///< a few words
+  bool missed = false;    ///< a judged figure fails
+};
+
 /// Follows a run on stderr: a live line per node and an ETA on a terminal, plain lines otherwise; with `json`, one
 /// event a line on stdout instead.
 class Progress {
@@ -38,9 +44,9 @@ class Progress {
   /// A step begins on its nodes.
   void step_begin(const plan::Step& step, int attempt);
   /// A step ended; `outcome` as in the journal, `reason` empty when it exited by itself, `results` what its cells come
-  /// to, in a few words.
+  /// to.
   void step_end(const plan::Step& step, int attempt, AttemptOutcome outcome, const std::string& reason,
-                const std::string& results = "");
+                const StepWords& results = {});
   /// From now on also writes the page `path`, every few seconds. An error when it cannot be written. With
   /// `more_follows` the page does not say that assay has ended when this does: another run goes on writing it, or
   /// end_board ends it.

@@ -16,22 +16,24 @@ namespace {
 
 /// "memory.triad 21.3 GB/s pass"; of several cells how many pass, and the worst. While attempts are `open`, and where
 /// the limit is a share of what other steps measure, nothing can be judged yet, so the value stands alone.
-std::string results_words(const plan::Plan& plan, const judge::Results& results, bool open) {
+StepWords results_words(const plan::Plan& plan, const judge::Results& results, bool open) {
   const judge::Result* worst = nullptr;
   std::size_t passed = 0;
   for (const auto& one : results) {
     passed += one.outcome == judge::Outcome::pass ? 1 : 0;
     if (worst == nullptr || judge::is_worse(one, *worst)) worst = &one;
   }
-  if (worst == nullptr) return "";
+  if (worst == nullptr) return {};
   const plan::Requirement* requirement = plan.requirement(worst->requirement);
   const bool judged = !open && (requirement == nullptr || !requirement->is_of_others());
   const std::string value = worst->value ? " " + for_people(*worst->value, worst->unit) : "";
   const std::string outcome = judged ? fmt::format(" {}", worst->outcome) : "";
-  if (results.size() == 1) return worst->requirement + value + outcome;
-  return judged ? fmt::format("{} of {} cells pass, worst: {}{}{}", passed, results.size(), worst->requirement, value,
-                              outcome)
-                : fmt::format("{} cells, {}{}", results.size(), worst->requirement, value);
+  const bool missed = judged && worst->outcome == judge::Outcome::fail;
+  if (results.size() == 1) return {.text = worst->requirement + value + outcome, .missed = missed};
+  return {.text = judged ? fmt::format("{} of {} cells pass, worst: {}{}{}", passed, results.size(), worst->requirement,
+                                       value, outcome)
+                         : fmt::format("{} cells, {}{}", results.size(), worst->requirement, value),
+          .missed = missed};
 }
 
 }  // namespace
@@ -91,7 +93,7 @@ void RunJournal::end_attempt(const plan::Step& step, judge::Attempt attempt, boo
   journal_.attempts.push_back(std::move(attempt));
   const bool told = progress_.is_for_people() && outcome == AttemptOutcome::exited && cells_.contains(step.id);
   progress_.step_end(step, number, outcome, reason,
-                     told ? results_words(plan_, results_of(step), wanted(step) > 0) : "");
+                     told ? results_words(plan_, results_of(step), wanted(step) > 0) : StepWords{});
 }
 
 int RunJournal::begin_watch(const std::string& probe) {

@@ -16,18 +16,22 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr const char* kSchema = "assay.probe/1";
+constexpr const char* kSchema = "assay.probe/2";
+constexpr const char* kOldSchema = "assay.probe/1";
 constexpr const char* kScopes[] = {"node", "pair", "group"};
 constexpr const char* kBetter[] = {"higher", "lower", "neither"};
 
 constexpr ConditionSpec kCommonConditions[] = {
     {.name = "cpu_load_by_others",
-     .meaning = "Share of the CPUs' time, where /proc/stat reports it, that went to other processes during the run."},
+     .meaning = "Share of the CPUs' time, where /proc/stat reports it, that went to other processes during the run.",
+     .recorded = Recorded::if_reported},
     {.name = "cpu_steal",
      .meaning =
-         "Share of the CPUs' time, where /proc/stat reports it, that the hypervisor gave to others during the run."},
+         "Share of the CPUs' time, where /proc/stat reports it, that the hypervisor gave to others during the run.",
+     .recorded = Recorded::if_reported},
     {.name = "clock_synchronised",
-     .meaning = "Whether the kernel reports, where it can be queried, that its clock follows a time source."},
+     .meaning = "Whether the kernel reports, where it can be queried, that its clock follows a time source.",
+     .recorded = Recorded::if_reported},
 };
 
 ordered_json describe(const Parameter& parameter) {
@@ -54,6 +58,16 @@ std::string optional_text(StrictObject& fields, const char* name, std::string_vi
   return fields.optional(name) != nullptr ? fields.text(name) : std::string(fallback);
 }
 
+/// When the entry is recorded; left out for always, as most conditions are.
+Recorded recorded_from(StrictObject& fields) {
+  const std::string recorded = optional_text(fields, "recorded", word_of(Recorded::always));
+  const auto known = from_word<Recorded>(recorded);
+  if (!known)
+    throw InputError{fields.path("recorded"), fmt::format("'{}' is not a word for when it is recorded", recorded),
+                     fmt::format("words are {}", words_listed<Recorded>())};
+  return *known;
+}
+
 Description::OwnMetric metric_from(const json& entry, const std::string& path) {
   StrictObject fields(entry, path, kHint);
   Description::OwnMetric own{.name = fields.text("name"),
@@ -65,6 +79,7 @@ Description::OwnMetric metric_from(const json& entry, const std::string& path) {
   // Left out for each_run and for both, as most are.
   const std::string course = optional_text(fields, "course", word_of(own.course));
   const std::string direction = optional_text(fields, "direction", word_of(own.direction));
+  own.recorded = recorded_from(fields);
   fields.done();
   if (!is_base_unit(own.unit))
     throw InputError{fields.path("unit"), fmt::format("'{}' is not a unit", own.unit),
@@ -90,6 +105,7 @@ Description::OwnMetric metric_from(const json& entry, const std::string& path) {
 Description::OwnCondition condition_from(const json& entry, const std::string& path) {
   StrictObject fields(entry, path, kHint);
   Description::OwnCondition own{.name = fields.text("name"), .meaning = fields.text("meaning")};
+  own.recorded = recorded_from(fields);
   fields.done();
   return own;
 }
@@ -129,9 +145,31 @@ std::vector<Own> list_from(StrictObject& fields, const char* name, Own (*read)(c
   return all;
 }
 
+/// assay.probe/1 had no field `recorded`: its texts followed the rule that what is not always recorded says "where" in
+/// its meaning. Applied to such documents only, so that the plan of an earlier version is judged as it was.
+void take_recorded_from_meanings(Description& old) {
+  const auto take = [](auto& entry) {
+    const bool conditional = entry.meaning.find("where ") != std::string::npos;
+    entry.recorded = conditional ? Recorded::if_reported : Recorded::always;
+  };
+  std::ranges::for_each(old.metrics, take);
+  std::ranges::for_each(old.conditions, take);
+}
+
+/// An entry of assay.probe/1 with the field of assay.probe/2 is of neither.
+void refuse_recorded(const json& document) {
+  for (const char* list : {"metrics", "conditions"}) {
+    for (const auto& entry : document.at(list)) {
+      if (entry.contains("recorded"))
+        throw InputError{list, fmt::format("{} has no field recorded", kOldSchema), kHint};
+    }
+  }
+}
+
 Description description_from(const json& document) {
   StrictObject fields(document, "", kHint);
-  if (const std::string schema = fields.text("schema"); schema != kSchema)
+  const std::string schema = fields.text("schema");
+  if (schema != kSchema && schema != kOldSchema)
     throw InputError{"schema", fmt::format("'{}' is not {}", schema, kSchema), "use a probe of this version"};
   Description result{.name = fields.text("name"),
                      .revision = static_cast<int>(fields.whole("revision", 0, INT32_MAX)),
@@ -152,6 +190,10 @@ Description description_from(const json& document) {
   if (fields.optional("space") != nullptr) result.space = list_from(fields, "space", space_from);
   if (fields.optional("group_size") != nullptr) result.group_size = list_from(fields, "group_size", group_size_from);
   fields.done();
+  if (schema == kOldSchema) {
+    refuse_recorded(document);
+    take_recorded_from_meanings(result);
+  }
   std::vector<std::string> names;
   for (const auto& parameter : result.parameters) names.push_back(parameter.name);
   for (const auto& rule : result.space) {
@@ -183,7 +225,7 @@ bool Description::has_condition(std::string_view condition_name) const {
 
 bool Description::always_records(std::string_view condition_name) const {
   const auto found = std::ranges::find(conditions, condition_name, &OwnCondition::name);
-  return found != conditions.end() && found->meaning.find("where ") == std::string::npos;
+  return found != conditions.end() && found->recorded == Recorded::always;
 }
 
 std::expected<Values, InputError> Description::resolve(const Values& given, bool quick_run) const {
@@ -237,10 +279,14 @@ ordered_json describe(const ProbeSpec& spec) {
                        {"kind", word_of(metric.kind)}});
     if (metric.course != Course::each_run) metrics.back()["course"] = word_of(metric.course);
     if (metric.direction != PairDirection::both) metrics.back()["direction"] = word_of(metric.direction);
+    if (metric.recorded != Recorded::always) metrics.back()["recorded"] = word_of(metric.recorded);
   }
   ordered_json conditions = ordered_json::array();
   for (const auto& list : {spec.conditions, common_conditions()}) {
-    for (const auto& condition : list) conditions.push_back({{"name", condition.name}, {"meaning", condition.meaning}});
+    for (const auto& condition : list) {
+      conditions.push_back({{"name", condition.name}, {"meaning", condition.meaning}});
+      if (condition.recorded != Recorded::always) conditions.back()["recorded"] = word_of(condition.recorded);
+    }
   }
   ordered_json document = {{"schema", kSchema},
                            {"name", spec.name},

@@ -25,9 +25,11 @@ struct Description {
     MetricKind kind = MetricKind::figure;
     Course course = Course::each_run;
     PairDirection direction = PairDirection::both;
+    Recorded recorded = Recorded::always;
   };
   struct OwnCondition {
     std::string name, meaning;
+    Recorded recorded = Recorded::always;
   };
   std::string name;
   int revision = 0;
@@ -47,7 +49,7 @@ struct Description {
   [[nodiscard]] const OwnMetric* metric(std::string_view metric_name) const;
   /// Whether this condition is declared.
   [[nodiscard]] bool has_condition(std::string_view condition_name) const;
-  /// Whether this condition is declared, and every run records it: its meaning does not say where it is recorded.
+  /// Whether this condition is declared, and every rank of every complete run records it.
   [[nodiscard]] bool always_records(std::string_view condition_name) const;
   /// Every parameter with its value: from `given` where present (as text or typed JSON scalar), else the quick value
   /// under `quick`, else the fallback. Errors name the parameter; an unknown one gets the nearest match.
@@ -63,7 +65,8 @@ std::span<const ConditionSpec> common_conditions();
 /// The `--describe` document of `spec`.
 nlohmann::ordered_json describe(const ProbeSpec& spec);
 
-/// The description in `text`; strict: every field must be there and no other.
+/// The description in `text`, assay.probe/2, or assay.probe/1 as plans of earlier versions have it; strict: every field
+/// must be there and no other.
 std::expected<Description, InputError> read_description(std::string_view text, const std::string& where);
 
 }  // namespace assay

@@ -50,6 +50,26 @@ constexpr auto words_of(PairDirection) {
   return std::to_array<Word<PairDirection>>({{both, "both"}, {forward, "forward"}, {backward, "backward"}});
 }
 
+/// Which runs of a probe have a metric or a condition in their record. always: every complete run, and of a condition
+/// the record of every rank. rank_0: every complete run, in the record of rank 0 alone, for all ranks. The others may
+/// be missing. if_asked: only with certain parameters, or a certain number or placement of ranks. if_present: only
+/// where the machine or the site has such a part. if_reported: only where hardware, firmware, driver, kernel or library
+/// reports it. if_occurred: only when it happened in the run, such as a loss, or enough samples for the figure.
+enum class Recorded { always, rank_0, if_asked, if_present, if_reported, if_occurred };
+
+constexpr auto words_of(Recorded) {
+  using enum Recorded;
+  return std::to_array<Word<Recorded>>({{always, "always"},
+                                        {rank_0, "rank_0"},
+                                        {if_asked, "if_asked"},
+                                        {if_present, "if_present"},
+                                        {if_reported, "if_reported"},
+                                        {if_occurred, "if_occurred"}});
+}
+
+/// Whether the record of rank 0 of every complete run has it.
+constexpr bool is_owed(Recorded recorded) { return recorded == Recorded::always || recorded == Recorded::rank_0; }
+
 /// One number a probe measures. `instrument` is the relative standard uncertainty of the instrument (type B), in 1.
 struct Metric {
   std::string_view name;
@@ -60,12 +80,14 @@ struct Metric {
   MetricKind kind = MetricKind::figure;
   Course course = Course::each_run;
   PairDirection direction = PairDirection::both;
+  Recorded recorded = Recorded::always;
 };
 
 /// One circumstance a probe records beside its numbers.
 struct ConditionSpec {
   std::string_view name;
   std::string_view meaning;
+  Recorded recorded = Recorded::always;
 };
 
 /// What one run of the probe measures at a time; decides how the plan places it.

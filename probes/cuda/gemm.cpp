@@ -85,14 +85,16 @@ constexpr Metric kMetrics[] = {
      .unit = "FLOP/J",
      .better = Better::higher,
      .meaning = "mean rate over mean power while throughput is measured, where NVML has an energy counter",
-     .instrument = kEnergyInstrument},
+     .instrument = kEnergyInstrument,
+     .recorded = Recorded::if_present},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "layout", .meaning = "How A and B are stored: TN is A transposed, B not, all column-major."},
     {.name = "data", .meaning = "What the operands hold."},
     {.name = "result_type", .meaning = "Element type of the result."},
     {.name = "fast_accumulation",
-     .meaning = "Whether products may accumulate with less precision, where the type is fp8_e4m3 or fp8_e5m2."},
+     .meaning = "Whether products may accumulate with less precision, where the type is fp8_e4m3 or fp8_e5m2.",
+     .recorded = Recorded::if_asked},
     {.name = "emulated", .meaning = "Whether algorithms that emulate the type by narrower ones were allowed."},
     {.name = "library_version", .meaning = "Version of cuBLASLt."},
     {.name = "library_path", .meaning = "File of cuBLASLt."},
@@ -105,7 +107,8 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "products_per_sample", .meaning = "Products in one sample of throughput."},
     {.name = "elements_checked", .meaning = "Elements that were compared with the reference, of both algorithms."},
     {.name = "energy_window_s",
-     .meaning = "Time over which energy was counted, in s, where NVML has an energy counter."},
+     .meaning = "Time over which energy was counted, in s, where NVML has an energy counter.",
+     .recorded = Recorded::if_present},
 };
 constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, kGpuWatchConditions);
 constexpr ProbeSpec kSpec{

@@ -65,11 +65,13 @@ constexpr Metric kMetrics[] = {
     {.name = "slice_bandwidth",
      .unit = "B/s",
      .meaning = "one read of one slice of the memory, at its number, where the walk has slices",
-     .instrument = kSliceInstrument},
+     .instrument = kSliceInstrument,
+     .recorded = Recorded::if_asked},
     {.name = "slice_worst",
      .unit = "1",
      .meaning = "median of the slowest slice over the median of all slices' medians, where the walk has slices",
-     .instrument = kSliceInstrument},
+     .instrument = kSliceInstrument,
+     .recorded = Recorded::if_asked},
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
@@ -79,18 +81,23 @@ constexpr Metric kMetrics[] = {
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "array_bytes", .meaning = "Size of each array, in B."},
     {.name = "cache_multiple",
-     .meaning = "Size of each array over the second-level cache, where the runtime reports that."},
+     .meaning = "Size of each array over the second-level cache, where the runtime reports that.",
+     .recorded = Recorded::if_reported},
     {.name = "passes_per_sample", .meaning = "Passes of a kernel that one sample spans."},
     {.name = "devices_at_once", .meaning = "GPUs that were measured at the same time."},
     {.name = "overlap",
      .meaning = "Share of a sample's time in which all GPUs of it were busy, median over the samples, where the "
-                "schedule is together."},
+                "schedule is together.",
+     .recorded = Recorded::if_asked},
     {.name = "slices", .meaning = "Slices that the walk found room for."},
     {.name = "walk_patterns",
      .meaning = "Patterns that were written to every word of every slice and compared, where the walk has slices; two: "
-                "every bit is then written as 0 and as 1."},
+                "every bit is then written as 0 and as 1.",
+     .recorded = Recorded::if_asked},
     {.name = "slice_coverage", .meaning = "Share of the GPU's memory that lay in slices."},
-    {.name = "slice_left_bytes", .meaning = "Free memory that no slice covered, in B, where the walk has slices."},
+    {.name = "slice_left_bytes",
+     .meaning = "Free memory that no slice covered, in B, where the walk has slices.",
+     .recorded = Recorded::if_asked},
 };
 constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, kGpuWatchConditions);
 constexpr ProbeSpec kSpec{

@@ -17,6 +17,7 @@
 #include "probes/core/recorder.h"
 #include "probes/health/drives.h"
 #include "probes/health/gpus.h"
+#include "probes/health/inventory_spec.h"
 #include "probes/health/nics.h"
 #include "probes/health/pcie.h"
 #include "probes/health/processors.h"
@@ -31,129 +32,6 @@ constexpr Parameter kParameters[] = {
      .fallback = "auto",
      .meaning = "file name or path of NVML; auto: libnvidia-ml.so.1, and none when root is not this machine"},
 };
-constexpr Metric kCounted[] = {
-    {.name = "cpus_total", .unit = "1", .meaning = "logical CPUs present"},
-    {.name = "cpus_online", .unit = "1", .meaning = "logical CPUs in use"},
-    {.name = "cpus_offline",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "logical CPUs present that are not in use, where the second threads of cores are not switched off"},
-    {.name = "cores_total",
-     .unit = "1",
-     .meaning = "physical cores with an online CPU, where the kernel shows topology"},
-    {.name = "sockets_total", .unit = "1", .meaning = "processor packages with an online CPU"},
-    {.name = "memory_total", .unit = "B", .meaning = "memory that the kernel manages (MemTotal)"},
-    {.name = "dimms_total", .unit = "1", .meaning = "memory modules in their slots, where SMBIOS is readable (root)"},
-    {.name = "dimm_slots_empty",
-     .unit = "1",
-     .better = Better::neither,
-     .meaning = "memory slots without a module, where SMBIOS is readable"},
-    {.name = "dimm_size", .unit = "B", .meaning = "capacity of one module, where SMBIOS reports it"},
-    {.name = "dimm_rate",
-     .unit = "1/s",
-     .meaning = "configured transfers a second of one module, where SMBIOS reports it"},
-    {.name = "dimm_rate_rated",
-     .unit = "1/s",
-     .meaning = "transfers a second one module is made for, where SMBIOS reports it"},
-    {.name = "dimms_unlike",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "modules whose capacity or configured rate is not that of most, where SMBIOS reports it of all"},
-    {.name = "dimms_slow",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning =
-         "modules that run at less than they are made for, where SMBIOS reports both of all; a processor may not "
-         "support what its modules are made for"},
-    {.name = "memory_fitted", .unit = "B", .meaning = "summed capacity of the modules, where SMBIOS reports it of all"},
-    {.name = "memory_rate",
-     .unit = "B/s",
-     .meaning = "configured transfers a second times 8 bytes, summed over the channels, where SMBIOS reports it of all "
-                "modules; modules whose slots differ in their last digits alone share a channel, so that it is never "
-                "too much"},
-    {.name = "drives_total", .unit = "1", .meaning = "block devices with hardware behind them"},
-    {.name = "drive_size", .unit = "B", .meaning = "capacity of one drive, where it has a medium"},
-    {.name = "nics_total", .unit = "1", .meaning = "network ports with hardware behind them"},
-    {.name = "nics_up", .unit = "1", .meaning = "those of them with a link"},
-    {.name = "link_rate",
-     .unit = "B/s",
-     .meaning = "signalling rate of one port in one direction, in bytes (bits over 8), where its link is up and its "
-                "driver reports it"},
-    {.name = "link_rate_max",
-     .unit = "B/s",
-     .meaning = "the same of the fastest mode that port and driver support, where the driver lists its modes"},
-    {.name = "accelerators_total",
-     .unit = "1",
-     .meaning = "PCI functions of class 3D controller or processing accelerator, where there is a PCI bus"},
-    {.name = "gpus_total", .unit = "1", .meaning = "GPUs that the NVIDIA driver lists, where there is one"},
-    {.name = "gpu_memory", .unit = "B", .meaning = "memory of one GPU, where the driver reports it"},
-    {.name = "pcie_rate",
-     .unit = "1/s",
-     .meaning = "negotiated transfers a second of one lane (Gen5: 3.2e10), where sysfs reports it"},
-    {.name = "pcie_rate_max",
-     .unit = "1/s",
-     .meaning = "transfers a second of one lane the device is made for, where sysfs reports it"},
-    {.name = "pcie_width", .unit = "1", .meaning = "negotiated lanes, where sysfs reports them"},
-    {.name = "pcie_width_max", .unit = "1", .meaning = "lanes the device is made for, where sysfs reports them"},
-    {.name = "pcie_links_total", .unit = "1", .meaning = "devices whose link was compared, where there is one"},
-    {.name = "pcie_narrow_links",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "devices whose link has fewer lanes than they are made for, where a width was compared and the machine "
-                "is no guest, whose hypervisor may make them up"},
-    {.name = "pcie_degraded_links",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "devices whose link is slower or narrower than they are made for, where a link was compared; an idle "
-                "device may lower its rate to save power"},
-};
-
-/// An inventory has no noise: what it counts stays as it is.
-constexpr auto kMetrics = [] {
-  auto all = std::to_array(kCounted);
-  for (Metric& metric : all) metric.course = Course::fixed;
-  return all;
-}();
-constexpr ConditionSpec kOwnConditions[] = {
-    {.name = "kernel", .meaning = "release of the running kernel"},
-    {.name = "operating_system", .meaning = "name of the distribution, where /etc/os-release reports it"},
-    {.name = "system_vendor", .meaning = "maker of the machine, where SMBIOS is shown"},
-    {.name = "product", .meaning = "model of the machine, where SMBIOS is shown"},
-    {.name = "product_serial", .meaning = "serial number of the machine, where SMBIOS is shown and readable (root)"},
-    {.name = "board", .meaning = "model of the main board, where SMBIOS is shown"},
-    {.name = "bios_vendor", .meaning = "maker of the firmware, where SMBIOS is shown"},
-    {.name = "bios_version", .meaning = "version of the firmware, where SMBIOS is shown"},
-    {.name = "bios_date", .meaning = "date of the firmware, where SMBIOS is shown"},
-    {.name = "model", .meaning = "model of a cpu, gpu or drive, where it is known"},
-    {.name = "microcode", .meaning = "microcode revision of a cpu, where the kernel shows it"},
-    {.name = "memory_type", .meaning = "kind of a dimm (DDR5), where SMBIOS reports it"},
-    {.name = "manufacturer", .meaning = "maker of a dimm, where SMBIOS reports it"},
-    {.name = "part", .meaning = "part number of a dimm or of a gpu's board, where it is known"},
-    {.name = "serial", .meaning = "serial number of a dimm, gpu or drive, where it is known"},
-    {.name = "rotational", .meaning = "whether the kernel treats a drive as a spinning one, where it has a queue"},
-    {.name = "firmware", .meaning = "firmware version of a drive, nic or gpu (its GSP), where it is known"},
-    {.name = "driver", .meaning = "kernel driver of a nic or gpu, where one is bound"},
-    {.name = "link", .meaning = "up or down: whether a nic has a link, where there is a nic"},
-    {.name = "mac_address", .meaning = "hardware address of a nic, where it has a network interface"},
-    {.name = "rdma_device", .meaning = "RDMA device of a nic, where it has one"},
-    {.name = "pci_address", .meaning = "PCI function of a drive, nic or gpu, where it sits on PCI"},
-    {.name = "pci_id", .meaning = "PCI vendor and device id of a gpu, nic or drive, where it sits on PCI"},
-    {.name = "numa_node", .meaning = "memory node next to a gpu, nic or drive, where the firmware reports it"},
-    {.name = "nvml_library",
-     .meaning = "path of the NVML that named the gpus, or \"absent: \" and why there is none, where it "
-                "was asked"},
-    {.name = "driver_version", .meaning = "version of the NVIDIA driver, where there is one"},
-};
-
-/// kOwnConditions, and those of kGpuConditions that are not among them.
-constexpr auto kConditions = [] {
-  constexpr auto is_new = [](const ConditionSpec& condition) {
-    return std::ranges::find(kOwnConditions, condition.name, &ConditionSpec::name) == std::end(kOwnConditions);
-  };
-  std::array<ConditionSpec, std::size(kOwnConditions) + std::ranges::count_if(kGpuConditions, is_new)> all = {};
-  std::ranges::copy_if(kGpuConditions, std::ranges::copy(kOwnConditions, all.begin()).out, is_new);
-  return all;
-}();
 constexpr ProbeSpec kSpec{
     .name = "health_inventory",
     .measures = "Counts, capacities, link rates, models, serial numbers and firmware of what the node is made of.",
@@ -168,8 +46,8 @@ constexpr ProbeSpec kSpec{
     .typical = {1},
     .deadline = {60},
     .parameters = kParameters,
-    .metrics = kMetrics,
-    .conditions = kConditions};
+    .metrics = kInventoryMetrics,
+    .conditions = kInventoryConditions};
 
 template <class T>
 void tell(Recorder& record, std::string_view name, const std::optional<T>& value, const Subject& subject = {}) {

@@ -63,7 +63,8 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "base_clock_hz",
      .meaning =
          "Clock that the processor promises under load, in Hz, the lowest of the threads' CPUs, where the machine "
-         "tells it."},
+         "tells it.",
+     .recorded = Recorded::if_reported},
     {.name = "flop_per_cycle", .meaning = "Peak over threads and clock: FLOPs a cycle and core."},
     {.name = "threads", .meaning = "Threads that computed."},
     {.name = "pinned", .meaning = "Whether every thread was bound to one CPU, read back from the kernel."},

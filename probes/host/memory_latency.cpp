@@ -47,7 +47,8 @@ constexpr Metric kMetrics[] = {
 constexpr ConditionSpec kConditions[] = {
     {.name = "size_bytes", .meaning = "Memory that the cycle runs through, in B."},
     {.name = "cache_multiple",
-     .meaning = "That size over the sum of last-level caches, where the kernel reports those."},
+     .meaning = "That size over the sum of last-level caches, where the kernel reports those.",
+     .recorded = Recorded::if_reported},
     {.name = "steps", .meaning = "Loads in one chunk."},
     {.name = "huge_pages_requested", .meaning = "Whether transparent huge pages were asked for."},
     {.name = "huge_page_share",

@@ -37,13 +37,15 @@ constexpr Metric kOwnMetrics[] = {
     {.name = "retransmitted_share",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "segments that the source of a flow sent again over those it sent, in the phase of all flows"},
+     .meaning = "segments that the source of a flow sent again over those it sent, in the phase of all flows",
+     .recorded = Recorded::rank_0},
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
      .meaning = "blocks of all flows and phases that did not arrive in their order or, of those compared, not as they "
                 "were sent",
-     .kind = MetricKind::fault},
+     .kind = MetricKind::fault,
+     .recorded = Recorded::rank_0},
 };
 constexpr auto kMetrics = join(traffic_metrics(kInstrument), kOwnMetrics);
 constexpr ConditionSpec kOwnConditions[] = {

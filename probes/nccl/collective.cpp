@@ -53,15 +53,23 @@ constexpr Metric kMetrics[] = {
     {.name = "time",
      .unit = "s",
      .better = Better::lower,
-     .meaning = "time of one collective, the longest of all ranks"},
-    {.name = "algbw", .unit = "B/s", .meaning = "size over time, the size counted as nccl-tests does"},
-    {.name = "busbw", .unit = "B/s", .meaning = "algbw times the operation's factor for this number of ranks"},
+     .meaning = "time of one collective, the longest of all ranks",
+     .recorded = Recorded::rank_0},
+    {.name = "algbw",
+     .unit = "B/s",
+     .meaning = "size over time, the size counted as nccl-tests does",
+     .recorded = Recorded::rank_0},
+    {.name = "busbw",
+     .unit = "B/s",
+     .meaning = "algbw times the operation's factor for this number of ranks",
+     .recorded = Recorded::rank_0},
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
      .meaning = "elements, of all ranks and of a check before and one after the timing, that are not exactly what they "
                 "must be",
-     .kind = MetricKind::fault},
+     .kind = MetricKind::fault,
+     .recorded = Recorded::rank_0},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "ranks", .meaning = "GPUs that took part"},
@@ -69,7 +77,8 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "gpus_per_node", .meaning = "GPUs that took part on each node"},
     {.name = "node_names", .meaning = "names of the nodes by rank, separated by commas"},
     {.name = "sizes_left_out",
-     .meaning = "sizes in B that were asked for and do not fit, or none, where this is rank 0"},
+     .meaning = "sizes in B that were asked for and do not fit, or none, where this is rank 0",
+     .recorded = Recorded::rank_0},
 };
 constexpr ConditionSpec kErrorConditions[] = {kGpuErrorsCondition};
 constexpr auto kConditions = join_conditions(kDeviceConditions, kFactConditions, kOwnConditions, kErrorConditions);

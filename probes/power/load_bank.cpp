@@ -80,40 +80,48 @@ constexpr Metric kMetrics[] = {
      .meaning =
          "the longest that the first and the last rank can have begun apart: from rank 0's release of the barrier "
          "until it had word that every rank had left it, a round trip, and how much later one rank began by its "
-         "own clock than another"},
+         "own clock than another",
+     .recorded = Recorded::rank_0},
     {.name = "rate",
      .unit = "FLOP/s",
      .better = Better::higher,
-     .meaning = "of one rank by its engine, second by second, while all hold their load"},
+     .meaning = "of one rank by its engine, second by second, while all hold their load",
+     .recorded = Recorded::rank_0},
     {.name = "total_rate",
      .unit = "FLOP/s",
      .better = Better::higher,
-     .meaning = "the sum of rate over all ranks, second by second"},
+     .meaning = "the sum of rate over all ranks, second by second",
+     .recorded = Recorded::rank_0},
     {.name = "level_error",
      .unit = "1",
      .better = Better::lower,
      .meaning =
          "the greatest difference between the level that was due and the one that the rank was at, over all ranks, "
-         "when it was looked at late"},
+         "when it was looked at late",
+     .recorded = Recorded::rank_0},
     {.name = "throttled_time",
      .unit = "s",
      .better = Better::lower,
      .meaning =
          "of a rank: how long the package or GPU of it that was slowed down longest for its temperature was, from "
-         "the begin of the load to its end, where the machine counts that"},
+         "the begin of the load to its end, where the machine counts that",
+     .recorded = Recorded::if_reported},
     {.name = "brake_time",
      .unit = "s",
      .better = Better::lower,
-     .meaning = "the same of a GPU that a signal from outside slowed down, where its driver counts that"},
+     .meaning = "the same of a GPU that a signal from outside slowed down, where its driver counts that",
+     .recorded = Recorded::if_reported},
     {.name = "step_up",
      .unit = "s",
      .better = Better::neither,
      .meaning = "when rank 0 began to raise its load, once all ranks followed the shape, in s since 1970; of a square "
-                "the first 200 times"},
+                "the first 200 times",
+     .recorded = Recorded::rank_0},
     {.name = "step_down",
      .unit = "s",
      .better = Better::neither,
-     .meaning = "when rank 0 began to lower its load, likewise"},
+     .meaning = "when rank 0 began to lower its load, likewise",
+     .recorded = Recorded::rank_0},
 };
 
 constexpr ConditionSpec kConditions[] = {

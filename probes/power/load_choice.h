@@ -38,7 +38,9 @@ inline constexpr ConditionSpec kLoadEngineCondition{
     .meaning = "what multiplies, with operands of normal numbers: cpu_gemm (FP64) or gpu_gemm (BF16)"};
 inline constexpr ConditionSpec kLoadThreadsCondition{.name = "threads", .meaning = "CPU threads that multiply"};
 inline constexpr ConditionSpec kLoadGpuCondition{
-    .name = "gpu_load", .meaning = "GPU, type and library, of each GPU that multiplies, where GPUs do"};
+    .name = "gpu_load",
+    .meaning = "GPU, type and library, of each GPU that multiplies, where GPUs do",
+    .recorded = Recorded::if_asked};
 
 /// The load that `given` asks for, prepared and at rest, with what is to be recorded of it.
 class ChosenLoad {

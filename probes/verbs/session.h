@@ -28,7 +28,8 @@ inline constexpr ConditionSpec kPathConditions[] = {
     {.name = "payload_limit",
      .meaning =
          "largest payload rate in B/s that the fastest mode of the slower port, its MTU and headers leave, where both "
-         "ports report their rate"},
+         "ports report their rate",
+     .recorded = Recorded::if_reported},
     {.name = "payload_limit_of", .meaning = "fastest mode, or rate now: one of the two ports does not tell its modes"},
     {.name = "mtu", .meaning = "path MTU in B"},
     {.name = "reads_outstanding", .meaning = "RDMA reads in flight on one queue pair at most"},

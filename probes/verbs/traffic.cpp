@@ -28,29 +28,36 @@ constexpr Metric kOwnMetrics[] = {
     {.name = "loopback_alone",
      .unit = "B/s",
      .meaning = "as alone_bandwidth, from a port to itself, where the path is loopback",
-     .instrument = kInstrument},
+     .instrument = kInstrument,
+     .recorded = Recorded::if_asked},
     {.name = "loopback_together",
      .unit = "B/s",
      .meaning = "as together_bandwidth, from a port to itself, where the path is loopback",
-     .instrument = kInstrument},
+     .instrument = kInstrument,
+     .recorded = Recorded::if_asked},
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
      .meaning = "bytes, of all slots, flows and phases, that are not what was sent",
-     .kind = MetricKind::fault},
+     .kind = MetricKind::fault,
+     .recorded = Recorded::rank_0},
 };
 constexpr auto kMetrics = join(traffic_metrics(kInstrument), kOwnMetrics);
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "qps", .meaning = "queue pairs of each flow"},
-    {.name = "local", .meaning = "this rank's host, port and address, where it sends"},
-    {.name = "sends_to", .meaning = "host, port and address of the rank that this one sends to, where it sends"},
+    {.name = "local", .meaning = "this rank's host, port and address, where it sends", .recorded = Recorded::if_asked},
+    {.name = "sends_to",
+     .meaning = "host, port and address of the rank that this one sends to, where it sends",
+     .recorded = Recorded::if_asked},
     {.name = "mtu", .meaning = "path MTU in B to that rank"},
     {.name = "payload_limit",
      .meaning =
          "largest payload rate in B/s that the fastest mode of the slower port, its MTU and headers leave, where both "
-         "ports report their rate"},
+         "ports report their rate",
+     .recorded = Recorded::if_reported},
     {.name = "payload_limit_of",
-     .meaning = "fastest mode, or rate now: one of the two ports does not tell its modes; where it sends"},
+     .meaning = "fastest mode, or rate now: one of the two ports does not tell its modes; where it sends",
+     .recorded = Recorded::if_asked},
 };
 constexpr auto kConditions =
     join(kTrafficConditions, kStationConditions, kPlaceConditions, kCounterConditions, kOwnConditions);

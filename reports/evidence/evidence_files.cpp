@@ -146,8 +146,10 @@ std::expected<Examined, InputError> examine(const EvidenceFiles& files) {
   }
   const auto judged = judge::judge_run(*plan, plan_sha256, *journal, reader_for(*plan, *journal, files));
   if (!judged) return std::unexpected(judged.error());
-  if (!judge::is_text_of(*judged, *verdict_bytes))
-    return std::unexpected(difference_of(*verdict_bytes, judge::verdict_text(*judged)));
+  // A verdict of an earlier version is compared with what is judged now in the format of that version.
+  const auto format = judge::format_of(*verdict_bytes);
+  if (!judge::is_text_of(*judged, *verdict_bytes, format))
+    return std::unexpected(difference_of(*verdict_bytes, judge::verdict_text(*judged, format)));
   auto verdict = as_written(std::move(*judged), *verdict_bytes);
   if (!verdict) return std::unexpected(verdict.error());
   return Examined{.run = {.plan = std::move(*plan), .plan_sha256 = plan_sha256, .journal = std::move(*journal)},

@@ -42,25 +42,19 @@ struct PartsSum {
   }
 };
 
-/// "kill in reduce" of "kill of rank 1 in reduce of step 5"; nothing for other words.
-std::optional<std::string> kind_of_fault(std::string_view words) {
-  const auto rank = words.find(" of rank "), phase = words.find(" in "), step = words.find(" of step ");
-  if (rank == std::string_view::npos || phase == std::string_view::npos || step == std::string_view::npos ||
-      rank > phase || phase > step)
-    return std::nullopt;
-  return std::string(words.substr(0, rank)) + std::string(words.substr(phase, step - phase));
-}
-
-/// The kinds of the faults that ended a rank, in order; none where the record does not say them of all `count`.
+/// The kinds of the faults that ended a rank, "kill in reduce", in order; none where the record does not have them of
+/// all `count`. fault_resume records them from its revision 3 on, as "kill:reduce,slow:save".
 std::vector<std::string> kinds_of_faults(const Record& record, std::size_t count) {
-  const auto found = std::ranges::find(record.conditions, "cases", &Condition::name);
+  const auto found = std::ranges::find(record.conditions, "case_keys", &Condition::name);
   const auto* text = found == record.conditions.end() ? nullptr : std::get_if<std::string>(&found->value);
   std::vector<std::string> kinds;
   for (std::string_view left = text == nullptr ? std::string_view() : std::string_view(*text); !left.empty();) {
-    const auto end = std::min(left.find("; "), left.size());
-    const auto kind = kind_of_fault(left.substr(0, end));
-    if (kind && !kind->starts_with("slow ")) kinds.push_back(*kind);
-    left.remove_prefix(std::min(end + 2, left.size()));
+    const auto key = left.substr(0, left.find(','));
+    left.remove_prefix(std::min(key.size() + 1, left.size()));
+    const auto colon = key.find(':');
+    if (colon == std::string_view::npos) return {};
+    const auto kind = key.substr(0, colon);
+    if (kind != "slow") kinds.push_back(fmt::format("{} in {}", kind, key.substr(colon + 1)));  // ends no rank
   }
   if (kinds.size() != count) return {};
   return kinds;

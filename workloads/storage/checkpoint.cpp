@@ -69,7 +69,8 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "filesystem", .meaning = "type of the filesystem"},
     {.name = "device", .meaning = "number and name of the block device, or the mount's source"},
     {.name = "rotational",
-     .meaning = "whether the device reports that it is rotational, recorded where there is a block device"},
+     .meaning = "whether the device reports that it is rotational, recorded where there is a block device",
+     .recorded = Recorded::if_present},
     {.name = "direct_io",
      .meaning = "true when every file was open with O_DIRECT, no page of them was in the page cache, and the block "
                 "device (where there is one) moved at least the payload"},

@@ -48,6 +48,8 @@ std::string text_of(const FaultCase& one) {
   return fmt::format("{} of rank {} in {} of step {}", word_of(one.kind), one.rank, word_of(one.phase), one.step);
 }
 
+std::string key_of(const FaultCase& one) { return fmt::format("{}:{}", word_of(one.kind), word_of(one.phase)); }
+
 FaultPlan fault_plan(std::string_view kinds, std::string_view phases, std::int64_t rounds, std::int64_t save_every,
                      std::int64_t ranks) {
   FaultPlan plan{.save_every = save_every, .steps = 0, .cases = {}};

@@ -35,6 +35,9 @@ struct FaultCase {
 /// "kill of rank 2 in backward of step 4".
 std::string text_of(const FaultCase& one);
 
+/// "kill:backward": kind and phase, for programs; neither word has a colon or a comma.
+std::string key_of(const FaultCase& one);
+
 /// A run: steps from 0 on, saved after every `save_every` steps, and its faults in order.
 struct FaultPlan {
   std::int64_t save_every = 3;

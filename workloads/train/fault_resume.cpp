@@ -78,78 +78,96 @@ constexpr Metric kMetrics[] = {
      .better = Better::lower,
      .meaning =
          "from the injection of a fault until the step it struck is done, recorded where a fault ended a rank; every "
-         "fault is a sample"},
+         "fault is a sample",
+     .recorded = Recorded::if_occurred},
     {.name = "detect_time",
      .unit = "s",
      .better = Better::lower,
-     .meaning = "of mttr: until the leader of rank 0 knows that the rank is lost, recorded where a fault ended a rank"},
+     .meaning = "of mttr: until the leader of rank 0 knows that the rank is lost, recorded where a fault ended a rank",
+     .recorded = Recorded::if_occurred},
     {.name = "abort_time",
      .unit = "s",
      .better = Better::lower,
-     .meaning = "of mttr: until no rank waits for the lost one, recorded where a fault ended a rank"},
+     .meaning = "of mttr: until no rank waits for the lost one, recorded where a fault ended a rank",
+     .recorded = Recorded::if_occurred},
     {.name = "rebuild_time",
      .unit = "s",
      .better = Better::lower,
-     .meaning =
-         "of mttr: until a spare has its place and all ranks are connected, recorded where a fault ended a rank"},
+     .meaning = "of mttr: until a spare has its place and all ranks are connected, recorded where a fault ended a rank",
+     .recorded = Recorded::if_occurred},
     {.name = "restore_time",
      .unit = "s",
      .better = Better::lower,
      .meaning =
-         "of mttr: until all ranks have the state of the last save, checked, recorded where a fault ended a rank"},
+         "of mttr: until all ranks have the state of the last save, checked, recorded where a fault ended a rank",
+     .recorded = Recorded::if_occurred},
     {.name = "recompute_time",
      .unit = "s",
      .better = Better::lower,
-     .meaning = "of mttr: until the step that was reached is done again, recorded where a fault ended a rank"},
+     .meaning = "of mttr: until the step that was reached is done again, recorded where a fault ended a rank",
+     .recorded = Recorded::if_occurred},
     {.name = "lost_steps",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "steps that were done again, recorded where a fault ended a rank"},
+     .meaning = "steps that were done again, recorded where a fault ended a rank",
+     .recorded = Recorded::if_occurred},
     {.name = "step_time",
      .unit = "s",
      .better = Better::lower,
-     .meaning = "wall time of one step of the run without faults, the longest of all ranks"},
+     .meaning = "wall time of one step of the run without faults, the longest of all ranks",
+     .recorded = Recorded::rank_0},
     {.name = "save_time",
      .unit = "s",
      .better = Better::lower,
-     .meaning = "wall time of one save of the run without faults, in which no step runs, the longest of all ranks"},
+     .meaning = "wall time of one save of the run without faults, in which no step runs, the longest of all ranks",
+     .recorded = Recorded::rank_0},
     {.name = "ettr",
      .unit = "1",
      .meaning =
          "1 - d/t - (r + t/2)/m: share of wall time that ends up in the model, d being the median of save_time, r "
          "the median of mttr less recompute_time, m job_mtbf and t = sqrt(2 d m) the best time between saves; 0 "
          "where it would be below; recorded where job_mtbf is given and a fault ended a rank",
-     .kind = MetricKind::share},
+     .kind = MetricKind::share,
+     .recorded = Recorded::if_asked},
     {.name = "refused_states",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "copies of a state that were not there or not what was saved when they were to be restored"},
+     .meaning = "copies of a state that were not there or not what was saved when they were to be restored",
+     .recorded = Recorded::rank_0},
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
      .meaning =
          "states of ranks after a case that differ in any bit from those of the run without faults, for each kind of "
          "fault",
-     .kind = MetricKind::fault},
+     .kind = MetricKind::fault,
+     .recorded = Recorded::rank_0},
     {.name = "false_losses",
      .unit = "1",
      .better = Better::lower,
      .meaning =
          "ranks that were given up though no fault had ended them, slow ones among them, for each kind of fault; none: "
          "in the run without",
-     .kind = MetricKind::fault},
+     .kind = MetricKind::fault,
+     .recorded = Recorded::rank_0},
 };
 constexpr ConditionSpec kOwnConditions[] = {
-    {.name = "cases", .meaning = "faults that were injected, in order, recorded where this is rank 0"},
+    {.name = "cases",
+     .meaning = "faults that were injected, in order, recorded where this is rank 0",
+     .recorded = Recorded::rank_0},
+    {.name = "case_keys",
+     .meaning = "the same for programs: kind and phase of each, as kill:reduce, with commas",
+     .recorded = Recorded::rank_0},
     {.name = "restored_from",
      .meaning = "how many states of ranks were restored from where: own memory, memory of the next rank, local and "
-                "shared files; recorded where this is rank 0"},
+                "shared files; recorded where this is rank 0",
+     .recorded = Recorded::rank_0},
     {.name = "heartbeat_limit", .meaning = "silence after which a rank is lost, in s"},
 };
 constexpr auto kConditions = join(train::kPlanConditions, kOwnConditions, kFactConditions);
 constexpr ProbeSpec kSpec{
     .name = "fault_resume",
-    .revision = 2,
+    .revision = 3,
     .scope = Scope::group,
     .measures =
         "What it takes a training job to go on after a rank is killed, hangs or is cut off, part by part, that what it "
@@ -248,10 +266,14 @@ void record_outcome(const Parameters& given, const train::FaultJob& job, const t
     record.measurement("mismatches", static_cast<double>(count), subject, {{"fault", std::string(kind)}});
   for (const auto& [kind, count] : found.false_losses)
     record.measurement("false_losses", static_cast<double>(count), subject, {{"fault", std::string(kind)}});
-  std::vector<std::string> cases, tiers;
-  for (const auto& one : job.faults.cases) cases.push_back(train::text_of(one));
+  std::vector<std::string> cases, keys, tiers;
+  for (const auto& one : job.faults.cases) {
+    cases.push_back(train::text_of(one));
+    keys.push_back(train::key_of(one));
+  }
   for (const auto& [tier, count] : found.restored) tiers.push_back(fmt::format("{} {}", train::word_of(tier), count));
   record.condition("cases", fmt::format("{}", fmt::join(cases, "; ")));
+  record.condition("case_keys", fmt::format("{}", fmt::join(keys, ",")));
   record.condition("restored_from", fmt::format("{}", fmt::join(tiers, ", ")));
   for (const auto& note : found.notes) record.note(note);
 }

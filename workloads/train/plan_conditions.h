@@ -26,7 +26,8 @@ inline constexpr ConditionSpec kPlanConditions[] = {
     {.name = "attention", .meaning = "how attention is computed"},
     {.name = "routing",
      .meaning = "how tokens were given to routed experts, where there are such: by_place, from a token's place in the "
-                "step, whatever the router computes"},
+                "step, whatever the router computes",
+     .recorded = Recorded::if_asked},
     {.name = "data_mode", .meaning = "what weights and tokens were: gaussian, replicated or ring"},
     {.name = "launch", .meaning = "how operations are started: eager, one after the other from a loop"},
 };

@@ -89,18 +89,21 @@ constexpr Metric kMetrics[] = {
      .meaning = "middle of each window since the soak began, in the order of step_time"},
     {.name = "interruption_time",
      .unit = "s",
-     .meaning = "when each interruption was noticed, since the soak began, by class, recorded where there was one"},
+     .meaning = "when each interruption was noticed, since the soak began, by class, recorded where there was one",
+     .recorded = Recorded::if_occurred},
     {.name = "step_growth",
      .unit = "1",
      .better = Better::lower,
      .meaning =
          "1 and the slope of step_time after settling, by Theil and Sen, times the length of that time, over the "
-         "median: 1.02 is a step 2 % longer at the end; recorded where there are ten windows"},
+         "median: 1.02 is a step 2 % longer at the end; recorded where there are ten windows",
+     .recorded = Recorded::if_occurred},
     {.name = "step_growth_bound",
      .unit = "1",
      .better = Better::lower,
      .meaning = "the same of the slope that is not exceeded with 95 % confidence, for windows that are independent; "
-                "recorded where step_growth is"},
+                "recorded where step_growth is",
+     .recorded = Recorded::if_occurred},
     {.name = "slow_windows",
      .unit = "1",
      .better = Better::lower,
@@ -126,20 +129,24 @@ constexpr Metric kMetrics[] = {
     {.name = "mtbf_bound",
      .unit = "s",
      .meaning = "mean time under load between interruptions that is exceeded with 95 % confidence, for a constant "
-                "rate; recorded where no trend shows that it is not constant"},
+                "rate; recorded where no trend shows that it is not constant",
+     .recorded = Recorded::if_occurred},
     {.name = "throttled",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "how often cores or packages were slowed down for their temperature meanwhile, where they count it"},
+     .meaning = "how often cores or packages were slowed down for their temperature meanwhile, where they count it",
+     .recorded = Recorded::if_reported},
     {.name = "corrected_errors",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "memory errors that ECC corrected meanwhile, where a driver counts them"},
+     .meaning = "memory errors that ECC corrected meanwhile, where a driver counts them",
+     .recorded = Recorded::if_reported},
     {.name = "uncorrected_errors",
      .unit = "1",
      .better = Better::lower,
      .meaning = "memory errors that it could not correct, where a driver counts them",
-     .kind = MetricKind::fault},
+     .kind = MetricKind::fault,
+     .recorded = Recorded::if_reported},
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "segments", .meaning = "segments that were begun"},
@@ -147,10 +154,15 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "trend",
      .meaning =
          "Laplace's statistic of the times of interruptions, where there are four: beyond 1.645 either way their "
-         "rate is not constant"},
+         "rate is not constant",
+     .recorded = Recorded::if_occurred},
     {.name = "shows", .meaning = "what this time under load shows, and what it does not, as a sentence"},
-    {.name = "blas_library", .meaning = "version and build options of the BLAS in use, where a segment was whole"},
-    {.name = "blas_core", .meaning = "processor core that it chose its kernels for, where a segment was whole"},
+    {.name = "blas_library",
+     .meaning = "version and build options of the BLAS in use, where a segment was whole",
+     .recorded = Recorded::if_occurred},
+    {.name = "blas_core",
+     .meaning = "processor core that it chose its kernels for, where a segment was whole",
+     .recorded = Recorded::if_occurred},
 };
 constexpr auto kConditions = join(train::kPlanConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{

@@ -67,13 +67,15 @@ constexpr Metric kOwnMetrics[] = {
      .unit = "s",
      .better = Better::lower,
      .meaning = "wall time from the end of one full step to the end of the next, the longest of all ranks; every step "
-                "is a sample"},
+                "is a sample",
+     .recorded = Recorded::rank_0},
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
      .meaning = "findings of all checks: exact steps that differ from themselves, from one rank or between replicas, "
                 "gradients that are outvoted, weights that differ between replicas or are not finite",
-     .kind = MetricKind::fault},
+     .kind = MetricKind::fault,
+     .recorded = Recorded::rank_0},
 };
 constexpr auto kMetrics = join(kOwnMetrics, train::kFigureMetrics);
 constexpr ConditionSpec kOwnConditions[] = {
@@ -89,12 +91,17 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "type", .meaning = "numbers of weights and activations, and of the factors of products"},
     {.name = "data_mode", .meaning = "what weights and tokens were: gaussian, replicated or ring"},
     {.name = "launch", .meaning = "how operations are started: eager, one after the other from a loop"},
-    {.name = "product_shapes", .meaning = "products of different shapes in a step, where this is rank 0"},
+    {.name = "product_shapes",
+     .meaning = "products of different shapes in a step, where this is rank 0",
+     .recorded = Recorded::rank_0},
     {.name = "algorithms_differed",
      .meaning = "shapes for which the libraries of two ranks had chosen different algorithms, before all took the "
-                "first rank's, where this is rank 0"},
-    {.name = "cublaslt_version", .meaning = "version of cuBLASLt, where this is rank 0"},
-    {.name = "nccl_version", .meaning = "version of the NCCL library, where this is rank 0"},
+                "first rank's, where this is rank 0",
+     .recorded = Recorded::rank_0},
+    {.name = "cublaslt_version", .meaning = "version of cuBLASLt, where this is rank 0", .recorded = Recorded::rank_0},
+    {.name = "nccl_version",
+     .meaning = "version of the NCCL library, where this is rank 0",
+     .recorded = Recorded::rank_0},
 };
 constexpr auto kConditions = join_conditions(kDeviceConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{

@@ -46,10 +46,7 @@ Record repaired() {
                          measured("rebuild_time", {2, 2}), measured("restore_time", {1, 1}),
                          measured("recompute_time", {1, 5})};
   record.conditions = {
-      {.name = "cases",
-       .subject = {},
-       .value = std::string("kill of rank 0 in forward of step 4; slow of rank 1 in reduce of step 10; "
-                            "hang of rank 1 in reduce of step 16")}};
+      {.name = "case_keys", .subject = {}, .value = std::string("kill:forward,slow:reduce,hang:reduce")}};
   return record;
 }
 
@@ -94,7 +91,7 @@ TEST(TrainingChart, of_repairs_has_a_bar_for_each_kind_of_fault_that_ended_a_ran
 
 TEST(TrainingChart, of_repairs_names_no_kind_where_the_cases_are_not_as_many_as_the_repairs) {
   Record record = repaired();
-  record.conditions[0].value = std::string("kill of rank 0 in forward of step 4");
+  record.conditions[0].value = std::string("kill:forward");
   const auto charts = Trained("fault_resume", record).charts();
   ASSERT_EQ(charts.size(), 1U);
   EXPECT_TRUE(contains(charts[0].svg, "fault of unknown kind (2)")) << charts[0].svg;

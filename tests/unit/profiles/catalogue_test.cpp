@@ -72,6 +72,31 @@ TEST(Catalogue, a_plan_whose_probe_is_described_as_known_is_read) {
   EXPECT_EQ(said(plan_with([](json&) {})), "read");
 }
 
+/// A description as assay.probe/1 had it.
+void age(json& probe) {
+  probe["schema"] = "assay.probe/1";
+  for (const char* list : {"metrics", "conditions"}) {
+    for (auto& entry : probe[list]) entry.erase("recorded");
+  }
+}
+
+TEST(Catalogue, a_plan_of_an_earlier_version_is_read_with_its_descriptions_of_assay_probe_1) {
+  EXPECT_EQ(said(plan_with(age)), "read");
+}
+
+TEST(Catalogue, a_description_of_assay_probe_1_in_other_words_is_refused) {
+  const std::string why = said(plan_with([](json& probe) {
+    age(probe);
+    probe["conditions"][0]["meaning"] = "where it likes";
+  }));
+  EXPECT_NE(why.find("is not that of host_memory_bandwidth"), std::string::npos) << why;
+}
+
+TEST(Catalogue, a_condition_of_other_records_is_refused) {
+  const std::string why = said(plan_with([](json& probe) { probe["conditions"][0]["recorded"] = "if_occurred"; }));
+  EXPECT_NE(why.find("/conditions/0"), std::string::npos) << why;
+}
+
 TEST(Catalogue, a_bandwidth_that_gets_better_by_falling_is_refused) {
   EXPECT_EQ(said(plan_with([](json& probe) { probe["metrics"][1]["better"] = "lower"; })),
             "plan.json: probes.host_memory_bandwidth.description: is not that of host_memory_bandwidth revision 3: "

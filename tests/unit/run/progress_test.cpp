@@ -39,7 +39,7 @@ TEST(Progress, a_resumed_run_ends_with_every_attempt_counted) {
 TEST(Progress, a_step_that_ends_tells_what_it_measured_and_one_that_breaks_why) {
   const plan::Plan plan = plan_of(2);
   const std::string text = said(plan, [&](Progress& progress) {
-    progress.step_end(plan.steps[0], 1, AttemptOutcome::exited, "", "r0 110 B/s pass");
+    progress.step_end(plan.steps[0], 1, AttemptOutcome::exited, "", {.text = "r0 110 B/s pass"});
     progress.step_end(plan.steps[1], 1, AttemptOutcome::crashed, "killed by signal 11");
   });
   EXPECT_NE(text.find("0001-disk-n1 done after"), std::string::npos) << text;
@@ -58,7 +58,7 @@ std::string last_block(const std::string& text) {
 void tell_of_a_fleet(const plan::Plan& plan, Progress& progress) {
   for (const auto& step : plan.steps) progress.step_begin(step, 1);
   progress.step_end(plan.steps[1], 1, AttemptOutcome::crashed, "killed by signal 11");
-  progress.step_end(plan.steps[2], 1, AttemptOutcome::exited, "", "r0 90 B/s fail");
+  progress.step_end(plan.steps[2], 1, AttemptOutcome::exited, "", {.text = "r0 90 B/s fail", .missed = true});
   progress.node("n4", "connection lost");
   progress.tick();
 }

@@ -17,6 +17,7 @@ TEST(FaultPlan, has_every_phase_of_every_kind_and_ranks_take_turns) {
   ASSERT_EQ(plan.cases.size(), 20U);
   EXPECT_EQ(plan.steps, 120);
   EXPECT_EQ(text_of(plan.cases[0]), "kill of rank 0 in forward of step 4");
+  EXPECT_EQ(key_of(plan.cases[0]), "kill:forward");
   EXPECT_EQ(text_of(plan.cases[4]), "kill of rank 0 in save of step 30");
   EXPECT_EQ(text_of(plan.cases[6]), "hang of rank 2 in backward of step 40");
 }

@@ -1,0 +1,90 @@
+// What --describe says of a probe, and when its metrics and conditions are recorded.
+#include "probes/core/description.h"
+
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+constexpr Metric kMetrics[] = {
+    {.name = "rate", .unit = "B/s", .meaning = "bytes over time, at the place where files lie"},
+    {.name = "share", .unit = "1", .meaning = "rate over the port's", .recorded = Recorded::if_reported},
+};
+constexpr ConditionSpec kConditions[] = {
+    {.name = "directory", .meaning = "the place where files lie"},
+    {.name = "nonce", .meaning = "what the payload is keyed by", .recorded = Recorded::rank_0},
+    {.name = "firmware", .meaning = "of the device", .recorded = Recorded::if_reported},
+};
+constexpr ProbeSpec kSpec{.name = "disk",
+                          .measures = "A disk.",
+                          .method = "None.",
+                          .source = "None.",
+                          .metrics = kMetrics,
+                          .conditions = kConditions};
+
+Description read(const json& document) { return read_description(document.dump(), "disk").value(); }
+
+/// Why `document` is refused.
+std::string refusal(const json& document) {
+  const auto read = read_description(document.dump(), "disk");
+  return read ? "" : read.error().text();
+}
+
+TEST(Recorded, comes_back_as_it_was_described) {
+  const Description disk = read(describe(kSpec));
+  EXPECT_EQ(disk.metric("rate")->recorded, Recorded::always);
+  EXPECT_EQ(disk.metric("share")->recorded, Recorded::if_reported);
+  EXPECT_EQ(disk.conditions.at(1).recorded, Recorded::rank_0);
+}
+
+TEST(Recorded, is_left_out_where_it_is_always) {
+  const json document = describe(kSpec);
+  EXPECT_FALSE(document["metrics"][0].contains("recorded"));
+  EXPECT_FALSE(document["conditions"][0].contains("recorded"));
+  EXPECT_EQ(document["conditions"][2]["recorded"], "if_reported");
+}
+
+TEST(Recorded, every_rank_owes_only_what_is_always_recorded_whatever_the_meaning_says) {
+  const Description disk = read(describe(kSpec));
+  EXPECT_TRUE(disk.always_records("directory"));
+  EXPECT_FALSE(disk.always_records("nonce"));
+  EXPECT_FALSE(disk.always_records("firmware"));
+  EXPECT_FALSE(disk.always_records("unknown"));
+}
+
+TEST(Recorded, another_word_is_refused_with_the_known_ones) {
+  json document = describe(kSpec);
+  document["conditions"][0]["recorded"] = "sometimes";
+  EXPECT_NE(refusal(document).find("'sometimes' is not a word for when it is recorded"), std::string::npos)
+      << refusal(document);
+  EXPECT_NE(refusal(document).find("always, rank_0, if_asked, if_present, if_reported, if_occurred"), std::string::npos)
+      << refusal(document);
+}
+
+/// The description as assay.probe/1 had it.
+json old_form() {
+  json document = describe(kSpec);
+  document["schema"] = "assay.probe/1";
+  for (const char* list : {"metrics", "conditions"}) {
+    for (auto& entry : document[list]) entry.erase("recorded");
+  }
+  return document;
+}
+
+TEST(Recorded, of_a_description_of_assay_probe_1_the_meaning_decides) {
+  const Description disk = read(old_form());
+  EXPECT_FALSE(disk.always_records("directory"));
+  EXPECT_TRUE(disk.always_records("firmware"));
+  EXPECT_EQ(disk.metric("rate")->recorded, Recorded::if_reported);
+}
+
+TEST(Recorded, in_a_description_of_assay_probe_1_is_refused) {
+  json document = old_form();
+  document["conditions"][1]["recorded"] = "rank_0";
+  EXPECT_NE(refusal(document).find("assay.probe/1 has no field recorded"), std::string::npos) << refusal(document);
+}
+
+}  // namespace
+}  // namespace assay
