@@ -1,4 +1,4 @@
-// embedded: the documents of this folder as compiled in.
+// embedded: the documents of this folder and of schemas/ as compiled in.
 #pragma once
 
 #include <map>

@@ -13,7 +13,7 @@
 #include "orchestrator/cli/table_json.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
-#include "orchestrator/judge/import_guard.h"
+#include "orchestrator/judge/evidence/import_guard.h"
 #include "orchestrator/judge/run_verdict.h"
 #include "orchestrator/plan/catalogue.h"
 #include "orchestrator/plan/probe_names.h"

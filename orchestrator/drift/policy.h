@@ -72,7 +72,7 @@ struct Policy {
   Mode mode = Mode::shadow;
 };
 
-/// Reads and checks a policy (profiles/policy.schema.json).
+/// Reads and checks a policy (profiles/schemas/policy.schema.json).
 std::expected<Policy, InputError> read_policy(std::string_view text, const std::string& where);
 
 /// Every field, for the document itself and its SHA-256.

@@ -10,7 +10,7 @@
 
 #include "orchestrator/files/digest.h"
 #include "orchestrator/files/exit_codes.h"
-#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/judge/run_verdict.h"
 #include "orchestrator/plan/profile.h"
 #include "probes/core/json_io.h"

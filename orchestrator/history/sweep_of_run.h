@@ -5,7 +5,7 @@
 #include <string>
 
 #include "orchestrator/history/history.h"
-#include "orchestrator/judge/journal.h"
+#include "orchestrator/judge/evidence/journal.h"
 
 namespace assay::history {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "orchestrator/judge/imported.h"
+#include "orchestrator/judge/evidence/imported.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
 

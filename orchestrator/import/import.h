@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "orchestrator/judge/imported.h"
+#include "orchestrator/judge/evidence/imported.h"
 
 namespace assay::imports {
 

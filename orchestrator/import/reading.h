@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "orchestrator/judge/imported.h"
+#include "orchestrator/judge/evidence/imported.h"
 #include "probes/core/error.h"
 #include "probes/core/strict_object.h"
 

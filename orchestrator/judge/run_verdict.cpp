@@ -3,6 +3,7 @@
 #include "orchestrator/judge/run_verdict.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,12 +13,12 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/conclude.h"
-#include "orchestrator/judge/judge.h"
-#include "orchestrator/judge/node_verdicts.h"
-#include "orchestrator/judge/pairs.h"
-#include "orchestrator/judge/searches.h"
-#include "orchestrator/judge/second_stage.h"
+#include "orchestrator/judge/cells/judge.h"
+#include "orchestrator/judge/cells/second_stage.h"
+#include "orchestrator/judge/locate/pairs.h"
+#include "orchestrator/judge/locate/searches.h"
+#include "orchestrator/judge/overall/conclude.h"
+#include "orchestrator/judge/overall/node_verdicts.h"
 
 namespace assay::judge {
 namespace {
@@ -79,6 +80,26 @@ std::optional<InputError> check_asked(const Searches& searches, const ExtraAttem
 }
 
 }  // namespace
+
+Verdict judge(const plan::Plan& plan, const std::string& plan_sha256, const Journal& journal,
+              const EvidenceReader& evidence) {
+  JudgedCells cells = judge_cells_and_clocks(plan, journal, evidence);
+  Verdict verdict{.plan_sha256 = plan_sha256,
+                  .run_id = journal.run_id,
+                  .profile = plan.profile.name,
+                  .site = plan.site.name,
+                  .simulated = plan.simulation.has_value() || journal.simulated,
+                  .overall = Overall::incomplete,
+                  .reason = "",
+                  .results = std::move(cells.results),
+                  .localised = {},
+                  .counts = {},
+                  .deviations = deviations(plan, journal)};
+  std::ranges::move(set_aside_deviations(verdict.results), std::back_inserter(verdict.deviations));
+  std::ranges::move(clock_deviations(cells.outside_s), std::back_inserter(verdict.deviations));
+  conclude(plan, journal.finished, verdict);
+  return verdict;
+}
 
 std::expected<Verdict, InputError> judge_run(const plan::Plan& plan, const std::string& plan_sha256,
                                              const Journal& journal, const EvidenceReader& evidence) {

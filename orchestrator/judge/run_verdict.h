@@ -4,7 +4,7 @@
 #include <expected>
 #include <string>
 
-#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
 
@@ -15,5 +15,9 @@ namespace assay::judge {
 /// of a step that the first did not ask for, and a test that its search would not have asked for.
 std::expected<Verdict, InputError> judge_run(const plan::Plan& plan, const std::string& plan_sha256,
                                              const Journal& journal, const EvidenceReader& evidence);
+
+/// The judgement of every planned cell and of the whole, without the searches.
+Verdict judge(const plan::Plan& plan, const std::string& plan_sha256, const Journal& journal,
+              const EvidenceReader& evidence);
 
 }  // namespace assay::judge

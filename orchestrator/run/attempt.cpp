@@ -17,7 +17,7 @@
 
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
-#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/run/all_of.h"
 #include "orchestrator/run/rendezvous_endpoint.h"
 #include "probes/core/record_reader.h"

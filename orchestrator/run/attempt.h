@@ -8,7 +8,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
-#include "orchestrator/judge/journal.h"
+#include "orchestrator/judge/evidence/journal.h"
 #include "orchestrator/launch/agent.h"
 #include "orchestrator/plan/plan.h"
 

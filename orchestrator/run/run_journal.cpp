@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/judge.h"
-#include "orchestrator/judge/ranking.h"
+#include "orchestrator/judge/cells/judge.h"
+#include "orchestrator/judge/overall/ranking.h"
 #include "probes/core/scale.h"
 
 namespace assay::run {

@@ -10,9 +10,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "orchestrator/judge/evidence.h"
-#include "orchestrator/judge/journal.h"
-#include "orchestrator/judge/second_stage.h"
+#include "orchestrator/judge/cells/second_stage.h"
+#include "orchestrator/judge/evidence/evidence.h"
+#include "orchestrator/judge/evidence/journal.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/passes.h"
 #include "orchestrator/plan/plan.h"

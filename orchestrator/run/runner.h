@@ -17,7 +17,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "orchestrator/judge/searches.h"
+#include "orchestrator/judge/locate/searches.h"
 #include "orchestrator/plan/passes.h"
 #include "orchestrator/plan/storage_use.h"
 #include "orchestrator/run/admission.h"

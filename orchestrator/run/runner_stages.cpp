@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "orchestrator/judge/judge.h"
+#include "orchestrator/judge/cells/judge.h"
 #include "orchestrator/run/runner.h"
 
 namespace assay::run {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/simulate/fleet_model.h"
-#include "workloads/train/step_edges.h"
+#include "workloads/train/graph/step_edges.h"
 
 namespace assay::simulate {
 namespace {

@@ -35,7 +35,7 @@ double number_of(const plan::Step& step, const char* name, double fallback) {
   return found == step.parameters.end() ? fallback : number_in(found->second).value_or(fallback);
 }
 
-LoadShape shape_of(const plan::Step& step) {
+meters::LoadShape shape_of(const plan::Step& step) {
   const auto found = step.parameters.find("shape");
   const auto* shape = found == step.parameters.end() ? nullptr : std::get_if<std::string>(&found->second);
   constexpr double kThousandths = 1000;
@@ -114,10 +114,10 @@ void apply(const plan::SimulatedMeter& fault, double begin_s, View& view) {
 }  // namespace
 
 double duration_of(const plan::Step& step) {
-  return step.probe == plan::kLoadProbe ? length_s(shape_of(step)) : step.typical_s;
+  return step.probe == plan::kLoadProbe ? meters::length_s(shape_of(step)) : step.typical_s;
 }
 
-std::optional<HeldTime> held_time(const plan::Step& step) {
+std::optional<meters::HeldTime> held_time(const plan::Step& step) {
   if (step.probe != plan::kLoadProbe) return std::nullopt;
   return held(shape_of(step));
 }
@@ -129,7 +129,7 @@ namespace {
 std::vector<plan::LostFeed> losses_of(const plan::Plan& plan, const plan::Step& load) {
   std::vector<plan::LostFeed> losses = plan.simulation->faults.lost_feeds;
   if (!losses.empty() || plan::site_companion(plan.profile) != plan::kFailoverCompanion) return losses;
-  const HeldTime held = held_time(load).value_or(HeldTime{.begin_s = 0, .end_s = duration_of(load)});
+  const meters::HeldTime held = held_time(load).value_or(meters::HeldTime{.begin_s = 0, .end_s = duration_of(load)});
   const double third_s = std::floor((held.end_s - held.begin_s) / 3);
   for (const auto& meter : plan.site.meters)
     if (meter.feed == "b")
@@ -157,7 +157,7 @@ Hall::Hall(const plan::Plan& plan, const plan::Step& load, double begin_s)
 }
 
 void Hall::trace_nodes() {
-  const LoadShape shape = shape_of(load_);
+  const meters::LoadShape shape = shape_of(load_);
   const bool by_shape = load_.probe == plan::kLoadProbe;
   const auto points = static_cast<std::size_t>(kBefore_s + duration_s_) + 2;
   for (const auto& node : plan_.site.nodes) {
@@ -171,7 +171,7 @@ void Hall::trace_nodes() {
       const double time_s = static_cast<double>(i) - kBefore_s;
       double level = 0;
       if (at != load_.nodes.end() && time_s >= 0)
-        level = by_shape ? level_at(shape, static_cast<int>(at - load_.nodes.begin()), time_s)
+        level = by_shape ? meters::level_at(shape, static_cast<int>(at - load_.nodes.begin()), time_s)
                          : (time_s < duration_s_ ? 1.0 : 0.0);
       heat += (level - heat) * rest;
       trace.push_back(drawn_for_w(made.idle_w + made.chips_w * level + made.fans_w * heat));
@@ -252,7 +252,7 @@ std::map<Quantity, Truth> Hall::truths_of(const Meter& meter) const {
   if (meter.subject == "cdu") {
     const double flow = kFlowPerWatt * full_rack_w(plan_.profile, racks_.at(meter.rack).size());
     const auto heat = [this, &rack = heat_w_.at(meter.rack)](double t) { return at_time(rack, t); };
-    const auto back = [heat, flow](double t) { return kSupply_c + heat(t) / heat_of_water_w(flow, 1); };
+    const auto back = [heat, flow](double t) { return kSupply_c + heat(t) / meters::heat_of_water_w(flow, 1); };
     return {{Quantity::flow, fixed(flow)},
             {Quantity::supply_temperature, fixed(kSupply_c)},
             {Quantity::return_temperature, back},
@@ -276,8 +276,8 @@ View Hall::view_of(const Meter& meter, Quantity quantity, int outlet) const {
   return view;
 }
 
-MeterHistory Hall::history_of(const Meter& meter) const {
-  std::vector<std::vector<MeterReading>> series;
+meters::MeterHistory Hall::history_of(const Meter& meter) const {
+  std::vector<std::vector<meters::MeterReading>> series;
   const double end_s = begin_s_ + std::floor(duration_s_);
   for (const auto& [quantity, truth] : truths_of(meter))
     series.push_back(seen(truth, view_of(meter, quantity, 0), begin_s_, end_s, quantity));
@@ -287,15 +287,15 @@ MeterHistory Hall::history_of(const Meter& meter) const {
     series.push_back(seen(truth, view_of(meter, Quantity::power, outlet), begin_s_, end_s));
     for (auto& one : series.back()) one.outlet = outlet;
   }
-  MeterHistory history;
+  meters::MeterHistory history;
   for (std::size_t i = 0; i < series.front().size(); ++i) {
-    std::vector<MeterReading> answer;
+    std::vector<meters::MeterReading> answer;
     for (const auto& one : series) {
       answer.push_back(one[i]);
       answer.back().accuracy = meter.accuracy;
       answer.back().taken_s += 0.5;  // the middle of its slot, as the watch of a real meter aims at
     }
-    take_answer(meter, answer, 1, history);
+    meters::take_answer(meter, answer, 1, history);
   }
   return history;
 }
@@ -312,18 +312,18 @@ std::string Hall::record() const {
                      .parameters = {},
                      .host = {{"name", std::string("head")}, {plan::kSimulated, true}}},
                     [begin] { return begin; });
-  std::deque<MeterHistory> histories;
-  std::vector<MeteredHistory> answered;
+  std::deque<meters::MeterHistory> histories;
+  std::vector<meters::MeteredHistory> answered;
   for (const auto& meter : plan_.site.meters) {
-    const MeterHistory& history = histories.emplace_back(history_of(meter));
-    record_meter(meter, history, 1, recorder);
+    const meters::MeterHistory& history = histories.emplace_back(history_of(meter));
+    meters::record_meter(meter, history, 1, recorder);
     answered.push_back({.meter = &meter, .history = &history});
   }
-  record_derived(answered, recorder);
+  meters::record_derived(answered, recorder);
   if (companion == plan::kFailoverCompanion) {
-    std::vector<FeedReadings> read;
-    for (const auto& one : answered) read.push_back(power_so_far(*one.meter, *one.history));
-    record_failovers(read, feed_losses(read, "", 1, begin_s_ + duration_s_), 1, recorder);
+    std::vector<meters::FeedReadings> read;
+    for (const auto& one : answered) read.push_back(meters::power_so_far(*one.meter, *one.history));
+    meters::record_failovers(read, meters::feed_losses(read, "", 1, begin_s_ + duration_s_), 1, recorder);
   }
   recorder.condition("interval_s", 1.0);
   recorder.end({.status = Status::complete, .reason = ""});

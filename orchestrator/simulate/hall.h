@@ -16,7 +16,7 @@ namespace assay::simulate {
 double duration_of(const plan::Step& step);
 
 /// When load_bank holds its load, in s since the begin of the step; nothing for another step.
-std::optional<HeldTime> held_time(const plan::Step& step);
+std::optional<meters::HeldTime> held_time(const plan::Step& step);
 
 /// A plan's site while `load` runs from `begin_s` on (s since 1970 of virtual time). Both must outlive it, and the plan
 /// must have a simulation.
@@ -25,7 +25,7 @@ class Hall {
   Hall(const plan::Plan& plan, const plan::Step& load, double begin_s);
 
   /// Everything that a meter answers meanwhile, once a second, through its own errors and the faults of the simulation.
-  [[nodiscard]] MeterHistory history_of(const Meter& meter) const;
+  [[nodiscard]] meters::MeterHistory history_of(const Meter& meter) const;
   /// What power_feed would record; its host says that it is simulated.
   [[nodiscard]] std::string record() const;
 

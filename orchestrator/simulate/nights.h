@@ -71,7 +71,7 @@ struct NightFaults {
   double sigma = 0.01, rho = 0, sigma_spread = 0.25, unit_spread = 0.05, night_spread = 0.003;
 };
 
-/// Reads and checks it (profiles/night-faults.schema.json).
+/// Reads and checks it (profiles/schemas/night-faults.schema.json).
 std::expected<NightFaults, InputError> read_night_faults(std::string_view text, const std::string& where);
 
 /// The fleet that nights are made up of.

@@ -44,9 +44,10 @@ double plant_noise(std::uint64_t seed, std::uint64_t index) {
   return 2 * SeededRandom(seed * 0x9e3779b97f4a7c15ULL + index).share() - 1;
 }
 
-std::vector<MeterReading> seen(const Truth& truth, const View& view, double begin_s, double end_s, Quantity quantity) {
+std::vector<meters::MeterReading> seen(const Truth& truth, const View& view, double begin_s, double end_s,
+                                       Quantity quantity) {
   const int parts = view.window_s > 1 ? 8 : 2;  // of a window, in the middle of which the truth is taken
-  std::vector<MeterReading> readings;
+  std::vector<meters::MeterReading> readings;
   for (double now = begin_s; now < end_s; ++now) {
     const double at = std::min(now, view.stuck_from_s.value_or(now));
     double mean = 0;
@@ -57,12 +58,12 @@ std::vector<MeterReading> seen(const Truth& truth, const View& view, double begi
     if (view.dead_from_s && now >= *view.dead_from_s) value = 0;
     value = std::round(value / view.quantum) * view.quantum * view.scale;
     if (view.wraps_16_bit) value = std::fmod(value, kEndOf16Bit);
-    MeterReading one{.quantity = quantity,
-                     .value = value,
-                     .taken_s = now,
-                     .quantum = view.quantum * view.scale,
-                     .instrument = "simulated plant"};
-    one.origin = view.constant ? Origin::synthesised : Origin::measured;
+    meters::MeterReading one{.quantity = quantity,
+                             .value = value,
+                             .taken_s = now,
+                             .quantum = view.quantum * view.scale,
+                             .instrument = "simulated plant"};
+    one.origin = view.constant ? meters::Origin::synthesised : meters::Origin::measured;
     if (view.states_averaging) one.averaging_s = view.window_s;
     one.stated_s = std::min(now, view.stale_from_s.value_or(now));
     readings.push_back(std::move(one));

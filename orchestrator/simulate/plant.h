@@ -62,8 +62,8 @@ struct View {
 using Truth = std::function<double(double)>;
 
 /// Readings of `truth` through `view`, one a second from `begin_s` up to `end_s`.
-std::vector<MeterReading> seen(const Truth& truth, const View& view, double begin_s, double end_s,
-                               Quantity quantity = Quantity::power);
+std::vector<meters::MeterReading> seen(const Truth& truth, const View& view, double begin_s, double end_s,
+                                       Quantity quantity = Quantity::power);
 
 /// A number from -1 to 1 that depends on its arguments alone.
 double plant_noise(std::uint64_t seed, std::uint64_t index);

@@ -11,10 +11,10 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
-#include "orchestrator/judge/judge.h"
-#include "orchestrator/judge/searches.h"
-#include "orchestrator/judge/second_stage.h"
-#include "orchestrator/judge/site_evidence.h"
+#include "orchestrator/judge/cells/judge.h"
+#include "orchestrator/judge/cells/second_stage.h"
+#include "orchestrator/judge/locate/searches.h"
+#include "orchestrator/judge/metering/site_evidence.h"
 #include "orchestrator/plan/metered.h"
 #include "orchestrator/plan/passes.h"
 #include "orchestrator/simulate/fleet_model.h"

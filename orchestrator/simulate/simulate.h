@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/searches.h"
+#include "orchestrator/judge/locate/searches.h"
 #include "orchestrator/simulate/simulate.h"
 
 namespace assay::simulate {

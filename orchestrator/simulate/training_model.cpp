@@ -5,10 +5,10 @@
 #include <map>
 #include <set>
 
-#include "workloads/train/over_others.h"
-#include "workloads/train/plan_parameters.h"
-#include "workloads/train/step_edges.h"
-#include "workloads/train/virtual_time.h"
+#include "workloads/train/graph/over_others.h"
+#include "workloads/train/graph/plan_parameters.h"
+#include "workloads/train/graph/step_edges.h"
+#include "workloads/train/graph/virtual_time.h"
 
 namespace assay::simulate {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "probes/core/parameters.h"
-#include "workloads/train/step_job.h"
+#include "workloads/train/graph/step_job.h"
 
 namespace assay::simulate {
 

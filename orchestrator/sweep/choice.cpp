@@ -12,7 +12,7 @@ namespace assay::sweep {
 namespace {
 
 constexpr const char* kTitle = " (nightly sweep: never an acceptance)";
-constexpr std::size_t kLongestTitle = 200;  // profiles/schema.json
+constexpr std::size_t kLongestTitle = 200;  // profiles/schemas/schema.json
 
 double value_per_second(const Candidate& one) {
   return static_cast<double>(one.figures) * one.nights_since / std::max(one.cost_s, kStepOverhead_s);

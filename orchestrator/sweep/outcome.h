@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/sweep/ledger.h"
 #include "orchestrator/sweep/pairs.h"

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace assay {
+namespace assay::collective {
 
 Batch next_batch(std::optional<double> last_s) {
   constexpr std::int64_t kWarmUp = 5;  // as nccl-tests had it until 2.19
@@ -65,4 +65,4 @@ Sampling per_second(const Sampling& times, double amount) {
   return rates;
 }
 
-}  // namespace assay
+}  // namespace assay::collective

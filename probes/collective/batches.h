@@ -8,7 +8,7 @@
 
 #include "probes/core/sampling.h"
 
-namespace assay {
+namespace assay::collective {
 
 /// Iterations enqueued back to back: first `lead` that are not counted (the ranks enter the first at different times,
 /// and leave it together), then `counted` with a time each.
@@ -33,4 +33,4 @@ Sampling sample_batches(const SamplingPlan& plan, const std::function<std::vecto
 /// The same run in another unit: every time in `times` (samples and warm-up) as `amount` over it.
 Sampling per_second(const Sampling& times, double amount);
 
-}  // namespace assay
+}  // namespace assay::collective

@@ -15,7 +15,7 @@
 #include "probes/collective/sizes.h"
 #include "probes/core/recorder.h"
 
-namespace assay {
+namespace assay::collective {
 namespace {
 
 using nlohmann::json;
@@ -118,4 +118,4 @@ void conduct(Fleet& fleet, const Parameters& given, const std::vector<Bytes>& si
   Conductor(fleet, given, rules, record).run(sizes);
 }
 
-}  // namespace assay
+}  // namespace assay::collective

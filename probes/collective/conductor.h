@@ -13,9 +13,12 @@
 #include "probes/core/units.h"
 
 namespace assay {
+class Recorder;
+}  // namespace assay
+
+namespace assay::collective {
 
 class Fleet;
-class Recorder;
 
 /// What differs between the libraries whose collectives are measured. Each call gets the answers of all ranks, by rank,
 /// and throws std::runtime_error when the measurement cannot continue.
@@ -37,4 +40,4 @@ struct LibraryRules {
 void conduct(Fleet& fleet, const Parameters& given, const std::vector<Bytes>& sizes, const LibraryRules& rules,
              Recorder& record);
 
-}  // namespace assay
+}  // namespace assay::collective

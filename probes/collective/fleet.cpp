@@ -8,7 +8,7 @@
 
 #include "probes/core/json_io.h"
 
-namespace assay {
+namespace assay::collective {
 
 using nlohmann::json;
 
@@ -88,4 +88,4 @@ void Fleet::release() {
   if (group_ != nullptr) (void)group_->broadcast(kOver);  // what was sent is known
 }
 
-}  // namespace assay
+}  // namespace assay::collective

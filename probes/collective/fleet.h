@@ -13,7 +13,7 @@
 #include "probes/core/rendezvous.h"
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::collective {
 
 /// The ranks of all nodes. A request is a JSON object with "do"; an answer is one, too: with "error", or with what was
 /// asked for. Global ranks count node by node: node x ranks of a node + local rank.
@@ -50,4 +50,4 @@ class Fleet {
   std::vector<std::string> nodes_, titles_;
 };
 
-}  // namespace assay
+}  // namespace assay::collective

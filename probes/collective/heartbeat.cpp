@@ -15,7 +15,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 
-namespace assay {
+namespace assay::collective {
 namespace {
 
 constexpr int kLook_ms = 5;  // between two looks at the board: what the leader says is noticed within it
@@ -114,4 +114,4 @@ void Heartbeat::live() {
   }
 }
 
-}  // namespace assay
+}  // namespace assay::collective

@@ -16,7 +16,7 @@
 #include "probes/core/descriptor.h"
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::collective {
 
 /// Where a rank takes beats of others.
 struct BeatPlace {
@@ -63,4 +63,4 @@ class Heartbeat {
   std::thread thread_;
 };
 
-}  // namespace assay
+}  // namespace assay::collective

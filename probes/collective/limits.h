@@ -3,7 +3,7 @@
 
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::collective {
 
 /// Making a CUDA context on every GPU of a large node, one driver lock for all.
 inline constexpr Seconds kHelloLimit = {120};
@@ -18,4 +18,4 @@ inline constexpr Seconds kLeaveLimit = {30};
 /// One exchange between leaders: the longest request of all.
 inline constexpr Seconds kExchangeLimit = {kBatchLimit.count + 2 * kGrace.count};
 
-}  // namespace assay
+}  // namespace assay::collective

@@ -11,7 +11,7 @@
 #include "probes/core/probe.h"
 #include "probes/core/rendezvous_link.h"
 
-namespace assay {
+namespace assay::collective {
 namespace {
 
 using rendezvous::after;
@@ -110,4 +110,4 @@ void LocalRanks::finish(Seconds limit) {
   kill_all();
 }
 
-}  // namespace assay
+}  // namespace assay::collective

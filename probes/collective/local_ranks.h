@@ -12,7 +12,7 @@
 #include "probes/collective/stillness.h"
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::collective {
 
 /// How a rank was lost.
 enum class RankLoss { ended, silent, garbled };
@@ -63,4 +63,4 @@ class LocalRanks {
   Sight sight_;
 };
 
-}  // namespace assay
+}  // namespace assay::collective

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace assay {
+namespace assay::collective {
 namespace {
 
 int position(std::string_view words, std::string_view wanted) {
@@ -22,4 +22,4 @@ int position(std::string_view words, std::string_view wanted) {
 Operation operation_named(std::string_view word) { return static_cast<Operation>(position(kOperations, word)); }
 Element element_named(std::string_view word) { return static_cast<Element>(position(kElements, word)); }
 
-}  // namespace assay
+}  // namespace assay::collective

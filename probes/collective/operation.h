@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace assay {
+namespace assay::collective {
 
 /// A collective; the word in parameters and documents is the enumerator's. In NCCL `all_to_all`, `scatter` and
 /// `send_recv` are grouped ncclSend and ncclRecv, which is what NCCL itself makes of them. In `send_recv` every rank
@@ -111,4 +111,4 @@ constexpr std::size_t rotated_offset(std::uint64_t number, std::size_t bytes, st
 static_assert(rotated_offset(0, 8, 1024) == 0 && rotated_offset(1, 8, 1024) == 512 && rotated_offset(2, 8, 1024) == 0);
 static_assert(rotated_offset(7, 1024, 1024) == 0);
 
-}  // namespace assay
+}  // namespace assay::collective

@@ -6,7 +6,7 @@
 
 #include "probes/collective/operation.h"
 
-namespace assay {
+namespace assay::collective {
 
 /// One check of one rank.
 struct Pattern {
@@ -102,4 +102,4 @@ constexpr std::uint32_t received(const Pattern& pattern, std::uint64_t index) {
   return 0;
 }
 
-}  // namespace assay
+}  // namespace assay::collective

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace assay {
+namespace assay::collective {
 namespace {
 
 constexpr std::size_t kApart = 4096;
@@ -56,4 +56,4 @@ void RankBoard::clear(std::size_t rank) {
   page.beat_ns = page.joined_ns = page.heard_ns = page.struck_ns = page.place = page.give_up = 0;
 }
 
-}  // namespace assay
+}  // namespace assay::collective

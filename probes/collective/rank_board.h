@@ -7,7 +7,7 @@
 
 #include "probes/core/descriptor.h"
 
-namespace assay {
+namespace assay::collective {
 
 /// What one rank and its leader show each other. Times are of the machine's monotonic clock, in ns; 0: never. The rank
 /// writes all but `give_up`.
@@ -50,4 +50,4 @@ class RankBoard {
   std::unique_ptr<void, Unmap> memory_;
 };
 
-}  // namespace assay
+}  // namespace assay::collective

@@ -21,7 +21,7 @@
 
 #include "probes/core/rendezvous_link.h"
 
-namespace assay {
+namespace assay::collective {
 namespace {
 
 std::pair<Descriptor, Descriptor> make_pipe() {
@@ -202,4 +202,4 @@ void RankChild::reap() noexcept {
   ended_ = true;
 }
 
-}  // namespace assay
+}  // namespace assay::collective

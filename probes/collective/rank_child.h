@@ -11,7 +11,7 @@
 #include "probes/core/descriptor.h"
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::collective {
 
 /// One rank's program. `title` names it in errors ("rank 3 (GPU-8f2…)").
 struct RankProgram {
@@ -84,4 +84,4 @@ class RankChild {
   int status_ = 0;
 };
 
-}  // namespace assay
+}  // namespace assay::collective

@@ -13,7 +13,7 @@
 
 #include "probes/core/json_io.h"
 
-namespace assay {
+namespace assay::collective {
 namespace {
 
 using nlohmann::json;
@@ -55,4 +55,4 @@ void answer_leader(const std::function<json(const json&)>& answer) {
   }
 }
 
-}  // namespace assay
+}  // namespace assay::collective

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace assay {
+namespace assay::collective {
 
 /// Ties this process to the leader that started it: it is killed when that one ends. False when `leader`, a process id
 /// as text, is not this process' parent (any more).
@@ -17,4 +17,4 @@ bool tie_to_leader(const std::string& leader);
 /// {"error": what}. Throws std::system_error when the leader takes no answer.
 void answer_leader(const std::function<nlohmann::json(const nlohmann::json&)>& answer);
 
-}  // namespace assay
+}  // namespace assay::collective

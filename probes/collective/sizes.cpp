@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace assay {
+namespace assay::collective {
 namespace {
 
 std::string bytes_list(const std::vector<Bytes>& sizes) {
@@ -37,4 +37,4 @@ std::string left_out(const FittingSizes& sizes) {
   return text.empty() ? "none" : text;
 }
 
-}  // namespace assay
+}  // namespace assay::collective

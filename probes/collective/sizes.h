@@ -8,7 +8,7 @@
 #include "probes/core/sizes.h"
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::collective {
 
 /// Which sizes can be measured.
 struct FittingSizes {
@@ -23,4 +23,4 @@ FittingSizes fit_sizes(const std::vector<Bytes>& sizes, Operation operation, Ele
 /// The sizes left out and why, in B: "too_large=17179869184 too_small=8", or "none".
 std::string left_out(const FittingSizes& sizes);
 
-}  // namespace assay
+}  // namespace assay::collective

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace assay {
+namespace assay::collective {
 namespace {
 
 constexpr double kMostBetweenLooks_s = 0.5;  // several times what lies between two looks of a leader that runs
@@ -20,4 +20,4 @@ Seconds Lasting::look(bool lasts, Clock::time_point now) {
   return lasted_;
 }
 
-}  // namespace assay
+}  // namespace assay::collective

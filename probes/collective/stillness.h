@@ -6,7 +6,7 @@
 
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::collective {
 
 /// When ranks of this node that owe an answer count as silent before the limit of what they were asked.
 struct RankPatience {
@@ -30,4 +30,4 @@ class Lasting {
   Seconds lasted_;
 };
 
-}  // namespace assay
+}  // namespace assay::collective

@@ -8,7 +8,7 @@
 
 #include "probes/core/json_io.h"
 
-namespace assay {
+namespace assay::collective {
 namespace {
 
 using nlohmann::json;
@@ -156,4 +156,4 @@ void WatchedFleet::release() {
   if (group_ != nullptr) (void)group_->broadcast(kEndOfTicks);  // what was sent is known
 }
 
-}  // namespace assay
+}  // namespace assay::collective

@@ -22,7 +22,7 @@
 #include "probes/collective/watched_ranks.h"
 #include "probes/core/rendezvous.h"
 
-namespace assay {
+namespace assay::collective {
 
 /// When a rank counts as lost.
 struct HeartbeatLimits {
@@ -81,4 +81,4 @@ class WatchedFleet {
   std::vector<bool> reported_lost_;  ///< by slot
 };
 
-}  // namespace assay
+}  // namespace assay::collective

@@ -13,7 +13,7 @@
 #include "probes/core/probe.h"
 #include "probes/core/rendezvous_link.h"
 
-namespace assay {
+namespace assay::collective {
 namespace {
 
 constexpr double kNano = 1e-9;
@@ -117,4 +117,4 @@ std::vector<RankEvent> WatchedRanks::poll(Seconds limit) {
   }
 }
 
-}  // namespace assay
+}  // namespace assay::collective

@@ -13,7 +13,7 @@
 #include "probes/collective/stillness.h"
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::collective {
 
 /// A line that a rank said, or the end of its process.
 struct RankEvent {
@@ -71,4 +71,4 @@ class WatchedRanks {
   std::int64_t looked_ns_ = 0;
 };
 
-}  // namespace assay
+}  // namespace assay::collective

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 /// Thrown to those who wait for one that failed: the echo, never the cause.
@@ -86,4 +86,4 @@ void for_each_index(std::size_t count, std::string_view schedule,
   }
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -9,7 +9,7 @@
 
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// Where the threads of devices meet that are measured at once. For one participant nothing waits.
 class Barrier {
@@ -44,4 +44,4 @@ class Barrier {
 void for_each_index(std::size_t count, std::string_view schedule,
                     const std::function<void(std::size_t, Barrier&)>& work);
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -5,11 +5,11 @@
 
 #include "probes/host/chase.h"
 
-namespace assay {
+namespace assay::cuda {
 
 std::vector<std::uint64_t> chase_words(std::size_t places, std::uint64_t seed) {
-  std::vector<Link> links(places);
-  make_cycle(links, seed);
+  std::vector<host::Link> links(places);
+  host::make_cycle(links, seed);
   constexpr std::size_t kLineWords = kChaseLine / sizeof(std::uint64_t);
   std::vector<std::uint64_t> words(places * kLineWords);
   for (std::size_t i = 0; i < places; ++i) {
@@ -27,4 +27,4 @@ std::uint64_t chase_end(std::span<const std::uint64_t> words, std::uint64_t from
   return from;
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace assay {
+namespace assay::cuda {
 
 /// Bytes between two places of the cycle: the line of NVIDIA's L2, so that no load brings the next along.
 inline constexpr std::uint64_t kChaseLine = 128;
@@ -18,4 +18,4 @@ std::vector<std::uint64_t> chase_words(std::size_t places, std::uint64_t seed);
 /// of `words`.
 std::uint64_t chase_end(std::span<const std::uint64_t> words, std::uint64_t from, std::uint64_t steps);
 
-}  // namespace assay
+}  // namespace assay::cuda

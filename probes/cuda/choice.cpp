@@ -11,7 +11,7 @@
 
 #include "probes/core/probe.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 std::string lower(std::string_view text) {
@@ -63,4 +63,4 @@ std::vector<Device> choose_devices(std::vector<Device> all, std::string_view wan
   throw Skip(fmt::format("device: this node has no GPU '{}'; it has {}", wanted, fmt::join(there, ", ")));
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

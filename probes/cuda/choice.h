@@ -12,7 +12,7 @@
 #include "probes/core/record.h"
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// One GPU as the CUDA runtime shows it.
 struct Device {
@@ -59,4 +59,4 @@ std::string pci_bus_id_text(std::string_view text);
 /// are when none is named so.
 std::vector<Device> choose_devices(std::vector<Device> all, std::string_view wanted);
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -14,7 +14,7 @@
 
 #include "probes/core/library.h"
 
-namespace assay {
+namespace assay::cuda {
 
 struct CublasLtFunctions {
   Library library;
@@ -317,4 +317,4 @@ std::string Matmul::text(const Algorithm& algorithm) const {
       number(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, std::uint16_t{}), algorithm.workspace.count);
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

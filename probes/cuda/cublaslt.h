@@ -14,7 +14,7 @@
 #include "probes/cuda/gemm_operands.h"
 #include "probes/cuda/gemm_type.h"
 
-namespace assay {
+namespace assay::cuda {
 
 struct CublasLtFunctions;  // what the library exports; in cublaslt.cpp
 
@@ -79,4 +79,4 @@ class Matmul {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace assay
+}  // namespace assay::cuda

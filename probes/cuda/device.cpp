@@ -16,7 +16,7 @@
 #include "probes/cuda/driver.h"
 #include "probes/cuda/patience.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 std::string version_text(int version) {
@@ -226,4 +226,4 @@ void copy_to_host(std::span<std::byte> target, const std::byte* source) {
   check(cudaMemcpy(target.data(), source, target.size(), cudaMemcpyDeviceToHost), "copying from the GPU");
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

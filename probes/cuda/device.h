@@ -18,8 +18,10 @@ struct CUevent_st;      // what cudaEvent_t points to
 struct CUgraphExec_st;  // what cudaGraphExec_t points to
 
 namespace assay {
-
 class Parameters;
+}  // namespace assay
+
+namespace assay::cuda {
 
 /// Throws std::runtime_error with `what` was attempted, the runtime's words and the error's name when `error` (a
 /// cudaError_t) is not success. A failure of hardware is an error, never a skip.
@@ -125,4 +127,4 @@ Bytes free_memory();
 /// Copies from the current device to the host and waits; `source` holds target.size() bytes.
 void copy_to_host(std::span<std::byte> target, const std::byte* source);
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -8,7 +8,7 @@
 #include "probes/core/recorder.h"
 #include "probes/cuda/device.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 int attribute(const Device& device, cudaDeviceAttr name) {
@@ -37,4 +37,4 @@ void record_device(Recorder& record, const Device& device) {
   say("cuda_runtime_version", cuda_runtime_version());
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -9,8 +9,10 @@
 #include "probes/cuda/choice.h"
 
 namespace assay {
-
 class Recorder;
+}  // namespace assay
+
+namespace assay::cuda {
 
 /// The conditions that record_device writes.
 inline constexpr ConditionSpec kDeviceConditions[] = {
@@ -50,4 +52,4 @@ constexpr auto join_conditions(const ConditionSpec (&... lists)[N]) {
   return joined;
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -6,7 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
-namespace assay {
+namespace assay::cuda {
 
 DeviceWords::DeviceWords(std::size_t count) : memory_(Bytes{count * sizeof(std::uint64_t)}) {}
 
@@ -25,4 +25,4 @@ Device made_current(const Device& device) {
   return device;
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -7,7 +7,7 @@
 
 #include "probes/cuda/device.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// Words of the GPU that is current when they are made; it must be current in every call.
 class DeviceWords {
@@ -28,4 +28,4 @@ class DeviceWords {
 /// Makes `device` current and returns it: for the initialisers of members that belong to it.
 Device made_current(const Device& device);
 
-}  // namespace assay
+}  // namespace assay::cuda

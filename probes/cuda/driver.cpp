@@ -14,7 +14,7 @@
 #include "probes/core/probe.h"
 #include "probes/cuda/choice.h"
 
-namespace assay {
+namespace assay::cuda {
 
 namespace api = cuda_api;
 namespace {
@@ -150,4 +150,4 @@ const DriverGpu& gpu_named(const std::vector<DriverGpu>& gpus, std::string_view 
                          wanted, fmt::join(there, ", ")));
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

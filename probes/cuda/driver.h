@@ -8,7 +8,7 @@
 
 #include "probes/cuda/driver_api.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// One GPU as the driver shows it to this process.
 struct DriverGpu {
@@ -57,4 +57,4 @@ std::string words_for_old_driver(std::string_view supported, std::string_view ne
 /// none is named so; a number alone names none, because drivers count GPUs in orders of their own.
 const DriverGpu& gpu_named(const std::vector<DriverGpu>& gpus, std::string_view wanted);
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -9,7 +9,7 @@
 
 #include "probes/core/statistics.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 // The rest belongs to the driver, to contexts and to fragments that no array fits into.
@@ -130,4 +130,4 @@ std::vector<Sampling> sample_rounds(const SamplingPlan& plan, const std::functio
   return result;
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -13,7 +13,7 @@
 #include "probes/core/units.h"
 #include "probes/cuda/choice.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// When one of several things that run at once began and ended, in s from a common moment.
 struct Interval_s {
@@ -82,4 +82,4 @@ std::size_t rounds_that_last(Seconds load, const std::function<void()>& round);
 /// of another length than the first.
 std::vector<Sampling> sample_rounds(const SamplingPlan& plan, const std::function<std::vector<double>()>& round);
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -7,7 +7,7 @@
 
 #include "probes/cuda/gate.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 constexpr double kNanoseconds = 1e9;
@@ -55,4 +55,4 @@ void Gate::check_held() const {
   }
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -6,7 +6,7 @@
 #include "probes/core/units.h"
 #include "probes/cuda/device.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// A gate for one stream at a time. Between close() and open(), enqueue at most some hundreds of operations: a stream
 /// takes about a thousand before enqueueing itself waits, and that wait would end only by the gate's time limit.
@@ -32,4 +32,4 @@ class Gate {
   Seconds longest_hold_;
 };
 
-}  // namespace assay
+}  // namespace assay::cuda

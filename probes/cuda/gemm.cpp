@@ -14,7 +14,7 @@
 #include "probes/cuda/gemm_bench.h"
 #include "probes/nvml/gpu_watch.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 // Events resolve half a microsecond in a window of 100 ms or more.
@@ -110,7 +110,7 @@ constexpr ConditionSpec kOwnConditions[] = {
      .meaning = "Time over which energy was counted, in s, where NVML has an energy counter.",
      .recorded = Recorded::if_present},
 };
-constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, kGpuWatchConditions);
+constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, nvml::kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_gemm",
     .revision = 3,
@@ -152,7 +152,7 @@ struct Outcome {
   Bytes operands;
   std::string algorithm, algorithm_first;
   std::optional<double> efficiency, energy_window_s;
-  std::optional<GpuWatch> watch;
+  std::optional<nvml::GpuWatch> watch;
 };
 
 struct Plan {
@@ -202,7 +202,7 @@ void require_type(const Device& device, const GemmType& type) {
 /// Measures one candidate; with `watch`, what the GPU does meanwhile. The load runs before the watch begins and until
 /// after it ends, so that its mean power is that of the load. The watch's questions may take longer than what is in the
 /// queue, so another sample is taken before the mean rate begins.
-Sampling measure_candidate(GemmSeries& series, const SamplingPlan& plan, GpuWatch* watch) {
+Sampling measure_candidate(GemmSeries& series, const SamplingPlan& plan, nvml::GpuWatch* watch) {
   series.next();
   if (watch != nullptr) {
     watch->start();
@@ -326,6 +326,6 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::cuda
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::cuda::kSpec, assay::cuda::measure); }

@@ -10,7 +10,7 @@
 #include "probes/core/probe.h"
 #include "probes/core/statistics.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 constexpr std::size_t kMostAlgorithms = 64;  // more than the heuristic returns for one product
@@ -181,4 +181,4 @@ std::vector<SampledProduct> take_samples(const GemmBench& bench) {
   return samples;
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -13,7 +13,7 @@
 #include "probes/cuda/gemm_operands.h"
 #include "probes/cuda/gemm_type.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// One algorithm and how long it took in the trials.
 struct Candidate {
@@ -122,4 +122,4 @@ class GemmSeries {
 /// checked in a few seconds.
 std::vector<SampledProduct> take_samples(const GemmBench& bench);
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -9,7 +9,7 @@
 #include "probes/core/statistics.h"
 #include "probes/cuda/quantise.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 /// SplitMix64 of one number (Steele, Lea & Flood 2014).
@@ -128,4 +128,4 @@ std::size_t fastest(std::span<const std::vector<double>> times) {
                                   times.begin());
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

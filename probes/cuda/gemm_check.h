@@ -8,7 +8,7 @@
 
 #include "probes/cuda/gemm_type.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// `count` (at most `size`) distinct indices below `size`, ascending: one drawn from each of `count` equal strips, the
 /// first and the last index among them. With 64 of 8192 every tile of 128 lines that a kernel computes is sampled.
@@ -51,4 +51,4 @@ std::uint64_t wrong_elements(const SampledProduct& product, const Exactness& exa
 /// The index of the smallest median among `times` (one list of at least one for each candidate; the first of equals).
 std::size_t fastest(std::span<const std::vector<double>> times);
 
-}  // namespace assay
+}  // namespace assay::cuda

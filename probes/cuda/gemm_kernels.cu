@@ -7,7 +7,7 @@
 #include "probes/cuda/gemm_operands.h"
 #include "probes/cuda/quantise.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 constexpr int kThreads = 256;
@@ -160,4 +160,4 @@ void sum_up(const Stream& stream, const std::byte* first, std::size_t stride, By
   check(cudaGetLastError(), "summing up results");
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

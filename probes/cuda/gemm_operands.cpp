@@ -10,7 +10,7 @@
 #include "probes/cuda/quantise.h"
 #include "probes/cuda/whole_kernels.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 constexpr std::size_t kAlignment = 256;    // what cudaMalloc gives; every algorithm's demand is below it
@@ -156,4 +156,4 @@ SampledProduct GemmOperands::sample(std::size_t index) const {
   return sampled;
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -11,7 +11,7 @@
 #include "probes/cuda/gemm_type.h"
 #include "probes/cuda/whole.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// What the operands hold: standard normal numbers, or ones, which overstate the rate.
 enum class Pattern { gaussian, constant };
@@ -85,4 +85,4 @@ class GemmOperands {
   DeviceBuffer d_;
 };
 
-}  // namespace assay
+}  // namespace assay::cuda

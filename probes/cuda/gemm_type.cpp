@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 // Tensor cores add blocks of products into an accumulator and cut off what does not fit. For FP8 on Hopper the
@@ -112,4 +112,4 @@ SamplePlan plan_sample(Seconds product, std::size_t sets, Seconds length) {
   return {.products = turns_in_graph * sets, .launches = (turns + turns_in_graph - 1) / turns_in_graph};
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

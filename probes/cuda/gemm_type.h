@@ -9,7 +9,7 @@
 
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// How one element is stored.
 enum class Format { fp64, fp32, tf32, fp16, bf16, e4m3, e5m2, e2m1, int8, int32 };
@@ -110,4 +110,4 @@ struct SamplePlan {
 /// turn. Graphs stay under some thousand nodes, since recording one takes about a microsecond a node.
 SamplePlan plan_sample(Seconds product, std::size_t sets, Seconds length);
 
-}  // namespace assay
+}  // namespace assay::cuda

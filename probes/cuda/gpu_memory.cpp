@@ -7,7 +7,7 @@
 
 #include "probes/core/descriptor.h"
 
-namespace assay {
+namespace assay::cuda {
 
 namespace api = cuda_api;
 namespace {
@@ -94,4 +94,4 @@ std::string GpuMemory::lend_dma_buf(const std::function<void(int, std::uint64_t)
   return "";
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

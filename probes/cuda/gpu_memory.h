@@ -11,7 +11,7 @@
 #include "probes/core/units.h"
 #include "probes/cuda/driver.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// Zeroed memory of one GPU, in whole pages of its own, in the GPU's primary context. Calls may come from any thread,
 /// one at a time. Every call throws std::runtime_error with the driver's words when it fails.
@@ -43,4 +43,4 @@ class GpuMemory {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -3,7 +3,7 @@
 
 #include "probes/cuda/payload.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 // read sums this payload; write leaves payload 0, which enqueue_pass names.
@@ -70,4 +70,4 @@ double HbmArrays::bytes(HbmKernel kernel, std::size_t passes) const {
   return static_cast<double>(hbm_bytes(kernel, each().count)) * static_cast<double>(passes);
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -9,7 +9,7 @@
 #include "probes/cuda/memory_kernels.h"
 #include "probes/cuda/stream_values.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// Three arrays of doubles on one GPU. Every call makes the GPU current.
 class HbmArrays {
@@ -41,4 +41,4 @@ class HbmArrays {
   Stream stream_;
 };
 
-}  // namespace assay
+}  // namespace assay::cuda

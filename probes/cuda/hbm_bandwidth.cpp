@@ -18,7 +18,7 @@
 #include "probes/cuda/lanes.h"
 #include "probes/nvml/gpu_watch.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 constexpr double kInstrument = 1e-4;       // 0.5 us of event resolution (CUDA Runtime API) in 5 ms or more
@@ -99,7 +99,7 @@ constexpr ConditionSpec kOwnConditions[] = {
      .meaning = "Free memory that no slice covered, in B, where the walk has slices.",
      .recorded = Recorded::if_asked},
 };
-constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, kGpuWatchConditions);
+constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, nvml::kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_hbm_bandwidth",
     .revision = 2,
@@ -129,13 +129,13 @@ constexpr ProbeSpec kSpec{
 /// GPUs that are measured at once, and what adds up meanwhile.
 struct Group {
   Lanes lanes;
-  std::vector<GpuWatch> watches;
+  std::vector<nvml::GpuWatch> watches;
   std::vector<double> mismatches;  ///< for each GPU
   std::vector<double> overlaps;    ///< of every sample
 };
 
-std::vector<GpuWatch> start_watches(const std::vector<Device>& devices) {
-  std::vector<GpuWatch> watches;
+std::vector<nvml::GpuWatch> start_watches(const std::vector<Device>& devices) {
+  std::vector<nvml::GpuWatch> watches;
   for (const Device& device : devices) watches.emplace_back(device.pci_bus_id).start();
   return watches;
 }
@@ -263,6 +263,6 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::cuda
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::cuda::kSpec, assay::cuda::measure); }

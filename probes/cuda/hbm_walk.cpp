@@ -7,7 +7,7 @@
 #include "probes/cuda/memory_kernels.h"
 #include "probes/cuda/payload.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 // Contexts and the driver's own allocations grow while a probe runs; below this a GPU begins to refuse launches.
@@ -71,4 +71,4 @@ std::uint64_t HbmWalk::mismatches(std::size_t sweeps) {
   return sums_.total() + (sum == sweeps * expected ? 0 : 1);
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -8,7 +8,7 @@
 #include "probes/cuda/device.h"
 #include "probes/cuda/device_words.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// The slices of one GPU, each filled with a payload of its own. Calls make the GPU current.
 class HbmWalk {
@@ -47,4 +47,4 @@ class HbmWalk {
   std::vector<std::vector<double>> samples_;
 };
 
-}  // namespace assay
+}  // namespace assay::cuda

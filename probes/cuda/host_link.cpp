@@ -21,7 +21,7 @@
 #include "probes/host/buffer.h"
 #include "probes/nvml/gpu_watch.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 constexpr double kInstrument = 1e-4;                // 0.5 us of event resolution (CUDA Runtime API) in 20 ms or more
@@ -109,7 +109,7 @@ constexpr ConditionSpec kOwnConditions[] = {
      .meaning = "Share of the pinned pages that lie on that node, where the kernel reports it.",
      .recorded = Recorded::if_reported},
 };
-constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, kGpuWatchConditions);
+constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, nvml::kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_host_link",
     .revision = 2,
@@ -137,13 +137,13 @@ constexpr ProbeSpec kSpec{
 struct Group {
   Lanes lanes;
   std::vector<HostPath> paths;
-  std::vector<GpuWatch> watches;
+  std::vector<nvml::GpuWatch> watches;
   std::vector<double> mismatches;  ///< for each GPU
   std::vector<double> overlaps;    ///< of every sample with several copies at once
 };
 
-std::vector<GpuWatch> watches_for(const std::vector<Device>& devices) {
-  std::vector<GpuWatch> watches;
+std::vector<nvml::GpuWatch> watches_for(const std::vector<Device>& devices) {
+  std::vector<nvml::GpuWatch> watches;
   watches.reserve(devices.size());
   for (const Device& device : devices) watches.emplace_back(device.pci_bus_id);
   return watches;
@@ -172,7 +172,7 @@ std::vector<double> copy_once(Group& group, std::span<const Direction> direction
   if (group.watches.empty()) {
     // From here on the GPU is awake: what a watch reads before would be clocks at rest.
     group.watches = watches_for(group.lanes.devices());
-    for (GpuWatch& watch : group.watches) watch.start();
+    for (nvml::GpuWatch& watch : group.watches) watch.start();
   }
   std::vector<double> rates;
   for (std::size_t i = 0; i < group.paths.size(); ++i) {
@@ -231,16 +231,16 @@ void measure_link(Group& group, Recorder& record) {
   const std::vector<Device>& devices = group.lanes.devices();
   const auto once = group.lanes.run(copy_lanes(group, kBoth, Engine::copy_engine, 1));
   const Seconds pass = *std::ranges::max_element(once, {}, &Seconds::count);
-  std::vector<GpuWatch> watches = watches_for(devices);
+  std::vector<nvml::GpuWatch> watches = watches_for(devices);
   std::vector<Lane> lanes = copy_lanes(group, kBoth, Engine::copy_engine, copies_for(pass, kLoadTime, kLoadCopies));
   // Nothing waits for a gate here: when the last lane is enqueued, all links are busy.
   const auto begin = std::chrono::steady_clock::now();  // before the copies begin, which errs to the safe side
   Seconds read{};
   lanes.back().enqueue = [&, last = lanes.back().enqueue](const Stream& stream) {
     last(stream);
-    for (GpuWatch& watch : watches) watch.start();
+    for (nvml::GpuWatch& watch : watches) watch.start();
     std::this_thread::sleep_for(kReading);
-    for (GpuWatch& watch : watches) watch.stop();
+    for (nvml::GpuWatch& watch : watches) watch.stop();
     read = {std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   };
   if (!all_ran_at(read, group.lanes.run(lanes, Begin::as_it_comes))) {
@@ -267,7 +267,7 @@ void record_path(const HostPath& path, std::size_t at_once, Recorder& record) {
 
 void measure_group(const Parameters& given, const std::vector<Device>& devices, Recorder& record) {
   const Bytes wanted = given.bytes("size");
-  const Bytes size = affordable(wanted, kHostBuffers * devices.size(), kGranule);
+  const Bytes size = host::affordable(wanted, kHostBuffers * devices.size(), kGranule);
   if (size.count == 0)
     throw std::runtime_error(
         fmt::format("size: {} B is less than 1 MiB, or more than this machine's memory holds", wanted.count));
@@ -291,7 +291,7 @@ void measure_group(const Parameters& given, const std::vector<Device>& devices, 
   if (devices.size() == 1 || given.text("schedule") == "one_by_one") measure_pageable(plan, group, record);
   measure_link(group, record);
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    GpuWatch& watch = group.watches[i];
+    nvml::GpuWatch& watch = group.watches[i];
     watch.stop();
     watch.record(record, devices[i].subject());
     if (const auto replays = watch.pcie_replays()) record.measurement("pcie_replays", *replays, devices[i].subject());
@@ -307,6 +307,6 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::cuda
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::cuda::kSpec, assay::cuda::measure); }

@@ -12,7 +12,7 @@
 #include "probes/cuda/numa.h"
 #include "probes/cuda/payload.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 // 16 MiB in lines of 128 B: some hundred pages of any size, far more lines than one sample visits.
@@ -42,7 +42,7 @@ HostPath::HostPath(const Device& device, Bytes size, std::size_t index)
       device_source_(size),
       wrong_(1),
       at_(1),
-      pageable_(size, Pages::huge),
+      pageable_(size, host::Pages::huge),
       chase_words_(chase_words(kChasePlaces, kChaseSeed)),
       stream_(make_stream()) {
   const CpuBinding binding(cpus_near(node_));
@@ -118,4 +118,4 @@ std::optional<double> HostPath::share_on_node() const {
   return (*source + *target) / 2;
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

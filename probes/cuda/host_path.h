@@ -11,7 +11,7 @@
 #include "probes/cuda/device_words.h"
 #include "probes/cuda/node_buffer.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// Which way bytes go: host to device, device to host.
 enum class Direction { h2d, d2h };
@@ -58,9 +58,9 @@ class HostPath {
   NodeBuffer source_, target_, chase_;
   DeviceBuffer device_target_, device_source_;
   DeviceWords wrong_, at_;
-  Buffer pageable_;
+  host::Buffer pageable_;
   std::vector<std::uint64_t> chase_words_;
   Stream stream_;
 };
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -7,7 +7,7 @@
 #include <cuda_runtime_api.h>
 #include <stdlib.h>  // setenv is POSIX
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 /// Pinned memory makes a context on the current GPU, which must be one of those that were chosen.
@@ -75,4 +75,4 @@ void load_kernels_eagerly() {
   check(setenv("CUDA_MODULE_LOADING", "EAGER", 1) == 0 ? cudaSuccess : cudaErrorUnknown, "setting CUDA_MODULE_LOADING");
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

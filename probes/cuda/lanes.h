@@ -9,7 +9,7 @@
 #include "probes/cuda/device.h"
 #include "probes/cuda/gate.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// Work for one stream. `enqueue` puts it there, with the device current.
 struct Lane {
@@ -56,4 +56,4 @@ class Lanes {
 /// and behind a closed gate it would wait until the gate gives up. Call before anything else of CUDA.
 void load_kernels_eagerly();
 
-}  // namespace assay
+}  // namespace assay::cuda

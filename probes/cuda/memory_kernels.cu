@@ -9,7 +9,7 @@
 #include "probes/cuda/memory_kernels.h"
 #include "probes/cuda/payload.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 using Word = unsigned long long;  // what atomicAdd takes; the same 64 bits as std::uint64_t
@@ -257,4 +257,4 @@ void enqueue_chase(const std::byte* memory, std::uint64_t* at, std::uint64_t ste
   check(cudaGetLastError(), "launching the chase");
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

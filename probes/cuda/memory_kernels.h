@@ -9,7 +9,7 @@
 #include "probes/cuda/device.h"
 #include "probes/cuda/stream_values.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// Sums are kept in this many words, so that blocks which end together do not queue for one; their total counts.
 inline constexpr std::size_t kSumSlots = 64;
@@ -54,4 +54,4 @@ void enqueue_copy(std::byte* target, const std::byte* source, Bytes size, const 
 /// it ends. Every load goes to the memory itself: copies of it in caches count as stale.
 void enqueue_chase(const std::byte* memory, std::uint64_t* at, std::uint64_t steps, const Stream& stream);
 
-}  // namespace assay
+}  // namespace assay::cuda

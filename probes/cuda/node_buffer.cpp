@@ -10,7 +10,7 @@
 #include "probes/cuda/device.h"
 #include "probes/cuda/numa.h"
 
-namespace assay {
+namespace assay::cuda {
 
 std::string_view to_string(MemoryPlacement placement) {
   switch (placement) {
@@ -25,7 +25,7 @@ std::string_view to_string(MemoryPlacement placement) {
 }
 
 NodeBuffer::NodeBuffer(Bytes size, std::optional<int> node, bool thread_is_there)
-    : buffer_(size, Pages::huge), node_(node) {
+    : buffer_(size, host::Pages::huge), node_(node) {
   if (node_ && bind_memory(bytes(), *node_)) {
     placement_ = MemoryPlacement::mbind;
   } else if (node_ && thread_is_there) {
@@ -55,7 +55,7 @@ std::byte* NodeBuffer::seen_by_gpu() {
 
 std::optional<double> NodeBuffer::share_on_node() const {
   if (!node_) return std::nullopt;
-  return assay::share_on_node(buffer_.as<std::byte>(), *node_);
+  return assay::cuda::share_on_node(buffer_.as<std::byte>(), *node_);
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

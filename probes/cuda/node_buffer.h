@@ -10,7 +10,7 @@
 #include "probes/core/units.h"
 #include "probes/host/buffer.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// How memory came to its node.
 enum class MemoryPlacement { mbind, first_touch, none };
@@ -41,10 +41,10 @@ class NodeBuffer {
   [[nodiscard]] std::optional<double> share_on_node() const;
 
  private:
-  Buffer buffer_;
+  host::Buffer buffer_;
   std::optional<int> node_;
   MemoryPlacement placement_ = MemoryPlacement::none;
   bool locked_ = false;
 };
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -14,7 +14,7 @@
 #include "probes/core/host_facts.h"
 #include "probes/core/machine_tree.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 constexpr std::size_t kPagesAsked = 512;  // resolves a share to 0.2 % and costs one system call
@@ -79,4 +79,4 @@ std::optional<double> share_on_node(std::span<const std::byte> memory, int node)
   return static_cast<double>(std::ranges::count(nodes, node)) / static_cast<double>(asked);
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

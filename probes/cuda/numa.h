@@ -10,7 +10,7 @@
 
 #include <sched.h>
 
-namespace assay {
+namespace assay::cuda {
 
 /// The NUMA node that the PCI function is attached to, from bus/pci/devices/<pci_bus_id>/numa_node under `sys`. Nothing
 /// when the kernel does not know it (-1) or has no such file. `pci_bus_id` is written as Device has it.
@@ -45,4 +45,4 @@ bool bind_memory(std::span<std::byte> memory, int node);
 /// does not report.
 std::optional<double> share_on_node(std::span<const std::byte> memory, int node);
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -8,7 +8,7 @@
 
 #include "probes/core/probe.h"
 
-namespace assay {
+namespace assay::cuda {
 
 void poll_or_leave(const std::function<bool()>& done, Seconds limit, std::string_view what) {
   constexpr std::chrono::microseconds kPoll{50};
@@ -24,4 +24,4 @@ void poll_or_leave(const std::function<bool()>& done, Seconds limit, std::string
   }
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -6,7 +6,7 @@
 
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// Asks `done` again and again until it says yes. Polls instead of blocking, because a device that hangs never comes
 /// back from a blocking call; times are taken on the device, so the poll's coarseness is in no number. When `limit` is
@@ -14,4 +14,4 @@ namespace assay {
 /// hangs, as an exception on its way would, is to wait for it.
 void poll_or_leave(const std::function<bool()>& done, Seconds limit, std::string_view what);
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 constexpr std::size_t kPageWords = 4096 / sizeof(std::uint64_t);
@@ -24,4 +24,4 @@ std::uint64_t payload_mismatches(std::span<const std::uint64_t> found, std::uint
   return wrong;
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-namespace assay {
+namespace assay::cuda {
 
 /// The odd number next to 2^64 over the golden ratio: multiples of it are all different and use all bits (Knuth, TAOCP
 /// vol. 3, 6.4).
@@ -38,4 +38,4 @@ void poison_payload(std::span<std::uint64_t> target, std::uint64_t seed);
 /// Number of words of `found` that are not those of the payload `seed`.
 std::uint64_t payload_mismatches(std::span<const std::uint64_t> found, std::uint64_t seed);
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -1,7 +1,7 @@
 // peer_access: what the answers of the runtime and of NVML mean together.
 #include "probes/cuda/peer_fabric.h"
 
-namespace assay {
+namespace assay::cuda {
 
 std::string_view to_string(PeerAccess access) {
   switch (access) {
@@ -20,4 +20,4 @@ PeerAccess peer_access(bool access, std::optional<bool> nvml_says_nvlink, bool n
   return nvml_says_nvlink.value_or(native_atomics) ? PeerAccess::nvlink : PeerAccess::pcie;
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

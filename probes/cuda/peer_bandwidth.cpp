@@ -20,7 +20,7 @@
 #include "probes/nvml/gpu_errors.h"
 #include "probes/nvml/gpu_watch.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 constexpr double kInstrument = 2e-4;          // 0.5 us of event resolution (CUDA Runtime API) in 5 ms or more
@@ -95,8 +95,9 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "overlap",
      .meaning = "Share of a sample's time in which all pairs copied, median over the samples of all_pairs_bandwidth."},
 };
-constexpr ConditionSpec kErrorConditions[] = {kGpuErrorsCondition};
-constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, kGpuWatchConditions, kErrorConditions);
+constexpr ConditionSpec kErrorConditions[] = {nvml::kGpuErrorsCondition};
+constexpr auto kConditions =
+    join_conditions(kOwnConditions, kDeviceConditions, nvml::kGpuWatchConditions, kErrorConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_peer_bandwidth",
     .sampled = true,
@@ -126,7 +127,7 @@ constexpr ProbeSpec kSpec{
 struct Bench {
   PeerFabric fabric;
   Lanes lanes;
-  std::vector<GpuWatch> watches;
+  std::vector<nvml::GpuWatch> watches;
   std::vector<DevicePair> pairs;
   std::vector<double> mismatches;   ///< for each pair
   std::vector<std::size_t> copies;  ///< a sample of each pair
@@ -273,7 +274,7 @@ void measure(const Parameters& given, Recorder& record) {
   (void)transfer(bench, all_places(bench), 1, {});  // wakes every GPU: what a watch read before would be clocks at rest
   std::vector<std::string> addresses;
   for (const Device& device : devices) addresses.push_back(device.pci_bus_id);
-  const GpuErrors errors(addresses);
+  const nvml::GpuErrors errors(addresses);
   for (const Device& device : devices) bench.watches.emplace_back(device.pci_bus_id).start();
   for (std::size_t place = 0; place < pairs.size(); ++place) measure_pair(bench, place, record);
   measure_many(bench, record);
@@ -281,13 +282,13 @@ void measure(const Parameters& given, Recorder& record) {
     bench.watches[i].stop();
     bench.watches[i].record(record, devices[i].subject());
   }
-  if (const auto grown = errors.growth()) record.condition(kGpuErrorsCondition.name, *grown);
+  if (const auto grown = errors.growth()) record.condition(nvml::kGpuErrorsCondition.name, *grown);
   for (std::size_t place = 0; place < pairs.size(); ++place) {
     record.measurement("mismatches", bench.mismatches[place], subject_of(bench.fabric, pairs[place]));
   }
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::cuda
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::cuda::kSpec, assay::cuda::measure); }

@@ -14,7 +14,7 @@
 #include "probes/nvml/nvml.h"
 #include "probes/nvml/nvml_gpu.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 // 16 MiB in lines of 128 B: more lines than one sample visits.
@@ -45,7 +45,7 @@ void open_peer(const Device& device, const Device& peer) {
 std::vector<std::optional<bool>> nvlink_pairs(const std::vector<Device>& devices) {
   std::vector<std::optional<bool>> pairs(devices.size() * devices.size());
   try {
-    const Nvml nvml;
+    const nvml::Nvml nvml;
     for (std::size_t source = 0; source < devices.size(); ++source) {
       for (std::size_t target = 0; target < devices.size(); ++target) {
         const auto one = nvml.gpu_at(devices[source].pci_bus_id), other = nvml.gpu_at(devices[target].pci_bus_id);
@@ -153,4 +153,4 @@ std::uint64_t PeerFabric::lost_chases(DevicePair pair, std::uint64_t steps) {
   return nodes_[pair.target].at.total() == chase_end(words_, 0, steps) ? 0 : 1;
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -12,7 +12,7 @@
 #include "probes/cuda/device_words.h"
 #include "probes/cuda/figures.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// How one GPU reaches the memory of another.
 enum class PeerAccess { nvlink, pcie, none };
@@ -80,4 +80,4 @@ class PeerFabric {
   std::vector<PeerFacts> facts_;  ///< n x n, row = source
 };
 
-}  // namespace assay
+}  // namespace assay::cuda

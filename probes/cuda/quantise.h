@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace assay {
+namespace assay::cuda {
 
 /// A binary floating-point format with a sign bit on top and fewer mantissa bits than binary32.
 struct MiniFloat {
@@ -133,4 +133,4 @@ static_assert(scale_index(0, 3, 8) == 3 && scale_index(1, 0, 8) == 16 && scale_i
 static_assert(scale_index(0, 4, 8) == 512 && scale_index(128, 0, 8) == 1024 &&
               scale_count(129, 5) == std::size_t{256} * 8);
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-namespace assay {
+namespace assay::cuda {
 
 /// The kernels, in the order in which the probe runs them: read sums a, write fills a; copy c = a, scale b = s c,
 /// add c = a + b, triad a = b + s c as STREAM has them; dot sums a b as BabelStream does.
@@ -92,4 +92,4 @@ constexpr std::uint64_t hbm_dot(std::uint64_t elements) {
 static_assert(hbm_dot(0) == 0);
 static_assert(hbm_dot(1) == hbm_start(HbmArray::a, 0, 10) * hbm_start(HbmArray::b, 0, 10));
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace assay {
+namespace assay::cuda {
 
 /// Numbers of one product op(A) op(B): lines of A and columns of B have `k` terms each.
 struct WholeNumbers {
@@ -87,4 +87,4 @@ constexpr bool whole_line_is_right(const WholeNumbers& numbers, std::size_t line
   return expected == found;
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -8,7 +8,7 @@
 #include "probes/cuda/quantise.h"
 #include "probes/cuda/whole_kernels.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 constexpr int kThreads = 128;
@@ -122,4 +122,4 @@ void check_whole(const Stream& stream, const std::byte* d, Format format, double
   check(cudaGetLastError(), "checking a product of whole numbers");
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

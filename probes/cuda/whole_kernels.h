@@ -8,7 +8,7 @@
 #include "probes/cuda/gemm_type.h"
 #include "probes/cuda/whole.h"
 
-namespace assay {
+namespace assay::cuda {
 
 /// Enqueues: fills `lines` lines of A or B at `target` with their whole numbers as `format` stores them.
 void fill_whole(const Stream& stream, std::byte* target, Format format, const WholeNumbers& numbers, WholeStream matrix,
@@ -19,4 +19,4 @@ void fill_whole(const Stream& stream, std::byte* target, Format format, const Wh
 void check_whole(const Stream& stream, const std::byte* d, Format format, double factor, const WholeNumbers& numbers,
                  std::uint64_t* terms, std::uint64_t* wrong);
 
-}  // namespace assay
+}  // namespace assay::cuda

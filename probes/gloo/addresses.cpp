@@ -6,7 +6,7 @@
 
 #include "probes/core/text.h"
 
-namespace assay {
+namespace assay::gloo {
 
 using nlohmann::json;
 
@@ -49,4 +49,4 @@ std::string unpack_address(const json& packed, std::size_t index) {
   return address;
 }
 
-}  // namespace assay
+}  // namespace assay::gloo

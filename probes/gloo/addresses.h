@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace assay {
+namespace assay::gloo {
 
 /// Byte strings of one length, nearly alike: the first one, where any other differs, and what each has there.
 nlohmann::json pack_addresses(const std::vector<std::string>& addresses);
@@ -21,4 +21,4 @@ std::string unpack_address(const nlohmann::json& packed, std::size_t index);
 constexpr std::size_t end_towards(int of, int to) { return static_cast<std::size_t>(to < of ? to : to - 1); }
 static_assert(end_towards(0, 1) == 0 && end_towards(2, 1) == 1 && end_towards(2, 3) == 2);
 
-}  // namespace assay
+}  // namespace assay::gloo

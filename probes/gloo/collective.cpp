@@ -21,7 +21,7 @@
 #include "probes/gloo/rank_start.h"
 #include "probes/host/tcp_path.h"
 
-namespace assay {
+namespace assay::gloo {
 namespace {
 
 using nlohmann::json;
@@ -30,12 +30,15 @@ constexpr std::int64_t kMostRanksPerNode = 64;
 constexpr std::size_t kLongestMessage = 8 << 20;  // the addresses of all ranks for all others: 800 ranks
 
 constexpr Parameter kParameters[] = {
-    kPathParameter,
+    host::kPathParameter,
     {.name = "interface",
-     .fallback = kRendezvousPort,
+     .fallback = host::kRendezvousPort,
      .meaning = "network port to use on every node, such as eth1; rendezvous: the one on which the ranks meet"},
     {.name = "ranks_per_node", .unit = "1", .fallback = "1", .meaning = "processes on each node"},
-    {.name = "operation", .fallback = "all_reduce", .meaning = "collective to measure", .choices = kOperations},
+    {.name = "operation",
+     .fallback = "all_reduce",
+     .meaning = "collective to measure",
+     .choices = collective::kOperations},
     {.name = "sizes",
      .fallback = "8..256MiB",
      .quick = "8,64KiB,1MiB",
@@ -138,11 +141,11 @@ constexpr ProbeSpec kSpec{
     .conditions = kConditions,
 };
 
-std::vector<RankProgram> rank_programs(const Parameters& given, const Placement& placement, const RankFile& file,
-                                       const Library& library) {
+std::vector<collective::RankProgram> rank_programs(const Parameters& given, const Placement& placement,
+                                                   const RankFile& file, const Library& library) {
   const auto here = static_cast<int>(given.count("ranks_per_node"));
   const std::string address = own_address(given.text("interface"), placement);
-  std::vector<RankProgram> programs;
+  std::vector<collective::RankProgram> programs;
   for (int local = 0; local < here; ++local) {
     const RankPlace place{.rank = placement.rank * here + local,
                           .ranks = placement.world * here,
@@ -157,7 +160,7 @@ std::vector<RankProgram> rank_programs(const Parameters& given, const Placement&
   return programs;
 }
 
-void conduct_all(Fleet& fleet, const Parameters& given, const std::vector<Bytes>& sizes, Recorder& record) {
+void conduct_all(collective::Fleet& fleet, const Parameters& given, const std::vector<Bytes>& sizes, Recorder& record) {
   const std::int64_t here = given.count("ranks_per_node");
   Subject subject;
   if (fleet.nodes().size() > 1) subject = {.kind = "group", .id = fmt::format("{}", fmt::join(fleet.nodes(), ","))};
@@ -173,13 +176,13 @@ void conduct_all(Fleet& fleet, const Parameters& given, const std::vector<Bytes>
     record.measurement("retransmitted_share", retransmitted_share(facts), subject);
     record_facts(record, {facts.begin(), facts.begin() + here});
   };
-  conduct(fleet, given, sizes,
-          {.prefix = given.text("path") == "loopback" ? "loopback_" : "",
-           .admit = [&](const auto& hellos) { return admitted(hellos, here); },
-           .entered = entered,
-           .measured = measured,
-           .finished = finished},
-          record);
+  collective::conduct(fleet, given, sizes,
+                      {.prefix = given.text("path") == "loopback" ? "loopback_" : "",
+                       .admit = [&](const auto& hellos) { return admitted(hellos, here); },
+                       .entered = entered,
+                       .measured = measured,
+                       .finished = finished},
+                      record);
   fleet.release();
 }
 
@@ -189,8 +192,8 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
   const Library library = Library::open("libgloo.so.0", "Gloo");
   const RankFile file("host_collective_rank");
   const auto programs = rank_programs(given, placement, file, library);
-  LocalRanks ranks(programs);
-  Fleet fleet(
+  collective::LocalRanks ranks(programs);
+  collective::Fleet fleet(
       [&](std::string_view request, Seconds limit) {
         return ranks.ask(request, limit, [&] {  // a library may never report to its rank that a peer is gone
           if (group != nullptr) group->check();
@@ -209,7 +212,7 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
     const auto answers = fleet.follow();
     if (const auto facts = answers.find("facts"); facts != answers.end()) record_facts(record, facts->second);
   }
-  ranks.finish(kLeaveLimit);
+  ranks.finish(collective::kLeaveLimit);
 }
 
 void check(const Parameters& given, const Placement& placement) {
@@ -227,11 +230,11 @@ void check(const Parameters& given, const Placement& placement) {
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
   check(given, placement);
   if (placement.world == 1) return take_part(given, placement, record, nullptr);
-  work_together(placement, {.exchange = kExchangeLimit, .message = kLongestMessage},
+  work_together(placement, {.exchange = collective::kExchangeLimit, .message = kLongestMessage},
                 [&](Rendezvous& group) { take_part(given, placement, record, &group); });
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::gloo
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::gloo::kSpec, assay::gloo::measure); }

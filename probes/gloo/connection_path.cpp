@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace assay {
+namespace assay::gloo {
 namespace {
 
 std::string text_of(const sockaddr* address, socklen_t length) {
@@ -102,4 +102,4 @@ std::string path_problem(const std::string& wanted, const std::vector<Presence>&
              : problem + "; that is no network. Give every node an address and a machine of its own, or path=loopback";
 }
 
-}  // namespace assay
+}  // namespace assay::gloo

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace assay {
+namespace assay::gloo {
 
 /// The first address of the network port `name`, one that holds beyond its link; IPv4 comes first. Throws
 /// std::runtime_error with the names of the ports there are.
@@ -22,4 +22,4 @@ struct Presence {
 /// empty when they are. In order of ranks; ranks count node by node.
 std::string path_problem(const std::string& wanted, const std::vector<Presence>& ranks, int ranks_per_node);
 
-}  // namespace assay
+}  // namespace assay::gloo

@@ -11,7 +11,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-namespace assay {
+namespace assay::gloo {
 namespace {
 
 std::vector<int> own_descriptors() {
@@ -40,13 +40,13 @@ std::vector<int> connected_sockets() {
 
 Connections own_connections() {
   Connections all;
-  std::vector<PathFacts> within;
+  std::vector<host::PathFacts> within;
   for (const int socket : connected_sockets()) {
-    PathFacts facts = path_of(socket);
+    host::PathFacts facts = host::path_of(socket);
     const bool here = facts.address == facts.peer_address || facts.interface == "lo";
     ++(here ? all.within : all.beyond);
     (here ? within : all.paths).push_back(std::move(facts));
-    const TcpCounters counters = counters_of(socket);
+    const host::TcpCounters counters = host::counters_of(socket);
     all.counters.segments += counters.segments;
     all.counters.retransmitted += counters.retransmitted;
   }
@@ -71,4 +71,4 @@ void cut_own_sockets() {
   }
 }
 
-}  // namespace assay
+}  // namespace assay::gloo

@@ -8,14 +8,14 @@
 #include "probes/host/tcp_path.h"
 #include "probes/host/tcp_streams.h"
 
-namespace assay {
+namespace assay::gloo {
 
 /// All connected TCP sockets of this process.
 struct Connections {
-  int within = 0;                ///< to this machine's own address, or through its loopback
-  int beyond = 0;                ///< to other machines
-  std::vector<PathFacts> paths;  ///< of those beyond; where there is none, of those within
-  TcpCounters counters;          ///< of all of them, since they were opened
+  int within = 0;                      ///< to this machine's own address, or through its loopback
+  int beyond = 0;                      ///< to other machines
+  std::vector<host::PathFacts> paths;  ///< of those beyond; where there is none, of those within
+  host::TcpCounters counters;          ///< of all of them, since they were opened
 };
 
 /// Reads /proc/self/fd. Throws std::system_error when the kernel does not report what every TCP socket has.
@@ -30,4 +30,4 @@ void shut_own_connections();
 /// filter.
 void cut_own_sockets();
 
-}  // namespace assay
+}  // namespace assay::gloo

@@ -31,16 +31,16 @@
 #include "probes/collective/limits.h"
 #include "probes/gloo/addresses.h"
 
-namespace assay {
+namespace assay::gloo {
 namespace {
 
 using Milliseconds = std::chrono::milliseconds;
-using gloo::transport::UnboundBuffer;
+using ::gloo::transport::UnboundBuffer;
 
-constexpr Milliseconds kOperationLimit(static_cast<std::int64_t>(kBatchLimit.count * 1000));
+constexpr Milliseconds kOperationLimit(static_cast<std::int64_t>(collective::kBatchLimit.count * 1000));
 // Gloo 0.5 waits five times its timeout for a connection (tcp::Pair::waitUntil); a rank enters within kEnterLimit all
 // the same.
-constexpr Milliseconds kConnectLimit(static_cast<std::int64_t>(kEnterLimit.count * 1000 / 5));
+constexpr Milliseconds kConnectLimit(static_cast<std::int64_t>(collective::kEnterLimit.count * 1000 / 5));
 // Gloo's own collectives use slots with a prefix in the highest byte; these have none.
 constexpr std::uint64_t kReduceScatterSlot = 1, kSendReceiveSlot = 2, kWindowSlots = 16;
 
@@ -71,13 +71,13 @@ struct Pieces {
 }  // namespace
 
 /// gloo::Context sets its members by inheritance only.
-class Mesh::Context : public gloo::Context {
+class Mesh::Context : public ::gloo::Context {
  public:
-  Context(const std::string& address, int own, int ranks) : gloo::Context(own, ranks) {
-    gloo::transport::tcp::attr wanted(address.c_str());
+  Context(const std::string& address, int own, int ranks) : ::gloo::Context(own, ranks) {
+    ::gloo::transport::tcp::attr wanted(address.c_str());
     std::memset(&wanted.ai_addr, 0, sizeof wanted.ai_addr);  // Gloo 0.5 compares more of it than it sets
     setTimeout(kOperationLimit);
-    device_ = gloo::transport::tcp::CreateDevice(wanted);
+    device_ = ::gloo::transport::tcp::CreateDevice(wanted);
     transportContext_ = device_->createContext(own, ranks);
     transportContext_->setTimeout(kConnectLimit);
     for (int other = 0; other < ranks; ++other) {
@@ -91,7 +91,7 @@ namespace {
 /// One collective on elements of one type.
 template <class Number>
 struct Call {
-  const std::shared_ptr<gloo::Context>& context;
+  const std::shared_ptr<::gloo::Context>& context;
   std::size_t chunk;
   const std::byte* source;
   std::byte* target;
@@ -102,38 +102,39 @@ struct Call {
   }
 
   void all_reduce() const {
-    gloo::AllreduceOptions options(context);
-    options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
+    ::gloo::AllreduceOptions options(context);
+    options.setAlgorithm(::gloo::AllreduceOptions::Algorithm::RING);
     options.setInput(writable<Number>(source), chunk);
     options.setOutput(writable<Number>(target), chunk);
-    options.setReduceFunction(static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::sum<Number>));
-    gloo::allreduce(options);
+    options.setReduceFunction(
+        static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&::gloo::sum<Number>));
+    ::gloo::allreduce(options);
   }
 
   void all_gather() const {
-    gloo::AllgatherOptions options(context);
+    ::gloo::AllgatherOptions options(context);
     options.setInput(writable<Number>(source), chunk);
     options.setOutput(writable<Number>(target), chunk * ranks());
-    gloo::allgather(options);
+    ::gloo::allgather(options);
   }
 
   void all_to_all() const {
-    gloo::AlltoallOptions options(context);
+    ::gloo::AlltoallOptions options(context);
     options.setInput(writable<Number>(source), chunk * ranks());
     options.setOutput(writable<Number>(target), chunk * ranks());
-    gloo::alltoall(options);
+    ::gloo::alltoall(options);
   }
 
   void broadcast() const {
-    gloo::BroadcastOptions options(context);
+    ::gloo::BroadcastOptions options(context);
     options.setRoot(0);
     if (context->rank == 0) options.setInput(writable<Number>(source), chunk);
     options.setOutput(writable<Number>(target), chunk);
-    gloo::broadcast(options);
+    ::gloo::broadcast(options);
   }
 
   void scatter() const {
-    gloo::ScatterOptions options(context);
+    ::gloo::ScatterOptions options(context);
     options.setRoot(0);
     if (context->rank == 0) {
       std::vector<Number*> shares;
@@ -141,7 +142,7 @@ struct Call {
       options.setInputs(shares, chunk);
     }
     options.setOutput(writable<Number>(target), chunk);
-    gloo::scatter(options);
+    ::gloo::scatter(options);
   }
 
   /// To the next rank, from the one before.
@@ -172,8 +173,8 @@ struct Call {
           (void)through->waitRecv(kOperationLimit);  // false only after an abort, as below
           Number* const sum = sums.data() + place(step, piece);
           Number* const into = step == n - 2 ? writable<Number>(target) + pieces.begin(piece) : sum;
-          gloo::sum<Number>(into, sum, writable<Number>(source) + share_received(step) * chunk + pieces.begin(piece),
-                            pieces.size(piece));
+          ::gloo::sum<Number>(into, sum, writable<Number>(source) + share_received(step) * chunk + pieces.begin(piece),
+                              pieces.size(piece));
           (void)(step == 0 ? from : through)->waitSend(kOperationLimit);
         }
       }
@@ -189,21 +190,21 @@ struct Call {
     }
   }
 
-  void run(Operation operation) const {
+  void run(collective::Operation operation) const {
     switch (operation) {
-      case Operation::all_reduce:
+      case collective::Operation::all_reduce:
         return all_reduce();
-      case Operation::all_gather:
+      case collective::Operation::all_gather:
         return all_gather();
-      case Operation::reduce_scatter:
+      case collective::Operation::reduce_scatter:
         return reduce_scatter();
-      case Operation::all_to_all:
+      case collective::Operation::all_to_all:
         return all_to_all();
-      case Operation::broadcast:
+      case collective::Operation::broadcast:
         return broadcast();
-      case Operation::scatter:
+      case collective::Operation::scatter:
         return scatter();
-      case Operation::send_recv:
+      case collective::Operation::send_recv:
         return send_recv();
     }
   }
@@ -211,20 +212,20 @@ struct Call {
 
 }  // namespace
 
-std::string_view algorithm_of(Operation operation) {
+std::string_view algorithm_of(collective::Operation operation) {
   switch (operation) {
-    case Operation::all_reduce:
-    case Operation::all_gather:
+    case collective::Operation::all_reduce:
+    case collective::Operation::all_gather:
       return "gloo_ring";
-    case Operation::all_to_all:
+    case collective::Operation::all_to_all:
       return "gloo_direct";
-    case Operation::broadcast:
+    case collective::Operation::broadcast:
       return "gloo_binomial_tree";
-    case Operation::scatter:
+    case collective::Operation::scatter:
       return "gloo_root_to_each";
-    case Operation::reduce_scatter:
+    case collective::Operation::reduce_scatter:
       return "own_ring";
-    case Operation::send_recv:
+    case collective::Operation::send_recv:
       return "own_point_to_point";
   }
   throw std::logic_error("an operation has no algorithm");
@@ -249,15 +250,16 @@ void Mesh::connect(const std::vector<std::string>& theirs) {
 }
 
 void Mesh::barrier() {
-  const std::shared_ptr<gloo::Context> context = context_;
-  gloo::BarrierOptions options(context);
-  gloo::barrier(options);
+  const std::shared_ptr<::gloo::Context> context = context_;
+  ::gloo::BarrierOptions options(context);
+  ::gloo::barrier(options);
 }
 
-void Mesh::run(Operation operation, Element element, std::size_t chunk, const std::byte* source, std::byte* target) {
-  const std::shared_ptr<gloo::Context> context = context_;
-  if (element == Element::fp32) return Call<float>{context, chunk, source, target}.run(operation);
-  if (element == Element::fp64) return Call<double>{context, chunk, source, target}.run(operation);
+void Mesh::run(collective::Operation operation, collective::Element element, std::size_t chunk, const std::byte* source,
+               std::byte* target) {
+  const std::shared_ptr<::gloo::Context> context = context_;
+  if (element == collective::Element::fp32) return Call<float>{context, chunk, source, target}.run(operation);
+  if (element == collective::Element::fp64) return Call<double>{context, chunk, source, target}.run(operation);
   throw std::logic_error("hosts sum fp32 and fp64 only");
 }
 
@@ -327,10 +329,10 @@ void Mesh::give_up() {
 
 std::string gloo_library() {
   Dl_info found = {};
-  void (*const inside)(gloo::BarrierOptions&) = &gloo::barrier;
+  void (*const inside)(::gloo::BarrierOptions&) = &::gloo::barrier;
   if (dladdr(reinterpret_cast<void*>(inside), &found) == 0 || found.dli_fname == nullptr)
     throw std::runtime_error("the loader does not report the path of Gloo");
   return found.dli_fname;
 }
 
-}  // namespace assay
+}  // namespace assay::gloo

@@ -10,11 +10,11 @@
 #include "probes/collective/operation.h"
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::gloo {
 
 /// How `operation` is done: Gloo's own function and its algorithm where this version of Gloo has one; what it lacks is
 /// made of its point-to-point messages here. One word, "gloo_ring" or "own_ring".
-std::string_view algorithm_of(Operation operation);
+std::string_view algorithm_of(collective::Operation operation);
 
 /// Memory from which single messages are sent to, or into which they are received from, other ranks of a mesh. One
 /// message each way may be under way at a time. It is gone before its mesh is.
@@ -56,7 +56,8 @@ class Mesh {
   void barrier();
   /// Runs `operation` on `chunk` elements (Shape::chunk), out of place; returns when this rank's part is done and its
   /// buffers may be used again. Only fp32 and fp64.
-  void run(Operation operation, Element element, std::size_t chunk, const std::byte* source, std::byte* target);
+  void run(collective::Operation operation, collective::Element element, std::size_t chunk, const std::byte* source,
+           std::byte* target);
   /// A window on `bytes` at `memory`, which outlives it.
   Window window(void* memory, std::size_t bytes);
   /// Ends all waiting for messages of windows, now and later: it throws. From any thread.
@@ -71,4 +72,4 @@ class Mesh {
 /// The file that Gloo was loaded from.
 std::string gloo_library();
 
-}  // namespace assay
+}  // namespace assay::gloo

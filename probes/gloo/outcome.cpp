@@ -13,7 +13,7 @@
 
 #include "probes/core/recorder.h"
 
-namespace assay {
+namespace assay::gloo {
 
 using nlohmann::json;
 
@@ -95,4 +95,4 @@ double retransmitted_share(const std::vector<json>& facts) {
   return static_cast<double>(total(facts, "retransmitted")) / static_cast<double>(segments);
 }
 
-}  // namespace assay
+}  // namespace assay::gloo

@@ -9,8 +9,10 @@
 #include "probes/core/probe.h"
 
 namespace assay {
-
 class Recorder;
+}  // namespace assay
+
+namespace assay::gloo {
 
 /// What a rank gets at its start.
 struct RankPlace {
@@ -59,4 +61,4 @@ std::optional<double> slowest_port(const std::vector<nlohmann::json>& entered);
 /// sent.
 double retransmitted_share(const std::vector<nlohmann::json>& facts);
 
-}  // namespace assay
+}  // namespace assay::gloo

@@ -3,36 +3,37 @@
 
 #include <stdexcept>
 
-namespace assay {
+namespace assay::gloo {
 namespace {
 
 /// Calls `work` with a null pointer of the element's type, which carries nothing but the type.
 template <class Work>
-auto with_type(Element element, Work work) {
-  if (element == Element::fp32) return work(static_cast<float*>(nullptr));
-  if (element == Element::fp64) return work(static_cast<double*>(nullptr));
+auto with_type(collective::Element element, Work work) {
+  if (element == collective::Element::fp32) return work(static_cast<float*>(nullptr));
+  if (element == collective::Element::fp64) return work(static_cast<double*>(nullptr));
   throw std::logic_error("hosts sum fp32 and fp64 only");
 }
 
 }  // namespace
 
-void fill(std::byte* buffer, std::uint64_t count, Element element, const Pattern& pattern) {
+void fill(std::byte* buffer, std::uint64_t count, collective::Element element, const collective::Pattern& pattern) {
   with_type(element, [&]<class Number>(Number*) {
     auto* const numbers = reinterpret_cast<Number*>(buffer);
     for (std::uint64_t i = 0; i < count; ++i)
-      numbers[i] = static_cast<Number>(sent(pattern, i));  // exact: see exact_limit
+      numbers[i] = static_cast<Number>(collective::sent(pattern, i));  // exact: see exact_limit
   });
 }
 
-std::uint64_t count_mismatches(const std::byte* buffer, std::uint64_t count, Element element, const Pattern& pattern) {
+std::uint64_t count_mismatches(const std::byte* buffer, std::uint64_t count, collective::Element element,
+                               const collective::Pattern& pattern) {
   return with_type(element, [&]<class Number>(Number*) {
     const auto* const numbers = reinterpret_cast<const Number*>(buffer);
     std::uint64_t wrong = 0;
     for (std::uint64_t i = 0; i < count; ++i) {
-      if (!(static_cast<double>(numbers[i]) == static_cast<double>(received(pattern, i)))) ++wrong;
+      if (!(static_cast<double>(numbers[i]) == static_cast<double>(collective::received(pattern, i)))) ++wrong;
     }
     return wrong;
   });
 }
 
-}  // namespace assay
+}  // namespace assay::gloo

@@ -6,12 +6,13 @@
 
 #include "probes/collective/pattern.h"
 
-namespace assay {
+namespace assay::gloo {
 
 /// Writes sent() into the `count` elements at `buffer`. Elements are fp32 or fp64.
-void fill(std::byte* buffer, std::uint64_t count, Element element, const Pattern& pattern);
+void fill(std::byte* buffer, std::uint64_t count, collective::Element element, const collective::Pattern& pattern);
 
 /// How many of the `count` elements at `buffer` are not received(). NaN matches nothing.
-std::uint64_t count_mismatches(const std::byte* buffer, std::uint64_t count, Element element, const Pattern& pattern);
+std::uint64_t count_mismatches(const std::byte* buffer, std::uint64_t count, collective::Element element,
+                               const collective::Pattern& pattern);
 
-}  // namespace assay
+}  // namespace assay::gloo

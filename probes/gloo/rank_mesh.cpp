@@ -10,7 +10,7 @@
 #include "probes/gloo/addresses.h"
 #include "probes/gloo/connections.h"
 
-namespace assay {
+namespace assay::gloo {
 
 using nlohmann::json;
 
@@ -70,4 +70,4 @@ json RankMesh::facts(std::string_view algorithm) {
           {"algorithm", algorithm}};
 }
 
-}  // namespace assay
+}  // namespace assay::gloo

@@ -10,7 +10,7 @@
 
 #include "probes/gloo/mesh.h"
 
-namespace assay {
+namespace assay::gloo {
 
 /// Memory that the kernel would give without swapping, in B. Throws std::runtime_error where it does not say.
 std::uint64_t available_memory();
@@ -37,4 +37,4 @@ class RankMesh {
   std::optional<Mesh> mesh_;
 };
 
-}  // namespace assay
+}  // namespace assay::gloo

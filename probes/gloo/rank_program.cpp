@@ -22,7 +22,7 @@ asm(".section .rodata\n"
     ".previous\n");
 extern "C" const char assay_rank_program_begin[], assay_rank_program_end[];
 
-namespace assay {
+namespace assay::gloo {
 
 RankFile::RankFile(const char* name) : file_(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
   const char* const begin = assay_rank_program_begin;
@@ -41,4 +41,4 @@ RankFile::RankFile(const char* name) : file_(memfd_create(name, MFD_CLOEXEC | MF
 
 std::string RankFile::path() const { return fmt::format("/proc/self/fd/{}", file_.number()); }
 
-}  // namespace assay
+}  // namespace assay::gloo

@@ -5,7 +5,7 @@
 
 #include "probes/core/rendezvous_link.h"
 
-namespace assay {
+namespace assay::gloo {
 
 /// The program in sealed memory, which a child of this process can be started from while this object lives.
 class RankFile {
@@ -19,4 +19,4 @@ class RankFile {
   rendezvous::Descriptor file_;
 };
 
-}  // namespace assay
+}  // namespace assay::gloo

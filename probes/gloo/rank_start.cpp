@@ -14,7 +14,7 @@
 #include "probes/gloo/connection_path.h"
 #include "probes/host/tcp_path.h"
 
-namespace assay {
+namespace assay::gloo {
 
 std::vector<std::string> rank_environment(const Library& library) {
   std::string folders = std::filesystem::path(library.path()).parent_path().string();
@@ -32,8 +32,8 @@ std::vector<std::string> rank_environment(const Library& library) {
 }
 
 std::string own_address(const std::string& interface, const Placement& placement) {
-  if (interface != kRendezvousPort) return address_of_port(interface);
-  return placement.world == 1 ? "127.0.0.1" : address_towards(parse_endpoint(placement.rendezvous));
+  if (interface != host::kRendezvousPort) return address_of_port(interface);
+  return placement.world == 1 ? "127.0.0.1" : host::address_towards(parse_endpoint(placement.rendezvous));
 }
 
 Bytes admitted(const std::vector<nlohmann::json>& hellos, std::int64_t ranks_per_node) {
@@ -50,4 +50,4 @@ void demand_path(const std::string& path, const std::vector<nlohmann::json>& ent
     throw std::runtime_error(problem);
 }
 
-}  // namespace assay
+}  // namespace assay::gloo

@@ -11,7 +11,7 @@
 #include "probes/core/probe.h"
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::gloo {
 
 /// The environment of the ranks: this one, with the folder of `library` first where the loader looks. What Gloo lacks
 /// shows at the start of a rank, not in the middle of a measurement.
@@ -28,4 +28,4 @@ Bytes admitted(const std::vector<nlohmann::json>& hellos, std::int64_t ranks_per
 /// Throws std::runtime_error when the answers of all ranks to "enter" show another path than `path`.
 void demand_path(const std::string& path, const std::vector<nlohmann::json>& entered, std::int64_t ranks_per_node);
 
-}  // namespace assay
+}  // namespace assay::gloo

@@ -18,7 +18,7 @@
 
 #include "probes/core/descriptor.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 constexpr unsigned kDeadline_ms = 5000;  // a healthy drive answers within milliseconds, a waking one within seconds
@@ -164,4 +164,4 @@ DriveLogReader saved_logs(std::string directory) {
   };
 }
 
-}  // namespace assay
+}  // namespace assay::health

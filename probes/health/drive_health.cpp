@@ -18,7 +18,7 @@
 #include "probes/health/nvme_paths.h"
 #include "probes/health/pcie.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 constexpr Parameter kParameters[] = {
@@ -302,6 +302,6 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::health
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::health::kSpec, assay::health::measure); }

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 constexpr std::size_t kPage = 512;       // of a SMART log of either kind
@@ -145,4 +145,4 @@ DriveState read_sata_state(const DriveLogReader& read, const std::string& device
   return state;
 }
 
-}  // namespace assay
+}  // namespace assay::health

@@ -9,7 +9,7 @@
 #include "probes/core/record.h"
 #include "probes/core/words.h"
 
-namespace assay {
+namespace assay::health {
 
 /// A log that a drive keeps of itself. The words are the names of saved logs.
 enum class DriveLog {
@@ -58,4 +58,4 @@ DriveState read_nvme_state(const DriveLogReader& read, const std::string& device
 /// drive has none, from the vendors' attributes of the same meaning (5, 187, 199). Without SMART there is no health.
 DriveState read_sata_state(const DriveLogReader& read, const std::string& device);
 
-}  // namespace assay
+}  // namespace assay::health

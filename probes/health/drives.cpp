@@ -7,7 +7,7 @@
 
 #include "probes/core/machine_tree.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 constexpr std::int64_t kSector = 512;     // unit of sys/block/*/size whatever the drive's own sector is
@@ -70,4 +70,4 @@ std::vector<Drive> read_drives(const MachineTree& tree) {
   return drives;
 }
 
-}  // namespace assay
+}  // namespace assay::health

@@ -8,8 +8,10 @@
 #include "probes/core/units.h"
 
 namespace assay {
-
 class MachineTree;
+}  // namespace assay
+
+namespace assay::health {
 
 /// One drive; what it does not report is absent.
 struct Drive {
@@ -24,4 +26,4 @@ struct Drive {
 /// md), the hidden paths of a multipath NVMe drive, optical drives, and removable drives without a medium.
 std::vector<Drive> read_drives(const MachineTree& tree);
 
-}  // namespace assay
+}  // namespace assay::health

@@ -13,7 +13,7 @@
 
 #include "probes/core/descriptor.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 constexpr std::uint32_t kMaxCounters = 65'536;  // mlx5 with a thousand queues has some ten thousand
@@ -64,4 +64,4 @@ std::vector<std::pair<std::string, std::int64_t>> ethtool_counters(const std::st
   return counters;
 }
 
-}  // namespace assay
+}  // namespace assay::health

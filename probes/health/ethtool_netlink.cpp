@@ -19,7 +19,7 @@
 
 #include "probes/core/descriptor.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 constexpr timeval kAnswerWithin = {.tv_sec = 5, .tv_usec = 0};  // a module's memory is read over I2C at 400 kHz
@@ -172,4 +172,4 @@ ModuleAnswer module_memory(const std::string& interface, ModulePlace place) {
                                  cause.empty() ? "its memory is not given" : cause)};
 }
 
-}  // namespace assay
+}  // namespace assay::health

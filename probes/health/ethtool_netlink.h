@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace assay {
+namespace assay::health {
 
 /// Counters of forward error correction since the driver was loaded; what the driver does not count is absent.
 struct FecStatistics {
@@ -39,4 +39,4 @@ ModuleAnswer module_memory(const std::string& interface, ModulePlace place);
 /// The counters in the attributes of an answer to ETHTOOL_MSG_FEC_GET.
 FecStatistics parse_fec(std::string_view attributes);
 
-}  // namespace assay
+}  // namespace assay::health

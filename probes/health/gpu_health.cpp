@@ -15,7 +15,7 @@
 #include "probes/health/gpus.h"
 #include "probes/health/kernel_log.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 constexpr Parameter kParameters[] = {
@@ -201,7 +201,7 @@ using XidNumbers = std::map<std::string, std::vector<int>>;
 /// Records how far the log reaches; nothing when it cannot be read.
 std::optional<XidNumbers> read_xids(const std::string& path, Recorder& record) {
   const KernelLog log = read_kernel_log(path);
-  record.condition("kernel_log", log.absence.empty() ? path : absent_because(log.absence));
+  record.condition("kernel_log", log.absence.empty() ? path : nvml::absent_because(log.absence));
   if (!log.absence.empty()) return std::nullopt;
   record.condition("kernel_log_whole", *log.whole);
   XidNumbers numbers;
@@ -226,8 +226,8 @@ void record_state(const Gpu& gpu, const GpuState& state, const std::vector<std::
 }
 
 void measure(const Parameters& given, Recorder& record) {
-  const Nvml nvml(given.text("nvml_library"));
-  const std::vector<NvmlGpu> listed = nvml.gpus();
+  const nvml::Nvml nvml(given.text("nvml_library"));
+  const std::vector<nvml::NvmlGpu> listed = nvml.gpus();
   record.condition("nvml_library", nvml.path());
   record.condition("driver_version", nvml.driver_version());
   record.condition("gpus_listed", static_cast<std::int64_t>(listed.size()));
@@ -235,7 +235,7 @@ void measure(const Parameters& given, Recorder& record) {
 
   std::vector<Gpu> gpus;
   std::vector<GpuState> states;
-  for (const NvmlGpu& gpu : listed) {
+  for (const nvml::NvmlGpu& gpu : listed) {
     gpus.push_back(read_gpu(gpu));
     states.push_back(read_gpu_state(nvml, gpu));
   }
@@ -257,6 +257,6 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::health
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::health::kSpec, assay::health::measure); }

@@ -9,7 +9,7 @@
 #include "probes/nvml/nvlinks.h"
 #include "probes/nvml/users.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 namespace api = nvml_api;
@@ -19,11 +19,11 @@ constexpr double kNanosecond = 1e-9;
 /// Collects answers of one GPU.
 class Facts {
  public:
-  explicit Facts(const Nvml& nvml) : nvml_(nvml) {}
+  explicit Facts(const nvml::Nvml& nvml) : nvml_(nvml) {}
 
   /// The value reported; a failure is counted under `what`.
   template <class T>
-  std::optional<T> told(std::string_view what, const Answer<T>& answer) {
+  std::optional<T> told(std::string_view what, const nvml::Answer<T>& answer) {
     if (answer.failed() && state_.query_errors++ == 0) {
       state_.first_error = fmt::format("{}: {}", what, nvml_.words(answer.code));
     }
@@ -31,23 +31,23 @@ class Facts {
     return answer.value;
   }
   template <class T>
-  void metric(std::string_view name, const Answer<T>& answer) {
+  void metric(std::string_view name, const nvml::Answer<T>& answer) {
     if (const auto value = told(name, answer)) put(name, static_cast<double>(*value));
   }
   void put(std::string_view name, double value) { state_.metrics[name] = value; }
   template <class T>
-  void condition(std::string_view name, const Answer<T>& answer) {
+  void condition(std::string_view name, const nvml::Answer<T>& answer) {
     if (const auto value = told(name, answer)) state_.conditions[name] = *value;
   }
   void condition(std::string_view name, Value value) { state_.conditions[name] = std::move(value); }
   GpuState take() { return std::move(state_); }
 
  private:
-  const Nvml& nvml_;
+  const nvml::Nvml& nvml_;
   GpuState state_;
 };
 
-void ask_memory(const NvmlGpu& gpu, Facts& facts) {
+void ask_memory(const nvml::NvmlGpu& gpu, Facts& facts) {
   facts.metric("ecc_corrected", gpu.ecc_errors(api::kCorrected, api::kSinceDriverLoad));
   facts.metric("ecc_uncorrected", gpu.ecc_errors(api::kUncorrected, api::kSinceDriverLoad));
   facts.metric("ecc_corrected_lifetime", gpu.ecc_errors(api::kCorrected, api::kLifetime));
@@ -62,8 +62,8 @@ void ask_memory(const NvmlGpu& gpu, Facts& facts) {
   }
 }
 
-void ask_links(const NvmlGpu& gpu, Facts& facts) {
-  if (const auto links = facts.told("nvlinks", read_nvlinks(gpu))) {
+void ask_links(const nvml::NvmlGpu& gpu, Facts& facts) {
+  if (const auto links = facts.told("nvlinks", nvml::read_nvlinks(gpu))) {
     facts.put("nvlinks_active", links->active);
     facts.put("nvlinks_inactive", links->inactive);
     if (links->errors) facts.put("nvlink_errors", static_cast<double>(*links->errors));
@@ -76,14 +76,14 @@ void ask_links(const NvmlGpu& gpu, Facts& facts) {
   facts.metric("pcie_replays", gpu.pcie_replays());
 }
 
-void ask_throttling(const NvmlGpu& gpu, Facts& facts) {
+void ask_throttling(const nvml::NvmlGpu& gpu, Facts& facts) {
   const auto times = facts.told("throttle", gpu.throttle());
   if (!times) return;
   if (times->thermal_ns) facts.put("thermal_throttle_time", static_cast<double>(*times->thermal_ns) * kNanosecond);
   if (times->power_brake_ns) facts.put("power_brake_time", static_cast<double>(*times->power_brake_ns) * kNanosecond);
 }
 
-void ask_conditions(const NvmlGpu& gpu, Facts& facts) {
+void ask_conditions(const nvml::NvmlGpu& gpu, Facts& facts) {
   facts.condition("persistence_mode", gpu.persistence_mode());
   if (const auto mig = facts.told("mig_mode", gpu.mig_mode())) facts.condition("mig_mode", mig->now);
   if (const auto ecc = facts.told("ecc_mode", gpu.ecc_mode())) facts.condition("ecc_mode", ecc->now);
@@ -109,14 +109,14 @@ void ask_conditions(const NvmlGpu& gpu, Facts& facts) {
 
 }  // namespace
 
-GpuState read_gpu_state(const Nvml& nvml, const NvmlGpu& gpu) {
+GpuState read_gpu_state(const nvml::Nvml& nvml, const nvml::NvmlGpu& gpu) {
   Facts facts(nvml);
   // What identifies it is asked again here, because only here failures count.
   (void)facts.told("uuid", gpu.uuid());
   ask_memory(gpu, facts);
   ask_links(gpu, facts);
   ask_throttling(gpu, facts);
-  facts.metric("other_processes", other_processes_of(gpu, false));  // this probe makes no context of its own
+  facts.metric("other_processes", nvml::other_processes_of(gpu, false));  // this probe makes no context of its own
   ask_conditions(gpu, facts);
   return facts.take();
 }
@@ -136,4 +136,4 @@ std::vector<std::vector<std::string>> missing_facts(const std::vector<GpuState>&
   return missing;
 }
 
-}  // namespace assay
+}  // namespace assay::health

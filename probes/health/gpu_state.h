@@ -11,7 +11,7 @@
 #include "probes/core/record.h"
 #include "probes/nvml/nvml_gpu.h"
 
-namespace assay {
+namespace assay::health {
 
 /// What one GPU reported, by the names of health_gpu's metrics and conditions.
 struct GpuState {
@@ -23,10 +23,10 @@ struct GpuState {
 };
 
 /// Asks `gpu` everything. `nvml` has the words for errors.
-GpuState read_gpu_state(const Nvml& nvml, const NvmlGpu& gpu);
+GpuState read_gpu_state(const nvml::Nvml& nvml, const nvml::NvmlGpu& gpu);
 
 /// For each of `states`, the metrics that another one has and it has not, sorted: a GPU that reports less than its
 /// neighbours would otherwise escape their limits.
 std::vector<std::vector<std::string>> missing_facts(const std::vector<GpuState>& states);
 
-}  // namespace assay
+}  // namespace assay::health

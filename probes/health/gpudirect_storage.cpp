@@ -10,7 +10,7 @@
 #include "probes/core/json_io.h"
 #include "probes/core/machine_tree.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 namespace gpudirect {
@@ -95,4 +95,4 @@ std::optional<GpudirectStorage> read_gpudirect_storage(const MachineTree& tree) 
   return found;
 }
 
-}  // namespace assay
+}  // namespace assay::health

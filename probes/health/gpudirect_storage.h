@@ -5,8 +5,10 @@
 #include <string>
 
 namespace assay {
-
 class MachineTree;
+}  // namespace assay
+
+namespace assay::health {
 
 /// What a machine says of cuFile; nothing of it is a transfer.
 struct GpudirectStorage {
@@ -19,4 +21,4 @@ struct GpudirectStorage {
 /// process may name another one in its environment (CUFILE_ENV_PATH_JSON).
 std::optional<GpudirectStorage> read_gpudirect_storage(const MachineTree& tree);
 
-}  // namespace assay
+}  // namespace assay::health

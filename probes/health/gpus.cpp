@@ -9,7 +9,7 @@
 
 #include "probes/core/recorder.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 constexpr unsigned char kFabricCompleted = 3;
@@ -42,7 +42,7 @@ std::optional<std::string> fabric_health_words(const nvml_api::FabricInfo& fabri
   return ailments.empty() ? "healthy" : fmt::format("{}", fmt::join(ailments, " "));
 }
 
-Gpu read_gpu(const NvmlGpu& gpu) {
+Gpu read_gpu(const nvml::NvmlGpu& gpu) {
   const auto fabric = gpu.fabric().value;
   return {.subject = {.kind = "gpu", .id = gpu.uuid().value.value_or(fmt::format("index-{}", gpu.index()))},
           .model = gpu.name().value,
@@ -72,4 +72,4 @@ void record_gpu(const Gpu& gpu, Recorder& record) {
   }
 }
 
-}  // namespace assay
+}  // namespace assay::health

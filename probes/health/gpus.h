@@ -10,7 +10,7 @@
 #include "probes/core/probe.h"
 #include "probes/nvml/nvml_gpu.h"
 
-namespace assay {
+namespace assay::health {
 
 /// One GPU; what the driver does not report is absent.
 struct Gpu {
@@ -50,7 +50,7 @@ inline constexpr ConditionSpec kGpuConditions[] = {
 };
 
 /// Asks `gpu` what it is.
-Gpu read_gpu(const NvmlGpu& gpu);
+Gpu read_gpu(const nvml::NvmlGpu& gpu);
 
 /// Records all of it but the memory as conditions of its subject.
 void record_gpu(const Gpu& gpu, Recorder& record);
@@ -61,4 +61,4 @@ std::string fabric_state_word(const nvml_api::FabricInfo& fabric);
 /// "healthy", or the faults of a completed fabric with one space between; nothing when the driver reports none of them.
 std::optional<std::string> fabric_health_words(const nvml_api::FabricInfo& fabric);
 
-}  // namespace assay
+}  // namespace assay::health

@@ -23,7 +23,7 @@
 #include "probes/health/processors.h"
 #include "probes/health/smbios.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 constexpr Parameter kParameters[] = {
@@ -170,12 +170,13 @@ std::vector<Gpu> record_gpus(const std::string& library, bool is_this_machine, R
   if (automatic && !is_this_machine) return {};
   std::vector<Gpu> gpus;
   try {
-    const Nvml nvml(automatic ? nvml_api::kLibrary : library);
+    const nvml::Nvml nvml(automatic ? nvml_api::kLibrary : library);
     std::ranges::transform(nvml.gpus(), std::back_inserter(gpus), read_gpu);
     record.condition("nvml_library", nvml.path());
     record.condition("driver_version", nvml.driver_version());
   } catch (const Skip& skip) {
-    record.condition("nvml_library", absent_because(skip.what()));  // a node without such GPUs has an inventory too
+    record.condition("nvml_library",
+                     nvml::absent_because(skip.what()));  // a node without such GPUs has an inventory too
     return {};
   }
   count(record, "gpus_total", size_of(gpus));
@@ -270,6 +271,6 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::health
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::health::kSpec, assay::health::measure); }

@@ -8,7 +8,7 @@
 #include "probes/core/probe.h"
 #include "probes/health/gpus.h"
 
-namespace assay {
+namespace assay::health {
 
 /// What is counted, without its course.
 inline constexpr Metric kInventoryCounts[] = {
@@ -217,4 +217,4 @@ inline constexpr auto kInventoryConditions = [] {
   return all;
 }();
 
-}  // namespace assay
+}  // namespace assay::health

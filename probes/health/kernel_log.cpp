@@ -20,7 +20,7 @@
 #include "probes/core/error.h"
 #include "probes/nvml/nvml.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 constexpr std::size_t kMostBytes = 256U << 20;  // a log of months; a kernel's own buffer has at most 32 MiB
@@ -109,7 +109,7 @@ std::vector<XidEvent> find_xid_events(std::string_view text) {
     int number = 0;
     const auto [after, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
     if (error != std::errc{}) continue;
-    events.push_back({.pci_address = pci_address_of(address), .number = number});
+    events.push_back({.pci_address = nvml::pci_address_of(address), .number = number});
   }
   return events;
 }
@@ -125,4 +125,4 @@ std::string words_of(const std::vector<int>& numbers) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-}  // namespace assay
+}  // namespace assay::health

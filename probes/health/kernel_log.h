@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace assay {
+namespace assay::health {
 
 /// The kernel's log, or why there is none.
 struct KernelLog {
@@ -33,4 +33,4 @@ std::vector<XidEvent> find_xid_events(std::string_view text);
 /// "48, 63 (3 times)": the numbers of events, ascending.
 std::string words_of(const std::vector<int>& numbers);
 
-}  // namespace assay
+}  // namespace assay::health

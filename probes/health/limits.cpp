@@ -11,7 +11,7 @@
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 constexpr Parameter kParameters[] = {
@@ -138,6 +138,6 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::health
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::health::kSpec, assay::health::measure); }

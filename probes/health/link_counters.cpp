@@ -9,7 +9,7 @@
 
 #include "probes/core/machine_tree.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 std::optional<double> first_of(NamedCounters named, std::initializer_list<std::string_view> names) {
@@ -92,4 +92,4 @@ std::map<std::string, LinkCounters> read_rdma_counters(const MachineTree& tree) 
   return ports;
 }
 
-}  // namespace assay
+}  // namespace assay::health

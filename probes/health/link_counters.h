@@ -13,8 +13,10 @@
 #include "probes/health/ethtool_netlink.h"
 
 namespace assay {
-
 class MachineTree;
+}  // namespace assay
+
+namespace assay::health {
 
 /// A port's counters, by the names of health_links' metrics.
 struct LinkCounters {
@@ -38,4 +40,4 @@ LinkCounters read_link_counters(const MachineTree& tree, const std::string& inte
 /// other side of a connection was not ready.
 std::map<std::string, LinkCounters> read_rdma_counters(const MachineTree& tree);
 
-}  // namespace assay
+}  // namespace assay::health

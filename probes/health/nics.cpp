@@ -21,7 +21,7 @@
 #include "probes/core/machine_tree.h"
 #include "probes/core/parameters.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 constexpr double kBitsPerByte = 8;
@@ -125,4 +125,4 @@ std::vector<std::string> port_names(const std::string& row) {
   return names;
 }
 
-}  // namespace assay
+}  // namespace assay::health

@@ -8,8 +8,10 @@
 #include "probes/core/units.h"
 
 namespace assay {
-
 class MachineTree;
+}  // namespace assay
+
+namespace assay::health {
 
 /// One port; what it does not report is absent.
 struct Nic {
@@ -30,4 +32,4 @@ std::vector<Nic> read_nics(const MachineTree& tree);
 /// is there.
 std::vector<std::string> port_names(const std::string& row);
 
-}  // namespace assay
+}  // namespace assay::health

@@ -11,7 +11,7 @@
 
 #include "probes/core/machine_tree.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 constexpr const char* kClass = "sys/class/nvme";
@@ -103,4 +103,4 @@ std::vector<NvmeDrive> read_nvme_drives(const MachineTree& tree) {
   return drives;
 }
 
-}  // namespace assay
+}  // namespace assay::health

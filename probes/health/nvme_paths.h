@@ -6,8 +6,10 @@
 #include <vector>
 
 namespace assay {
-
 class MachineTree;
+}  // namespace assay
+
+namespace assay::health {
 
 /// One way to a namespace: a controller, and what it says of the namespace.
 struct NvmePath {
@@ -37,4 +39,4 @@ struct NvmeDrive {
 /// Every NVMe drive under sys/class/nvme, sorted by name.
 std::vector<NvmeDrive> read_nvme_drives(const MachineTree& tree);
 
-}  // namespace assay
+}  // namespace assay::health

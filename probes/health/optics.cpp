@@ -11,7 +11,7 @@
 
 #include "probes/core/machine_tree.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 constexpr std::size_t kHalf = 128;
@@ -201,4 +201,4 @@ Optics read_optics(const ModuleReader& read, const std::string& interface) {
   return optics;
 }
 
-}  // namespace assay
+}  // namespace assay::health

@@ -9,7 +9,7 @@
 
 #include "probes/health/ethtool_netlink.h"
 
-namespace assay {
+namespace assay::health {
 
 /// One lane of an optical module. Light below -30 dBm is dark: such a lane has nothing to compare.
 struct OpticalLane {
@@ -38,4 +38,4 @@ using ModuleReader = std::function<ModuleAnswer(const std::string& interface, Mo
 /// cleared by reading them, as `ethtool -m` does too.
 Optics read_optics(const ModuleReader& read, const std::string& interface);
 
-}  // namespace assay
+}  // namespace assay::health

@@ -9,7 +9,7 @@
 
 #include "probes/core/machine_tree.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 constexpr std::int64_t kWidthUnknown = 255;  // PCIE_LNK_WIDTH_UNKNOWN of the kernel
@@ -111,4 +111,4 @@ std::vector<PcieDevice> read_pcie_devices(const MachineTree& tree, const std::ma
   return devices;
 }
 
-}  // namespace assay
+}  // namespace assay::health

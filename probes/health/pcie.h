@@ -10,8 +10,10 @@
 #include "probes/core/record.h"
 
 namespace assay {
-
 class MachineTree;
+}  // namespace assay
+
+namespace assay::health {
 
 /// A link's rate and width; what the device does not report is absent.
 struct PcieLink {
@@ -47,4 +49,4 @@ PcieErrors read_pcie_errors(const MachineTree& tree, const std::string& address)
 /// of their own.
 std::vector<PcieDevice> read_pcie_devices(const MachineTree& tree, const std::map<std::string, Subject>& known);
 
-}  // namespace assay
+}  // namespace assay::health

@@ -18,7 +18,7 @@
 #include "probes/core/recorder.h"
 #include "probes/health/nics.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 constexpr double kBitsPerByte = 8;
@@ -174,6 +174,6 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::health
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::health::kSpec, assay::health::measure); }

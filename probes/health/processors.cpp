@@ -12,7 +12,7 @@
 
 #include "probes/core/machine_tree.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 constexpr const char* kCpus = "sys/devices/system/cpu";
@@ -78,4 +78,4 @@ Processors read_processors(const MachineTree& tree) {
   return result;
 }
 
-}  // namespace assay
+}  // namespace assay::health

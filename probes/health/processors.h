@@ -7,8 +7,10 @@
 #include <string>
 
 namespace assay {
-
 class MachineTree;
+}  // namespace assay
+
+namespace assay::health {
 
 /// One package. Where its CPUs differ, the texts name every value, sorted, with ", " between.
 struct Package {
@@ -33,4 +35,4 @@ struct Processors {
 /// Reads sys/devices/system/cpu and proc/cpuinfo.
 Processors read_processors(const MachineTree& tree);
 
-}  // namespace assay
+}  // namespace assay::health

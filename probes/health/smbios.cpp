@@ -8,7 +8,7 @@
 
 #include "probes/core/machine_tree.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 constexpr int kMemoryDevice = 17;
@@ -188,4 +188,4 @@ std::optional<double> memory_rate(const MemorySlots& slots) {
   return sum > 0 ? std::optional(sum) : std::nullopt;
 }
 
-}  // namespace assay
+}  // namespace assay::health

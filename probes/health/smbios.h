@@ -9,7 +9,7 @@
 
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::health {
 
 /// One module in its slot, from a Memory Device structure (type 17). What the firmware does not report is absent.
 struct Dimm {
@@ -42,4 +42,4 @@ std::optional<double> memory_rate(const MemorySlots& slots);
 /// table holds no Memory Device at all.
 std::optional<MemorySlots> read_memory_slots(std::string_view table);
 
-}  // namespace assay
+}  // namespace assay::health

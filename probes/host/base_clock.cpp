@@ -7,7 +7,7 @@
 
 #include "probes/core/machine_tree.h"
 
-namespace assay {
+namespace assay::host {
 
 std::optional<double> base_clock_hz(const MachineTree& tree, std::span<const int> cpus) {
   constexpr double kKilohertz = 1e3;
@@ -26,4 +26,4 @@ std::optional<double> base_clock_hz(const MachineTree& tree, std::span<const int
   return lowest;
 }
 
-}  // namespace assay
+}  // namespace assay::host

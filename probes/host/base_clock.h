@@ -5,11 +5,13 @@
 #include <span>
 
 namespace assay {
-
 class MachineTree;
+}  // namespace assay
+
+namespace assay::host {
 
 /// The lowest base clock of these CPUs in Hz: cpufreq's base_frequency (Intel), else the nominal frequency of the
 /// firmware's CPPC table (AMD, Arm). Nothing unless every one of them tells: virtual machines do not.
 std::optional<double> base_clock_hz(const MachineTree& tree, std::span<const int> cpus);
 
-}  // namespace assay
+}  // namespace assay::host

@@ -9,7 +9,7 @@
 
 #include "probes/core/probe.h"
 
-namespace assay {
+namespace assay::host {
 namespace {
 
 constexpr const char* kVariable = "OPENBLAS_CORETYPE";
@@ -109,4 +109,4 @@ void require_wide_kernels(std::string_view core) {
       core, words(*kernel_vectors(core)), words(*processor), kVariable, wanted));
 }
 
-}  // namespace assay
+}  // namespace assay::host

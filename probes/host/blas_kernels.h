@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-namespace assay {
+namespace assay::host {
 
 /// Vectors that a processor has, or that a set of kernels is written for; narrowest first.
 enum class Vectors : std::uint8_t { sse, avx, avx2_fma, avx512 };
@@ -30,4 +30,4 @@ void restart_with_wide_kernels(std::string_view core, char** argv);
 /// Throws Skip when the kernels of `core` are narrower than this processor's vectors all the same.
 void require_wide_kernels(std::string_view core);
 
-}  // namespace assay
+}  // namespace assay::host

@@ -18,7 +18,7 @@
 #include "probes/core/host_facts.h"
 #include "probes/core/scale.h"
 
-namespace assay {
+namespace assay::host {
 namespace {
 
 constexpr std::size_t kHugePage = 2 << 20;  // x86-64 and Arm with 4 KiB base pages
@@ -80,4 +80,4 @@ Bytes affordable(Bytes wanted, std::size_t count, Bytes granule) {
   return {std::max(size, granule.count)};
 }
 
-}  // namespace assay
+}  // namespace assay::host

@@ -6,7 +6,7 @@
 
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::host {
 
 /// Whether transparent huge pages are asked for.
 enum class Pages { huge, base };
@@ -46,4 +46,4 @@ class Buffer {
 /// of physical memory, so that the probe never drives a node into swap or the OOM killer.
 Bytes affordable(Bytes wanted, std::size_t count, Bytes granule);
 
-}  // namespace assay
+}  // namespace assay::host

@@ -5,7 +5,7 @@
 
 #include "probes/host/gaussian.h"
 
-namespace assay {
+namespace assay::host {
 
 void make_cycle(std::span<Link> links, std::uint64_t seed) {
   for (Link& link : links) link.next = &link;
@@ -28,4 +28,4 @@ const Link* walk(const Link* from, std::uint64_t steps) {
   return from;
 }
 
-}  // namespace assay
+}  // namespace assay::host

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-namespace assay {
+namespace assay::host {
 
 /// One cache line of 64 bytes that says where to go next.
 struct alignas(64) Link {
@@ -23,4 +23,4 @@ std::size_t cycle_length(std::span<const Link> links);
 /// Follows `steps` pointers from `from`, each load needing the one before; returns where it ends.
 const Link* walk(const Link* from, std::uint64_t steps);
 
-}  // namespace assay
+}  // namespace assay::host

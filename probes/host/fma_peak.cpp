@@ -11,7 +11,7 @@
 
 #include "probes/host/timing.h"
 
-namespace assay {
+namespace assay::host {
 namespace {
 
 constexpr Seconds kBurst = {0.02};  // long against the barriers (about 20 us), short against one matrix product
@@ -144,4 +144,4 @@ double clock_seen(PinnedThreads& crew) {
   return *std::ranges::min_element(hz);
 }
 
-}  // namespace assay
+}  // namespace assay::host

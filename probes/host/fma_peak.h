@@ -7,7 +7,7 @@
 #include "probes/core/units.h"
 #include "probes/host/pinned_threads.h"
 
-namespace assay {
+namespace assay::host {
 
 /// One register-only multiply-add loop.
 struct FmaKernel {
@@ -54,4 +54,4 @@ class FmaPeak {
 /// integer additions, one cycle each on every current core. Takes about 20 ms.
 double clock_seen(PinnedThreads& crew);
 
-}  // namespace assay
+}  // namespace assay::host

@@ -6,7 +6,7 @@
 #include <numbers>
 #include <span>
 
-namespace assay {
+namespace assay::host {
 
 /// SplitMix64 (Steele, Lea & Flood 2014): one 64-bit state, any seed is good.
 class Random {
@@ -45,4 +45,4 @@ void fill_gaussian(std::span<Real> target, std::uint64_t seed) {
   }
 }
 
-}  // namespace assay
+}  // namespace assay::host

@@ -21,7 +21,7 @@
 #include "probes/host/gemm_operands.h"
 #include "probes/host/pinned_threads.h"
 
-namespace assay {
+namespace assay::host {
 namespace {
 
 constexpr double kInstrument = 1e-4;                         // barriers of about 20 us in a window of 200 ms or more
@@ -232,9 +232,9 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::host
 
 int main(int argc, char** argv) {
-  assay::restart_with_wide_kernels(openblas_get_corename(), argv);
-  return assay::probe_main(argc, argv, assay::kSpec, assay::measure);
+  assay::host::restart_with_wide_kernels(openblas_get_corename(), argv);
+  return assay::probe_main(argc, argv, assay::host::kSpec, assay::host::measure);
 }

@@ -9,7 +9,7 @@
 
 #include "probes/host/gaussian.h"
 
-namespace assay {
+namespace assay::host {
 namespace {
 
 constexpr std::size_t kSampledLines = 64;  // 64 rows x 64 columns are 4096 elements
@@ -100,4 +100,4 @@ template std::uint64_t wrong_samples(const Product<double>&, std::uint64_t);
 template std::uint64_t wrong_rows(const Product<float>&, std::uint64_t);
 template std::uint64_t wrong_rows(const Product<double>&, std::uint64_t);
 
-}  // namespace assay
+}  // namespace assay::host

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace assay {
+namespace assay::host {
 
 /// Three n x n matrices, column-major: element (row, column) at [row + column * n].
 template <class Real>
@@ -32,4 +32,4 @@ std::uint64_t wrong_samples(const Product<Real>& product, std::uint64_t seed);
 template <class Real>
 std::uint64_t wrong_rows(const Product<Real>& product, std::uint64_t seed);
 
-}  // namespace assay
+}  // namespace assay::host

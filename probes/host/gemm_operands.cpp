@@ -11,7 +11,7 @@
 #include "probes/core/scale.h"
 #include "probes/host/gaussian.h"
 
-namespace assay {
+namespace assay::host {
 
 template <class Real>
 GemmOperands<Real>::GemmOperands(PinnedThreads& crew, std::size_t n, std::size_t sets) : n_(n) {
@@ -85,4 +85,4 @@ double GemmOperands<Real>::huge_share() const {
 template class GemmOperands<float>;
 template class GemmOperands<double>;
 
-}  // namespace assay
+}  // namespace assay::host

@@ -11,7 +11,7 @@
 #include "probes/host/pinned_threads.h"
 #include "probes/host/slice.h"
 
-namespace assay {
+namespace assay::host {
 
 /// The part of C that one thread computes.
 struct Tile {
@@ -61,4 +61,4 @@ class GemmOperands {
   std::vector<Buffer> matrices_;  ///< A, B, C of set 0, then of set 1, …
 };
 
-}  // namespace assay
+}  // namespace assay::host

@@ -14,7 +14,7 @@
 #include "probes/host/slice.h"
 #include "probes/host/stream.h"
 
-namespace assay {
+namespace assay::host {
 namespace {
 
 constexpr double kInstrument = 1e-3;  // barriers of about 20 us in windows of 15 ms or more
@@ -192,6 +192,6 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::host
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::host::kSpec, assay::host::measure); }

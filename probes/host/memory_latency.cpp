@@ -12,7 +12,7 @@
 #include "probes/host/pinned_threads.h"
 #include "probes/host/timing.h"
 
-namespace assay {
+namespace assay::host {
 namespace {
 
 constexpr double kInstrument = 1e-4;  // two clock readings and a start of about 10 us in a chunk of 50 ms
@@ -122,6 +122,6 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::host
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::host::kSpec, assay::host::measure); }

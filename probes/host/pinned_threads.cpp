@@ -14,7 +14,7 @@
 
 #include "probes/core/host_facts.h"
 
-namespace assay {
+namespace assay::host {
 namespace {
 
 void pin_this_thread(int cpu) {
@@ -148,4 +148,4 @@ std::string cpu_list(const std::vector<int>& cpus) {
   return text;
 }
 
-}  // namespace assay
+}  // namespace assay::host

@@ -13,7 +13,7 @@
 
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::host {
 
 /// One pinned thread for each of some CPUs, kept for the life of the crew so that first touch and work happen on the
 /// same CPU. Waits inside have no deadline of their own: they end with the work, and the probe's deadline bounds that.
@@ -80,4 +80,4 @@ std::vector<int> cpus_for(std::int64_t threads);
 /// "0-3,8,10-11": `cpus`, which must be ascending, as the kernel writes such lists.
 std::string cpu_list(const std::vector<int>& cpus);
 
-}  // namespace assay
+}  // namespace assay::host

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace assay {
+namespace assay::host {
 
 /// A half-open range of indices.
 struct Slice {
@@ -24,4 +24,4 @@ static_assert(slice(100, 3, 0, 8) == Slice{0, 32});
 static_assert(slice(100, 3, 1, 8) == Slice{32, 64});
 static_assert(slice(100, 3, 2, 8) == Slice{64, 100});
 
-}  // namespace assay
+}  // namespace assay::host

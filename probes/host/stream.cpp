@@ -8,7 +8,7 @@
 #include <immintrin.h>
 #endif
 
-namespace assay {
+namespace assay::host {
 namespace {
 
 /// Where a kernel reads and writes; copy and scale have one input.
@@ -162,4 +162,4 @@ std::uint64_t stream_mismatches(const StreamArrays& arrays, std::size_t rounds) 
   return wrong(arrays.a, a) + wrong(arrays.b, b) + wrong(arrays.c, c);
 }
 
-}  // namespace assay
+}  // namespace assay::host

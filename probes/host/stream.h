@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-namespace assay {
+namespace assay::host {
 
 /// The kernels in the order in which STREAM runs them.
 enum class StreamKernel { copy, scale, add, triad };
@@ -56,4 +56,4 @@ void stream_fill(const StreamArrays& arrays);
 /// every element is compared by itself, so that one wrong element shows.
 std::uint64_t stream_mismatches(const StreamArrays& arrays, std::size_t rounds);
 
-}  // namespace assay
+}  // namespace assay::host

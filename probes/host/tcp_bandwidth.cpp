@@ -17,7 +17,7 @@
 #include "probes/host/tcp_path.h"
 #include "probes/host/tcp_streams.h"
 
-namespace assay {
+namespace assay::host {
 namespace {
 
 using nlohmann::json;
@@ -283,6 +283,6 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::host
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::host::kSpec, assay::host::measure); }

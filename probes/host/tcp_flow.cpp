@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-namespace assay {
+namespace assay::host {
 namespace {
 
 constexpr std::size_t kNumber = sizeof(std::uint64_t);
@@ -110,4 +110,4 @@ Received Receiver::finish() {
   return {.bytes = bytes_, .blocks = blocks_, .checked = checked_, .mismatches = mismatches_};
 }
 
-}  // namespace assay
+}  // namespace assay::host

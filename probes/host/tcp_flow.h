@@ -12,7 +12,7 @@
 #include "probes/core/units.h"
 #include "probes/host/tcp_streams.h"
 
-namespace assay {
+namespace assay::host {
 
 /// Every how many blocks the receiver compares a whole block with what it must be; the number of a block is always
 /// compared.
@@ -99,4 +99,4 @@ class Receiver {
   Crowd crowd_;
 };
 
-}  // namespace assay
+}  // namespace assay::host

@@ -14,7 +14,7 @@
 #include "probes/core/json_io.h"
 #include "probes/host/tcp_flow.h"
 
-namespace assay {
+namespace assay::host {
 namespace {
 
 using nlohmann::json;
@@ -46,28 +46,29 @@ std::vector<std::vector<double>> rates_of(const std::vector<Receiver*>& receiver
 }
 
 /// What a flow's source and target reported of it.
-FlowTaken settled(const Flow& flow, const json& source, const json& target, const TrafficSampling& sampling) {
+traffic::FlowTaken settled(const traffic::Flow& flow, const json& source, const json& target,
+                           const traffic::TrafficSampling& sampling) {
   if (source.at("sent") != target.at("received")) {
     throw std::runtime_error(fmt::format("rank {} sent {} B and rank {} received {}", flow.source,
                                          source.at("sent").dump(), flow.target, target.at("received").dump()));
   }
   const auto segments = source.at("segments").get<std::uint64_t>();
   if (segments == 0) throw std::runtime_error("the kernel counted no segment in a phase in which payload moved");
-  return {.payload = windows_of(target.at("rates"), sampling),
+  return {.payload = traffic::windows_of(target.at("rates"), sampling),
           .mismatches = target.at("mismatches"),
           .retransmitted_share = source.at("retransmitted").get<double>() / static_cast<double>(segments)};
 }
 
 }  // namespace
 
-Mesh::Mesh(const Placement& placement, Rendezvous& group, std::vector<Flow> flows, std::size_t streams,
+Mesh::Mesh(const Placement& placement, Rendezvous& group, std::vector<traffic::Flow> flows, std::size_t streams,
            Seconds patience)
     : rank_(placement.rank), flows_(std::move(flows)), out_(flows_.size()), in_(flows_.size()) {
   const Endpoint meeting = parse_endpoint(placement.rendezvous);
   const auto until = Clock::now() + duration(patience);
   const std::string own = rank_ == 0 ? meeting.host : address_towards(meeting);
   const auto listener = listen_for_streams({.host = own, .port = meeting.port});
-  const auto addresses = group.all_gather(json{{"host", own}, {"port", assay::port_of(listener)}}.dump());
+  const auto addresses = group.all_gather(json{{"host", own}, {"port", assay::host::port_of(listener)}}.dump());
   std::vector<std::uint32_t> next(addresses.size());  // streams are numbered by their target
   std::size_t incoming = 0;
   for (std::size_t i = 0; i < flows_.size(); ++i) {
@@ -92,8 +93,8 @@ Mesh::Mesh(const Placement& placement, Rendezvous& group, std::vector<Flow> flow
   group.barrier();
 }
 
-std::vector<FlowTaken> Mesh::phase(Rendezvous& group, const std::vector<std::size_t>& active, Bytes block,
-                                   const TrafficSampling& sampling) {
+std::vector<traffic::FlowTaken> Mesh::phase(Rendezvous& group, const std::vector<std::size_t>& active, Bytes block,
+                                            const traffic::TrafficSampling& sampling) {
   std::vector<std::unique_ptr<Receiver>> receivers(flows_.size());
   std::vector<std::unique_ptr<Sender>> senders(flows_.size());
   std::vector<TcpCounters> before(flows_.size());
@@ -126,7 +127,7 @@ std::vector<FlowTaken> Mesh::phase(Rendezvous& group, const std::vector<std::siz
   std::vector<json> said;
   for (const auto& words : group.all_gather(mine.dump()))
     said.push_back(parse_json_or_throw(words, fmt::format("rank {}", said.size())));
-  std::vector<FlowTaken> taken;
+  std::vector<traffic::FlowTaken> taken;
   for (const std::size_t i : active) {
     taken.push_back(settled(flows_[i], said[static_cast<std::size_t>(flows_[i].source)].at(fmt::format("source {}", i)),
                             said[static_cast<std::size_t>(flows_[i].target)].at(fmt::format("target {}", i)),
@@ -144,4 +145,4 @@ int Mesh::any_stream() const {
   return -1;
 }
 
-}  // namespace assay
+}  // namespace assay::host

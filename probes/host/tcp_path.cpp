@@ -20,7 +20,7 @@
 #include "probes/core/host_facts.h"
 #include "probes/core/link_modes.h"
 
-namespace assay {
+namespace assay::host {
 namespace {
 
 constexpr double kBitsPerByte = 8;
@@ -159,4 +159,4 @@ Subject pair_subject(Rendezvous& group) {
   return {.kind = "pair", .id = names[0] + "+" + names[1]};
 }
 
-}  // namespace assay
+}  // namespace assay::host

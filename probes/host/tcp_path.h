@@ -12,7 +12,7 @@
 #include "probes/core/units.h"
 #include "probes/host/tcp_streams.h"
 
-namespace assay {
+namespace assay::host {
 
 /// The parameter of every probe that measures between two ranks over TCP.
 inline constexpr Parameter kPathParameter = {
@@ -90,4 +90,4 @@ void record_path(const Parameters& given, Rendezvous& group, const Streams& stre
 /// The pair as a subject: both host names, rank 0's first. Both ranks call it.
 Subject pair_subject(Rendezvous& group);
 
-}  // namespace assay
+}  // namespace assay::host

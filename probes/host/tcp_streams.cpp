@@ -19,7 +19,7 @@
 
 #include <fmt/format.h>
 
-namespace assay {
+namespace assay::host {
 
 using rendezvous::Clock;
 using rendezvous::Descriptor;
@@ -261,4 +261,4 @@ TcpCounters counters_of(const Streams& streams) {
   return sum;
 }
 
-}  // namespace assay
+}  // namespace assay::host

@@ -11,7 +11,7 @@
 #include "probes/core/rendezvous.h"
 #include "probes/core/rendezvous_link.h"
 
-namespace assay {
+namespace assay::host {
 
 using Streams = std::vector<rendezvous::Descriptor>;
 
@@ -59,4 +59,4 @@ TcpCounters counters_of(int socket);
 /// The sum over `streams`. Throws std::system_error when the kernel does not report.
 TcpCounters counters_of(const Streams& streams);
 
-}  // namespace assay
+}  // namespace assay::host

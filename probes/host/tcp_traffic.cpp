@@ -13,7 +13,7 @@
 #include "probes/host/tcp_path.h"
 #include "probes/traffic/traffic.h"
 
-namespace assay {
+namespace assay::host {
 namespace {
 
 constexpr double kInstrument = 1e-3;  // a window's ends are known to some 50 us of 100 ms
@@ -32,7 +32,7 @@ constexpr Parameter kOwnParameters[] = {
      .meaning = "TCP connections of each flow, with a thread at each end"},
     {.name = "block", .unit = "B", .fallback = "256KiB", .meaning = "payload that is numbered and sent as one"},
 };
-constexpr auto kParameters = join(kOwnParameters, kTrafficParameters);
+constexpr auto kParameters = join(kOwnParameters, traffic::kTrafficParameters);
 constexpr Metric kOwnMetrics[] = {
     {.name = "retransmitted_share",
      .unit = "1",
@@ -47,12 +47,12 @@ constexpr Metric kOwnMetrics[] = {
      .kind = MetricKind::fault,
      .recorded = Recorded::rank_0},
 };
-constexpr auto kMetrics = join(traffic_metrics(kInstrument), kOwnMetrics);
+constexpr auto kMetrics = join(traffic::traffic_metrics(kInstrument), kOwnMetrics);
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "streams", .meaning = "TCP connections of each flow."},
     {.name = "idle", .meaning = "Whether this rank has no flow in the pattern, and so no path."},
 };
-constexpr auto kConditions = join(kPathConditions, kTrafficConditions, kOwnConditions);
+constexpr auto kConditions = join(kPathConditions, traffic::kTrafficConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "host_tcp_traffic",
     .scope = Scope::group,
@@ -103,35 +103,36 @@ PathFacts checked_path(const Parameters& given, Rendezvous& group, int stream) {
   return facts;
 }
 
-void drive(const Parameters& given, const Placement& placement, const TrafficSampling& sampling, Rendezvous& group,
-           Recorder& record) {
-  Mesh mesh(placement, group, flows_of(given.text("pattern"), placement.world, static_cast<int>(given.count("shift"))),
+void drive(const Parameters& given, const Placement& placement, const traffic::TrafficSampling& sampling,
+           Rendezvous& group, Recorder& record) {
+  Mesh mesh(placement, group,
+            traffic::flows_of(given.text("pattern"), placement.world, static_cast<int>(given.count("shift"))),
             static_cast<std::size_t>(given.count("streams")), kOpenPatience);
   const PathFacts facts = checked_path(given, group, mesh.any_stream());
   record.condition("idle", mesh.any_stream() < 0);
   if (mesh.any_stream() >= 0) record_facts(given.text("path"), facts, record);
-  record_pattern(given, mesh.flows(), placement.world, record);
+  traffic::record_pattern(given, mesh.flows(), placement.world, record);
   record.condition("streams", given.count("streams"));
-  const auto subjects = flow_subjects(mesh.flows(), group);
-  const auto taken = run_traffic(
+  const auto subjects = traffic::flow_subjects(mesh.flows(), group);
+  const auto taken = traffic::run_traffic(
       mesh.flows(), [&](const auto& active) { return mesh.phase(group, active, given.bytes("block"), sampling); });
   if (placement.rank != 0) return;
-  record_traffic(taken, subjects, record);
+  traffic::record_traffic(taken, subjects, record);
   for (std::size_t i = 0; i < subjects.size(); ++i)
     record.measurement("retransmitted_share", taken.together[i].retransmitted_share, subjects[i]);
-  record.measurement("mismatches", static_cast<double>(mismatches_of(taken)), all_flows());
+  record.measurement("mismatches", static_cast<double>(traffic::mismatches_of(taken)), traffic::all_flows());
 }
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
   check(given);
-  const TrafficSampling sampling = traffic_sampling(given);
+  const traffic::TrafficSampling sampling = traffic::traffic_sampling(given);
   if (placement.world == 1)
     throw Skip("one rank alone: this probe measures between nodes; use it with scope group or cluster");
-  work_together(placement, {.exchange = {length_of(sampling).count + kDrain.count}},
+  work_together(placement, {.exchange = {traffic::length_of(sampling).count + kDrain.count}},
                 [&](Rendezvous& group) { drive(given, placement, sampling, group, record); });
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::host
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::host::kSpec, assay::host::measure); }

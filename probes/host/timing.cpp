@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace assay {
+namespace assay::host {
 
 std::uint64_t rounds_for(Seconds goal, const std::function<Seconds(std::uint64_t)>& run) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // work that is still immeasurable then was optimised away
@@ -20,4 +20,4 @@ std::uint64_t rounds_for(Seconds goal, const std::function<Seconds(std::uint64_t
                     std::uint64_t{1}, kMost);
 }
 
-}  // namespace assay
+}  // namespace assay::host

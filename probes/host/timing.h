@@ -6,7 +6,7 @@
 
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::host {
 
 /// Makes the compiler believe that `value` is read, so that what computes it stays.
 template <class T>
@@ -18,4 +18,4 @@ inline void keep(const T& value) {
 /// `run(rounds)` returns the time it took, wall or CPU. At least 1; stops doubling at 2^40 rounds.
 std::uint64_t rounds_for(Seconds goal, const std::function<Seconds(std::uint64_t)>& run);
 
-}  // namespace assay
+}  // namespace assay::host

@@ -12,7 +12,7 @@
 
 #include "probes/core/portable_math.h"
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 constexpr double kLeastReadings = 0.9;  // of those that were due: the procedure asks for even ones
@@ -214,4 +214,4 @@ std::vector<OutletFinding> prove_outlets(const std::map<std::string, std::vector
   return findings;
 }
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -14,7 +14,7 @@
 #include "probes/meters/doubts.h"
 #include "probes/meters/reading.h"
 
-namespace assay {
+namespace assay::meters {
 
 inline constexpr int kWindows = 5;
 /// Levels of load that the procedure asks for: idle and two loads.
@@ -100,4 +100,4 @@ std::vector<OutletFinding> prove_outlets(const std::map<std::string, std::vector
                                          const std::map<std::string, std::string>& map,
                                          std::span<const LoadedAlone> loads, double window_s = 60);
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -22,7 +22,7 @@
 #include "probes/core/probe.h"
 #include "probes/meters/registers.h"
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 constexpr int kMostOldAnswers = 16;  // to requests that were given up before
@@ -123,4 +123,4 @@ std::optional<DcmiLimit> bmc_power_limit(const std::string& device, double timeo
   return BmcDevice(device, timeout_s).limit();
 }
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 /// Numbers by slot, of one grid.
@@ -246,4 +246,4 @@ double power_of_racks_w(std::span<const MeterPower> powers) {
 
 std::vector<DerivedSeries> derived_series(std::span<const MeteredHistory> meters) { return Facility(meters).take(); }
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -8,7 +8,7 @@
 #include "probes/core/meter_list.h"
 #include "probes/meters/history.h"
 
-namespace assay {
+namespace assay::meters {
 
 /// One series that was computed from readings of the same slots.
 struct DerivedSeries {
@@ -43,4 +43,4 @@ double power_of_racks_w(std::span<const MeterPower> powers);
 /// without rack and nodes. A slot in which one of them has no reading has no figure.
 std::vector<DerivedSeries> derived_series(std::span<const MeteredHistory> meters);
 
-}  // namespace assay
+}  // namespace assay::meters

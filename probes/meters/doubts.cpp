@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 constexpr double kMostStep = 0.02;          // a step of 2 % of the reading is half of what agreement may differ by
@@ -171,4 +171,4 @@ std::string text_of(std::span<const NamedDoubt> doubts) {
   return text;
 }
 
-}  // namespace assay
+}  // namespace assay::meters

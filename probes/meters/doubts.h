@@ -9,7 +9,7 @@
 
 #include "probes/meters/reading.h"
 
-namespace assay {
+namespace assay::meters {
 
 /// Why a series of readings decides nothing.
 enum class Doubt {
@@ -73,4 +73,4 @@ constexpr double heat_of_water_w(double flow_m3_s, double rise_k) {
 /// All doubts in one line: "stuck: …; stale: …". Empty when there are none.
 std::string text_of(std::span<const NamedDoubt> doubts);
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 constexpr double kSteady_s = 600;
@@ -166,4 +166,4 @@ Judged pue_claim(double hours) {
                                           hours));
 }
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -11,7 +11,7 @@
 #include "probes/meters/agreement.h"
 #include "probes/meters/doubts.h"
 
-namespace assay {
+namespace assay::meters {
 
 /// A finding of one rule, and the figures as a sentence.
 struct Judged {
@@ -49,4 +49,4 @@ std::expected<double, NamedDoubt> rise_time_s(std::span<const MeterReading> read
 /// PUE is an energy ratio over twelve months (ISO/IEC 30134-2): a claim from less is refused, whatever its value.
 Judged pue_claim(double hours);
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 constexpr std::size_t kBefore = 5, kBalanced = 5;  // readings of a level
@@ -252,4 +252,4 @@ std::expected<Failover, std::string> failover_of(std::span<const FeedReadings> m
   return made;
 }
 
-}  // namespace assay
+}  // namespace assay::meters

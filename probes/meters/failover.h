@@ -11,7 +11,7 @@
 #include "probes/core/meter_list.h"
 #include "probes/meters/reading.h"
 
-namespace assay {
+namespace assay::meters {
 
 /// A meter with its readings of power so far, in the order taken. An absent one counts as no power.
 struct FeedReadings {
@@ -52,4 +52,4 @@ struct Failover {
 std::expected<Failover, std::string> failover_of(std::span<const FeedReadings> meters, const FeedLoss& loss,
                                                  double interval_s);
 
-}  // namespace assay
+}  // namespace assay::meters

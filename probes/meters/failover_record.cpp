@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 void record_failover(const Failover& made, Recorder& record) {
@@ -58,4 +58,4 @@ void record_failovers(std::span<const FeedReadings> meters, const std::vector<Fe
   }
 }
 
-}  // namespace assay
+}  // namespace assay::meters

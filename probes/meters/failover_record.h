@@ -9,7 +9,7 @@
 #include "probes/meters/failover.h"
 #include "probes/meters/history.h"
 
-namespace assay {
+namespace assay::meters {
 
 /// The power that `meter`, which must outlive it, and its outlets gave so far, at the middle of each slot.
 FeedReadings power_so_far(const Meter& meter, const MeterHistory& history);
@@ -19,4 +19,4 @@ FeedReadings power_so_far(const Meter& meter, const MeterHistory& history);
 void record_failovers(std::span<const FeedReadings> meters, const std::vector<FeedLoss>& losses, double interval_s,
                       Recorder& record);
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -11,7 +11,7 @@
 
 #include "probes/meters/derived.h"
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 constexpr std::size_t kMostStretches = 200;  // of one quantity: a meter that fails every other time has no series
@@ -105,4 +105,4 @@ void record_derived(const std::vector<MeteredHistory>& all, Recorder& record) {
                    is_read(all, Quantity::outdoor_dry_bulb) && is_read(all, Quantity::outdoor_wet_bulb));
 }
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -9,7 +9,7 @@
 #include "probes/meters/derived.h"
 #include "probes/meters/history.h"
 
-namespace assay {
+namespace assay::meters {
 
 /// Records every series of `meter` by stretches, each with begin_s, interval_s and the meter's name in `at`, and what
 /// is known of the meter as conditions of the subject meter. The record's description must have their names.
@@ -18,4 +18,4 @@ void record_meter(const Meter& meter, const MeterHistory& history, double interv
 /// Records what follows from several meters (derived_series), and whether the weather was read.
 void record_derived(const std::vector<MeteredHistory>& all, Recorder& record);
 
-}  // namespace assay
+}  // namespace assay::meters

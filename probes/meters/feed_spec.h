@@ -5,7 +5,7 @@
 
 #include "probes/core/probe.h"
 
-namespace assay {
+namespace assay::meters {
 
 /// The longest that meters are watched, in s.
 inline constexpr double kLongestFeed_s = 7 * 24 * 3600;
@@ -220,4 +220,4 @@ inline constexpr ConditionSpec kFeedConditions[] = {
      .recorded = Recorded::if_occurred},
 };
 
-}  // namespace assay
+}  // namespace assay::meters

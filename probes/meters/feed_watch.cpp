@@ -18,7 +18,7 @@
 #include "probes/meters/feed_record.h"
 #include "probes/meters/feed_spec.h"
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 constexpr double kShortestInterval_s = 0.5, kLongestInterval_s = 60;
@@ -112,4 +112,4 @@ void FeedWatch::record(const std::string& over_limit, Recorder& record) const {
   if (!reasons.empty()) record.condition("meters_unread", reasons.substr(0, kLongestValue));
 }
 
-}  // namespace assay
+}  // namespace assay::meters

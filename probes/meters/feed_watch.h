@@ -8,7 +8,7 @@
 #include "probes/core/recorder.h"
 #include "probes/meters/guard.h"
 
-namespace assay {
+namespace assay::meters {
 
 /// The meters that the parameters of feed_spec.h name, being read. One of them in a process: its threads are detached,
 /// because one that waits inside a library must not hold the record back, and main leaves without destructors.
@@ -34,4 +34,4 @@ class FeedWatch {
   bool guards_ = false;
 };
 
-}  // namespace assay
+}  // namespace assay::meters

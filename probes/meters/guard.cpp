@@ -10,7 +10,7 @@
 
 #include "probes/meters/derived.h"
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 /// Whether `one` is among what power_of_racks_w adds up: no better meter of its rack was ever read.
@@ -57,4 +57,4 @@ std::string over_limit(const Watched& watched, double limit_w, double oldest_s) 
   return unseen(watched, limit_w, oldest_s);
 }
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -7,7 +7,7 @@
 
 #include "probes/meters/watched.h"
 
-namespace assay {
+namespace assay::meters {
 
 /// The meters of a site, each read by a thread of its own.
 using Watched = std::vector<std::shared_ptr<WatchedMeter>>;
@@ -18,4 +18,4 @@ using Watched = std::vector<std::shared_ptr<WatchedMeter>>;
 /// `limit_w`. A meter that hides is no reason to overlook another one that is over its rating.
 std::string over_limit(const Watched& watched, double limit_w, double oldest_s);
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 constexpr std::size_t kLatest = 300;  // five minutes at one a second: as long as a level of the procedure
@@ -55,4 +55,4 @@ void take_answer(const Meter&, const std::vector<MeterReading>& answer, double i
   check_scale(answer, history);
 }
 
-}  // namespace assay
+}  // namespace assay::meters

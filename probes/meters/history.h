@@ -11,7 +11,7 @@
 #include "probes/meters/doubts.h"
 #include "probes/meters/slots.h"
 
-namespace assay {
+namespace assay::meters {
 
 /// What one meter gave so far.
 struct MeterHistory {
@@ -28,4 +28,4 @@ struct MeterHistory {
 /// Takes one answer of `meter` in: its series, its latest readings, and the checks between its numbers.
 void take_answer(const Meter& meter, const std::vector<MeterReading>& answer, double interval_s, MeterHistory& history);
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -13,7 +13,7 @@
 #if __has_include(<freeipmi/freeipmi.h>)
 #include <freeipmi/freeipmi.h>
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 struct IpmiFunctions {
@@ -141,11 +141,11 @@ MeterSession open_ipmi(const Meter& meter, MeterLogin login) {
   return [bmc] { return bmc->read(); };
 }
 
-}  // namespace assay
+}  // namespace assay::meters
 #else
-namespace assay {
+namespace assay::meters {
 MeterSession open_ipmi(const Meter& meter, MeterLogin) {
   throw Skip(fault_text(meter, "this build reads no IPMI: install libfreeipmi-dev and build again"));
 }
-}  // namespace assay
+}  // namespace assay::meters
 #endif

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 constexpr int kStairs = 4;  // 0, 25, 50, 75, 100 %, and down again
@@ -86,4 +86,4 @@ double level_at(const LoadShape& load, int rank, double at_s) {
   return rank < ranks ? trapezoid(at_s - group * group_s(load), load.ramp_s, load.grow_hold_s) : 0;
 }
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace assay {
+namespace assay::meters {
 
 /// A load by its parameters; all times in s.
 struct LoadShape {
@@ -46,4 +46,4 @@ inline constexpr int kStairLevels = 9;
 /// The share of its full load, 0 to 1, that `rank` is to work at `at_s` from the begin; 0 before it and after the end.
 double level_at(const LoadShape& load, int rank, double at_s);
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -15,7 +15,7 @@
 #if __has_include(<modbus/modbus.h>)
 #include <modbus/modbus.h>
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 struct ModbusFunctions {
@@ -116,11 +116,11 @@ MeterSession open_modbus(const Meter& meter) {
   return [device] { return device->read(); };
 }
 
-}  // namespace assay
+}  // namespace assay::meters
 #else
-namespace assay {
+namespace assay::meters {
 MeterSession open_modbus(const Meter& meter) {
   throw Skip(fault_text(meter, "this build reads no Modbus: install libmodbus-dev and build again"));
 }
-}  // namespace assay
+}  // namespace assay::meters
 #endif

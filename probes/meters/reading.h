@@ -7,7 +7,7 @@
 
 #include "probes/core/meter_list.h"
 
-namespace assay {
+namespace assay::meters {
 
 /// Whether a number was measured, or computed from others by the instrument (Redfish Sensor.Implementation).
 enum class Origin { measured, synthesised, unknown };
@@ -33,4 +33,4 @@ struct MeterReading {
   std::optional<double> stated_s = {};     ///< when the instrument says that it was taken, by its own clock
 };
 
-}  // namespace assay
+}  // namespace assay::meters

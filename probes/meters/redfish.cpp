@@ -13,7 +13,7 @@
 #define CURL_DISABLE_TYPECHECK  // its macros know the functions by name alone, and ours are pointers
 #include <curl/curl.h>
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 struct CurlFunctions {
@@ -136,11 +136,11 @@ MeterSession open_redfish(const Meter& meter, MeterLogin login) {
   return [service] { return service->read(); };
 }
 
-}  // namespace assay
+}  // namespace assay::meters
 #else
-namespace assay {
+namespace assay::meters {
 MeterSession open_redfish(const Meter& meter, MeterLogin) {
   throw Skip(fault_text(meter, "this build reads no Redfish: install libcurl4-openssl-dev and build again"));
 }
-}  // namespace assay
+}  // namespace assay::meters
 #endif

@@ -13,7 +13,7 @@
 #include "probes/core/utc_time.h"
 #include "probes/meters/session.h"
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 using nlohmann::json;
@@ -260,4 +260,4 @@ std::vector<MeterReading> redfish_readings(const json& resource, const std::stri
   return readings;
 }
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -8,7 +8,7 @@
 
 #include "probes/meters/reading.h"
 
-namespace assay {
+namespace assay::meters {
 
 /// The readings of `resource` (EnvironmentMetrics, PowerDistributionMetrics, Outlet, PowerSupplyMetrics,
 /// CoolantConnector, Sensor, LeakDetector), which came from `path`. A property that is null, or whose sensor is absent
@@ -30,4 +30,4 @@ std::optional<double> iso_duration_s(std::string_view text);
 /// "2026-01-05T06:37:41Z", also with a fraction or an offset such as +01:00, in s since 1970; nothing for another text.
 std::optional<double> iso_time_s(std::string_view text);
 
-}  // namespace assay
+}  // namespace assay::meters

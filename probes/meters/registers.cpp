@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace assay {
+namespace assay::meters {
 
 std::optional<double> number_of(std::span<const std::uint16_t> words, const MeterRegister& one) {
   if (words.size() != static_cast<std::size_t>(registers_of(one.type))) return std::nullopt;
@@ -64,4 +64,4 @@ std::optional<DcmiLimit> dcmi_limit_of(std::span<const std::uint8_t> answer) {
                    .correction_s = correction_ms * kMilliseconds};
 }
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -8,7 +8,7 @@
 
 #include "probes/core/meter_list.h"
 
-namespace assay {
+namespace assay::meters {
 
 /// The number in `words`, as many as registers_of(one.type) says, before its scale; nothing for a float that is no
 /// number and for the patterns that stand for none (all bits of an unsigned number, the least signed one).
@@ -42,4 +42,4 @@ std::optional<DcmiLimit> dcmi_limit_of(std::span<const std::uint8_t> answer);
 /// Reads an answer that begins with its completion code: 0, then DCh and 17 bytes. Nothing when it is another.
 std::optional<DcmiPower> dcmi_power_of(std::span<const std::uint8_t> answer);
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -9,7 +9,7 @@
 #include "probes/core/secret_file.h"
 #include "probes/core/strict_object.h"
 
-namespace assay {
+namespace assay::meters {
 
 double utc_now_s() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -67,4 +67,4 @@ MeterSession open_meter(const Meter& meter) {
   throw MeterFault(fault_text(meter, "is of no known kind"));
 }
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -9,7 +9,7 @@
 #include "probes/core/meter_list.h"
 #include "probes/meters/reading.h"
 
-namespace assay {
+namespace assay::meters {
 
 /// An answer that did not come, or is none: the meter, what was asked, and the cause. Never holds a secret.
 struct MeterFault : std::runtime_error {
@@ -47,4 +47,4 @@ double utc_now_s();
 /// "pdu-a1: no answer within 2 s from 10.0.9.1": the beginning of every MeterFault.
 std::string fault_text(const Meter& meter, const std::string& what);
 
-}  // namespace assay
+}  // namespace assay::meters

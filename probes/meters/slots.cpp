@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
@@ -79,4 +79,4 @@ std::vector<Stretch> SlotSeries::stretches() const {
   return all;
 }
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-namespace assay {
+namespace assay::meters {
 
 /// A stretch of readings without a gap: the first belongs to the slot that begins at `begin_s` (UTC, s since 1970).
 struct Stretch {
@@ -48,4 +48,4 @@ class SlotSeries {
   int left_out_ = 0;
 };
 
-}  // namespace assay
+}  // namespace assay::meters

@@ -24,7 +24,7 @@
 #include <net-snmp/net-snmp-includes.h>
 #pragma GCC diagnostic pop
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 struct SnmpFunctions {
@@ -230,11 +230,11 @@ MeterSession open_snmp(const Meter& meter, MeterLogin login) {
   return [strip] { return strip->read(); };
 }
 
-}  // namespace assay
+}  // namespace assay::meters
 #else
-namespace assay {
+namespace assay::meters {
 MeterSession open_snmp(const Meter& meter, MeterLogin) {
   throw Skip(fault_text(meter, "this build reads no SNMP: install libsnmp-dev and build again"));
 }
-}  // namespace assay
+}  // namespace assay::meters
 #endif

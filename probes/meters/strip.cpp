@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 constexpr const char* kApc = "1.3.6.1.4.1.318.1.1.26";
@@ -81,4 +81,4 @@ MeterReading strip_reading(const StripObject& object, std::optional<double> numb
           .absent = !known};
 }
 
-}  // namespace assay
+}  // namespace assay::meters

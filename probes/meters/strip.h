@@ -8,7 +8,7 @@
 #include "probes/core/meter_list.h"
 #include "probes/meters/reading.h"
 
-namespace assay {
+namespace assay::meters {
 
 /// One object of a strip: where it is and what its whole number means.
 struct StripObject {
@@ -31,4 +31,4 @@ std::vector<StripObject> strip_objects(const Meter& meter);
 /// to 6.
 MeterReading strip_reading(const StripObject& object, std::optional<double> number, double digits);
 
-}  // namespace assay
+}  // namespace assay::meters

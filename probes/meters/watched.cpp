@@ -8,7 +8,7 @@
 
 #include "probes/core/probe.h"
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 constexpr int kMostDoublings = 6;  // of the wait after a fault: a minute at most
@@ -79,4 +79,4 @@ bool WatchedMeter::ended() const {
   return ended_;
 }
 
-}  // namespace assay
+}  // namespace assay::meters

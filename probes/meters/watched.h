@@ -9,7 +9,7 @@
 #include "probes/meters/history.h"
 #include "probes/meters/session.h"
 
-namespace assay {
+namespace assay::meters {
 
 /// A meter with its history, shared by the thread that reads it and the one that records it.
 class WatchedMeter {
@@ -35,4 +35,4 @@ class WatchedMeter {
   bool ended_ = false;
 };
 
-}  // namespace assay
+}  // namespace assay::meters

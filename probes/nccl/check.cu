@@ -5,7 +5,7 @@
 
 #include "probes/nccl/check.h"
 
-namespace assay {
+namespace assay::nccl {
 namespace {
 
 constexpr unsigned kThreads = 256;
@@ -20,65 +20,66 @@ __device__ std::uint64_t first_index() { return std::uint64_t{blockIdx.x} * bloc
 __device__ std::uint64_t stride() { return std::uint64_t{gridDim.x} * blockDim.x; }
 
 template <class Number>
-__global__ void fill_kernel(Number* buffer, std::uint64_t count, Pattern pattern) {
+__global__ void fill_kernel(Number* buffer, std::uint64_t count, collective::Pattern pattern) {
   for (std::uint64_t i = first_index(); i < count; i += stride()) {
-    buffer[i] = static_cast<Number>(static_cast<float>(sent(pattern, i)));  // exact: see exact_limit
+    buffer[i] = static_cast<Number>(static_cast<float>(collective::sent(pattern, i)));  // exact: see exact_limit
   }
 }
 
 template <class Number>
-__global__ void count_kernel(const Number* buffer, std::uint64_t count, Pattern pattern,
+__global__ void count_kernel(const Number* buffer, std::uint64_t count, collective::Pattern pattern,
                              unsigned long long* mismatches) {
   unsigned long long wrong = 0;
   for (std::uint64_t i = first_index(); i < count; i += stride()) {
     // Compared as double, into which every type goes exactly; NaN matches nothing.
-    if (!(static_cast<double>(buffer[i]) == static_cast<double>(received(pattern, i)))) ++wrong;
+    if (!(static_cast<double>(buffer[i]) == static_cast<double>(collective::received(pattern, i)))) ++wrong;
   }
   if (wrong != 0) atomicAdd(mismatches, wrong);
 }
 
 /// Calls `work` with a null pointer of the element's type, which carries nothing but the type.
 template <class Work>
-void with_type(Element element, Work work) {
+void with_type(collective::Element element, Work work) {
   switch (element) {
-    case Element::fp32:
+    case collective::Element::fp32:
       return work(static_cast<float*>(nullptr));
-    case Element::fp64:
+    case collective::Element::fp64:
       return work(static_cast<double*>(nullptr));
-    case Element::fp16:
+    case collective::Element::fp16:
       return work(static_cast<__half*>(nullptr));
-    case Element::bf16:
+    case collective::Element::bf16:
       return work(static_cast<__nv_bfloat16*>(nullptr));
   }
 }
 
 }  // namespace
 
-void fill(std::byte* buffer, std::uint64_t count, Element element, const Pattern& pattern, const Stream& stream) {
+void fill(std::byte* buffer, std::uint64_t count, collective::Element element, const collective::Pattern& pattern,
+          const cuda::Stream& stream) {
   with_type(element, [&]<class Number>(Number*) {
     fill_kernel<Number>
         <<<blocks_for(count), kThreads, 0, stream.get()>>>(reinterpret_cast<Number*>(buffer), count, pattern);
   });
-  check(cudaGetLastError(), "filling a send buffer");
+  cuda::check(cudaGetLastError(), "filling a send buffer");
 }
 
-void overwrite(std::byte* buffer, std::size_t bytes, const Stream& stream) {
+void overwrite(std::byte* buffer, std::size_t bytes, const cuda::Stream& stream) {
   constexpr int kAllOnes = 0xff;
-  check(cudaMemsetAsync(buffer, kAllOnes, bytes, stream.get()), "overwriting a receive buffer");
+  cuda::check(cudaMemsetAsync(buffer, kAllOnes, bytes, stream.get()), "overwriting a receive buffer");
 }
 
-void clear(std::uint64_t* counter, const Stream& stream) {
-  check(cudaMemsetAsync(counter, 0, sizeof *counter, stream.get()), "clearing a counter");
+void clear(std::uint64_t* counter, const cuda::Stream& stream) {
+  cuda::check(cudaMemsetAsync(counter, 0, sizeof *counter, stream.get()), "clearing a counter");
 }
 
-void count_mismatches(const std::byte* buffer, std::uint64_t count, Element element, const Pattern& pattern,
-                      std::uint64_t* mismatches, const Stream& stream) {
+void count_mismatches(const std::byte* buffer, std::uint64_t count, collective::Element element,
+                      const collective::Pattern& pattern, std::uint64_t* mismatches, const cuda::Stream& stream) {
   static_assert(sizeof(std::uint64_t) == sizeof(unsigned long long));  // what atomicAdd takes
   with_type(element, [&]<class Number>(Number*) {
     count_kernel<Number><<<blocks_for(count), kThreads, 0, stream.get()>>>(
         reinterpret_cast<const Number*>(buffer), count, pattern, reinterpret_cast<unsigned long long*>(mismatches));
   });
-  check(cudaGetLastError(), "checking a receive buffer");
+  cuda::check(cudaGetLastError(), "checking a receive buffer");
 }
 
-}  // namespace assay
+}  // namespace assay::nccl

@@ -6,20 +6,21 @@
 #include "probes/collective/pattern.h"
 #include "probes/cuda/device.h"
 
-namespace assay {
+namespace assay::nccl {
 
 /// Enqueues writing sent() into the `count` elements at `buffer`.
-void fill(std::byte* buffer, std::uint64_t count, Element element, const Pattern& pattern, const Stream& stream);
+void fill(std::byte* buffer, std::uint64_t count, collective::Element element, const collective::Pattern& pattern,
+          const cuda::Stream& stream);
 
 /// Enqueues setting every bit of the `bytes` at `buffer`: a NaN in every type, which no pattern holds.
-void overwrite(std::byte* buffer, std::size_t bytes, const Stream& stream);
+void overwrite(std::byte* buffer, std::size_t bytes, const cuda::Stream& stream);
 
 /// Enqueues setting `*counter`, in memory of the device, to 0.
-void clear(std::uint64_t* counter, const Stream& stream);
+void clear(std::uint64_t* counter, const cuda::Stream& stream);
 
 /// Enqueues counting those of the `count` elements at `buffer` that are not received(); adds to `*mismatches`, which
 /// lies in memory of the device: adding to the host's needs atomics over PCIe, which not every machine has.
-void count_mismatches(const std::byte* buffer, std::uint64_t count, Element element, const Pattern& pattern,
-                      std::uint64_t* mismatches, const Stream& stream);
+void count_mismatches(const std::byte* buffer, std::uint64_t count, collective::Element element,
+                      const collective::Pattern& pattern, std::uint64_t* mismatches, const cuda::Stream& stream);
 
-}  // namespace assay
+}  // namespace assay::nccl

@@ -22,20 +22,26 @@
 #include "probes/nccl/rank_process.h"
 #include "probes/nvml/gpu_errors.h"
 
-namespace assay {
+namespace assay::nccl {
 namespace {
 
 using nlohmann::json;
 
 constexpr Parameter kParameters[] = {
-    kDeviceParameter,
-    {.name = "operation", .fallback = "all_reduce", .meaning = "collective to measure", .choices = kOperations},
+    cuda::kDeviceParameter,
+    {.name = "operation",
+     .fallback = "all_reduce",
+     .meaning = "collective to measure",
+     .choices = collective::kOperations},
     {.name = "sizes",
      .fallback = "8..16GiB",
      .quick = "8,64KiB,8MiB",
      .meaning =
          "message sizes, separated by commas; first..last doubles; those that do not fit are left out and named"},
-    {.name = "type", .fallback = "fp32", .meaning = "type of the elements; reductions add them", .choices = kElements},
+    {.name = "type",
+     .fallback = "fp32",
+     .meaning = "type of the elements; reductions add them",
+     .choices = collective::kElements},
     {.name = "algorithm",
      .fallback = "default",
      .meaning = "algorithm to force, or NCCL's own choice",
@@ -80,8 +86,9 @@ constexpr ConditionSpec kOwnConditions[] = {
      .meaning = "sizes in B that were asked for and do not fit, or none, where this is rank 0",
      .recorded = Recorded::rank_0},
 };
-constexpr ConditionSpec kErrorConditions[] = {kGpuErrorsCondition};
-constexpr auto kConditions = join_conditions(kDeviceConditions, kFactConditions, kOwnConditions, kErrorConditions);
+constexpr ConditionSpec kErrorConditions[] = {nvml::kGpuErrorsCondition};
+constexpr auto kConditions =
+    cuda::join_conditions(cuda::kDeviceConditions, kFactConditions, kOwnConditions, kErrorConditions);
 constexpr ProbeSpec kSpec{
     .name = "nccl_collective",
     .scope = Scope::group,
@@ -110,24 +117,25 @@ constexpr ProbeSpec kSpec{
 
 constexpr const char* kThisProgram = "/proc/self/exe";  // also where it runs from sealed memory and has no path
 
-std::vector<std::string> titles_of(const std::vector<Device>& devices) {
+std::vector<std::string> titles_of(const std::vector<cuda::Device>& devices) {
   std::vector<std::string> titles;
   titles.reserve(devices.size());
   for (const auto& device : devices) titles.push_back(device.uuid);
   return titles;
 }
 
-std::vector<std::string> addresses_of(const std::vector<Device>& devices) {
+std::vector<std::string> addresses_of(const std::vector<cuda::Device>& devices) {
   std::vector<std::string> addresses;
   for (const auto& device : devices) addresses.push_back(device.pci_bus_id);
   return addresses;
 }
 
-LocalRanks start_ranks(const Parameters& given, const std::vector<Device>& devices, const Placement& placement) {
+collective::LocalRanks start_ranks(const Parameters& given, const std::vector<cuda::Device>& devices,
+                                   const Placement& placement) {
   const Forced forced{
       .algorithm = given.text("algorithm"), .protocol = given.text("protocol"), .nvls = given.text("nvls")};
   const int here = static_cast<int>(devices.size());
-  std::vector<RankProgram> programs;
+  std::vector<collective::RankProgram> programs;
   for (int local = 0; local < here; ++local) {
     const RankPlace place{.rank = placement.rank * here + local,
                           .ranks = placement.world * here,
@@ -139,53 +147,53 @@ LocalRanks start_ranks(const Parameters& given, const std::vector<Device>& devic
                         .environment = rank_environment(environ, forced),
                         .title = fmt::format("rank {} ({})", place.rank, place.gpu)});
   }
-  return LocalRanks(programs);
+  return collective::LocalRanks(programs);
 }
 
-void record_placement(Recorder& record, const Fleet& fleet, const std::vector<Device>& devices) {
+void record_placement(Recorder& record, const collective::Fleet& fleet, const std::vector<cuda::Device>& devices) {
   record.condition("ranks", static_cast<std::int64_t>(fleet.ranks()));
   record.condition("nodes", static_cast<std::int64_t>(fleet.nodes().size()));
   record.condition("gpus_per_node", static_cast<std::int64_t>(fleet.ranks_per_node()));
   record.condition("node_names", fmt::format("{}", fmt::join(fleet.nodes(), ",")));
-  for (const auto& device : devices) record_device(record, device);
+  for (const auto& device : devices) cuda::record_device(record, device);
 }
 
 /// The part of this node, with its GPUs at hand.
 void take_part(const Parameters& given, const Placement& placement, Recorder& record, Rendezvous* group) {
   const auto sizes = parse_sizes(given.text("sizes"));
-  const auto devices = chosen_devices(given);
+  const auto devices = cuda::chosen_devices(given);
   (void)Nccl();  // a node without NCCL is a skip of the probe, not an error of a rank
   if (placement.world == 1 && devices.size() == 1) throw Skip("one GPU: a collective needs two ranks");
-  const GpuErrors errors(addresses_of(devices));
-  LocalRanks ranks = start_ranks(given, devices, placement);
+  const nvml::GpuErrors errors(addresses_of(devices));
+  collective::LocalRanks ranks = start_ranks(given, devices, placement);
   const auto ask = [&](std::string_view request, Seconds limit) {
     return ranks.ask(request, limit, [&] {  // a library may never report to its rank that a peer is gone
       if (group != nullptr) group->check();
     });
   };
-  Fleet fleet(ask, titles_of(devices), std::get<std::string>(host_facts().at("name")), group);
+  collective::Fleet fleet(ask, titles_of(devices), std::get<std::string>(host_facts().at("name")), group);
   record_placement(record, fleet, devices);
   if (placement.rank == 0) {
-    conduct(fleet, given, sizes, nccl_rules(record), record);
+    collective::conduct(fleet, given, sizes, nccl_rules(record), record);
     fleet.release();
   } else {
     const auto answers = fleet.follow();
     if (const auto facts = answers.find("facts"); facts != answers.end()) record_facts(record, facts->second);
   }
-  ranks.finish(kLeaveLimit);
-  if (const auto grown = errors.growth()) record.condition(kGpuErrorsCondition.name, *grown);
+  ranks.finish(collective::kLeaveLimit);
+  if (const auto grown = errors.growth()) record.condition(nvml::kGpuErrorsCondition.name, *grown);
 }
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
   if (placement.world == 1) return take_part(given, placement, record, nullptr);
-  work_together(placement, {.exchange = kExchangeLimit},
+  work_together(placement, {.exchange = collective::kExchangeLimit},
                 [&](Rendezvous& group) { take_part(given, placement, record, &group); });
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::nccl
 
 int main(int argc, char** argv) {
-  if (const auto code = assay::rank_main(argc, argv)) return *code;
-  return assay::probe_main(argc, argv, assay::kSpec, assay::measure);
+  if (const auto code = assay::nccl::rank_main(argc, argv)) return *code;
+  return assay::probe_main(argc, argv, assay::nccl::kSpec, assay::nccl::measure);
 }

@@ -14,7 +14,7 @@
 #include "probes/core/probe.h"
 #include "probes/core/text.h"
 
-namespace assay {
+namespace assay::nccl {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -23,7 +23,7 @@ constexpr int kOldest = 21800;           // 2.18: non-blocking configuration wit
 constexpr Seconds kEnqueueLimit = {60};  // enqueueing may connect peers, which takes seconds on a thousand ranks
 constexpr std::chrono::microseconds kPoll{50};
 
-ncclDataType_t nccl_type(Element element) {
+ncclDataType_t nccl_type(collective::Element element) {
   constexpr std::array kTypes = {ncclFloat32, ncclFloat64, ncclFloat16, ncclBfloat16};
   return kTypes.at(static_cast<std::size_t>(element));
 }
@@ -100,7 +100,7 @@ CollectiveBuffer::CollectiveBuffer(const Nccl& nccl, Bytes size) : nccl_(&nccl),
   if (functions->mem_alloc != nullptr && functions->mem_alloc(&memory, size.count) == ncclSuccess) {
     from_nccl_ = static_cast<std::byte*>(memory);
   } else {
-    from_cuda_ = DeviceBuffer(size);
+    from_cuda_ = cuda::DeviceBuffer(size);
   }
 }
 
@@ -166,11 +166,11 @@ void Communicator::settle(std::string_view what, Seconds limit) {
   }
 }
 
-void Communicator::enqueue(Operation operation, Element element, std::size_t chunk, const std::byte* source,
-                           std::byte* target, const Stream& stream) {
+void Communicator::enqueue(collective::Operation operation, collective::Element element, std::size_t chunk,
+                           const std::byte* source, std::byte* target, const cuda::Stream& stream) {
   const auto& call = *nccl_.functions_;
   const auto type = nccl_type(element);
-  const std::size_t share = chunk * size_of(element);
+  const std::size_t share = chunk * collective::size_of(element);
   const auto send = [&](std::size_t place, int peer) {
     demand(call.send(source + place * share, chunk, type, peer, comm_, stream.get()), "ncclSend");
   };
@@ -183,19 +183,19 @@ void Communicator::enqueue(Operation operation, Element element, std::size_t chu
     demand(call.group_end(), "ncclGroupEnd");
   };
   switch (operation) {
-    case Operation::all_reduce:
+    case collective::Operation::all_reduce:
       demand(call.all_reduce(source, target, chunk, type, ncclSum, comm_, stream.get()), "ncclAllReduce");
       break;
-    case Operation::all_gather:
+    case collective::Operation::all_gather:
       demand(call.all_gather(source, target, chunk, type, comm_, stream.get()), "ncclAllGather");
       break;
-    case Operation::reduce_scatter:
+    case collective::Operation::reduce_scatter:
       demand(call.reduce_scatter(source, target, chunk, type, ncclSum, comm_, stream.get()), "ncclReduceScatter");
       break;
-    case Operation::broadcast:
+    case collective::Operation::broadcast:
       demand(call.broadcast(source, target, chunk, type, 0, comm_, stream.get()), "ncclBroadcast");
       break;
-    case Operation::all_to_all:
+    case collective::Operation::all_to_all:
       grouped([&] {
         for (int peer = 0; peer < ranks_; ++peer) {
           send(static_cast<std::size_t>(peer), peer);
@@ -203,13 +203,13 @@ void Communicator::enqueue(Operation operation, Element element, std::size_t chu
         }
       });
       break;
-    case Operation::scatter:
+    case collective::Operation::scatter:
       grouped([&] {
         for (int peer = 0; rank_ == 0 && peer < ranks_; ++peer) send(static_cast<std::size_t>(peer), peer);
         receive(0, 0);
       });
       break;
-    case Operation::send_recv:
+    case collective::Operation::send_recv:
       grouped([&] {
         send(0, (rank_ + 1) % ranks_);
         receive(0, (rank_ + ranks_ - 1) % ranks_);
@@ -219,23 +219,23 @@ void Communicator::enqueue(Operation operation, Element element, std::size_t chu
   settle("enqueueing", kEnqueueLimit);
 }
 
-void Communicator::all_reduce(float* data, std::size_t count, const Stream& stream) {
+void Communicator::all_reduce(float* data, std::size_t count, const cuda::Stream& stream) {
   demand(nccl_.functions_->all_reduce(data, data, count, ncclFloat32, ncclSum, comm_, stream.get()), "ncclAllReduce");
   settle("enqueueing", kEnqueueLimit);
 }
-void Communicator::all_gather(float* data, std::size_t share, const Stream& stream) {
+void Communicator::all_gather(float* data, std::size_t share, const cuda::Stream& stream) {
   const float* const own = data + static_cast<std::size_t>(rank_) * share;
   demand(nccl_.functions_->all_gather(own, data, share, ncclFloat32, comm_, stream.get()), "ncclAllGather");
   settle("enqueueing", kEnqueueLimit);
 }
-void Communicator::reduce_scatter(float* data, std::size_t share, const Stream& stream) {
+void Communicator::reduce_scatter(float* data, std::size_t share, const cuda::Stream& stream) {
   float* const own = data + static_cast<std::size_t>(rank_) * share;
   demand(nccl_.functions_->reduce_scatter(data, own, share, ncclFloat32, ncclSum, comm_, stream.get()),
          "ncclReduceScatter");
   settle("enqueueing", kEnqueueLimit);
 }
 void Communicator::all_to_all(const float* sent, const std::vector<std::size_t>& to, float* data,
-                              const std::vector<std::size_t>& from, const Stream& stream) {
+                              const std::vector<std::size_t>& from, const cuda::Stream& stream) {
   const auto& call = *nccl_.functions_;
   demand(call.group_start(), "ncclGroupStart");
   for (int peer = 0; peer < ranks_; ++peer) {
@@ -248,11 +248,11 @@ void Communicator::all_to_all(const float* sent, const std::vector<std::size_t>&
   demand(call.group_end(), "ncclGroupEnd");
   settle("enqueueing", kEnqueueLimit);
 }
-void Communicator::send(int peer, const float* data, std::size_t count, const Stream& stream) {
+void Communicator::send(int peer, const float* data, std::size_t count, const cuda::Stream& stream) {
   demand(nccl_.functions_->send(data, count, ncclFloat32, peer, comm_, stream.get()), "ncclSend");
   settle("enqueueing", kEnqueueLimit);
 }
-void Communicator::receive(int peer, float* data, std::size_t count, const Stream& stream) {
+void Communicator::receive(int peer, float* data, std::size_t count, const cuda::Stream& stream) {
   demand(nccl_.functions_->receive(data, count, ncclFloat32, peer, comm_, stream.get()), "ncclRecv");
   settle("enqueueing", kEnqueueLimit);
 }
@@ -263,7 +263,7 @@ void Communicator::check_alive() {
   demand(state, "the communicator");
 }
 
-void Communicator::finish(const Stream& stream, Seconds limit) {
+void Communicator::finish(const cuda::Stream& stream, Seconds limit) {
   const auto begin = Clock::now();
   cudaError_t state = cudaErrorNotReady;
   while ((state = cudaStreamQuery(stream.get())) == cudaErrorNotReady) {
@@ -275,7 +275,7 @@ void Communicator::finish(const Stream& stream, Seconds limit) {
     }
     std::this_thread::sleep_for(kPoll);
   }
-  check(state, "the collective");
+  cuda::check(state, "the collective");
 }
 
-}  // namespace assay
+}  // namespace assay::nccl

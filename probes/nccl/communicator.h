@@ -14,7 +14,7 @@
 
 struct ncclComm;  // what ncclComm_t points to
 
-namespace assay {
+namespace assay::nccl {
 
 /// The functions of libnccl.so.2.
 class Nccl {
@@ -57,7 +57,7 @@ class CollectiveBuffer {
  private:
   const Nccl* nccl_ = nullptr;
   std::byte* from_nccl_ = nullptr;
-  DeviceBuffer from_cuda_;
+  cuda::DeviceBuffer from_cuda_;
   Bytes size_;
 };
 
@@ -73,23 +73,23 @@ class Communicator {
   ~Communicator();
 
   /// Enqueues `operation` on `chunk` elements (Shape::chunk) and returns when it is in the stream.
-  void enqueue(Operation operation, Element element, std::size_t chunk, const std::byte* source, std::byte* target,
-               const Stream& stream);
+  void enqueue(collective::Operation operation, collective::Element element, std::size_t chunk, const std::byte* source,
+               std::byte* target, const cuda::Stream& stream);
   /// The same of single calls on fp32 numbers, in place: all_gather and reduce_scatter have `share` numbers of each
   /// rank, this rank's at its place.
-  void all_reduce(float* data, std::size_t count, const Stream& stream);
-  void all_gather(float* data, std::size_t share, const Stream& stream);
-  void reduce_scatter(float* data, std::size_t share, const Stream& stream);
+  void all_reduce(float* data, std::size_t count, const cuda::Stream& stream);
+  void all_gather(float* data, std::size_t share, const cuda::Stream& stream);
+  void reduce_scatter(float* data, std::size_t share, const cuda::Stream& stream);
   /// `to` and `from`: numbers for, and of, each rank, which lie one after the other in `sent` and `data`.
   void all_to_all(const float* sent, const std::vector<std::size_t>& to, float* data,
-                  const std::vector<std::size_t>& from, const Stream& stream);
-  void send(int peer, const float* data, std::size_t count, const Stream& stream);
-  void receive(int peer, float* data, std::size_t count, const Stream& stream);
+                  const std::vector<std::size_t>& from, const cuda::Stream& stream);
+  void send(int peer, const float* data, std::size_t count, const cuda::Stream& stream);
+  void receive(int peer, float* data, std::size_t count, const cuda::Stream& stream);
   /// Throws when the communicator has failed.
   void check_alive();
   /// Waits until all work of `stream` is done; throws when it failed, the communicator failed, or it is not done within
   /// `limit`, which is how a peer that hangs shows.
-  void finish(const Stream& stream, Seconds limit);
+  void finish(const cuda::Stream& stream, Seconds limit);
 
  private:
   void demand(int result, std::string_view what);
@@ -100,4 +100,4 @@ class Communicator {
   int ranks_, rank_;
 };
 
-}  // namespace assay
+}  // namespace assay::nccl

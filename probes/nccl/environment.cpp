@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace assay {
+namespace assay::nccl {
 namespace {
 
 constexpr std::string_view kLogging = "NCCL_DEBUG";  // and NCCL_DEBUG_FILE, _SUBSYS, _TIMESTAMP_…
@@ -73,4 +73,4 @@ std::string words(const Variables& variables) {
   return text.empty() ? "none" : text;
 }
 
-}  // namespace assay
+}  // namespace assay::nccl

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace assay {
+namespace assay::nccl {
 
 /// Names and values of variables.
 using Variables = std::map<std::string, std::string>;
@@ -34,4 +34,4 @@ std::vector<std::string> rank_environment(const char* const* environment, const 
 /// "NCCL_ALGO=Ring NCCL_IB_HCA=mlx5_0": sorted by name; "none" for none.
 std::string words(const Variables& variables);
 
-}  // namespace assay
+}  // namespace assay::nccl

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <ranges>
 
-namespace assay {
+namespace assay::nccl {
 namespace {
 
 constexpr std::size_t kMaxWarnings = 20;  // one failure repeats itself; the first lines say what it was
@@ -191,4 +191,4 @@ NcclLog read_nccl_log(std::string_view text) {
   return log;
 }
 
-}  // namespace assay
+}  // namespace assay::nccl

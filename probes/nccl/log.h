@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace assay {
+namespace assay::nccl {
 
 /// How NCCL ran one size of a collective; rank 0 says so.
 struct Choice {
@@ -33,4 +33,4 @@ struct NcclLog {
 /// Reads a whole log.
 NcclLog read_nccl_log(std::string_view text);
 
-}  // namespace assay
+}  // namespace assay::nccl

@@ -11,7 +11,7 @@
 
 #include "probes/core/recorder.h"
 
-namespace assay {
+namespace assay::nccl {
 namespace {
 
 using nlohmann::json;
@@ -76,7 +76,7 @@ void record_facts(Recorder& record, const std::vector<json>& facts) {
   for (const auto& warning : warnings) record.note("NCCL warns: " + warning);
 }
 
-LibraryRules nccl_rules(Recorder& record) {
+collective::LibraryRules nccl_rules(Recorder& record) {
   const auto admit = [](const std::vector<json>& hellos) {
     Bytes least{UINT64_MAX};
     for (const auto& hello : hellos) {
@@ -101,4 +101,4 @@ Bytes memory_for_buffers(Bytes free) {
   return {free.count > 2 * kReserve ? free.count - kReserve : free.count / 2};
 }
 
-}  // namespace assay
+}  // namespace assay::nccl

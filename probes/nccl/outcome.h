@@ -12,8 +12,10 @@
 #include "probes/core/probe.h"
 
 namespace assay {
-
 class Recorder;
+}  // namespace assay
+
+namespace assay::nccl {
 
 /// Conditions that record_facts writes.
 inline constexpr ConditionSpec kFactConditions[] = {
@@ -63,9 +65,9 @@ void record_facts(Recorder& record, const std::vector<nlohmann::json>& facts);
 
 /// NCCL's part of a measurement: every rank has the same version, and at the end record_facts() of all ranks. `record`
 /// outlives what is returned.
-LibraryRules nccl_rules(Recorder& record);
+collective::LibraryRules nccl_rules(Recorder& record);
 
 /// What is left of `free` device memory for buffers: NCCL's channels, its NVLS buffers and the kernels need the rest.
 Bytes memory_for_buffers(Bytes free);
 
-}  // namespace assay
+}  // namespace assay::nccl

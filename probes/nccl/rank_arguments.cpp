@@ -3,7 +3,7 @@
 
 #include "probes/nccl/rank_process.h"
 
-namespace assay {
+namespace assay::nccl {
 
 std::vector<std::string> rank_arguments(const std::string& program, const RankPlace& place) {
   return {program,
@@ -16,4 +16,4 @@ std::vector<std::string> rank_arguments(const std::string& program, const RankPl
           place.type};
 }
 
-}  // namespace assay
+}  // namespace assay::nccl

@@ -25,7 +25,7 @@
 #include "probes/nccl/environment.h"
 #include "probes/nccl/log.h"
 
-namespace assay {
+namespace assay::nccl {
 namespace {
 
 using nlohmann::json;
@@ -57,9 +57,9 @@ class LogFile {
 };
 
 /// The GPU of this rank, made current before anything of it is allocated.
-Device enter_device(const std::string& uuid) {
-  Device device = choose_devices(all_devices(), uuid).front();
-  use(device);
+cuda::Device enter_device(const std::string& uuid) {
+  cuda::Device device = cuda::choose_devices(cuda::all_devices(), uuid).front();
+  cuda::use(device);
   return device;
 }
 
@@ -68,14 +68,14 @@ class Session {
  public:
   explicit Session(const RankPlace& place)
       : place_(place),
-        operation_(operation_named(place.operation)),
-        element_(element_named(place.type)),
+        operation_(collective::operation_named(place.operation)),
+        element_(collective::element_named(place.type)),
         device_(enter_device(place.gpu)),
-        stream_(make_stream()) {}
+        stream_(cuda::make_stream()) {}
 
   json answer(const json& request) {
     const std::string what = request.at("do");
-    if (what == "hello") return {{"free", free_memory().count}, {"version", nccl_.version()}};
+    if (what == "hello") return {{"free", cuda::free_memory().count}, {"version", nccl_.version()}};
     if (what == "introduce") return {{"word", place_.rank == 0 ? nccl_.unique_id() : ""}};
     if (what == "enter") return enter(request.at("words").at(0));
     if (what == "allocate") return allocate(request);
@@ -87,21 +87,22 @@ class Session {
 
  private:
   json enter(const std::string& id) {
-    communicator_ = std::make_unique<Communicator>(nccl_, id, place_.ranks, place_.rank, kEnterLimit);
+    communicator_ = std::make_unique<Communicator>(nccl_, id, place_.ranks, place_.rank, collective::kEnterLimit);
     return json::object();
   }
 
   json allocate(const json& request) {
     source_ = CollectiveBuffer(nccl_, {request.at("sent").get<std::uint64_t>()});
     target_ = CollectiveBuffer(nccl_, {request.at("received").get<std::uint64_t>()});
-    mismatches_ = DeviceBuffer({sizeof(std::uint64_t)});
+    mismatches_ = cuda::DeviceBuffer({sizeof(std::uint64_t)});
     return json::object();
   }
 
-  [[nodiscard]] Shape shape(const json& request) const {
-    const Shape shape = shape_of(operation_, request.at("size").get<std::size_t>(), size_of(element_), place_.ranks);
-    if (shape.sent * size_of(element_) > source_.size().count ||
-        shape.received * size_of(element_) > target_.size().count) {
+  [[nodiscard]] collective::Shape shape(const json& request) const {
+    const collective::Shape shape = collective::shape_of(operation_, request.at("size").get<std::size_t>(),
+                                                         collective::size_of(element_), place_.ranks);
+    if (shape.sent * collective::size_of(element_) > source_.size().count ||
+        shape.received * collective::size_of(element_) > target_.size().count) {
       throw std::logic_error("a size is larger than the buffers");
     }
     return shape;
@@ -112,55 +113,58 @@ class Session {
     std::byte* source;
     std::byte* target;
   };
-  [[nodiscard]] Places places(const Shape& shape, std::uint64_t number) const {
+  [[nodiscard]] Places places(const collective::Shape& shape, std::uint64_t number) const {
     return {
-        .source = source_.data() + rotated_offset(number, shape.sent * size_of(element_), source_.size().count),
-        .target = target_.data() + rotated_offset(number, shape.received * size_of(element_), target_.size().count)};
+        .source = source_.data() +
+                  collective::rotated_offset(number, shape.sent * collective::size_of(element_), source_.size().count),
+        .target = target_.data() + collective::rotated_offset(number, shape.received * collective::size_of(element_),
+                                                              target_.size().count)};
   }
 
   json check_once(const json& request) {
-    const Shape now = shape(request);
+    const collective::Shape now = shape(request);
     const auto number = request.at("number").get<std::uint64_t>();
     const auto ranks = static_cast<std::uint32_t>(place_.ranks);
-    const Pattern pattern{.operation = operation_,
-                          .rank = static_cast<std::uint32_t>(place_.rank),
-                          .ranks = ranks,
-                          .chunk = now.chunk,
-                          .seed = number,
-                          .modulus = sum_modulus(ranks, exact_limit(element_)),
-                          .sparse = sum_is_sparse(ranks, exact_limit(element_))};
+    const collective::Pattern pattern{.operation = operation_,
+                                      .rank = static_cast<std::uint32_t>(place_.rank),
+                                      .ranks = ranks,
+                                      .chunk = now.chunk,
+                                      .seed = number,
+                                      .modulus = collective::sum_modulus(ranks, collective::exact_limit(element_)),
+                                      .sparse = collective::sum_is_sparse(ranks, collective::exact_limit(element_))};
     const Places at = places(now, number);
     clear(mismatches_.as<std::uint64_t>(), stream_);
     fill(at.source, now.sent, element_, pattern, stream_);
-    overwrite(at.target, now.received * size_of(element_), stream_);  // what the collective does not write cannot pass
+    overwrite(at.target, now.received * collective::size_of(element_),
+              stream_);  // what the collective does not write cannot pass
     communicator_->enqueue(operation_, element_, now.chunk, at.source, at.target, stream_);
     count_mismatches(at.target, now.received, element_, pattern, mismatches_.as<std::uint64_t>(), stream_);
-    communicator_->finish(stream_, kBatchLimit);
+    communicator_->finish(stream_, collective::kBatchLimit);
     std::uint64_t found = 0;
-    copy_to_host(std::as_writable_bytes(std::span(&found, 1)), mismatches_.data());
+    cuda::copy_to_host(std::as_writable_bytes(std::span(&found, 1)), mismatches_.data());
     return {{"mismatches", found}};
   }
 
   json time(const json& request) {
-    const Shape now = shape(request);
+    const collective::Shape now = shape(request);
     const auto lead = request.at("lead").get<std::int64_t>(), counted = request.at("counted").get<std::int64_t>();
     auto number = request.at("number").get<std::uint64_t>();
-    std::vector<std::pair<Event, Event>> marks;
+    std::vector<std::pair<cuda::Event, cuda::Event>> marks;
     marks.reserve(static_cast<std::size_t>(counted));
-    for (std::int64_t i = 0; i < counted; ++i) marks.emplace_back(make_event(), make_event());
+    for (std::int64_t i = 0; i < counted; ++i) marks.emplace_back(cuda::make_event(), cuda::make_event());
     if (gated_) gate_.close(stream_);
     for (std::int64_t i = 0; i < lead + counted; ++i, ++number) {
       const Places at = places(now, number);
-      if (i >= lead) mark(marks[static_cast<std::size_t>(i - lead)].first, stream_);
+      if (i >= lead) cuda::mark(marks[static_cast<std::size_t>(i - lead)].first, stream_);
       communicator_->enqueue(operation_, element_, now.chunk, at.source, at.target, stream_);
-      if (i >= lead) mark(marks[static_cast<std::size_t>(i - lead)].second, stream_);
+      if (i >= lead) cuda::mark(marks[static_cast<std::size_t>(i - lead)].second, stream_);
     }
     gate_.open();
-    communicator_->finish(stream_, kBatchLimit);
+    communicator_->finish(stream_, collective::kBatchLimit);
     notice_gate();
     std::vector<double> times;
     times.reserve(marks.size());
-    for (const auto& [begin, end] : marks) times.push_back(elapsed(begin, end).count);
+    for (const auto& [begin, end] : marks) times.push_back(cuda::elapsed(begin, end).count);
     return {{"times", times}};
   }
 
@@ -193,22 +197,22 @@ class Session {
   }
 
   RankPlace place_;
-  Operation operation_;
-  Element element_;
-  Device device_;
+  collective::Operation operation_;
+  collective::Element element_;
+  cuda::Device device_;
   LogFile log_;  // before the library, which reads where its log goes
   Nccl nccl_;
-  Stream stream_;
-  Gate gate_;
+  cuda::Stream stream_;
+  cuda::Gate gate_;
   bool gated_ = true;
   CollectiveBuffer source_, target_;  // before the communicator, which is aborted first and may still use them
-  DeviceBuffer mismatches_;
+  cuda::DeviceBuffer mismatches_;
   std::unique_ptr<Communicator> communicator_;
 };
 
 void run(const RankPlace& place) {
   std::optional<Session> session;  // made by the first request, so that what fails in it is an answer
-  answer_leader([&](const json& request) {
+  collective::answer_leader([&](const json& request) {
     if (!session) session.emplace(place);
     return session->answer(request);
   });
@@ -220,7 +224,7 @@ std::optional<int> rank_main(int argc, char** argv) {
   const std::span arguments(argv, static_cast<std::size_t>(argc));
   if (arguments.size() != 8 || std::string_view(arguments[1]) != "--local-rank") return std::nullopt;
   // The leader may be killed at any time, and no rank may keep spinning on a GPU after it.
-  if (!tie_to_leader(arguments[2])) return 1;
+  if (!collective::tie_to_leader(arguments[2])) return 1;
   try {
     run({.rank = std::stoi(arguments[3]),
          .ranks = std::stoi(arguments[4]),
@@ -234,4 +238,4 @@ std::optional<int> rank_main(int argc, char** argv) {
   }
 }
 
-}  // namespace assay
+}  // namespace assay::nccl

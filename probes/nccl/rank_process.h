@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace assay {
+namespace assay::nccl {
 
 /// What a rank gets at its start.
 struct RankPlace {
@@ -22,4 +22,4 @@ std::vector<std::string> rank_arguments(const std::string& program, const RankPl
 /// Runs as a rank when the arguments say so, until standard input ends; the exit code then. Nothing when they do not.
 std::optional<int> rank_main(int argc, char** argv);
 
-}  // namespace assay
+}  // namespace assay::nccl

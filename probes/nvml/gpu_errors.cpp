@@ -4,7 +4,7 @@
 #include "probes/nvml/nvlinks.h"
 #include "probes/nvml/xid_watch.h"
 
-namespace assay {
+namespace assay::nvml {
 
 ErrorCounts read_error_counts(const NvmlGpu& gpu, std::int64_t& failures) {
   const auto told = [&](const auto& answer) {
@@ -66,13 +66,14 @@ std::optional<std::int64_t> GpuErrors::growth() const {
     std::int64_t failures = 0;
     const ErrorCounts end = read_error_counts(one.gpu, failures);
     const auto xids = one.xids->take();
-    const auto ecc = assay::growth(one.begin.ecc_uncorrected, end.ecc_uncorrected);
-    const auto replays = assay::growth(one.begin.pcie_replays, end.pcie_replays);
+    const auto ecc = assay::nvml::growth(one.begin.ecc_uncorrected, end.ecc_uncorrected);
+    const auto replays = assay::nvml::growth(one.begin.pcie_replays, end.pcie_replays);
     if (failures > 0 || !xids || !ecc || !replays) return std::nullopt;
-    sum += *ecc + *replays + xids->size() + assay::growth(one.begin.remapped_rows, end.remapped_rows).value_or(0) +
-           assay::growth(one.begin.nvlink_errors, end.nvlink_errors).value_or(0);
+    sum += *ecc + *replays + xids->size() +
+           assay::nvml::growth(one.begin.remapped_rows, end.remapped_rows).value_or(0) +
+           assay::nvml::growth(one.begin.nvlink_errors, end.nvlink_errors).value_or(0);
   }
   return static_cast<std::int64_t>(sum);
 }
 
-}  // namespace assay
+}  // namespace assay::nvml

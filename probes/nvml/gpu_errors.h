@@ -10,7 +10,7 @@
 #include "probes/core/probe.h"
 #include "probes/nvml/nvml_gpu.h"
 
-namespace assay {
+namespace assay::nvml {
 
 /// Counters of one GPU; each since the driver was loaded, absent where it does not count.
 struct ErrorCounts {
@@ -50,4 +50,4 @@ class GpuErrors {
   std::unique_ptr<Nvml> nvml_;
 };
 
-}  // namespace assay
+}  // namespace assay::nvml

@@ -20,7 +20,7 @@
 #include "probes/nvml/users.h"
 #include "probes/nvml/xid_watch.h"
 
-namespace assay {
+namespace assay::nvml {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -281,4 +281,4 @@ std::optional<int> GpuWatch::pcie_width_min() const {
   return static_cast<int>(watched_->pcie_width().min());
 }
 
-}  // namespace assay
+}  // namespace assay::nvml

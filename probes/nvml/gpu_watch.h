@@ -8,7 +8,7 @@
 #include "probes/core/probe.h"
 #include "probes/core/record.h"
 
-namespace assay {
+namespace assay::nvml {
 
 /// Every condition that GpuWatch records; a probe that watches declares them with its own.
 inline constexpr ConditionSpec kGpuWatchConditions[] = {
@@ -170,4 +170,4 @@ class GpuWatch {
   std::string absence_;
 };
 
-}  // namespace assay
+}  // namespace assay::nvml

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace assay {
+namespace assay::nvml {
 
 namespace api = nvml_api;
 namespace {
@@ -53,4 +53,4 @@ Answer<NvLinks> read_nvlinks(const NvmlGpu& gpu) {
   return {.value = links, .code = api::kSuccess};
 }
 
-}  // namespace assay
+}  // namespace assay::nvml

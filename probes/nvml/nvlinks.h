@@ -6,7 +6,7 @@
 
 #include "probes/nvml/nvml_gpu.h"
 
-namespace assay {
+namespace assay::nvml {
 
 /// The links of one GPU.
 struct NvLinks {
@@ -21,4 +21,4 @@ struct NvLinks {
 /// The links of `gpu`: as many as the driver says it has, else all that it answers for. Absent where it has none.
 Answer<NvLinks> read_nvlinks(const NvmlGpu& gpu);
 
-}  // namespace assay
+}  // namespace assay::nvml

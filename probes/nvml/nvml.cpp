@@ -16,7 +16,7 @@
 #include "probes/core/probe.h"
 #include "probes/nvml/nvml_gpu.h"
 
-namespace assay {
+namespace assay::nvml {
 
 namespace api = nvml_api;
 namespace {
@@ -200,4 +200,4 @@ std::string absent_because(std::string_view reason) {
   return fmt::format("absent: {}", reason.substr(0, reason.find('\n')));
 }
 
-}  // namespace assay
+}  // namespace assay::nvml

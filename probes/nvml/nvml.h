@@ -10,7 +10,7 @@
 
 #include "probes/nvml/nvml_api.h"
 
-namespace assay {
+namespace assay::nvml {
 
 /// What became of one question to NVML. Absent is what this GPU or driver does not report (not supported, no
 /// permission, no such function); failed is everything else, a lost GPU above all.
@@ -74,4 +74,4 @@ std::string pci_address_of(std::string_view bus_id);
 /// A remark for conditions: where NVML is absent, "absent: " and the first line of why.
 std::string absent_because(std::string_view reason);
 
-}  // namespace assay
+}  // namespace assay::nvml

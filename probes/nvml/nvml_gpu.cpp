@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-namespace assay {
+namespace assay::nvml {
 
 namespace api = nvml_api;
 
@@ -317,4 +317,4 @@ Answer<double> NvmlGpu::field(unsigned id, unsigned scope) const {
   return {.value = number, .code = number ? api::kSuccess : api::kNotSupported};
 }
 
-}  // namespace assay
+}  // namespace assay::nvml

@@ -8,7 +8,7 @@
 
 #include "probes/nvml/nvml.h"
 
-namespace assay {
+namespace assay::nvml {
 
 /// Time that a GPU ran slower than asked for one reason, in ns since the driver was loaded.
 struct ThrottleTimes {
@@ -128,4 +128,4 @@ class NvmlGpu {
   nvml_api::Return code_;
 };
 
-}  // namespace assay
+}  // namespace assay::nvml

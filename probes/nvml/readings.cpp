@@ -5,7 +5,7 @@
 #include <numeric>
 #include <span>
 
-namespace assay {
+namespace assay::nvml {
 namespace {
 
 double mean_of(std::span<const double> values) {
@@ -32,4 +32,4 @@ std::optional<double> Readings::drift() const {
   return reference > 0 ? std::optional(mean_of(newest) / reference) : std::nullopt;
 }
 
-}  // namespace assay
+}  // namespace assay::nvml

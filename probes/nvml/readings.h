@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-namespace assay {
+namespace assay::nvml {
 
 /// Readings in the order taken.
 class Readings {
@@ -26,4 +26,4 @@ class Readings {
   std::vector<double> values_;
 };
 
-}  // namespace assay
+}  // namespace assay::nvml

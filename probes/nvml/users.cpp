@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-namespace assay {
+namespace assay::nvml {
 
 namespace api = nvml_api;
 
@@ -46,4 +46,4 @@ Answer<std::int64_t> other_processes_of(const NvmlGpu& gpu, bool own_context) {
   return {.value = count, .code = count ? api::kSuccess : api::kNotSupported};
 }
 
-}  // namespace assay
+}  // namespace assay::nvml

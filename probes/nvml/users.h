@@ -7,7 +7,7 @@
 
 #include "probes/nvml/nvml_gpu.h"
 
-namespace assay {
+namespace assay::nvml {
 
 /// What is known of the users of a GPU.
 struct GpuUsers {
@@ -32,4 +32,4 @@ bool in_outermost_namespace();
 /// The same of `gpu`, asked now; `own_context` says whether this process has one on it. A failure is in the code.
 Answer<std::int64_t> other_processes_of(const NvmlGpu& gpu, bool own_context);
 
-}  // namespace assay
+}  // namespace assay::nvml

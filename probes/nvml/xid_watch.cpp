@@ -1,7 +1,7 @@
 // xid_watch: an event set of NVML with one GPU and one kind of event.
 #include "probes/nvml/xid_watch.h"
 
-namespace assay {
+namespace assay::nvml {
 
 namespace api = nvml_api;
 
@@ -37,4 +37,4 @@ std::optional<std::vector<int>> XidWatch::take() {
   return numbers;
 }
 
-}  // namespace assay
+}  // namespace assay::nvml

@@ -8,7 +8,7 @@
 
 #include "probes/nvml/nvml_gpu.h"
 
-namespace assay {
+namespace assay::nvml {
 
 /// Listens from its making on. `gpu` and its Nvml must outlive it.
 class XidWatch {
@@ -31,4 +31,4 @@ class XidWatch {
   std::unique_ptr<nvml_api::EventSetTag, Free> set_;
 };
 
-}  // namespace assay
+}  // namespace assay::nvml

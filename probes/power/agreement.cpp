@@ -18,7 +18,7 @@
 #include "probes/nvml/nvml.h"
 #include "probes/power/in_band.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 constexpr double kTimeout_s = 5;
@@ -117,7 +117,7 @@ constexpr ProbeSpec kSpec{
 class HostLoad {
  public:
   explicit HostLoad(std::size_t threads) {
-    const FmaKernel kernel = fma_kernel(true);
+    const host::FmaKernel kernel = host::fma_kernel(true);
     for (std::size_t i = 0; i < threads; ++i)
       workers_.emplace_back([this, kernel] {
         while (!over_.load(std::memory_order_relaxed)) kernel.run(kRounds);
@@ -137,35 +137,37 @@ class HostLoad {
 
 /// Both sides of the comparison as they are read.
 struct Sides {
-  std::vector<MeterReading> bmc, in_band;
+  std::vector<meters::MeterReading> bmc, in_band;
   int faults = 0;
 };
 
 /// Reads both sides on the grid of `interval_s` for `time_s`.
-void read_for(double time_s, double interval_s, const MeterSession& bmc, InBandPower& in_band, Sides& sides) {
-  const double end_s = utc_now_s() + time_s;
-  for (double now_s = utc_now_s(); now_s < end_s; now_s = utc_now_s()) {
+void read_for(double time_s, double interval_s, const meters::MeterSession& bmc, InBandPower& in_band, Sides& sides) {
+  const double end_s = meters::utc_now_s() + time_s;
+  for (double now_s = meters::utc_now_s(); now_s < end_s; now_s = meters::utc_now_s()) {
     if (stop_requested()) throw std::runtime_error("stopped before the last level");
     if (auto one = in_band.read()) sides.in_band.push_back(std::move(*one));
     try {
       const auto answer = bmc();
       sides.bmc.insert(sides.bmc.end(), answer.begin(), answer.end());
-    } catch (const MeterFault&) {
+    } catch (const meters::MeterFault&) {
       ++sides.faults;  // a window with too few readings says so
     }
-    const double after_s = utc_now_s();
+    const double after_s = meters::utc_now_s();
     const double next_s = (std::floor(after_s / interval_s) + 1) * interval_s;
     sleep_until_stopped(std::chrono::duration<double>(std::min(next_s, end_s) - after_s));
   }
 }
 
-double level_of(const char* side, const std::vector<MeterReading>& readings, double begin_s, const Expected& expected) {
-  const auto mean_w = olympic_power_w(readings, begin_s, expected);
+double level_of(const char* side, const std::vector<meters::MeterReading>& readings, double begin_s,
+                const meters::Expected& expected) {
+  const auto mean_w = meters::olympic_power_w(readings, begin_s, expected);
   if (!mean_w) throw std::runtime_error(fmt::format("{}: {}", side, mean_w.error().figures));
   return *mean_w;
 }
 
-void record_sides(const Sides& sides, const std::vector<double>& begins_s, const Expected& expected, Recorder& record) {
+void record_sides(const Sides& sides, const std::vector<double>& begins_s, const meters::Expected& expected,
+                  Recorder& record) {
   std::vector<double> bmc_w, in_band_w;
   for (std::size_t i = 0; i < begins_s.size(); ++i) {
     bmc_w.push_back(level_of("BMC", sides.bmc, begins_s[i], expected));
@@ -173,15 +175,15 @@ void record_sides(const Sides& sides, const std::vector<double>& begins_s, const
     record.measurement("bmc_power", bmc_w.back(), {}, {{"load", kShares[i]}});
     record.measurement("in_band_power", in_band_w.back(), {}, {{"load", kShares[i]}});
   }
-  std::vector<NamedDoubt> doubts = doubts_of(sides.bmc, expected);
-  Expected of_counters = expected;
+  std::vector<meters::NamedDoubt> doubts = meters::doubts_of(sides.bmc, expected);
+  meters::Expected of_counters = expected;
   of_counters.integers_are_16_bit = false;
-  for (auto& doubt : doubts_of(sides.in_band, of_counters)) {
+  for (auto& doubt : meters::doubts_of(sides.in_band, of_counters)) {
     doubt.figures = "energy counters " + doubt.figures;
     doubts.push_back(std::move(doubt));
   }
-  const auto apart = levels_doubt(in_band_w);
-  const auto line = line_through(in_band_w, bmc_w);
+  const auto apart = meters::levels_doubt(in_band_w);
+  const auto line = meters::line_through(in_band_w, bmc_w);
   if (!line)
     throw std::runtime_error(
         fmt::format("the load moved the energy counters from {:.0f} to {:.0f} W only, which gives no "
@@ -191,7 +193,7 @@ void record_sides(const Sides& sides, const std::vector<double>& begins_s, const
   record.measurement("offset", line->offset_w);
   record.measurement("r_squared", line->r_squared);
   record.measurement("itue", bmc_w.back() / in_band_w.back());
-  record.condition("meter_doubts", doubts.empty() ? "none" : text_of(doubts));
+  record.condition("meter_doubts", doubts.empty() ? "none" : meters::text_of(doubts));
   record.condition("levels_reached", !apart.has_value());
   record.condition("readings", static_cast<std::int64_t>(sides.bmc.size()));
   record.condition("faults", std::int64_t{sides.faults});
@@ -207,22 +209,22 @@ void measure(const Parameters& given, Recorder& record) {
   const auto asked = static_cast<std::size_t>(given.count("threads"));
   const std::size_t threads = asked == 0 ? cpus : asked;
   if (threads < 2) throw Skip("one CPU has no half load: the procedure needs idle and two loads");
-  const MeterSession bmc = open_bmc_device(given.text("device"), kTimeout_s);
+  const meters::MeterSession bmc = meters::open_bmc_device(given.text("device"), kTimeout_s);
   InBandPower in_band(given.text("powercap"), given.text("nvml_library"));
   try {
     (void)bmc();  // a BMC without DCMI is a reason not to load the node for twenty minutes
-  } catch (const MeterFault& fault) {
+  } catch (const meters::MeterFault& fault) {
     throw Skip(fault.what());
   }
-  const Expected expected{
+  const meters::Expected expected{
       .interval_s = interval_s, .window_s = window_s, .load_changed = true, .integers_are_16_bit = true};
   Sides sides;
   std::vector<double> begins_s;
   for (const double share : kShares) {
     const HostLoad load(static_cast<std::size_t>(std::lround(share * static_cast<double>(threads))));
     read_for(given.seconds("settle").count, interval_s, bmc, in_band, sides);
-    begins_s.push_back(utc_now_s());
-    read_for(kWindows * window_s + interval_s, interval_s, bmc, in_band, sides);
+    begins_s.push_back(meters::utc_now_s());
+    read_for(meters::kWindows * window_s + interval_s, interval_s, bmc, in_band, sides);
   }
   record_sides(sides, begins_s, expected, record);
   record.condition("boundary", in_band.boundary());
@@ -231,6 +233,6 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::power
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::power::kSpec, assay::power::measure); }

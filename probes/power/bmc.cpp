@@ -14,7 +14,7 @@
 #include "probes/meters/doubts.h"
 #include "probes/meters/slots.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 constexpr double kLongestSoak_s = 7 * 24 * 3600;
@@ -71,28 +71,28 @@ constexpr ProbeSpec kSpec{
     .conditions = kConditions};
 
 struct Watched {
-  SlotSeries series;
-  std::deque<MeterReading> latest;
+  meters::SlotSeries series;
+  std::deque<meters::MeterReading> latest;
   int readings = 0, faults = 0;
   double longest_answer_s = 0;
   bool measuring = false;
   std::string last_fault;
 };
 
-void ask(const MeterSession& session, Watched& watched) {
-  const double begin_s = utc_now_s();
+void ask(const meters::MeterSession& session, Watched& watched) {
+  const double begin_s = meters::utc_now_s();
   try {
-    const MeterReading one = session().front();
+    const meters::MeterReading one = session().front();
     ++watched.readings;
     watched.measuring = !one.absent;
     if (!one.absent) watched.series.add(one.taken_s, one.value);
     watched.latest.push_back(one);
     if (watched.latest.size() > kLatest) watched.latest.pop_front();
-  } catch (const MeterFault& fault) {
+  } catch (const meters::MeterFault& fault) {
     ++watched.faults;
     watched.last_fault = fault.what();
   }
-  watched.longest_answer_s = std::max(watched.longest_answer_s, utc_now_s() - begin_s);
+  watched.longest_answer_s = std::max(watched.longest_answer_s, meters::utc_now_s() - begin_s);
 }
 
 void measure(const Parameters& given, Recorder& record) {
@@ -100,20 +100,20 @@ void measure(const Parameters& given, Recorder& record) {
   if (interval_s < kShortestInterval_s || interval_s > kLongestInterval_s)
     throw std::runtime_error(fmt::format("interval: {} s is not between {} s and {} s", interval_s, kShortestInterval_s,
                                          kLongestInterval_s));
-  const MeterSession session = open_bmc_device(given.text("device"), kTimeout_s);
+  const meters::MeterSession session = meters::open_bmc_device(given.text("device"), kTimeout_s);
   const double duration_s = given.seconds("duration").count;
-  const double begin_s = utc_now_s(), end_s = begin_s + (duration_s > 0 ? duration_s : kLongestSoak_s);
-  Watched watched{.series = SlotSeries(interval_s)};
-  for (double now_s = begin_s; now_s < end_s && !stop_requested(); now_s = utc_now_s()) {
+  const double begin_s = meters::utc_now_s(), end_s = begin_s + (duration_s > 0 ? duration_s : kLongestSoak_s);
+  Watched watched{.series = meters::SlotSeries(interval_s)};
+  for (double now_s = begin_s; now_s < end_s && !stop_requested(); now_s = meters::utc_now_s()) {
     ask(session, watched);
     if (watched.readings == 0 && watched.faults >= kMostFaultsAtFirst) throw Skip(watched.last_fault);
-    const double after_s = utc_now_s();
+    const double after_s = meters::utc_now_s();
     const double next_s = std::floor(after_s / interval_s - 0.5) * interval_s + 1.5 * interval_s;
     sleep_until_stopped(std::chrono::duration<double>(std::min(next_s, end_s) - after_s));
   }
   if (watched.readings == 0) throw Skip(watched.last_fault.empty() ? "no answer yet" : watched.last_fault);
-  const std::vector<MeterReading> latest(watched.latest.begin(), watched.latest.end());
-  const auto doubts = doubts_of(latest, {.interval_s = interval_s, .integers_are_16_bit = true});
+  const std::vector<meters::MeterReading> latest(watched.latest.begin(), watched.latest.end());
+  const auto doubts = meters::doubts_of(latest, {.interval_s = interval_s, .integers_are_16_bit = true});
   const auto stretches = watched.series.stretches();
   for (std::size_t i = 0; i < std::min(stretches.size(), kMostStretches); ++i)
     record.measurement("power", {.samples = stretches[i].samples, .warmup = {}, .stopped = "time_cap"}, {},
@@ -127,11 +127,11 @@ void measure(const Parameters& given, Recorder& record) {
   record.condition("answer_max_s", watched.longest_answer_s);
   record.condition("statistics_active", watched.measuring);
   record.condition("clock_offset_s", latest.back().taken_s - latest.back().stated_s.value_or(0));
-  record.condition("meter_doubts", doubts.empty() ? "none" : text_of(doubts));
+  record.condition("meter_doubts", doubts.empty() ? "none" : meters::text_of(doubts));
   if (!watched.last_fault.empty()) record.note(watched.last_fault);
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::power
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::power::kSpec, assay::power::measure); }

@@ -19,7 +19,7 @@
 #include "probes/core/machine_tree.h"
 #include "probes/core/restorer.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 constexpr double kMicrowatts = 1e6;
@@ -136,4 +136,4 @@ LoweredCap::~LoweredCap() {
   release(restored_ ? kRestored : 0);  // without that word the guardian puts the limit back
 }
 
-}  // namespace assay
+}  // namespace assay::power

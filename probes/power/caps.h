@@ -9,7 +9,7 @@
 #include "probes/core/record.h"
 #include "probes/power/rapl.h"
 
-namespace assay {
+namespace assay::power {
 
 /// One limit in force.
 struct PowerCap {
@@ -51,4 +51,4 @@ class LoweredCap {
   bool restored_ = true;
 };
 
-}  // namespace assay
+}  // namespace assay::power

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace assay {
+namespace assay::power {
 
 void EnergySeries::add(std::uint64_t energy_uj, double time_s) {
   energy_uj_ += energy_uj;
@@ -40,4 +40,4 @@ void EnergySeries::join_pairs() {
   intervals_per_sample_ *= 2;
 }
 
-}  // namespace assay
+}  // namespace assay::power

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace assay {
+namespace assay::power {
 
 /// The increase of a counter that wrapped at most once: it runs from 0 to `range_uj` and starts again at 0. All in uJ.
 /// The hardware counter has one unit (15 to 61 uJ) more than `range_uj` says, which a wrap leaves out.
@@ -56,4 +56,4 @@ class EnergySeries {
   double time_s_ = 0;
 };
 
-}  // namespace assay
+}  // namespace assay::power

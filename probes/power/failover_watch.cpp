@@ -14,7 +14,7 @@
 #include "probes/meters/feed_spec.h"
 #include "probes/meters/feed_watch.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 constexpr Parameter kOwnParameters[] = {
@@ -34,7 +34,7 @@ constexpr Metric kOwnMetrics[] = {
      .better = Better::lower,
      .meaning = "nodes whose own supply fell below a tenth of what it was after the feed was lost, where one was",
      .recorded = Recorded::if_occurred},
-    feed_reading(
+    meters::feed_reading(
         "feed_rise", "W",
         "mean of the other feeds of the rack together during the loss, less their mean before, where one was lost",
         Recorded::if_occurred),
@@ -95,9 +95,9 @@ constexpr std::array<Item, first + second> both(const Item (&a)[first], const It
   for (std::size_t i = 0; i < second; ++i) all[first + i] = b[i];
   return all;
 }
-constexpr auto kParameters = both(kFeedParameters, kOwnParameters);
-constexpr auto kMetrics = both(kFeedMetrics, kOwnMetrics);
-constexpr auto kConditions = both(kFeedConditions, kOwnConditions);
+constexpr auto kParameters = both(meters::kFeedParameters, kOwnParameters);
+constexpr auto kMetrics = both(meters::kFeedMetrics, kOwnMetrics);
+constexpr auto kConditions = both(meters::kFeedConditions, kOwnConditions);
 
 constexpr ProbeSpec kSpec{
     .name = "failover_watch",
@@ -118,21 +118,21 @@ constexpr ProbeSpec kSpec{
         "assay: the procedure of an integrated systems test with a feed pulled by hand; DCMI, Redfish, SNMP and Modbus "
         "as power_feed reads them. The thresholds are this project's own.",
     .needs = "a site file with the list meters: two feeds of a rack, and outlets or BMCs of its nodes",
-    .deadline = {kLongestFeed_s},
+    .deadline = {meters::kLongestFeed_s},
     .parameters = kParameters,
     .metrics = kMetrics,
     .conditions = kConditions};
 
 /// Every power that was read so far.
 struct ReadSoFar {
-  std::deque<MeterHistory> histories;
-  std::vector<FeedReadings> all;
+  std::deque<meters::MeterHistory> histories;
+  std::vector<meters::FeedReadings> all;
   double begin_s = 0, interval_s = 0;  ///< of the longest slots: after 20,000 neighbours are joined
 
-  explicit ReadSoFar(const Watched& watched) {
+  explicit ReadSoFar(const meters::Watched& watched) {
     for (const auto& one : watched) {
-      const MeterHistory& history = histories.emplace_back(one->history());
-      all.push_back(power_so_far(one->meter(), history));
+      const meters::MeterHistory& history = histories.emplace_back(one->history());
+      all.push_back(meters::power_so_far(one->meter(), history));
       for (const auto& [key, series] : history.series) interval_s = std::max(interval_s, series.interval_s());
       for (const auto& reading : all.back().readings)
         if (begin_s == 0 || reading.taken_s < begin_s) begin_s = reading.taken_s;
@@ -141,18 +141,18 @@ struct ReadSoFar {
 };
 
 /// The losses that were announced: of the feed named, and in time.
-std::vector<FeedLoss> announced(const ReadSoFar& read, const Parameters& given) {
+std::vector<meters::FeedLoss> announced(const ReadSoFar& read, const Parameters& given) {
   if (read.interval_s <= 0) return {};
-  auto losses = feed_losses(read.all, given.text("feed"), read.interval_s, utc_now_s());
+  auto losses = meters::feed_losses(read.all, given.text("feed"), read.interval_s, meters::utc_now_s());
   const double latest_s = read.begin_s + given.seconds("event_deadline").count;
-  std::erase_if(losses, [&](const FeedLoss& one) { return one.lost_s > latest_s; });
+  std::erase_if(losses, [&](const meters::FeedLoss& one) { return one.lost_s > latest_s; });
   return losses;
 }
 
 /// Tells the operator, on standard error, what was seen.
 class Teller {
  public:
-  void tell(const std::vector<FeedLoss>& losses) {
+  void tell(const std::vector<meters::FeedLoss>& losses) {
     for (const auto& loss : losses) {
       if (lost_.insert(loss.feed).second) say(loss.feed + " carries nothing; give it back when the load is to go on");
       if (loss.restored_s && restored_.insert(loss.feed).second) say(loss.feed + " carries its part again");
@@ -166,12 +166,12 @@ class Teller {
 };
 
 void measure(const Parameters& given, Recorder& record) {
-  FeedWatch feed(given);
+  meters::FeedWatch feed(given);
   Teller teller;
-  double looked_s = utc_now_s();
+  double looked_s = meters::utc_now_s();
   const std::string over_limit = feed.wait([&] {
-    if (utc_now_s() - looked_s < feed.interval_s()) return false;
-    looked_s = utc_now_s();
+    if (meters::utc_now_s() - looked_s < feed.interval_s()) return false;
+    looked_s = meters::utc_now_s();
     teller.tell(announced(ReadSoFar(feed.watched()), given));
     return false;  // the load decides when it is over, or the duration
   });
@@ -179,14 +179,14 @@ void measure(const Parameters& given, Recorder& record) {
   feed.record(over_limit, record);
   const ReadSoFar read(feed.watched());
   const auto losses = announced(read, given);
-  record_failovers(read.all, losses, read.interval_s, record);
+  meters::record_failovers(read.all, losses, read.interval_s, record);
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::power
 
 int main(int argc, char** argv) {
-  const int code = assay::probe_main(argc, argv, assay::kSpec, assay::measure);
+  const int code = assay::probe_main(argc, argv, assay::power::kSpec, assay::power::measure);
   (void)std::fflush(stdout);  // the record is out, line by line; what cannot be written failed before
   std::_Exit(code);           // a thread may still wait inside a library
 }

@@ -7,7 +7,7 @@
 #include "probes/meters/feed_spec.h"
 #include "probes/meters/feed_watch.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 constexpr ProbeSpec kSpec{
@@ -38,23 +38,23 @@ constexpr ProbeSpec kSpec{
         "exporters and Network UPS Tools read them; Modbus application protocol 1.1b3; MLCommons training "
         "policies, power_measurement.adoc (one sample a second, evenly).",
     .needs = "a site file with the list meters, and Net-SNMP, libmodbus, libfreeipmi or libcurl for their kinds",
-    .deadline = {kLongestFeed_s},
-    .parameters = kFeedParameters,
-    .metrics = kFeedMetrics,
-    .conditions = kFeedConditions};
+    .deadline = {meters::kLongestFeed_s},
+    .parameters = meters::kFeedParameters,
+    .metrics = meters::kFeedMetrics,
+    .conditions = meters::kFeedConditions};
 
 void measure(const Parameters& given, Recorder& record) {
-  FeedWatch feed(given);
+  meters::FeedWatch feed(given);
   const std::string over_limit = feed.wait();
   feed.stop();
   feed.record(over_limit, record);
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::power
 
 int main(int argc, char** argv) {
-  const int code = assay::probe_main(argc, argv, assay::kSpec, assay::measure);
+  const int code = assay::probe_main(argc, argv, assay::power::kSpec, assay::power::measure);
   (void)std::fflush(stdout);  // the record is out, line by line; what cannot be written failed before
   std::_Exit(code);           // a thread may still wait inside a library
 }

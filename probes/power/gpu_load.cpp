@@ -16,27 +16,27 @@
 #include "probes/cuda/gemm_operands.h"
 #include "probes/cuda/gemm_type.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
-constexpr GemmShape kShape{.m = 4096, .n = 4096, .k = 4096};  // large enough for all multiprocessors, and short
-constexpr Seconds kSlice = {0.001};                           // a tenth of the engine's period
-constexpr std::size_t kMostAlgorithms = 8;                    // that are tried until the library runs one
+constexpr cuda::GemmShape kShape{.m = 4096, .n = 4096, .k = 4096};  // large enough for all multiprocessors, and short
+constexpr Seconds kSlice = {0.001};                                 // a tenth of the engine's period
+constexpr std::size_t kMostAlgorithms = 8;                          // that are tried until the library runs one
 
 /// What belongs to the GPU; made and freed by the unit's own thread.
 struct GpuWork {
-  GpuWork(const CublasLt& library, const Device& device)
-      : stream(make_stream()),
-        operands(device, gemm_type("bf16"), kShape, Pattern::gaussian),
-        matmul(library, gemm_type("bf16"), kShape, false) {
-    std::optional<AlgorithmRefused> refusal;
+  GpuWork(const cuda::CublasLt& library, const cuda::Device& device)
+      : stream(cuda::make_stream()),
+        operands(device, cuda::gemm_type("bf16"), kShape, cuda::Pattern::gaussian),
+        matmul(library, cuda::gemm_type("bf16"), kShape, false) {
+    std::optional<cuda::AlgorithmRefused> refusal;
     for (const auto& algorithm : matmul.algorithms(operands.set(0), kMostAlgorithms)) {
       try {
         matmul.enqueue(algorithm, operands.set(0), stream);  // loads its kernel
-        wait(stream);
+        cuda::wait(stream);
         settle(algorithm);
         return;
-      } catch (const AlgorithmRefused& refused) {
+      } catch (const cuda::AlgorithmRefused& refused) {
         if (!refusal) refusal = refused;
       }
     }
@@ -46,54 +46,54 @@ struct GpuWork {
   }
 
   /// Times one turn through the sets and records as many products as fill a slice.
-  void settle(const Algorithm& algorithm) {
+  void settle(const cuda::Algorithm& algorithm) {
     const auto enqueue = [&](std::size_t products) {
       for (std::size_t i = 0; i < products; ++i) matmul.enqueue(algorithm, operands.set(i % operands.sets()), stream);
     };
-    mark(marks[0], stream);
+    cuda::mark(marks[0], stream);
     enqueue(operands.sets());
-    mark(marks[1], stream);
-    const double turn_s = elapsed(marks[0], marks[1]).count;
-    plan = plan_sample({turn_s / static_cast<double>(operands.sets())}, operands.sets(), kSlice);
-    graph = capture(stream, [&] { enqueue(plan.products); });
+    cuda::mark(marks[1], stream);
+    const double turn_s = cuda::elapsed(marks[0], marks[1]).count;
+    plan = cuda::plan_sample({turn_s / static_cast<double>(operands.sets())}, operands.sets(), kSlice);
+    graph = cuda::capture(stream, [&] { enqueue(plan.products); });
   }
 
-  Stream stream;
-  std::array<Event, 2> marks = {make_event(), make_event()};
-  GemmOperands operands;
-  Matmul matmul;
-  SamplePlan plan;
-  Graph graph;
+  cuda::Stream stream;
+  std::array<cuda::Event, 2> marks = {cuda::make_event(), cuda::make_event()};
+  cuda::GemmOperands operands;
+  cuda::Matmul matmul;
+  cuda::SamplePlan plan;
+  cuda::Graph graph;
   std::size_t turn = 0;  ///< of marks: the next
   bool queued = false;   ///< whether the other mark is waited for by nobody yet
 };
 
 class GpuUnit : public LoadUnit {
  public:
-  GpuUnit(std::shared_ptr<const CublasLt> library, Device device)
+  GpuUnit(std::shared_ptr<const cuda::CublasLt> library, cuda::Device device)
       : library_(std::move(library)), device_(std::move(device)) {}
 
   void prepare() override {
-    use(device_);
+    cuda::use(device_);
     work_.emplace(*library_, device_);
     flop_ = kShape.flop() * static_cast<double>(work_->plan.products * work_->plan.launches);
   }
   void work() override {
     GpuWork& gpu = *work_;
-    for (std::size_t i = 0; i < gpu.plan.launches; ++i) launch(gpu.graph, gpu.stream);
-    mark(gpu.marks[gpu.turn], gpu.stream);
+    for (std::size_t i = 0; i < gpu.plan.launches; ++i) cuda::launch(gpu.graph, gpu.stream);
+    cuda::mark(gpu.marks[gpu.turn], gpu.stream);
     gpu.turn = 1 - gpu.turn;
-    if (std::exchange(gpu.queued, true)) wait(gpu.marks[gpu.turn]);
+    if (std::exchange(gpu.queued, true)) cuda::wait(gpu.marks[gpu.turn]);
   }
   void finish() override {
-    if (std::exchange(work_->queued, false)) wait(work_->stream);
+    if (std::exchange(work_->queued, false)) cuda::wait(work_->stream);
   }
   void close() override { work_.reset(); }
   [[nodiscard]] double flop_of_work() const override { return flop_; }
 
  private:
-  std::shared_ptr<const CublasLt> library_;
-  Device device_;
+  std::shared_ptr<const cuda::CublasLt> library_;
+  cuda::Device device_;
   std::optional<GpuWork> work_;
   double flop_ = 0;
 };
@@ -101,8 +101,8 @@ class GpuUnit : public LoadUnit {
 }  // namespace
 
 std::vector<LoadedGpu> gpu_load(std::string_view device, std::string_view library_path) {
-  const auto devices = choose_devices(all_devices(), device);
-  const auto library = std::make_shared<const CublasLt>(library_path);
+  const auto devices = cuda::choose_devices(cuda::all_devices(), device);
+  const auto library = std::make_shared<const cuda::CublasLt>(library_path);
   std::vector<LoadedGpu> all;
   for (const auto& one : devices) {
     LoadedGpu& gpu = all.emplace_back();
@@ -113,4 +113,4 @@ std::vector<LoadedGpu> gpu_load(std::string_view device, std::string_view librar
   return all;
 }
 
-}  // namespace assay
+}  // namespace assay::power

@@ -8,7 +8,7 @@
 #include "probes/core/record.h"
 #include "probes/power/load_engine.h"
 
-namespace assay {
+namespace assay::power {
 
 /// A GPU of a load.
 struct LoadedGpu {
@@ -22,4 +22,4 @@ struct LoadedGpu {
 /// threads run. Throws Skip where this build has no CUDA, the node no driver or no such GPU, or the library is missing.
 std::vector<LoadedGpu> gpu_load(std::string_view device, std::string_view library_path);
 
-}  // namespace assay
+}  // namespace assay::power

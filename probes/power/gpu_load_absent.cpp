@@ -2,10 +2,10 @@
 #include "probes/core/probe.h"
 #include "probes/power/gpu_load.h"
 
-namespace assay {
+namespace assay::power {
 
 std::vector<LoadedGpu> gpu_load(std::string_view /*device*/, std::string_view /*library_path*/) {
   throw Skip("this program was built without CUDA and cannot load GPUs");
 }
 
-}  // namespace assay
+}  // namespace assay::power

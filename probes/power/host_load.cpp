@@ -7,7 +7,7 @@
 
 #include "probes/host/gaussian.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 constexpr std::size_t kOrder = 256;  // three matrices of 512 KiB
@@ -21,8 +21,8 @@ class CpuThread : public LoadUnit {
     a_.resize(kElements);
     b_.resize(kElements);
     c_.resize(kElements);
-    fill_gaussian<double>(a_, 2 * number_ + 1);
-    fill_gaussian<double>(b_, 2 * number_ + 2);
+    host::fill_gaussian<double>(a_, 2 * number_ + 1);
+    host::fill_gaussian<double>(b_, 2 * number_ + 2);
     work();  // the library's buffers are made here, not at the start of the load
   }
   void work() override {
@@ -46,4 +46,4 @@ std::vector<LoadPart> host_load(std::size_t threads) {
   return parts;
 }
 
-}  // namespace assay
+}  // namespace assay::power

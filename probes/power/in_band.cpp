@@ -7,7 +7,7 @@
 #include "probes/meters/session.h"
 #include "probes/power/energy_series.h"
 
-namespace assay {
+namespace assay::power {
 
 InBandPower::InBandPower(const std::string& powercap, const std::string& nvml_library) {
   std::string causes;
@@ -25,14 +25,14 @@ InBandPower::InBandPower(const std::string& powercap, const std::string& nvml_li
   if (counters_.empty()) throw Skip(causes);
 }
 
-std::optional<MeterReading> InBandPower::read() {
-  const double now_s = utc_now_s();
+std::optional<meters::MeterReading> InBandPower::read() {
+  const double now_s = meters::utc_now_s();
   std::vector<std::uint64_t> now_uj;
   double energy_j = 0;
   for (std::size_t i = 0; i < counters_.size(); ++i) {
     const auto value = counters_[i].read_uj();
     if (!value || (!last_uj_.empty() && *value < last_uj_[i] && counters_[i].range_uj == 0))
-      throw MeterFault(fmt::format("{} stopped answering, or went back", counters_[i].name));
+      throw meters::MeterFault(fmt::format("{} stopped answering, or went back", counters_[i].name));
     now_uj.push_back(*value);
     if (!last_uj_.empty())
       energy_j += static_cast<double>(energy_between_uj(last_uj_[i], *value, counters_[i].range_uj)) * 1e-6;
@@ -42,12 +42,12 @@ std::optional<MeterReading> InBandPower::read() {
   last_uj_ = std::move(now_uj);
   last_s_ = now_s;
   if (first || time_s <= 0) return std::nullopt;
-  return MeterReading{.quantity = Quantity::power,
-                      .value = energy_j / time_s,
-                      .taken_s = now_s - time_s / 2,
-                      .instrument = "energy counters",
-                      .origin = Origin::measured,
-                      .averaging_s = time_s};
+  return meters::MeterReading{.quantity = Quantity::power,
+                              .value = energy_j / time_s,
+                              .taken_s = now_s - time_s / 2,
+                              .instrument = "energy counters",
+                              .origin = meters::Origin::measured,
+                              .averaging_s = time_s};
 }
 
 std::string InBandPower::boundary() const {
@@ -56,4 +56,4 @@ std::string InBandPower::boundary() const {
   return text;
 }
 
-}  // namespace assay
+}  // namespace assay::power

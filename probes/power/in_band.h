@@ -11,7 +11,7 @@
 #include "probes/power/nvml_power.h"
 #include "probes/power/rapl.h"
 
-namespace assay {
+namespace assay::power {
 
 /// The counters of all packages, dram zones and GPUs. A node without one of the two kinds is read without it.
 class InBandPower {
@@ -21,7 +21,7 @@ class InBandPower {
 
   /// The power since the last call, all counters together; nothing the first time. Throws MeterFault when a counter
   /// stops answering: a sum without it would be another boundary.
-  std::optional<MeterReading> read();
+  std::optional<meters::MeterReading> read();
   /// What is added up: "rapl package-0/package-0 package-0/dram, nvml GPU-8f2…".
   [[nodiscard]] std::string boundary() const;
 
@@ -32,4 +32,4 @@ class InBandPower {
   double last_s_ = 0;
 };
 
-}  // namespace assay
+}  // namespace assay::power

@@ -22,7 +22,7 @@
 #include "probes/power/load_told.h"
 #include "probes/power/slow_down.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -162,15 +162,15 @@ constexpr ProbeSpec kSpec{
     .metrics = kMetrics,
     .conditions = kConditions};
 
-LoadShape shape_of(const Parameters& given, const Placement& placement) {
-  LoadShape load{.shape = given.text("shape"),
-                 .ramp_s = given.seconds("ramp").count,
-                 .hold_s = given.seconds("hold").count,
-                 .steps = static_cast<int>(given.count("steps")),
-                 .frequency_hz = static_cast<double>(given.count("frequency_mhz")) / 1000,
-                 .grow_hold_s = given.seconds("grow_hold").count,
-                 .first_ranks = static_cast<int>(given.count("first_ranks")),
-                 .world = placement.world};
+meters::LoadShape shape_of(const Parameters& given, const Placement& placement) {
+  meters::LoadShape load{.shape = given.text("shape"),
+                         .ramp_s = given.seconds("ramp").count,
+                         .hold_s = given.seconds("hold").count,
+                         .steps = static_cast<int>(given.count("steps")),
+                         .frequency_hz = static_cast<double>(given.count("frequency_mhz")) / 1000,
+                         .grow_hold_s = given.seconds("grow_hold").count,
+                         .first_ranks = static_cast<int>(given.count("first_ranks")),
+                         .world = placement.world};
   if (load.hold_s < 1 || load.hold_s > 24 * 3600) throw std::runtime_error("hold: is not between 1 s and 24 h");
   if (load.ramp_s < 0.5 || load.ramp_s > 600)
     throw std::runtime_error(
@@ -181,7 +181,8 @@ LoadShape shape_of(const Parameters& given, const Placement& placement) {
     throw std::runtime_error("frequency_mhz: is not between 100 and 10000");
   if (load.steps < 1 || load.steps > 100) throw std::runtime_error("steps: is not between 1 and 100");
   if (load.first_ranks < 1) throw std::runtime_error("first_ranks: 0 loads nothing; give the ranks of one rack");
-  if (length_s(load) > kLongest_s - 3600) throw std::runtime_error("hold: the whole load would take over a day");
+  if (meters::length_s(load) > kLongest_s - 3600)
+    throw std::runtime_error("hold: the whole load would take over a day");
   return load;
 }
 
@@ -210,16 +211,16 @@ struct Worked {
 };
 
 /// Follows the shape from `begin` on. `check` throws when another rank is gone. Whatever ends it ramps down first.
-Worked follow(const LoadShape& load, int rank, Clock::time_point begin, LoadEngine& engine,
+Worked follow(const meters::LoadShape& load, int rank, Clock::time_point begin, LoadEngine& engine,
               const std::function<void()>& check) {
   Worked worked;
-  const HeldTime time = held(load);
+  const meters::HeldTime time = held(load);
   const auto passed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   double level = 0, flop = 0, sampled_s = 0, checked_s = 0;
   std::string problem;
-  for (double now_s = passed(); now_s < length_s(load); now_s = passed()) {
-    const double due = level_at(load, rank, now_s);
-    if (now_s >= shape_begin_s(load)) worked.marks.take(now_s, due - level);
+  for (double now_s = passed(); now_s < meters::length_s(load); now_s = passed()) {
+    const double due = meters::level_at(load, rank, now_s);
+    if (now_s >= meters::shape_begin_s(load)) worked.marks.take(now_s, due - level);
     level = due;
     engine.work_at(level);
     if (now_s >= time.begin_s && now_s <= time.end_s && now_s - sampled_s >= kSample_s) {
@@ -241,7 +242,7 @@ Worked follow(const LoadShape& load, int rank, Clock::time_point begin, LoadEngi
     if (!problem.empty()) break;
     std::this_thread::sleep_for(std::chrono::duration<double>(kTick_s));
     if (load.shape != "step" && load.shape != "square" && load.shape != "stairs" && load.shape != "turns")
-      worked.level_error = std::max(worked.level_error, std::abs(level_at(load, rank, passed()) - level));
+      worked.level_error = std::max(worked.level_error, std::abs(meters::level_at(load, rank, passed()) - level));
   }
   if (!problem.empty()) {
     const double ramp_s = std::min(load.ramp_s, kLongestStop_s) * level;
@@ -259,7 +260,7 @@ Worked follow(const LoadShape& load, int rank, Clock::time_point begin, LoadEngi
 }
 
 /// Records what one rank and all of them did; all had left the barrier in `left_s`.
-void record_all(const LoadShape& load, const std::vector<std::string>& texts, double left_s, Recorder& record) {
+void record_all(const meters::LoadShape& load, const std::vector<std::string>& texts, double left_s, Recorder& record) {
   std::vector<double> total, late;
   double level_error = 0;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
@@ -300,8 +301,8 @@ struct Ranks {
   };
 };
 
-void work(const LoadShape& load, int rank, const Ranks& ranks, LoadEngine& engine, const ThermalSensors& sensors,
-          Recorder& record) {
+void work(const meters::LoadShape& load, int rank, const Ranks& ranks, LoadEngine& engine,
+          const ThermalSensors& sensors, Recorder& record) {
   const SlowDown slow(sensors);  // asks each GPU, which takes time that the begin has not
   ranks.barrier();
   if (rank == 0) std::this_thread::sleep_for(kArm);
@@ -324,13 +325,13 @@ void work(const LoadShape& load, int rank, const Ranks& ranks, LoadEngine& engin
                                          .rates = worked.rates}));
   if (rank == 0) record_all(load, all, left_s, record);
   if (rank == 0) record_marks(worked.marks, begin_utc_s, record);
-  const HeldTime time = held(load);
+  const meters::HeldTime time = held(load);
   record.condition("hold_begin_s", begin_utc_s + time.begin_s);
   record.condition("hold_end_s", begin_utc_s + time.end_s);
 }
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
-  const LoadShape load = shape_of(given, placement);
+  const meters::LoadShape load = shape_of(given, placement);
   const ChosenLoad chosen(given);
   LoadEngine& engine = chosen.engine();
   const ThermalSensors sensors(given.text("root"), given.text("nvml_library"));
@@ -346,13 +347,13 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
   }
   record.condition("shape", std::string(load.shape));
   chosen.record(record);
-  record.condition("groups_before", std::int64_t{groups_before(load)});
+  record.condition("groups_before", std::int64_t{meters::groups_before(load)});
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::power
 
 int main(int argc, char** argv) {
-  assay::restart_with_wide_kernels(openblas_get_corename(), argv);
-  return assay::probe_main(argc, argv, assay::kSpec, assay::measure);
+  assay::host::restart_with_wide_kernels(openblas_get_corename(), argv);
+  return assay::probe_main(argc, argv, assay::power::kSpec, assay::power::measure);
 }

@@ -12,7 +12,7 @@
 #include "probes/power/gpu_load.h"
 #include "probes/power/host_load.h"
 
-namespace assay {
+namespace assay::power {
 
 ChosenLoad::ChosenLoad(const Parameters& given) : on_gpus_(given.text("engine") == "gpu") {
   threads_ = static_cast<std::size_t>(given.count("threads"));
@@ -25,7 +25,7 @@ ChosenLoad::ChosenLoad(const Parameters& given) : on_gpus_(given.text("engine") 
     }
   }
   if (threads_ > 0) {
-    require_wide_kernels(openblas_get_corename());
+    host::require_wide_kernels(openblas_get_corename());
     for (auto& part : host_load(threads_)) {
       part.counted = !on_gpus_;
       parts.push_back(std::move(part));
@@ -40,4 +40,4 @@ void ChosenLoad::record(Recorder& record) const {
   for (const auto& [subject, words] : gpus_) record.condition("gpu_load", words, subject);
 }
 
-}  // namespace assay
+}  // namespace assay::power

@@ -9,8 +9,10 @@
 #include "probes/power/load_engine.h"
 
 namespace assay {
-
 class Recorder;
+}  // namespace assay
+
+namespace assay::power {
 
 inline constexpr Parameter kLoadEngineParameter{
     .name = "engine",
@@ -59,4 +61,4 @@ class ChosenLoad {
   std::unique_ptr<LoadEngine> engine_;
 };
 
-}  // namespace assay
+}  // namespace assay::power

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -126,4 +126,4 @@ void LoadEngine::drive(Driven& driven) {
   unit.finish();
 }
 
-}  // namespace assay
+}  // namespace assay::power

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace assay {
+namespace assay::power {
 
 /// What can be made to work: a CPU, or a GPU with the thread that feeds it. All but flop_of_work() is called by one
 /// thread of its own.
@@ -81,4 +81,4 @@ class LoadEngine {
   std::vector<std::jthread> threads_;
 };
 
-}  // namespace assay
+}  // namespace assay::power

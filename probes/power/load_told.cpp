@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 constexpr std::size_t kMostRates = 20'000, kBeforeRates = 4;
@@ -43,4 +43,4 @@ LoadTold load_told_in(const std::string& text) {
           .rates = {all.begin() + kBeforeRates, all.end()}};
 }
 
-}  // namespace assay
+}  // namespace assay::power

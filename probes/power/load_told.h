@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace assay {
+namespace assay::power {
 
 /// What one rank saw. Times in s.
 struct LoadTold {
@@ -22,4 +22,4 @@ std::string text_of(const LoadTold& told);
 /// Throws std::runtime_error for another text.
 LoadTold load_told_in(const std::string& text);
 
-}  // namespace assay
+}  // namespace assay::power

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace assay {
+namespace assay::power {
 
 EnergyMeter::EnergyMeter(EnergyCounter counter)
     : counter_(std::move(counter)), last_uj_(counter_.read_uj()), last_(Clock::now()) {}
@@ -46,4 +46,4 @@ void GaugeMeter::read() {
   readings_per_sample_ *= 2;
 }
 
-}  // namespace assay
+}  // namespace assay::power

@@ -13,7 +13,7 @@
 #include "probes/core/record.h"
 #include "probes/power/energy_series.h"
 
-namespace assay {
+namespace assay::power {
 
 /// An energy counter, whatever instrument it belongs to.
 struct EnergyCounter {
@@ -82,4 +82,4 @@ class GaugeMeter {
   int readings_per_sample_ = 1;
 };
 
-}  // namespace assay
+}  // namespace assay::power

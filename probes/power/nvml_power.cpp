@@ -7,7 +7,7 @@
 
 #include "probes/core/probe.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 namespace api = nvml_api;
@@ -19,7 +19,7 @@ constexpr double kShortest_s = 0.4;
 }  // namespace
 
 NvmlPower::NvmlPower(const std::string& library) : nvml_(library) {
-  for (const NvmlGpu& gpu : nvml_.gpus()) {
+  for (const nvml::NvmlGpu& gpu : nvml_.gpus()) {
     const auto uuid = gpu.uuid();
     if (uuid.value && gpu.energy_mj().value) gpus_.push_back({gpu, {.kind = "gpu", .id = *uuid.value}});
   }
@@ -64,4 +64,4 @@ std::vector<PowerGauge> NvmlPower::gauges() const {
   return all;
 }
 
-}  // namespace assay
+}  // namespace assay::power

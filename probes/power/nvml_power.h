@@ -7,7 +7,7 @@
 #include "probes/nvml/nvml_gpu.h"
 #include "probes/power/meter.h"
 
-namespace assay {
+namespace assay::power {
 
 /// The counters and gauges of every GPU. Their functions are good for as long as this lives, and it must not move.
 class NvmlPower {
@@ -23,15 +23,15 @@ class NvmlPower {
   /// power_average and power_instant of each GPU, power_module of each superchip, where the driver reports them.
   [[nodiscard]] std::vector<PowerGauge> gauges() const;
   /// The library and the driver in use.
-  [[nodiscard]] const Nvml& nvml() const { return nvml_; }
+  [[nodiscard]] const nvml::Nvml& nvml() const { return nvml_; }
 
  private:
   struct Named {
-    NvmlGpu gpu;
+    nvml::NvmlGpu gpu;
     Subject subject;
   };
-  Nvml nvml_;
+  nvml::Nvml nvml_;
   std::vector<Named> gpus_;
 };
 
-}  // namespace assay
+}  // namespace assay::power

@@ -23,7 +23,7 @@
 #include "probes/power/load_choice.h"
 #include "probes/power/nvml_power.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -128,7 +128,7 @@ struct Watched {
 
 struct Caps {
   std::unique_ptr<NvmlPower> gpus;
-  MeterSession bmc;
+  meters::MeterSession bmc;
   std::deque<Watched> watched;
   std::string absent;
 
@@ -187,17 +187,17 @@ void find_gpus(const std::string& library, Caps& caps, Recorder& record) try {
 }
 
 void find_bmc(const std::string& device, Caps& caps) try {
-  const auto limit = bmc_power_limit(device, kTimeout_s);
+  const auto limit = meters::bmc_power_limit(device, kTimeout_s);
   if (!limit) return caps.leave_out("the BMC has no limit in force");
-  caps.bmc = open_bmc_device(device, kTimeout_s);
+  caps.bmc = meters::open_bmc_device(device, kTimeout_s);
   caps.watched.push_back(
       {.cap = {.subject = {}, .limit_w = limit->limit_w, .window_s = limit->correction_s, .source = "DCMI", .file = {}},
        .energy_j = {},
        .power_w = [&caps]() -> std::optional<double> {
          try {
-           const MeterReading one = caps.bmc().front();
+           const meters::MeterReading one = caps.bmc().front();
            return one.absent ? std::nullopt : std::optional(one.value);
-         } catch (const MeterFault&) {
+         } catch (const meters::MeterFault&) {
            return std::nullopt;  // a second without an answer has no reading
          }
        }});
@@ -315,9 +315,9 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::power
 
 int main(int argc, char** argv) {
-  assay::restart_with_wide_kernels(openblas_get_corename(), argv);
-  return assay::probe_main(argc, argv, assay::kSpec, assay::measure);
+  assay::host::restart_with_wide_kernels(openblas_get_corename(), argv);
+  return assay::probe_main(argc, argv, assay::power::kSpec, assay::power::measure);
 }

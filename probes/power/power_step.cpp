@@ -19,7 +19,7 @@
 #include "probes/power/rapl.h"
 #include "probes/power/step_watch.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -271,7 +271,7 @@ class Switching {
 
 void measure(const Parameters& given, Recorder& record) {
   const StepPlan plan = step_plan(given);
-  require_wide_kernels(openblas_get_corename());
+  host::require_wide_kernels(openblas_get_corename());
   std::vector<EnergyCounter> counters;
   for (const RaplZone& zone : find_rapl_zones(given.text("powercap")).measured)
     if (zone.domain == "package") counters.push_back(rapl_counter(zone));
@@ -288,9 +288,9 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::power
 
 int main(int argc, char** argv) {
-  assay::restart_with_wide_kernels(openblas_get_corename(), argv);
-  return assay::probe_main(argc, argv, assay::kSpec, assay::measure);
+  assay::host::restart_with_wide_kernels(openblas_get_corename(), argv);
+  return assay::probe_main(argc, argv, assay::power::kSpec, assay::power::measure);
 }

@@ -14,7 +14,7 @@
 
 #include "probes/core/probe.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 namespace fs = std::filesystem;
@@ -106,4 +106,4 @@ EnergyCounter rapl_counter(const RaplZone& zone) {
           .read_uj = [zone] { return std::optional(read_energy_uj(zone)); }};
 }
 
-}  // namespace assay
+}  // namespace assay::power

@@ -7,7 +7,7 @@
 
 #include "probes/power/meter.h"
 
-namespace assay {
+namespace assay::power {
 
 /// One energy counter that is measured.
 struct RaplZone {
@@ -33,4 +33,4 @@ std::uint64_t read_energy_uj(const RaplZone& zone);
 /// `zone` as a counter: power and energy of its package, power_dram and energy_dram of the memory behind it.
 EnergyCounter rapl_counter(const RaplZone& zone);
 
-}  // namespace assay
+}  // namespace assay::power

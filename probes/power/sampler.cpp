@@ -16,7 +16,7 @@
 #include "probes/power/nvml_power.h"
 #include "probes/power/rapl.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -267,6 +267,6 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::power
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::power::kSpec, assay::power::measure); }

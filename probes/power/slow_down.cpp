@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace assay {
+namespace assay::power {
 
 SlowDown::SlowDown(const ThermalSensors& sensors) : sensors_(sensors) {
   for (const auto& one : sensors.counters()) begin_s_.push_back(one.read_s());
@@ -24,4 +24,4 @@ std::optional<double> SlowDown::longest(bool signal) const {
   return longest;
 }
 
-}  // namespace assay
+}  // namespace assay::power

@@ -7,7 +7,7 @@
 
 #include "probes/power/thermal_sensors.h"
 
-namespace assay {
+namespace assay::power {
 
 /// The throttle counters of `sensors`, which must outlive it, since this was made.
 class SlowDown {
@@ -27,4 +27,4 @@ class SlowDown {
   std::vector<std::optional<double>> begin_s_;
 };
 
-}  // namespace assay
+}  // namespace assay::power

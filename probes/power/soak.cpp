@@ -9,7 +9,7 @@
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 constexpr double kLooks = 60;         // at the slopes, in a window
@@ -169,4 +169,4 @@ void Soak::record(Recorder& record, std::optional<double> base_hz) const {
   record.condition("soak_begin_s", begin_utc_s_);
 }
 
-}  // namespace assay
+}  // namespace assay::power

@@ -15,8 +15,10 @@
 #include "probes/power/thermal_sensors.h"
 
 namespace assay {
-
 class Recorder;
+}  // namespace assay
+
+namespace assay::power {
 
 /// All times in s.
 struct SoakPlan {
@@ -77,4 +79,4 @@ class Soak {
   double begin_utc_s_ = 0, ended_s_ = 0, flop_ = 0, read_s_ = 0;
 };
 
-}  // namespace assay
+}  // namespace assay::power

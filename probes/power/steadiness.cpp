@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 constexpr std::size_t kParts = 20;  // of a window: neighbouring readings depend on each other, means of parts hardly
@@ -152,4 +152,4 @@ void SteadyMark::look(const Steadiness& series, double now_s) {
   ++withdrawn_;
 }
 
-}  // namespace assay
+}  // namespace assay::power

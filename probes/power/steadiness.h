@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace assay {
+namespace assay::power {
 
 /// What a series is of; decides how much it may move. temperature in degC, clock in Hz, power in W.
 enum class SteadyKind { temperature, clock, power };
@@ -87,4 +87,4 @@ class SteadyMark {
   std::string why_not_ = "nothing was read yet";
 };
 
-}  // namespace assay
+}  // namespace assay::power

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 /// The mean of the readings whose whole interval lies between two times; nothing when there is none.
@@ -53,4 +53,4 @@ std::vector<double> swings(std::span<const TimedValue> power, const SwitchTimes&
   return all;
 }
 
-}  // namespace assay
+}  // namespace assay::power

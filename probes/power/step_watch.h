@@ -8,7 +8,7 @@
 
 #include "probes/core/step_response.h"
 
-namespace assay {
+namespace assay::power {
 
 /// When a load was raised and lowered, in s on the clock of the readings, in the order taken.
 struct SwitchTimes {
@@ -30,4 +30,4 @@ StepsShown steps_shown(std::span<const TimedValue> power, const SwitchTimes& swi
 /// half. Readings whose interval holds an edge are left out. Periods without a reading in a half are left out.
 std::vector<double> swings(std::span<const TimedValue> power, const SwitchTimes& switched, double interval_s);
 
-}  // namespace assay
+}  // namespace assay::power

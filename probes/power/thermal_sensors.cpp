@@ -9,7 +9,7 @@
 
 #include "probes/core/probe.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 constexpr double kMillidegree = 1e-3;
@@ -121,7 +121,7 @@ void ThermalSensors::find_packages() {
 
 void ThermalSensors::find_gpus(const std::string& library) {
   try {
-    nvml_ = std::make_unique<Nvml>(library.empty() ? Nvml::default_library() : library);
+    nvml_ = std::make_unique<nvml::Nvml>(library.empty() ? nvml::Nvml::default_library() : library);
   } catch (const Skip& skip) {
     no_gpus_ = skip.what();  // a node without GPUs has processors to watch
     return;
@@ -132,7 +132,7 @@ void ThermalSensors::find_gpus(const std::string& library) {
   if (gpus_ == 0) no_gpus_ = nvml_->path() + " knows no GPU";
 }
 
-void ThermalSensors::add_gpu(const NvmlGpu& gpu, const std::string& uuid) {
+void ThermalSensors::add_gpu(const nvml::NvmlGpu& gpu, const std::string& uuid) {
   const Subject subject{.kind = "gpu", .id = uuid};
   ++gpus_;
   const auto add = [&](const char* metric, SteadyKind kind, const char* what, auto read) {
@@ -144,18 +144,18 @@ void ThermalSensors::add_gpu(const NvmlGpu& gpu, const std::string& uuid) {
                          .read = [gpu, read] { return read(gpu); }});
   };
   add("temperature", SteadyKind::temperature, "temperature",
-      [](const NvmlGpu& one) { return one.temperature_c().value; });
+      [](const nvml::NvmlGpu& one) { return one.temperature_c().value; });
   add("memory_temperature", SteadyKind::temperature, "temperature of the memory",
-      [](const NvmlGpu& one) { return one.memory_temperature_c().value; });
-  add("clock", SteadyKind::clock, "clock", [](const NvmlGpu& one) { return one.sm_clock_hz().value; });
-  const auto thermal = [](const NvmlGpu& one) -> std::optional<double> {
+      [](const nvml::NvmlGpu& one) { return one.memory_temperature_c().value; });
+  add("clock", SteadyKind::clock, "clock", [](const nvml::NvmlGpu& one) { return one.sm_clock_hz().value; });
+  const auto thermal = [](const nvml::NvmlGpu& one) -> std::optional<double> {
     const auto times = one.throttle().value;
     if (!times) return std::nullopt;
     if (times->hw_thermal_ns || times->sw_thermal_ns)
       return seconds_of(times->hw_thermal_ns.value_or(0) + times->sw_thermal_ns.value_or(0));
     return seconds_of(times->thermal_ns);
   };
-  const auto brake = [](const NvmlGpu& one) -> std::optional<double> {
+  const auto brake = [](const nvml::NvmlGpu& one) -> std::optional<double> {
     const auto times = one.throttle().value;
     return times ? seconds_of(times->power_brake_ns) : std::nullopt;
   };
@@ -166,4 +166,4 @@ void ThermalSensors::add_gpu(const NvmlGpu& gpu, const std::string& uuid) {
     counters_.push_back({.metric = "brake_time", .subject = subject, .read_s = [gpu, brake] { return brake(gpu); }});
 }
 
-}  // namespace assay
+}  // namespace assay::power

@@ -13,7 +13,7 @@
 #include "probes/nvml/nvml_gpu.h"
 #include "probes/power/steadiness.h"
 
-namespace assay {
+namespace assay::power {
 
 /// Where ThermalSensors looks.
 inline constexpr Parameter kSensorRootParameter{
@@ -61,14 +61,14 @@ class ThermalSensors {
   void find_zones();
   void find_packages();
   void find_gpus(const std::string& library);
-  void add_gpu(const NvmlGpu& gpu, const std::string& uuid);
+  void add_gpu(const nvml::NvmlGpu& gpu, const std::string& uuid);
 
   MachineTree tree_;
-  std::unique_ptr<Nvml> nvml_;
+  std::unique_ptr<nvml::Nvml> nvml_;
   std::vector<ThermalSeries> series_;
   std::vector<ThrottleCounter> counters_;
   std::size_t gpus_ = 0;
   std::string no_gpus_;
 };
 
-}  // namespace assay
+}  // namespace assay::power

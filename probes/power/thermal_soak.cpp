@@ -22,7 +22,7 @@
 #include "probes/power/soak.h"
 #include "probes/power/thermal_sensors.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 constexpr double kLongest_s = 26 * 3600;        // a day's soak and what comes before it
@@ -204,7 +204,7 @@ std::optional<double> base_clock(const std::string& root) {
     if (name.starts_with("cpu") && tree.number("sys/devices/system/cpu/" + name + "/topology/physical_package_id"))
       cpus.push_back(std::atoi(name.c_str() + 3));
   }
-  return cpus.empty() ? std::nullopt : base_clock_hz(tree, cpus);
+  return cpus.empty() ? std::nullopt : host::base_clock_hz(tree, cpus);
 }
 
 void measure(const Parameters& given, Recorder& record) {
@@ -243,9 +243,9 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::power
 
 int main(int argc, char** argv) {
-  assay::restart_with_wide_kernels(openblas_get_corename(), argv);
-  return assay::probe_main(argc, argv, assay::kSpec, assay::measure);
+  assay::host::restart_with_wide_kernels(openblas_get_corename(), argv);
+  return assay::probe_main(argc, argv, assay::power::kSpec, assay::power::measure);
 }

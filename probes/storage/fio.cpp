@@ -13,7 +13,7 @@
 #include "probes/core/sha256.h"
 #include "probes/core/text.h"
 
-namespace assay {
+namespace assay::storage {
 namespace {
 
 constexpr int kMajorVersion = 3;  // the JSON of fio 2 lacks clat_ns and bw_bytes
@@ -192,4 +192,4 @@ Sampling samples_of(std::span<const FioResult> results, double FioResult::*field
   return sampling;
 }
 
-}  // namespace assay
+}  // namespace assay::storage

@@ -17,7 +17,7 @@
 #include "probes/core/recorder.h"
 #include "probes/storage/fio_output.h"
 
-namespace assay {
+namespace assay::storage {
 
 /// How a storage probe uses fio.
 struct FioPlan {
@@ -132,4 +132,4 @@ class Fio {
 /// The value `field` of all `results`, as a fixed number of samples.
 Sampling samples_of(std::span<const FioResult> results, double FioResult::*field);
 
-}  // namespace assay
+}  // namespace assay::storage

@@ -9,7 +9,7 @@
 
 #include "probes/core/json_io.h"
 
-namespace assay {
+namespace assay::storage {
 namespace {
 
 constexpr double kNanosecond = 1e-9;
@@ -143,4 +143,4 @@ std::optional<int> fio_major_version(std::string_view text) {
   return major;
 }
 
-}  // namespace assay
+}  // namespace assay::storage

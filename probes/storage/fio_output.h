@@ -9,7 +9,7 @@
 #include "probes/core/error.h"
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::storage {
 
 /// Which way the data goes.
 enum class Direction { read, write };
@@ -60,4 +60,4 @@ std::expected<FioResult, InputError> read_fio_output(std::string_view text, Dire
 /// Major version in "fio-3.33" or "fio-3.33-12-gabc"; nothing when the text is no version of fio.
 std::optional<int> fio_major_version(std::string_view text);
 
-}  // namespace assay
+}  // namespace assay::storage

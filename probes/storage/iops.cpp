@@ -2,7 +2,7 @@
 #include "probes/core/probe.h"
 #include "probes/storage/fio.h"
 
-namespace assay {
+namespace assay::storage {
 namespace {
 
 constexpr auto kParameters = with_fio_parameters(std::array{
@@ -52,6 +52,8 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::storage
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) {
+  return assay::probe_main(argc, argv, assay::storage::kSpec, assay::storage::measure);
+}

@@ -7,7 +7,7 @@
 
 #include "probes/core/parameters.h"
 
-namespace assay {
+namespace assay::traffic {
 
 std::vector<Flow> flows_of(std::string_view pattern, int world, int shift) {
   if (world < 2) throw std::runtime_error(fmt::format("{} rank has no peer to send to", world));
@@ -28,4 +28,4 @@ std::vector<Flow> flows_of(std::string_view pattern, int world, int shift) {
   return flows;
 }
 
-}  // namespace assay
+}  // namespace assay::traffic

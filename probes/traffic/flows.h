@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace assay {
+namespace assay::traffic {
 
 /// Payload from one rank to another.
 struct Flow {
@@ -20,4 +20,4 @@ struct Flow {
 /// `world`, std::logic_error for another word, std::runtime_error for fewer than 2 ranks.
 std::vector<Flow> flows_of(std::string_view pattern, int world, int shift);
 
-}  // namespace assay
+}  // namespace assay::traffic

@@ -8,7 +8,7 @@
 
 #include "probes/core/rank_names.h"
 
-namespace assay {
+namespace assay::traffic {
 namespace {
 
 constexpr std::int64_t kMostWindows = 10'000;
@@ -96,4 +96,4 @@ std::uint64_t mismatches_of(const TrafficTaken& taken) {
 
 Subject all_flows() { return {.kind = "group", .id = "all flows"}; }
 
-}  // namespace assay
+}  // namespace assay::traffic

@@ -15,7 +15,7 @@
 #include "probes/core/sampling.h"
 #include "probes/traffic/flows.h"
 
-namespace assay {
+namespace assay::traffic {
 
 /// The parameters of every probe of traffic, besides those of its transport.
 inline constexpr Parameter kTrafficParameters[] = {
@@ -123,4 +123,4 @@ std::uint64_t mismatches_of(const TrafficTaken& taken);
 /// The subject of what is of all flows.
 Subject all_flows();
 
-}  // namespace assay
+}  // namespace assay::traffic

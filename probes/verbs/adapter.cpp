@@ -12,7 +12,7 @@
 #include "probes/core/probe.h"
 #include "probes/verbs/adapter_state.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 constexpr std::uint32_t kMaxUint8 = 255;
@@ -103,4 +103,4 @@ const PortFacts& Adapter::port() const { return state_->port; }
 const AdapterLimits& Adapter::limits() const { return state_->limits; }
 const std::string& Adapter::library() const { return state_->verbs.library.path(); }
 
-}  // namespace assay
+}  // namespace assay::verbs

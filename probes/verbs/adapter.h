@@ -11,7 +11,7 @@
 #include "probes/verbs/port_facts.h"
 #include "probes/verbs/registered_memory.h"
 
-namespace assay {
+namespace assay::verbs {
 
 class VerbsEndpoint;
 
@@ -48,7 +48,7 @@ class Adapter {
   /// The memory of a GPU for the same: as a dma-buf, and where library, driver or kernel refuse that, through
   /// nvidia-peermem; the result says which, and why not the first. Throws Skip when the GPU can do neither,
   /// std::runtime_error with both reasons when both are refused.
-  [[nodiscard]] RegisteredMemory memory(GpuMemory of, Ordering ordering) const;
+  [[nodiscard]] RegisteredMemory memory(cuda::GpuMemory of, Ordering ordering) const;
 
   struct State;
 
@@ -57,4 +57,4 @@ class Adapter {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace assay
+}  // namespace assay::verbs

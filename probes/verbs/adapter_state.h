@@ -14,7 +14,7 @@
 #include "probes/cuda/gpu_memory.h"
 #include "probes/verbs/adapter.h"
 
-namespace assay {
+namespace assay::verbs {
 
 /// The functions of libibverbs. Posting and polling go through the device's context and need none.
 struct VerbsFunctions {
@@ -88,10 +88,10 @@ class Mapping {
 };
 
 struct RegisteredMemory::State {
-  std::optional<Mapping> mapping;  ///< of the host, or
-  std::span<std::byte> lent;       ///< of the host, of another owner, or
-  std::optional<GpuMemory> gpu;    ///< of a GPU
-  VerbsHandle<ibv_mr> region;      ///< after the memory: it is given back before it
+  std::optional<Mapping> mapping;      ///< of the host, or
+  std::span<std::byte> lent;           ///< of the host, of another owner, or
+  std::optional<cuda::GpuMemory> gpu;  ///< of a GPU
+  VerbsHandle<ibv_mr> region;          ///< after the memory: it is given back before it
   std::uint64_t address = 0;
   bool relaxed = false;
   Registration registration = Registration::host;
@@ -104,4 +104,4 @@ VerbsHandle<Handle> owned(Handle* handle, int (*free)(Handle*), std::string_view
   return VerbsHandle<Handle>(handle, VerbsDeleter<Handle>{free});
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

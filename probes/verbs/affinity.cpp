@@ -11,7 +11,7 @@
 #include "probes/core/probe.h"
 #include "probes/verbs/port_choice.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 std::string directory_of(const std::string& address) { return "sys/bus/pci/devices/" + address; }
@@ -67,10 +67,10 @@ PciWay pci_way(const MachineTree& tree, const std::string& a, const std::string&
 }
 
 PortAndGpu choose_port_and_gpu(const MachineTree& tree, const std::vector<PortFacts>& ports, std::string_view device,
-                               const std::vector<DriverGpu>& gpus, std::string_view gpu, int rank) {
+                               const std::vector<cuda::DriverGpu>& gpus, std::string_view gpu, int rank) {
   const std::string_view wanted = for_rank(gpu, rank);
   const auto candidates = candidate_ports(ports, device);
-  const auto choice = wanted == "affine" ? gpus : std::vector<DriverGpu>{gpu_named(gpus, wanted)};
+  const auto choice = wanted == "affine" ? gpus : std::vector<cuda::DriverGpu>{cuda::gpu_named(gpus, wanted)};
   std::optional<PortAndGpu> best;
   const auto order = [](const PortAndGpu& one) {
     return std::make_tuple(one.way, one.port.name(), one.gpu->pci_bus_id);
@@ -84,4 +84,4 @@ PortAndGpu choose_port_and_gpu(const MachineTree& tree, const std::vector<PortFa
   return *best;  // there is a candidate and a GPU, or a call above threw
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

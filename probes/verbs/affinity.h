@@ -10,8 +10,10 @@
 #include "probes/verbs/port_facts.h"
 
 namespace assay {
-
 class MachineTree;
+}  // namespace assay
+
+namespace assay::verbs {
 
 /// How near two PCI functions are, nearest first. same_switch: below one root port, so that packets between them need
 /// not pass the processor (nvidia-smi's PIX and PXB); same_root: below one host bridge (PHB); same_numa_node,
@@ -39,7 +41,7 @@ std::optional<int> pci_numa_node(const MachineTree& tree, const std::string& add
 /// A port, and where the payload lies in a GPU's memory, that GPU.
 struct PortAndGpu {
   PortFacts port;
-  std::optional<DriverGpu> gpu = {};
+  std::optional<cuda::DriverGpu> gpu = {};
   PciWay way = {};  ///< between the two
 };
 
@@ -49,6 +51,6 @@ struct PortAndGpu {
 /// first GPU by name. `gpus` is not empty. Throws what candidate_ports() and gpu_named() throw, BadParameter for more
 /// than two GPUs.
 PortAndGpu choose_port_and_gpu(const MachineTree& tree, const std::vector<PortFacts>& ports, std::string_view device,
-                               const std::vector<DriverGpu>& gpus, std::string_view gpu, int rank);
+                               const std::vector<cuda::DriverGpu>& gpus, std::string_view gpu, int rank);
 
-}  // namespace assay
+}  // namespace assay::verbs

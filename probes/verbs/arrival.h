@@ -6,7 +6,7 @@
 
 #include "probes/core/rendezvous.h"
 
-namespace assay {
+namespace assay::verbs {
 
 /// A barrier that a second thread waits in while the first keeps moving messages. The group is the second thread's
 /// until get().
@@ -31,4 +31,4 @@ class Arrival {
   std::future<void> waiting_;
 };
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -19,7 +19,7 @@
 #include "probes/verbs/session.h"
 #include "probes/verbs/stream.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 using nlohmann::json;
@@ -341,6 +341,6 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::verbs
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::verbs::kSpec, assay::verbs::measure); }

@@ -13,7 +13,7 @@
 #include "probes/health/ethtool.h"
 #include "probes/verbs/port_facts.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 // Documentation/infiniband, the mlx5 counter pages of NVIDIA's driver documentation,
@@ -95,7 +95,7 @@ Counters read_counters(const MachineTree& tree, const PortFacts& port) {
   add_directory(tree, directory + "/hw_counters", "", counters);
   if (port.interface.empty()) return counters;
   if (tree.is_this_machine()) {
-    for (const auto& [name, value] : ethtool_counters(port.interface)) counters.emplace("net." + name, value);
+    for (const auto& [name, value] : health::ethtool_counters(port.interface)) counters.emplace("net." + name, value);
   }
   add_directory(tree, fmt::format("sys/class/net/{}/statistics", port.interface), "net.", counters);
   std::erase_if(counters,
@@ -142,4 +142,4 @@ void record_counters(Recorder& record, const Counters& before, const Counters& a
   }
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -12,9 +12,12 @@
 #include "probes/core/record.h"
 
 namespace assay {
-
 class MachineTree;
 class Recorder;
+}  // namespace assay
+
+namespace assay::verbs {
+
 struct PortFacts;
 
 /// Counters by name, sorted. One that the port does not have, or does not report, is not in it; it is never 0 for that.
@@ -81,4 +84,4 @@ inline constexpr ConditionSpec kCounterConditions[] = {
 /// Records the conditions about one rank's port. A counter group of which the port has no member is left out.
 void record_counters(Recorder& record, const Counters& before, const Counters& after);
 
-}  // namespace assay
+}  // namespace assay::verbs

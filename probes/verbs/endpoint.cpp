@@ -14,7 +14,7 @@
 
 #include "probes/verbs/adapter_state.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 constexpr std::uint32_t kSequenceMask = 0xffffff;  // packet sequence numbers have 24 bits
@@ -242,4 +242,4 @@ std::size_t VerbsEndpoint::poll_receives(std::span<Completed> done) {
   return state_->poll(state_->receive_queue.get(), done, "receive");
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

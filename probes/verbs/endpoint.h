@@ -11,7 +11,7 @@
 #include "probes/verbs/adapter.h"
 #include "probes/verbs/messages.h"
 
-namespace assay {
+namespace assay::verbs {
 
 /// How large the queues of an endpoint are.
 struct EndpointPlan {
@@ -89,4 +89,4 @@ class VerbsEndpoint {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -11,7 +11,7 @@
 #include "probes/core/machine_tree.h"
 #include "probes/verbs/port_choice.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 /// What both ranks must have been given alike: all but the device, whose name is each node's own.
@@ -69,7 +69,7 @@ RdmaEndpointSetup::RdmaEndpointSetup(const Parameters& given, int rank)
   place_.emplace(given, tree, rank);
   const PortFacts& chosen = place_->port();
   const Gid gid = choose_gid(chosen, given.text("gid_index"));
-  binding_ = std::make_unique<CpuBinding>(local_cpus(tree, chosen.device));
+  binding_ = std::make_unique<cuda::CpuBinding>(local_cpus(tree, chosen.device));
   adapter_.emplace(chosen);
   const auto& limits = adapter_->limits();
   introduction_ = {.host = std::get<std::string>(host_facts().at("name")),
@@ -133,4 +133,4 @@ void RdmaEndpointSetup::record(Recorder& record, const RegisteredMemory& memory)
   }
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -14,7 +14,7 @@
 #include "probes/verbs/introduction.h"
 #include "probes/verbs/payload_place.h"
 
-namespace assay {
+namespace assay::verbs {
 
 /// The parameters of every probe that moves messages over verbs, besides those of the payload's place.
 inline constexpr Parameter kStationParameters[] = {
@@ -129,9 +129,9 @@ class RdmaEndpointSetup {
   PathWish wish_;
   std::optional<PayloadPlace> place_;
   std::optional<Adapter> adapter_;
-  std::unique_ptr<CpuBinding> binding_;
+  std::unique_ptr<cuda::CpuBinding> binding_;
   Introduction introduction_;
   Counters before_;
 };
 
-}  // namespace assay
+}  // namespace assay::verbs

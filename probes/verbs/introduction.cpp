@@ -11,7 +11,7 @@
 #include "probes/core/json_io.h"
 #include "probes/verbs/port_choice.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 using nlohmann::json;
@@ -180,4 +180,4 @@ Subject subject_of(const Introduction& first, const Introduction& second) {
   return {.kind = "pair", .id = first.host + "+" + second.host};
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -11,7 +11,7 @@
 #include "probes/verbs/endpoint.h"
 #include "probes/verbs/port_facts.h"
 
-namespace assay {
+namespace assay::verbs {
 
 /// One rank's side of a pair.
 struct Introduction {
@@ -86,4 +86,4 @@ std::string address_words(const Introduction& side, bool global);
 /// "pair" n01+n02, or the one port of a loopback.
 Subject subject_of(const Introduction& first, const Introduction& second);
 
-}  // namespace assay
+}  // namespace assay::verbs

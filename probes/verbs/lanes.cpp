@@ -14,7 +14,7 @@
 #include "probes/core/probe.h"
 #include "probes/verbs/arrival.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 using nlohmann::json;
@@ -43,7 +43,7 @@ void go_on_unless_stopped() {
 
 }  // namespace
 
-Lanes::Lanes(RdmaEndpointSetup& station, Rendezvous& group, std::vector<Flow> flows, const MessagePlan& plan)
+Lanes::Lanes(RdmaEndpointSetup& station, Rendezvous& group, std::vector<traffic::Flow> flows, const MessagePlan& plan)
     : station_(station),
       group_(group),
       flows_(std::move(flows)),
@@ -89,7 +89,8 @@ Lanes::Lanes(RdmaEndpointSetup& station, Rendezvous& group, std::vector<Flow> fl
   group_.barrier();  // a message must not arrive at a queue pair that is not connected
 }
 
-std::vector<double> Lanes::write_until_all_were_sampled(VerbsEndpoint& endpoint, const TrafficSampling& sampling) {
+std::vector<double> Lanes::write_until_all_were_sampled(VerbsEndpoint& endpoint,
+                                                        const traffic::TrafficSampling& sampling) {
   Stream stream(endpoint, plan_, layout_apart(plan_.area()), VerbsOperation::write, station_.stall_limit());
   Windows windows(stream, plan_.size, sampling.window, go_on_unless_stopped);
   std::vector<double> rates;
@@ -105,7 +106,8 @@ std::vector<double> Lanes::write_until_all_were_sampled(VerbsEndpoint& endpoint,
   return rates;
 }
 
-std::vector<FlowTaken> Lanes::phase(const std::vector<std::size_t>& active, const TrafficSampling& sampling) {
+std::vector<traffic::FlowTaken> Lanes::phase(const std::vector<std::size_t>& active,
+                                             const traffic::TrafficSampling& sampling) {
   ++phase_;
   const auto at_work = [&](const End& end) { return std::ranges::find(active, end.flow) != active.end(); };
   const std::size_t area = plan_.area();
@@ -141,14 +143,14 @@ std::vector<FlowTaken> Lanes::phase(const std::vector<std::size_t>& active, cons
   std::vector<json> said;
   for (const auto& words : group_.all_gather(mine.dump()))
     said.push_back(parse_json_or_throw(words, fmt::format("rank {}", said.size())));
-  std::vector<FlowTaken> taken;
+  std::vector<traffic::FlowTaken> taken;
   for (const std::size_t i : active) {
     const json &source = said[static_cast<std::size_t>(flows_[i].source)],
                &target = said[static_cast<std::size_t>(flows_[i].target)];
-    taken.push_back({.payload = windows_of(source.at(fmt::format("source {}", i)), sampling),
+    taken.push_back({.payload = traffic::windows_of(source.at(fmt::format("source {}", i)), sampling),
                      .mismatches = target.at(fmt::format("target {}", i))});
   }
   return taken;
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -13,7 +13,7 @@
 #include "probes/verbs/messages.h"
 #include "probes/verbs/stream.h"
 
-namespace assay {
+namespace assay::verbs {
 
 /// This rank's ends of all flows. All ranks do the same in the same order. A rank is the source of one flow at most.
 class Lanes {
@@ -21,13 +21,14 @@ class Lanes {
   /// Introduces the ranks, checks every flow of this rank as a pair, and connects. `station` and `group` must outlive
   /// it. Throws std::runtime_error for two ranks on one machine unless the path is a loopback, and as
   /// RdmaEndpointSetup::path_to() and VerbsEndpoint do.
-  Lanes(RdmaEndpointSetup& station, Rendezvous& group, std::vector<Flow> flows, const MessagePlan& plan);
+  Lanes(RdmaEndpointSetup& station, Rendezvous& group, std::vector<traffic::Flow> flows, const MessagePlan& plan);
 
   /// Lets the flows of these numbers work at the same time: none stops before all were sampled. Mismatches are in B. By
   /// number of flow; on every rank the same. Throws when a flow stalls or this process is to stop.
-  std::vector<FlowTaken> phase(const std::vector<std::size_t>& active, const TrafficSampling& sampling);
+  std::vector<traffic::FlowTaken> phase(const std::vector<std::size_t>& active,
+                                        const traffic::TrafficSampling& sampling);
 
-  [[nodiscard]] const std::vector<Flow>& flows() const { return flows_; }
+  [[nodiscard]] const std::vector<traffic::Flow>& flows() const { return flows_; }
   /// Where this rank's own payload is; there even when it sends none.
   [[nodiscard]] const RegisteredMemory& memory() const { return source_; }
   /// The rank that this one sends to, and the path to it; nothing when it sends to none.
@@ -46,11 +47,11 @@ class Lanes {
   };
   [[nodiscard]] Stamp stamp_of(std::size_t flow) const { return {.seed = phase_ * flows_.size() + flow}; }
   [[nodiscard]] std::vector<double> write_until_all_were_sampled(VerbsEndpoint& endpoint,
-                                                                 const TrafficSampling& sampling);
+                                                                 const traffic::TrafficSampling& sampling);
 
   RdmaEndpointSetup& station_;
   Rendezvous& group_;
-  std::vector<Flow> flows_;
+  std::vector<traffic::Flow> flows_;
   MessagePlan plan_;
   RegisteredMemory source_;
   std::vector<std::unique_ptr<RegisteredMemory>> targets_;
@@ -60,4 +61,4 @@ class Lanes {
   std::uint64_t phase_ = 0;
 };
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -13,7 +13,7 @@
 #include "probes/verbs/pingpong.h"
 #include "probes/verbs/session.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 constexpr Parameter kOwnParameters[] = {
@@ -248,6 +248,6 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::verbs
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::verbs::kSpec, assay::verbs::measure); }

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 constexpr std::size_t kCacheLine = 64;  // no two small messages share one
@@ -88,4 +88,4 @@ std::uint64_t count_mismatches(std::span<const std::byte> area, const MessagePla
   return wrong;
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -9,7 +9,7 @@
 
 #include "probes/core/units.h"
 
-namespace assay {
+namespace assay::verbs {
 
 /// What moves a message. With write and send the sender of the payload posts, with read its receiver.
 enum class VerbsOperation { write, read, send };
@@ -62,4 +62,4 @@ void poison_messages(std::span<std::byte> area, const MessagePlan& plan, const S
 /// Bytes of all slots that are not what fill_messages() writes.
 std::uint64_t count_mismatches(std::span<const std::byte> area, const MessagePlan& plan, const Stamp& stamp);
 
-}  // namespace assay
+}  // namespace assay::verbs

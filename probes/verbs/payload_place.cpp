@@ -10,7 +10,7 @@
 #include "probes/cuda/numa.h"
 #include "probes/verbs/port_choice.h"
 
-namespace assay {
+namespace assay::verbs {
 
 void check_place(const Parameters& given) {
   if (given.text("memory") == "host" && given.text("gpu") != "affine") {
@@ -28,7 +28,7 @@ PayloadPlace::PayloadPlace(const Parameters& given, const MachineTree& tree, int
 
 RegisteredMemory PayloadPlace::make(const Adapter& adapter, std::size_t size, Ordering ordering) const {
   if (!chosen_.gpu) return adapter.memory(size, ordering);
-  return adapter.memory(GpuMemory(*driver_, *chosen_.gpu, {size}), ordering);
+  return adapter.memory(cuda::GpuMemory(*driver_, *chosen_.gpu, {size}), ordering);
 }
 
 void PayloadPlace::record(Recorder& record, const MachineTree& tree, const RegisteredMemory& memory) const {
@@ -38,11 +38,11 @@ void PayloadPlace::record(Recorder& record, const MachineTree& tree, const Regis
   if (getcpu(&cpu, &node) == 0) record.condition("thread_numa_node", std::int64_t{node});
   if (!chosen_.gpu) {
     if (!port().numa_node) return;
-    if (const auto share = share_on_node(memory.bytes(), *port().numa_node))
+    if (const auto share = cuda::share_on_node(memory.bytes(), *port().numa_node))
       record.condition("memory_numa_share", *share);
     return;
   }
-  const DriverGpu& gpu = *chosen_.gpu;
+  const cuda::DriverGpu& gpu = *chosen_.gpu;
   if (!memory.dma_buf_refused().empty()) record.condition("dma_buf_refused", memory.dma_buf_refused());
   record.condition("gpu", gpu.uuid);
   record.condition("gpu_pci_bus_id", gpu.pci_bus_id);
@@ -53,4 +53,4 @@ void PayloadPlace::record(Recorder& record, const MachineTree& tree, const Regis
   record.condition("cuda_driver", driver_->version());
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -10,8 +10,10 @@
 #include "probes/verbs/affinity.h"
 
 namespace assay {
-
 class MachineTree;
+}  // namespace assay
+
+namespace assay::verbs {
 
 /// The parameters that say so, besides `device`.
 inline constexpr Parameter kPlaceParameters[] = {
@@ -71,8 +73,8 @@ class PayloadPlace {
   void record(Recorder& record, const MachineTree& tree, const RegisteredMemory& memory) const;
 
  private:
-  std::optional<CudaDriver> driver_;
+  std::optional<cuda::CudaDriver> driver_;
   PortAndGpu chosen_;
 };
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -11,7 +11,7 @@
 
 #include "probes/core/statistics.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -143,4 +143,4 @@ LatencySummary summary_of(const std::vector<double>& samples) {
           .largest = std::ranges::max(samples)};
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -11,7 +11,7 @@
 #include "probes/verbs/messages.h"
 #include "probes/verbs/stream.h"
 
-namespace assay {
+namespace assay::verbs {
 
 /// Two ranks that throw one message to and fro. The last byte of a message counts the throws, so that a rank sees each
 /// one arrive and no old one is taken for a new one. In memory that the processors cannot see nothing is counted: read
@@ -59,4 +59,4 @@ struct LatencySummary {
 /// Type 7 percentiles, and the largest sample itself; nothing is left out. Not empty.
 LatencySummary summary_of(const std::vector<double>& samples);
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -11,7 +11,7 @@
 #include "probes/verbs/counters.h"
 #include "probes/verbs/port_facts.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 constexpr Parameter kParameters[] = {
@@ -108,6 +108,6 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::verbs
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::verbs::kSpec, assay::verbs::measure); }

@@ -10,7 +10,7 @@
 
 #include "probes/core/probe.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 std::optional<int> whole(std::string_view text) {
@@ -108,4 +108,4 @@ int choose_mtu(int mine, int other, std::string_view wanted) {
   return *asked;
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -9,7 +9,7 @@
 #include "probes/core/units.h"
 #include "probes/verbs/port_facts.h"
 
-namespace assay {
+namespace assay::verbs {
 
 /// The ports that `wanted` names, by name and never none: "auto": the fastest active ones; "numa:1": the fastest active
 /// ones on that NUMA node; a device ("mlx5_0": its first port) or a port ("mlx5_0/2"): that one. Throws Skip when there
@@ -38,4 +38,4 @@ inline constexpr int kRoceHeaders = 14 + 4 + 20 + 20 + 8 + 12 + 4;
 /// InfiniBand within a subnet: LRH 8, BTH 12, ICRC 4, VCRC 2.
 inline constexpr int kInfinibandHeaders = 8 + 12 + 4 + 2;
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -9,7 +9,7 @@
 
 #include "probes/core/machine_tree.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 constexpr int kMaxGids = 1024;  // the largest tables have 256 entries
@@ -136,4 +136,4 @@ bool is_link_local(const std::string& value) {
   return address && IN6_IS_ADDR_LINKLOCAL(&*address);
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -9,8 +9,10 @@
 #include "probes/core/units.h"
 
 namespace assay {
-
 class MachineTree;
+}  // namespace assay
+
+namespace assay::verbs {
 
 /// One entry of a port's GID table.
 struct Gid {
@@ -62,4 +64,4 @@ bool holds_ipv4(const std::string& value);
 /// Whether a GID is link-local (fe80::/10).
 bool is_link_local(const std::string& value);
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -15,7 +15,7 @@
 #include "probes/core/probe.h"
 #include "probes/verbs/adapter_state.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 constexpr unsigned kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
@@ -130,12 +130,12 @@ RegisteredMemory Adapter::memory(std::span<std::byte> lent, Ordering ordering) c
   return RegisteredMemory(std::move(memory));
 }
 
-RegisteredMemory Adapter::memory(GpuMemory of, Ordering ordering) const {
+RegisteredMemory Adapter::memory(cuda::GpuMemory of, Ordering ordering) const {
   auto memory = std::make_unique<RegisteredMemory::State>();
   memory->relaxed = ordering == Ordering::relaxed && state_->verbs.reg_mr_iova2 != nullptr;
   memory->gpu.emplace(std::move(of));
   memory->address = memory->gpu->address();
-  const DriverGpu& gpu = memory->gpu->gpu();
+  const cuda::DriverGpu& gpu = memory->gpu->gpu();
   if (!gpu.dma_buf && !gpu.peermem) {
     throw Skip(fmt::format("{} ({} at {}) supports neither dma-buf nor GPUDirect RDMA according to its driver",
                            gpu.name, gpu.uuid, gpu.pci_bus_id));
@@ -157,4 +157,4 @@ RegisteredMemory Adapter::memory(GpuMemory of, Ordering ordering) const {
   return RegisteredMemory(std::move(memory));
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -9,9 +9,12 @@
 #include <string>
 #include <string_view>
 
-namespace assay {
-
+namespace assay::cuda {
 class GpuMemory;
+}  // namespace assay::cuda
+
+namespace assay::verbs {
+
 class VerbsEndpoint;
 
 /// Whether the device may reorder its writes to memory (PCIe relaxed ordering). Faster on many hosts; not for code that
@@ -59,4 +62,4 @@ class RegisteredMemory {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace assay
+}  // namespace assay::verbs

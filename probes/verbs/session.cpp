@@ -14,7 +14,7 @@
 #include "probes/core/machine_tree.h"
 #include "probes/verbs/port_choice.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 std::string fresh_token() {
@@ -115,4 +115,4 @@ void run_pair(const Parameters& given, const Placement& placement, Recorder& rec
   work_together(placement, limits, [&](Rendezvous& group) { part(group, &record); });
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -10,7 +10,7 @@
 #include "probes/verbs/endpoint.h"
 #include "probes/verbs/endpoint_setup.h"
 
-namespace assay {
+namespace assay::verbs {
 
 /// The parameter of the probes of one pair.
 inline constexpr Parameter kOperationParameter[] = {
@@ -86,4 +86,4 @@ void run_pair(const Parameters& given, const Placement& placement, Recorder& rec
 /// reason.
 [[noreturn]] void skip_alone(const Parameters& given);
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 constexpr std::size_t kTaken = 32;             // completions taken at a time
@@ -161,4 +161,4 @@ double Windows::next() {
   return static_cast<double>(messages * message_.count) / time;
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

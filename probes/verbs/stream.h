@@ -12,7 +12,7 @@
 #include "probes/verbs/endpoint.h"
 #include "probes/verbs/messages.h"
 
-namespace assay {
+namespace assay::verbs {
 
 /// The parameters of every probe that streams messages.
 inline constexpr Parameter kStreamParameters[] = {
@@ -111,4 +111,4 @@ class Windows {
   Stream::Clock::time_point begin_ = Stream::Clock::now();
 };
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -8,7 +8,7 @@
 #include "probes/verbs/lanes.h"
 #include "probes/verbs/session.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 constexpr double kInstrument = 2e-5;  // two readings of the clock and the last completion of a batch, in 10 ms or more
@@ -23,7 +23,7 @@ constexpr Parameter kOwnParameters[] = {
      .meaning = "of a loopback alone: how many ranks this process plays on its one port"},
 };
 constexpr auto kParameters =
-    join(kStationParameters, kPlaceParameters, kTrafficParameters, kStreamParameters, kOwnParameters);
+    join(kStationParameters, kPlaceParameters, traffic::kTrafficParameters, kStreamParameters, kOwnParameters);
 constexpr Metric kOwnMetrics[] = {
     {.name = "loopback_alone",
      .unit = "B/s",
@@ -42,7 +42,7 @@ constexpr Metric kOwnMetrics[] = {
      .kind = MetricKind::fault,
      .recorded = Recorded::rank_0},
 };
-constexpr auto kMetrics = join(traffic_metrics(kInstrument), kOwnMetrics);
+constexpr auto kMetrics = join(traffic::traffic_metrics(kInstrument), kOwnMetrics);
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "qps", .meaning = "queue pairs of each flow"},
     {.name = "local", .meaning = "this rank's host, port and address, where it sends", .recorded = Recorded::if_asked},
@@ -60,7 +60,7 @@ constexpr ConditionSpec kOwnConditions[] = {
      .recorded = Recorded::if_asked},
 };
 constexpr auto kConditions =
-    join(kTrafficConditions, kStationConditions, kPlaceConditions, kCounterConditions, kOwnConditions);
+    join(traffic::kTrafficConditions, kStationConditions, kPlaceConditions, kCounterConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "verbs_traffic",
     .scope = Scope::group,
@@ -101,25 +101,27 @@ void record_way(const RdmaEndpointSetup& station, const Lanes& lanes, Recorder& 
   record.condition("payload_limit_of", std::string(payload_limit_of(station.introduction(), target)));
 }
 
-void record_taken(const TrafficTaken& taken, const std::vector<Subject>& flows, bool loopback, Recorder& record) {
-  if (!loopback) record_traffic(taken, flows, record);
+void record_taken(const traffic::TrafficTaken& taken, const std::vector<Subject>& flows, bool loopback,
+                  Recorder& record) {
+  if (!loopback) traffic::record_traffic(taken, flows, record);
   for (std::size_t i = 0; i < flows.size() && loopback; ++i) {
     record.measurement("loopback_alone", taken.alone[i].payload, flows[i]);
     record.measurement("loopback_together", taken.together[i].payload, flows[i]);
   }
-  record.measurement("mismatches", static_cast<double>(mismatches_of(taken)), all_flows());
+  record.measurement("mismatches", static_cast<double>(traffic::mismatches_of(taken)), traffic::all_flows());
 }
 
-void take_part(const Parameters& given, const MessagePlan& plan, const TrafficSampling& sampling, Rendezvous& group,
-               Recorder* record) {
+void take_part(const Parameters& given, const MessagePlan& plan, const traffic::TrafficSampling& sampling,
+               Rendezvous& group, Recorder* record) {
   RdmaEndpointSetup station(given, group.rank());
-  Lanes lanes(station, group, flows_of(given.text("pattern"), group.world(), static_cast<int>(given.count("shift"))),
-              plan);
-  const auto subjects = flow_subjects(lanes.flows(), group);
-  const auto taken = run_traffic(lanes.flows(), [&](const auto& active) { return lanes.phase(active, sampling); });
+  Lanes lanes(station, group,
+              traffic::flows_of(given.text("pattern"), group.world(), static_cast<int>(given.count("shift"))), plan);
+  const auto subjects = traffic::flow_subjects(lanes.flows(), group);
+  const auto taken =
+      traffic::run_traffic(lanes.flows(), [&](const auto& active) { return lanes.phase(active, sampling); });
   if (record == nullptr) return;
   if (group.rank() == 0) record_taken(taken, subjects, station.loopback(), *record);
-  record_pattern(given, lanes.flows(), group.world(), *record);
+  traffic::record_pattern(given, lanes.flows(), group.world(), *record);
   record->condition("qps", given.count("qps"));
   record_way(station, lanes, *record);
   station.record(*record, lanes.memory());
@@ -128,12 +130,12 @@ void take_part(const Parameters& given, const MessagePlan& plan, const TrafficSa
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
   check_place(given);
   const MessagePlan plan = stream_plan(given, given.bytes("size"), "size");
-  const TrafficSampling sampling = traffic_sampling(given);
+  const traffic::TrafficSampling sampling = traffic::traffic_sampling(given);
   const auto own_ranks = given.count("loopback_ranks");
   if (own_ranks < 2 || own_ranks > kMostOwnRanks)
     throw BadParameter(fmt::format("loopback_ranks: {} is not from 2 to {}", own_ranks, kMostOwnRanks));
   const RendezvousLimits limits{
-      .exchange = {length_of(sampling).count + given.seconds("stall_limit").count + kSlack.count}};
+      .exchange = {traffic::length_of(sampling).count + given.seconds("stall_limit").count + kSlack.count}};
   const auto part = [&](Rendezvous& group, Recorder* mine) { take_part(given, plan, sampling, group, mine); };
   if (placement.world == 1 && given.text("path") == "loopback")
     return run_loopback(static_cast<int>(own_ranks), record, part, limits);
@@ -142,6 +144,6 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::verbs
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::verbs::kSpec, assay::verbs::measure); }

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/run_state.h"
+#include "orchestrator/judge/evidence/run_state.h"
 #include "probes/core/text.h"
 #include "reports/dossier/sign.h"
 

@@ -16,7 +16,7 @@
 
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
-#include "orchestrator/judge/journal.h"
+#include "orchestrator/judge/evidence/journal.h"
 #include "orchestrator/judge/verdict.h"
 #include "probes/core/text.h"
 #include "reports/cli/commands.h"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/ranking.h"
+#include "orchestrator/judge/overall/ranking.h"
 #include "probes/core/scale.h"
 #include "reports/compare/shown.h"
 #include "reports/figures/html.h"

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/terminal.h"
-#include "orchestrator/judge/ranking.h"
+#include "orchestrator/judge/overall/ranking.h"
 #include "probes/core/scale.h"
 #include "probes/core/text.h"
 

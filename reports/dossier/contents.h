@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "orchestrator/judge/journal.h"
+#include "orchestrator/judge/evidence/journal.h"
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/statement.h"
 #include "reports/evidence/evidence_files.h"

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
-#include "orchestrator/judge/journal.h"
+#include "orchestrator/judge/evidence/journal.h"
 #include "probes/core/utc_time.h"
 #include "profiles/schema.h"
 #include "reports/dossier/canonical_json.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/evidence/evidence.h"
 #include "probes/core/error.h"
 
 namespace assay::dossier {

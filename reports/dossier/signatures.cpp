@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/atomic_file.h"
-#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/evidence/evidence.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/dossier/statement.h"

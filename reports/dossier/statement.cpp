@@ -12,7 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "orchestrator/files/digest.h"
-#include "orchestrator/judge/decision.h"
+#include "orchestrator/judge/decide/decision.h"
 #include "probes/core/es6_number.h"
 #include "probes/core/portable_math.h"
 #include "probes/core/utc_time.h"

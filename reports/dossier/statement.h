@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/judge/verdict.h"
 #include "reports/dossier/predicate_types.h"
 #include "reports/dossier/supersedes.h"
@@ -78,9 +78,9 @@ struct ReadStatement {
 };
 
 /// Reads the payload of an envelope. Refused: what is not canonical JSON, another statement or predicate type (that of
-/// a simulation, too), what profiles/statement.schema.json does not allow, numbers or times that are not spelt as
-/// statement_of does, and claims that no version of assay writes: none or several signatories, another role or meaning,
-/// another tool, other non-claims.
+/// a simulation, too), what profiles/schemas/statement.schema.json does not allow, numbers or times that are not spelt
+/// as statement_of does, and claims that no version of assay writes: none or several signatories, another role or
+/// meaning, another tool, other non-claims.
 std::expected<ReadStatement, InputError> read_statement(std::string_view payload, const std::string& where);
 
 }  // namespace assay::dossier

@@ -66,10 +66,10 @@ using PolicyFiles = std::function<std::expected<std::string, InputError>(const s
 /// Keys of one policy: each is tried against each signature of a statement, which may have 100 MB.
 inline constexpr std::size_t kMostTrustedKeys = 1000;
 
-/// Reads a policy strictly (profiles/trust.schema.json). Refused as well: a time that does not exist or that ends
-/// before it begins, a role that is required and held by no party, a threshold above the number of signers, a party, a
-/// signer of a party or a fingerprint that is there twice, a file whose key has another fingerprint, two signers with
-/// the same certificates, issuers that are no CA, more than kMostTrustedKeys.
+/// Reads a policy strictly (profiles/schemas/trust.schema.json). Refused as well: a time that does not exist or that
+/// ends before it begins, a role that is required and held by no party, a threshold above the number of signers, a
+/// party, a signer of a party or a fingerprint that is there twice, a file whose key has another fingerprint, two
+/// signers with the same certificates, issuers that are no CA, more than kMostTrustedKeys.
 std::expected<TrustPolicy, InputError> read_trust_policy(std::string_view text, const std::string& where,
                                                          const PolicyFiles& read);
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/evidence/evidence.h"
 #include "probes/core/utc_time.h"
 #include "profiles/schema.h"
 #include "reports/dossier/canonical_json.h"

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
-#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/evidence/evidence.h"
 #include "probes/core/utc_time.h"
 #include "profiles/schema.h"
 #include "reports/dossier/canonical_json.h"

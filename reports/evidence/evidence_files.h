@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/judge/verdict.h"
 #include "reports/evidence/manifest.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "orchestrator/judge/journal.h"
+#include "orchestrator/judge/evidence/journal.h"
 #include "orchestrator/judge/verdict.h"
 #include "reports/dossier/opened_run.h"
 

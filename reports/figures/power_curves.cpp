@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/site_step.h"
+#include "orchestrator/judge/metering/site_step.h"
 #include "probes/core/statistics.h"
 #include "reports/figures/course_chart.h"
 #include "reports/figures/html.h"

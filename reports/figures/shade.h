@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "orchestrator/judge/ranking.h"
+#include "orchestrator/judge/overall/ranking.h"
 
 namespace assay::figures {
 

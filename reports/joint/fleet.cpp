@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/judge.h"
+#include "orchestrator/judge/cells/judge.h"
 #include "orchestrator/plan/derived.h"
 
 namespace assay::joint {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
-#include "orchestrator/judge/identities.h"
+#include "orchestrator/judge/cells/identities.h"
 #include "reports/dossier/serials.h"
 #include "reports/dossier/sign.h"
 #include "reports/evidence/tree.h"

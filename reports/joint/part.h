@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/evidence/evidence.h"
 #include "reports/dossier/expectations.h"
 #include "reports/dossier/verify.h"
 

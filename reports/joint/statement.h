@@ -23,7 +23,7 @@ struct ReadJoint {
 };
 
 /// Reads the payload of an envelope. Refused: what is not canonical JSON, another predicate type, what
-/// profiles/joint.schema.json does not allow.
+/// profiles/schemas/joint.schema.json does not allow.
 std::expected<ReadJoint, InputError> read_joint_statement(std::string_view payload, const std::string& where);
 
 }  // namespace assay::joint

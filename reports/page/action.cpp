@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/ranking.h"
+#include "orchestrator/judge/overall/ranking.h"
 #include "reports/figures/html.h"
 #include "reports/figures/pair_chart.h"
 #include "reports/page/sections.h"

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/claims.h"
-#include "orchestrator/judge/ranking.h"
+#include "orchestrator/judge/overall/claims.h"
+#include "orchestrator/judge/overall/ranking.h"
 #include "reports/figures/html.h"
 #include "reports/page/non_claims.h"
 #include "reports/page/sections.h"

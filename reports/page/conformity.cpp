@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/ranking.h"
+#include "orchestrator/judge/overall/ranking.h"
 #include "reports/figures/html.h"
 #include "reports/page/sections.h"
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "orchestrator/judge/site_evidence.h"
+#include "orchestrator/judge/metering/site_evidence.h"
 #include "orchestrator/simulate/simulate.h"
 #include "reports/figures/plot.h"
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/node_verdicts.h"
+#include "orchestrator/judge/overall/node_verdicts.h"
 #include "reports/figures/html.h"
 #include "reports/figures/words.h"
 #include "reports/page/sections.h"

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/site_agreement.h"
-#include "orchestrator/judge/site_evidence.h"
+#include "orchestrator/judge/metering/site_agreement.h"
+#include "orchestrator/judge/metering/site_evidence.h"
 #include "probes/core/statistics.h"
 #include "probes/core/utc_time.h"
 #include "reports/figures/agreement_chart.h"

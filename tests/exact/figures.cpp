@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "orchestrator/drift/detector.h"
-#include "orchestrator/judge/decision.h"
-#include "orchestrator/judge/steadiness.h"
+#include "orchestrator/judge/decide/decision.h"
+#include "orchestrator/judge/decide/steadiness.h"
 #include "orchestrator/simulate/nights.h"
 #include "orchestrator/simulate/random.h"
 #include "probes/core/portable_math.h"

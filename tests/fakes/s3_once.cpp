@@ -11,7 +11,7 @@
 
 namespace {
 
-int act(assay::S3Client& client, const std::string& verb, const std::string& key) {
+int act(assay::protocols::S3Client& client, const std::string& verb, const std::string& key) {
   if (verb == "put") {
     const std::string body{std::istreambuf_iterator<char>(std::cin), {}};
     std::cout << client.put(key, std::as_bytes(std::span(body))) << "\n";
@@ -39,11 +39,11 @@ int main(int argc, char** argv) {
   const std::span words(argv, static_cast<std::size_t>(argc));
   if (words.size() != 7) return 2;
   try {
-    assay::S3Client client({.endpoint = words[1],
-                            .region = "us-east-1",
-                            .bucket = words[2],
-                            .access_key = words[3],
-                            .secret_key = words[4]});
+    assay::protocols::S3Client client({.endpoint = words[1],
+                                       .region = "us-east-1",
+                                       .bucket = words[2],
+                                       .access_key = words[3],
+                                       .secret_key = words[4]});
     return act(client, words[5], words[6]);
   } catch (const std::exception& why) {
     std::cerr << why.what() << "\n";

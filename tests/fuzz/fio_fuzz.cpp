@@ -8,14 +8,14 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace assay;
   const std::string_view text(reinterpret_cast<const char*>(bytes), size);
-  for (const Direction direction : {Direction::read, Direction::write}) {
-    const auto result = read_fio_output(text, direction, "fuzz");
+  for (const storage::Direction direction : {storage::Direction::read, storage::Direction::write}) {
+    const auto result = storage::read_fio_output(text, direction, "fuzz");
     if (!result && result.error().what.empty()) std::abort();
     if (!result) continue;
     if (result->completions <= 0 || !(result->bandwidth > 0) || !std::isfinite(result->bandwidth) ||
         !std::isfinite(result->iops) || !std::isfinite(result->latency_p99))
       std::abort();
   }
-  (void)fio_major_version(text);
+  (void)storage::fio_major_version(text);
   return 0;
 }

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "workloads/train/model_card.h"
+#include "workloads/train/graph/model_card.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace assay::train;

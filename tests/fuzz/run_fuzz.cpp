@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "orchestrator/judge/journal.h"
+#include "orchestrator/judge/evidence/journal.h"
+#include "orchestrator/judge/overall/verdict_table.h"
 #include "orchestrator/judge/verdict.h"
-#include "orchestrator/judge/verdict_table.h"
 #include "orchestrator/plan/plan.h"
 #include "probes/core/host_facts.h"
 #include "probes/core/text.h"

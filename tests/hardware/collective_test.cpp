@@ -37,14 +37,14 @@ void test_probe(const std::string& probe, Claims& claims) {
 
 /// One rank alone: nothing of a fabric, but every call that a rank makes.
 void test_rank(const std::string& probe, const std::string& operation, const std::string& type, Claims& claims) {
-  const RankPlace place{.rank = 0, .ranks = 1, .gpu = "0", .operation = operation, .type = type};
+  const nccl::RankPlace place{.rank = 0, .ranks = 1, .gpu = "0", .operation = operation, .type = type};
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) environment.emplace_back(*variable);
   environment.insert(environment.end(), {"NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,TUNING"});
-  LocalRanks ranks({{.path = probe,
-                     .arguments = rank_arguments("nccl_collective", place),
-                     .environment = environment,
-                     .title = "the rank"}});
+  collective::LocalRanks ranks({{.path = probe,
+                                 .arguments = nccl::rank_arguments("nccl_collective", place),
+                                 .environment = environment,
+                                 .title = "the rank"}});
   const auto ask = [&](const json& request) {
     constexpr Seconds kPatient = {120};  // a bound; the first request makes a context
     const json answer = json::parse(ranks.ask(request.dump(), kPatient).front());

@@ -49,7 +49,7 @@ void test(const std::string& folder, Claims& claims) {
   for (const auto& [type, peak] : kPeaks) {
     const auto record = claims.measured(probe, {"--quick", "--type", type});
     if (!record) {
-      if (compute && *compute >= gemm_type(type).compute) {
+      if (compute && *compute >= cuda::gemm_type(type).compute) {
         claims.expect(false, std::string(type) + ": is measured on a GPU of this compute capability");
       }
       continue;

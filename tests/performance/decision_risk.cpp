@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/open_cell.h"
+#include "orchestrator/judge/decide/open_cell.h"
 #include "probes/core/sampling.h"
 
 namespace assay {

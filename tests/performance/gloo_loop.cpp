@@ -20,25 +20,25 @@
 
 namespace {
 
-void once(const std::string& operation, const std::shared_ptr<gloo::Context>& context, std::vector<float>& source,
+void once(const std::string& operation, const std::shared_ptr<::gloo::Context>& context, std::vector<float>& source,
           std::vector<float>& target) {
   const auto ranks = static_cast<std::size_t>(context->size);
   if (operation == "all_reduce") {
-    gloo::AllreduceOptions options(context);
+    ::gloo::AllreduceOptions options(context);
     options.setInput(source.data(), source.size());
     options.setOutput(target.data(), target.size());
-    options.setReduceFunction(static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::sum<float>));
-    gloo::allreduce(options);
+    options.setReduceFunction(static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&::gloo::sum<float>));
+    ::gloo::allreduce(options);
   } else if (operation == "all_gather") {
-    gloo::AllgatherOptions options(context);
+    ::gloo::AllgatherOptions options(context);
     options.setInput(source.data(), source.size() / ranks);
     options.setOutput(target.data(), target.size() / ranks * ranks);
-    gloo::allgather(options);
+    ::gloo::allgather(options);
   } else if (operation == "all_to_all") {
-    gloo::AlltoallOptions options(context);
+    ::gloo::AlltoallOptions options(context);
     options.setInput(source.data(), source.size() / ranks * ranks);
     options.setOutput(target.data(), target.size() / ranks * ranks);
-    gloo::alltoall(options);
+    ::gloo::alltoall(options);
   } else {
     throw std::runtime_error("no such operation: " + operation);
   }
@@ -53,22 +53,22 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    auto device = gloo::transport::tcp::CreateDevice(words[3].c_str());
-    gloo::rendezvous::FileStore store(words[4]);
-    const auto context = std::make_shared<gloo::rendezvous::Context>(std::stoi(words[1]), std::stoi(words[2]));
+    auto device = ::gloo::transport::tcp::CreateDevice(words[3].c_str());
+    ::gloo::rendezvous::FileStore store(words[4]);
+    const auto context = std::make_shared<::gloo::rendezvous::Context>(std::stoi(words[1]), std::stoi(words[2]));
     context->connectFullMesh(store, device);
     std::vector<float> source(std::stoul(words[6]) / sizeof(float), 1), target(source.size());
     const int warmup = std::stoi(words[7]), count = std::stoi(words[8]);
     std::vector<double> times;
-    gloo::BarrierOptions barrier(context);
-    gloo::barrier(barrier);
+    ::gloo::BarrierOptions barrier(context);
+    ::gloo::barrier(barrier);
     for (int i = 0; i < warmup + count; ++i) {
       const auto begin = std::chrono::steady_clock::now();
       once(words[5], context, source, target);
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
       if (i >= warmup) times.push_back(taken.count());
     }
-    gloo::barrier(barrier);
+    ::gloo::barrier(barrier);
     if (context->rank == 0) {
       for (const double time : times) std::cout << time << '\n';
     }

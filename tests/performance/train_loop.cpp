@@ -9,9 +9,9 @@
 #include <iostream>
 #include <vector>
 
-#include "workloads/train/host_engine.h"
-#include "workloads/train/host_memory.h"
-#include "workloads/train/step_math.h"
+#include "workloads/train/engine/host_engine.h"
+#include "workloads/train/engine/host_memory.h"
+#include "workloads/train/engine/step_math.h"
 
 namespace {
 

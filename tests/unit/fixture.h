@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "orchestrator/files/digest.h"
-#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/plan/plan.h"
 #include "probes/core/recorder.h"
 

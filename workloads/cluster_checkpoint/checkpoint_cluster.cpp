@@ -3,12 +3,12 @@
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
 #include "workloads/cluster_checkpoint/checkpoint_run.h"
-#include "workloads/storage/storage_words.h"
+#include "workloads/storage/shared/storage_words.h"
 
-namespace assay {
+namespace assay::cluster_checkpoint {
 namespace {
 
-using namespace storage_words;
+using namespace cluster_storage::storage_words;
 
 constexpr Seconds kPatience = {1800};  // a slow node saves long; one that is gone is not waited for
 
@@ -297,6 +297,8 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::cluster_checkpoint
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) {
+  return assay::probe_main(argc, argv, assay::cluster_checkpoint::kSpec, assay::cluster_checkpoint::measure);
+}

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "probes/core/parameters.h"
-#include "workloads/storage/direct_file.h"
+#include "workloads/storage/shared/direct_file.h"
 
-namespace assay {
+namespace assay::cluster_checkpoint {
 namespace {
 
 /// MLPerf Storage's model of 10^12 parameters: hidden 25872 with 192 heads and 32 for keys and values, whose width of
@@ -40,7 +40,8 @@ constexpr std::uint64_t kFilesOfProcess = 64;  // more than any process has; num
 
 std::uint64_t whole_blocks(std::uint64_t bytes, std::uint64_t parts) {
   const std::uint64_t each = (bytes + parts - 1) / parts;
-  return std::max<std::uint64_t>(1, (each + kDirectBlock - 1) / kDirectBlock) * kDirectBlock;
+  return std::max<std::uint64_t>(1, (each + cluster_storage::kDirectBlock - 1) / cluster_storage::kDirectBlock) *
+         cluster_storage::kDirectBlock;
 }
 
 }  // namespace
@@ -88,4 +89,4 @@ std::string checkpoint_identity(const CheckpointModel& model, std::uint64_t divi
   return divisor == 1 ? std::string(model.name) : fmt::format("{}/{}", model.name, divisor);
 }
 
-}  // namespace assay
+}  // namespace assay::cluster_checkpoint

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "workloads/train/model_card.h"
+#include "workloads/train/graph/model_card.h"
 
-namespace assay {
+namespace assay::cluster_checkpoint {
 
 /// A model and how the processes that train it divide it.
 struct CheckpointModel {
@@ -51,4 +51,4 @@ std::uint64_t payload_of(const std::vector<CheckpointShard>& shards);
 /// What figures of it are figures of: "llama3-70b" when it is whole, else "llama3-70b/1000".
 std::string checkpoint_identity(const CheckpointModel& model, std::uint64_t divisor);
 
-}  // namespace assay
+}  // namespace assay::cluster_checkpoint

@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/core/host_facts.h"
-#include "workloads/storage/run_folder.h"
-#include "workloads/storage/storage_ranks.h"
+#include "workloads/storage/shared/run_folder.h"
+#include "workloads/storage/shared/storage_ranks.h"
 
-namespace assay {
+namespace assay::cluster_checkpoint {
 namespace {
 
 using nlohmann::json;
@@ -83,9 +83,9 @@ class CheckpointRun {
         identity_(checkpoint_identity(settings_.model, settings_.divisor)) {}
 
   void run() {
-    demand_io_uring();
+    cluster_storage::demand_io_uring();
     meet();
-    RunFolder folder(group_, given_.text("directory"), ranks_.nonce);
+    cluster_storage::RunFolder folder(group_, given_.text("directory"), ranks_.nonce);
     settings_.shared = folder.path();
     settings_.nonce = ranks_.nonce;
     std::optional<OwnFolder> local;
@@ -97,10 +97,10 @@ class CheckpointRun {
     CheckpointTiers tiers(placement_, group_, settings_);
     for (std::int64_t step = 0; step < given_.count("repetitions"); ++step) {
       const auto number = static_cast<std::uint64_t>(step);
-      take_save(gather_words(group_, save_words(tiers.save(number))));
+      take_save(cluster_storage::gather_words(group_, save_words(tiers.save(number))));
       const TierRestore restored = tiers.restore(number);
       for (const auto& [tier, shards] : restored.served) served_[tier] += shards;
-      take_restore(gather_words(group_, restore_words(restored)));
+      take_restore(cluster_storage::gather_words(group_, restore_words(restored)));
       tiers.clear_local(number);
       add("remove_time", folder.clear().count);
     }
@@ -111,8 +111,8 @@ class CheckpointRun {
     if (group_.rank() == 0) {
       samples_.record(record_);
       const Values at = {{"checkpoint", identity_}};
-      record_.measurement("mismatches", mismatches_, all_clients(), at);
-      record_.measurement("fallbacks", fallbacks_, all_clients(), at);
+      record_.measurement("mismatches", mismatches_, cluster_storage::all_clients(), at);
+      record_.measurement("fallbacks", fallbacks_, cluster_storage::all_clients(), at);
       record_.condition("abandoned_removed", std::int64_t{folder.abandoned()});
     }
     record_conditions();
@@ -124,11 +124,12 @@ class CheckpointRun {
     const auto world = static_cast<std::uint64_t>(group_.world());
     for (std::uint64_t rank = 0; rank < world; ++rank) {
       const auto shards = checkpoint_shards(settings_.model, settings_.divisor, rank, world);
-      payload_ += payload_of(shards) + shards.size() * kDirectBlock;
+      payload_ += payload_of(shards) + shards.size() * cluster_storage::kDirectBlock;
       files_ += shards.size();
     }
     const bool shared = settings_.has(Tier::shared);
-    ranks_ = meet_on_storage(group_, given_, {.bytes = shared ? payload_ : 0, .names = shared ? files_ : 0});
+    ranks_ = cluster_storage::meet_on_storage(group_, given_,
+                                              {.bytes = shared ? payload_ : 0, .names = shared ? files_ : 0});
     if (!ranks_.no_direct.empty()) throw Skip(ranks_.no_direct);
     ranks_.on_other_nodes = ranks_.on_other_nodes && settings_.lost == Lost::node;
     cold_.emplace(ranks_.on_other_nodes, given_.bytes("server_memory").count, static_cast<std::size_t>(group_.rank()));
@@ -144,7 +145,7 @@ class CheckpointRun {
     demand_storage(filesystem_facts(directory), directory, {payload_ / world});
   }
 
-  void add(const char* metric, std::optional<double> value, const Subject& subject = all_clients()) {
+  void add(const char* metric, std::optional<double> value, const Subject& subject = cluster_storage::all_clients()) {
     samples_.add(metric, value, subject, identity_);
   }
 
@@ -162,7 +163,7 @@ class CheckpointRun {
       add("client_write_bandwidth", rate(ranks[rank].at("bytes").get<double>(), figure(ranks[rank], "durable")),
           client(rank));
       if (!settings_.has(Tier::shared) || figure(ranks[rank], "visible")) continue;
-      mismatches_ += static_cast<double>(kDirectBlock);
+      mismatches_ += static_cast<double>(cluster_storage::kDirectBlock);
       if (group_.rank() == 0)
         record_.note(fmt::format("{} did not see the first file of the node {} before it within {:g} s of the commit",
                                  ranks_.names[rank], settings_.shift, settings_.wait.count));
@@ -176,15 +177,15 @@ class CheckpointRun {
     add("restore_bandwidth", rate(bytes, longest(ranks, "read")));
     add("raw_read_bandwidth", rate(bytes, raw_s));
     if (raw_s) add("restore_share", rate(*raw_s, longest(ranks, "read")));
-    std::vector<ColdReader> readers;
+    std::vector<cluster_storage::ColdReader> readers;
     bool read = false;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       const auto& words = ranks[rank];
       add("client_restore_bandwidth", rate(words.at("bytes").get<double>(), figure(words, "read")), client(rank));
-      ColdReader reader{.active = words.at("active").get<bool>(),
-                        .bytes = words.at("cold").get<double>(),
-                        .resident = {},
-                        .wire = {}};
+      cluster_storage::ColdReader reader{.active = words.at("active").get<bool>(),
+                                         .bytes = words.at("cold").get<double>(),
+                                         .resident = {},
+                                         .wire = {}};
       if (words.contains("resident")) reader.resident = words.at("resident").get<std::uint64_t>();
       reader.wire = figure(words, "wire");
       read = read || reader.active;
@@ -200,10 +201,10 @@ class CheckpointRun {
   }
 
   void record_conditions() {
-    record_ranks(ranks_, record_);
+    cluster_storage::record_ranks(ranks_, record_);
     cold_->record(record_);
     record_.condition("parameters_total", settings_.model.parameters);
-    record_.condition("checkpoint_size", static_cast<std::int64_t>(payload_ - files_ * kDirectBlock));
+    record_.condition("checkpoint_size", static_cast<std::int64_t>(payload_ - files_ * cluster_storage::kDirectBlock));
     record_.condition("files_total", static_cast<std::int64_t>(files_));
     record_.condition("whole", settings_.divisor == 1);
     std::string served;
@@ -218,10 +219,10 @@ class CheckpointRun {
   Recorder& record_;
   TierSettings settings_;
   std::string identity_;
-  StorageRanks ranks_ = {};
+  cluster_storage::StorageRanks ranks_ = {};
   std::uint64_t payload_ = 0, files_ = 0;
-  std::optional<ColdLedger> cold_;
-  PhaseSamples samples_{"checkpoint"};
+  std::optional<cluster_storage::ColdLedger> cold_;
+  cluster_storage::PhaseSamples samples_{"checkpoint"};
   double mismatches_ = 0, fallbacks_ = 0;
   std::map<std::string, std::uint64_t> served_;
 };
@@ -244,23 +245,24 @@ std::optional<VerbsWish> verbs_wish(const Parameters& given) {
 }  // namespace
 
 TierSettings tier_settings(const Parameters& given, int world) {
-  (void)count_in_range(given, "repetitions", kMostRepetitions);
+  (void)cluster_storage::count_in_range(given, "repetitions", kMostRepetitions);
   const auto chunk = given.bytes("chunk").count;
-  if (chunk < kChunkMin || chunk > kChunkMax || chunk % kDirectBlock != 0)
+  if (chunk < kChunkMin || chunk > kChunkMax || chunk % cluster_storage::kDirectBlock != 0)
     throw BadParameter("chunk: must be a multiple of 4 KiB from 1 MiB to 64 MiB");
   if (given.seconds("wait").count <= 0 || given.seconds("wait").count > kLongestWait_s)
     throw BadParameter(fmt::format("wait: {:g} s is not more than 0 and at most 300", given.seconds("wait").count));
-  check_shift(given, world);
+  cluster_storage::check_shift(given, world);
   TierSettings settings{
       .model = checkpoint_model(given.text("model")),
-      .divisor = static_cast<std::uint64_t>(count_in_range(given, "divisor", kLargestDivisor)),
+      .divisor = static_cast<std::uint64_t>(cluster_storage::count_in_range(given, "divisor", kLargestDivisor)),
       .tiers = tiers_in(given.text("tiers")),
       .lost = given.text("lost") == "node"     ? Lost::node
               : given.text("lost") == "memory" ? Lost::memory
                                                : Lost::nothing,
       .shift = static_cast<int>(given.count("shift") % world),
-      .threads = static_cast<std::size_t>(count_in_range(given, "threads", kMostThreads)),
-      .plan = {.chunk = chunk, .depth = static_cast<unsigned>(count_in_range(given, "queue_depth", kMostDepth))},
+      .threads = static_cast<std::size_t>(cluster_storage::count_in_range(given, "threads", kMostThreads)),
+      .plan = {.chunk = chunk,
+               .depth = static_cast<unsigned>(cluster_storage::count_in_range(given, "queue_depth", kMostDepth))},
       .wait = given.seconds("wait"),
       .verbs = verbs_wish(given),
       .shared = "",
@@ -283,4 +285,4 @@ void run_checkpoints(const Parameters& given, const Placement& placement, Rendez
   CheckpointRun(given, placement, group, record).run();
 }
 
-}  // namespace assay
+}  // namespace assay::cluster_checkpoint

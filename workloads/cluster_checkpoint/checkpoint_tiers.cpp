@@ -11,12 +11,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "workloads/storage/cold.h"
-#include "workloads/storage/shard.h"
-#include "workloads/storage/side_by_side.h"
-#include "workloads/storage/storage_ranks.h"
+#include "workloads/storage/shared/cold.h"
+#include "workloads/storage/shared/shard.h"
+#include "workloads/storage/shared/side_by_side.h"
+#include "workloads/storage/shared/storage_ranks.h"
 
-namespace assay {
+namespace assay::cluster_checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
@@ -98,7 +98,7 @@ int CheckpointTiers::restored_rank() const {
   return settings_.lost == Lost::node ? from_here(-settings_.shift) : group_.rank();
 }
 
-PayloadKey CheckpointTiers::key_of(const CheckpointShard& shard, std::uint64_t step) const {
+cluster_storage::PayloadKey CheckpointTiers::key_of(const CheckpointShard& shard, std::uint64_t step) const {
   return {.rank = shard.number, .step = step, .nonce = settings_.nonce};
 }
 
@@ -108,7 +108,7 @@ std::string CheckpointTiers::place(Tier tier, std::uint64_t step) const {
 
 void CheckpointTiers::each(const std::vector<CheckpointShard>& shards, const std::function<void(std::size_t)>& work) {
   std::atomic<bool> abandoned = false;
-  run_side_by_side(
+  cluster_storage::run_side_by_side(
       settings_.threads,
       [&](std::size_t thread) {
         for (std::size_t i = thread; i < shards.size(); i += settings_.threads) {
@@ -123,18 +123,19 @@ void CheckpointTiers::each(const std::vector<CheckpointShard>& shards, const std
 void CheckpointTiers::save_files(Tier tier, std::uint64_t step) {
   const std::string at = place(tier, step);
   each(own_, [&](std::size_t i) {
-    save_shard(at, key_of(own_[i], step), state_.bytes().subspan(own_[i].offset, own_[i].size), settings_.plan);
+    cluster_storage::save_shard(at, key_of(own_[i], step), state_.bytes().subspan(own_[i].offset, own_[i].size),
+                                settings_.plan);
   });
-  sync_directory(at);
+  cluster_storage::sync_directory(at);
 }
 
 TierSave CheckpointTiers::save(std::uint64_t step) {
   each(own_, [&](std::size_t i) {
-    fill_payload(key_of(own_[i], step), 0, state_.bytes().subspan(own_[i].offset, own_[i].size));
+    cluster_storage::fill_payload(key_of(own_[i], step), 0, state_.bytes().subspan(own_[i].offset, own_[i].size));
   });
   if (settings_.has(Tier::local)) fs::create_directory(place(Tier::local, step));
   if (settings_.has(Tier::shared) && group_.rank() == 0) fs::create_directory(place(Tier::shared, step));
-  (void)start_together(group_);
+  (void)cluster_storage::start_together(group_);
   TierSave taken{
       .bytes = static_cast<double>(payload_of(own_)), .stall_s = 0, .peer_s = {}, .durable_s = {}, .visible_s = {}};
   const auto begin = TierClock::now();
@@ -165,15 +166,16 @@ bool CheckpointTiers::shows_first_shard(std::uint64_t step) const {
   const auto shards = shards_of(from_here(-settings_.shift));
   if (shards.empty()) return true;
   const auto& shard = shards.front();
-  const std::string path = place(Tier::shared, step) + "/" + shard_name(shard.number);
+  const std::string path = place(Tier::shared, step) + "/" + cluster_storage::shard_name(shard.number);
   try {
-    auto file = DirectFile::open_to_read(path, settings_.plan);
-    if (file.size() != shard.size + kDirectBlock) return false;
-    const DirectMemory block(kDirectBlock), begin(std::min<std::uint64_t>(kSeen, shard.size));
+    auto file = cluster_storage::DirectFile::open_to_read(path, settings_.plan);
+    if (file.size() != shard.size + cluster_storage::kDirectBlock) return false;
+    const cluster_storage::DirectMemory block(cluster_storage::kDirectBlock),
+        begin(std::min<std::uint64_t>(kSeen, shard.size));
     file.read(block.bytes(), shard.size);
-    if (!read_footer(block.bytes().first<kDirectBlock>(), path)) return false;
+    if (!cluster_storage::read_footer(block.bytes().first<cluster_storage::kDirectBlock>(), path)) return false;
     file.read(begin.bytes(), 0);
-    return payload_mismatches(key_of(shard, step), 0, begin.bytes()) == 0;
+    return cluster_storage::payload_mismatches(key_of(shard, step), 0, begin.bytes()) == 0;
   } catch (const std::runtime_error&) {  // it is not there yet, or ends early; the deadline is the caller's
     return false;
   }
@@ -230,7 +232,8 @@ bool CheckpointTiers::fetch(Tier tier, std::uint64_t step, const std::vector<cha
       return;
     }
     try {
-      const auto footer = load_shard(place(tier, step), key_of(target_[i], step), into, settings_.plan);
+      const auto footer =
+          cluster_storage::load_shard(place(tier, step), key_of(target_[i], step), into, settings_.plan);
       if (!footer) failed_[i] = footer.error().text();
     } catch (const std::runtime_error& refused) {  // one copy less; a farther tier may have it
       failed_[i] = refused.what();
@@ -254,13 +257,14 @@ std::optional<Tier> CheckpointTiers::nearest_files() const {
 /// All ranks together, after the restore: what keeps what was read last can only make this faster. Nothing where a file
 /// cannot be read.
 std::optional<double> CheckpointTiers::read_raw(Tier tier, std::uint64_t step) {
-  (void)drop_cached(paths_to_read(step));
+  (void)cluster_storage::drop_cached(paths_to_read(step));
   std::atomic<bool> whole = true;
-  (void)start_together(group_);
+  (void)cluster_storage::start_together(group_);
   const auto begin = TierClock::now();
   each(target_, [&](std::size_t i) {
     try {
-      auto file = DirectFile::open_to_read(place(tier, step) + "/" + shard_name(target_[i].number), settings_.plan);
+      auto file = cluster_storage::DirectFile::open_to_read(
+          place(tier, step) + "/" + cluster_storage::shard_name(target_[i].number), settings_.plan);
       file.read_and_forget(target_[i].size, rings_[i % settings_.threads].bytes());
     } catch (const std::runtime_error&) {  // the restore has counted it
       whole = false;
@@ -274,7 +278,8 @@ void CheckpointTiers::verify(std::uint64_t step, std::vector<char>& pending, Tie
   each(target_, [&](std::size_t i) {
     if (pending[i] == 0) return;
     const auto found = state_.bytes().subspan(target_[i].offset, target_[i].size);
-    wrong[i] = failed_[i].empty() ? payload_mismatches(key_of(target_[i], step), 0, found) : target_[i].size;
+    wrong[i] =
+        failed_[i].empty() ? cluster_storage::payload_mismatches(key_of(target_[i], step), 0, found) : target_[i].size;
   });
   for (std::size_t i = 0; i < target_.size(); ++i) {
     if (pending[i] == 0) continue;
@@ -285,9 +290,9 @@ void CheckpointTiers::verify(std::uint64_t step, std::vector<char>& pending, Tie
     }
     taken.mismatches += wrong[i];
     if (!taken.first_wrong.empty()) continue;
-    taken.first_wrong =
-        fmt::format("{} of {} B of {} in tier {}{}{}", wrong[i], target_[i].size, shard_name(target_[i].number),
-                    tier_word(tier), failed_[i].empty() ? "" : ": ", failed_[i]);
+    taken.first_wrong = fmt::format("{} of {} B of {} in tier {}{}{}", wrong[i], target_[i].size,
+                                    cluster_storage::shard_name(target_[i].number), tier_word(tier),
+                                    failed_[i].empty() ? "" : ": ", failed_[i]);
   }
 }
 
@@ -296,7 +301,7 @@ std::vector<std::string> CheckpointTiers::paths_to_read(std::uint64_t step) cons
   for (const Tier tier : {Tier::local, Tier::shared}) {
     if (!settings_.has(tier) || !is_left(tier)) continue;
     for (const auto& shard : target_) {
-      const std::string path = place(tier, step) + "/" + shard_name(shard.number);
+      const std::string path = place(tier, step) + "/" + cluster_storage::shard_name(shard.number);
       if (std::error_code none; fs::exists(path, none)) paths.push_back(path);
     }
   }
@@ -308,15 +313,15 @@ TierRestore CheckpointTiers::restore(std::uint64_t step) {
   std::ranges::fill(state_.bytes(), std::byte{0});
   if (settings_.lost != Lost::nothing) std::ranges::fill(snapshot_.bytes(), std::byte{0});
   TierRestore taken{.bytes = static_cast<double>(payload_of(target_)), .served = {}, .first_wrong = {}, .cold = {}};
-  taken.cold.resident = drop_cached(paths_to_read(step));
+  taken.cold.resident = cluster_storage::drop_cached(paths_to_read(step));
   std::vector<char> pending(target_.size(), 1);
   std::size_t left = target_.size();
   bool nearest = true;
-  (void)start_together(group_);
+  (void)cluster_storage::start_together(group_);
   const auto begin = TierClock::now();
   for (const Tier tier : settings_.tiers) {
     if (!is_left(tier)) continue;
-    const Arrivals arrivals(tier == Tier::local ? settings_.local : settings_.shared);
+    const cluster_storage::Arrivals arrivals(tier == Tier::local ? settings_.local : settings_.shared);
     const auto at = TierClock::now();
     if (!fetch(tier, step, pending)) continue;
     taken.read_s += passed_since(at);
@@ -345,4 +350,4 @@ void CheckpointTiers::clear_local(std::uint64_t step) const {
   if (settings_.has(Tier::local)) fs::remove_all(place(Tier::local, step));
 }
 
-}  // namespace assay
+}  // namespace assay::cluster_checkpoint

@@ -14,11 +14,11 @@
 #include "probes/core/rendezvous.h"
 #include "workloads/cluster_checkpoint/checkpoint_layout.h"
 #include "workloads/cluster_checkpoint/peer_paths.h"
-#include "workloads/storage/cold_ledger.h"
-#include "workloads/storage/direct_file.h"
-#include "workloads/storage/payload.h"
+#include "workloads/storage/shared/cold_ledger.h"
+#include "workloads/storage/shared/direct_file.h"
+#include "workloads/storage/shared/payload.h"
 
-namespace assay {
+namespace assay::cluster_checkpoint {
 
 /// Where a copy is, nearest first.
 enum class Tier { memory, peer, local, shared };
@@ -40,7 +40,7 @@ struct TierSettings {
   Lost lost = Lost::nothing;
   int shift = 1;  ///< copies go to the rank so many before; a lost node's checkpoint to the one so many after
   std::size_t threads = 1;
-  ChunkPlan plan;
+  cluster_storage::ChunkPlan plan;
   Seconds wait = {15};
   std::optional<VerbsWish> verbs;  ///< by which copies go to a peer; nothing: over TCP
   std::string shared, local;       ///< directories; empty where the tier is not among `tiers`
@@ -64,8 +64,8 @@ struct TierRestore {
   std::map<std::string, std::uint64_t> served;  ///< shards by tier; "none" where no copy was valid
   std::string first_wrong;
   std::optional<double>
-      raw_s;        ///< to read the same files again and look at nothing; where a file was nearest and right
-  ColdReader cold;  ///< of local and shared
+      raw_s;  ///< to read the same files again and look at nothing; where a file was nearest and right
+  cluster_storage::ColdReader cold;  ///< of local and shared
 };
 
 /// One rank's memory and places.
@@ -90,7 +90,7 @@ class CheckpointTiers {
   [[nodiscard]] std::vector<CheckpointShard> shards_of(int rank) const;
   [[nodiscard]] int from_here(int distance) const;
   [[nodiscard]] int restored_rank() const;
-  [[nodiscard]] PayloadKey key_of(const CheckpointShard& shard, std::uint64_t step) const;
+  [[nodiscard]] cluster_storage::PayloadKey key_of(const CheckpointShard& shard, std::uint64_t step) const;
   [[nodiscard]] std::string place(Tier tier, std::uint64_t step) const;
   void each(const std::vector<CheckpointShard>& shards, const std::function<void(std::size_t)>& work);
   void save_files(Tier tier, std::uint64_t step);
@@ -107,10 +107,10 @@ class CheckpointTiers {
   Rendezvous& group_;
   TierSettings settings_;
   std::vector<CheckpointShard> own_, kept_, target_;  ///< of this rank; whose copies it keeps; which it restores
-  DirectMemory state_, snapshot_, incoming_;
-  std::vector<DirectMemory> rings_;  ///< by thread, for raw reads
+  cluster_storage::DirectMemory state_, snapshot_, incoming_;
+  std::vector<cluster_storage::DirectMemory> rings_;  ///< by thread, for raw reads
   std::optional<PeerPaths> peers_;
   std::vector<std::string> failed_;  ///< by shard of target_: why the copy that was read last is none
 };
 
-}  // namespace assay
+}  // namespace assay::cluster_checkpoint

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/core/json_io.h"
-#include "workloads/storage/side_by_side.h"
+#include "workloads/storage/shared/side_by_side.h"
 
-namespace assay {
+namespace assay::cluster_checkpoint {
 namespace {
 
 constexpr Seconds kStreamsOpen = {30};
@@ -17,16 +17,17 @@ constexpr Seconds kStreamsOpen = {30};
 PeerStreams open_peer_streams(const Placement& placement, Rendezvous& group, int distance, std::size_t count) {
   const Endpoint meeting = parse_endpoint(placement.rendezvous);
   const auto until = rendezvous::after(kStreamsOpen);
-  const std::string own = group.rank() == 0 ? meeting.host : address_towards(meeting);
-  const auto listener = listen_for_streams({.host = own, .port = meeting.port});
-  const nlohmann::json here = {{"host", own}, {"port", port_of(listener)}};
+  const std::string own = group.rank() == 0 ? meeting.host : host::address_towards(meeting);
+  const auto listener = host::listen_for_streams({.host = own, .port = meeting.port});
+  const nlohmann::json here = {{"host", own}, {"port", host::port_of(listener)}};
   const auto places = group.all_gather(here.dump());
   const auto target = static_cast<std::size_t>((group.rank() + distance) % group.world());
   const auto there = parse_json_or_throw(places[target], fmt::format("address of rank {}", target));
   PeerStreams streams;
   for (std::uint32_t i = 0; i < count; ++i)
-    streams.out.push_back(dial_stream({.host = there.at("host"), .port = there.at("port")}, placement.token, i, until));
-  streams.in = accept_streams(listener, placement.token, count, until);
+    streams.out.push_back(
+        host::dial_stream({.host = there.at("host"), .port = there.at("port")}, placement.token, i, until));
+  streams.in = host::accept_streams(listener, placement.token, count, until);
   group.barrier();
   return streams;
 }
@@ -35,7 +36,7 @@ void exchange_with_peers(const PeerStreams& streams, const PeerTurn& turn, Rende
   const std::size_t count = streams.out.size();
   std::atomic<bool> abandoned = false;
   std::atomic<std::uint64_t> counted = 0;
-  run_side_by_side(
+  cluster_storage::run_side_by_side(
       2 * count,
       [&](std::size_t thread) {
         const bool sends = thread < count;
@@ -44,13 +45,14 @@ void exchange_with_peers(const PeerStreams& streams, const PeerTurn& turn, Rende
         for (std::size_t i = first; shards != nullptr && i < shards->size(); i += count) {
           const auto& shard = (*shards)[i];
           if (sends) {
-            send_all(streams.out[first].number(), turn.from.subspan(shard.offset, shard.size), abandoned);
+            host::send_all(streams.out[first].number(), turn.from.subspan(shard.offset, shard.size), abandoned);
           } else {
-            receive_all(streams.in[first].number(), turn.into.subspan(shard.offset, shard.size), abandoned, counted);
+            host::receive_all(streams.in[first].number(), turn.into.subspan(shard.offset, shard.size), abandoned,
+                              counted);
           }
         }
       },
       [&] { group.check(); }, abandoned);
 }
 
-}  // namespace assay
+}  // namespace assay::cluster_checkpoint

@@ -11,11 +11,11 @@
 #include "probes/host/tcp_streams.h"
 #include "workloads/cluster_checkpoint/checkpoint_layout.h"
 
-namespace assay {
+namespace assay::cluster_checkpoint {
 
 /// The streams that leave this rank, and those that come in, for one shift of all ranks.
 struct PeerStreams {
-  Streams out, in;
+  host::Streams out, in;
 };
 
 /// Opens `count` streams from every rank r to rank (r + distance) % world; distance from 1 to world - 1. All ranks call
@@ -35,4 +35,4 @@ struct PeerTurn {
 /// has gone or moves nothing for 30 s.
 void exchange_with_peers(const PeerStreams& streams, const PeerTurn& turn, Rendezvous& group);
 
-}  // namespace assay
+}  // namespace assay::cluster_checkpoint

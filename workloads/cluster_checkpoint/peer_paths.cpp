@@ -1,7 +1,7 @@
 // peer_paths: one transport for both ways.
 #include "workloads/cluster_checkpoint/peer_paths.h"
 
-namespace assay {
+namespace assay::cluster_checkpoint {
 
 PeerPaths::PeerPaths(const Placement& placement, Rendezvous& group, const PeerSettings& settings,
                      std::span<std::byte> state, std::span<std::byte> incoming)
@@ -29,4 +29,4 @@ void PeerPaths::restore(const std::vector<CheckpointShard>* kept, const std::vec
   exchange_with_peers(*back_tcp_, turn, group_);
 }
 
-}  // namespace assay
+}  // namespace assay::cluster_checkpoint

@@ -11,7 +11,7 @@
 #include "workloads/cluster_checkpoint/peer_memory.h"
 #include "workloads/cluster_checkpoint/peer_verbs.h"
 
-namespace assay {
+namespace assay::cluster_checkpoint {
 
 /// What stays the same over all repetitions.
 struct PeerSettings {
@@ -52,4 +52,4 @@ class PeerPaths {
   std::optional<std::size_t> back_verbs_;
 };
 
-}  // namespace assay
+}  // namespace assay::cluster_checkpoint

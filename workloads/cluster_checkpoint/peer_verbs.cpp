@@ -19,7 +19,7 @@
 #include "probes/verbs/introduction.h"
 #include "probes/verbs/port_choice.h"
 
-namespace assay {
+namespace assay::cluster_checkpoint {
 namespace {
 
 using PeerClock = std::chrono::steady_clock;
@@ -41,7 +41,7 @@ static_assert(kWordsBegin + kWord * kMostPairs <= kPeerTail);
                   why));
 }
 
-Introduction introduction_of(const Adapter& adapter, const Gid& gid, const MachineTree& tree) {
+verbs::Introduction introduction_of(const verbs::Adapter& adapter, const verbs::Gid& gid, const MachineTree& tree) {
   const auto& port = adapter.port();
   const auto& limits = adapter.limits();
   return {.host = std::get<std::string>(host_facts().at("name")),
@@ -64,7 +64,7 @@ Introduction introduction_of(const Adapter& adapter, const Gid& gid, const Machi
 
 /// What one queue pair has to send, and how far it is.
 struct Outgoing {
-  std::vector<Transfer> messages;
+  std::vector<verbs::Transfer> messages;
   std::size_t posted = 0;
   std::uint32_t in_flight = 0;
   bool told = true;  ///< that all was written; true also where nothing is sent
@@ -74,14 +74,17 @@ struct Outgoing {
 
 /// The queue pairs of one connection.
 struct PeerConnection {
-  const RegisteredMemory *from = nullptr, *into = nullptr;
-  std::unique_ptr<VerbsEndpoint> out, in;
+  const verbs::RegisteredMemory *from = nullptr, *into = nullptr;
+  std::unique_ptr<verbs::VerbsEndpoint> out, in;
   std::size_t pairs = 0, target = 0, source = 0;  ///< the ranks that it leads to and comes from
 
-  [[nodiscard]] std::size_t tail(const RegisteredMemory& memory) const { return memory.bytes().size() - kPeerTail; }
+  [[nodiscard]] std::size_t tail(const verbs::RegisteredMemory& memory) const {
+    return memory.bytes().size() - kPeerTail;
+  }
   /// Room for the word of the queue pair.
   void expect_word(std::uint32_t pair) const {
-    const Transfer room{.here = tail(*into) + kWordsBegin + std::size_t{pair} * kWord, .there = 0, .size = kWord};
+    const verbs::Transfer room{
+        .here = tail(*into) + kWordsBegin + std::size_t{pair} * kWord, .there = 0, .size = kWord};
     in->post_receives(pair, std::span(&room, 1));
   }
   /// Messages of every pairs-th shard, for each queue pair.
@@ -100,12 +103,12 @@ struct PeerConnection {
   /// Posts what there is room for.
   void post(std::uint32_t pair, Outgoing& queue) const {
     while (queue.in_flight < kInFlight && queue.posted < queue.messages.size()) {
-      out->post(VerbsOperation::write, pair, std::span(&queue.messages[queue.posted++], 1));
+      out->post(verbs::VerbsOperation::write, pair, std::span(&queue.messages[queue.posted++], 1));
       ++queue.in_flight;
     }
     if (queue.told || queue.posted < queue.messages.size() || queue.in_flight >= kInFlight) return;
-    const Transfer word{.here = tail(*from), .there = 0, .size = kWord};
-    out->post(VerbsOperation::send, pair, std::span(&word, 1));  // arrives behind all that was written before it
+    const verbs::Transfer word{.here = tail(*from), .there = 0, .size = kWord};
+    out->post(verbs::VerbsOperation::send, pair, std::span(&word, 1));  // arrives behind all that was written before it
     ++queue.in_flight;
     queue.told = true;
   }
@@ -114,41 +117,41 @@ struct PeerConnection {
 struct PeerVerbs::State {
   VerbsWish wish;
   Rendezvous& group;
-  std::optional<Adapter> adapter;
-  std::optional<RegisteredMemory> state, incoming;  // after the adapter: they are given back before it
-  std::vector<Introduction> ranks;
+  std::optional<verbs::Adapter> adapter;
+  std::optional<verbs::RegisteredMemory> state, incoming;  // after the adapter: they are given back before it
+  std::vector<verbs::Introduction> ranks;
   std::vector<PeerConnection> connections;  // after the memory that they use
 
   State(VerbsWish wished, Rendezvous& with, std::span<std::byte> own, std::span<std::byte> of_others)
       : wish(std::move(wished)), group(with) {
     const MachineTree tree(wish.root);
     try {
-      const auto ports = candidate_ports(read_ports(tree), wish.device);
+      const auto ports = verbs::candidate_ports(verbs::read_ports(tree), wish.device);
       adapter.emplace(ports.front());
-      const Gid& gid = choose_gid(adapter->port(), wish.gid_index);
-      state.emplace(adapter->memory(own, Ordering::relaxed));
-      incoming.emplace(adapter->memory(of_others, Ordering::relaxed));
+      const verbs::Gid& gid = verbs::choose_gid(adapter->port(), wish.gid_index);
+      state.emplace(adapter->memory(own, verbs::Ordering::relaxed));
+      incoming.emplace(adapter->memory(of_others, verbs::Ordering::relaxed));
       ranks.push_back(introduction_of(*adapter, gid, tree));
     } catch (const BadParameter&) {
       throw;
     } catch (const std::runtime_error& why) {
       cannot_be_had(why.what());
     }
-    const std::string mine = packed(ranks.front());
+    const std::string mine = verbs::packed(ranks.front());
     ranks.clear();
-    for (const auto& words : group.all_gather(mine)) ranks.push_back(unpacked_introduction(words));
+    for (const auto& words : group.all_gather(mine)) ranks.push_back(verbs::unpacked_introduction(words));
   }
 
-  [[nodiscard]] const Introduction& own() const { return ranks[static_cast<std::size_t>(group.rank())]; }
+  [[nodiscard]] const verbs::Introduction& own() const { return ranks[static_cast<std::size_t>(group.rank())]; }
 
   /// One turn. Throws std::runtime_error that says what failed, not between whom, or RendezvousError.
   void exchange(const PeerConnection& way, const PeerTurn& turn);
 
   /// The path to a rank. Throws where machines or networks are not as wished.
-  [[nodiscard]] PathChoice path_to(std::size_t rank) const {
-    check_pair(own(), ranks[rank], wish.one_machine ? "loopback" : "fabric");
-    return path_between(own(), ranks[rank],
-                        {.mtu = "auto", .traffic_class = wish.traffic_class, .service_level = wish.service_level});
+  [[nodiscard]] verbs::PathChoice path_to(std::size_t rank) const {
+    verbs::check_pair(own(), ranks[rank], wish.one_machine ? "loopback" : "fabric");
+    return verbs::path_between(
+        own(), ranks[rank], {.mtu = "auto", .traffic_class = wish.traffic_class, .service_level = wish.service_level});
   }
 };
 
@@ -172,15 +175,15 @@ std::size_t PeerVerbs::connect(int distance, bool back, std::size_t pairs) {
                       .pairs = pairs,
                       .target = target,
                       .source = source};
-  const EndpointPlan plan{
+  const verbs::EndpointPlan plan{
       .queue_pairs = static_cast<std::uint32_t>(pairs), .sends = kInFlight, .receives = 1, .inlined = 0};
-  made.out = std::make_unique<VerbsEndpoint>(*self.adapter, *made.from, plan);
-  made.in = std::make_unique<VerbsEndpoint>(*self.adapter, *made.into, plan);
-  const auto outs = self.group.all_gather(packed(made.out->address()));
-  const auto ins = self.group.all_gather(packed(made.in->address()));
+  made.out = std::make_unique<verbs::VerbsEndpoint>(*self.adapter, *made.from, plan);
+  made.in = std::make_unique<verbs::VerbsEndpoint>(*self.adapter, *made.into, plan);
+  const auto outs = self.group.all_gather(verbs::packed(made.out->address()));
+  const auto ins = self.group.all_gather(verbs::packed(made.in->address()));
   for (std::uint32_t pair = 0; pair < pairs; ++pair) made.expect_word(pair);
-  made.out->connect(unpacked_address(ins[target]), self.path_to(target));
-  made.in->connect(unpacked_address(outs[source]), self.path_to(source));
+  made.out->connect(verbs::unpacked_address(ins[target]), self.path_to(target));
+  made.in->connect(verbs::unpacked_address(outs[source]), self.path_to(source));
   self.group.barrier();  // a message must not arrive at a queue pair that is not connected
   self.connections.push_back(std::move(made));
   return self.connections.size() - 1;
@@ -211,7 +214,7 @@ void PeerVerbs::State::exchange(const PeerConnection& way, const PeerTurn& turn)
   auto queues = way.outgoing(turn.sent);
   std::size_t to_hear = turn.received != nullptr ? way.pairs : 0;
   const auto is_open = [](const Outgoing& queue) { return !queue.told || queue.in_flight > 0; };
-  std::array<Completed, 32> done = {};
+  std::array<verbs::Completed, 32> done = {};
   auto last = PeerClock::now(), looked = last;
   while (to_hear > 0 || std::ranges::any_of(queues, is_open)) {
     for (std::uint32_t pair = 0; pair < way.pairs; ++pair) way.post(pair, queues[pair]);
@@ -234,11 +237,11 @@ void PeerVerbs::State::exchange(const PeerConnection& way, const PeerTurn& turn)
   }
 }
 
-std::string PeerVerbs::transport() const { return transport_of(state_->own()); }
+std::string PeerVerbs::transport() const { return verbs::transport_of(state_->own()); }
 
 std::string PeerVerbs::port() const {
   const auto& own = state_->own();
-  return own.gid.empty() ? own.port : fmt::format("{} {}", own.port, gid_words(own.gid));
+  return own.gid.empty() ? own.port : fmt::format("{} {}", own.port, verbs::gid_words(own.gid));
 }
 
-}  // namespace assay
+}  // namespace assay::cluster_checkpoint

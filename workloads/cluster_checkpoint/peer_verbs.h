@@ -11,7 +11,7 @@
 #include "probes/core/units.h"
 #include "workloads/cluster_checkpoint/peer_memory.h"
 
-namespace assay {
+namespace assay::cluster_checkpoint {
 
 /// Which port, and how packets go; the words are those of the probes of verbs.
 struct VerbsWish {
@@ -55,4 +55,4 @@ class PeerVerbs {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace assay
+}  // namespace assay::cluster_checkpoint

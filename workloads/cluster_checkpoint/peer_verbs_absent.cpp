@@ -3,7 +3,7 @@
 
 #include "workloads/cluster_checkpoint/peer_verbs.h"
 
-namespace assay {
+namespace assay::cluster_checkpoint {
 
 struct PeerVerbs::State {};
 
@@ -19,4 +19,4 @@ void PeerVerbs::exchange(std::size_t, const PeerTurn&) {}
 std::string PeerVerbs::transport() const { return ""; }
 std::string PeerVerbs::port() const { return ""; }
 
-}  // namespace assay
+}  // namespace assay::cluster_checkpoint

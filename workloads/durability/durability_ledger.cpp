@@ -14,9 +14,9 @@
 #include <fmt/format.h>
 
 #include "probes/core/probe.h"
-#include "workloads/storage/storage_file.h"
+#include "workloads/storage/shared/storage_file.h"
 
-namespace assay {
+namespace assay::durability {
 namespace {
 
 constexpr auto kAskAgain = std::chrono::milliseconds(50);
@@ -31,7 +31,7 @@ std::vector<std::byte> content_of(const std::string& path, const std::string& fo
     std::string why = folder + " is not there";
     try {
       const bool was_there = is_there(folder);
-      if (auto found = content_on_storage(path)) return *found;
+      if (auto found = cluster_storage::content_on_storage(path)) return *found;
       if (was_there && is_there(folder)) return {};
     } catch (const std::system_error& refused) {
       why = refused.what();
@@ -108,4 +108,4 @@ void check_ledger(const Ledger& ledger, const std::string& folder, const Durable
   }
 }
 
-}  // namespace assay
+}  // namespace assay::durability

@@ -8,7 +8,7 @@
 #include "probes/core/units.h"
 #include "workloads/durability/durable_block.h"
 
-namespace assay {
+namespace assay::durability {
 
 /// The last acknowledged generation of each place that a stream of one writer wrote to.
 using Ledger = std::map<DurableItem, std::uint64_t>;
@@ -30,4 +30,4 @@ struct DurableTally {
 void check_ledger(const Ledger& ledger, const std::string& folder, const DurableWrite& writer, Seconds patience,
                   std::map<DurableOperation, DurableTally>& tallies);
 
-}  // namespace assay
+}  // namespace assay::durability

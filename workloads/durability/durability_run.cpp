@@ -12,11 +12,11 @@
 #include <nlohmann/json.hpp>
 
 #include "workloads/cluster_checkpoint/peer_memory.h"
-#include "workloads/storage/run_folder.h"
-#include "workloads/storage/side_by_side.h"
-#include "workloads/storage/storage_ranks.h"
+#include "workloads/storage/shared/run_folder.h"
+#include "workloads/storage/shared/side_by_side.h"
+#include "workloads/storage/shared/storage_ranks.h"
 
-namespace assay {
+namespace assay::durability {
 namespace {
 
 using nlohmann::json;
@@ -79,7 +79,7 @@ Ledger keep_ledger(int socket, const std::atomic<bool>& abandoned) {
       continue;
     }
     LedgerEntry entry = {};
-    receive_all(socket, std::as_writable_bytes(std::span(entry)), abandoned, counted);
+    host::receive_all(socket, std::as_writable_bytes(std::span(entry)), abandoned, counted);
     const auto& [place, generation] = entry;
     if (generation == 0) return ledger;
     const auto item = unpacked(place);
@@ -98,16 +98,17 @@ class DurabilityRun {
     const auto world = static_cast<std::uint64_t>(group_.world());
     const std::uint64_t streams = world * settings_.streams;
     const std::uint64_t blocks = std::uint64_t{settings_.slots} + kMostRecords + 2 * kDurableNames;
-    const StorageRanks ranks = meet_on_storage(
+    const cluster_storage::StorageRanks ranks = cluster_storage::meet_on_storage(
         group_, given_, {.bytes = streams * blocks * kDurableBlock, .names = streams * (2 * kDurableNames + 2)});
-    RunFolder folder(group_, given_.text("directory"), ranks.nonce);
+    cluster_storage::RunFolder folder(group_, given_.text("directory"), ranks.nonce);
     settings_.folder = folder.path();
     settings_.nonce = ranks.nonce;
-    const PeerStreams peers = open_peer_streams(placement_, group_, 1, settings_.streams);
-    (void)start_together(group_);
-    const auto seen = gather_words(group_, seen_words(write_and_keep(peers)));
-    const auto found = gather_words(group_, found_words(check()));
-    record_ranks(ranks, record_);
+    const cluster_checkpoint::PeerStreams peers =
+        cluster_checkpoint::open_peer_streams(placement_, group_, 1, settings_.streams);
+    (void)cluster_storage::start_together(group_);
+    const auto seen = cluster_storage::gather_words(group_, seen_words(write_and_keep(peers)));
+    const auto found = cluster_storage::gather_words(group_, found_words(check()));
+    cluster_storage::record_ranks(ranks, record_);
     const auto is_interrupted = [](const json& rank) { return rank.contains("recovery"); };
     record_.condition("interrupted", std::ranges::any_of(seen, is_interrupted));
     record_.condition("interrupted_clients", std::int64_t{std::ranges::count_if(seen, is_interrupted)});
@@ -121,7 +122,7 @@ class DurabilityRun {
 
  private:
   /// Half of the threads write and tell the next rank; the other half keep the ledger of the rank before.
-  std::vector<StreamOutcome> write_and_keep(const PeerStreams& peers) {
+  std::vector<StreamOutcome> write_and_keep(const cluster_checkpoint::PeerStreams& peers) {
     std::vector<StreamOutcome> outcomes(settings_.streams);
     ledgers_.resize(settings_.streams);
     std::atomic<bool> abandoned = false;
@@ -138,7 +139,7 @@ class DurabilityRun {
         if (!abandoned.exchange(true)) first = std::current_exception();
       }
     };
-    run_side_by_side(
+    cluster_storage::run_side_by_side(
         2UL * settings_.streams, work, [&] { group_.check(); }, abandoned);
     if (first) std::rethrow_exception(first);
     return outcomes;
@@ -147,7 +148,7 @@ class DurabilityRun {
   StreamOutcome write(std::size_t number, int socket, const std::atomic<bool>& abandoned) {
     const auto tell = [&](const DurableItem& item, std::uint64_t generation) {
       const LedgerEntry entry = {packed(item), generation};
-      send_all(socket, std::as_bytes(std::span(entry)), abandoned);
+      host::send_all(socket, std::as_bytes(std::span(entry)), abandoned);
     };
     DurableStream stream(settings_, static_cast<std::uint64_t>(group_.rank()), static_cast<std::uint32_t>(number));
     const StreamOutcome outcome = stream.run(tell, abandoned);
@@ -178,9 +179,9 @@ class DurabilityRun {
       const auto refusal = seen[rank].at("refusal").get<std::string>();
       if (!refusal.empty()) record_.note(fmt::format("{} was refused first: {}", names[rank], refusal));
     }
-    record_.measurement("refused_calls", refused, all_clients());
-    record_.measurement("longest_write", longest_s, all_clients());
-    if (recovery_s) record_.measurement("recovery_time", *recovery_s, all_clients());
+    record_.measurement("refused_calls", refused, cluster_storage::all_clients());
+    record_.measurement("longest_write", longest_s, cluster_storage::all_clients());
+    if (recovery_s) record_.measurement("recovery_time", *recovery_s, cluster_storage::all_clients());
   }
 
   void record_found(const std::vector<json>& found, const std::vector<std::string>& names) {
@@ -197,7 +198,8 @@ class DurabilityRun {
     }
     for (const auto& [operation, tally] : all) {
       const auto add = [&](const char* metric, std::uint64_t value) {
-        record_.measurement(metric, static_cast<double>(value), all_clients(), {{"operation", operation}});
+        record_.measurement(metric, static_cast<double>(value), cluster_storage::all_clients(),
+                            {{"operation", operation}});
       };
       add("acknowledged", tally.acknowledged);
       add("lost_writes", tally.lost);
@@ -226,8 +228,8 @@ Seconds in_range(const Parameters& given, const char* name) {
 DurabilitySettings durability_settings(const Parameters& given) {
   return {.folder = "",
           .nonce = 0,
-          .streams = static_cast<std::uint32_t>(count_in_range(given, "streams", kMostStreams)),
-          .slots = static_cast<std::uint32_t>(count_in_range(given, "slots", kMostSlots)),
+          .streams = static_cast<std::uint32_t>(cluster_storage::count_in_range(given, "streams", kMostStreams)),
+          .slots = static_cast<std::uint32_t>(cluster_storage::count_in_range(given, "slots", kMostSlots)),
           .duration = in_range(given, "duration"),
           .stall = in_range(given, "stall"),
           .recovery = in_range(given, "recovery")};
@@ -237,4 +239,4 @@ void run_durability(const Parameters& given, const Placement& placement, Rendezv
   DurabilityRun(given, placement, group, record).run();
 }
 
-}  // namespace assay
+}  // namespace assay::durability

@@ -7,7 +7,7 @@
 #include "probes/core/rendezvous.h"
 #include "workloads/durability/durable_stream.h"
 
-namespace assay {
+namespace assay::durability {
 
 /// The settings that the parameters name; folder and nonce are the run's. Throws BadParameter.
 DurabilitySettings durability_settings(const Parameters& given);
@@ -15,4 +15,4 @@ DurabilitySettings durability_settings(const Parameters& given);
 /// Writes, lets the fault come, checks and records. All ranks call it.
 void run_durability(const Parameters& given, const Placement& placement, Rendezvous& group, Recorder& record);
 
-}  // namespace assay
+}  // namespace assay::durability

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <vector>
 
-#include "workloads/storage/payload.h"
+#include "workloads/storage/shared/payload.h"
 
-namespace assay {
+namespace assay::durability {
 namespace {
 
 constexpr std::array<char, 8> kMark = {'d', 'u', 'r', 'a', 'b', 'l', 'e', '1'};
@@ -15,7 +15,7 @@ constexpr std::size_t kHeader = kMark.size() + sizeof(std::uint64_t);
 constexpr unsigned kIndexBits = 24, kStreamBits = 8, kItemBits = 34;
 static_assert(kMostItems == 1U << kIndexBits && kMostStreams == 1U << kStreamBits);
 
-PayloadKey key_of(const DurableWrite& write) {
+cluster_storage::PayloadKey key_of(const DurableWrite& write) {
   return {.rank = write.writer << kItemBits | packed(write.item), .step = write.generation, .nonce = write.nonce};
 }
 
@@ -36,7 +36,7 @@ std::optional<DurableItem> unpacked(std::uint64_t number) {
 void make_block(const DurableWrite& write, std::span<std::byte> block) {
   std::memcpy(block.data(), kMark.data(), kMark.size());
   std::memcpy(block.data() + kMark.size(), &write.generation, sizeof write.generation);
-  fill_payload(key_of(write), 0, block.subspan(kHeader));
+  cluster_storage::fill_payload(key_of(write), 0, block.subspan(kHeader));
 }
 
 std::optional<std::uint64_t> generation_in(std::span<const std::byte> found) {
@@ -58,4 +58,4 @@ BlockState state_of(const DurableWrite& acknowledged, std::span<const std::byte>
   return *generation == acknowledged.generation ? BlockState::right : BlockState::rolled_back;
 }
 
-}  // namespace assay
+}  // namespace assay::durability

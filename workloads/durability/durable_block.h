@@ -11,7 +11,7 @@
 
 #include "probes/core/words.h"
 
-namespace assay {
+namespace assay::durability {
 
 /// How a write becomes durable.
 enum class DurableOperation : std::uint8_t { overwrite, append, rename };
@@ -60,4 +60,4 @@ BlockState state_of(const DurableWrite& acknowledged, std::span<const std::byte>
 /// The generation that `found` says it is of, where it begins as a block does.
 std::optional<std::uint64_t> generation_in(std::span<const std::byte> found);
 
-}  // namespace assay
+}  // namespace assay::durability

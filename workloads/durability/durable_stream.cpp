@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 
 #include "probes/core/probe.h"
-#include "workloads/storage/direct_file.h"
-#include "workloads/storage/storage_file.h"
+#include "workloads/storage/shared/direct_file.h"
+#include "workloads/storage/shared/storage_file.h"
 
-namespace assay {
+namespace assay::durability {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -38,30 +38,30 @@ DurableItem DurableStream::item_of(std::uint64_t generation) const {
 void DurableStream::overwrite(const DurableItem& item) {
   const std::string path = slots_path(settings_.folder, writer_, stream_);
   if (!slots_) {
-    slots_ = open_on_storage(path, O_WRONLY | O_CREAT);
-    resize_on_storage(slots_, std::uint64_t{settings_.slots} * kDurableBlock, path);
-    sync_directory(settings_.folder);
+    slots_ = cluster_storage::open_on_storage(path, O_WRONLY | O_CREAT);
+    cluster_storage::resize_on_storage(slots_, std::uint64_t{settings_.slots} * kDurableBlock, path);
+    cluster_storage::sync_directory(settings_.folder);
   }
-  write_on_storage(slots_, block_, std::uint64_t{item.index} * kDurableBlock, path);
-  sync_on_storage(slots_, path);
+  cluster_storage::write_on_storage(slots_, block_, std::uint64_t{item.index} * kDurableBlock, path);
+  cluster_storage::sync_on_storage(slots_, path);
 }
 
 void DurableStream::append(const DurableItem& item) {
   const std::string path = log_path(settings_.folder, writer_, stream_);
   if (!log_) {  // what an append that failed has left is cut off
-    log_ = open_on_storage(path, O_WRONLY | O_CREAT | O_APPEND);
-    resize_on_storage(log_, std::uint64_t{item.index} * kDurableBlock, path);
-    sync_directory(settings_.folder);
+    log_ = cluster_storage::open_on_storage(path, O_WRONLY | O_CREAT | O_APPEND);
+    cluster_storage::resize_on_storage(log_, std::uint64_t{item.index} * kDurableBlock, path);
+    cluster_storage::sync_directory(settings_.folder);
   }
-  write_on_storage(log_, block_, 0, path);
-  sync_on_storage(log_, path);
+  cluster_storage::write_on_storage(log_, block_, 0, path);
+  cluster_storage::sync_on_storage(log_, path);
 }
 
 void DurableStream::replace(const DurableItem& item) {
   const std::string path = name_path(settings_.folder, writer_, stream_, item.index);
-  write_durably(path + ".tmp", O_CREAT | O_TRUNC, block_);
-  rename_on_storage(path + ".tmp", path);
-  sync_directory(settings_.folder);
+  cluster_storage::write_durably(path + ".tmp", O_CREAT | O_TRUNC, block_);
+  cluster_storage::rename_on_storage(path + ".tmp", path);
+  cluster_storage::sync_directory(settings_.folder);
 }
 
 void DurableStream::write_once(const DurableItem& item) {
@@ -109,4 +109,4 @@ StreamOutcome DurableStream::run(const Acknowledge& acknowledge, const std::atom
   return outcome;
 }
 
-}  // namespace assay
+}  // namespace assay::durability

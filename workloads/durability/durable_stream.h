@@ -13,7 +13,7 @@
 #include "probes/core/units.h"
 #include "workloads/durability/durability_ledger.h"
 
-namespace assay {
+namespace assay::durability {
 
 /// What stays the same for all streams of a run.
 struct DurabilitySettings {
@@ -64,4 +64,4 @@ class DurableStream {
   Descriptor slots_, log_;
 };
 
-}  // namespace assay
+}  // namespace assay::durability

@@ -3,12 +3,12 @@
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
 #include "workloads/durability/durability_run.h"
-#include "workloads/storage/storage_words.h"
+#include "workloads/storage/shared/storage_words.h"
 
-namespace assay {
+namespace assay::durability {
 namespace {
 
-using namespace storage_words;
+using namespace cluster_storage::storage_words;
 
 constexpr double kMargin_s = 600;  // an exchange waits for the slowest rank to write, recover and read again
 
@@ -139,6 +139,8 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::durability
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) {
+  return assay::probe_main(argc, argv, assay::durability::kSpec, assay::durability::measure);
+}

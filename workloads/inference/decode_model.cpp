@@ -11,7 +11,9 @@ namespace assay::inference {
 namespace {
 
 /// Numbers of one layer's matrices.
-std::size_t layer_numbers(const ModelShape& m) { return sized(train::attention_weights(m) + 3 * m.hidden * m.ffn); }
+std::size_t layer_numbers(const train::ModelShape& m) {
+  return train::sized(train::attention_weights(m) + 3 * m.hidden * m.ffn);
+}
 
 /// Four uniform numbers of 16 bits, summed: mean 0, standard deviation 1.
 float normal_of(std::uint64_t random) {
@@ -26,8 +28,10 @@ float number_of(DecodeNumbers numbers, std::uint64_t random, float deviation) {
   return normal_of(random) * deviation;
 }
 
-void fill_part(std::span<Bf16> to, DecodeNumbers numbers, std::uint64_t seed, float deviation, const Slice& part) {
-  for (std::size_t i = part.begin; i < part.end; ++i) to[i] = narrow(number_of(numbers, mixed(seed, i), deviation));
+void fill_part(std::span<Bf16> to, DecodeNumbers numbers, std::uint64_t seed, float deviation,
+               const host::Slice& part) {
+  for (std::size_t i = part.begin; i < part.end; ++i)
+    to[i] = narrow(number_of(numbers, collective::mixed(seed, i), deviation));
 }
 
 }  // namespace
@@ -40,11 +44,11 @@ std::uint64_t DecodeShape::cache_bytes() const {
 }
 
 LayerWeights layer_weights(const DecodeShape& shape, const DecodeSet& set, std::int64_t layer) {
-  const ModelShape& m = shape.model;
-  auto rest = std::span<const Bf16>(set.weights).subspan(sized(layer) * layer_numbers(m), layer_numbers(m));
+  const train::ModelShape& m = shape.model;
+  auto rest = std::span<const Bf16>(set.weights).subspan(train::sized(layer) * layer_numbers(m), layer_numbers(m));
   const auto take = [&](std::int64_t numbers) {
-    const auto part = rest.first(sized(numbers));
-    rest = rest.subspan(sized(numbers));
+    const auto part = rest.first(train::sized(numbers));
+    rest = rest.subspan(train::sized(numbers));
     return part;
   };
   LayerWeights weights;
@@ -56,18 +60,18 @@ LayerWeights layer_weights(const DecodeShape& shape, const DecodeSet& set, std::
 }
 
 std::span<const Bf16> head_weights(const DecodeShape& shape, const DecodeSet& set) {
-  return std::span<const Bf16>(set.weights).last(sized(shape.model.vocab * shape.model.hidden));
+  return std::span<const Bf16>(set.weights).last(train::sized(shape.model.vocab * shape.model.hidden));
 }
 
 std::span<Bf16> cache_of(const DecodeShape& shape, const DecodeSet& set, std::int64_t layer, std::int64_t sequence,
                          std::int64_t kv_head, bool values) {
-  const ModelShape& m = shape.model;
+  const train::ModelShape& m = shape.model;
   const std::int64_t place = ((layer * shape.batch + sequence) * m.kv_heads + kv_head) * 2 + (values ? 1 : 0);
-  const std::size_t numbers = sized(shape.context * m.head_dim);
-  return set.cache.subspan(sized(place) * numbers, numbers);
+  const std::size_t numbers = train::sized(shape.context * m.head_dim);
+  return set.cache.subspan(train::sized(place) * numbers, numbers);
 }
 
-DecodeSets::DecodeSets(const DecodeShape& shape, std::uint64_t cache_bytes, std::size_t count, Pages pages) {
+DecodeSets::DecodeSets(const DecodeShape& shape, std::uint64_t cache_bytes, std::size_t count, host::Pages pages) {
   for (std::size_t i = 0; i < count; ++i) {
     weights_.emplace_back(Bytes{shape.weight_bytes()}, pages);
     caches_.emplace_back(Bytes{cache_bytes}, pages);
@@ -81,7 +85,7 @@ DecodeSet DecodeSets::set(const DecodeShape& shape, std::size_t index) {
 
 double DecodeSets::huge_share() const {
   double sum = 0;
-  for (const Buffer& buffer : weights_) sum += buffer.huge_share();
+  for (const host::Buffer& buffer : weights_) sum += buffer.huge_share();
   return sum / static_cast<double>(weights_.size());
 }
 
@@ -90,9 +94,10 @@ void fill_sets(const DecodeShape& shape, DecodeNumbers numbers, std::uint64_t se
   constexpr std::uint64_t kCacheStream = 1;
   // A product keeps the size of its input where weights have a variance of one over its width.
   const float deviation = 1 / std::sqrt(static_cast<float>(shape.model.hidden));
-  const Slice weights = slice(first.weights.size(), parts, part), cache = slice(first.cache.size(), parts, part);
+  const host::Slice weights = host::slice(first.weights.size(), parts, part),
+                    cache = host::slice(first.cache.size(), parts, part);
   fill_part(first.weights, numbers, seed, deviation, weights);
-  fill_part(first.cache, numbers, mixed(seed, kCacheStream), 1, cache);
+  fill_part(first.cache, numbers, collective::mixed(seed, kCacheStream), 1, cache);
   for (const DecodeSet& other : others) {
     std::ranges::copy(first.weights.subspan(weights.begin, weights.end - weights.begin),
                       other.weights.subspan(weights.begin).begin());
@@ -103,9 +108,9 @@ void fill_sets(const DecodeShape& shape, DecodeNumbers numbers, std::uint64_t se
 
 std::vector<float> decode_input(const DecodeShape& shape, DecodeNumbers numbers, std::uint64_t seed,
                                 std::uint64_t number) {
-  std::vector<float> input(sized(shape.batch * shape.model.hidden));
-  const std::uint64_t stream = mixed(mixed(seed, 2), number);
-  for (std::size_t i = 0; i < input.size(); ++i) input[i] = number_of(numbers, mixed(stream, i), 1);
+  std::vector<float> input(train::sized(shape.batch * shape.model.hidden));
+  const std::uint64_t stream = collective::mixed(collective::mixed(seed, 2), number);
+  for (std::size_t i = 0; i < input.size(); ++i) input[i] = number_of(numbers, collective::mixed(stream, i), 1);
   return input;
 }
 

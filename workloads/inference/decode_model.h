@@ -17,7 +17,7 @@ enum class DecodeNumbers { gaussian, ring };
 
 /// One batch at one context. All sizes are those of `model`, whose layers are those that are run.
 struct DecodeShape {
-  ModelShape model;
+  train::ModelShape model;
   std::int64_t batch = 1;    ///< sequences
   std::int64_t context = 1;  ///< tokens of each in the cache, the one being made included
 
@@ -53,7 +53,7 @@ std::span<Bf16> cache_of(const DecodeShape& shape, const DecodeSet& set, std::in
 class DecodeSets {
  public:
   /// Room for `count` sets of weights and caches of at most `cache_bytes`. Not touched yet.
-  DecodeSets(const DecodeShape& shape, std::uint64_t cache_bytes, std::size_t count, Pages pages);
+  DecodeSets(const DecodeShape& shape, std::uint64_t cache_bytes, std::size_t count, host::Pages pages);
 
   /// Set number `index` of `shape`, whose cache fits.
   [[nodiscard]] DecodeSet set(const DecodeShape& shape, std::size_t index);
@@ -61,7 +61,7 @@ class DecodeSets {
   [[nodiscard]] double huge_share() const;
 
  private:
-  std::vector<Buffer> weights_, caches_;
+  std::vector<host::Buffer> weights_, caches_;
 };
 
 /// Fills part `part` of `parts` of the first set with numbers out of `seed`, and copies that part to `others`.

@@ -35,24 +35,24 @@ void add(const Whole& more, Whole& x) {
 /// Attention of one sequence: `qkv` are its queries, then keys, then values.
 Whole attended(const DecodeShape& shape, const DecodeSet& set, std::int64_t layer, std::int64_t sequence,
                const Whole& qkv) {
-  const ModelShape& m = shape.model;
-  const std::size_t n = sized(m.head_dim), context = sized(shape.context);
-  Whole out(sized(m.q()));
+  const train::ModelShape& m = shape.model;
+  const std::size_t n = train::sized(m.head_dim), context = train::sized(shape.context);
+  Whole out(train::sized(m.q()));
   for (std::int64_t head = 0; head < m.heads; ++head) {
     const std::int64_t kv_head = head / (m.heads / m.kv_heads);
     const auto keys = cache_of(shape, set, layer, sequence, kv_head, false);
     const auto values = cache_of(shape, set, layer, sequence, kv_head, true);
-    const std::size_t key = sized(m.q() + kv_head * m.head_dim), value = key + sized(m.kv());
+    const std::size_t key = train::sized(m.q() + kv_head * m.head_dim), value = key + train::sized(m.kv());
     Whole sum(n);
     for (std::size_t t = 0; t < context; ++t) {
       const bool own = t + 1 == context;
       std::int64_t score = 0;
       for (std::size_t d = 0; d < n; ++d)
-        score += qkv[sized(head) * n + d] * (own ? qkv[key + d] : whole(keys[t * n + d]));
+        score += qkv[train::sized(head) * n + d] * (own ? qkv[key + d] : whole(keys[t * n + d]));
       score = residue(score);
       for (std::size_t d = 0; d < n; ++d) sum[d] += score * (own ? qkv[value + d] : whole(values[t * n + d]));
     }
-    for (std::size_t d = 0; d < n; ++d) out[sized(head) * n + d] = residue(sum[d]);
+    for (std::size_t d = 0; d < n; ++d) out[train::sized(head) * n + d] = residue(sum[d]);
   }
   return out;
 }
@@ -60,21 +60,21 @@ Whole attended(const DecodeShape& shape, const DecodeSet& set, std::int64_t laye
 }  // namespace
 
 std::vector<float> ring_logits(const DecodeShape& shape, const DecodeSet& set, std::span<const float> input) {
-  const ModelShape& m = shape.model;
+  const train::ModelShape& m = shape.model;
   std::vector<float> logits;
   for (std::int64_t sequence = 0; sequence < shape.batch; ++sequence) {
-    const auto own = input.subspan(sized(sequence * m.hidden), sized(m.hidden));
+    const auto own = input.subspan(train::sized(sequence * m.hidden), train::sized(m.hidden));
     Whole x(own.begin(), own.end());
     for (std::int64_t layer = 0; layer < m.layers; ++layer) {
       const LayerWeights w = layer_weights(shape, set, layer);
-      const Whole qkv = product(w.qkv, sized(shape.qkv()), x);
-      add(product(w.out, sized(m.hidden), attended(shape, set, layer, sequence, qkv)), x);
-      const Whole both = product(w.gate_up, sized(2 * m.ffn), x);
-      Whole inner(sized(m.ffn));
+      const Whole qkv = product(w.qkv, train::sized(shape.qkv()), x);
+      add(product(w.out, train::sized(m.hidden), attended(shape, set, layer, sequence, qkv)), x);
+      const Whole both = product(w.gate_up, train::sized(2 * m.ffn), x);
+      Whole inner(train::sized(m.ffn));
       for (std::size_t i = 0; i < inner.size(); ++i) inner[i] = residue(both[i] * both[i + inner.size()]);
-      add(product(w.down, sized(m.hidden), inner), x);
+      add(product(w.down, train::sized(m.hidden), inner), x);
     }
-    for (const std::int64_t value : product(head_weights(shape, set), sized(m.vocab), x))
+    for (const std::int64_t value : product(head_weights(shape, set), train::sized(m.vocab), x))
       logits.push_back(static_cast<float>(value));
   }
   return logits;
@@ -82,7 +82,8 @@ std::vector<float> ring_logits(const DecodeShape& shape, const DecodeSet& set, s
 
 std::uint64_t print_of(std::span<const float> logits) {
   std::uint64_t print = 0;
-  for (const float value : logits) print = mixed(print, std::bit_cast<std::uint32_t>(value + 0.0F));  // -0 is 0
+  for (const float value : logits)
+    print = collective::mixed(print, std::bit_cast<std::uint32_t>(value + 0.0F));  // -0 is 0
   return print;
 }
 

@@ -10,7 +10,7 @@
 #include "probes/core/statistics.h"
 #include "probes/host/timing.h"
 #include "workloads/inference/decode_reference.h"
-#include "workloads/train/plan_parameters.h"
+#include "workloads/train/graph/plan_parameters.h"
 
 namespace assay::inference {
 namespace {
@@ -32,7 +32,7 @@ std::vector<std::int64_t> counts_in(const Parameters& given, const char* name, s
   return counts;
 }
 
-void check_model(const ModelShape& m) {
+void check_model(const train::ModelShape& m) {
   if (m.moe) throw BadParameter("model: experts are not run by this probe; give a dense model");
   if (m.mla) throw BadParameter("model: latent attention is not run by this probe; give a model without");
   const std::pair<const char*, std::int64_t> widths[] = {
@@ -46,7 +46,8 @@ void check_model(const ModelShape& m) {
 /// The steps of one shape.
 class Decoding {
  public:
-  Decoding(const DecodePlan& plan, const DecodeShape& shape, DecodeSets& sets, PinnedThreads& crew, std::uint64_t seed)
+  Decoding(const DecodePlan& plan, const DecodeShape& shape, DecodeSets& sets, host::PinnedThreads& crew,
+           std::uint64_t seed)
       : plan_(plan),
         crew_(crew),
         seed_(seed),
@@ -125,9 +126,9 @@ class Decoding {
     return crew_
         .run([&](std::size_t thread) {
           const auto begin = std::chrono::steady_clock::now();
-          const double cpu_s = thread_cpu_time().count;
-          keep(walk_.read(thread));
-          spent_[thread].cpu_s += thread_cpu_time().count - cpu_s;
+          const double cpu_s = host::thread_cpu_time().count;
+          host::keep(walk_.read(thread));
+          spent_[thread].cpu_s += host::thread_cpu_time().count - cpu_s;
           spent_[thread].wall_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
         })
         .count;
@@ -145,7 +146,7 @@ class Decoding {
   }
 
   const DecodePlan& plan_;
-  PinnedThreads& crew_;
+  host::PinnedThreads& crew_;
   std::uint64_t seed_;
   std::size_t count_;
   DecodeWalk walk_;
@@ -189,8 +190,8 @@ DecodePlan decode_plan(const Parameters& given, Bytes cache, Bytes memory) {
   return plan;
 }
 
-DecodeFigures measure_decode(const DecodePlan& plan, const DecodeShape& shape, DecodeSets& sets, PinnedThreads& crew,
-                             std::uint64_t seed) {
+DecodeFigures measure_decode(const DecodePlan& plan, const DecodeShape& shape, DecodeSets& sets,
+                             host::PinnedThreads& crew, std::uint64_t seed) {
   return Decoding(plan, shape, sets, crew, seed).run();
 }
 

@@ -14,7 +14,7 @@ namespace assay::inference {
 
 /// What is asked for.
 struct DecodePlan {
-  ModelShape model;                             ///< with the layers that are run
+  train::ModelShape model;                      ///< with the layers that are run
   std::vector<std::int64_t> batches, contexts;  ///< every one with every other
   std::int64_t steps = 200;
   DecodeNumbers numbers = DecodeNumbers::gaussian;
@@ -45,8 +45,8 @@ struct DecodeFigures {
 };
 
 /// Measures one shape with the threads of `crew`. `sets` has room for it.
-DecodeFigures measure_decode(const DecodePlan& plan, const DecodeShape& shape, DecodeSets& sets, PinnedThreads& crew,
-                             std::uint64_t seed);
+DecodeFigures measure_decode(const DecodePlan& plan, const DecodeShape& shape, DecodeSets& sets,
+                             host::PinnedThreads& crew, std::uint64_t seed);
 
 /// Records them; no rate and no figure held against the floor where numbers are ring, anything was wrong, or what was
 /// read may have been in a cache.

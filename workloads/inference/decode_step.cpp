@@ -7,7 +7,7 @@
 #include "probes/core/probe.h"
 #include "workloads/inference/decode_run.h"
 
-namespace assay {
+namespace assay::inference {
 namespace {
 
 constexpr Bytes kUnknownCache = {std::uint64_t{128} << 20};
@@ -139,38 +139,40 @@ constexpr ProbeSpec kSpec{
 
 void measure(const Parameters& given, Recorder& record) {
   const Bytes cache = last_level_cache().value_or(kUnknownCache);
-  const auto plan = inference::decode_plan(given, cache, total_memory());
-  PinnedThreads crew(cpus_for(given.count("threads")));
-  const inference::DecodeShape any{.model = plan.model};
-  inference::DecodeSets sets(any, plan.largest_cache, plan.sets,
-                             given.text("huge_pages") == "on" ? Pages::huge : Pages::base);
+  const auto plan = decode_plan(given, cache, total_memory());
+  host::PinnedThreads crew(host::cpus_for(given.count("threads")));
+  const DecodeShape any{.model = plan.model};
+  DecodeSets sets(any, plan.largest_cache, plan.sets,
+                  given.text("huge_pages") == "on" ? host::Pages::huge : host::Pages::base);
   std::uint64_t seed = 0;
   double off_cpu = 0;
   for (const std::int64_t batch : plan.batches) {
     for (const std::int64_t context : plan.contexts) {
-      const inference::DecodeShape shape{.model = plan.model, .batch = batch, .context = context};
-      const auto figures = inference::measure_decode(plan, shape, sets, crew, ++seed);
+      const DecodeShape shape{.model = plan.model, .batch = batch, .context = context};
+      const auto figures = measure_decode(plan, shape, sets, crew, ++seed);
       if (!figures.past_cache)
         record.note(fmt::format("batch {}, context {}: what was read may have been in a cache", batch, context));
-      inference::record_decode(plan, figures, record);
+      record_decode(plan, figures, record);
       off_cpu = std::max(off_cpu, figures.off_cpu);
     }
   }
-  record.condition("isa", std::string(inference::decode_code().isa));
+  record.condition("isa", std::string(decode_code().isa));
   record.condition("parameters_run", train::total_parameters(plan.model));
   record.condition("weight_bytes", static_cast<std::int64_t>(any.weight_bytes()));
-  record.condition("cache_bytes_per_token", inference::kv_bytes_per_token(plan.model, sizeof(inference::Bf16)));
+  record.condition("cache_bytes_per_token", kv_bytes_per_token(plan.model, sizeof(Bf16)));
   record.condition("last_level_cache", static_cast<std::int64_t>(cache.count));
   record.condition("sets", static_cast<std::int64_t>(plan.sets));
   record.condition("data_mode", given.text("data"));
   record.condition("threads", static_cast<std::int64_t>(crew.size()));
   record.condition("pinned", crew.pinned());
-  record.condition("cpu_list", cpu_list(crew.cpus()));
+  record.condition("cpu_list", host::cpu_list(crew.cpus()));
   record.condition("off_cpu_share", std::max(0.0, off_cpu));
   record.condition("huge_page_share", sets.huge_share());
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::inference
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) {
+  return assay::probe_main(argc, argv, assay::inference::kSpec, assay::inference::measure);
+}

@@ -11,14 +11,14 @@ namespace {}  // namespace
 ExchangeCheck::ExchangeCheck(const ExchangeJob& job)
     : job_(job),
       sizes_(job),
-      seen_(sized(job.routing.tokens * job.routing.experts_per_rank())),
-      experts_(sized(job.routing.top_k)) {}
+      seen_(train::sized(job.routing.tokens * job.routing.experts_per_rank())),
+      experts_(train::sized(job.routing.top_k)) {}
 
 Findings ExchangeCheck::arrivals(const Router& router, std::uint64_t step, SlotRegions& came, SlotRegions& own) {
   Findings findings;
   std::ranges::fill(seen_, 0);
-  for (std::size_t source = 0; source < sized(job_.routing.ranks); ++source) {
-    SlotRegions& slots = source == sized(job_.rank) ? own : came;
+  for (std::size_t source = 0; source < train::sized(job_.routing.ranks); ++source) {
+    SlotRegions& slots = source == train::sized(job_.rank) ? own : came;
     for (std::size_t i = 0; i < slots.count(source); ++i)
       look_at(router, step, source, slots.slot(source, i), findings);
   }
@@ -29,7 +29,7 @@ Findings ExchangeCheck::arrivals(const Router& router, std::uint64_t step, SlotR
     router.choose(step, token, experts_);
     for (const std::int64_t expert : experts_) {
       if (job_.routing.rank_of(expert) != job_.rank) continue;
-      const std::uint16_t times = seen_[sized(token * each + expert % each)];
+      const std::uint16_t times = seen_[train::sized(token * each + expert % each)];
       if (times == 0)
         findings.add(fmt::format("{} step {}: token {} of rank {} was lost: expert {} on rank {} never had it",
                                  router.family(), step, token, source, expert, job_.rank));
@@ -52,7 +52,7 @@ void ExchangeCheck::look_at(const Router& router, std::uint64_t step, std::size_
         fmt::format("{} step {}: what came from rank {} to rank {} has a head that none of its tokens has",
                     router.family(), step, source, job_.rank));
   }
-  if (payload_mismatches(token_key(job_.nonce, step, token), 0, slot.subspan(sizes_.before())) > 0)
+  if (cluster_storage::payload_mismatches(token_key(job_.nonce, step, token), 0, slot.subspan(sizes_.before())) > 0)
     findings.add(fmt::format("{} step {}: token {} of rank {} has other bytes on rank {}", router.family(), step, token,
                              source, job_.rank));
   router.choose(step, token, experts_);
@@ -65,7 +65,7 @@ void ExchangeCheck::look_at(const Router& router, std::uint64_t step, std::size_
       continue;
     }
     const std::int64_t each = job_.routing.experts_per_rank();
-    ++seen_[sized(token * each + expert % each)];
+    ++seen_[train::sized(token * each + expert % each)];
   }
 }
 
@@ -78,8 +78,8 @@ Findings ExchangeCheck::results(const Router& router, std::uint64_t step, std::s
     router.choose(step, token, experts_);
     ExpertMap map;
     for (const std::int64_t expert : experts_) map.add(job_.nonce, expert);
-    const auto words = tokens.subspan(sized(token - first) * out, out);
-    if (is_applied(map, words, sums.subspan(sized(token - first) * back, back))) continue;
+    const auto words = tokens.subspan(train::sized(token - first) * out, out);
+    if (is_applied(map, words, sums.subspan(train::sized(token - first) * back, back))) continue;
     Findings more;
     explain(step, token, words, returned, own, more);
     if (more.count == 0)
@@ -93,7 +93,7 @@ Findings ExchangeCheck::results(const Router& router, std::uint64_t step, std::s
 /// Holds what each rank returned for one token, of which experts_ are the experts, against what it must be.
 void ExchangeCheck::explain(std::uint64_t step, std::int64_t token, std::span<const std::uint64_t> words,
                             SlotRegions& returned, SlotRegions& own, Findings& findings) {
-  for (std::size_t rank = 0; rank < sized(job_.routing.ranks); ++rank) {
+  for (std::size_t rank = 0; rank < train::sized(job_.routing.ranks); ++rank) {
     ExpertMap map;
     std::size_t due = 0, found = 0;
     for (const std::int64_t expert : experts_) {
@@ -102,7 +102,7 @@ void ExchangeCheck::explain(std::uint64_t step, std::int64_t token, std::span<co
       due = job_.once_per_rank ? 1 : due + 1;
     }
     std::vector<std::uint64_t> sum(sizes_.back / kWord);
-    SlotRegions& slots = rank == sized(job_.rank) ? own : returned;
+    SlotRegions& slots = rank == train::sized(job_.rank) ? own : returned;
     for (std::size_t i = 0; i < slots.count(rank); ++i) {
       const auto slot = slots.slot(rank, i);
       if (head_of(slot).token != static_cast<std::uint64_t>(token)) continue;

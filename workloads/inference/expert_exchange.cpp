@@ -29,17 +29,17 @@ double since(Clock::time_point begin) { return std::chrono::duration<double>(Clo
 
 class ExpertExchange::Rank {
  public:
-  Rank(Mesh& mesh, const ExchangeJob& job)
+  Rank(gloo::Mesh& mesh, const ExchangeJob& job)
       : mesh_(mesh),
         job_(job),
         sizes_(job),
         most_(job),
-        ranks_(sized(job.routing.ranks)),
-        own_(sized(job.rank)),
+        ranks_(train::sized(job.routing.ranks)),
+        own_(train::sized(job.rank)),
         check_(job),
         tokens_(most_.tokens * job.out_bytes() / kWord),
         sums_(most_.tokens * job.back_bytes() / kWord),
-        experts_(most_.tokens * sized(job.routing.top_k)),
+        experts_(most_.tokens * train::sized(job.routing.top_k)),
         leaving_(sizes_.out_slot(), ranks_, most_.sent),
         came_(sizes_.out_slot(), ranks_, most_.received),
         made_(sizes_.back_slot(), ranks_, most_.received),
@@ -104,13 +104,13 @@ class ExpertExchange::Rank {
  private:
   /// Windows towards every rank, the own one unused, on two memories.
   struct Ways {
-    Ways(Mesh& mesh, std::size_t ranks, std::span<std::byte> from, std::span<std::byte> into) {
+    Ways(gloo::Mesh& mesh, std::size_t ranks, std::span<std::byte> from, std::span<std::byte> into) {
       for (std::size_t i = 0; i < ranks; ++i) {
         out.push_back(mesh.window(from.data(), from.size()));
         in.push_back(mesh.window(into.data(), into.size()));
       }
     }
-    std::vector<Window> out, in;
+    std::vector<gloo::Window> out, in;
   };
 
   template <class Wait>
@@ -124,16 +124,16 @@ class ExpertExchange::Rank {
   /// The tokens of this rank and their experts: what the layers before would have made.
   void prepare(const Router& router, std::uint64_t number) {
     first_ = router.first_token(job_.rank);
-    count_ = sized(router.first_token(job_.rank + 1) - first_);
-    const std::size_t k = sized(job_.routing.top_k);
+    count_ = train::sized(router.first_token(job_.rank + 1) - first_);
+    const std::size_t k = train::sized(job_.routing.top_k);
     for (std::size_t i = 0; i < count_; ++i) {
       const std::int64_t token = first_ + static_cast<std::int64_t>(i);
       const auto words = std::span(tokens_).subspan(i * sizes_.out / kWord, sizes_.out / kWord);
-      fill_payload(token_key(job_.nonce, number, token), 0, std::as_writable_bytes(words));
+      cluster_storage::fill_payload(token_key(job_.nonce, number, token), 0, std::as_writable_bytes(words));
       router.choose(number, token, std::span(experts_).subspan(i * k, k));
     }
     traffic_ = {};
-    for (std::size_t i = 0; i < count_ * k; ++i) ++copies_to(sized(job_.routing.rank_of(experts_[i])));
+    for (std::size_t i = 0; i < count_ * k; ++i) ++copies_to(train::sized(job_.routing.rank_of(experts_[i])));
   }
 
   std::int64_t& copies_to(std::size_t rank) {
@@ -141,7 +141,7 @@ class ExpertExchange::Rank {
     return on_this_node(rank) ? traffic_.node : traffic_.network;
   }
   [[nodiscard]] bool on_this_node(std::size_t rank) const {
-    return rank / sized(job_.ranks_per_node) == own_ / sized(job_.ranks_per_node);
+    return rank / train::sized(job_.ranks_per_node) == own_ / train::sized(job_.ranks_per_node);
   }
   [[nodiscard]] ExchangeTraffic traffic() {
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
@@ -155,7 +155,7 @@ class ExpertExchange::Rank {
   /// Calls `slot(target, expert, is_new)` for every copy of every token of this rank, in order.
   template <class Slot>
   void for_each_copy(const Slot& slot) const {
-    const std::size_t k = sized(job_.routing.top_k);
+    const std::size_t k = train::sized(job_.routing.top_k);
     for (std::size_t i = 0; i < count_; ++i) {
       const auto experts = std::span(experts_).subspan(i * k, k);
       for (std::size_t j = 0; j < k; ++j) {
@@ -163,7 +163,7 @@ class ExpertExchange::Rank {
         const bool is_new = !job_.once_per_rank || std::ranges::none_of(experts.first(j), [&](std::int64_t before) {
           return job_.routing.rank_of(before) == target;
         });
-        slot(i, sized(target), static_cast<std::uint16_t>(experts[j]), is_new);
+        slot(i, train::sized(target), static_cast<std::uint16_t>(experts[j]), is_new);
       }
     }
   }
@@ -285,7 +285,7 @@ class ExpertExchange::Rank {
         [&](std::size_t peer) { return into.count(peer) > 0; });
   }
 
-  Mesh& mesh_;
+  gloo::Mesh& mesh_;
   ExchangeJob job_;
   SlotSizes sizes_;
   MostSlots most_;
@@ -303,11 +303,11 @@ class ExpertExchange::Rank {
   double wait_s_ = 0, barrier_s_ = 0;
 };
 
-ExpertExchange::ExpertExchange(Mesh& mesh, const ExchangeJob& job) : rank_(std::make_unique<Rank>(mesh, job)) {}
+ExpertExchange::ExpertExchange(gloo::Mesh& mesh, const ExchangeJob& job) : rank_(std::make_unique<Rank>(mesh, job)) {}
 ExpertExchange::~ExpertExchange() = default;
 ExchangeStep ExpertExchange::step(const Router& router, std::uint64_t number, const Tamper& tamper) {
   return rank_->step(router, number, tamper);
 }
-double ExpertExchange::round_trip(std::int64_t peer) { return rank_->round_trip(sized(peer)); }
+double ExpertExchange::round_trip(std::int64_t peer) { return rank_->round_trip(train::sized(peer)); }
 
 }  // namespace assay::inference

@@ -11,9 +11,9 @@
 #include "workloads/inference/findings.h"
 #include "workloads/inference/routing.h"
 
-namespace assay {
+namespace assay::gloo {
 class Mesh;
-}
+}  // namespace assay::gloo
 
 namespace assay::inference {
 
@@ -73,7 +73,7 @@ using Tamper = std::function<void(Leaving)>;
 class ExpertExchange {
  public:
   /// `mesh` outlives this object.
-  ExpertExchange(Mesh& mesh, const ExchangeJob& job);
+  ExpertExchange(gloo::Mesh& mesh, const ExchangeJob& job);
   ~ExpertExchange();
   ExpertExchange(const ExpertExchange&) = delete;
   ExpertExchange& operator=(const ExpertExchange&) = delete;

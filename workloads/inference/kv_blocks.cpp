@@ -16,8 +16,8 @@
 #include "probes/collective/pattern.h"
 #include "probes/host/gaussian.h"
 #include "probes/host/slice.h"
-#include "workloads/storage/payload.h"
-#include "workloads/storage/side_by_side.h"
+#include "workloads/storage/shared/payload.h"
+#include "workloads/storage/shared/side_by_side.h"
 
 namespace assay::inference {
 namespace {
@@ -34,16 +34,17 @@ constexpr std::size_t kWord = sizeof(std::uint64_t);
 std::vector<std::size_t> page_table(std::size_t pages, std::uint64_t seed) {
   std::vector<std::size_t> table(pages);
   std::iota(table.begin(), table.end(), 0);
-  Random random(seed);
+  host::Random random(seed);
   for (std::size_t left = pages; left > 1; --left) std::swap(table[left - 1], table[random.below(left)]);
   return table;
 }
 
 BlockHead head_of(const KvKey& key, std::uint64_t number, std::size_t size) {
-  return {.number = number, .proof = mixed(mixed(key.nonce, key.transfer), number), .size = size};
+  return {
+      .number = number, .proof = collective::mixed(collective::mixed(key.nonce, key.transfer), number), .size = size};
 }
 
-PayloadKey payload_of(const KvKey& key, std::size_t number) {
+cluster_storage::PayloadKey payload_of(const KvKey& key, std::size_t number) {
   return {.rank = number, .step = key.transfer, .nonce = key.nonce};
 }
 
@@ -62,7 +63,7 @@ class Taking {
   void run(Clock::time_point begin) {
     while (true) {
       BlockHead head;
-      receive_all(socket_, std::as_writable_bytes(std::span(&head, 1)), over_, counted_);
+      host::receive_all(socket_, std::as_writable_bytes(std::span(&head, 1)), over_, counted_);
       if (head.number == kEnd) {
         if (head.proof != head_of(key_, kEnd, 0).proof) ++strange_;
         all_s_ = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -88,13 +89,13 @@ class Taking {
     }
     if (seen_[head.number]++ > 0) return pass_over(head.size);
     const KvBlock& block = blocks_[head.number];
-    receive_all(socket_, memory_.subspan(block.to, block.size), over_, counted_);
+    host::receive_all(socket_, memory_.subspan(block.to, block.size), over_, counted_);
   }
   void pass_over(std::size_t size) {
     std::vector<std::byte> room(std::min(size, kPassedOver));
     for (std::size_t left = size; left > 0;) {
       const auto part = std::span(room).first(std::min(left, room.size()));
-      receive_all(socket_, part, over_, counted_);
+      host::receive_all(socket_, part, over_, counted_);
       left -= part.size();
     }
   }
@@ -117,14 +118,14 @@ std::vector<KvBlock> kv_blocks(const KvShape& shape, KvLayout layout, std::size_
   std::vector<KvBlock> blocks;
   if (layout == KvLayout::contiguous) {
     for (std::size_t i = 0; i < streams; ++i) {
-      const Slice part = slice(shape.bytes(), streams, i, kWord);
+      const host::Slice part = host::slice(shape.bytes(), streams, i, kWord);
       if (part.end > part.begin)
         blocks.push_back({.from = part.begin, .to = part.begin, .size = part.end - part.begin});
     }
     return blocks;
   }
-  const std::size_t pages = sized(shape.tokens / shape.page), layers = sized(shape.model.layers);
-  const auto from = page_table(pages, mixed(seed, 0)), to = page_table(pages, mixed(seed, 1));
+  const std::size_t pages = train::sized(shape.tokens / shape.page), layers = train::sized(shape.model.layers);
+  const auto from = page_table(pages, collective::mixed(seed, 0)), to = page_table(pages, collective::mixed(seed, 1));
   const std::size_t size = shape.bytes() / pages / layers;  // of a page of one layer
   if (layout == KvLayout::page) {
     for (std::size_t page = 0; page < pages; ++page)
@@ -140,7 +141,7 @@ std::vector<KvBlock> kv_blocks(const KvShape& shape, KvLayout layout, std::size_
 }
 
 std::string block_name(const KvShape& shape, KvLayout layout, std::size_t number) {
-  const std::size_t pages = sized(shape.tokens / shape.page);
+  const std::size_t pages = train::sized(shape.tokens / shape.page);
   if (layout == KvLayout::contiguous) return fmt::format("part {}", number);
   if (layout == KvLayout::page) return fmt::format("page {}", number);
   return fmt::format("layer {} of page {}", number / pages, number % pages);
@@ -148,31 +149,32 @@ std::string block_name(const KvShape& shape, KvLayout layout, std::size_t number
 
 void fill_blocks(const std::vector<KvBlock>& blocks, const KvKey& key, std::span<std::byte> memory) {
   for (std::size_t i = 0; i < blocks.size(); ++i)
-    fill_payload(payload_of(key, i), 0, memory.subspan(blocks[i].from, blocks[i].size));
+    cluster_storage::fill_payload(payload_of(key, i), 0, memory.subspan(blocks[i].from, blocks[i].size));
 }
 
-void send_blocks(const Streams& streams, const std::vector<KvBlock>& blocks, const std::vector<std::size_t>& numbers,
-                 const KvKey& key, std::span<const std::byte> memory, const std::function<void()>& watch) {
+void send_blocks(const host::Streams& streams, const std::vector<KvBlock>& blocks,
+                 const std::vector<std::size_t>& numbers, const KvKey& key, std::span<const std::byte> memory,
+                 const std::function<void()>& watch) {
   std::atomic<bool> over = false;
-  run_side_by_side(
+  cluster_storage::run_side_by_side(
       streams.size(),
       [&](std::size_t stream) {
         const int socket = streams[stream].number();
         std::uint64_t asked = 0;
         std::atomic<std::uint64_t> counted = 0;
-        receive_all(socket, std::as_writable_bytes(std::span(&asked, 1)), over, counted);
+        host::receive_all(socket, std::as_writable_bytes(std::span(&asked, 1)), over, counted);
         if (asked != head_of(key, kEnd, 0).proof) throw std::runtime_error("the receiver asked for another transfer");
         for (std::size_t i = stream; i < numbers.size(); i += streams.size()) {
           const KvBlock& block = blocks[numbers[i]];
-          send_all(socket, bytes_of(head_of(key, numbers[i], block.size)), over, true);
-          send_all(socket, memory.subspan(block.from, block.size), over);
+          host::send_all(socket, bytes_of(head_of(key, numbers[i], block.size)), over, true);
+          host::send_all(socket, memory.subspan(block.from, block.size), over);
         }
-        send_all(socket, bytes_of(head_of(key, kEnd, 0)), over);
+        host::send_all(socket, bytes_of(head_of(key, kEnd, 0)), over);
       },
       watch, over);
 }
 
-KvTaken receive_blocks(const Streams& streams, const std::vector<KvBlock>& blocks, const KvKey& key,
+KvTaken receive_blocks(const host::Streams& streams, const std::vector<KvBlock>& blocks, const KvKey& key,
                        std::span<std::byte> memory, const std::function<void()>& watch) {
   std::atomic<bool> over = false;
   std::vector<std::atomic<std::uint32_t>> seen(blocks.size());
@@ -181,8 +183,8 @@ KvTaken receive_blocks(const Streams& streams, const std::vector<KvBlock>& block
     takings.push_back(std::make_unique<Taking>(stream.number(), blocks, key, memory, seen, over));
   const std::uint64_t ask = head_of(key, kEnd, 0).proof;
   const auto begin = Clock::now();
-  for (const auto& stream : streams) send_all(stream.number(), bytes_of(ask), over);
-  run_side_by_side(
+  for (const auto& stream : streams) host::send_all(stream.number(), bytes_of(ask), over);
+  cluster_storage::run_side_by_side(
       streams.size(), [&](std::size_t stream) { takings[stream]->run(begin); }, watch, over);
   KvTaken taken{.first_s = std::numeric_limits<double>::infinity()};
   for (const auto& one : takings) {
@@ -206,7 +208,8 @@ Findings check_blocks(const KvShape& shape, KvLayout layout, const std::vector<K
       continue;
     }
     if (taken.seen[i] > 1) findings.add(fmt::format("{} came {} times", name(), taken.seen[i]));
-    if (const auto wrong = payload_mismatches(payload_of(key, i), 0, memory.subspan(blocks[i].to, blocks[i].size)))
+    if (const auto wrong =
+            cluster_storage::payload_mismatches(payload_of(key, i), 0, memory.subspan(blocks[i].to, blocks[i].size)))
       findings.add(fmt::format("{} has {} wrong bytes", name(), wrong));
   }
   return findings;

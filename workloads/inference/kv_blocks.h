@@ -20,7 +20,7 @@ enum class KvLayout { layer, page, contiguous };
 
 /// The cache of one sequence.
 struct KvShape {
-  ModelShape model;
+  train::ModelShape model;
   std::int64_t tokens = 0, page = 16;  ///< page divides tokens
   std::int64_t element = 2;            ///< B of a number
   std::int64_t tp = 1;                 ///< of whose ranks this is one's
@@ -50,8 +50,9 @@ void fill_blocks(const std::vector<KvBlock>& blocks, const KvKey& key, std::span
 /// Sends the blocks of these numbers, one after the other on their streams in turn, as soon as the receiver asks on
 /// each. Returns when all is handed to the kernel. `watch` is called while others work, and what it throws ends the
 /// transfer. Throws as send_all() does.
-void send_blocks(const Streams& streams, const std::vector<KvBlock>& blocks, const std::vector<std::size_t>& numbers,
-                 const KvKey& key, std::span<const std::byte> memory, const std::function<void()>& watch);
+void send_blocks(const host::Streams& streams, const std::vector<KvBlock>& blocks,
+                 const std::vector<std::size_t>& numbers, const KvKey& key, std::span<const std::byte> memory,
+                 const std::function<void()>& watch);
 
 /// What a receiver saw, by its own clock from when it asked.
 struct KvTaken {
@@ -61,7 +62,7 @@ struct KvTaken {
   std::uint64_t strange = 0;        ///< what has no block's head; its bytes are passed over
 };
 /// Asks for the blocks and takes them in; what comes a second time is not kept.
-KvTaken receive_blocks(const Streams& streams, const std::vector<KvBlock>& blocks, const KvKey& key,
+KvTaken receive_blocks(const host::Streams& streams, const std::vector<KvBlock>& blocks, const KvKey& key,
                        std::span<std::byte> memory, const std::function<void()>& watch);
 
 /// Blocks that were lost, doubled or strange, and those of which a byte differs. `title` names the transfer.

@@ -9,8 +9,8 @@
 
 #include "probes/core/json_io.h"
 #include "probes/host/buffer.h"
-#include "workloads/storage/payload.h"
-#include "workloads/train/plan_parameters.h"
+#include "workloads/storage/shared/payload.h"
+#include "workloads/train/graph/plan_parameters.h"
 
 namespace assay::inference {
 namespace {
@@ -23,14 +23,15 @@ constexpr std::size_t kWarmup = 1;  // transfers before those that count, each w
 
 class Transfers {
  public:
-  Transfers(const KvPlan& plan, const Streams& streams, Rendezvous& group)
+  Transfers(const KvPlan& plan, const host::Streams& streams, Rendezvous& group)
       : plan_(plan),
         streams_(streams),
         group_(group),
-        memory_(Bytes{plan.shape.bytes()}, Pages::huge),
+        memory_(Bytes{plan.shape.bytes()}, host::Pages::huge),
         paged_(kv_blocks(plan.shape, plan.layout, plan.streams, kTables)),
         whole_(kv_blocks(plan.shape, KvLayout::contiguous, plan.streams, kTables)) {
-    key_.nonce = std::stoull(group.broadcast(fmt::format("{:016x}", fresh_payload_nonce())), nullptr, 16);
+    key_.nonce =
+        std::stoull(group.broadcast(fmt::format("{:016x}", cluster_storage::fresh_payload_nonce())), nullptr, 16);
   }
 
   KvTimes all_from(int sender) {
@@ -82,9 +83,9 @@ class Transfers {
   }
 
   const KvPlan& plan_;
-  const Streams& streams_;
+  const host::Streams& streams_;
   Rendezvous& group_;
-  Buffer memory_;
+  host::Buffer memory_;
   std::vector<KvBlock> paged_, whole_;
   KvKey key_;
   Findings findings_;
@@ -129,7 +130,7 @@ KvPlan kv_plan(const Parameters& given, Bytes memory) {
   return plan;
 }
 
-KvOutcome transfer_all(const KvPlan& plan, bool both_ways, const Streams& streams, Rendezvous& group) {
+KvOutcome transfer_all(const KvPlan& plan, bool both_ways, const host::Streams& streams, Rendezvous& group) {
   Transfers transfers(plan, streams, group);
   KvOutcome outcome;
   outcome.forward = transfers.all_from(0);

@@ -38,7 +38,7 @@ struct KvOutcome {
 };
 
 /// Both ranks do the same; `both_ways` on a fabric. Throws what streams and rendezvous throw.
-KvOutcome transfer_all(const KvPlan& plan, bool both_ways, const Streams& streams, Rendezvous& group);
+KvOutcome transfer_all(const KvPlan& plan, bool both_ways, const host::Streams& streams, Rendezvous& group);
 
 /// Records them; no rate where anything was wrong. `link` is the rate of the slower port, where it is known.
 void record_transfers(const KvPlan& plan, bool fabric, const KvOutcome& outcome,

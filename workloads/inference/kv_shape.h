@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "workloads/train/model_card.h"
-#include "workloads/train/parallel_plan.h"
+#include "workloads/train/graph/model_card.h"
+#include "workloads/train/graph/parallel_plan.h"
 
 namespace assay::inference {
 

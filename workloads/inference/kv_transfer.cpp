@@ -18,7 +18,7 @@
 #include "probes/host/tcp_streams.h"
 #include "workloads/inference/kv_run.h"
 
-namespace assay {
+namespace assay::inference {
 namespace {
 
 using nlohmann::json;
@@ -49,7 +49,7 @@ constexpr Parameter kOwnParameters[] = {
      .meaning = "TCP connections that share the blocks, with a thread at each end"},
     {.name = "transfers", .unit = "1", .fallback = "10", .quick = "3", .meaning = "of each direction that are timed"},
 };
-constexpr auto kParameters = join(kOwnParameters, std::array{kPathParameter, kInterfaceParameter});
+constexpr auto kParameters = join(kOwnParameters, std::array{host::kPathParameter, host::kInterfaceParameter});
 constexpr Metric kMetrics[] = {
     {.name = "forward_bandwidth",
      .unit = "B/s",
@@ -179,7 +179,7 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "block_bytes", .meaning = "Of one block, in B."},
     {.name = "blocks", .meaning = "Of one transfer."},
 };
-constexpr auto kConditions = join(kPathConditions, kOwnConditions);
+constexpr auto kConditions = join(host::kPathConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "kv_transfer",
     .scope = Scope::pair,
@@ -217,10 +217,10 @@ struct Ends {
   double retransmitted = 0;
   std::optional<BytesPerSecond> link;
 };
-Ends compare_ends(const Streams& streams, Rendezvous& group) {
-  const TcpCounters counted = counters_of(streams);
+Ends compare_ends(const host::Streams& streams, Rendezvous& group) {
+  const host::TcpCounters counted = host::counters_of(streams);
   json mine = {{"segments", counted.segments}, {"retransmitted", counted.retransmitted}};
-  if (const auto speed = path_of(streams.front().number()).link_speed) mine["link"] = speed->count;
+  if (const auto speed = host::path_of(streams.front().number()).link_speed) mine["link"] = speed->count;
   double segments = 0;
   Ends ends{.retransmitted = 0, .link = BytesPerSecond{std::numeric_limits<double>::infinity()}};
   for (const auto& words : group.all_gather(mine.dump())) {
@@ -237,33 +237,35 @@ Ends compare_ends(const Streams& streams, Rendezvous& group) {
   return ends;
 }
 
-void transfer(const Parameters& given, const inference::KvPlan& plan, const Placement& placement, Rendezvous& group,
+void transfer(const Parameters& given, const KvPlan& plan, const Placement& placement, Rendezvous& group,
               Recorder& record) {
-  const Streams streams = open_streams(placement, group, plan.streams, kOpenPatience);
-  record_path(given, group, streams, record);
-  const auto blocks = inference::kv_blocks(plan.shape, plan.layout, plan.streams, 1);
+  const host::Streams streams = host::open_streams(placement, group, plan.streams, kOpenPatience);
+  host::record_path(given, group, streams, record);
+  const auto blocks = kv_blocks(plan.shape, plan.layout, plan.streams, 1);
   record.condition("streams", given.count("streams"));
   record.condition("bytes_per_token", static_cast<std::int64_t>(plan.shape.bytes()) / plan.shape.tokens);
   record.condition("transfer_bytes", static_cast<std::int64_t>(plan.shape.bytes()));
   record.condition("block_bytes", static_cast<std::int64_t>(blocks.front().size));
   record.condition("blocks", static_cast<std::int64_t>(blocks.size()));
-  const Subject subject = pair_subject(group);
+  const Subject subject = host::pair_subject(group);
   const bool fabric = given.text("path") == "fabric";
-  const auto outcome = inference::transfer_all(plan, fabric, streams, group);
+  const auto outcome = transfer_all(plan, fabric, streams, group);
   const Ends ends = compare_ends(streams, group);
   if (placement.rank != 0) return;
-  inference::record_transfers(plan, fabric, outcome, ends.link, subject, record);
+  record_transfers(plan, fabric, outcome, ends.link, subject, record);
   record.measurement("retransmitted_share", ends.retransmitted, subject);
 }
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
-  const auto plan = inference::kv_plan(given, total_memory());
-  demand_pair(placement);
+  const auto plan = kv_plan(given, total_memory());
+  host::demand_pair(placement);
   work_together(placement, {.exchange = kExchange},
                 [&](Rendezvous& group) { transfer(given, plan, placement, group, record); });
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::inference
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) {
+  return assay::probe_main(argc, argv, assay::inference::kSpec, assay::inference::measure);
+}

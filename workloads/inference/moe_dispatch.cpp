@@ -18,9 +18,9 @@
 #include "probes/gloo/rank_start.h"
 #include "workloads/inference/moe_job.h"
 #include "workloads/inference/moe_run.h"
-#include "workloads/train/plan_parameters.h"
+#include "workloads/train/graph/plan_parameters.h"
 
-namespace assay {
+namespace assay::inference {
 namespace {
 
 using nlohmann::json;
@@ -198,7 +198,7 @@ constexpr ConditionSpec kOwnConditions[] = {
      .meaning = "what the payload of this run is keyed by, recorded where this is rank 0",
      .recorded = Recorded::rank_0},
 };
-constexpr auto kConditions = join(kOwnConditions, kFactConditions);
+constexpr auto kConditions = join(kOwnConditions, gloo::kFactConditions);
 constexpr ProbeSpec kSpec{
     .name = "moe_dispatch",
     .scope = Scope::group,
@@ -231,21 +231,22 @@ constexpr ProbeSpec kSpec{
     .conditions = kConditions,
 };
 
-std::vector<RankProgram> rank_programs(const inference::ExchangeJob& job, const Placement& placement,
-                                       const std::string& address, const RankFile& file, const Library& library) {
-  std::vector<RankProgram> programs;
+std::vector<collective::RankProgram> rank_programs(const ExchangeJob& job, const Placement& placement,
+                                                   const std::string& address, const gloo::RankFile& file,
+                                                   const Library& library) {
+  std::vector<collective::RankProgram> programs;
   for (std::int64_t local = 0; local < job.ranks_per_node; ++local) {
-    inference::ExchangeJob mine = job;
+    ExchangeJob mine = job;
     mine.rank = placement.rank * job.ranks_per_node + local;
     programs.push_back({.path = file.path(),
-                        .arguments = inference::moe_arguments({.job = mine, .address = address}),
-                        .environment = rank_environment(library),
+                        .arguments = moe_arguments({.job = mine, .address = address}),
+                        .environment = gloo::rank_environment(library),
                         .title = fmt::format("rank {} ({})", mine.rank, address)});
   }
   return programs;
 }
 
-void record_job(const Parameters& given, const inference::ExchangeJob& job, const std::vector<std::string>& nodes,
+void record_job(const Parameters& given, const ExchangeJob& job, const std::vector<std::string>& nodes,
                 Recorder& record) {
   record.condition("path", nodes.size() > 1 ? given.text("path") : std::string("loopback"));
   record.condition("ranks", job.routing.ranks);
@@ -259,33 +260,33 @@ void record_job(const Parameters& given, const inference::ExchangeJob& job, cons
 }
 
 /// Rank 0: asks all ranks and records.
-void conduct(Fleet& fleet, const Parameters& given, const inference::ExchangeJob& job,
+void conduct(collective::Fleet& fleet, const Parameters& given, const ExchangeJob& job,
              const std::vector<std::string>& names, Recorder& record) {
   const bool several = fleet.nodes().size() > 1;
-  auto outcome = inference::conduct_exchange(fleet, given, job, [&](const std::vector<json>& all) {
-    if (several) demand_path(given.text("path"), all, job.ranks_per_node);
+  auto outcome = conduct_exchange(fleet, given, job, [&](const std::vector<json>& all) {
+    if (several) gloo::demand_path(given.text("path"), all, job.ranks_per_node);
   });
   outcome.nodes = names;
   outcome.fabric = several && given.text("path") == "fabric";
-  inference::record_outcome(outcome, record);
+  record_outcome(outcome, record);
   record.condition("nonce", fmt::format("{:016x}", outcome.job.nonce));
-  const auto facts = fleet.ask({{"do", "facts"}}, kHelloLimit);
+  const auto facts = fleet.ask({{"do", "facts"}}, collective::kHelloLimit);
   Subject all;
   if (several) all = {.kind = "group", .id = fmt::format("{}", fmt::join(names, ","))};
-  record.measurement("retransmitted_share", retransmitted_share(facts), all);
-  record_facts(record, {facts.begin(), facts.begin() + job.ranks_per_node});
+  record.measurement("retransmitted_share", gloo::retransmitted_share(facts), all);
+  gloo::record_facts(record, {facts.begin(), facts.begin() + job.ranks_per_node});
   fleet.release();
 }
 
 /// The part of this node.
 void take_part(const Parameters& given, const Placement& placement, Recorder& record, Rendezvous* group) {
-  const auto job = inference::exchange_job(given, given.count("ranks_per_node") * placement.world);
+  const auto job = exchange_job(given, given.count("ranks_per_node") * placement.world);
   const Library library = Library::open("libgloo.so.0", "Gloo");
-  const RankFile file("moe_dispatch_rank");
-  const std::string address = own_address(given.text("interface"), placement);
+  const gloo::RankFile file("moe_dispatch_rank");
+  const std::string address = gloo::own_address(given.text("interface"), placement);
   const auto programs = rank_programs(job, placement, address, file, library);
-  LocalRanks ranks(programs);
-  Fleet fleet(
+  collective::LocalRanks ranks(programs);
+  collective::Fleet fleet(
       [&](std::string_view request, Seconds limit) {
         return ranks.ask(request, limit, [&] {  // a library may never report to its rank that a peer is gone
           if (group != nullptr) group->check();
@@ -299,9 +300,9 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
     conduct(fleet, given, job, names, record);
   } else {
     const auto answers = fleet.follow();
-    if (const auto facts = answers.find("facts"); facts != answers.end()) record_facts(record, facts->second);
+    if (const auto facts = answers.find("facts"); facts != answers.end()) gloo::record_facts(record, facts->second);
   }
-  ranks.finish(kLeaveLimit);
+  ranks.finish(collective::kLeaveLimit);
 }
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
@@ -311,11 +312,13 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
     if (here == 1) throw Skip("one rank alone: nothing is sent; use it with scope cluster, or with ranks_per_node=2");
     return take_part(given, placement, record, nullptr);
   }
-  work_together(placement, {.exchange = kExchangeLimit, .message = kLongestMessage},
+  work_together(placement, {.exchange = collective::kExchangeLimit, .message = kLongestMessage},
                 [&](Rendezvous& group) { take_part(given, placement, record, &group); });
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::inference
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) {
+  return assay::probe_main(argc, argv, assay::inference::kSpec, assay::inference::measure);
+}

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "workloads/inference/expert_exchange.h"
-#include "workloads/train/step_evidence.h"
+#include "workloads/train/step/step_evidence.h"
 
 namespace assay::inference {
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/core/json_io.h"
-#include "workloads/train/model_card.h"
-#include "workloads/train/plan_parameters.h"
+#include "workloads/train/graph/model_card.h"
+#include "workloads/train/graph/plan_parameters.h"
 
 namespace assay::inference {
 namespace {

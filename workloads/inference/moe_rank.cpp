@@ -26,13 +26,13 @@ class Session {
 
   json answer(const json& request) {
     const std::string what = request.at("do");
-    if (what == "hello") return {{"free", available_memory()}};
+    if (what == "hello") return {{"free", gloo::available_memory()}};
     if (what == "introduce") return mesh_.introduce();
     if (what == "enter") return mesh_.enter(request.at("words"));
     if (what == "prepare") return prepare(request.at("nonce").get<std::uint64_t>());
     if (what == "steps") return steps(request);
     if (what == "edges") return edges();
-    if (what == "facts") return RankMesh::facts("own_point_to_point");
+    if (what == "facts") return gloo::RankMesh::facts("own_point_to_point");
     throw std::runtime_error(fmt::format("'{}' is no request", what));
   }
 
@@ -71,7 +71,7 @@ class Session {
   }
 
   ExchangeJob job_;
-  RankMesh mesh_;  // before the exchange, which has windows on it
+  gloo::RankMesh mesh_;  // before the exchange, which has windows on it
   std::optional<ExpertExchange> exchange_;
 };
 
@@ -81,7 +81,7 @@ class Session {
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv, argv + argc);
   const auto start = assay::inference::moe_start(arguments);
-  if (!start || !assay::tie_to_leader(arguments.at(1))) {
+  if (!start || !assay::collective::tie_to_leader(arguments.at(1))) {
     std::cerr << "moe_dispatch_rank: moe_dispatch starts this program; it is of no use by itself\n";
     return 1;
   }
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
   if (std::signal(SIGPIPE, SIG_IGN) == SIG_ERR) return 1;
   try {
     assay::inference::Session session(*start);
-    assay::answer_leader([&](const nlohmann::json& request) { return session.answer(request); });
+    assay::collective::answer_leader([&](const nlohmann::json& request) { return session.answer(request); });
     return 0;
   } catch (const std::exception& error) {
     std::cerr << "moe_dispatch rank " << start->job.rank << ": " << error.what() << '\n';

@@ -9,7 +9,7 @@
 #include "probes/core/probe.h"
 #include "probes/core/statistics.h"
 #include "probes/gloo/rank_start.h"
-#include "workloads/storage/payload.h"
+#include "workloads/storage/shared/payload.h"
 
 namespace assay::inference {
 namespace {
@@ -24,7 +24,7 @@ constexpr std::chrono::duration<double> kIdle(1);
 /// One run.
 class Conduct {
  public:
-  Conduct(Fleet& fleet, const Parameters& given, const ExchangeJob& job)
+  Conduct(collective::Fleet& fleet, const Parameters& given, const ExchangeJob& job)
       : fleet_(fleet), given_(given), families_(families_in(given.text("families"), job.routing)) {
     outcome_.job = job;
     outcome_.ranks.resize(fleet.ranks());
@@ -45,22 +45,25 @@ class Conduct {
 
  private:
   void meet(const std::function<void(const Answers&)>& entered) {
-    const Bytes memory =
-        admitted(fleet_.ask({{"do", "hello"}}, kHelloLimit), static_cast<std::int64_t>(fleet_.ranks_per_node()));
+    const Bytes memory = gloo::admitted(fleet_.ask({{"do", "hello"}}, collective::kHelloLimit),
+                                        static_cast<std::int64_t>(fleet_.ranks_per_node()));
     if (outcome_.job.memory() > memory.count)
       throw BadParameter(fmt::format("tokens: a rank needs {} B at worst, {} B are available; give fewer tokens",
                                      outcome_.job.memory(), memory.count));
     json words = json::array();
-    for (auto& answer : fleet_.ask({{"do", "introduce"}}, kHelloLimit)) words.push_back(std::move(answer.at("word")));
-    entered(fleet_.ask({{"do", "enter"}, {"words", words}}, {kEnterLimit.count + kGrace.count}));
-    outcome_.job.nonce = fresh_payload_nonce();
-    (void)fleet_.ask({{"do", "prepare"}, {"nonce", outcome_.job.nonce}}, kHelloLimit);  // an error has been thrown
+    for (auto& answer : fleet_.ask({{"do", "introduce"}}, collective::kHelloLimit))
+      words.push_back(std::move(answer.at("word")));
+    entered(
+        fleet_.ask({{"do", "enter"}, {"words", words}}, {collective::kEnterLimit.count + collective::kGrace.count}));
+    outcome_.job.nonce = cluster_storage::fresh_payload_nonce();
+    (void)fleet_.ask({{"do", "prepare"}, {"nonce", outcome_.job.nonce}},
+                     collective::kHelloLimit);  // an error has been thrown
   }
 
   std::vector<MoeSteps> steps(Family family, std::int64_t count) {
     std::vector<MoeSteps> all;
     for (const auto& answer : fleet_.ask({{"do", "steps"}, {"family", family}, {"first", number_}, {"count", count}},
-                                         {kBatchLimit.count + kGrace.count})) {
+                                         {collective::kBatchLimit.count + collective::kGrace.count})) {
       all.push_back(moe_steps_from(answer));
       outcome_.findings.take(all.back().findings);
     }
@@ -117,7 +120,7 @@ class Conduct {
   }
 
   void take_edges() {
-    const auto answers = fleet_.ask({{"do", "edges"}}, {kBatchLimit.count + kGrace.count});
+    const auto answers = fleet_.ask({{"do", "edges"}}, {collective::kBatchLimit.count + collective::kGrace.count});
     std::size_t at = 0;
     for (std::size_t low = 0; low < answers.size(); ++low) {
       for (const auto& told : answers[low].at("edges")) {
@@ -132,7 +135,7 @@ class Conduct {
     }
   }
 
-  Fleet& fleet_;
+  collective::Fleet& fleet_;
   const Parameters& given_;
   std::vector<Family> families_;
   MoeOutcome outcome_;
@@ -141,7 +144,7 @@ class Conduct {
 
 }  // namespace
 
-MoeOutcome conduct_exchange(Fleet& fleet, const Parameters& given, const ExchangeJob& job,
+MoeOutcome conduct_exchange(collective::Fleet& fleet, const Parameters& given, const ExchangeJob& job,
                             const std::function<void(const Answers&)>& entered) {
   return Conduct(fleet, given, job).run(entered);
 }

@@ -36,7 +36,7 @@ void record_outcome(const MoeOutcome& outcome, Recorder& record);
 
 /// Runs `job` on the ranks of `fleet`, as `given` has it. `entered` is called with the answers of all ranks to "enter".
 /// Throws std::runtime_error when a rank fails, BadParameter when the job does not fit the memory of the ranks.
-MoeOutcome conduct_exchange(Fleet& fleet, const Parameters& given, const ExchangeJob& job,
+MoeOutcome conduct_exchange(collective::Fleet& fleet, const Parameters& given, const ExchangeJob& job,
                             const std::function<void(const std::vector<nlohmann::json>&)>& entered);
 
 }  // namespace assay::inference

@@ -47,7 +47,7 @@ Router::Router(const RoutingShape& shape, Family family)
     : shape_(shape), family_(family), order_(static_cast<std::size_t>(shape.experts)) {
   std::iota(order_.begin(), order_.end(), 0);
   for (std::size_t left = order_.size(); left > 1; --left)  // Fisher & Yates
-    std::swap(order_[left - 1], order_[mixed(shape.seed, left) % left]);
+    std::swap(order_[left - 1], order_[collective::mixed(shape.seed, left) % left]);
   std::uint64_t sum = 0;
   for (std::uint64_t place = 1; place <= order_.size(); ++place)
     below_.push_back(sum += family == Family::zipf ? kWhole / place : kWhole);
@@ -85,13 +85,13 @@ void Router::choose(std::uint64_t step, std::int64_t token, std::span<std::int64
 }
 
 void Router::draw(std::uint64_t step, std::int64_t token, std::span<std::int64_t> experts) const {
-  const std::uint64_t seed = mixed(mixed(shape_.seed, step), unsigned_of(token));
+  const std::uint64_t seed = collective::mixed(collective::mixed(shape_.seed, step), unsigned_of(token));
   std::uint64_t number = 0;
   for (std::size_t j = 0; j < experts.size(); ++j) {
     const auto chosen = experts.first(j);
     std::size_t place = 0;
     for (std::uint64_t draws = 0; draws < kMostDraws; ++draws) {
-      const std::uint64_t at = mixed(seed, number++) % below_.back();
+      const std::uint64_t at = collective::mixed(seed, number++) % below_.back();
       place = static_cast<std::size_t>(std::ranges::upper_bound(below_, at) - below_.begin());
       if (std::ranges::find(chosen, order_[place]) == chosen.end()) break;
     }

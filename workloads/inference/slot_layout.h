@@ -40,9 +40,9 @@ struct MostSlots {
     const std::int64_t most_tokens = std::max(ragged, all.tokens / all.ranks + 1);
     const std::int64_t copies = job.once_per_rank ? std::min(all.top_k, all.ranks) : all.top_k;
     const std::int64_t here = job.once_per_rank ? 1 : std::min(all.top_k, all.experts_per_rank());
-    tokens = sized(most_tokens);
-    sent = sized(most_tokens * copies + all.ranks);
-    received = sized(all.tokens * here + all.ranks);
+    tokens = train::sized(most_tokens);
+    sent = train::sized(most_tokens * copies + all.ranks);
+    received = train::sized(all.tokens * here + all.ranks);
   }
   std::size_t tokens, sent, received;
 };

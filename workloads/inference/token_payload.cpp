@@ -9,12 +9,12 @@ namespace assay::inference {
 
 void ExpertMap::add(std::uint64_t nonce, std::int64_t expert) {
   const auto number = static_cast<std::uint64_t>(expert);
-  factor += mixed(nonce, 2 * number) | 1;
-  summand += mixed(nonce, 2 * number + 1);
+  factor += collective::mixed(nonce, 2 * number) | 1;
+  summand += collective::mixed(nonce, 2 * number + 1);
 }
 
 std::uint64_t proof_of(std::uint64_t nonce, std::uint64_t step, std::int64_t token) {
-  return mixed(mixed(nonce, step), static_cast<std::uint64_t>(token));
+  return collective::mixed(collective::mixed(nonce, step), static_cast<std::uint64_t>(token));
 }
 
 void apply(const ExpertMap& map, std::span<const std::uint64_t> token, std::span<std::uint64_t> result) {

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <span>
 
-#include "workloads/storage/payload.h"
+#include "workloads/storage/shared/payload.h"
 
 namespace assay::inference {
 
 /// The bytes of token `token` in step `step` of the run that drew `nonce`: every token of every step and run is
 /// another.
-constexpr PayloadKey token_key(std::uint64_t nonce, std::uint64_t step, std::int64_t token) {
+constexpr cluster_storage::PayloadKey token_key(std::uint64_t nonce, std::uint64_t step, std::int64_t token) {
   return {.rank = static_cast<std::uint64_t>(token), .step = step, .nonce = nonce};
 }
 

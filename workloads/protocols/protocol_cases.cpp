@@ -10,25 +10,25 @@
 
 #include <fmt/format.h>
 
-#include "workloads/storage/direct_file.h"
-#include "workloads/storage/payload.h"
-#include "workloads/storage/storage_file.h"
+#include "workloads/storage/shared/direct_file.h"
+#include "workloads/storage/shared/payload.h"
+#include "workloads/storage/shared/storage_file.h"
 
-namespace assay {
+namespace assay::protocols {
 namespace {
 
 constexpr std::uint64_t kContents = 8;  // of one rank in one round, at most
 
-Look judge_size(std::optional<std::uint64_t> found, std::uint64_t now, std::uint64_t before) {
+cluster_storage::Look judge_size(std::optional<std::uint64_t> found, std::uint64_t now, std::uint64_t before) {
   if (found == now) return {};
-  if (!found) return {Seen::old, "no size is told, as of a name that is not there"};
-  const auto seen = *found == before || *found == 0 ? Seen::old : Seen::wrong;
+  if (!found) return {cluster_storage::Seen::old, "no size is told, as of a name that is not there"};
+  const auto seen = *found == before || *found == 0 ? cluster_storage::Seen::old : cluster_storage::Seen::wrong;
   return {seen, fmt::format("its size is told as {} B and is {} B", *found, now)};
 }
 
-Look judge_listing(bool found, bool now) {
+cluster_storage::Look judge_listing(bool found, bool now) {
   if (found == now) return {};
-  return {Seen::old, now ? "it is not listed" : "it is still listed"};
+  return {cluster_storage::Seen::old, now ? "it is not listed" : "it is still listed"};
 }
 
 }  // namespace
@@ -37,11 +37,11 @@ StoreAccess posix_access(const std::string& folder) {
   const auto path = [folder](const std::string& name) { return folder + "/" + name; };
   return {.word = "posix",
           .write =
-              [path](const std::string& name, const Content& bytes) {
-                write_durably(path(name), O_CREAT | O_TRUNC, bytes);
+              [path](const std::string& name, const cluster_storage::Content& bytes) {
+                cluster_storage::write_durably(path(name), O_CREAT | O_TRUNC, bytes);
                 return std::string();
               },
-          .read = [path](const std::string& name) { return content_on_storage(path(name)); },
+          .read = [path](const std::string& name) { return cluster_storage::content_on_storage(path(name)); },
           .size = [path](const std::string& name) -> std::optional<std::uint64_t> {
             struct stat found = {};
             if (lstat(path(name).c_str(), &found) == 0) return static_cast<std::uint64_t>(found.st_size);
@@ -50,23 +50,24 @@ StoreAccess posix_access(const std::string& folder) {
           },
           .lists =
               [folder](const std::string& name) {
-                const auto names = names_on_storage(folder);
+                const auto names = cluster_storage::names_on_storage(folder);
                 return std::ranges::find(names, name) != names.end();
               },
-          .remove = [path](const std::string& name) { unlink_on_storage(path(name)); }};
+          .remove = [path](const std::string& name) { cluster_storage::unlink_on_storage(path(name)); }};
 }
 
 StoreAccess s3_access(S3Client& client, const std::string& prefix) {
-  return {.word = "s3",
-          .write = [&client, prefix](const std::string& name,
-                                     const Content& bytes) { return client.put(prefix + name, bytes); },
-          .read = [&client, prefix](const std::string& name) -> std::optional<Content> {
-            auto found = client.get(prefix + name);
-            return found ? std::optional(std::move(found->body)) : std::nullopt;
-          },
-          .size = [&client, prefix](const std::string& name) { return client.size(prefix + name); },
-          .lists = [&client, prefix](const std::string& name) { return client.lists(prefix + name); },
-          .remove = [&client, prefix](const std::string& name) { client.remove(prefix + name); }};
+  return {
+      .word = "s3",
+      .write = [&client, prefix](const std::string& name,
+                                 const cluster_storage::Content& bytes) { return client.put(prefix + name, bytes); },
+      .read = [&client, prefix](const std::string& name) -> std::optional<cluster_storage::Content> {
+        auto found = client.get(prefix + name);
+        return found ? std::optional(std::move(found->body)) : std::nullopt;
+      },
+      .size = [&client, prefix](const std::string& name) { return client.size(prefix + name); },
+      .lists = [&client, prefix](const std::string& name) { return client.lists(prefix + name); },
+      .remove = [&client, prefix](const std::string& name) { client.remove(prefix + name); }};
 }
 
 /// Who acts and who looks, and under which name.
@@ -77,9 +78,9 @@ struct ProtocolCases::Turn {
   std::uint64_t first = 0;  ///< number of its first content
 };
 
-Content ProtocolCases::content(std::uint64_t rank, std::uint64_t step, std::size_t size) const {
-  Content bytes(size);
-  fill_payload({.rank = rank, .step = step, .nonce = settings_.nonce}, 0, bytes);
+cluster_storage::Content ProtocolCases::content(std::uint64_t rank, std::uint64_t step, std::size_t size) const {
+  cluster_storage::Content bytes(size);
+  cluster_storage::fill_payload({.rank = rank, .step = step, .nonce = settings_.nonce}, 0, bytes);
   return bytes;
 }
 
@@ -94,20 +95,22 @@ bool ProtocolCases::attempt(const std::string& which, const std::function<void()
   } catch (const S3Refused& error) {
     why = error.what();
   }
-  tallies_[which].fault(&CaseTally::failures, fmt::format("{}: refused: {}", who, why));
+  tallies_[which].fault(&cluster_storage::CaseTally::failures, fmt::format("{}: refused: {}", who, why));
   return false;
 }
 
 /// Every rank acts on its own name; then each looks at its writer's, where the act was not refused.
-void ProtocolCases::act_and_look(const Turn& turn, const std::string& act, const std::function<void()>& work,
-                                 const std::vector<std::pair<std::string, std::function<Look()>>>& looks) {
+void ProtocolCases::act_and_look(
+    const Turn& turn, const std::string& act, const std::function<void()>& work,
+    const std::vector<std::pair<std::string, std::function<cluster_storage::Look()>>>& looks) {
   const bool mine = attempt(turn.pair + "." + act, work, settings_.names[turn.self]);
   const auto done = group_.all_gather(mine ? "1" : "0");
   for (const auto& [name, look] : looks) {
     const std::string which = turn.pair + "." + name;
     if (done[turn.writer] == "1")
       attempt(
-          which, [&, &by = look] { check_until_right(tallies_[which], by, settings_.wait, turn.who); }, turn.who);
+          which, [&, &by = look] { cluster_storage::check_until_right(tallies_[which], by, settings_.wait, turn.who); },
+          turn.who);
   }
   group_.barrier();
 }
@@ -118,16 +121,16 @@ void ProtocolCases::same_etag(const Turn& turn, const std::string& mine) {
   const std::string theirs = fmt::format("{}{}-{:04}-{:06}", prefix_, turn.pair, turn.round, turn.writer);
   const std::string& expected = told[turn.writer];
   const std::string which = turn.pair + ".etag";
-  const auto look = [&]() -> Look {
+  const auto look = [&]() -> cluster_storage::Look {
     const auto found = client_.get(theirs);
     if (found && found->etag == expected) return {};
     return {
-        found ? Seen::wrong : Seen::old,
+        found ? cluster_storage::Seen::wrong : cluster_storage::Seen::old,
         found ? fmt::format("its ETag is {} and was told as {}", found->etag, expected) : "there is no such object"};
   };
   if (!expected.empty())
     attempt(
-        which, [&] { check_until_right(tallies_[which], look, settings_.wait, turn.who); }, turn.who);
+        which, [&] { cluster_storage::check_until_right(tallies_[which], look, settings_.wait, turn.who); }, turn.who);
   group_.barrier();
 }
 
@@ -136,18 +139,18 @@ void ProtocolCases::through(Turn turn, const StoreAccess& writer, const StoreAcc
   const auto name_of = [&](std::uint64_t rank) { return fmt::format("{}-{:04}-{:06}", turn.pair, turn.round, rank); };
   const std::string mine = name_of(turn.self), theirs = name_of(turn.writer);
   const std::size_t half = settings_.size / 2;
-  const Content old = content(turn.writer, turn.first, settings_.size),
-                now = content(turn.writer, turn.first + 1, half);
+  const cluster_storage::Content old = content(turn.writer, turn.first, settings_.size),
+                                 now = content(turn.writer, turn.first + 1, half);
   std::string etag;
   act_and_look(turn, "new", [&] { (void)writer.write(mine, content(turn.self, turn.first, settings_.size)); },
-               {{"new", [&] { return judge_content(reader.read(theirs), old, std::nullopt); }},
+               {{"new", [&] { return cluster_storage::judge_content(reader.read(theirs), old, std::nullopt); }},
                 {"listing", [&] { return judge_listing(reader.lists(theirs), true); }}});
   act_and_look(turn, "overwrite", [&] { etag = writer.write(mine, content(turn.self, turn.first + 1, half)); },
-               {{"overwrite", [&] { return judge_content(reader.read(theirs), now, old); }},
+               {{"overwrite", [&] { return cluster_storage::judge_content(reader.read(theirs), now, old); }},
                 {"size", [&] { return judge_size(reader.size(theirs), half, settings_.size); }}});
   if (writer.word == "s3" && reader.word == "s3") same_etag(turn, etag);
   act_and_look(turn, "remove", [&] { writer.remove(mine); },
-               {{"remove", [&] { return judge_content(reader.read(theirs), std::nullopt, now); }},
+               {{"remove", [&] { return cluster_storage::judge_content(reader.read(theirs), std::nullopt, now); }},
                 {"listing", [&] { return judge_listing(reader.lists(theirs), false); }}});
 }
 
@@ -168,4 +171,4 @@ void ProtocolCases::round(std::uint64_t number, int shift) {
   through(turn, s3_, s3_);
 }
 
-}  // namespace assay
+}  // namespace assay::protocols

@@ -10,15 +10,16 @@
 
 #include "probes/core/rendezvous.h"
 #include "workloads/protocols/s3_client.h"
-#include "workloads/storage/consistency_look.h"
+#include "workloads/storage/shared/consistency_look.h"
 
-namespace assay {
+namespace assay::protocols {
 
 /// One way to the store; names are below the folder of the run. Calls throw std::system_error or S3Refused.
 struct StoreAccess {
-  std::string word;                                                                 ///< "posix" or "s3"
-  std::function<std::string(const std::string& name, const Content& bytes)> write;  ///< its ETag, where there are some
-  std::function<std::optional<Content>(const std::string& name)> read;
+  std::string word;  ///< "posix" or "s3"
+  std::function<std::string(const std::string& name, const cluster_storage::Content& bytes)>
+      write;  ///< its ETag, where there are some
+  std::function<std::optional<cluster_storage::Content>(const std::string& name)> read;
   std::function<std::optional<std::uint64_t>(const std::string& name)> size;
   std::function<bool(const std::string& name)> lists;
   std::function<void(const std::string& name)> remove;
@@ -50,16 +51,16 @@ class ProtocolCases {
   /// Every rank acts on names of its own and looks at those of the rank `shift` before it.
   void round(std::uint64_t number, int shift);
   /// This rank's tallies, by case: "posix_to_s3.overwrite".
-  [[nodiscard]] const std::map<std::string, CaseTally>& tallies() const { return tallies_; }
+  [[nodiscard]] const std::map<std::string, cluster_storage::CaseTally>& tallies() const { return tallies_; }
 
  private:
   struct Turn;
   bool attempt(const std::string& which, const std::function<void()>& work, const std::string& who);
   void act_and_look(const Turn& turn, const std::string& act, const std::function<void()>& work,
-                    const std::vector<std::pair<std::string, std::function<Look()>>>& looks);
+                    const std::vector<std::pair<std::string, std::function<cluster_storage::Look()>>>& looks);
   void through(Turn turn, const StoreAccess& writer, const StoreAccess& reader);
   void same_etag(const Turn& turn, const std::string& mine);
-  [[nodiscard]] Content content(std::uint64_t rank, std::uint64_t step, std::size_t size) const;
+  [[nodiscard]] cluster_storage::Content content(std::uint64_t rank, std::uint64_t step, std::size_t size) const;
 
   Rendezvous& group_;
   ProtocolSettings settings_;
@@ -67,7 +68,7 @@ class ProtocolCases {
   S3Client& client_;
   std::string prefix_;
   StoreAccess s3_;
-  std::map<std::string, CaseTally> tallies_;
+  std::map<std::string, cluster_storage::CaseTally> tallies_;
 };
 
-}  // namespace assay
+}  // namespace assay::protocols

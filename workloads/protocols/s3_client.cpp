@@ -21,7 +21,7 @@
 #include <curl/curl.h>
 #endif
 
-namespace assay {
+namespace assay::protocols {
 namespace {
 
 bool all_of_set(const std::string& text, std::string_view more) {
@@ -262,7 +262,7 @@ std::optional<S3Object> S3Client::get(const std::string& key) {
   const Answer answer = session_->ask("GET", "/" + key);
   if (answer.status == kMissing) return std::nullopt;
   const auto bytes = std::as_bytes(std::span(answer.body));
-  return S3Object{.body = Content(bytes.begin(), bytes.end()), .etag = answer.etag};
+  return S3Object{.body = cluster_storage::Content(bytes.begin(), bytes.end()), .etag = answer.etag};
 }
 
 std::optional<std::uint64_t> S3Client::size(const std::string& key) {
@@ -282,4 +282,4 @@ std::string S3Client::library() const { return session_->version(); }
 
 S3Client::~S3Client() = default;
 
-}  // namespace assay
+}  // namespace assay::protocols

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "probes/core/units.h"
-#include "workloads/storage/consistency_look.h"
+#include "workloads/storage/shared/consistency_look.h"
 
-namespace assay {
+namespace assay::protocols {
 
 /// Where a bucket is and who asks.
 struct S3Bucket {
@@ -33,7 +33,7 @@ struct S3Refused : std::runtime_error {
 
 /// An object and the ETag that came with it.
 struct S3Object {
-  Content body;
+  cluster_storage::Content body;
   std::string etag;
 };
 
@@ -64,4 +64,4 @@ class S3Client {
   std::unique_ptr<Session> session_;
 };
 
-}  // namespace assay
+}  // namespace assay::protocols

@@ -12,7 +12,7 @@
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 
-namespace assay {
+namespace assay::protocols {
 namespace {
 
 constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256", kService = "s3", kEnd = "aws4_request";
@@ -114,4 +114,4 @@ std::string authorization(const S3Request& request, const S3Key& key) {
                      names_of(headers), to_hexadecimal(hmac_sha256(of_day, to_sign)));
 }
 
-}  // namespace assay
+}  // namespace assay::protocols

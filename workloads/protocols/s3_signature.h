@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace assay {
+namespace assay::protocols {
 
 /// Whose request it is, and for which region it is signed.
 struct S3Key {
@@ -43,4 +43,4 @@ std::string canonical_request(const S3Request& request);
 /// The value of the header Authorization, of the same source. Throws as canonical_request does.
 std::string authorization(const S3Request& request, const S3Key& key);
 
-}  // namespace assay
+}  // namespace assay::protocols

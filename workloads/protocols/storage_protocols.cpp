@@ -13,15 +13,15 @@
 #include "probes/core/rendezvous.h"
 #include "probes/core/secret_file.h"
 #include "workloads/protocols/protocol_cases.h"
-#include "workloads/storage/case_tallies.h"
-#include "workloads/storage/run_folder.h"
-#include "workloads/storage/storage_ranks.h"
-#include "workloads/storage/storage_words.h"
+#include "workloads/storage/shared/case_tallies.h"
+#include "workloads/storage/shared/run_folder.h"
+#include "workloads/storage/shared/storage_ranks.h"
+#include "workloads/storage/shared/storage_words.h"
 
-namespace assay {
+namespace assay::protocols {
 namespace {
 
-using namespace storage_words;
+using namespace cluster_storage::storage_words;
 
 constexpr std::int64_t kMostRounds = 1000;
 constexpr std::uint64_t kSmallest = 4096, kLargest = 16 << 20, kMultiple = 16;
@@ -96,7 +96,7 @@ constexpr ProbeSpec kSpec{
 };
 
 void check(const Parameters& given) {
-  (void)count_in_range(given, "rounds", kMostRounds);
+  (void)cluster_storage::count_in_range(given, "rounds", kMostRounds);
   const auto size = given.bytes("size").count;
   if (size < kSmallest || size > kLargest || size % kMultiple != 0)
     throw BadParameter(fmt::format("size: {} B is not a multiple of 16 B from 4 KiB to 16 MiB", size));
@@ -153,9 +153,10 @@ void run(const Parameters& given, Rendezvous& group, Recorder& record) {
   const auto world = static_cast<std::uint64_t>(group.world());
   const auto rounds = static_cast<std::uint64_t>(given.count("rounds"));
   const std::uint64_t size = given.bytes("size").count;
-  const StorageRanks ranks = meet_on_storage(group, given, {.bytes = world * size * 2, .names = world * 2});
+  const cluster_storage::StorageRanks ranks =
+      cluster_storage::meet_on_storage(group, given, {.bytes = world * size * 2, .names = world * 2});
   S3Client client(bucket_of(given));
-  RunFolder folder(group, given.text("directory"), ranks.nonce);
+  cluster_storage::RunFolder folder(group, given.text("directory"), ranks.nonce);
   const std::string prefix = given.text("prefix") + std::filesystem::path(folder.path()).filename().string() + "/";
   demand_one_store(client, prefix, given);
   ProtocolCases cases(group,
@@ -165,11 +166,11 @@ void run(const Parameters& given, Rendezvous& group, Recorder& record) {
                        .names = ranks.names},
                       posix_access(folder.path()), client, prefix);
   for (std::uint64_t round = 0; round < rounds; ++round) cases.round(round, static_cast<int>(round % (world - 1)) + 1);
-  const auto tallies = gather_tallies(group, cases.tallies(), record);
-  record_ranks(ranks, record);
+  const auto tallies = cluster_storage::gather_tallies(group, cases.tallies(), record);
+  cluster_storage::record_ranks(ranks, record);
   record.condition("s3_library", client.library());
   if (group.rank() == 0) {
-    record_tallies(tallies, record);
+    cluster_storage::record_tallies(tallies, record);
     record.condition("abandoned_removed", std::int64_t{folder.abandoned()});
   }
   group.barrier();  // the folder is not removed while a rank may still look at it
@@ -183,6 +184,8 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::protocols
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) {
+  return assay::probe_main(argc, argv, assay::protocols::kSpec, assay::protocols::measure);
+}

@@ -13,10 +13,10 @@
 #include "probes/core/own_folder.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
-#include "workloads/storage/shard.h"
-#include "workloads/storage/side_by_side.h"
+#include "workloads/storage/shared/shard.h"
+#include "workloads/storage/shared/side_by_side.h"
 
-namespace assay {
+namespace assay::cluster_storage {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -297,6 +297,8 @@ void measure(const Parameters& given, Recorder& record) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::cluster_storage
 
-int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::kSpec, assay::measure); }
+int main(int argc, char** argv) {
+  return assay::probe_main(argc, argv, assay::cluster_storage::kSpec, assay::cluster_storage::measure);
+}

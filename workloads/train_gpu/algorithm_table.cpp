@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace assay::train {
+namespace assay::train_gpu {
 
 std::string shape_words(const ProductShape& s) {
   return fmt::format("{}x{}x{} lda {} ldb {} ldc {} {}{} kept {} batch {} {} {} {}", s.m, s.n, s.k, s.lda, s.ldb, s.ldc,
@@ -26,4 +26,4 @@ AgreedAlgorithms agreed(const std::vector<AlgorithmTable>& by_rank) {
   return all;
 }
 
-}  // namespace assay::train
+}  // namespace assay::train_gpu

@@ -9,7 +9,7 @@
 
 #include "workloads/train_gpu/device_shapes.h"
 
-namespace assay::train {
+namespace assay::train_gpu {
 
 /// A shape as words that order and compare: "128x512x256 lda 256 ldb 512 ldc 512 nt kept 0 batch 1 0 0 0".
 std::string shape_words(const ProductShape& shape);
@@ -25,4 +25,4 @@ struct AgreedAlgorithms {
 /// Of every shape what the first rank that has it chose. Ranks are in order.
 AgreedAlgorithms agreed(const std::vector<AlgorithmTable>& by_rank);
 
-}  // namespace assay::train
+}  // namespace assay::train_gpu

@@ -6,61 +6,61 @@
 
 #include <cuda_runtime_api.h>
 
-namespace assay::train {
+namespace assay::train_gpu {
 
 CudaDevice::CudaDevice(Products& products, std::size_t calls)
-    : products_(products), stream_(make_stream()), begin_(make_event()) {
-  for (std::size_t i = 0; i < calls; ++i) marks_.push_back(make_event());
+    : products_(products), stream_(cuda::make_stream()), begin_(cuda::make_event()) {
+  for (std::size_t i = 0; i < calls; ++i) marks_.push_back(cuda::make_event());
 }
 
 std::span<float> CudaDevice::take(std::size_t count) {
   if (count == 0) return {};
-  DeviceBuffer& room = rooms_.emplace_back(Bytes{count * sizeof(float)});
-  check(cudaMemsetAsync(room.data(), 0, count * sizeof(float), stream_.get()), "clearing memory");
+  cuda::DeviceBuffer& room = rooms_.emplace_back(Bytes{count * sizeof(float)});
+  cuda::check(cudaMemsetAsync(room.data(), 0, count * sizeof(float), stream_.get()), "clearing memory");
   return {room.as<float>(), count};
 }
 
 void CudaDevice::release() {
-  wait(stream_);
+  cuda::wait(stream_);
   rooms_.clear();
 }
 
 void CudaDevice::copy_in(float* to, std::span<const float> values) {
-  check(cudaMemcpyAsync(to, values.data(), values.size_bytes(), cudaMemcpyHostToDevice, stream_.get()),
-        "copying weights to the GPU");
-  wait(stream_);
+  cuda::check(cudaMemcpyAsync(to, values.data(), values.size_bytes(), cudaMemcpyHostToDevice, stream_.get()),
+              "copying weights to the GPU");
+  cuda::wait(stream_);
 }
 
 void CudaDevice::copy_out(std::span<float> values, const float* from) {
-  wait(stream_);
-  copy_to_host(std::as_writable_bytes(values), reinterpret_cast<const std::byte*>(from));
+  cuda::wait(stream_);
+  cuda::copy_to_host(std::as_writable_bytes(values), reinterpret_cast<const std::byte*>(from));
 }
 
 void CudaDevice::tokens(const std::vector<std::int32_t>& values) {
   const Bytes size{values.size() * sizeof(std::int32_t)};
   if (tokens_.size().count < size.count) {  // at the first step
-    tokens_ = DeviceBuffer(size);
-    tokens_host_ = PinnedBuffer(size);
+    tokens_ = cuda::DeviceBuffer(size);
+    tokens_host_ = cuda::PinnedBuffer(size);
   }
-  wait(stream_);  // of the step before, whose tokens are still there
+  cuda::wait(stream_);  // of the step before, whose tokens are still there
   std::memcpy(tokens_host_.data(), values.data(), size.count);
-  check(cudaMemcpyAsync(tokens_.data(), tokens_host_.data(), size.count, cudaMemcpyHostToDevice, stream_.get()),
-        "copying tokens to the GPU");
+  cuda::check(cudaMemcpyAsync(tokens_.data(), tokens_host_.data(), size.count, cudaMemcpyHostToDevice, stream_.get()),
+              "copying tokens to the GPU");
 }
 
 void CudaDevice::clear(float* to, std::size_t count) {
-  if (!rehearsing_) check(cudaMemsetAsync(to, 0, count * sizeof(float), stream_.get()), "clearing memory");
+  if (!rehearsing_) cuda::check(cudaMemsetAsync(to, 0, count * sizeof(float), stream_.get()), "clearing memory");
 }
 
 void CudaDevice::rehearse(bool on) {
   rehearsing_ = on;
   if (on || most_a_ == 0) return;
-  packed_a_ = DeviceBuffer(Bytes{static_cast<std::uint64_t>(most_a_) * sizeof(std::uint16_t)});
-  packed_b_ = DeviceBuffer(Bytes{static_cast<std::uint64_t>(most_b_) * sizeof(std::uint16_t)});
+  packed_a_ = cuda::DeviceBuffer(Bytes{static_cast<std::uint64_t>(most_a_) * sizeof(std::uint16_t)});
+  packed_b_ = cuda::DeviceBuffer(Bytes{static_cast<std::uint64_t>(most_b_) * sizeof(std::uint16_t)});
 }
 
 void CudaDevice::product(const ProductShape& shape, const float* a, const float* b, float* c) {
-  if (products_.type() == FactorType::tf32)
+  if (products_.type() == train::FactorType::tf32)
     return rehearsing_ ? products_.settle(shape) : products_.enqueue(shape, a, b, c, stream_);
   if (rehearsing_) {
     most_a_ = std::max(most_a_, packed(a_of(shape)).extent());
@@ -78,10 +78,10 @@ void CudaDevice::fold(float* values, std::size_t count) {
 void CudaDevice::add(std::size_t count, const float* a, const float* b, float* out, bool exact) {
   kernels::add(count, a, b, out, exact, stream_);
 }
-void CudaDevice::norm(const NormShape& shape, const float* x, const float* gain, float* out, float* inverse) {
+void CudaDevice::norm(const train::NormShape& shape, const float* x, const float* gain, float* out, float* inverse) {
   kernels::norm(shape, x, gain, out, inverse, stream_);
 }
-void CudaDevice::norm_back(const NormShape& shape, const float* x, const float* gain, const float* inverse,
+void CudaDevice::norm_back(const train::NormShape& shape, const float* x, const float* gain, const float* inverse,
                            const float* above, float* gradient, float* gain_gradient) {
   kernels::norm_back(shape, x, gain, inverse, above, gradient, gain_gradient, stream_);
 }
@@ -113,22 +113,22 @@ void CudaDevice::embed_back(std::size_t rows, std::size_t width, std::int64_t fi
                             std::size_t tokens, const float* above, float* gradients) {
   kernels::embed_back(rows, width, first, here, tokens_.as<std::int32_t>() + tokens, above, gradients, stream_);
 }
-void CudaDevice::adam(std::size_t count, const AdamState& state, bool exact) {
+void CudaDevice::adam(std::size_t count, const train::AdamState& state, bool exact) {
   kernels::adam(count, state, exact, stream_);
 }
 void CudaDevice::copy_rows(std::size_t rows, std::size_t width, const float* from, std::size_t from_row, float* to,
                            std::size_t to_row) {
-  check(cudaMemcpy2DAsync(to, to_row * sizeof(float), from, from_row * sizeof(float), width * sizeof(float), rows,
-                          cudaMemcpyDeviceToDevice, stream_.get()),
-        "copying keys and values");
+  cuda::check(cudaMemcpy2DAsync(to, to_row * sizeof(float), from, from_row * sizeof(float), width * sizeof(float), rows,
+                                cudaMemcpyDeviceToDevice, stream_.get()),
+              "copying keys and values");
 }
 
 const std::int32_t* CudaDevice::table(const std::vector<std::int32_t>& numbers) {
   if (numbers.empty()) return nullptr;
-  DeviceBuffer& room = rooms_.emplace_back(Bytes{numbers.size() * sizeof(std::int32_t)});
-  check(cudaMemcpyAsync(room.data(), numbers.data(), room.size().count, cudaMemcpyHostToDevice, stream_.get()),
-        "copying a table to the GPU");
-  wait(stream_);
+  cuda::DeviceBuffer& room = rooms_.emplace_back(Bytes{numbers.size() * sizeof(std::int32_t)});
+  cuda::check(cudaMemcpyAsync(room.data(), numbers.data(), room.size().count, cudaMemcpyHostToDevice, stream_.get()),
+              "copying a table to the GPU");
+  cuda::wait(stream_);
   return room.as<std::int32_t>();
 }
 void CudaDevice::gather_rows(const RowChoice& choice, const std::int32_t* places, const float* factors,
@@ -148,9 +148,9 @@ void CudaDevice::gates_back(const RowChoice& choice, const std::int32_t* places,
   if (!rehearsing_) kernels::gates_back(choice, places, numbers, at, exact, stream_);
 }
 
-void CudaDevice::begin(std::size_t /*calls*/) { assay::mark(begin_, stream_); }
-void CudaDevice::mark(std::size_t call) { assay::mark(marks_.at(call), stream_); }
-void CudaDevice::end() { wait(stream_); }
-double CudaDevice::seconds(std::size_t call) const { return elapsed(begin_, marks_[call]).count; }
+void CudaDevice::begin(std::size_t /*calls*/) { assay::cuda::mark(begin_, stream_); }
+void CudaDevice::mark(std::size_t call) { assay::cuda::mark(marks_.at(call), stream_); }
+void CudaDevice::end() { cuda::wait(stream_); }
+double CudaDevice::seconds(std::size_t call) const { return cuda::elapsed(begin_, marks_[call]).count; }
 
-}  // namespace assay::train
+}  // namespace assay::train_gpu

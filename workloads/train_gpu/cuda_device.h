@@ -9,7 +9,7 @@
 #include "workloads/train_gpu/products.h"
 #include "workloads/train_gpu/step_kernels.h"
 
-namespace assay::train {
+namespace assay::train_gpu {
 
 /// One rank's GPU, the current one. Everything is enqueued in one stream; see DeviceCore.
 class CudaDevice {
@@ -20,7 +20,7 @@ class CudaDevice {
   /// While true products are settled instead of enqueued, and nothing else of a rehearsal is done. At the end there is
   /// memory for the factors of all of them as BF16, where they are packed.
   void rehearse(bool on);
-  [[nodiscard]] const Stream& stream() const { return stream_; }
+  [[nodiscard]] const cuda::Stream& stream() const { return stream_; }
 
   std::span<float> take(std::size_t count);
   /// Frees all that was taken, after the work on it is done.
@@ -32,9 +32,9 @@ class CudaDevice {
   void fold(float* values, std::size_t count);
   void product(const ProductShape& shape, const float* a, const float* b, float* c);
   void add(std::size_t count, const float* a, const float* b, float* out, bool exact);
-  void norm(const NormShape& shape, const float* x, const float* gain, float* out, float* inverse);
-  void norm_back(const NormShape& shape, const float* x, const float* gain, const float* inverse, const float* above,
-                 float* gradient, float* gain_gradient);
+  void norm(const train::NormShape& shape, const float* x, const float* gain, float* out, float* inverse);
+  void norm_back(const train::NormShape& shape, const float* x, const float* gain, const float* inverse,
+                 const float* above, float* gradient, float* gain_gradient);
   void activate(std::size_t rows, std::size_t width, const float* both, float* out, bool exact);
   void activate_back(std::size_t rows, std::size_t width, const float* both, const float* above, float* gradient,
                      bool exact);
@@ -46,7 +46,7 @@ class CudaDevice {
              const float* table, float* out);
   void embed_back(std::size_t rows, std::size_t width, std::int64_t first, std::size_t here, std::size_t tokens,
                   const float* above, float* gradients);
-  void adam(std::size_t count, const AdamState& state, bool exact);
+  void adam(std::size_t count, const train::AdamState& state, bool exact);
   void copy_rows(std::size_t rows, std::size_t width, const float* from, std::size_t from_row, float* to,
                  std::size_t to_row);
 
@@ -69,15 +69,15 @@ class CudaDevice {
 
  private:
   Products& products_;
-  Stream stream_;
-  Event begin_;
-  std::vector<Event> marks_;
-  std::vector<DeviceBuffer> rooms_;
-  DeviceBuffer tokens_;
-  PinnedBuffer tokens_host_;
+  cuda::Stream stream_;
+  cuda::Event begin_;
+  std::vector<cuda::Event> marks_;
+  std::vector<cuda::DeviceBuffer> rooms_;
+  cuda::DeviceBuffer tokens_;
+  cuda::PinnedBuffer tokens_host_;
   std::int64_t most_a_ = 0, most_b_ = 0;  ///< packed numbers of one factor, of all products that were rehearsed
-  DeviceBuffer packed_a_, packed_b_;
+  cuda::DeviceBuffer packed_a_, packed_b_;
   bool rehearsing_ = false;
 };
 
-}  // namespace assay::train
+}  // namespace assay::train_gpu

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstdint>
 
-#include "workloads/train/head_layout.h"
+#include "workloads/train/engine/head_layout.h"
 #include "workloads/train_gpu/device_shapes.h"
 
-namespace assay::train {
+namespace assay::train_gpu {
 
 /// Memory of one attention.
 struct AttentionPlaces {
@@ -22,21 +22,25 @@ template <class Device>
 class DeviceAttention {
  public:
   /// `block` rows of queries are done together; the later ones see more keys.
-  DeviceAttention(const HeadShape& shape, std::size_t block, Device& device)
-      : s_(shape), block_(block), device_(device), row_(row_of_all(shape)), out_row_(shape.heads * shape.width) {}
+  DeviceAttention(const train::HeadShape& shape, std::size_t block, Device& device)
+      : s_(shape),
+        block_(block),
+        device_(device),
+        row_(train::row_of_all(shape)),
+        out_row_(shape.heads * shape.width) {}
 
   /// Numbers of `scores_gradient`.
-  [[nodiscard]] static std::size_t room(const HeadShape& shape, std::size_t block) {
+  [[nodiscard]] static std::size_t room(const train::HeadShape& shape, std::size_t block) {
     return shape.kv_heads * block * shape.seq;
   }
 
   void forward(const AttentionPlaces& at) {
-    for_blocks([&](std::size_t sequence, std::size_t sharer, const Piece& block) {
+    for_blocks([&](std::size_t sequence, std::size_t sharer, const train::Piece& block) {
       const std::size_t token = sequence * s_.own() + block.row, seen = block.place + block.count;
       float* const q = at.qkv + token * row_ + sharer * s_.width;
       float* const scores = scores_of(at.probabilities, sequence, sharer, block.row);
       float* const out = at.attended + token * out_row_ + sharer * s_.width;
-      for_chunks(at.qkv, at.keys, sequence, seen, [&](std::size_t, const Chunk<float>& in, std::size_t count) {
+      for_chunks(at.qkv, at.keys, sequence, seen, [&](std::size_t, const train::Chunk<float>& in, std::size_t count) {
         device_.product(of({.m = whole(block.count),
                             .n = whole(count),
                             .k = whole(s_.width),
@@ -48,17 +52,18 @@ class DeviceAttention {
                         q, in.k, scores + in.place);
       });
       device_.softmax({.rows = rows_of(block), .heads = s_.kv_heads, .stride = between_scores()}, scores, scale());
-      for_chunks(at.qkv, at.keys, sequence, seen, [&](std::size_t index, const Chunk<float>& in, std::size_t count) {
-        device_.product(of({.m = whole(block.count),
-                            .n = whole(s_.width),
-                            .k = whole(count),
-                            .lda = whole(s_.seq),
-                            .ldb = whole(in.stride),
-                            .ldc = whole(out_row_),
-                            .kept = index == 0 ? 0.0F : 1.0F},
-                           between_scores(), s_.width, between_queries()),
-                        scores + in.place, in.v, out);
-      });
+      for_chunks(at.qkv, at.keys, sequence, seen,
+                 [&](std::size_t index, const train::Chunk<float>& in, std::size_t count) {
+                   device_.product(of({.m = whole(block.count),
+                                       .n = whole(s_.width),
+                                       .k = whole(count),
+                                       .lda = whole(s_.seq),
+                                       .ldb = whole(in.stride),
+                                       .ldc = whole(out_row_),
+                                       .kept = index == 0 ? 0.0F : 1.0F},
+                                      between_scores(), s_.width, between_queries()),
+                                   scores + in.place, in.v, out);
+                 });
     });
     if (s_.exact) device_.fold(at.attended, at.attended_count);
   }
@@ -67,7 +72,7 @@ class DeviceAttention {
     device_.clear(at.qkv_gradient,
                   at.qkv_count);  // heads that share keys add up
     if (at.keys_count > 0) device_.clear(at.keys_gradient, at.keys_count);
-    for_blocks([&](std::size_t sequence, std::size_t sharer, const Piece& block) {
+    for_blocks([&](std::size_t sequence, std::size_t sharer, const train::Piece& block) {
       gradients_of_block(at, sequence, sharer, block);
     });
     if (!s_.exact) return;
@@ -91,7 +96,7 @@ class DeviceAttention {
   [[nodiscard]] float* scores_of(float* all, std::size_t sequence, std::size_t head, std::size_t row) const {
     return all + ((sequence * s_.heads + head) * s_.own() + row) * s_.seq;
   }
-  [[nodiscard]] ScoreRows rows_of(const Piece& block) const {
+  [[nodiscard]] train::ScoreRows rows_of(const train::Piece& block) const {
     return {.first = block.place,
             .rows = block.count,
             .columns = block.place + block.count,
@@ -101,16 +106,16 @@ class DeviceAttention {
 
   template <class Work>
   void for_blocks(const Work& work) {
-    const Pieces pieces = pieces_of(s_);
+    const train::Pieces pieces = train::pieces_of(s_);
     for (std::size_t sequence = 0; sequence < s_.sequences; ++sequence) {
       for (std::size_t sharer = 0; sharer < sharers(); ++sharer) {
         for (std::size_t i = 0; i < pieces.count; ++i) {
-          const Piece& piece = pieces.all[i];
+          const train::Piece& piece = pieces.all[i];
           for (std::size_t first = 0; first < piece.count; first += block_)
             work(sequence, sharer,
-                 Piece{.row = piece.row + first,
-                       .place = piece.place + first,
-                       .count = std::min(block_, piece.count - first)});
+                 train::Piece{.row = piece.row + first,
+                              .place = piece.place + first,
+                              .count = std::min(block_, piece.count - first)});
         }
       }
     }
@@ -118,14 +123,15 @@ class DeviceAttention {
   /// Chunks of keys that queries up to `seen` see, and how many of each.
   template <class Work>
   void for_chunks(float* qkv, float* keys, std::size_t sequence, std::size_t seen, const Work& work) {
-    for (std::size_t i = 0; i < chunks_of(s_); ++i) {
-      const Chunk<float> in = chunk_of(s_, qkv, keys, sequence, 0, i);
+    for (std::size_t i = 0; i < train::chunks_of(s_); ++i) {
+      const train::Chunk<float> in = train::chunk_of(s_, qkv, keys, sequence, 0, i);
       if (in.place >= seen) return;
       work(i, in, std::min(in.count, seen - in.place));
     }
   }
 
-  void gradients_of_block(const AttentionPlaces& at, std::size_t sequence, std::size_t sharer, const Piece& block) {
+  void gradients_of_block(const AttentionPlaces& at, std::size_t sequence, std::size_t sharer,
+                          const train::Piece& block) {
     const std::size_t token = sequence * s_.own() + block.row, seen = block.place + block.count, d = s_.width;
     const std::size_t between = block_ * s_.seq;  // scores of one head and the next
     const std::int64_t rows = whole(block.count), row = whole(row_), seq = whole(s_.seq), out = whole(out_row_);
@@ -133,42 +139,57 @@ class DeviceAttention {
     float* const kept = scores_of(at.probabilities, sequence, sharer, block.row);
     float *const above = at.above + token * out_row_ + sharer * d, *const scores = at.scores_gradient;
     const auto gradient_of = [&](std::size_t index) {
-      return chunk_of(s_, at.qkv_gradient, at.keys_gradient, sequence, 0, index);
+      return train::chunk_of(s_, at.qkv_gradient, at.keys_gradient, sequence, 0, index);
     };
-    for_chunks(at.qkv, at.keys, sequence, seen, [&](std::size_t index, const Chunk<float>& in, std::size_t size) {
-      const std::int64_t count = whole(size), width = whole(d), stride = whole(in.stride);
-      device_.product(
-          of({.m = count, .n = width, .k = rows, .lda = seq, .ldb = out, .ldc = stride, .a_turned = true, .kept = 1},
-             between_scores(), between_queries(), d),
-          kept + in.place, above, gradient_of(index).v);
-      device_.product(of({.m = rows, .n = count, .k = width, .lda = out, .ldb = stride, .ldc = seq, .b_turned = true},
-                         between_queries(), d, between),
-                      above, in.v, scores + in.place);
-    });
+    for_chunks(at.qkv, at.keys, sequence, seen,
+               [&](std::size_t index, const train::Chunk<float>& in, std::size_t size) {
+                 const std::int64_t count = whole(size), width = whole(d), stride = whole(in.stride);
+                 device_.product(of({.m = count,
+                                     .n = width,
+                                     .k = rows,
+                                     .lda = seq,
+                                     .ldb = out,
+                                     .ldc = stride,
+                                     .a_turned = true,
+                                     .kept = 1},
+                                    between_scores(), between_queries(), d),
+                                 kept + in.place, above, gradient_of(index).v);
+                 device_.product(
+                     of({.m = rows, .n = count, .k = width, .lda = out, .ldb = stride, .ldc = seq, .b_turned = true},
+                        between_queries(), d, between),
+                     above, in.v, scores + in.place);
+               });
     device_.softmax_back({.rows = rows_of(block), .heads = s_.kv_heads, .stride = between_scores()}, kept, scores,
                          between, scale());
-    for_chunks(at.qkv, at.keys, sequence, seen, [&](std::size_t index, const Chunk<float>& in, std::size_t size) {
-      const std::int64_t count = whole(size), width = whole(d), stride = whole(in.stride);
-      device_.product(of({.m = rows,
-                          .n = width,
-                          .k = count,
-                          .lda = seq,
-                          .ldb = stride,
-                          .ldc = row,
-                          .kept = index == 0 ? 0.0F : 1.0F},
-                         between, d, between_queries()),
-                      scores + in.place, in.k, dq);
-      device_.product(
-          of({.m = count, .n = width, .k = rows, .lda = seq, .ldb = row, .ldc = stride, .a_turned = true, .kept = 1},
-             between, between_queries(), d),
-          scores + in.place, q, gradient_of(index).k);
-    });
+    for_chunks(at.qkv, at.keys, sequence, seen,
+               [&](std::size_t index, const train::Chunk<float>& in, std::size_t size) {
+                 const std::int64_t count = whole(size), width = whole(d), stride = whole(in.stride);
+                 device_.product(of({.m = rows,
+                                     .n = width,
+                                     .k = count,
+                                     .lda = seq,
+                                     .ldb = stride,
+                                     .ldc = row,
+                                     .kept = index == 0 ? 0.0F : 1.0F},
+                                    between, d, between_queries()),
+                                 scores + in.place, in.k, dq);
+                 device_.product(of({.m = count,
+                                     .n = width,
+                                     .k = rows,
+                                     .lda = seq,
+                                     .ldb = row,
+                                     .ldc = stride,
+                                     .a_turned = true,
+                                     .kept = 1},
+                                    between, between_queries(), d),
+                                 scores + in.place, q, gradient_of(index).k);
+               });
   }
 
-  HeadShape s_;
+  train::HeadShape s_;
   std::size_t block_;
   Device& device_;
   std::size_t row_, out_row_;
 };
 
-}  // namespace assay::train
+}  // namespace assay::train_gpu

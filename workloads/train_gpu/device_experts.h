@@ -6,13 +6,13 @@
 #include <functional>
 #include <vector>
 
-#include "workloads/train/host_memory.h"
+#include "workloads/train/engine/host_memory.h"
 #include "workloads/train_gpu/device_shapes.h"
 
-namespace assay::train {
+namespace assay::train_gpu {
 
 /// Where the device's weights or gradients of a Weight are.
-using OnDevice = std::function<float*(const Weight&)>;
+using OnDevice = std::function<float*(const train::Weight&)>;
 
 /// ExpertWork of the engine on hosts, asked of a device. Which copy goes where is known before the first step, so that
 /// its tables are on the device then.
@@ -20,9 +20,9 @@ template <class Device>
 class DeviceExperts {
  public:
   /// All of them outlive this object. Takes memory for the tables of every layer with experts of `ops`.
-  DeviceExperts(const ModelShape& model, const ParallelPlan& plan, const std::vector<Op>& ops,
-                const ExpertRoutes& routes, const HostWeights& host, OnDevice weights, OnDevice gradients,
-                StepMemory& memory, bool exact, Device& device)
+  DeviceExperts(const train::ModelShape& model, const train::ParallelPlan& plan, const std::vector<train::Op>& ops,
+                const train::ExpertRoutes& routes, const train::HostWeights& host, OnDevice weights, OnDevice gradients,
+                train::StepMemory& memory, bool exact, Device& device)
       : m_(model),
         plan_(plan),
         routes_(routes),
@@ -33,58 +33,58 @@ class DeviceExperts {
         exact_(exact),
         device_(device) {
     if (!model.moe) return;
-    h_ = sized(model.hidden);
-    k_ = sized(model.moe->top_k);
-    f_ = sized(model.moe->ffn / plan.tp);
-    tokens_ = sized(plan.tokens());
-    tables_.resize(sized(model.layers));
-    for (const Op& op : ops) {
-      if (op.role != Role::activate || op.pass != Pass::forward || !model.is_mixture(op.layer)) continue;
-      auto& tables = tables_[sized(op.layer)];
-      tables.resize(sized(plan.micro_batches));
-      tables[sized(op.micro_batch)] = tables_of(routes.at(op.layer, op.micro_batch));
+    h_ = train::sized(model.hidden);
+    k_ = train::sized(model.moe->top_k);
+    f_ = train::sized(model.moe->ffn / plan.tp);
+    tokens_ = train::sized(plan.tokens());
+    tables_.resize(train::sized(model.layers));
+    for (const train::Op& op : ops) {
+      if (op.role != train::Role::activate || op.pass != train::Pass::forward || !model.is_mixture(op.layer)) continue;
+      auto& tables = tables_[train::sized(op.layer)];
+      tables.resize(train::sized(plan.micro_batches));
+      tables[train::sized(op.micro_batch)] = tables_of(routes.at(op.layer, op.micro_batch));
     }
   }
 
   /// As ExpertWork has them.
-  void compute(const Op& op) {
+  void compute(const train::Op& op) {
     const At here = at(op);
-    if (op.role == Role::activate) {
-      ExpertRoom& room = memory_.room;
+    if (op.role == train::Role::activate) {
+      train::ExpertRoom& room = memory_.room;
       const std::size_t rows = here.route.rows();
-      if (op.pass == Pass::forward)
+      if (op.pass == train::Pass::forward)
         return device_.activate(rows, f_, here.kept.both.data(), here.kept.active.data(), exact_);
       return device_.activate_back(rows, f_, here.kept.both.data(), room.active_gradient.data(),
                                    room.both_gradient.data(), exact_);
     }
-    op.pass == Pass::forward ? forward_products(here, op) : backward_products(here, op);
+    op.pass == train::Pass::forward ? forward_products(here, op) : backward_products(here, op);
   }
 
-  void before_router(const Op& op) {
-    if (plan_.tp == 1 && op.pass == Pass::input) logit_gradients(at(op));
+  void before_router(const train::Op& op) {
+    if (plan_.tp == 1 && op.pass == train::Pass::input) logit_gradients(at(op));
   }
 
-  void lend(const Op& op) {
-    ExpertRoom& room = memory_.room;
+  void lend(const train::Op& op) {
+    train::ExpertRoom& room = memory_.room;
     const At here = at(op);
-    const bool forward = op.pass == Pass::forward;
-    if (op.role == Role::router) return forward ? void() : logit_gradients(here);
-    if (op.role == Role::dispatch)
+    const bool forward = op.pass == train::Pass::forward;
+    if (op.role == train::Role::router) return forward ? void() : logit_gradients(here);
+    if (op.role == train::Role::dispatch)
       return forward ? pack(here, here.layer.mlp_normed, false, room.copies)
                      : gather(here, here.table.places, room.input_gradients, room.leaving);
     return forward ? gather(here, here.table.places, room.outputs, room.leaving)
                    : pack(here, memory_.gradient, true, room.copies);
   }
 
-  void take(const Op& op) {
-    ExpertRoom& room = memory_.room;
+  void take(const train::Op& op) {
+    train::ExpertRoom& room = memory_.room;
     const At here = at(op);
-    const bool forward = op.pass == Pass::forward;
-    if (op.role == Role::router) {
+    const bool forward = op.pass == train::Pass::forward;
+    if (op.role == train::Role::router) {
       if (!forward && exact_) fold(room.logit_gradients);
       return;
     }
-    if (op.role == Role::dispatch)
+    if (op.role == train::Role::dispatch)
       return forward ? gather(here, here.table.back, room.arrived, here.kept.inputs)
                      : add_input_gradients(here, room.copies_back, m_.moe->shared > 0);
     if (!forward) return gather(here, here.table.back, room.arrived, room.output_gradients);
@@ -102,14 +102,14 @@ class DeviceExperts {
     const std::int32_t* back = nullptr;    ///< of each of those rows: the copy
   };
   struct At {
-    const ExpertRoute& route;
+    const train::ExpertRoute& route;
     const Table& table;
-    LayerMemory& layer;
-    ExpertMemory& kept;
+    train::LayerMemory& layer;
+    train::ExpertMemory& kept;
   };
 
-  [[nodiscard]] Table tables_of(const ExpertRoute& route) {
-    const std::size_t share = sized(m_.moe->experts / plan_.tp);
+  [[nodiscard]] Table tables_of(const train::ExpertRoute& route) {
+    const std::size_t share = train::sized(m_.moe->experts / plan_.tp);
     std::vector<std::int32_t> tokens, logits, copies(tokens_ * k_), places, back(route.places.size());
     std::vector<std::size_t> found(tokens_, 0);
     const auto number = [](std::size_t value) { return static_cast<std::int32_t>(value); };
@@ -130,18 +130,18 @@ class DeviceExperts {
             .back = device_.table(back)};
   }
 
-  [[nodiscard]] At at(const Op& op) {
-    LayerMemory& layer = memory_.layer(op.layer, op.micro_batch);
+  [[nodiscard]] At at(const train::Op& op) {
+    train::LayerMemory& layer = memory_.layer(op.layer, op.micro_batch);
     return {.route = routes_.at(op.layer, op.micro_batch),
-            .table = tables_[sized(op.layer)][sized(op.micro_batch)],
+            .table = tables_[train::sized(op.layer)][train::sized(op.micro_batch)],
             .layer = layer,
             .kept = layer.experts};
   }
 
   void fold(std::span<float> values) { device_.fold(values.data(), values.size()); }
 
-  void forward_products(const At& at, const Op& op) {
-    if (op.role == Role::gate_up) {
+  void forward_products(const At& at, const train::Op& op) {
+    if (op.role == train::Role::gate_up) {
       if (plan_.ep == 1) pack(at, at.layer.mlp_normed, false, at.kept.inputs);
       return multiply_experts(at, op, at.kept.inputs.data(), at.kept.both.data());
     }
@@ -153,10 +153,10 @@ class DeviceExperts {
     add_up(at, false);
   }
 
-  void backward_products(const At& at, const Op& op) {
-    ExpertRoom& room = memory_.room;
-    const bool of_input = op.pass == Pass::input;
-    if (op.role == Role::down) {
+  void backward_products(const At& at, const train::Op& op) {
+    train::ExpertRoom& room = memory_.room;
+    const bool of_input = op.pass == train::Pass::input;
+    if (op.role == train::Role::down) {
       if (of_input && plan_.ep == 1) pack(at, memory_.gradient, true, room.output_gradients);
       return of_input ? multiply_experts(at, op, room.output_gradients.data(), room.active_gradient.data())
                       : add_weight_gradients(at, op, at.kept.active.data(), room.output_gradients.data());
@@ -167,10 +167,10 @@ class DeviceExperts {
   }
 
   /// Rows of each expert times its weights, or times the transposed ones for the gradient of an input.
-  void multiply_experts(const At& at, const Op& op, const float* rows, float* results) {
-    const bool turned = op.pass == Pass::input;
+  void multiply_experts(const At& at, const train::Op& op, const float* rows, float* results) {
+    const bool turned = op.pass == train::Pass::input;
     for (std::size_t i = 0; i + 1 < at.route.begins.size(); ++i) {
-      const Weight& weight = host_.at(op.role, op.layer, i);
+      const train::Weight& weight = host_.at(op.role, op.layer, i);
       const std::size_t begin = at.route.begins[i], count = at.route.begins[i + 1] - begin;
       const std::size_t in = turned ? weight.columns : weight.rows, out = turned ? weight.rows : weight.columns;
       if (count == 0) continue;
@@ -187,9 +187,9 @@ class DeviceExperts {
     }
   }
 
-  void add_weight_gradients(const At& at, const Op& op, const float* rows, const float* gradients) {
+  void add_weight_gradients(const At& at, const train::Op& op, const float* rows, const float* gradients) {
     for (std::size_t i = 0; i + 1 < at.route.begins.size(); ++i) {
-      const Weight& weight = host_.at(op.role, op.layer, i);
+      const train::Weight& weight = host_.at(op.role, op.layer, i);
       const std::size_t begin = at.route.begins[i], count = at.route.begins[i + 1] - begin;
       float* const c = gradients_(weight);
       if (count == 0) {
@@ -255,16 +255,16 @@ class DeviceExperts {
 
   static std::int64_t whole(std::size_t value) { return static_cast<std::int64_t>(value); }
 
-  const ModelShape& m_;
-  const ParallelPlan& plan_;
-  const ExpertRoutes& routes_;
-  const HostWeights& host_;
+  const train::ModelShape& m_;
+  const train::ParallelPlan& plan_;
+  const train::ExpertRoutes& routes_;
+  const train::HostWeights& host_;
   OnDevice weights_, gradients_;
-  StepMemory& memory_;
+  train::StepMemory& memory_;
   bool exact_;
   Device& device_;
   std::size_t h_ = 0, k_ = 0, f_ = 0, tokens_ = 0;
   std::vector<std::vector<Table>> tables_;  ///< [layer][micro-batch]
 };
 
-}  // namespace assay::train
+}  // namespace assay::train_gpu

@@ -7,12 +7,12 @@
 #include "probes/core/parameters.h"
 #include "workloads/train_gpu/device_line.h"
 
-namespace assay::train {
+namespace assay::train_gpu {
 
-void check_device_engine(const ModelShape& model, const ParallelPlan& plan) {
+void check_device_engine(const train::ModelShape& model, const train::ParallelPlan& plan) {
   // Products take matrices whose rows begin at whole groups of four numbers.
   constexpr std::int64_t kGroup = 4;
-  const bool experts = with_layers(model, plan.layers).mixtures() > 0;
+  const bool experts = train::with_layers(model, plan.layers).mixtures() > 0;
   const std::pair<const char*, std::int64_t> widths[] = {
       {"hidden", model.hidden},
       {"head_dim", model.head_dim},
@@ -28,15 +28,15 @@ void check_device_engine(const ModelShape& model, const ParallelPlan& plan) {
   }
   if (plan.zero == 0) return;
   for (std::int64_t place = 0; place < plan.pp; ++place) {
-    for (const Bucket& bucket : buckets_of(model, plan, place)) {
+    for (const train::Bucket& bucket : train::buckets_of(model, plan, place)) {
       const std::int64_t sharers = plan.replicas() / (bucket.experts ? plan.ep : 1);
       if (bucket.elements % sharers == 0) continue;
       throw BadParameter(
           fmt::format("zero: {} weights of one bucket do not divide among {} "
                       "replicas; the nearest number that does: {}",
-                      bucket.elements, sharers, nearest_divisor(bucket.elements, sharers)));
+                      bucket.elements, sharers, train::nearest_divisor(bucket.elements, sharers)));
     }
   }
 }
 
-}  // namespace assay::train
+}  // namespace assay::train_gpu

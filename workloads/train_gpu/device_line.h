@@ -5,14 +5,14 @@
 #include <stdexcept>
 #include <vector>
 
-#include "workloads/train/executor.h"
-#include "workloads/train/host_memory.h"
+#include "workloads/train/engine/executor.h"
+#include "workloads/train/engine/host_memory.h"
 
-namespace assay::train {
+namespace assay::train_gpu {
 
 /// Throws BadParameter for buckets that do not divide among their replicas, since a device's collectives have even
 /// shares, and for widths that its products do not take.
-void check_device_engine(const ModelShape& model, const ParallelPlan& plan);
+void check_device_engine(const train::ModelShape& model, const train::ParallelPlan& plan);
 
 /// `Collectives` does them among a group of the plan, in place, and only enqueues: all_reduce(group, data, count,
 /// lane), all_gather and reduce_scatter (group, data, count of one share, lane); all_to_all(group, sent, to, data,
@@ -26,17 +26,17 @@ class DeviceLine {
  public:
   /// Of the rank of `core`, a DeviceCore.
   template <class Core>
-  DeviceLine(const RankJob& job, const Core& core, Collectives& collectives)
+  DeviceLine(const train::RankJob& job, const Core& core, Collectives& collectives)
       : ops_(core.ops()), collectives_(collectives), exchanges_(ops_.size()) {
     for (std::size_t i = 0; i < ops_.size(); ++i) {
-      const Op& op = ops_[i];
-      const Call& call = core.calls()[i];
+      const train::Op& op = ops_[i];
+      const train::Call& call = core.calls()[i];
       data_.push_back(call.out);
-      members_.push_back(members_of(job.plan, op.group, job.rank).size());
-      if (op.motion != Motion::all_to_all) continue;
-      exchanges_[i] = {
-          .sent = call.sent,
-          .counts = exchange_counts(op, core.routes().at(op.layer, op.micro_batch), sized(job.model.hidden))};
+      members_.push_back(train::members_of(job.plan, op.group, job.rank).size());
+      if (op.motion != train::Motion::all_to_all) continue;
+      exchanges_[i] = {.sent = call.sent,
+                       .counts = train::exchange_counts(op, core.routes().at(op.layer, op.micro_batch),
+                                                        train::sized(job.model.hidden))};
     }
   }
 
@@ -51,23 +51,23 @@ class DeviceLine {
 
  private:
   void enqueue(std::size_t place, int lane) {
-    const Op& op = ops_[place];
+    const train::Op& op = ops_[place];
     const std::span<float> data = data_[place];
     const std::size_t share = data.size() / members_[place];
     switch (op.motion) {
-      case Motion::all_reduce:
+      case train::Motion::all_reduce:
         return collectives_.all_reduce(op.group, data.data(), data.size(), lane);
-      case Motion::all_gather:
-      case Motion::exchange:
+      case train::Motion::all_gather:
+      case train::Motion::exchange:
         return collectives_.all_gather(op.group, data.data(), share, lane);
-      case Motion::reduce_scatter:
-      case Motion::exchange_sums:
+      case train::Motion::reduce_scatter:
+      case train::Motion::exchange_sums:
         return collectives_.reduce_scatter(op.group, data.data(), share, lane);
-      case Motion::send:
+      case train::Motion::send:
         return collectives_.send(channel(op), op.peer, data.data(), data.size());
-      case Motion::receive:
+      case train::Motion::receive:
         return collectives_.receive(channel(op), op.peer, data.data(), data.size());
-      case Motion::all_to_all: {
+      case train::Motion::all_to_all: {
         const Exchange& one = exchanges_[place];
         return collectives_.all_to_all(op.group, one.sent.data(), one.counts.to, data.data(), one.counts.from);
       }
@@ -76,14 +76,14 @@ class DeviceLine {
     }
   }
 
-  static int channel(const Op& op) { return op.pass == Pass::forward ? 0 : 1; }
+  static int channel(const train::Op& op) { return op.pass == train::Pass::forward ? 0 : 1; }
 
   struct Exchange {
     std::span<float> sent;
-    ExchangeCounts counts;
+    train::ExchangeCounts counts;
   };
 
-  const std::vector<Op>& ops_;
+  const std::vector<train::Op>& ops_;
   Collectives& collectives_;
   std::vector<Exchange> exchanges_;  ///< by operation; empty where it is no all_to_all
   std::vector<std::span<float>> data_;
@@ -91,4 +91,4 @@ class DeviceLine {
   std::size_t posted_ = 0;
 };
 
-}  // namespace assay::train
+}  // namespace assay::train_gpu

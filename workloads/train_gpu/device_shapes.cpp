@@ -1,7 +1,7 @@
 // device_shapes: where the factors of a product are, as they are kept and as they are packed.
 #include "workloads/train_gpu/device_shapes.h"
 
-namespace assay::train {
+namespace assay::train_gpu {
 
 FactorShape a_of(const ProductShape& s) {
   return {.rows = s.a_turned ? s.k : s.m,
@@ -37,4 +37,4 @@ ProductShape packed(const ProductShape& kept) {
   return to;
 }
 
-}  // namespace assay::train
+}  // namespace assay::train_gpu

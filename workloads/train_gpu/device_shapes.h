@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "workloads/train/step_math.h"
+#include "workloads/train/engine/step_math.h"
 
-namespace assay::train {
+namespace assay::train_gpu {
 
 /// Seed of weights and tokens, and the exact gradient of the true token: those of the engine on hosts.
 inline constexpr std::uint64_t kDeviceSeed = 20240417;
@@ -49,7 +49,7 @@ ProductShape packed(const ProductShape& kept);
 
 /// Rows of scores of several heads.
 struct ScoreBatch {
-  ScoreRows rows;
+  train::ScoreRows rows;
   std::size_t heads = 1;
   std::size_t stride = 0;  ///< from one head to the next
 };
@@ -67,4 +67,4 @@ struct GatePlaces {
   float* logits = nullptr;
 };
 
-}  // namespace assay::train
+}  // namespace assay::train_gpu

@@ -16,16 +16,16 @@
 #include "probes/collective/rank_loop.h"
 #include "probes/core/statistics.h"
 #include "probes/cuda/device.h"
-#include "workloads/train/executor.h"
-#include "workloads/train/host_engine.h"
-#include "workloads/train/rank_job.h"
-#include "workloads/train/step_evidence.h"
+#include "workloads/train/engine/executor.h"
+#include "workloads/train/engine/host_engine.h"
+#include "workloads/train/step/rank_job.h"
+#include "workloads/train/step/step_evidence.h"
 #include "workloads/train_gpu/cuda_device.h"
 #include "workloads/train_gpu/device_core.h"
 #include "workloads/train_gpu/device_line.h"
 #include "workloads/train_gpu/nccl_groups.h"
 
-namespace assay::train {
+namespace assay::train_gpu {
 namespace {
 
 using nlohmann::json;
@@ -35,20 +35,20 @@ constexpr std::size_t kBlock = 1024;  // queries done together: a batch of
                                       // products of this many rows fills a GPU
 
 /// The GPU of this rank, made current before anything of it is allocated.
-Device enter_gpu(const std::string& uuid) {
-  Device device = choose_devices(all_devices(), uuid).front();
-  use(device);
+cuda::Device enter_gpu(const std::string& uuid) {
+  cuda::Device device = cuda::choose_devices(cuda::all_devices(), uuid).front();
+  cuda::use(device);
   return device;
 }
 
-json words(const RankPrint& print) { return {print.shared, print.experts}; }
+json words(const train::RankPrint& print) { return {print.shared, print.experts}; }
 
 /// Core, line and executor of one mode of data.
 struct Rig {
-  Rig(const RankJob& job, CudaDevice& device, NcclGroups& groups)
+  Rig(const train::RankJob& job, CudaDevice& device, NcclGroups& groups)
       : core(job, kBlock, device), line(job, core, groups), executor(core.ops(), job.beside, core, line) {}
 
-  StepTimes walk(Part part, std::uint64_t number) {
+  train::StepTimes walk(train::Part part, std::uint64_t number) {
     core.start(number, part);
     return executor.walk(
         part, [](std::size_t) {}, [](std::size_t) {});
@@ -56,21 +56,21 @@ struct Rig {
 
   DeviceCore<CudaDevice> core;
   DeviceLine<NcclGroups> line;
-  Executor<DeviceCore<CudaDevice>, DeviceLine<NcclGroups>> executor;
+  train::Executor<DeviceCore<CudaDevice>, DeviceLine<NcclGroups>> executor;
 };
 
 /// The state of one rank between requests.
 class GpuSession {
  public:
-  explicit GpuSession(const RankStart& start)
+  explicit GpuSession(const train::RankStart& start)
       : job_(start.job),
         gpu_(enter_gpu(start.address)),
-        ops_(step_graph(job_.model, job_.plan, job_.rank)),
+        ops_(train::step_graph(job_.model, job_.plan, job_.rank)),
         products_(job_.factors) {}
 
   json answer(const json& request) {
     const std::string what = request.at("do");
-    if (what == "hello") return {{"free", free_memory().count}};
+    if (what == "hello") return {{"free", cuda::free_memory().count}};
     if (what == "introduce") return {{"word", NcclGroups::ids(nccl_, job_.plan, job_.rank)}};
     if (what == "enter") return enter(request.at("words"));
     if (what == "agree") return agree(request.at("algorithms"));
@@ -95,11 +95,13 @@ class GpuSession {
   json enter(const std::vector<std::vector<std::string>>& ids) {
     const std::size_t marks = 2 * ops_.size() + 1;  // a wait before every operation and one at the end, at most
     device_ = std::make_unique<CudaDevice>(products_, marks);
-    const auto largest = sized(job_.plan.tokens() * job_.model.hidden);
-    const auto posted = buckets_of(job_.model, job_.plan, position_of(job_.plan, job_.rank).pp).size();
-    groups_ = std::make_unique<NcclGroups>(nccl_, job_.plan, job_.rank, ids, largest, posted, *device_, kEnterLimit);
-    for (const DataMode data : {DataMode::ring, job_.data}) {  // equal tokens are routed otherwise: other shapes
-      (void)prepare(data);                                     // an empty object
+    const auto largest = train::sized(job_.plan.tokens() * job_.model.hidden);
+    const auto posted = train::buckets_of(job_.model, job_.plan, train::position_of(job_.plan, job_.rank).pp).size();
+    groups_ = std::make_unique<NcclGroups>(nccl_, job_.plan, job_.rank, ids, largest, posted, *device_,
+                                           collective::kEnterLimit);
+    for (const train::DataMode data :
+         {train::DataMode::ring, job_.data}) {  // equal tokens are routed otherwise: other shapes
+      (void)prepare(data);                      // an empty object
       device_->rehearse(true);
       rig().core.rehearse();
       device_->rehearse(false);
@@ -113,9 +115,9 @@ class GpuSession {
     return json::object();
   }
 
-  json prepare(DataMode data) {
+  json prepare(train::DataMode data) {
     drop();
-    RankJob job = job_;
+    train::RankJob job = job_;
     job.data = data;
     rig_ = std::make_unique<Rig>(job, *device_, *groups_);
     return json::object();
@@ -127,12 +129,12 @@ class GpuSession {
 
   /// Gradients of every step twice from the same weights, in exact arithmetic, then the update.
   json exact(std::uint64_t count) {
-    (void)prepare(DataMode::ring);  // an empty object
+    (void)prepare(train::DataMode::ring);  // an empty object
     json differ = json::array(), prints = json::array();
     for (std::uint64_t step = 0; step < count; ++step) {
-      const RankPrint once = gradients(step), again = gradients(step);
+      const train::RankPrint once = gradients(step), again = gradients(step);
       differ.push_back(once != again);
-      (void)rig().walk(Part::update, step);  // its times are not a step's
+      (void)rig().walk(train::Part::update, step);  // its times are not a step's
       prints.push_back(words(rig().core.print(false)));
     }
     drop();
@@ -142,38 +144,38 @@ class GpuSession {
   /// Rank 0: the prints of one rank of the engine on hosts that does all of it.
   json reference(std::uint64_t count) {
     if (job_.rank != 0) return json::object();
-    HostEngine engine({.model = job_.model, .plan = undivided(job_.plan), .data = DataMode::ring});
+    train::HostEngine engine({.model = job_.model, .plan = train::undivided(job_.plan), .data = train::DataMode::ring});
     json prints = json::array();
     for (std::uint64_t step = 0; step < count; ++step) {
-      (void)engine.step(Variant::full, step);  // nothing is timed
+      (void)engine.step(train::Variant::full, step);  // nothing is timed
       prints.push_back(words(engine.print(false)));
     }
     return {{"prints", prints}};
   }
 
-  RankPrint gradients(std::uint64_t number) {
-    (void)rig().walk(Part::gradients, number);  // its times are not a step's
+  train::RankPrint gradients(std::uint64_t number) {
+    (void)rig().walk(train::Part::gradients, number);  // its times are not a step's
     return rig().core.print(true);
   }
 
   json steps(const json& request) {
-    const auto variant = static_cast<Variant>(request.at("variant").get<int>());
+    const auto variant = static_cast<train::Variant>(request.at("variant").get<int>());
     const auto first = request.at("first").get<std::uint64_t>(), count = request.at("count").get<std::uint64_t>();
-    const Part part = variant == Variant::full           ? Part::full
-                      : variant == Variant::compute_only ? Part::computation
-                                                         : Part::communication;
-    RankSteps taken;
-    std::map<std::pair<Role, Pass>, Moments> alone;
+    const train::Part part = variant == train::Variant::full           ? train::Part::full
+                             : variant == train::Variant::compute_only ? train::Part::computation
+                                                                       : train::Part::communication;
+    train::RankSteps taken;
+    std::map<std::pair<train::Role, train::Pass>, Moments> alone;
     auto begin = Clock::now();
     for (std::uint64_t step = first; step < first + count; ++step) {
-      const StepTimes times = rig().walk(part, step);
+      const train::StepTimes times = rig().walk(part, step);
       const auto end = Clock::now();  // from the end of a step to the end of the
                                       // next: nothing is left out
       taken.wall.push_back(std::chrono::duration<double>(end - begin).count());
       begin = end;
       taken.collective.push_back(times.collective_s);
       taken.optimizer.push_back(times.optimizer_s);
-      if (variant == Variant::full) continue;
+      if (variant == train::Variant::full) continue;
       const auto spans = rig().executor.spans();
       for (std::size_t i = 0; i < spans.size(); ++i) {
         if (spans[i].end_s > 0) alone[{ops_[i].role, ops_[i].pass}].add(spans[i].end_s - spans[i].begin_s);
@@ -194,10 +196,10 @@ class GpuSession {
     return answer;
   }
 
-  RankJob job_;
-  Device gpu_;
-  std::vector<Op> ops_;
-  Nccl nccl_;
+  train::RankJob job_;
+  cuda::Device gpu_;
+  std::vector<train::Op> ops_;
+  nccl::Nccl nccl_;
   Products products_;
   std::unique_ptr<CudaDevice> device_;
   std::unique_ptr<NcclGroups> groups_;
@@ -208,13 +210,13 @@ class GpuSession {
 
 std::optional<int> gpu_rank_main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv, argv + argc);
-  const auto start = rank_start(arguments);
+  const auto start = train::rank_start(arguments);
   if (!start) return std::nullopt;
-  if (!tie_to_leader(arguments.at(1))) return 1;
+  if (!collective::tie_to_leader(arguments.at(1))) return 1;
   try {
     std::optional<GpuSession> session;  // made by the first request, so that
                                         // what fails in it is an answer
-    answer_leader([&](const json& request) {
+    collective::answer_leader([&](const json& request) {
       if (!session) session.emplace(*start);
       return session->answer(request);
     });
@@ -225,4 +227,4 @@ std::optional<int> gpu_rank_main(int argc, char** argv) {
   }
 }
 
-}  // namespace assay::train
+}  // namespace assay::train_gpu

@@ -3,10 +3,10 @@
 
 #include <optional>
 
-namespace assay::train {
+namespace assay::train_gpu {
 
 /// Runs as a rank when the arguments are those of rank_arguments(), until standard input ends; the exit code then.
 /// Nothing when they are not.
 std::optional<int> gpu_rank_main(int argc, char** argv);
 
-}  // namespace assay::train
+}  // namespace assay::train_gpu

@@ -10,13 +10,13 @@
 
 #include "probes/collective/limits.h"
 #include "probes/core/statistics.h"
-#include "workloads/train/rank_answers.h"
-#include "workloads/train/step_evidence.h"
-#include "workloads/train/step_figures.h"
-#include "workloads/train/virtual_time.h"
+#include "workloads/train/graph/virtual_time.h"
+#include "workloads/train/step/rank_answers.h"
+#include "workloads/train/step/step_evidence.h"
+#include "workloads/train/step/step_figures.h"
 #include "workloads/train_gpu/algorithm_table.h"
 
-namespace assay::train {
+namespace assay::train_gpu {
 namespace {
 
 using nlohmann::json;
@@ -27,8 +27,8 @@ constexpr std::uint64_t kExactSteps = 2;  // the second begins from weights that
 /// One run.
 class GpuTraining {
  public:
-  GpuTraining(Fleet& fleet, const Parameters& given, const RankJob& job, const std::vector<std::string>& names,
-              Recorder& record)
+  GpuTraining(collective::Fleet& fleet, const Parameters& given, const train::RankJob& job,
+              const std::vector<std::string>& names, Recorder& record)
       : fleet_(fleet),
         given_(given),
         job_(job),
@@ -40,7 +40,7 @@ class GpuTraining {
   void run() {
     meet();
     check_exact("before");
-    (void)ask({{"do", "prepare"}}, kBatchLimit);  // an error has been thrown
+    (void)ask({{"do", "prepare"}}, collective::kBatchLimit);  // an error has been thrown
     time();
     settle();
     check_exact("after");
@@ -50,57 +50,59 @@ class GpuTraining {
  private:
   Answers ask(const json& request, Seconds limit) { return fleet_.ask(request, limit); }
 
-  void accuse(const Blame& blame, const std::string& when) {
+  void accuse(const train::Blame& blame, const std::string& when) {
     mismatches_ += blame.mismatches;
     for (const auto& words : blame.words) record_.note(fmt::format("{}: {}", when, words));
   }
 
   void meet() {
     std::uint64_t least = UINT64_MAX;
-    for (const auto& answer : ask({{"do", "hello"}}, kHelloLimit))
+    for (const auto& answer : ask({{"do", "hello"}}, collective::kHelloLimit))
       least = std::min(least, answer.at("free").get<std::uint64_t>());
-    check_memory(job_.model, plan_, {least / 4 * 3});  // the rest is NCCL's and the library's
+    train::check_memory(job_.model, plan_, {least / 4 * 3});  // the rest is NCCL's and the library's
     json words = json::array();
-    for (auto& answer : ask({{"do", "introduce"}}, kHelloLimit)) words.push_back(std::move(answer.at("word")));
+    for (auto& answer : ask({{"do", "introduce"}}, collective::kHelloLimit))
+      words.push_back(std::move(answer.at("word")));
     std::vector<AlgorithmTable> tables;
-    for (const auto& answer : ask({{"do", "enter"}, {"words", words}}, kEnterLimit))
+    for (const auto& answer : ask({{"do", "enter"}, {"words", words}}, collective::kEnterLimit))
       tables.push_back(answer.at("algorithms").get<AlgorithmTable>());
     const AgreedAlgorithms all = agreed(tables);
     (void)ask({{"do", "agree"}, {"algorithms", all.table}},
-              kHelloLimit);  // an error has been thrown
+              collective::kHelloLimit);  // an error has been thrown
     record_.condition("product_shapes", static_cast<std::int64_t>(all.table.size()));
     record_.condition("algorithms_differed", static_cast<std::int64_t>(all.differed));
   }
 
   void check_exact(const std::string& when) {
-    const Answers answers = ask({{"do", "exact"}, {"steps", kExactSteps}}, kBatchLimit);
+    const Answers answers = ask({{"do", "exact"}, {"steps", kExactSteps}}, collective::kBatchLimit);
     Answers reference;
     if (given_.text("reference") == "one_rank")
-      reference = ask({{"do", "reference"}, {"steps", kExactSteps}}, kBatchLimit);
+      reference = ask({{"do", "reference"}, {"steps", kExactSteps}}, collective::kBatchLimit);
     for (std::size_t step = 0; step < kExactSteps; ++step) {
       std::vector<std::size_t> differ;
-      std::vector<RankPrint> prints;
+      std::vector<train::RankPrint> prints;
       for (std::size_t rank = 0; rank < answers.size(); ++rank) {
         if (answers[rank].at("differ").at(step).get<bool>()) differ.push_back(rank);
-        prints.push_back(print_from(answers[rank].at("prints").at(step)));
+        prints.push_back(train::print_from(answers[rank].at("prints").at(step)));
       }
       if (!differ.empty())
         accuse({.mismatches = 1,
                 .words = {fmt::format("ranks {} have two gradients of one exact step", fmt::join(differ, ", "))}},
                when);
       if (!reference.empty())
-        accuse(against_one_rank(plan_, prints, print_from(reference.front().at("prints").at(step))), when);
+        accuse(train::against_one_rank(plan_, prints, train::print_from(reference.front().at("prints").at(step))),
+               when);
       else if (plan_.replicas() > 1)
-        accuse(votes_of(plan_, prints, Ballot::weights), when);
+        accuse(train::votes_of(plan_, prints, train::Ballot::weights), when);
     }
   }
 
-  std::vector<RankSteps> steps(Variant variant, std::int64_t count) {
-    std::vector<RankSteps> all;
+  std::vector<train::RankSteps> steps(train::Variant variant, std::int64_t count) {
+    std::vector<train::RankSteps> all;
     for (const auto& answer :
          ask({{"do", "steps"}, {"variant", static_cast<int>(variant)}, {"first", number_}, {"count", count}},
-             kBatchLimit))
-      all.push_back(steps_from(answer));
+             collective::kBatchLimit))
+      all.push_back(train::steps_from(answer));
     number_ += static_cast<std::uint64_t>(count);
     return all;
   }
@@ -108,54 +110,54 @@ class GpuTraining {
   void time() {
     const std::int64_t block = given_.count("block"), rounds = given_.count("steps") / block;
     const std::int64_t part = std::max<std::int64_t>(3, block / 2);
-    figures_.take_warmup(steps(Variant::full, given_.count("warmup_steps")));
+    figures_.take_warmup(steps(train::Variant::full, given_.count("warmup_steps")));
     for (std::int64_t round = 0; round < rounds; ++round) {
-      if (job_.data == DataMode::replicated) vote();
-      const auto compute = steps(Variant::compute_only, part);
-      const auto comm = plan_.world() > 1 ? steps(Variant::comm_only, part) : std::vector<RankSteps>(1);
-      figures_.take_round(compute, comm, steps(Variant::full, block));
+      if (job_.data == train::DataMode::replicated) vote();
+      const auto compute = steps(train::Variant::compute_only, part);
+      const auto comm = plan_.world() > 1 ? steps(train::Variant::comm_only, part) : std::vector<train::RankSteps>(1);
+      figures_.take_round(compute, comm, steps(train::Variant::full, block));
     }
   }
 
   void vote() {
-    std::vector<RankPrint> prints;
-    for (const auto& answer : ask({{"do", "votes"}, {"number", number_++}}, kBatchLimit))
-      prints.push_back(print_from(answer.at("print")));
-    accuse(votes_of(plan_, prints, Ballot::gradients), "during");
+    std::vector<train::RankPrint> prints;
+    for (const auto& answer : ask({{"do", "votes"}, {"number", number_++}}, collective::kBatchLimit))
+      prints.push_back(train::print_from(answer.at("print")));
+    accuse(train::votes_of(plan_, prints, train::Ballot::gradients), "during");
   }
 
   void settle() {
-    std::vector<RankPrint> prints;
-    for (const auto& answer : ask({{"do", "settle"}}, kBatchLimit)) {
-      prints.push_back(print_from(answer.at("print")));
+    std::vector<train::RankPrint> prints;
+    for (const auto& answer : ask({{"do", "settle"}}, collective::kBatchLimit)) {
+      prints.push_back(train::print_from(answer.at("print")));
       mismatches_ += answer.at("not_finite").get<std::uint64_t>();
     }
-    if (plan_.replicas() > 1) accuse(votes_of(plan_, prints, Ballot::weights), "weights at the end");
+    if (plan_.replicas() > 1) accuse(train::votes_of(plan_, prints, train::Ballot::weights), "weights at the end");
   }
 
   void conclude() {
-    const json facts = ask({{"do", "facts"}}, kHelloLimit).front();
+    const json facts = ask({{"do", "facts"}}, collective::kHelloLimit).front();
     record_.condition("cublaslt_version", facts.at("cublaslt").get<std::string>());
     record_.condition("nccl_version", facts.at("nccl").get<std::string>());
     figures_.record(subjects_, record_);
     record_.measurement("mismatches", static_cast<double>(mismatches_), subjects_.all());
   }
 
-  Fleet& fleet_;
+  collective::Fleet& fleet_;
   const Parameters& given_;
-  const RankJob& job_;
-  const ParallelPlan& plan_;
+  const train::RankJob& job_;
+  const train::ParallelPlan& plan_;
   Recorder& record_;
-  RankSubjects subjects_;
-  StepFigures figures_;
+  train::RankSubjects subjects_;
+  train::StepFigures figures_;
   std::uint64_t number_ = 0, mismatches_ = 0;
 };
 
 }  // namespace
 
-void conduct_gpu_training(Fleet& fleet, const Parameters& given, const RankJob& job,
+void conduct_gpu_training(collective::Fleet& fleet, const Parameters& given, const train::RankJob& job,
                           const std::vector<std::string>& names, Recorder& record) {
   GpuTraining(fleet, given, job, names, record).run();
 }
 
-}  // namespace assay::train
+}  // namespace assay::train_gpu

@@ -7,103 +7,108 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
-namespace assay::train {
+namespace assay::train_gpu {
 namespace {
 
 /// Names that both needs() and of() use.
-const char* name_of(Group group) {
+const char* name_of(train::Group group) {
   switch (group) {
-    case Group::tp:
+    case train::Group::tp:
       return "tp";
-    case Group::cp:
+    case train::Group::cp:
       return "cp";
-    case Group::replicas:
+    case train::Group::replicas:
       return "replicas";
-    case Group::ep:
+    case train::Group::ep:
       return "ep";
-    case Group::expert_replicas:
+    case train::Group::expert_replicas:
       return "expert_replicas";
-    case Group::pp:
+    case train::Group::pp:
       return "pp";
     default:
       throw std::logic_error("this group has no collectives on GPUs");
   }
 }
-std::string name_of(Group group, int lane) { return fmt::format("{}{}", name_of(group), lane == 0 ? "" : " beside"); }
+std::string name_of(train::Group group, int lane) {
+  return fmt::format("{}{}", name_of(group), lane == 0 ? "" : " beside");
+}
 std::string channel_name(int channel) { return fmt::format("messages {}", channel); }
 
 /// `stream` waits on the device for what `event` was marked behind.
-void make_wait(const Stream& stream, const Event& event) {
-  check(cudaStreamWaitEvent(stream.get(), event.get(), 0), "making a stream wait");
+void make_wait(const cuda::Stream& stream, const cuda::Event& event) {
+  cuda::check(cudaStreamWaitEvent(stream.get(), event.get(), 0), "making a stream wait");
 }
 
 }  // namespace
 
-std::vector<NcclGroups::Need> NcclGroups::needs(const ParallelPlan& plan, std::int64_t rank) {
+std::vector<NcclGroups::Need> NcclGroups::needs(const train::ParallelPlan& plan, std::int64_t rank) {
   std::vector<Need> all;
-  const auto add = [&](std::string name, Group group) {
-    auto members = members_of(plan, group, rank);
+  const auto add = [&](std::string name, train::Group group) {
+    auto members = train::members_of(plan, group, rank);
     if (members.size() > 1) all.push_back({.name = std::move(name), .members = std::move(members)});
   };
-  for (const Group group : {Group::tp, Group::cp, Group::replicas}) add(name_of(group, 0), group);
-  add(name_of(Group::replicas, 1), Group::replicas);
+  for (const train::Group group : {train::Group::tp, train::Group::cp, train::Group::replicas})
+    add(name_of(group, 0), group);
+  add(name_of(train::Group::replicas, 1), train::Group::replicas);
   if (plan.ep > 1) {  // else the replicas of experts are those of everything
-    for (const Group group : {Group::ep, Group::expert_replicas}) add(name_of(group, 0), group);
-    add(name_of(Group::expert_replicas, 1), Group::expert_replicas);
+    for (const train::Group group : {train::Group::ep, train::Group::expert_replicas}) add(name_of(group, 0), group);
+    add(name_of(train::Group::expert_replicas, 1), train::Group::expert_replicas);
   }
-  for (const int channel : {0, 1}) add(channel_name(channel), Group::pp);
+  for (const int channel : {0, 1}) add(channel_name(channel), train::Group::pp);
   return all;
 }
 
-std::vector<std::string> NcclGroups::ids(const Nccl& nccl, const ParallelPlan& plan, std::int64_t rank) {
+std::vector<std::string> NcclGroups::ids(const nccl::Nccl& nccl, const train::ParallelPlan& plan, std::int64_t rank) {
   std::vector<std::string> all;
   for (const Need& need : needs(plan, rank)) all.push_back(need.members.front() == rank ? nccl.unique_id() : "");
   return all;
 }
 
-NcclGroups::NcclGroups(const Nccl& nccl, const ParallelPlan& plan, std::int64_t rank,
+NcclGroups::NcclGroups(const nccl::Nccl& nccl, const train::ParallelPlan& plan, std::int64_t rank,
                        const std::vector<std::vector<std::string>>& ids, std::size_t largest, std::size_t posted,
                        const CudaDevice& device, Seconds limit)
     : device_(device),
       divides_experts_(plan.ep > 1),
-      beside_(make_stream()),
-      sends_{make_stream(), make_stream()},
-      fork_(make_event()),
-      packed_(make_event()) {
-  for (std::size_t i = 0; i < posted; ++i) done_.push_back(make_event());
+      beside_(cuda::make_stream()),
+      sends_{cuda::make_stream(), cuda::make_stream()},
+      fork_(cuda::make_event()),
+      packed_(cuda::make_event()) {
+  for (std::size_t i = 0; i < posted; ++i) done_.push_back(cuda::make_event());
   const auto own = needs(plan, rank);
   for (std::size_t i = 0; i < own.size(); ++i) {
     const auto& members = own[i].members;
-    const std::string& id = ids.at(sized(members.front())).at(i);  // all ranks of a plan have the same needs
+    const std::string& id = ids.at(train::sized(members.front())).at(i);  // all ranks of a plan have the same needs
     const auto place = static_cast<int>(std::ranges::find(members, rank) - members.begin());
     joined_[own[i].name] = {
         .members = members,
-        .communicator = std::make_unique<Communicator>(nccl, id, static_cast<int>(members.size()), place, limit)};
+        .communicator = std::make_unique<nccl::Communicator>(nccl, id, static_cast<int>(members.size()), place, limit)};
   }
   // As many messages as interleaved stages run ahead.
   const std::int64_t rooms = plan.pp == 1 ? 0 : 2 * plan.pp * plan.virtual_stages;
   for (auto& channel : rooms_) {
     for (std::int64_t i = 0; i < rooms; ++i)
-      channel.push_back({.data = DeviceBuffer(Bytes{largest * sizeof(float)}), .gone = make_event()});
+      channel.push_back({.data = cuda::DeviceBuffer(Bytes{largest * sizeof(float)}), .gone = cuda::make_event()});
   }
 }
 
-Group NcclGroups::sharing(Group group) const {
-  return group == Group::expert_replicas && !divides_experts_ ? Group::replicas : group;
+train::Group NcclGroups::sharing(train::Group group) const {
+  return group == train::Group::expert_replicas && !divides_experts_ ? train::Group::replicas : group;
 }
-Communicator& NcclGroups::of(Group group, int lane) { return *joined_.at(name_of(sharing(group), lane)).communicator; }
+nccl::Communicator& NcclGroups::of(train::Group group, int lane) {
+  return *joined_.at(name_of(sharing(group), lane)).communicator;
+}
 
-void NcclGroups::all_reduce(Group group, float* data, std::size_t count, int lane) {
+void NcclGroups::all_reduce(train::Group group, float* data, std::size_t count, int lane) {
   of(group, lane).all_reduce(data, count, stream(lane));
 }
-void NcclGroups::all_gather(Group group, float* data, std::size_t share, int lane) {
+void NcclGroups::all_gather(train::Group group, float* data, std::size_t share, int lane) {
   of(group, lane).all_gather(data, share, stream(lane));
 }
-void NcclGroups::reduce_scatter(Group group, float* data, std::size_t share, int lane) {
+void NcclGroups::reduce_scatter(train::Group group, float* data, std::size_t share, int lane) {
   of(group, lane).reduce_scatter(data, share, stream(lane));
 }
 
-void NcclGroups::all_to_all(Group group, const float* sent, const std::vector<std::size_t>& to, float* data,
+void NcclGroups::all_to_all(train::Group group, const float* sent, const std::vector<std::size_t>& to, float* data,
                             const std::vector<std::size_t>& from) {
   of(group, 0).all_to_all(sent, to, data, from, stream(0));
 }
@@ -111,10 +116,10 @@ void NcclGroups::all_to_all(Group group, const float* sent, const std::vector<st
 void NcclGroups::send(int channel, std::int64_t peer, const float* data, std::size_t count) {
   const Joined& joined = joined_.at(channel_name(channel));
   const auto which = static_cast<std::size_t>(channel);
-  const Stream& sends = sends_.at(which);
+  const cuda::Stream& sends = sends_.at(which);
   Room& room = rooms_[which][turns_[which]++ % rooms_[which].size()];
   if (room.used) make_wait(device_.stream(), room.gone);
-  check(
+  cuda::check(
       cudaMemcpyAsync(room.data.data(), data, count * sizeof(float), cudaMemcpyDeviceToDevice, device_.stream().get()),
       "packing a message");
   mark(packed_, device_.stream());
@@ -142,4 +147,4 @@ void NcclGroups::check_alive() {
   for (const auto& [name, joined] : joined_) joined.communicator->check_alive();
 }
 
-}  // namespace assay::train
+}  // namespace assay::train_gpu

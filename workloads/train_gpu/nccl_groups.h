@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "probes/nccl/communicator.h"
-#include "workloads/train/step_graph.h"
+#include "workloads/train/graph/step_graph.h"
 #include "workloads/train_gpu/cuda_device.h"
 
-namespace assay::train {
+namespace assay::train_gpu {
 
 /// What DeviceLine asks for; see there. Work is only enqueued. Nothing is allocated after the constructor but what NCCL
 /// itself takes when two ranks first meet, which the first steps do.
@@ -24,20 +24,20 @@ class NcclGroups {
     std::vector<std::int64_t> members;
   };
   /// Those of `rank`, in one order on all ranks. A group of one rank needs none.
-  static std::vector<Need> needs(const ParallelPlan& plan, std::int64_t rank);
+  static std::vector<Need> needs(const train::ParallelPlan& plan, std::int64_t rank);
   /// Ids for the communicators that this rank is the first of, by the place of the need; others empty.
-  static std::vector<std::string> ids(const Nccl& nccl, const ParallelPlan& plan, std::int64_t rank);
+  static std::vector<std::string> ids(const nccl::Nccl& nccl, const train::ParallelPlan& plan, std::int64_t rank);
 
   /// `ids` of all ranks. Enters every communicator within `limit` each. `largest` numbers of a message, `posted`
   /// collectives beside in a step. Throws std::runtime_error with NCCL's words.
-  NcclGroups(const Nccl& nccl, const ParallelPlan& plan, std::int64_t rank,
+  NcclGroups(const nccl::Nccl& nccl, const train::ParallelPlan& plan, std::int64_t rank,
              const std::vector<std::vector<std::string>>& ids, std::size_t largest, std::size_t posted,
              const CudaDevice& device, Seconds limit);
 
-  void all_reduce(Group group, float* data, std::size_t count, int lane);
-  void all_gather(Group group, float* data, std::size_t share, int lane);
-  void reduce_scatter(Group group, float* data, std::size_t share, int lane);
-  void all_to_all(Group group, const float* sent, const std::vector<std::size_t>& to, float* data,
+  void all_reduce(train::Group group, float* data, std::size_t count, int lane);
+  void all_gather(train::Group group, float* data, std::size_t share, int lane);
+  void reduce_scatter(train::Group group, float* data, std::size_t share, int lane);
+  void all_to_all(train::Group group, const float* sent, const std::vector<std::size_t>& to, float* data,
                   const std::vector<std::size_t>& from);
   void send(int channel, std::int64_t peer, const float* data, std::size_t count);
   void receive(int channel, std::int64_t peer, float* data, std::size_t count);
@@ -50,27 +50,27 @@ class NcclGroups {
  private:
   struct Joined {
     std::vector<std::int64_t> members;
-    std::unique_ptr<Communicator> communicator;
+    std::unique_ptr<nccl::Communicator> communicator;
   };
   /// A message on its way: its data lie here until it has gone.
   struct Room {
-    DeviceBuffer data;
-    Event gone;
+    cuda::DeviceBuffer data;
+    cuda::Event gone;
     bool used = false;
   };
-  Communicator& of(Group group, int lane);
-  [[nodiscard]] Group sharing(Group group) const;
-  const Stream& stream(int lane) const { return lane == 0 ? device_.stream() : beside_; }
+  nccl::Communicator& of(train::Group group, int lane);
+  [[nodiscard]] train::Group sharing(train::Group group) const;
+  const cuda::Stream& stream(int lane) const { return lane == 0 ? device_.stream() : beside_; }
 
   const CudaDevice& device_;
   bool divides_experts_;
-  Stream beside_;
-  std::array<Stream, 2> sends_;  ///< by channel
-  Event fork_, packed_;
-  std::vector<Event> done_;                 ///< of what is beside
+  cuda::Stream beside_;
+  std::array<cuda::Stream, 2> sends_;  ///< by channel
+  cuda::Event fork_, packed_;
+  std::vector<cuda::Event> done_;           ///< of what is beside
   std::array<std::vector<Room>, 2> rooms_;  ///< by channel
   std::array<std::size_t, 2> turns_ = {};
   std::map<std::string, Joined> joined_;  // last: aborted first, while streams still live
 };
 
-}  // namespace assay::train
+}  // namespace assay::train_gpu

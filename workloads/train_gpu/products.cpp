@@ -14,7 +14,7 @@
 #include "probes/core/probe.h"
 #include "probes/core/text.h"
 
-namespace assay::train {
+namespace assay::train_gpu {
 namespace {
 
 constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // NVIDIA's advice from Hopper on (cublasSetWorkspace)
@@ -65,7 +65,7 @@ struct Products::State {
     cublasLtMatmulAlgo_t algorithm = {};
   };
 
-  State(Library library, FactorType factors)
+  State(Library library, train::FactorType factors)
       : call{.library = std::move(library)}, type(factors), workspace({kWorkspace}) {
     call.demand(call.create(&library_handle), "cublasLtCreate");
     std::array<int, 3> parts = {};
@@ -91,7 +91,7 @@ struct Products::State {
 
   /// The library's A is our b: rows of ours are its columns.
   void describe(const ProductShape& s, Settled& to) const {
-    const bool bf16 = type == FactorType::bf16;
+    const bool bf16 = type == train::FactorType::bf16;
     const cudaDataType factors = bf16 ? CUDA_R_16BF : CUDA_R_32F;
     call.demand(call.description_init(&to.description, sizeof to.description,
                                       bf16 ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F),
@@ -132,18 +132,18 @@ struct Products::State {
   }
 
   Functions call;
-  FactorType type;
+  train::FactorType type;
   cublasLtHandle_t library_handle = nullptr;
   std::string version;
-  DeviceBuffer workspace;
+  cuda::DeviceBuffer workspace;
   std::map<ProductShape, Settled> settled;
 };
 
-Products::Products(FactorType type) : state_(std::make_unique<State>(open_library(), type)) {}
+Products::Products(train::FactorType type) : state_(std::make_unique<State>(open_library(), type)) {}
 Products::~Products() = default;
 const std::string& Products::version() const { return state_->version; }
 const std::string& Products::path() const { return state_->call.library.path(); }
-FactorType Products::type() const { return state_->type; }
+train::FactorType Products::type() const { return state_->type; }
 
 void Products::demand_library() { (void)open_library(); }
 
@@ -178,7 +178,7 @@ void Products::adopt(const AlgorithmTable& table) {
   }
 }
 
-void Products::enqueue(const ProductShape& shape, const void* a, const void* b, float* c, const Stream& stream) {
+void Products::enqueue(const ProductShape& shape, const void* a, const void* b, float* c, const cuda::Stream& stream) {
   const auto found = state_->settled.find(shape);
   if (found == state_->settled.end()) throw std::logic_error("a product was not settled: " + shape_words(shape));
   State::Settled& one = found->second;
@@ -189,4 +189,4 @@ void Products::enqueue(const ProductShape& shape, const void* a, const void* b, 
       "cublasLtMatmul");
 }
 
-}  // namespace assay::train
+}  // namespace assay::train_gpu

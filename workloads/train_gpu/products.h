@@ -6,10 +6,10 @@
 #include <string>
 
 #include "probes/cuda/device.h"
-#include "workloads/train/step_job.h"
+#include "workloads/train/graph/step_job.h"
 #include "workloads/train_gpu/algorithm_table.h"
 
-namespace assay::train {
+namespace assay::train_gpu {
 
 /// Products of one rank on the current device, on tensor cores, added up in fp32 and written as fp32.
 class Products {
@@ -19,7 +19,7 @@ class Products {
 
   /// As demand_library(); with a handle and a workspace on the current device. Of type bf16 both factors are BF16
   /// numbers, of type tf32 fp32 numbers.
-  explicit Products(FactorType type);
+  explicit Products(train::FactorType type);
   ~Products();
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
@@ -27,7 +27,7 @@ class Products {
   /// "13.1.0", and where the library is.
   [[nodiscard]] const std::string& version() const;
   [[nodiscard]] const std::string& path() const;
-  [[nodiscard]] FactorType type() const;
+  [[nodiscard]] train::FactorType type() const;
 
   /// Makes room for products of this shape and takes what the heuristic ranks first; nothing is multiplied. Of a shape
   /// that is known, nothing. Throws std::runtime_error when the library has no algorithm for it.
@@ -39,11 +39,11 @@ class Products {
   void adopt(const AlgorithmTable& table);
   /// Enqueues c = a b + kept c; `a` and `b` are of type(). Throws std::logic_error for a shape that was not settled,
   /// std::runtime_error when the library refuses.
-  void enqueue(const ProductShape& shape, const void* a, const void* b, float* c, const Stream& stream);
+  void enqueue(const ProductShape& shape, const void* a, const void* b, float* c, const cuda::Stream& stream);
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-}  // namespace assay::train
+}  // namespace assay::train_gpu

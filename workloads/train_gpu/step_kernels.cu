@@ -4,7 +4,7 @@
 
 #include "workloads/train_gpu/step_kernels.h"
 
-namespace assay::train::kernels {
+namespace assay::train_gpu::kernels {
 namespace {
 
 constexpr unsigned kThreads = 256;
@@ -16,16 +16,16 @@ unsigned blocks_for(std::size_t count) {
   const std::size_t wanted = (count + kThreads - 1) / kThreads;
   return wanted < 1 ? 1 : wanted < kMostBlocks ? static_cast<unsigned>(wanted) : kMostBlocks;
 }
-void launched(const char* what) { check(cudaGetLastError(), what); }
+void launched(const char* what) { cuda::check(cudaGetLastError(), what); }
 
 __device__ std::size_t first_index() { return std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; }
 __device__ std::size_t stride() { return std::size_t{gridDim.x} * blockDim.x; }
 
 /// The residue from -3 to 3 of a whole number.
 __device__ float residue(float value) {
-  float rest = value - rintf(value * (1.0F / kModulus)) * kModulus;
-  rest -= rest > 3 ? kModulus : 0;
-  rest += rest < -3 ? kModulus : 0;
+  float rest = value - rintf(value * (1.0F / train::kModulus)) * train::kModulus;
+  rest -= rest > 3 ? train::kModulus : 0;
+  rest += rest < -3 ? train::kModulus : 0;
   return rest;
 }
 
@@ -78,7 +78,7 @@ __global__ void add_kernel(std::size_t count, const float* a, const float* b, fl
   for (std::size_t i = first_index(); i < count; i += stride()) out[i] = exact ? residue(a[i] + b[i]) : a[i] + b[i];
 }
 
-__global__ void norm_kernel(NormShape s, const float* x, const float* gain, float* out, float* inverse) {
+__global__ void norm_kernel(train::NormShape s, const float* x, const float* gain, float* out, float* inverse) {
   for (std::size_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
     const float* const from = x + row * s.columns;
     float* const to = out + row * s.columns;
@@ -95,7 +95,8 @@ __global__ void norm_kernel(NormShape s, const float* x, const float* gain, floa
 }
 
 /// A column for each thread, row after row.
-__global__ void gain_kernel(NormShape s, const float* x, const float* inverse, const float* above, float* gradient) {
+__global__ void gain_kernel(train::NormShape s, const float* x, const float* inverse, const float* above,
+                            float* gradient) {
   for (std::size_t i = first_index(); i < s.columns; i += stride()) {
     float sum = gradient[i];
     for (std::size_t row = 0; row < s.rows; ++row) {
@@ -105,7 +106,7 @@ __global__ void gain_kernel(NormShape s, const float* x, const float* inverse, c
     gradient[i] = sum;
   }
 }
-__global__ void norm_back_kernel(NormShape s, const float* x, const float* gain, const float* inverse,
+__global__ void norm_back_kernel(train::NormShape s, const float* x, const float* gain, const float* inverse,
                                  const float* above, float* gradient) {
   for (std::size_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
     const std::size_t begin = row * s.columns;
@@ -219,7 +220,7 @@ __global__ void embed_back_kernel(std::size_t rows, std::size_t width, std::int6
   }
 }
 
-__global__ void adam_kernel(std::size_t count, AdamState s, bool exact) {
+__global__ void adam_kernel(std::size_t count, train::AdamState s, bool exact) {
   for (std::size_t i = first_index(); i < count; i += stride()) {
     const float gradient = s.gradients[i];
     if (exact) {
@@ -298,98 +299,100 @@ dim3 blocks_of(const ScoreBatch& batch) {
 
 }  // namespace
 
-void pack(const FactorShape& from_shape, const float* from, void* to, const Stream& stream) {
+void pack(const FactorShape& from_shape, const float* from, void* to, const cuda::Stream& stream) {
   const std::int64_t groups = packed(from_shape).leading / 8;
   const auto threads = static_cast<std::size_t>(from_shape.batch * from_shape.rows * groups);
   pack_kernel<<<blocks_for(threads), kThreads, 0, stream.get()>>>(from_shape, groups, from, static_cast<uint4*>(to));
   launched("rounding factors to BF16");
 }
-void fold(float* values, std::size_t count, const Stream& stream) {
+void fold(float* values, std::size_t count, const cuda::Stream& stream) {
   fold_kernel<<<blocks_for(count), kThreads, 0, stream.get()>>>(values, count);
   launched("folding");
 }
-void add(std::size_t count, const float* a, const float* b, float* out, bool exact, const Stream& stream) {
+void add(std::size_t count, const float* a, const float* b, float* out, bool exact, const cuda::Stream& stream) {
   add_kernel<<<blocks_for(count), kThreads, 0, stream.get()>>>(count, a, b, out, exact);
   launched("adding");
 }
-void norm(const NormShape& shape, const float* x, const float* gain, float* out, float* inverse, const Stream& stream) {
+void norm(const train::NormShape& shape, const float* x, const float* gain, float* out, float* inverse,
+          const cuda::Stream& stream) {
   norm_kernel<<<rows_for(shape.rows), kThreads, 0, stream.get()>>>(shape, x, gain, out, inverse);
   launched("a norm");
 }
-void norm_back(const NormShape& shape, const float* x, const float* gain, const float* inverse, const float* above,
-               float* gradient, float* gain_gradient, const Stream& stream) {
+void norm_back(const train::NormShape& shape, const float* x, const float* gain, const float* inverse,
+               const float* above, float* gradient, float* gain_gradient, const cuda::Stream& stream) {
   gain_kernel<<<blocks_for(shape.columns), kThreads, 0, stream.get()>>>(shape, x, inverse, above, gain_gradient);
   norm_back_kernel<<<rows_for(shape.rows), kThreads, 0, stream.get()>>>(shape, x, gain, inverse, above, gradient);
   launched("the gradient of a norm");
 }
-void activate(std::size_t rows, std::size_t width, const float* both, float* out, bool exact, const Stream& stream) {
+void activate(std::size_t rows, std::size_t width, const float* both, float* out, bool exact,
+              const cuda::Stream& stream) {
   activate_kernel<<<blocks_for(rows * width), kThreads, 0, stream.get()>>>(rows, width, both, out, exact);
   launched("an activation");
 }
 void activate_back(std::size_t rows, std::size_t width, const float* both, const float* above, float* gradient,
-                   bool exact, const Stream& stream) {
+                   bool exact, const cuda::Stream& stream) {
   activate_back_kernel<<<blocks_for(rows * width), kThreads, 0, stream.get()>>>(rows, width, both, above, gradient,
                                                                                 exact);
   launched("the gradient of an activation");
 }
-void softmax(const ScoreBatch& batch, float* scores, float scale, const Stream& stream) {
+void softmax(const ScoreBatch& batch, float* scores, float scale, const cuda::Stream& stream) {
   softmax_kernel<<<blocks_of(batch), kThreads, 0, stream.get()>>>(batch, scores, scale);
   launched("a softmax");
 }
 void softmax_back(const ScoreBatch& batch, const float* kept, float* above, std::size_t above_stride, float scale,
-                  const Stream& stream) {
+                  const cuda::Stream& stream) {
   softmax_back_kernel<<<blocks_of(batch), kThreads, 0, stream.get()>>>(batch, kept, above, above_stride, scale);
   launched("the gradient of a softmax");
 }
 void row_sums(std::size_t rows, std::size_t columns, const float* logits, float* sums, bool exact,
-              const Stream& stream) {
+              const cuda::Stream& stream) {
   row_sums_kernel<<<rows_for(rows), kThreads, 0, stream.get()>>>(rows, columns, logits, sums, exact);
   launched("sums of rows");
 }
 void loss_back(const LossShape& shape, const float* sums, const std::int32_t* targets, float* logits,
-               const Stream& stream) {
+               const cuda::Stream& stream) {
   loss_back_kernel<<<blocks_for(shape.rows * shape.columns), kThreads, 0, stream.get()>>>(shape, sums, targets, logits);
   launched("the gradient of the loss");
 }
 void embed(std::size_t rows, std::size_t width, std::int64_t first, std::size_t here, const std::int32_t* tokens,
-           const float* table, float* out, const Stream& stream) {
+           const float* table, float* out, const cuda::Stream& stream) {
   embed_kernel<<<blocks_for(rows * width), kThreads, 0, stream.get()>>>(rows, width, first, here, tokens, table, out);
   launched("the embedding");
 }
 void embed_back(std::size_t rows, std::size_t width, std::int64_t first, std::size_t here, const std::int32_t* tokens,
-                const float* above, float* gradients, const Stream& stream) {
+                const float* above, float* gradients, const cuda::Stream& stream) {
   embed_back_kernel<<<blocks_for(width), kThreads, 0, stream.get()>>>(rows, width, first, here, tokens, above,
                                                                       gradients);
   launched("the gradient of the embedding");
 }
-void adam(std::size_t count, const AdamState& state, bool exact, const Stream& stream) {
+void adam(std::size_t count, const train::AdamState& state, bool exact, const cuda::Stream& stream) {
   if (count == 0) return;
   adam_kernel<<<blocks_for(count), kThreads, 0, stream.get()>>>(count, state, exact);
   launched("the update");
 }
 
 void gather_rows(const RowChoice& choice, const std::int32_t* places, const float* factors, const float* from,
-                 float* to, const Stream& stream) {
+                 float* to, const cuda::Stream& stream) {
   if (choice.rows == 0) return;
   gather_rows_kernel<<<blocks_for(choice.rows * choice.width), kThreads, 0, stream.get()>>>(choice, places, factors,
                                                                                             from, to);
   launched("copies of tokens");
 }
 void sum_rows(const RowChoice& choice, const std::int32_t* places, const float* factors, const float* from, float* to,
-              const Stream& stream) {
+              const cuda::Stream& stream) {
   sum_rows_kernel<<<blocks_for(choice.rows * choice.width), kThreads, 0, stream.get()>>>(choice, places, factors, from,
                                                                                          to);
   launched("sums of copies");
 }
 void gates(std::size_t rows, std::size_t each, const std::int32_t* places, const std::int32_t* numbers,
-           const float* logits, float* to, bool exact, const Stream& stream) {
+           const float* logits, float* to, bool exact, const cuda::Stream& stream) {
   gates_kernel<<<blocks_for(rows), kThreads, 0, stream.get()>>>(rows, each, places, numbers, logits, to, exact);
   launched("gates of experts");
 }
 void gates_back(const RowChoice& choice, const std::int32_t* places, const std::int32_t* numbers, const GatePlaces& at,
-                bool exact, const Stream& stream) {
+                bool exact, const cuda::Stream& stream) {
   gates_back_kernel<<<rows_for(choice.rows), kThreads, 0, stream.get()>>>(choice, places, numbers, at, exact);
   launched("the gradient of gates");
 }
 
-}  // namespace assay::train::kernels
+}  // namespace assay::train_gpu::kernels

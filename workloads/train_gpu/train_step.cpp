@@ -16,19 +16,19 @@
 #include "probes/cuda/device.h"
 #include "probes/cuda/device_record.h"
 #include "probes/nccl/communicator.h"
-#include "workloads/train/plan_parameters.h"
-#include "workloads/train/rank_job.h"
-#include "workloads/train/step_figures.h"
+#include "workloads/train/graph/plan_parameters.h"
+#include "workloads/train/step/rank_job.h"
+#include "workloads/train/step/step_figures.h"
 #include "workloads/train_gpu/device_line.h"
 #include "workloads/train_gpu/gpu_rank.h"
 #include "workloads/train_gpu/gpu_training.h"
 #include "workloads/train_gpu/products.h"
 
-namespace assay {
+namespace assay::train_gpu {
 namespace {
 
 constexpr Parameter kOwnParameters[] = {
-    kDeviceParameter,
+    cuda::kDeviceParameter,
     {.name = "type",
      .fallback = "bf16",
      .meaning = "element type of the factors of products: bf16, rounded before each product, as frameworks keep them; "
@@ -103,7 +103,7 @@ constexpr ConditionSpec kOwnConditions[] = {
      .meaning = "version of the NCCL library, where this is rank 0",
      .recorded = Recorded::rank_0},
 };
-constexpr auto kConditions = join_conditions(kDeviceConditions, kOwnConditions);
+constexpr auto kConditions = cuda::join_conditions(cuda::kDeviceConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_train_step",
     .scope = Scope::group,
@@ -139,7 +139,7 @@ constexpr std::int64_t kMostSteps = 1'000'000, kMostWarmup = 1000, kMostBlock = 
 
 train::RankJob job_of(const Parameters& given, std::int64_t ranks) {
   train::RankJob job = train::job_on(given, ranks);
-  train::check_device_engine(job.model, job.plan);
+  check_device_engine(job.model, job.plan);
   (void)train::count_in_range(given, "warmup_steps", 1, kMostWarmup);
   const auto block = train::count_in_range(given, "block", 2, kMostBlock);
   (void)train::count_in_range(given, "steps", block, kMostSteps);
@@ -149,8 +149,9 @@ train::RankJob job_of(const Parameters& given, std::int64_t ranks) {
   return job;
 }
 
-std::vector<RankProgram> programs_of(const train::RankJob& job, const std::vector<Device>& devices, int node) {
-  std::vector<RankProgram> programs;
+std::vector<collective::RankProgram> programs_of(const train::RankJob& job, const std::vector<cuda::Device>& devices,
+                                                 int node) {
+  std::vector<collective::RankProgram> programs;
   std::vector<std::string> environment;
   for (char** one = environ; *one != nullptr; ++one) environment.emplace_back(*one);
   for (std::size_t local = 0; local < devices.size(); ++local) {
@@ -165,7 +166,7 @@ std::vector<RankProgram> programs_of(const train::RankJob& job, const std::vecto
   return programs;
 }
 
-void record_plan(const Parameters& given, const train::RankJob& job, const Fleet& fleet, Recorder& record) {
+void record_plan(const Parameters& given, const train::RankJob& job, const collective::Fleet& fleet, Recorder& record) {
   const train::ParallelPlan& plan = job.plan;
   const train::ModelShape run = train::with_layers(job.model, plan.layers);
   record.condition("ranks", plan.world());
@@ -186,14 +187,14 @@ void record_plan(const Parameters& given, const train::RankJob& job, const Fleet
 
 /// The part of this node.
 void take_part(const Parameters& given, const Placement& placement, Recorder& record, Rendezvous* group) {
-  const auto devices = chosen_devices(given);
-  train::Products::demand_library();  // a node without a library is a skip of the probe, not an error of a rank
-  (void)Nccl();
+  const auto devices = cuda::chosen_devices(given);
+  Products::demand_library();  // a node without a library is a skip of the probe, not an error of a rank
+  (void)nccl::Nccl();
   const train::RankJob job = job_of(given, placement.world * static_cast<std::int64_t>(devices.size()));
-  LocalRanks ranks(programs_of(job, devices, placement.rank));
+  collective::LocalRanks ranks(programs_of(job, devices, placement.rank));
   std::vector<std::string> titles;
-  for (const Device& device : devices) titles.push_back(device.uuid);
-  Fleet fleet(
+  for (const cuda::Device& device : devices) titles.push_back(device.uuid);
+  collective::Fleet fleet(
       [&](std::string_view request, Seconds limit) {
         return ranks.ask(request, limit, [&] {  // a library may never report to its rank that a peer is gone
           if (group != nullptr) group->check();
@@ -202,26 +203,26 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
       titles, std::get<std::string>(host_facts().at("name")), group);
   const auto names = group != nullptr ? rank_names(*group) : fleet.nodes();
   record_plan(given, job, fleet, record);
-  for (const Device& device : devices) record_device(record, device);
+  for (const cuda::Device& device : devices) cuda::record_device(record, device);
   if (placement.rank == 0) {
-    train::conduct_gpu_training(fleet, given, job, names, record);
+    conduct_gpu_training(fleet, given, job, names, record);
     fleet.release();
   } else {
     (void)fleet.follow();  // rank 0 records
   }
-  ranks.finish(kLeaveLimit);
+  ranks.finish(collective::kLeaveLimit);
 }
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
   if (placement.world == 1) return take_part(given, placement, record, nullptr);
-  work_together(placement, {.exchange = kExchangeLimit},
+  work_together(placement, {.exchange = collective::kExchangeLimit},
                 [&](Rendezvous& group) { take_part(given, placement, record, &group); });
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::train_gpu
 
 int main(int argc, char** argv) {
-  if (const auto code = assay::train::gpu_rank_main(argc, argv)) return *code;
-  return assay::probe_main(argc, argv, assay::kSpec, assay::measure);
+  if (const auto code = assay::train_gpu::gpu_rank_main(argc, argv)) return *code;
+  return assay::probe_main(argc, argv, assay::train_gpu::kSpec, assay::train_gpu::measure);
 }

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/import/import.h"
-#include "orchestrator/judge/journal.h"
+#include "orchestrator/judge/evidence/journal.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
 #include "orchestrator/plan/profile.h"
@@ -131,7 +131,8 @@ INSTANTIATE_TEST_SUITE_P(Json, JsonReader, testing::ValuesIn(kReaders),
                          [](const auto& reader) { return std::string(reader.param.name); });
 
 TEST(JsonReaders, fio_output_refuses_what_follows_a_nul) {
-  const auto read = read_fio_output(std::string("fio: said something\n{}\0garbage", 30), Direction::read, "given");
+  const auto read =
+      storage::read_fio_output(std::string("fio: said something\n{}\0garbage", 30), storage::Direction::read, "given");
   ASSERT_FALSE(read);
   EXPECT_NE(read.error().text().find("has a NUL byte"), std::string::npos) << read.error().text();
 }

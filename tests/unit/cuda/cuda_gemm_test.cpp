@@ -3,7 +3,7 @@
 
 #include "tests/unit/probe_process.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 std::string refusal(std::vector<std::string> arguments) {
@@ -23,4 +23,4 @@ TEST(cuda_gemm, fast_accumulation_is_refused_where_there_is_no_such_choice) {
   EXPECT_EQ(refusal({"--type", "fp8_e4m3", "--fast-accumulation", "2"}), "fast_accumulation: give 0 or 1");
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

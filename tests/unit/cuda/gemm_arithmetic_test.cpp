@@ -13,7 +13,7 @@
 #include "probes/cuda/quantise.h"
 #include "probes/host/gaussian.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 constexpr std::size_t kLines = 8, kTerms = 2048;
@@ -21,7 +21,7 @@ constexpr std::size_t kLines = 8, kTerms = 2048;
 /// Standard normal operands as `format` stores them.
 std::vector<double> operands(MiniFloat format, std::uint64_t seed) {
   std::vector<float> numbers(kLines * kTerms);
-  fill_gaussian(std::span(numbers), seed);
+  host::fill_gaussian(std::span(numbers), seed);
   std::vector<double> stored;
   for (const float number : numbers) stored.push_back(decode(format, encode(format, number)));
   return stored;
@@ -251,4 +251,4 @@ TEST(gemm_check, the_fastest_has_the_smallest_median_not_the_smallest_time) {
   EXPECT_EQ(fastest(times), 2U);
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

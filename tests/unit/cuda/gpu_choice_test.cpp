@@ -14,7 +14,7 @@
 #include "probes/cuda/driver.h"
 #include "tests/unit/fake_tree.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 std::vector<Device> two_devices() {
@@ -168,4 +168,4 @@ TEST(old_driver, is_named_with_its_version_and_the_one_that_is_needed) {
       "or newer; hint: update the driver");
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

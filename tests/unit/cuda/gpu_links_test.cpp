@@ -15,7 +15,7 @@
 #include "probes/cuda/peer_fabric.h"
 #include "tests/unit/fake_tree.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 constexpr SamplingPlan kSixSamples{
@@ -203,4 +203,4 @@ TEST(rounds_that_last, are_as_many_as_the_load_takes_with_some_room) {
   EXPECT_EQ(rounds_that_last({0}, [] {}), 1U);
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -12,7 +12,7 @@
 #include "probes/cuda/payload.h"
 #include "probes/cuda/stream_values.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
@@ -204,4 +204,4 @@ TEST(array_size_of, all_arrays_take_at_most_four_fifths_of_memory_and_no_more_th
   EXPECT_EQ(array_size({4 * kGiB}, 3, {10 * kGiB}, {100}, {1 << 20}).count, 0U);
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

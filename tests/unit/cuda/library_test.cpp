@@ -11,7 +11,7 @@
 
 extern "C" int fake_library_answer();
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 constexpr const char* kFake = "libfake_library.so";
@@ -80,4 +80,4 @@ TEST(library, folders_are_searched_from_the_most_to_the_least_explicit) {
   EXPECT_EQ(library_folders("", "", ""), (std::vector<std::string>{"", "/usr/local/cuda/lib64"}));
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -14,7 +14,7 @@
 #include "probes/core/recorder.h"
 #include "probes/cuda/patience.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 constexpr Metric kMetrics[] = {{.name = "rate", .unit = "1/s", .meaning = "any"}};
@@ -76,4 +76,4 @@ TEST(patience_death_test, the_record_of_a_probe_ends_with_the_reason_and_memory_
   EXPECT_NE(last.find("waiting for a stream: the GPU is not done after 0.2 s"), std::string::npos) << text.str();
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

@@ -12,7 +12,7 @@
 #include "probes/cuda/quantise.h"
 #include "probes/host/gaussian.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 std::uint32_t theirs_e4m3(float value) { return __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3); }
@@ -33,7 +33,7 @@ void compare(MiniFloat format, std::uint32_t (*theirs)(float)) {
 }
 
 void compare_random(MiniFloat format, std::uint32_t (*theirs)(float), float scale) {
-  Random random(11);
+  host::Random random(11);
   for (int i = 0; i < 100'000; ++i) {
     const float value = static_cast<float>(random.unit() - 0.5) * scale;
     ASSERT_EQ(encode(format, value), theirs(value)) << value;
@@ -91,7 +91,7 @@ TEST(quantise, the_scales_of_mxfp8_are_decoded_as_nvidia_does) {
 }
 
 TEST(quantise, tf32_keeps_ten_bits_and_rounds_to_nearest) {
-  Random random(12);
+  host::Random random(12);
   for (int i = 0; i < 100'000; ++i) {
     const float value = static_cast<float>(random.unit() - 0.5) * 8;
     const float rounded = round_tf32(value);
@@ -100,4 +100,4 @@ TEST(quantise, tf32_keeps_ten_bits_and_rounds_to_nearest) {
   }
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

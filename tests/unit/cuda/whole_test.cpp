@@ -10,7 +10,7 @@
 #include "probes/cuda/gemm_type.h"
 #include "probes/cuda/whole.h"
 
-namespace assay {
+namespace assay::cuda {
 namespace {
 
 constexpr std::size_t kSize = 96;
@@ -121,4 +121,4 @@ TEST(keeps_algorithm, that_can_emulate_unless_emulation_is_allowed) {
   EXPECT_TRUE(keeps_algorithm(std::nullopt, true));
 }
 
-}  // namespace assay
+}  // namespace assay::cuda

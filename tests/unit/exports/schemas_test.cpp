@@ -2,7 +2,7 @@
 // reader refuses, and members that are missing, unknown or null are refused by both or by neither.
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/evidence.h"
+#include "orchestrator/judge/evidence/evidence.h"
 #include "probes/core/record_reader.h"
 #include "profiles/schema.h"
 #include "tests/unit/run_fixture.h"

@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/journal.h"
+#include "orchestrator/judge/evidence/journal.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/profile.h"
 #include "probes/core/record_reader.h"

@@ -13,7 +13,7 @@
 #include "probes/core/rendezvous_link.h"
 #include "tests/unit/node_processes.h"
 
-namespace assay {
+namespace assay::gloo {
 namespace {
 
 const std::string kProbe = HOST_COLLECTIVE;
@@ -150,4 +150,4 @@ TEST(HostCollectiveRank, of_another_parent_ends_at_once) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::gloo

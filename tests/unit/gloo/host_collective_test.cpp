@@ -24,7 +24,7 @@
 #include "tests/unit/failure.h"
 #include "tests/unit/probe_process.h"
 
-namespace assay {
+namespace assay::gloo {
 namespace {
 
 using nlohmann::json;
@@ -101,10 +101,10 @@ TEST(CollectiveWay, between_machines_is_no_loopback) {
 }
 
 TEST(CollectiveWay, begins_at_an_address_of_this_machine) {
-  EXPECT_EQ(address_towards({.host = "127.0.0.1", .port = 1}), "127.0.0.1");
-  EXPECT_EQ(address_towards({.host = "127.0.0.9", .port = 1}),
+  EXPECT_EQ(host::address_towards({.host = "127.0.0.1", .port = 1}), "127.0.0.1");
+  EXPECT_EQ(host::address_towards({.host = "127.0.0.9", .port = 1}),
             "127.0.0.1");  // the loopback's own address is the source
-  EXPECT_NE(failure([] { (void)address_towards({.host = "no such host", .port = 1}); }).find("no such host"),
+  EXPECT_NE(failure([] { (void)host::address_towards({.host = "no such host", .port = 1}); }).find("no such host"),
             std::string::npos);
 }
 
@@ -198,9 +198,10 @@ TEST(CollectiveRanks, are_told_their_place_and_refuse_another) {
 }
 
 template <class Number>
-void expect_every_wrong_element_counted(Element element) {
-  const Pattern sender{.operation = Operation::send_recv, .rank = 0, .ranks = 2, .chunk = 64, .seed = 3};
-  Pattern receiver = sender;
+void expect_every_wrong_element_counted(collective::Element element) {
+  const collective::Pattern sender{
+      .operation = collective::Operation::send_recv, .rank = 0, .ranks = 2, .chunk = 64, .seed = 3};
+  collective::Pattern receiver = sender;
   receiver.rank = 1;
   std::vector<Number> numbers(64);
   auto* const bytes = reinterpret_cast<std::byte*>(numbers.data());
@@ -214,14 +215,14 @@ void expect_every_wrong_element_counted(Element element) {
 }
 
 TEST(CollectiveCheck, counts_every_wrong_element) {
-  expect_every_wrong_element_counted<float>(Element::fp32);
-  expect_every_wrong_element_counted<double>(Element::fp64);
+  expect_every_wrong_element_counted<float>(collective::Element::fp32);
+  expect_every_wrong_element_counted<double>(collective::Element::fp64);
 }
 
 TEST(CollectiveCheck, refuses_types_that_hosts_do_not_sum) {
   std::byte two[2] = {};
-  EXPECT_THROW(fill(two, 1, Element::bf16, {}), std::logic_error);
+  EXPECT_THROW(fill(two, 1, collective::Element::bf16, {}), std::logic_error);
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::gloo

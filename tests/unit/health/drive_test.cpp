@@ -11,7 +11,7 @@
 #include "tests/unit/fake_tree.h"
 #include "tests/unit/probe_process.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 void put(std::string& page, std::size_t offset, std::uint64_t value, std::size_t size) {
@@ -294,4 +294,4 @@ TEST(health_drive, without_libcufile_nothing_is_said_of_it) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::health

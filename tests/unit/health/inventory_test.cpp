@@ -5,7 +5,7 @@
 #include "tests/unit/health/smbios_table.h"
 #include "tests/unit/probe_process.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 /// Two CPUs, one module in two slots, one NVMe drive at half width, two ports of which one is down.
@@ -118,4 +118,4 @@ TEST(health_inventory, a_guest_and_switched_off_threads_tell_nothing_of_widths_a
   EXPECT_EQ(samples_of(record, "cpus_offline", node), std::vector<double>{});
 }
 
-}  // namespace assay
+}  // namespace assay::health

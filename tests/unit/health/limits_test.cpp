@@ -7,7 +7,7 @@
 #include "tests/unit/fake_tree.h"
 #include "tests/unit/probe_process.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 using Samples = std::vector<double>;
@@ -83,4 +83,4 @@ TEST(health_limits, a_limit_of_unknown_maximum_is_no_figure_and_a_machine_withou
   EXPECT_NE(record.end.reason.find("no limit of clocks or power"), std::string::npos) << record.end.reason;
 }
 
-}  // namespace assay
+}  // namespace assay::health

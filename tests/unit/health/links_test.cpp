@@ -15,7 +15,7 @@
 #include "tests/unit/fake_tree.h"
 #include "tests/unit/probe_process.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 /// A module's memory by half of a page: "lower", "00", "03", ….
@@ -288,4 +288,4 @@ TEST(health_links, a_machine_without_ports_and_a_port_that_is_not_there_are_skip
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::health

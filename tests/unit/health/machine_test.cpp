@@ -8,7 +8,7 @@
 #include "probes/health/processors.h"
 #include "tests/unit/fake_tree.h"
 
-namespace assay {
+namespace assay::health {
 namespace {
 
 const std::string kPci = "sys/devices/pci0000:00/";
@@ -209,4 +209,4 @@ TEST(pcie, a_link_below_what_the_device_is_made_for_is_degraded) {
   EXPECT_EQ(devices[3].current.width, std::nullopt);
 }
 
-}  // namespace assay
+}  // namespace assay::health

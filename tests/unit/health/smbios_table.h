@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace assay {
+namespace assay::health {
 
 /// What a test says about one Memory Device; `length` is that of its formatted area.
 struct MemoryDevice {
@@ -49,4 +49,4 @@ inline std::string bios_entry() { return std::string("\x00\x06\x01\x00\xAA\xBB\x
 /// The structure that ends a table.
 inline std::string end_of_table() { return std::string("\x7F\x04\xFF\xFE\x00\x00", 6); }
 
-}  // namespace assay
+}  // namespace assay::health

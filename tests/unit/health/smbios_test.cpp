@@ -4,7 +4,7 @@
 #include "probes/health/smbios.h"
 #include "tests/unit/health/smbios_table.h"
 
-namespace assay {
+namespace assay::health {
 
 TEST(smbios, modules_are_read_and_an_empty_slot_is_counted_apart) {
   const auto slots = read_memory_slots(bios_entry() + memory_device({.size = 0x7FFF, .extended_mib = 65536}) +
@@ -106,4 +106,4 @@ TEST(smbios, modules_unlike_the_others_and_below_their_rate_are_counted) {
   EXPECT_EQ(dimms_slow(*untold), std::nullopt);
 }
 
-}  // namespace assay
+}  // namespace assay::health

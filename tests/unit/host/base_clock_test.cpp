@@ -5,7 +5,7 @@
 #include "probes/host/base_clock.h"
 #include "tests/unit/fake_tree.h"
 
-namespace assay {
+namespace assay::host {
 
 TEST(base_clock, is_the_lowest_of_all_cpus_and_nothing_where_one_does_not_tell) {
   const FakeTree tree;
@@ -19,4 +19,4 @@ TEST(base_clock, is_the_lowest_of_all_cpus_and_nothing_where_one_does_not_tell) 
   EXPECT_EQ(base_clock_hz(machine, std::vector<int>{}), std::nullopt);
 }
 
-}  // namespace assay
+}  // namespace assay::host

@@ -4,7 +4,7 @@
 #include "probes/core/probe.h"
 #include "probes/host/blas_kernels.h"
 
-namespace assay {
+namespace assay::host {
 
 TEST(blas_kernels, a_library_that_does_not_know_the_processor_is_asked_for_wide_kernels) {
   EXPECT_EQ(wider_kernels("Prescott", Vectors::avx512), "SkylakeX");
@@ -47,4 +47,4 @@ TEST(blas_kernels, kernels_that_stay_narrow_are_a_skip_with_both_names) {
   }
 }
 
-}  // namespace assay
+}  // namespace assay::host

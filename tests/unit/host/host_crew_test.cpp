@@ -12,7 +12,7 @@
 #include "probes/host/pinned_threads.h"
 #include "probes/host/timing.h"
 
-namespace assay {
+namespace assay::host {
 
 TEST(crew, every_thread_runs_once_on_the_cpu_it_was_given) {
   PinnedThreads crew(cpus_for(0));
@@ -81,4 +81,4 @@ TEST(timing, work_that_takes_no_time_ends_at_the_bound) {
   EXPECT_EQ(rounds_for({1e-3}, [](std::uint64_t) { return Seconds{0}; }), std::uint64_t{1} << 40);
 }
 
-}  // namespace assay
+}  // namespace assay::host

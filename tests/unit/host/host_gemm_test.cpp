@@ -12,7 +12,7 @@
 #include "probes/host/gemm_check.h"
 #include "probes/host/gemm_operands.h"
 
-namespace assay {
+namespace assay::host {
 namespace {
 
 /// A product computed by three plain loops in the precision of Real.
@@ -163,4 +163,4 @@ TEST(gaussian, has_mean_0_and_deviation_1_and_the_same_numbers_for_a_seed) {
   EXPECT_NEAR(moments(values).standard_deviation(), 1, 0.01);
 }
 
-}  // namespace assay
+}  // namespace assay::host

@@ -10,7 +10,7 @@
 #include "probes/host/chase.h"
 #include "probes/host/stream.h"
 
-namespace assay {
+namespace assay::host {
 namespace {
 
 constexpr std::size_t kElements = 1024;
@@ -132,4 +132,4 @@ TEST(buffer, what_is_affordable_leaves_half_of_memory_to_others) {
   EXPECT_LE(affordable(all, 3, {64}).count * 3, all.count / 2);
 }
 
-}  // namespace assay
+}  // namespace assay::host

@@ -17,7 +17,7 @@
 #include "tests/unit/free_port.h"
 #include "tests/unit/probe_process.h"
 
-namespace assay {
+namespace assay::host {
 namespace {
 
 constexpr Bytes kBlock = {4096};
@@ -193,16 +193,16 @@ TEST(TcpProbes, parameters_that_measure_nothing_are_named) {
 }
 
 TEST(TcpPattern, every_rank_of_a_permutation_sends_once_and_receives_once) {
-  EXPECT_EQ(flows_of("permutation", 3, 1), (std::vector<Flow>{{0, 1}, {1, 2}, {2, 0}}));
-  EXPECT_EQ(flows_of("permutation", 4, 2), (std::vector<Flow>{{0, 2}, {1, 3}, {2, 0}, {3, 1}}));
-  EXPECT_THROW((void)flows_of("permutation", 3, 3), BadParameter);
-  EXPECT_THROW((void)flows_of("permutation", 3, 0), BadParameter);
+  EXPECT_EQ(traffic::flows_of("permutation", 3, 1), (std::vector<traffic::Flow>{{0, 1}, {1, 2}, {2, 0}}));
+  EXPECT_EQ(traffic::flows_of("permutation", 4, 2), (std::vector<traffic::Flow>{{0, 2}, {1, 3}, {2, 0}, {3, 1}}));
+  EXPECT_THROW((void)traffic::flows_of("permutation", 3, 3), BadParameter);
+  EXPECT_THROW((void)traffic::flows_of("permutation", 3, 0), BadParameter);
 }
 
 TEST(TcpPattern, halves_send_to_each_other_and_all_send_to_rank_0) {
-  EXPECT_EQ(flows_of("bisection", 5, 1), (std::vector<Flow>{{0, 2}, {1, 3}, {2, 0}, {3, 1}}));
-  EXPECT_EQ(flows_of("incast", 4, 1), (std::vector<Flow>{{1, 0}, {2, 0}, {3, 0}}));
-  EXPECT_THROW((void)flows_of("incast", 1, 1), std::runtime_error);
+  EXPECT_EQ(traffic::flows_of("bisection", 5, 1), (std::vector<traffic::Flow>{{0, 2}, {1, 3}, {2, 0}, {3, 1}}));
+  EXPECT_EQ(traffic::flows_of("incast", 4, 1), (std::vector<traffic::Flow>{{1, 0}, {2, 0}, {3, 0}}));
+  EXPECT_THROW((void)traffic::flows_of("incast", 1, 1), std::runtime_error);
 }
 
 TEST(TcpPath, streams_through_another_port_than_was_asked_for_are_named) {
@@ -248,4 +248,4 @@ TEST(TcpTraffic, every_flow_has_a_figure_alone_and_one_with_all_others_and_nothi
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::host

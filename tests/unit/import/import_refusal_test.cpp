@@ -1,7 +1,7 @@
 // What is refused of other tools' outputs, with its place; and that an import is refused wherever a measurement is due.
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/judge.h"
+#include "orchestrator/judge/run_verdict.h"
 #include "probes/core/record_reader.h"
 #include "tests/unit/fixture.h"
 #include "tests/unit/import/import_fixture.h"

@@ -5,7 +5,7 @@
 
 #include "tests/unit/node_processes.h"
 
-namespace assay {
+namespace assay::inference {
 namespace {
 
 const std::string kProbe = DECODE_STEP;
@@ -48,4 +48,4 @@ TEST(DecodeStep, refuses_what_cannot_be_run) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::inference

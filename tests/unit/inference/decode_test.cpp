@@ -11,13 +11,14 @@
 namespace assay::inference {
 namespace {
 
-const ModelShape kModel{.layers = 2, .hidden = 64, .ffn = 96, .heads = 4, .kv_heads = 2, .head_dim = 16, .vocab = 80};
+const train::ModelShape kModel{
+    .layers = 2, .hidden = 64, .ffn = 96, .heads = 4, .kv_heads = 2, .head_dim = 16, .vocab = 80};
 
 /// One set of weights and cache of `shape`.
 class OneSet {
  public:
   OneSet(const DecodeShape& shape, DecodeNumbers numbers)
-      : sets_(shape, shape.cache_bytes(), 1, Pages::base), set_(sets_.set(shape, 0)) {
+      : sets_(shape, shape.cache_bytes(), 1, host::Pages::base), set_(sets_.set(shape, 0)) {
     fill_sets(shape, numbers, 5, set_, {}, 0, 1);
   }
   DecodeSet& set() { return set_; }

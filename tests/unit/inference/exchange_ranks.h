@@ -24,12 +24,12 @@ inline void on_exchange_ranks(const ExchangeJob& job, const std::function<void(s
     const int number = static_cast<int>(rank);
     ExchangeJob mine = job;
     mine.rank = number;
-    Mesh mesh("127.0.0.1", number, static_cast<int>(ranks));
+    gloo::Mesh mesh("127.0.0.1", number, static_cast<int>(ranks));
     ends[rank] = mesh.ends();
     together.arrive_and_wait();
     std::vector<std::string> theirs;
     for (int other = 0; other < static_cast<int>(ranks); ++other) {
-      if (other != number) theirs.push_back(ends[static_cast<std::size_t>(other)][end_towards(other, number)]);
+      if (other != number) theirs.push_back(ends[static_cast<std::size_t>(other)][gloo::end_towards(other, number)]);
     }
     mesh.connect(theirs);
     mesh.barrier();

@@ -18,8 +18,8 @@ constexpr KvKey kKey{.nonce = 7, .transfer = 2};
 constexpr std::size_t kStreams = 3;
 const auto kNoWatch = [] {};
 
-std::pair<Streams, Streams> connected() {
-  std::pair<Streams, Streams> both;
+std::pair<host::Streams, host::Streams> connected() {
+  std::pair<host::Streams, host::Streams> both;
   for (std::size_t i = 0; i < kStreams; ++i) {
     int ends[2] = {};
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) throw std::runtime_error("socketpair");
@@ -119,7 +119,7 @@ TEST(KvBlocks, for_which_the_receiver_did_not_ask_are_not_sent) {
   std::vector<std::byte> memory(kShape.bytes());
   std::vector<std::byte> other(8, std::byte{1});
   const std::atomic<bool> over = false;
-  for (const auto& stream : streams.second) send_all(stream.number(), other, over);
+  for (const auto& stream : streams.second) host::send_all(stream.number(), other, over);
   EXPECT_THROW(send_blocks(streams.first, blocks, {0}, kKey, memory, kNoWatch), std::runtime_error);
 }
 

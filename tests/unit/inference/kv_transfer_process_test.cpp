@@ -5,7 +5,7 @@
 
 #include "tests/unit/node_processes.h"
 
-namespace assay {
+namespace assay::inference {
 namespace {
 
 const std::string kProbe = KV_TRANSFER;
@@ -62,4 +62,4 @@ TEST(KvTransfer, refuses_what_does_not_divide_or_fit_and_skips_one_rank) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::inference

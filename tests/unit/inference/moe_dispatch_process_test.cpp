@@ -7,7 +7,7 @@
 
 #include "tests/unit/node_processes.h"
 
-namespace assay {
+namespace assay::inference {
 namespace {
 
 const std::string kProbe = MOE_DISPATCH;
@@ -91,4 +91,4 @@ TEST(MoeDispatchRank, of_another_parent_ends_at_once) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::inference

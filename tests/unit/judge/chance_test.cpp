@@ -1,5 +1,5 @@
 // Failures that a large fleet shows by chance reject nothing.
-#include "orchestrator/judge/chance.h"
+#include "orchestrator/judge/decide/chance.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Sentences of conditions that are not met: what was seen, what is allowed, and what to do.
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/condition_words.h"
+#include "orchestrator/judge/cells/condition_words.h"
 
 namespace assay::judge {
 namespace {

@@ -1,5 +1,5 @@
 // controls: what counts as alike, and what is short of it.
-#include "orchestrator/judge/controls.h"
+#include "orchestrator/judge/locate/controls.h"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/between_runs.h"
-#include "orchestrator/judge/decision.h"
+#include "orchestrator/judge/decide/between_runs.h"
+#include "orchestrator/judge/decide/decision.h"
 
 namespace assay::judge {
 namespace {

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/localiser.h"
+#include "orchestrator/judge/locate/localiser.h"
 #include "orchestrator/simulate/random.h"
 
 namespace assay::fixture {

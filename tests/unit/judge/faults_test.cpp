@@ -1,7 +1,7 @@
 // Nothing that was measured wrong passes: whichever rank recorded it, wherever, and however absurd the figure is.
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/judge.h"
+#include "orchestrator/judge/run_verdict.h"
 #include "tests/unit/fixture.h"
 
 namespace assay::judge {

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/conclude.h"
-#include "orchestrator/judge/evidence.h"
-#include "orchestrator/judge/journal.h"
-#include "orchestrator/judge/judge.h"
+#include "orchestrator/judge/evidence/evidence.h"
+#include "orchestrator/judge/evidence/journal.h"
+#include "orchestrator/judge/overall/conclude.h"
+#include "orchestrator/judge/run_verdict.h"
 #include "tests/unit/fixture.h"
 
 namespace assay::judge {

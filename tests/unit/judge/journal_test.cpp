@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/files/atomic_file.h"
-#include "orchestrator/judge/journal.h"
+#include "orchestrator/judge/evidence/journal.h"
 
 namespace assay::judge {
 namespace {

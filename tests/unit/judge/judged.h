@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "orchestrator/judge/judge.h"
+#include "orchestrator/judge/run_verdict.h"
 #include "tests/unit/fixture.h"
 
 namespace assay::judge::test {

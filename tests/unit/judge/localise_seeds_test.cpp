@@ -1,7 +1,7 @@
 // localise over seeds: how many tests a search takes, how many faults it finds, and that it accuses no other node.
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/localiser.h"
+#include "orchestrator/judge/locate/localiser.h"
 #include "orchestrator/plan/search_budget.h"
 #include "tests/unit/judge/fabric.h"
 

@@ -1,5 +1,5 @@
 // localise: who is accused, by how many tests, and who is not.
-#include "orchestrator/judge/localiser.h"
+#include "orchestrator/judge/locate/localiser.h"
 
 #include <functional>
 #include <map>

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/site_evidence.h"
+#include "orchestrator/judge/metering/site_evidence.h"
 #include "orchestrator/plan/metered.h"
 #include "probes/core/utc_time.h"
 #include "tests/unit/fixture.h"

@@ -1,5 +1,5 @@
 // The verdict of each node: its own cells, and its part in those of several nodes.
-#include "orchestrator/judge/node_verdicts.h"
+#include "orchestrator/judge/overall/node_verdicts.h"
 
 #include <gtest/gtest.h>
 

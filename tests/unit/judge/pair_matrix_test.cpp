@@ -1,5 +1,5 @@
 // Pairs of figures with directions: a port that is slow one way, and nodes that other figures accuse.
-#include "orchestrator/judge/pair_matrix.h"
+#include "orchestrator/judge/locate/pair_matrix.h"
 
 #include <array>
 #include <functional>
@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/pairs.h"
+#include "orchestrator/judge/locate/pairs.h"
 #include "tests/unit/judge/search_fleet.h"
 
 namespace assay::judge {

@@ -1,5 +1,5 @@
 // Planned pairs that miss a limit: which node or which pair is named from the results alone.
-#include "orchestrator/judge/pairs.h"
+#include "orchestrator/judge/locate/pairs.h"
 
 #include <set>
 

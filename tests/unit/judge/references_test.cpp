@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/judge.h"
+#include "orchestrator/judge/run_verdict.h"
 #include "tests/unit/fixture.h"
 
 namespace assay::judge {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "orchestrator/judge/locate/searches.h"
 #include "orchestrator/judge/run_verdict.h"
-#include "orchestrator/judge/searches.h"
 #include "tests/unit/fixture.h"
 
 namespace assay::fixture {

@@ -1,7 +1,7 @@
 // Searches: what they are made for, which comes first, whom they leave out, and when no node is to blame.
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/searches.h"
+#include "orchestrator/judge/locate/searches.h"
 #include "tests/unit/judge/search_fleet.h"
 
 namespace assay::judge {

@@ -1,5 +1,5 @@
 // Searches of a run: which are due, that the judge goes the same way again over the journal, and what it refuses.
-#include "orchestrator/judge/searches.h"
+#include "orchestrator/judge/locate/searches.h"
 
 #include <gtest/gtest.h>
 

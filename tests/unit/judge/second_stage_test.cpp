@@ -1,10 +1,10 @@
 // What is measured again after the planned attempts, and what a journal cannot make of it.
-#include "orchestrator/judge/second_stage.h"
+#include "orchestrator/judge/cells/second_stage.h"
 
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/judge.h"
-#include "orchestrator/judge/run_progress.h"
+#include "orchestrator/judge/cells/judge.h"
+#include "orchestrator/judge/evidence/run_progress.h"
 #include "orchestrator/judge/run_verdict.h"
 #include "tests/unit/fixture.h"
 

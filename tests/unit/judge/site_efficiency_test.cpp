@@ -1,5 +1,5 @@
 // FLOP/J of a rack: what it is joined from, and every reason why there is none. All rates and readings are made up.
-#include "orchestrator/judge/site_efficiency.h"
+#include "orchestrator/judge/metering/site_efficiency.h"
 
 #include <cmath>
 
@@ -75,11 +75,8 @@ TEST(site_efficiency, the_class_of_the_meter_is_the_uncertainty_of_the_figure) {
   read.accuracy = 0.03;
   run.watch(1, read);
   const auto site = run.site();
-  Pool pool;
-  pool.records = {&site.step.records.at(0)};
   const auto joined = Load::only(site, "energy_efficiency");
-  pool.measured = {&joined};
-  EXPECT_DOUBLE_EQ(efficiency_instrument(pool), 0.03 / std::sqrt(3.0));
+  EXPECT_DOUBLE_EQ(efficiency_instrument({&site.step.records.at(0)}, {&joined}), 0.03 / std::sqrt(3.0));
 }
 
 TEST(site_efficiency, a_step_that_no_requirement_asks_it_of_has_none_and_no_reason) {

@@ -1,6 +1,6 @@
 // What the site's meters gave while a load was held: cut to its time, and open with a reason where they did not. Every
 // reading is made up by this test.
-#include "orchestrator/judge/site_evidence.h"
+#include "orchestrator/judge/metering/site_evidence.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Steps of a load as meters of racks and feeds show them. All readings are made up.
-#include "orchestrator/judge/site_step.h"
+#include "orchestrator/judge/metering/site_step.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,13 +1,13 @@
 // Whether a cell's samples are of one state that lasts: what is named, and what of it opens a cell.
-#include "orchestrator/judge/steadiness.h"
+#include "orchestrator/judge/decide/steadiness.h"
 
 #include <cmath>
 #include <random>
 
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/between_runs.h"
-#include "orchestrator/judge/decision.h"
+#include "orchestrator/judge/decide/between_runs.h"
+#include "orchestrator/judge/decide/decision.h"
 
 namespace assay::judge {
 namespace {

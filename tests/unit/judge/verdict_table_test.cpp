@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/files/terminal.h"
-#include "orchestrator/judge/ranking.h"
-#include "orchestrator/judge/verdict_table.h"
+#include "orchestrator/judge/overall/ranking.h"
+#include "orchestrator/judge/overall/verdict_table.h"
 
 namespace assay::judge {
 namespace {

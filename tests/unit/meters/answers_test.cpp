@@ -12,7 +12,7 @@
 #include "probes/meters/strip.h"
 #include "probes/meters/watched.h"
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 TEST(Registers, numbers_and_what_stands_for_none) {
@@ -238,4 +238,4 @@ TEST(Redfish, leak_detectors_count_when_they_are_there_enabled_and_tell_a_state)
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::meters

@@ -11,7 +11,7 @@
 
 #include "probes/meters/doubts.h"
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 /// Meters with the same reading every second from `begin_s` on.
@@ -164,4 +164,4 @@ TEST(derived, supplies_that_tell_input_and_output_have_an_efficiency) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::meters

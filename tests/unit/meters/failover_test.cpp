@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 constexpr double kLost_s = 60, kBack_s = 120, kRunEnd_s = 180;
@@ -163,4 +163,4 @@ TEST(failover, a_node_without_readings_is_unseen_and_not_called_safe) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::meters

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 constexpr double kNoLimit_w = 0, kNow_s = 1000, kOldest_s = kNow_s - 10;
@@ -98,4 +98,4 @@ TEST(guard, a_silent_meter_that_the_limit_does_not_count_ends_nothing) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::meters

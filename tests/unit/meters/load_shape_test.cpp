@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace assay {
+namespace assay::meters {
 namespace {
 
 constexpr LoadShape kSoak{
@@ -81,4 +81,4 @@ TEST(load_shape, turns_load_one_rank_at_a_time_after_nobody_works) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::meters

@@ -11,7 +11,7 @@
 #include "probes/core/text.h"
 #include "probes/nccl/outcome.h"
 
-namespace assay {
+namespace assay::nccl {
 namespace {
 
 std::vector<std::uint64_t> counts(const std::vector<Bytes>& sizes) {
@@ -47,7 +47,8 @@ TEST(sizes, that_cannot_be_read_are_refused_with_their_part) {
 }
 
 TEST(sizes, that_do_not_fit_are_told_apart) {
-  const auto fitting = fit_sizes(parse_sizes("8,1KiB,1MiB"), Operation::all_gather, Element::fp32, 8, {600'000});
+  const auto fitting = collective::fit_sizes(parse_sizes("8,1KiB,1MiB"), collective::Operation::all_gather,
+                                             collective::Element::fp32, 8, {600'000});
   EXPECT_EQ(counts(fitting.kept), (std::vector<std::uint64_t>{1024}));
   EXPECT_EQ(counts(fitting.too_small), (std::vector<std::uint64_t>{8}));        // 1 B for each of 8 ranks
   EXPECT_EQ(counts(fitting.too_large), (std::vector<std::uint64_t>{1 << 20}));  // 1.125 MiB of buffers
@@ -61,45 +62,45 @@ TEST(memory_for_buffers, leaves_a_reserve_to_NCCL) {
 
 TEST(rotated_offset, never_leaves_the_buffer) {
   for (std::uint64_t number = 0; number < 100; ++number)
-    EXPECT_LE(rotated_offset(number, 1000, 10'000) + 1000, 10'000U);
+    EXPECT_LE(collective::rotated_offset(number, 1000, 10'000) + 1000, 10'000U);
 }
 
 /// Buffers of all ranks after a collective that works as the operation says, in double, where all sums are exact.
-std::vector<std::vector<double>> collective(Operation operation, std::size_t chunk,
+std::vector<std::vector<double>> collective(collective::Operation operation, std::size_t chunk,
                                             const std::vector<std::vector<double>>& source) {
   const std::size_t n = source.size();
   std::vector<std::vector<double>> target(n);
   for (std::size_t r = 0; r < n; ++r) {
     switch (operation) {
-      case Operation::all_reduce:
-      case Operation::reduce_scatter: {
+      case collective::Operation::all_reduce:
+      case collective::Operation::reduce_scatter: {
         std::vector<double> sums(source[0].size(), 0);
         for (const auto& one : source) {
           for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += one[i];
         }
-        const auto first = operation == Operation::all_reduce ? 0 : r * chunk;
+        const auto first = operation == collective::Operation::all_reduce ? 0 : r * chunk;
         target[r].assign(sums.begin() + static_cast<std::ptrdiff_t>(first),
                          sums.begin() + static_cast<std::ptrdiff_t>(first + chunk));
         break;
       }
-      case Operation::all_gather:
+      case collective::Operation::all_gather:
         for (const auto& one : source) target[r].insert(target[r].end(), one.begin(), one.end());
         break;
-      case Operation::all_to_all:
+      case collective::Operation::all_to_all:
         for (const auto& one : source) {
           const auto share = one.begin() + static_cast<std::ptrdiff_t>(r * chunk);
           target[r].insert(target[r].end(), share, share + static_cast<std::ptrdiff_t>(chunk));
         }
         break;
-      case Operation::broadcast:
+      case collective::Operation::broadcast:
         target[r] = source[0];
         break;
-      case Operation::scatter: {
+      case collective::Operation::scatter: {
         const auto share = source[0].begin() + static_cast<std::ptrdiff_t>(r * chunk);
         target[r].assign(share, share + static_cast<std::ptrdiff_t>(chunk));
         break;
       }
-      case Operation::send_recv:
+      case collective::Operation::send_recv:
         target[r] = source[(r + n - 1) % n];
         break;
     }
@@ -107,25 +108,26 @@ std::vector<std::vector<double>> collective(Operation operation, std::size_t chu
   return target;
 }
 
-Pattern pattern_of(Operation operation, std::uint32_t rank, std::uint32_t ranks, std::uint64_t chunk,
-                   std::uint32_t limit) {
+collective::Pattern pattern_of(collective::Operation operation, std::uint32_t rank, std::uint32_t ranks,
+                               std::uint64_t chunk, std::uint32_t limit) {
   return {.operation = operation,
           .rank = rank,
           .ranks = ranks,
           .chunk = chunk,
           .seed = 7,
-          .modulus = sum_modulus(ranks, limit),
-          .sparse = sum_is_sparse(ranks, limit)};
+          .modulus = collective::sum_modulus(ranks, limit),
+          .sparse = collective::sum_is_sparse(ranks, limit)};
 }
 
 /// Elements that a check finds wrong after `operation`, when rank `broken` (if below the ranks) sends zeros.
-std::size_t mismatches(Operation operation, std::uint32_t ranks, std::uint32_t limit, std::uint32_t broken) {
-  const Shape shape = shape_of(operation, 48 * std::size_t{ranks}, 4, static_cast<int>(ranks));
+std::size_t mismatches(collective::Operation operation, std::uint32_t ranks, std::uint32_t limit,
+                       std::uint32_t broken) {
+  const collective::Shape shape = collective::shape_of(operation, 48 * std::size_t{ranks}, 4, static_cast<int>(ranks));
   std::vector<std::vector<double>> source;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const auto pattern = pattern_of(operation, rank, ranks, shape.chunk, limit);
     auto& buffer = source.emplace_back(shape.sent);
-    for (std::size_t i = 0; i < buffer.size(); ++i) buffer[i] = rank == broken ? 0 : sent(pattern, i);
+    for (std::size_t i = 0; i < buffer.size(); ++i) buffer[i] = rank == broken ? 0 : collective::sent(pattern, i);
   }
   const auto target = collective(operation, shape.chunk, source);
   std::size_t wrong = 0;
@@ -134,81 +136,87 @@ std::size_t mismatches(Operation operation, std::uint32_t ranks, std::uint32_t l
     const auto pattern = pattern_of(operation, rank, ranks, shape.chunk, limit);
     for (std::size_t i = 0; i < target[rank].size(); ++i) {
       EXPECT_LE(target[rank][i], limit);  // exact in the type
-      if (target[rank][i] != received(pattern, i)) ++wrong;
+      if (target[rank][i] != collective::received(pattern, i)) ++wrong;
     }
   }
   return wrong;
 }
 
-class patterns_of : public testing::TestWithParam<Operation> {};
+class patterns_of : public testing::TestWithParam<collective::Operation> {};
 
 TEST_P(patterns_of, every_operation_are_what_a_correct_collective_delivers) {
   for (const std::uint32_t ranks : {2U, 3U, 8U, 17U, 300U}) {  // 300: bf16 sums only now and then
-    for (const auto element : {Element::bf16, Element::fp16, Element::fp32}) {
-      EXPECT_EQ(mismatches(GetParam(), ranks, exact_limit(element), ranks), 0U) << ranks;
+    for (const auto element : {collective::Element::bf16, collective::Element::fp16, collective::Element::fp32}) {
+      EXPECT_EQ(mismatches(GetParam(), ranks, collective::exact_limit(element), ranks), 0U) << ranks;
     }
   }
 }
 
 TEST_P(patterns_of, every_operation_show_a_rank_that_sends_zeros) {
   for (const std::uint32_t ranks : {2U, 8U, 300U})
-    EXPECT_GT(mismatches(GetParam(), ranks, exact_limit(Element::bf16), 0), 0U) << ranks;
+    EXPECT_GT(mismatches(GetParam(), ranks, collective::exact_limit(collective::Element::bf16), 0), 0U) << ranks;
 }
 
 INSTANTIATE_TEST_SUITE_P(collectives, patterns_of,
-                         testing::Values(Operation::all_reduce, Operation::all_gather, Operation::reduce_scatter,
-                                         Operation::all_to_all, Operation::broadcast, Operation::scatter,
-                                         Operation::send_recv));
+                         testing::Values(collective::Operation::all_reduce, collective::Operation::all_gather,
+                                         collective::Operation::reduce_scatter, collective::Operation::all_to_all,
+                                         collective::Operation::broadcast, collective::Operation::scatter,
+                                         collective::Operation::send_recv));
 
 TEST(patterns, of_another_seed_are_others) {
-  auto pattern = pattern_of(Operation::all_reduce, 0, 8, 1000, 256);
-  const auto first = received(pattern, 5) + 1000 * received(pattern, 6) + 1'000'000 * received(pattern, 7);
+  auto pattern = pattern_of(collective::Operation::all_reduce, 0, 8, 1000, 256);
+  const auto first = collective::received(pattern, 5) + 1000 * collective::received(pattern, 6) +
+                     1'000'000 * collective::received(pattern, 7);
   pattern.seed = 8;
-  EXPECT_NE(received(pattern, 5) + 1000 * received(pattern, 6) + 1'000'000 * received(pattern, 7), first);
+  EXPECT_NE(collective::received(pattern, 5) + 1000 * collective::received(pattern, 6) +
+                1'000'000 * collective::received(pattern, 7),
+            first);
 }
 
 TEST(words, of_operations_and_types_are_in_the_order_of_their_enumerators) {
-  EXPECT_EQ(operation_named("all_reduce"), Operation::all_reduce);
-  EXPECT_EQ(operation_named("send_recv"), Operation::send_recv);
-  EXPECT_EQ(element_named("fp32"), Element::fp32);
-  EXPECT_EQ(element_named("bf16"), Element::bf16);
-  EXPECT_THROW((void)operation_named("gather"), std::logic_error);
+  EXPECT_EQ(collective::operation_named("all_reduce"), collective::Operation::all_reduce);
+  EXPECT_EQ(collective::operation_named("send_recv"), collective::Operation::send_recv);
+  EXPECT_EQ(collective::element_named("fp32"), collective::Element::fp32);
+  EXPECT_EQ(collective::element_named("bf16"), collective::Element::bf16);
+  EXPECT_THROW((void)collective::operation_named("gather"), std::logic_error);
 }
 
 TEST(iteration_times, are_the_longest_of_all_ranks) {
-  EXPECT_EQ(slowest({{1, 5, 3}, {2, 4, 3.5}}), (std::vector<double>{2, 5, 3.5}));
+  EXPECT_EQ(collective::slowest({{1, 5, 3}, {2, 4, 3.5}}), (std::vector<double>{2, 5, 3.5}));
 }
 
 TEST(iteration_times, of_different_number_or_no_sense_are_refused) {
-  EXPECT_THROW((void)slowest({{1, 2}, {1}}), std::runtime_error);
-  EXPECT_THROW((void)slowest({{1}, {0}}), std::runtime_error);
-  EXPECT_THROW((void)slowest({{1}, {std::nan("")}}), std::runtime_error);
+  EXPECT_THROW((void)collective::slowest({{1, 2}, {1}}), std::runtime_error);
+  EXPECT_THROW((void)collective::slowest({{1}, {0}}), std::runtime_error);
+  EXPECT_THROW((void)collective::slowest({{1}, {std::nan("")}}), std::runtime_error);
 }
 
 TEST(batches, begin_with_five_to_warm_up_and_then_fit_the_time) {
-  EXPECT_EQ(next_batch(std::nullopt), (Batch{.lead = 5, .counted = 1}));
-  EXPECT_EQ(next_batch(1e-5), (Batch{.lead = 1, .counted = 10}));
-  EXPECT_EQ(next_batch(0.3), (Batch{.lead = 1, .counted = 3}));
-  EXPECT_EQ(next_batch(30), (Batch{.lead = 1, .counted = 1}));
+  EXPECT_EQ(collective::next_batch(std::nullopt), (collective::Batch{.lead = 5, .counted = 1}));
+  EXPECT_EQ(collective::next_batch(1e-5), (collective::Batch{.lead = 1, .counted = 10}));
+  EXPECT_EQ(collective::next_batch(0.3), (collective::Batch{.lead = 1, .counted = 3}));
+  EXPECT_EQ(collective::next_batch(30), (collective::Batch{.lead = 1, .counted = 1}));
 }
 
 TEST(batches, keep_every_time_that_was_measured) {
   std::size_t measured = 0;
-  const auto sampling = sample_batches({.min_samples = 10, .max_samples = 10}, [&](Batch batch) {
-    measured += static_cast<std::size_t>(batch.counted);
-    return std::vector<double>(static_cast<std::size_t>(batch.counted), 0.001);
-  });
+  const auto sampling =
+      collective::sample_batches({.min_samples = 10, .max_samples = 10}, [&](collective::Batch batch) {
+        measured += static_cast<std::size_t>(batch.counted);
+        return std::vector<double>(static_cast<std::size_t>(batch.counted), 0.001);
+      });
   EXPECT_EQ(sampling.samples.size() + sampling.warmup.size(), measured);
   EXPECT_GE(sampling.samples.size(), 10U);
   EXPECT_EQ(sampling.stopped, "stable");
 }
 
 TEST(batches, that_come_back_short_are_an_error) {
-  EXPECT_THROW(sample_batches({}, [](Batch) { return std::vector<double>{}; }), std::runtime_error);
+  EXPECT_THROW(collective::sample_batches({}, [](collective::Batch) { return std::vector<double>{}; }),
+               std::runtime_error);
 }
 
 TEST(rates, are_the_amount_over_each_time) {
-  const auto rates = per_second({.samples = {0.5, 0.25}, .warmup = {1}, .stopped = "fixed"}, 8);
+  const auto rates = collective::per_second({.samples = {0.5, 0.25}, .warmup = {1}, .stopped = "fixed"}, 8);
   EXPECT_EQ(rates.samples, (std::vector<double>{16, 32}));
   EXPECT_EQ(rates.warmup, (std::vector<double>{8}));
   EXPECT_EQ(rates.stopped, "fixed");
@@ -222,4 +230,4 @@ TEST(hexadecimal, goes_both_ways_and_refuses_the_rest) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::nccl

@@ -16,7 +16,7 @@
 #include "probes/nccl/outcome.h"
 #include "tests/unit/failure.h"
 
-namespace assay {
+namespace assay::nccl {
 namespace {
 
 using nlohmann::json;
@@ -97,7 +97,7 @@ struct PlayedRank {
   }
 };
 
-Fleet::AskLocal play(std::vector<PlayedRank> ranks) {
+collective::Fleet::AskLocal play(std::vector<PlayedRank> ranks) {
   return [ranks](std::string_view request, Seconds) {
     std::vector<std::string> answers;
     for (const auto& rank : ranks) answers.push_back(rank.answer(json::parse(request)).dump());
@@ -121,8 +121,8 @@ Record conducted(const std::vector<PlayedRank>& ranks, const std::vector<Bytes>&
                  const std::string& operation = "all_reduce") {
   std::ostringstream out;
   Recorder record(out, kSpec, start_here());
-  Fleet fleet(play(ranks), std::vector<std::string>(ranks.size(), "GPU"), "n01", nullptr);
-  conduct(fleet, parameters(operation), sizes, nccl_rules(record), record);
+  collective::Fleet fleet(play(ranks), std::vector<std::string>(ranks.size(), "GPU"), "n01", nullptr);
+  collective::conduct(fleet, parameters(operation), sizes, nccl_rules(record), record);
   record.end({.status = Status::complete, .reason = ""});
   return read_back(out.str());
 }
@@ -236,8 +236,8 @@ TEST(conductor, refuses_different_versions) {
 }
 
 TEST(fleets, that_hear_no_json_say_so) {
-  Fleet fleet([](std::string_view, Seconds) { return std::vector<std::string>{"Segmentation fault"}; }, {"GPU"}, "n01",
-              nullptr);
+  collective::Fleet fleet([](std::string_view, Seconds) { return std::vector<std::string>{"Segmentation fault"}; },
+                          {"GPU"}, "n01", nullptr);
   EXPECT_NE(failure([&] {
               (void)fleet.ask({{"do", "hello"}}, {1});
             }).find("no JSON: Segmentation fault"),
@@ -255,9 +255,10 @@ std::vector<std::string> conducted_over(const std::vector<std::vector<PlayedRank
     try {
       std::ostringstream out;
       Recorder record(out, kSpec, start_here());
-      Fleet fleet(play(ranks), std::vector<std::string>(ranks.size(), "GPU"), fmt::format("n{:02}", node + 1), &group);
+      collective::Fleet fleet(play(ranks), std::vector<std::string>(ranks.size(), "GPU"),
+                              fmt::format("n{:02}", node + 1), &group);
       if (node == 0) {
-        conduct(fleet, parameters(), {{1 << 20}}, nccl_rules(record), record);
+        collective::conduct(fleet, parameters(), {{1 << 20}}, nccl_rules(record), record);
         fleet.release();
         record.end({.status = Status::complete, .reason = ""});
         text = out.str();
@@ -307,4 +308,4 @@ TEST(conductor, refuses_nodes_with_different_numbers_of_GPUs) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::nccl

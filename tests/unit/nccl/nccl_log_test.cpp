@@ -9,7 +9,7 @@
 #include "probes/nccl/log.h"
 #include "probes/nccl/outcome.h"
 
-namespace assay {
+namespace assay::nccl {
 namespace {
 
 using std::string_view_literals::operator""sv;
@@ -139,4 +139,4 @@ TEST(forced_words, have_a_spelling_each) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::nccl

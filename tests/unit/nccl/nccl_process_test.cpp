@@ -3,7 +3,7 @@
 
 #include "tests/unit/probe_process.h"
 
-namespace assay {
+namespace assay::nccl {
 namespace {
 
 const std::string kProbe = ASSAY_NCCL_COLLECTIVE;
@@ -32,4 +32,4 @@ TEST(nccl_rank, of_another_parent_ends_at_once) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::nccl

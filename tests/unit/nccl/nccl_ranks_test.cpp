@@ -9,23 +9,23 @@
 #include "probes/collective/local_ranks.h"
 #include "probes/nccl/rank_process.h"
 
-namespace assay {
+namespace assay::nccl {
 namespace {
 
 constexpr Seconds kAnswerTime = {30};  // a bound: answers come within milliseconds
 
-RankProgram rank(const std::string& behaviour, const std::string& told = "it") {
+collective::RankProgram rank(const std::string& behaviour, const std::string& told = "it") {
   return {.path = ASSAY_FAKE_RANK,
           .arguments = {"fake_rank", behaviour},
           .environment = {"FAKE_RANK=" + told},
           .title = "rank " + told};
 }
 
-std::string loss(const std::vector<RankProgram>& programs, Seconds limit) {
-  LocalRanks ranks(programs);
+std::string loss(const std::vector<collective::RankProgram>& programs, Seconds limit) {
+  collective::LocalRanks ranks(programs);
   try {
     (void)ranks.ask("x", limit);
-  } catch (const RankLost& lost) {
+  } catch (const collective::RankLost& lost) {
     return lost.what();
   }
   return "";
@@ -35,7 +35,7 @@ std::string loss(const std::vector<RankProgram>& programs, Seconds limit) {
 bool childless() { return waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD; }
 
 TEST(local_ranks, answer_each_for_itself_and_again) {
-  LocalRanks ranks({rank("echo", "0"), rank("echo", "1"), rank("echo", "2")});
+  collective::LocalRanks ranks({rank("echo", "0"), rank("echo", "1"), rank("echo", "2")});
   EXPECT_EQ(ranks.ask("one", kAnswerTime), (std::vector<std::string>{"one from 0", "one from 1", "one from 2"}));
   EXPECT_EQ(ranks.ask("two", kAnswerTime).at(2), "two from 2");
   ranks.finish(kAnswerTime);
@@ -43,26 +43,26 @@ TEST(local_ranks, answer_each_for_itself_and_again) {
 }
 
 TEST(local_ranks, are_told_what_is_longer_than_a_pipe_holds) {
-  LocalRanks ranks({rank("echo", "0"), rank("echo", "1")});
+  collective::LocalRanks ranks({rank("echo", "0"), rank("echo", "1")});
   const std::string request(900'000, 'x');
   EXPECT_EQ(ranks.ask(request, kAnswerTime).at(1), request + " from 1");
 }
 
 TEST(local_ranks, that_do_not_listen_to_a_long_request_are_named) {
-  LocalRanks ranks({rank("deaf", "0")});
+  collective::LocalRanks ranks({rank("deaf", "0")});
   try {
     (void)ranks.ask(std::string(900'000, 'x'), {0.2});
     FAIL() << "it answered";
-  } catch (const RankLost& lost) {
+  } catch (const collective::RankLost& lost) {
     EXPECT_STREQ(lost.what(), "rank 0 said nothing for 0.2 s");
   }
 }
 
 TEST(local_ranks, see_no_environment_but_theirs) {
   setenv("FAKE_RANK", "the leader's", 1);
-  RankProgram bare = rank("echo");
+  collective::RankProgram bare = rank("echo");
   bare.environment.clear();
-  LocalRanks ranks({bare});
+  collective::LocalRanks ranks({bare});
   EXPECT_EQ(ranks.ask("one", kAnswerTime).front(), "one from nobody");
   unsetenv("FAKE_RANK");
 }
@@ -90,37 +90,37 @@ TEST(local_ranks, that_say_nothing_are_named_and_killed_with_the_others) {
 }
 
 TEST(local_ranks, that_a_signal_has_stopped_are_named_and_not_one_that_waits_for_them) {
-  LocalRanks ranks({rank("hang", "0"), rank("freeze", "1")}, {.stopped = {0.3}, .idle = {}});
+  collective::LocalRanks ranks({rank("hang", "0"), rank("freeze", "1")}, {.stopped = {0.3}, .idle = {}});
   try {
     (void)ranks.ask("x", kAnswerTime);
     FAIL() << "it answered";
-  } catch (const RankLost& lost) {
+  } catch (const collective::RankLost& lost) {
     EXPECT_STREQ(lost.what(), "rank 1 is stopped by a signal, and was for 0.3 s");
-    EXPECT_EQ(lost.how, RankLoss::silent);
+    EXPECT_EQ(lost.how, collective::RankLoss::silent);
   }
   EXPECT_TRUE(childless());
 }
 
 TEST(local_ranks, of_which_none_runs_are_silent_long_before_the_limit) {
-  LocalRanks ranks({rank("hang", "0"), rank("hang", "1")}, {.stopped = {5}, .idle = Seconds{0.3}});
+  collective::LocalRanks ranks({rank("hang", "0"), rank("hang", "1")}, {.stopped = {5}, .idle = Seconds{0.3}});
   try {
     (void)ranks.ask("x", kAnswerTime);
     FAIL() << "it answered";
-  } catch (const RankLost& lost) {
+  } catch (const collective::RankLost& lost) {
     EXPECT_STREQ(lost.what(), "rank 0 said nothing, and no rank of this node has run for 0.3 s");
   }
 }
 
 TEST(local_ranks, that_are_stopped_while_they_leave_are_killed) {
-  LocalRanks ranks({rank("freeze_at_end")}, {.stopped = {0.2}, .idle = {}});
+  collective::LocalRanks ranks({rank("freeze_at_end")}, {.stopped = {0.2}, .idle = {}});
   (void)ranks.ask("one", kAnswerTime);
   ranks.finish({3600});
   EXPECT_TRUE(childless());
 }
 
 TEST(lasting, counts_no_time_in_which_nobody_looked) {
-  const Lasting::Clock::time_point begin{};
-  Lasting one;
+  const collective::Lasting::Clock::time_point begin{};
+  collective::Lasting one;
   EXPECT_EQ(one.look(true, begin), Seconds{0});
   EXPECT_EQ(one.look(true, begin + std::chrono::milliseconds(250)), Seconds{0.25});
   EXPECT_EQ(one.look(true, begin + std::chrono::hours(1)), Seconds{0.75});
@@ -134,21 +134,21 @@ TEST(local_ranks, that_flood_are_named_and_killed) {
 }
 
 TEST(local_ranks, that_do_not_leave_are_killed) {
-  LocalRanks ranks({rank("stay")});
+  collective::LocalRanks ranks({rank("stay")});
   (void)ranks.ask("one", kAnswerTime);
   ranks.finish({0.1});
   EXPECT_TRUE(childless());
 }
 
 TEST(local_ranks, that_cannot_be_started_leave_none_of_the_others) {
-  RankProgram missing = rank("echo", "1");
+  collective::RankProgram missing = rank("echo", "1");
   missing.path = "/no/such/program";
-  EXPECT_THROW(LocalRanks({rank("echo", "0"), missing}), std::system_error);
+  EXPECT_THROW(collective::LocalRanks({rank("echo", "0"), missing}), std::system_error);
   EXPECT_TRUE(childless());
 }
 
 TEST(local_ranks, are_killed_when_their_owner_goes) {
-  { const LocalRanks ranks({rank("hang"), rank("echo")}); }
+  { const collective::LocalRanks ranks({rank("hang"), rank("echo")}); }
   EXPECT_TRUE(childless());
 }
 
@@ -160,4 +160,4 @@ TEST(rank_arguments, name_the_parent_and_the_place) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::nccl

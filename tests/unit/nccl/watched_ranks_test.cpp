@@ -8,29 +8,29 @@
 #include "probes/collective/heartbeat.h"
 #include "probes/collective/watched_fleet.h"
 
-namespace assay {
+namespace assay::nccl {
 namespace {
 
 constexpr Seconds kEventTime = {30};  // a bound: answers come within milliseconds
-constexpr HeartbeatLimits kHeartbeat = {.period = {1}, .missed = 3};
+constexpr collective::HeartbeatLimits kHeartbeat = {.period = {1}, .missed = 3};
 
-RankProgram program(const std::string& behaviour, std::size_t slot) {
+collective::RankProgram program(const std::string& behaviour, std::size_t slot) {
   return {.path = ASSAY_FAKE_RANK,
           .arguments = {"fake_rank", behaviour},
           .environment = {"FAKE_RANK=" + std::to_string(slot)},
           .title = "rank " + std::to_string(slot)};
 }
 
-std::vector<std::optional<RankAges>> ages(const std::vector<std::pair<double, double>>& all) {
-  std::vector<std::optional<RankAges>> list;
+std::vector<std::optional<collective::RankAges>> ages(const std::vector<std::pair<double, double>>& all) {
+  std::vector<std::optional<collective::RankAges>> list;
   for (const auto& [beat_s, heard_s] : all)
-    list.push_back(RankAges{.beat_s = beat_s, .heard_s = heard_s, .struck_s = {}, .has_beaten = true});
+    list.push_back(collective::RankAges{.beat_s = beat_s, .heard_s = heard_s, .struck_s = {}, .has_beaten = true});
   return list;
 }
 
-std::vector<std::size_t> lost(const std::vector<std::optional<RankAges>>& all) {
+std::vector<std::size_t> lost(const std::vector<std::optional<collective::RankAges>>& all) {
   std::vector<std::size_t> places;
-  const auto losses = losses_of(all, kHeartbeat);
+  const auto losses = collective::losses_of(all, kHeartbeat);
   for (std::size_t i = 0; i < losses.size(); ++i) {
     if (losses[i]) places.push_back(i);
   }
@@ -44,7 +44,7 @@ TEST(Losses, name_the_rank_that_is_silent_and_not_those_that_hear_nothing_but_it
 TEST(Losses, name_the_rank_that_hears_no_other_though_it_beats) {
   const auto all = ages({{0.5, 0.5}, {0.5, 3.5}, {0.5, 0.5}});
   EXPECT_EQ(lost(all), std::vector<std::size_t>{1});
-  EXPECT_EQ(losses_of(all, kHeartbeat)[1].value(), "heard no other rank for 3 s and is cut off");
+  EXPECT_EQ(collective::losses_of(all, kHeartbeat)[1].value(), "heard no other rank for 3 s and is cut off");
 }
 TEST(Losses, wait_while_the_other_may_be_silent_itself) { EXPECT_TRUE(lost(ages({{0.5, 3.5}, {2.5, 0.5}})).empty()); }
 TEST(Losses, wait_for_a_new_rank_that_has_not_beaten_yet) {
@@ -60,9 +60,9 @@ TEST(Losses, are_of_watched_ranks_only) {
 }
 
 TEST(WatchedRanks, live_on_when_one_ends_and_another_takes_its_place) {
-  RankBoard board(2);
+  collective::RankBoard board(2);
   bool first = true;
-  WatchedRanks ranks(board, [&](std::size_t slot) {
+  collective::WatchedRanks ranks(board, [&](std::size_t slot) {
     return program(slot == 1 && std::exchange(first, false) ? "crash" : "echo", slot);
   });
   ranks.ask(1, "x");
@@ -80,8 +80,8 @@ TEST(WatchedRanks, live_on_when_one_ends_and_another_takes_its_place) {
 }
 
 TEST(WatchedRanks, that_hang_are_ended) {
-  RankBoard board(1);
-  WatchedRanks ranks(board, [](std::size_t slot) { return program("hang", slot); });
+  collective::RankBoard board(1);
+  collective::WatchedRanks ranks(board, [](std::size_t slot) { return program("hang", slot); });
   ranks.ask(0, "x");
   EXPECT_TRUE(ranks.poll({0.05}).empty());
   ranks.end(0);
@@ -89,9 +89,9 @@ TEST(WatchedRanks, that_hang_are_ended) {
 }
 
 TEST(WatchedRanks, owe_beats_from_when_they_are_watched) {
-  RankBoard board(2);
-  WatchedRanks ranks(board, [](std::size_t slot) { return program("echo", slot); });
-  board.page(1).struck_ns = monotonic_ns();
+  collective::RankBoard board(2);
+  collective::WatchedRanks ranks(board, [](std::size_t slot) { return program("echo", slot); });
+  board.page(1).struck_ns = collective::monotonic_ns();
   ranks.watch({1});
   const auto all = ranks.ages();
   EXPECT_FALSE(all[0]);
@@ -102,17 +102,17 @@ TEST(WatchedRanks, owe_beats_from_when_they_are_watched) {
 /// Waits until `done`, or until the bound has passed.
 template <class Done>
 bool comes(const Done& done) {
-  const std::int64_t until = monotonic_ns() + static_cast<std::int64_t>(kEventTime.count * 1e9);
-  while (!done() && monotonic_ns() < until) std::this_thread::yield();
+  const std::int64_t until = collective::monotonic_ns() + static_cast<std::int64_t>(kEventTime.count * 1e9);
+  while (!done() && collective::monotonic_ns() < until) std::this_thread::yield();
   return done();
 }
 
 TEST(Heartbeat, is_heard_by_others_of_the_group_and_gives_up_when_it_is_told) {
-  RankBoard board(2);
+  collective::RankBoard board(2);
   std::atomic<int> given_up = 0;
-  Heartbeat one(board.page(0), "127.0.0.1", {0.01}, [&] { ++given_up; });
-  Heartbeat other(board.page(1), "127.0.0.1", {0.01}, [] {});
-  const std::vector<BeatPlace> all = {{"127.0.0.1", one.port()}, {"127.0.0.1", other.port()}};
+  collective::Heartbeat one(board.page(0), "127.0.0.1", {0.01}, [&] { ++given_up; });
+  collective::Heartbeat other(board.page(1), "127.0.0.1", {0.01}, [] {});
+  const std::vector<collective::BeatPlace> all = {{"127.0.0.1", one.port()}, {"127.0.0.1", other.port()}};
   one.join(1, 77, 0, all);
   other.join(1, 77, 1, all);
   EXPECT_TRUE(comes([&] { return board.page(0).heard_ns != 0 && board.page(1).heard_ns != 0; }));
@@ -121,10 +121,10 @@ TEST(Heartbeat, is_heard_by_others_of_the_group_and_gives_up_when_it_is_told) {
 }
 
 TEST(Heartbeat, of_another_group_is_not_heard) {
-  RankBoard board(2);
-  Heartbeat one(board.page(0), "127.0.0.1", {0.01}, [] {});
-  Heartbeat other(board.page(1), "127.0.0.1", {0.01}, [] {});
-  const std::vector<BeatPlace> all = {{"127.0.0.1", one.port()}, {"127.0.0.1", other.port()}};
+  collective::RankBoard board(2);
+  collective::Heartbeat one(board.page(0), "127.0.0.1", {0.01}, [] {});
+  collective::Heartbeat other(board.page(1), "127.0.0.1", {0.01}, [] {});
+  const std::vector<collective::BeatPlace> all = {{"127.0.0.1", one.port()}, {"127.0.0.1", other.port()}};
   one.join(1, 77, 0, all);
   other.join(2, 77, 1, all);
   const std::int64_t begin = board.page(0).beat_ns;
@@ -135,9 +135,9 @@ TEST(Heartbeat, of_another_group_is_not_heard) {
 }
 
 TEST(RankBoard, of_another_size_is_refused) {
-  RankBoard board(2);
-  EXPECT_THROW(RankBoard(dup(board.descriptor()), 3), std::system_error);
+  collective::RankBoard board(2);
+  EXPECT_THROW(collective::RankBoard(dup(board.descriptor()), 3), std::system_error);
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::nccl

@@ -9,7 +9,7 @@
 #include "tests/unit/fake_nvml.h"
 #include "tests/unit/probe_process.h"
 
-namespace assay {
+namespace assay::nvml {
 namespace {
 
 using Samples = std::vector<double>;
@@ -26,46 +26,49 @@ Subject node_of(const Record& record) { return {"node", std::get<std::string>(re
 }  // namespace
 
 TEST(kernel_log, xid_lines_of_every_spelling_are_found) {
-  const auto events = find_xid_events(
+  const auto events = health::find_xid_events(
       "[ 1.0] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n"
       "[ 2.0] NVRM: Xid (0000:AF:00): 48, DBE\n"
       "6,812,99,-;NVRM: Xid (PCI:0000:3b:00.0): 13\n");
-  EXPECT_EQ(events, (std::vector<XidEvent>{{"0000:3b:00", 79}, {"0000:af:00", 48}, {"0000:3b:00", 13}}));
+  EXPECT_EQ(events, (std::vector<health::XidEvent>{{"0000:3b:00", 79}, {"0000:af:00", 48}, {"0000:3b:00", 13}}));
 }
 
 TEST(kernel_log, lines_that_are_no_event_are_passed_over) {
-  EXPECT_TRUE(find_xid_events("NVRM: Xid (PCI:0000:3b:00): none\nNVRM: Xid (): 3\nNVRM: Xid (PCI:0000:3b:00\nXid 79\n")
-                  .empty());
+  EXPECT_TRUE(
+      health::find_xid_events("NVRM: Xid (PCI:0000:3b:00): none\nNVRM: Xid (): 3\nNVRM: Xid (PCI:0000:3b:00\nXid 79\n")
+          .empty());
 }
 
 TEST(kernel_log, a_file_from_boot_is_whole_and_a_later_one_is_not) {
   const FakeTree tree;
   tree.file("late.log", "[ 900.1] usb 1-1: new device\n");
-  EXPECT_EQ(read_kernel_log(FAKE_NVML_STATES "/xid.log").whole, true);
-  EXPECT_EQ(read_kernel_log(tree.path("late.log")).whole, false);
+  EXPECT_EQ(health::read_kernel_log(FAKE_NVML_STATES "/xid.log").whole, true);
+  EXPECT_EQ(health::read_kernel_log(tree.path("late.log")).whole, false);
 }
 
 TEST(kernel_log, a_log_that_cannot_be_read_says_why) {
-  const KernelLog log = read_kernel_log("/nonexistent/kmsg");
+  const health::KernelLog log = health::read_kernel_log("/nonexistent/kmsg");
   EXPECT_EQ(log.whole, std::nullopt);
   EXPECT_EQ(log.absence, "/nonexistent/kmsg: No such file or directory");
 }
 
-TEST(kernel_log, numbers_are_sorted_and_counted) { EXPECT_EQ(words_of({63, 48, 63, 63}), "48, 63 (3 times)"); }
+TEST(kernel_log, numbers_are_sorted_and_counted) { EXPECT_EQ(health::words_of({63, 48, 63, 63}), "48, 63 (3 times)"); }
 
 TEST(gpu_state, a_metric_that_only_others_tell_is_missing) {
-  const auto missing = missing_facts({{.metrics = {{"ecc", 0}, {"links", 18}}}, {.metrics = {{"links", 18}}}, {}});
+  const auto missing =
+      health::missing_facts({{.metrics = {{"ecc", 0}, {"links", 18}}}, {.metrics = {{"links", 18}}}, {}});
   EXPECT_EQ(missing, (std::vector<std::vector<std::string>>{{}, {"ecc"}, {"ecc", "links"}}));
 }
 
 TEST(fabric, states_and_ailments_have_words) {
-  EXPECT_EQ(fabric_state_word({.state = 2}), "in_progress");
-  EXPECT_EQ(fabric_state_word({.status = nvml_api::kUnknown, .state = 3}), "failed");
-  EXPECT_EQ(fabric_state_word({.state = 9}), "unknown_9");
-  EXPECT_EQ(fabric_health_words({.state = 3, .health_mask = 0}), std::nullopt);
-  EXPECT_EQ(fabric_health_words({.state = 3, .health_mask = 0b10'1010'1010}), "incorrect_configuration");
-  EXPECT_EQ(fabric_health_words({.state = 3, .health_mask = 0b01'1001'1001}), "degraded_bandwidth route_unhealthy");
-  EXPECT_EQ(fabric_health_words({.state = 3, .health_mask = 0b01'1010'1010}), "healthy");
+  EXPECT_EQ(health::fabric_state_word({.state = 2}), "in_progress");
+  EXPECT_EQ(health::fabric_state_word({.status = nvml_api::kUnknown, .state = 3}), "failed");
+  EXPECT_EQ(health::fabric_state_word({.state = 9}), "unknown_9");
+  EXPECT_EQ(health::fabric_health_words({.state = 3, .health_mask = 0}), std::nullopt);
+  EXPECT_EQ(health::fabric_health_words({.state = 3, .health_mask = 0b10'1010'1010}), "incorrect_configuration");
+  EXPECT_EQ(health::fabric_health_words({.state = 3, .health_mask = 0b01'1001'1001}),
+            "degraded_bandwidth route_unhealthy");
+  EXPECT_EQ(health::fabric_health_words({.state = 3, .health_mask = 0b01'1010'1010}), "healthy");
 }
 
 TEST(health_gpu, a_missing_library_is_a_skip_that_names_it) {
@@ -223,4 +226,4 @@ TEST(power_sampler, without_any_instrument_it_skips_and_names_both) {
   EXPECT_NE(record.end.reason.find("absent.so"), std::string::npos) << record.end.reason;
 }
 
-}  // namespace assay
+}  // namespace assay::nvml

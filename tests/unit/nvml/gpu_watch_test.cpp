@@ -14,7 +14,7 @@
 #include "tests/unit/fake_nvml.h"
 #include "tests/unit/probe_process.h"
 
-namespace assay {
+namespace assay::nvml {
 namespace {
 
 constexpr Metric kMetrics[] = {{.name = "number", .unit = "1", .meaning = "any"}};
@@ -256,4 +256,4 @@ TEST(gpu_watch, a_second_window_forgets_the_first_and_an_open_one_is_not_started
   EXPECT_TRUE(watch.window_s());
 }
 
-}  // namespace assay
+}  // namespace assay::nvml

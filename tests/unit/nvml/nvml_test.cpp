@@ -10,7 +10,7 @@
 #include "tests/unit/fake_nvml.h"
 #include "tests/unit/probe_process.h"
 
-namespace assay {
+namespace assay::nvml {
 namespace {
 
 /// A variable of the environment as long as this lives.
@@ -164,4 +164,4 @@ TEST(nvml, a_process_on_a_gpu_is_counted_once) {
   EXPECT_EQ(nvml.gpus().at(1).memory_used().value, 3145728U);
 }
 
-}  // namespace assay
+}  // namespace assay::nvml

@@ -2,7 +2,7 @@
 // and how it is judged.
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/judge.h"
+#include "orchestrator/judge/run_verdict.h"
 #include "orchestrator/run/rendezvous_endpoint.h"
 #include "tests/unit/fixture.h"
 

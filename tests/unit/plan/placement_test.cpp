@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/judge.h"
+#include "orchestrator/judge/run_verdict.h"
 #include "orchestrator/plan/pairing.h"
 #include "tests/unit/fixture.h"
 

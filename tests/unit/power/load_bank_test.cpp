@@ -9,7 +9,7 @@
 #include "tests/unit/fake_tree.h"
 #include "tests/unit/probe_process.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 std::vector<std::string> short_load(std::vector<std::string> more = {}) {
@@ -77,4 +77,4 @@ TEST(load_bank, gpus_that_cannot_be_loaded_are_never_replaced_by_processors) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::power

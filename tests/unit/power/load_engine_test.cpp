@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -149,4 +149,4 @@ TEST(LoadEngine, its_end_finishes_and_closes_what_is_at_work) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::power

@@ -16,7 +16,7 @@
 #include "tests/unit/fake_tree.h"
 #include "tests/unit/probe_process.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 const Subject kCapped{"cpu", "package-0"};
@@ -144,4 +144,4 @@ TEST(power_cap, a_machine_without_a_limit_is_a_skip_that_says_what_was_looked_fo
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::power

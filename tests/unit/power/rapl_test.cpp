@@ -12,7 +12,7 @@
 #include "tests/unit/fake_tree.h"
 #include "tests/unit/probe_process.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 void add_zone(const FakeTree& tree, const std::string& zone, const std::string& name,
@@ -204,4 +204,4 @@ TEST(power_sampler, a_moving_counter_becomes_power_and_energy_of_its_package_onl
   EXPECT_EQ(value_of(record, "instrument", node), Value{std::string("rapl")});
 }
 
-}  // namespace assay
+}  // namespace assay::power

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 /// A number of unit variance, near enough to a normal one: twelve uniform numbers less their mean (splitmix64).
@@ -175,4 +175,4 @@ TEST(steadiness, a_sensor_that_stops_answering_ends_the_mark) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::power

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 constexpr double kHalf_s = 10, kIdle_w = 60, kWay_w = 240;
@@ -74,4 +74,4 @@ TEST(step_watch, the_swing_of_a_square_leaves_out_readings_with_an_edge) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::power

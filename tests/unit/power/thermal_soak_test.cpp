@@ -13,7 +13,7 @@
 #include "tests/unit/fake_tree.h"
 #include "tests/unit/probe_process.h"
 
-namespace assay {
+namespace assay::power {
 namespace {
 
 const char* const kTemperature = "sys/class/hwmon/hwmon3/temp1_input";
@@ -150,4 +150,4 @@ TEST(thermal_soak, a_window_of_less_than_twenty_readings_is_refused) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::power

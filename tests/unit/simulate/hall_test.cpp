@@ -190,15 +190,15 @@ TEST(Hall, an_injected_gain_of_minus_8_percent_is_recovered_within_1_percent) {
 TEST(Hall, a_step_of_a_slow_meter_an_early_end_throttling_and_a_claim_of_pue_are_named) {
   PlantNode node{.heat_time_s = 900, .load = {{100, 1}}};
   const auto power = [&](double t) { return node.drawn_at(t); };
-  const auto step = rise_time_s(seen(power, {.window_s = 60}, 0, 400), 100);
+  const auto step = meters::rise_time_s(seen(power, {.window_s = 60}, 0, 400), 100);
   ASSERT_FALSE(step);
-  EXPECT_EQ(step.error().doubt, Doubt::slow);
+  EXPECT_EQ(step.error().doubt, meters::Doubt::slow);
   const auto hot = [&](double t) { return 30 + 50 * node.heat_at(t); };
   const auto soak = steady(seen(power, {}, 0, 1300),
                            {{"gpu", seen(hot, {.noise = 0, .quantum = 0.5}, 0, 1300, Quantity::supply_temperature)}});
-  EXPECT_EQ(soak.finding, Finding::differs) << soak.figures;
-  EXPECT_NE(unthrottled({{"tray-3", 2}, {"tray-4", 0}}).figures.find("tray-3"), std::string::npos);
-  EXPECT_EQ(pue_claim(1).finding, Finding::differs);
+  EXPECT_EQ(soak.finding, meters::Finding::differs) << soak.figures;
+  EXPECT_NE(meters::unthrottled({{"tray-3", 2}, {"tray-4", 0}}).figures.find("tray-3"), std::string::npos);
+  EXPECT_EQ(meters::pue_claim(1).finding, meters::Finding::differs);
 }
 
 TEST(Hall, records_are_made_up_again_byte_by_byte_and_say_that_they_are_simulated) {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/judge.h"
+#include "orchestrator/judge/run_verdict.h"
 #include "probes/core/statistics.h"
 #include "tests/unit/simulate/rehearsal.h"
 

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "workloads/train/plan_parameters.h"
+#include "workloads/train/graph/plan_parameters.h"
 
 namespace assay::simulate {
 namespace {

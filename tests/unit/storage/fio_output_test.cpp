@@ -3,7 +3,7 @@
 
 #include "probes/storage/fio_output.h"
 
-namespace assay {
+namespace assay::storage {
 namespace {
 
 std::string recorded(const std::string& name) { return *read_file(std::string(ASSAY_GOLDEN) + "/fio/" + name); }
@@ -115,4 +115,4 @@ TEST(fio_version, is_told_by_its_major_number) {
     EXPECT_FALSE(fio_major_version(bad).has_value()) << bad;
 }
 
-}  // namespace assay
+}  // namespace assay::storage

@@ -16,7 +16,7 @@
 #include "probes/core/child.h"
 #include "probes/storage/fio.h"
 
-namespace assay {
+namespace assay::storage {
 namespace {
 
 constexpr Seconds kEnough{30};  // never reached by a child that answers
@@ -265,4 +265,4 @@ TEST(filesystem_facts, a_mount_that_mountinfo_does_not_show_is_known_by_its_magi
   EXPECT_FALSE(mount_without_path("/proc", "0:2").has_value());
 }
 
-}  // namespace assay
+}  // namespace assay::storage

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/train/recorded_calls.h"
-#include "workloads/train/host_engine.h"
+#include "workloads/train/engine/host_engine.h"
 
 namespace assay::train {
 namespace {

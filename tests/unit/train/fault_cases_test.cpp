@@ -6,7 +6,7 @@
 
 #include "tests/unit/probe_process.h"
 
-namespace assay {
+namespace assay::train {
 namespace {
 
 struct Division {
@@ -35,4 +35,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& one) { return one.param.name; });
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::train

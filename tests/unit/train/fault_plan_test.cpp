@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "workloads/train/fault_plan.h"
+#include "workloads/train/faults/fault_plan.h"
 
 namespace assay::train {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "tests/unit/node_processes.h"
 
-namespace assay {
+namespace assay::train {
 namespace {
 
 const std::string kProbe = FAULT_RESUME;
@@ -89,4 +89,4 @@ TEST(FaultResume, refuses_what_cannot_be_run) {
 TEST(FaultResumeRank, of_another_parent_ends_at_once) { EXPECT_EQ(run_probe({FAULT_RESUME_RANK}).exit_code, 1); }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::train

@@ -4,12 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/judge.h"
+#include "orchestrator/judge/run_verdict.h"
 #include "orchestrator/run/attempt.h"
 #include "tests/unit/fixture.h"
 #include "tests/unit/probe_process.h"
 
-namespace assay {
+namespace assay::train {
 namespace {
 
 using nlohmann::json;
@@ -97,4 +97,4 @@ TEST(FaultVerdict, accepts_a_job_that_went_on_and_rejects_it_by_kind_of_fault_wh
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::train

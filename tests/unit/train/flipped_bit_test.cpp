@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/train/ranks.h"
-#include "workloads/train/step_evidence.h"
+#include "workloads/train/step/step_evidence.h"
 
 namespace assay::train {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "probes/core/parameters.h"
 #include "tests/unit/train/ranks.h"
-#include "workloads/train/step_evidence.h"
+#include "workloads/train/step/step_evidence.h"
 
 namespace {
 std::atomic<std::size_t> allocations = 0;

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/fake_tree.h"
-#include "workloads/train/kept_states.h"
-#include "workloads/train/step_math.h"
+#include "workloads/train/engine/step_math.h"
+#include "workloads/train/faults/kept_states.h"
 
 namespace assay::train {
 namespace {

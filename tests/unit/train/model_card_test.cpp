@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "probes/core/parameters.h"
-#include "workloads/train/model_card.h"
+#include "workloads/train/graph/model_card.h"
 
 namespace assay::train {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "probes/gloo/addresses.h"
 #include "probes/gloo/mesh.h"
-#include "workloads/train/host_engine.h"
-#include "workloads/train/ring_wire.h"
+#include "workloads/train/engine/host_engine.h"
+#include "workloads/train/engine/ring_wire.h"
 
 namespace assay::train {
 
@@ -42,12 +42,12 @@ inline void on_all_ranks(const RankJob& job, const std::function<void(std::size_
     mine.rank = number;
     HostEngine engine(mine);
     if (world == 1) return work(rank, engine);
-    Mesh mesh("127.0.0.1", number, static_cast<int>(world));
+    gloo::Mesh mesh("127.0.0.1", number, static_cast<int>(world));
     ends[rank] = mesh.ends();
     together.arrive_and_wait();
     std::vector<std::string> theirs;
     for (int other = 0; other < static_cast<int>(world); ++other) {
-      if (other != number) theirs.push_back(ends[static_cast<std::size_t>(other)][end_towards(other, number)]);
+      if (other != number) theirs.push_back(ends[static_cast<std::size_t>(other)][gloo::end_towards(other, number)]);
     }
     mesh.connect(theirs);
     mesh.barrier();

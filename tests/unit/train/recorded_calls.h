@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "workloads/train/executor.h"
+#include "workloads/train/engine/executor.h"
 
 namespace assay::train {
 

@@ -1,5 +1,5 @@
 // What hours show: published quantiles, trends and slopes.
-#include "workloads/train/reliability.h"
+#include "workloads/train/step/reliability.h"
 
 #include <cmath>
 #include <numeric>
@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/fake_tree.h"
-#include "workloads/train/machine_errors.h"
+#include "workloads/train/step/machine_errors.h"
 
 namespace assay::train {
 namespace {

@@ -19,7 +19,7 @@
 #include "probes/core/descriptor.h"
 #include "probes/gloo/addresses.h"
 #include "probes/gloo/mesh.h"
-#include "workloads/train/edge_times.h"
+#include "workloads/train/engine/edge_times.h"
 
 namespace assay::train {
 namespace {
@@ -111,11 +111,11 @@ constexpr int kRanks = 4;
 
 /// The edges' times of four ranks in a ring, of which 1 and 2 are connected by a relay.
 std::vector<double> times_with_a_relay(std::chrono::milliseconds delay) {
-  std::vector<std::unique_ptr<Mesh>> meshes;
-  for (int rank = 0; rank < kRanks; ++rank) meshes.push_back(std::make_unique<Mesh>("127.0.0.1", rank, kRanks));
+  std::vector<std::unique_ptr<gloo::Mesh>> meshes;
+  for (int rank = 0; rank < kRanks; ++rank) meshes.push_back(std::make_unique<gloo::Mesh>("127.0.0.1", rank, kRanks));
   std::vector<std::vector<std::string>> ends;
   for (const auto& mesh : meshes) ends.push_back(mesh->ends());
-  std::string &one = ends[1].at(end_towards(1, 2)), &two = ends[2].at(end_towards(2, 1));
+  std::string &one = ends[1].at(gloo::end_towards(1, 2)), &two = ends[2].at(gloo::end_towards(2, 1));
   const bool one_is_dialled = address_in(one)->sin_port < address_in(two)->sin_port;  // in network byte order
   sockaddr_in* const dialled = address_in(one_is_dialled ? one : two);
   Relay relay(*dialled, delay);
@@ -127,9 +127,9 @@ std::vector<double> times_with_a_relay(std::chrono::milliseconds delay) {
     running.push_back(std::async(std::launch::async, [&, rank] {
       std::vector<std::string> theirs;
       for (int other = 0; other < kRanks; ++other) {
-        if (other != rank) theirs.push_back(ends[static_cast<std::size_t>(other)].at(end_towards(other, rank)));
+        if (other != rank) theirs.push_back(ends[static_cast<std::size_t>(other)].at(gloo::end_towards(other, rank)));
       }
-      Mesh& mesh = *meshes[static_cast<std::size_t>(rank)];
+      gloo::Mesh& mesh = *meshes[static_cast<std::size_t>(rank)];
       mesh.connect(theirs);
       return edge_times(mesh, rank, edges, stages, 3);
     }));

@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/fake_tree.h"
-#include "workloads/train/package_energy.h"
-#include "workloads/train/rank_job.h"
-#include "workloads/train/step_evidence.h"
-#include "workloads/train/step_groups.h"
+#include "workloads/train/graph/step_groups.h"
+#include "workloads/train/step/package_energy.h"
+#include "workloads/train/step/rank_job.h"
+#include "workloads/train/step/step_evidence.h"
 
 namespace assay::train {
 namespace {

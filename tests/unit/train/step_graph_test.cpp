@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "probes/core/parameters.h"
-#include "workloads/train/accounting.h"
-#include "workloads/train/step_graph.h"
-#include "workloads/train/virtual_time.h"
+#include "workloads/train/graph/accounting.h"
+#include "workloads/train/graph/step_graph.h"
+#include "workloads/train/graph/virtual_time.h"
 
 namespace assay::train {
 namespace {

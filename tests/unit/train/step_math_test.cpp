@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "probes/host/gaussian.h"
-#include "workloads/train/step_math.h"
+#include "workloads/train/engine/step_math.h"
 
 namespace assay::train {
 namespace {
@@ -15,7 +15,7 @@ using Vector = std::vector<float>;
 
 Vector normal(std::size_t count, std::uint64_t seed) {
   Vector values(count);
-  fill_gaussian(std::span(values), seed);
+  host::fill_gaussian(std::span(values), seed);
   return values;
 }
 

@@ -14,7 +14,7 @@
 #include "tests/unit/node_processes.h"
 #include "tests/unit/rank_processes.h"
 
-namespace assay {
+namespace assay::train {
 namespace {
 
 struct Subject {
@@ -109,4 +109,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& one) { return one.param.name; });
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::train

@@ -8,7 +8,7 @@
 #include "tests/unit/node_processes.h"
 #include "tests/unit/rank_processes.h"
 
-namespace assay {
+namespace assay::train {
 namespace {
 
 const std::string kProbe = TRAIN_SOAK;
@@ -77,4 +77,4 @@ TEST(TrainSoak, refuses_what_is_out_of_range_and_replicas_that_are_alone) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::train

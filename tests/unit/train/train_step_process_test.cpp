@@ -7,7 +7,7 @@
 
 #include "tests/unit/node_processes.h"
 
-namespace assay {
+namespace assay::train {
 namespace {
 
 const std::string kProbe = TRAIN_STEP;
@@ -137,4 +137,4 @@ TEST(TrainStepRank, of_another_parent_ends_at_once) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::train

@@ -3,7 +3,7 @@
 
 #include "workloads/train_gpu/algorithm_table.h"
 
-namespace assay::train {
+namespace assay::train_gpu {
 namespace {
 
 TEST(AlgorithmTable, is_the_first_ranks_choice_and_counts_shapes_that_differed) {
@@ -28,4 +28,4 @@ TEST(ShapeWords, tell_shapes_apart_that_differ_in_anything) {
 }
 
 }  // namespace
-}  // namespace assay::train
+}  // namespace assay::train_gpu

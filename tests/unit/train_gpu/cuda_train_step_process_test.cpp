@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/probe_process.h"
-#include "workloads/train/rank_job.h"
+#include "workloads/train/step/rank_job.h"
 
-namespace assay {
+namespace assay::train_gpu {
 namespace {
 
 const std::string kProbe = CUDA_TRAIN_STEP;
@@ -35,4 +35,4 @@ TEST(cuda_train_rank, of_another_parent_ends_at_once) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::train_gpu

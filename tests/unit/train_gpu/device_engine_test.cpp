@@ -8,41 +8,43 @@
 #include "tests/unit/train/ranks.h"
 #include "tests/unit/train/recorded_calls.h"
 #include "tests/unit/train_gpu/fake_device.h"
-#include "workloads/train/step_evidence.h"
+#include "workloads/train/step/step_evidence.h"
 
-namespace assay::train {
+namespace assay::train_gpu {
 namespace {
 
 constexpr std::uint64_t kSteps = 2;
 constexpr std::size_t kBlock = 6;  // queries done together: pieces of 4 to 16 have whole blocks and a rest
 
-RankJob exact_job(ParallelPlan plan, const ModelShape& model = kDivisible) {
+train::RankJob exact_job(train::ParallelPlan plan, const train::ModelShape& model = train::kDivisible) {
   plan.seq = 16;
   plan.micro_batches = std::max<std::int64_t>(2, plan.micro_batches);
-  return {.model = model, .plan = plan, .data = DataMode::ring};
+  return {.model = model, .plan = plan, .data = train::DataMode::ring};
 }
 
 /// Weights of all ranks after each step, of which `parts` are walked; each rank is a thread with a fake device.
-std::vector<std::vector<RankPrint>> on_fake_devices(const RankJob& job, const std::vector<Part>& parts) {
-  std::vector<std::vector<RankPrint>> prints(kSteps, std::vector<RankPrint>(sized(job.plan.world())));
-  std::vector<std::exception_ptr> failures(sized(job.plan.world()));
+std::vector<std::vector<train::RankPrint>> on_fake_devices(const train::RankJob& job,
+                                                           const std::vector<train::Part>& parts) {
+  std::vector<std::vector<train::RankPrint>> prints(kSteps,
+                                                    std::vector<train::RankPrint>(train::sized(job.plan.world())));
+  std::vector<std::exception_ptr> failures(train::sized(job.plan.world()));
   FakeNetwork network;
   const auto live = [&](std::int64_t rank) {
-    RankJob mine = job;
+    train::RankJob mine = job;
     mine.rank = rank;
     FakeDevice device;
-    device.bf16 = job.factors == FactorType::bf16;
+    device.bf16 = job.factors == train::FactorType::bf16;
     DeviceCore core(mine, kBlock, device);
     FakeCollectives collectives(network, job.plan, rank);
     DeviceLine<FakeCollectives> line(mine, core, collectives);
-    Executor executor(core.ops(), job.beside, core, line);
+    train::Executor executor(core.ops(), job.beside, core, line);
     for (std::uint64_t step = 0; step < kSteps; ++step) {
-      for (const Part part : parts) {
+      for (const train::Part part : parts) {
         core.start(step, part);
         (void)executor.walk(
             part, [](std::size_t) {}, [](std::size_t) {});  // fake times
       }
-      prints[step][sized(rank)] = core.print(false);
+      prints[step][train::sized(rank)] = core.print(false);
     }
   };
   {
@@ -52,7 +54,7 @@ std::vector<std::vector<RankPrint>> on_fake_devices(const RankJob& job, const st
         try {
           live(rank);
         } catch (...) {  // thrown on below
-          failures[sized(rank)] = std::current_exception();
+          failures[train::sized(rank)] = std::current_exception();
         }
       });
     }
@@ -63,14 +65,15 @@ std::vector<std::vector<RankPrint>> on_fake_devices(const RankJob& job, const st
   return prints;
 }
 
-void expect_as_one_rank_of_a_host(const RankJob& job, const std::vector<Part>& parts = {Part::full}) {
-  RankJob alone = job;
-  alone.plan = undivided(job.plan);
-  HostEngine host(alone);
+void expect_as_one_rank_of_a_host(const train::RankJob& job,
+                                  const std::vector<train::Part>& parts = {train::Part::full}) {
+  train::RankJob alone = job;
+  alone.plan = train::undivided(job.plan);
+  train::HostEngine host(alone);
   const auto found = on_fake_devices(job, parts);
   for (std::uint64_t step = 0; step < kSteps; ++step) {
-    (void)host.step(Variant::full, step);
-    EXPECT_EQ(against_one_rank(job.plan, found[step], host.print(false)).words, std::vector<std::string>());
+    (void)host.step(train::Variant::full, step);
+    EXPECT_EQ(train::against_one_rank(job.plan, found[step], host.print(false)).words, std::vector<std::string>());
   }
 }
 
@@ -81,7 +84,7 @@ TEST(DeviceEngine, divided_by_tp2_equals_the_engine_on_hosts) {
   expect_as_one_rank_of_a_host(exact_job({.layers = 2, .tp = 2}));
 }
 TEST(DeviceEngine, divided_by_cp2_with_heads_that_share_keys_equals_the_engine_on_hosts) {
-  ModelShape shared = kDivisible;
+  train::ModelShape shared = train::kDivisible;
   shared.kv_heads = 4;
   expect_as_one_rank_of_a_host(exact_job({.layers = 2, .micro_batch = 2, .cp = 2}, shared));
 }
@@ -97,34 +100,36 @@ TEST(DeviceEngine, divided_by_everything_equals_the_engine_on_hosts) {
 }
 
 TEST(DeviceEngine, with_experts_on_one_fake_device_equals_the_engine_on_hosts) {
-  expect_as_one_rank_of_a_host(exact_job({.layers = 2, .micro_batch = 2}, kExperts));
+  expect_as_one_rank_of_a_host(exact_job({.layers = 2, .micro_batch = 2}, train::kExperts));
 }
 TEST(DeviceEngine, with_experts_alone_equals_the_engine_on_hosts) {
-  ModelShape alone = kExperts;
+  train::ModelShape alone = train::kExperts;
   alone.moe->shared = 0;
   expect_as_one_rank_of_a_host(exact_job({.layers = 2, .tp = 2}, alone));
 }
 TEST(DeviceEngine, with_experts_divided_by_tp2_equals_the_engine_on_hosts) {
-  expect_as_one_rank_of_a_host(exact_job({.layers = 2, .tp = 2}, kExperts));
+  expect_as_one_rank_of_a_host(exact_job({.layers = 2, .tp = 2}, train::kExperts));
 }
 TEST(DeviceEngine, with_experts_divided_by_ep4_equals_the_engine_on_hosts) {
-  expect_as_one_rank_of_a_host(exact_job({.layers = 2, .ep = 4, .dp = 4}, kExperts));
+  expect_as_one_rank_of_a_host(exact_job({.layers = 2, .ep = 4, .dp = 4}, train::kExperts));
 }
 TEST(DeviceEngine, with_experts_that_have_replicas_equals_the_engine_on_hosts) {
-  expect_as_one_rank_of_a_host(exact_job({.layers = 2, .ep = 2, .dp = 4, .zero = 1}, kExperts));
+  expect_as_one_rank_of_a_host(exact_job({.layers = 2, .ep = 2, .dp = 4, .zero = 1}, train::kExperts));
 }
 TEST(DeviceEngine, with_experts_divided_by_everything_and_packed_factors_equals_the_engine_on_hosts) {
-  RankJob job = exact_job({.layers = 4, .tp = 2, .cp = 2, .ep = 2, .pp = 2, .virtual_stages = 2, .zero = 1}, kExperts);
-  job.factors = FactorType::bf16;
+  train::RankJob job =
+      exact_job({.layers = 4, .tp = 2, .cp = 2, .ep = 2, .pp = 2, .virtual_stages = 2, .zero = 1}, train::kExperts);
+  job.factors = train::FactorType::bf16;
   expect_as_one_rank_of_a_host(job);
 }
 
 // In exact arithmetic every factor is a BF16 number, wherever it is packed.
 TEST(DeviceEngine, with_packed_factors_equals_the_engine_on_hosts) {
-  ModelShape shared = kDivisible;
+  train::ModelShape shared = train::kDivisible;
   shared.kv_heads = 4;
-  RankJob job = exact_job({.layers = 4, .tp = 2, .cp = 2, .pp = 2, .dp = 2, .virtual_stages = 2, .zero = 1}, shared);
-  job.factors = FactorType::bf16;
+  train::RankJob job =
+      exact_job({.layers = 4, .tp = 2, .cp = 2, .pp = 2, .dp = 2, .virtual_stages = 2, .zero = 1}, shared);
+  job.factors = train::FactorType::bf16;
   expect_as_one_rank_of_a_host(job);
 }
 
@@ -139,28 +144,29 @@ TEST(PackedFactors, begin_every_row_at_a_whole_group_of_eight) {
 // As exact steps are checked: gradients twice from the same weights, then the update.
 TEST(DeviceEngine, with_gradients_twice_and_then_the_update_equals_the_engine_on_hosts) {
   expect_as_one_rank_of_a_host(exact_job({.layers = 2, .tp = 2, .dp = 2, .zero = 1}),
-                               {Part::gradients, Part::gradients, Part::update});
+                               {train::Part::gradients, train::Part::gradients, train::Part::update});
 }
 
 // Steps without communication, or without computation, leave the weights as they are.
 TEST(DeviceEngine, between_steps_of_computation_alone_equals_the_engine_on_hosts) {
-  expect_as_one_rank_of_a_host(exact_job({.layers = 2, .dp = 2}), {Part::computation, Part::full});
+  expect_as_one_rank_of_a_host(exact_job({.layers = 2, .dp = 2}), {train::Part::computation, train::Part::full});
 }
 
 // The order of calls is the executor's, whatever is behind it.
 TEST(DeviceEngine, gets_the_calls_that_the_engine_on_hosts_gets) {
-  const RankJob job = exact_job({.layers = 2, .tp = 2, .cp = 2, .pp = 2, .dp = 2, .zero = 1});
+  const train::RankJob job = exact_job({.layers = 2, .tp = 2, .cp = 2, .pp = 2, .dp = 2, .zero = 1});
   FakeDevice device;
   DeviceCore core(job, kBlock, device);
-  HostEngine host(job);
+  train::HostEngine host(job);
   ASSERT_EQ(core.ops().size(), host.ops().size());
-  for (const Part part : {Part::full, Part::computation, Part::communication, Part::gradients, Part::update})
-    EXPECT_EQ(recorded(core.ops(), true, part), recorded(host.ops(), true, part));
+  for (const train::Part part : {train::Part::full, train::Part::computation, train::Part::communication,
+                                 train::Part::gradients, train::Part::update})
+    EXPECT_EQ(train::recorded(core.ops(), true, part), train::recorded(host.ops(), true, part));
 }
 
 TEST(DeviceEngine, asks_in_a_step_for_no_product_that_was_not_rehearsed) {
   FakeDevice device;
-  const RankJob job = exact_job({.layers = 2});
+  const train::RankJob job = exact_job({.layers = 2});
   DeviceCore core(job, kBlock, device);
   core.rehearse();
   const std::set<ProductShape> rehearsed(device.shapes.begin(), device.shapes.end());
@@ -168,15 +174,15 @@ TEST(DeviceEngine, asks_in_a_step_for_no_product_that_was_not_rehearsed) {
   FakeNetwork network;
   FakeCollectives collectives(network, job.plan, 0);
   DeviceLine<FakeCollectives> line(job, core, collectives);
-  Executor executor(core.ops(), true, core, line);
-  core.start(0, Part::full);
+  train::Executor executor(core.ops(), true, core, line);
+  core.start(0, train::Part::full);
   (void)executor.walk(
-      Part::full, [](std::size_t) {}, [](std::size_t) {});  // fake times
+      train::Part::full, [](std::size_t) {}, [](std::size_t) {});  // fake times
   ASSERT_FALSE(device.shapes.empty());
   for (const ProductShape& shape : device.shapes) EXPECT_TRUE(rehearsed.contains(shape));
 }
 
-std::string refusal(const ModelShape& model, const ParallelPlan& plan) {
+std::string refusal(const train::ModelShape& model, const train::ParallelPlan& plan) {
   try {
     check_device_engine(model, plan);
   } catch (const BadParameter& error) {
@@ -186,17 +192,17 @@ std::string refusal(const ModelShape& model, const ParallelPlan& plan) {
 }
 
 TEST(DeviceEngine, refuses_widths_and_buckets_that_do_not_divide) {
-  ModelShape narrow = kExperts;
+  train::ModelShape narrow = train::kExperts;
   narrow.moe->ffn = 10;
   EXPECT_EQ(refusal(narrow, {.layers = 2}),
             "moe.ffn / tp: 10 is no multiple of 4, which the engine on GPUs needs; the nearest that is: 12");
-  EXPECT_EQ(refusal(kTinyDense, {.layers = 2, .seq = 128, .dp = 2, .zero = 1}), "");
-  EXPECT_EQ(refusal(kTinyDense, {.layers = 2, .seq = 130}),
+  EXPECT_EQ(refusal(train::kTinyDense, {.layers = 2, .seq = 128, .dp = 2, .zero = 1}), "");
+  EXPECT_EQ(refusal(train::kTinyDense, {.layers = 2, .seq = 130}),
             "seq / (2 cp): 130 is no multiple of 4, which the engine on GPUs needs; the nearest that is: 132");
-  EXPECT_EQ(refusal(kTinyDense, {.layers = 2, .seq = 128, .dp = 3, .zero = 1}),
+  EXPECT_EQ(refusal(train::kTinyDense, {.layers = 2, .seq = 128, .dp = 3, .zero = 1}),
             "zero: 262400 weights of one bucket do not divide among 3 "
             "replicas; the nearest number that does: 2");
 }
 
 }  // namespace
-}  // namespace assay::train
+}  // namespace assay::train_gpu

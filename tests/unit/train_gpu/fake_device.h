@@ -18,11 +18,11 @@
 #include <stdexcept>
 #include <vector>
 
-#include "workloads/train/host_memory.h"
+#include "workloads/train/engine/host_memory.h"
 #include "workloads/train_gpu/device_core.h"
 #include "workloads/train_gpu/device_line.h"
 
-namespace assay::train {
+namespace assay::train_gpu {
 
 /// The nearest BF16, of two as near the even one.
 inline float as_bf16(float value) {
@@ -33,11 +33,12 @@ inline float as_bf16(float value) {
 /// What a kernel packs of one factor; what it does not write is no number.
 inline std::vector<float> packed_numbers(const FactorShape& s, const float* from) {
   const FactorShape to = packed(s);
-  std::vector<float> numbers(sized(to.extent()), std::numeric_limits<float>::quiet_NaN());
+  std::vector<float> numbers(train::sized(to.extent()), std::numeric_limits<float>::quiet_NaN());
   for (std::int64_t one = 0; one < s.batch; ++one) {
     for (std::int64_t row = 0; row < s.rows; ++row) {
       for (std::int64_t i = 0; i < s.columns; ++i)
-        numbers[sized(one * to.stride + row * to.leading + i)] = as_bf16(from[one * s.stride + row * s.leading + i]);
+        numbers[train::sized(one * to.stride + row * to.leading + i)] =
+            as_bf16(from[one * s.stride + row * s.leading + i]);
     }
   }
   return numbers;
@@ -80,11 +81,11 @@ class FakeDevice {
   void add(std::size_t count, const float* a, const float* b, float* out, bool exact) {
     train::add(count, a, b, out, exact);
   }
-  void norm(const NormShape& shape, const float* x, const float* gain, float* out, float* inverse) {
+  void norm(const train::NormShape& shape, const float* x, const float* gain, float* out, float* inverse) {
     train::norm(shape, x, gain, out, inverse);
   }
-  void norm_back(const NormShape& shape, const float* x, const float* gain, const float* inverse, const float* above,
-                 float* gradient, float* gain_gradient) {
+  void norm_back(const train::NormShape& shape, const float* x, const float* gain, const float* inverse,
+                 const float* above, float* gradient, float* gain_gradient) {
     train::norm_back(shape, x, gain, inverse, above, gradient, gain_gradient);
   }
   void activate(std::size_t rows, std::size_t width, const float* both, float* out, bool exact) {
@@ -134,7 +135,7 @@ class FakeDevice {
       train::add(width, to, above, to, false);
     }
   }
-  void adam(std::size_t count, const AdamState& state, bool exact) { train::adam(count, state, exact); }
+  void adam(std::size_t count, const train::AdamState& state, bool exact) { train::adam(count, state, exact); }
   void copy_rows(std::size_t rows, std::size_t width, const float* from, std::size_t from_row, float* to,
                  std::size_t to_row) {
     for (std::size_t i = 0; i < rows; ++i) std::copy_n(from + i * from_row, width, to + i * to_row);
@@ -145,14 +146,14 @@ class FakeDevice {
                           float* to) {
     for (std::size_t i = 0; i < s.rows * s.width; ++i) {
       const std::size_t row = i / s.width;
-      to[i] = (factors == nullptr ? 1 : factors[row]) * from[sized(places[row]) * s.width + i % s.width];
+      to[i] = (factors == nullptr ? 1 : factors[row]) * from[train::sized(places[row]) * s.width + i % s.width];
     }
   }
   static void sum_rows(const RowChoice& s, const std::int32_t* places, const float* factors, const float* from,
                        float* to) {
     if (!s.onto) std::fill_n(to, s.rows * s.width, 0.0F);
     for (std::size_t i = 0; i < s.rows * s.each; ++i) {
-      const std::size_t place = sized(places[i]);
+      const std::size_t place = train::sized(places[i]);
       for (std::size_t k = 0; k < s.width; ++k)
         to[i / s.each * s.width + k] += (factors == nullptr ? 1 : factors[place]) * from[place * s.width + k];
     }
@@ -173,7 +174,7 @@ class FakeDevice {
       float all = 0;
       for (std::size_t k = 0; k < s.each; ++k) {
         for (std::size_t i = 0; i < s.width; ++i)
-          along[k] += at.returned[sized(places[k]) * s.width + i] * at.above[row * s.width + i];
+          along[k] += at.returned[train::sized(places[k]) * s.width + i] * at.above[row * s.width + i];
         all += at.gates[places[k]] * along[k];
       }
       for (std::size_t k = 0; k < s.each; ++k)
@@ -187,7 +188,7 @@ class FakeDevice {
   [[nodiscard]] double seconds(std::size_t call) const { return static_cast<double>(call); }
 
  private:
-  HostRoom room_;
+  train::HostRoom room_;
   std::deque<std::vector<std::int32_t>> tables_;
   std::vector<std::int32_t> tokens_;
 };
@@ -197,7 +198,7 @@ class FakeNetwork {
  public:
   /// Every member brings its data; afterwards `all` of the meeting has them in order of members.
   using Data = std::vector<std::vector<float>>;
-  Data meet(const std::vector<std::int64_t>& members, Group group, int lane, std::int64_t rank,
+  Data meet(const std::vector<std::int64_t>& members, train::Group group, int lane, std::int64_t rank,
             std::span<const float> own, std::size_t round) {
     std::unique_lock lock(mutex_);
     const Key key{static_cast<int>(group), lane, members.front(), round};
@@ -239,22 +240,22 @@ class FakeNetwork {
 /// joined before its data are used is checked by the order of the executor's calls.
 class FakeCollectives {
  public:
-  FakeCollectives(FakeNetwork& network, const ParallelPlan& plan, std::int64_t rank)
+  FakeCollectives(FakeNetwork& network, const train::ParallelPlan& plan, std::int64_t rank)
       : network_(network), plan_(plan), rank_(rank) {}
 
-  void all_reduce(Group group, float* data, std::size_t count, int lane) {
+  void all_reduce(train::Group group, float* data, std::size_t count, int lane) {
     const auto all = meet(group, {data, count}, lane);
     std::fill_n(data, count, 0.0F);
     for (const auto& one : all) train::add(count, data, one.data(), data, false);
   }
-  void all_gather(Group group, float* data, std::size_t share, int lane) {
-    const auto members = members_of(plan_, group, rank_);
+  void all_gather(train::Group group, float* data, std::size_t share, int lane) {
+    const auto members = train::members_of(plan_, group, rank_);
     const auto all = meet(group, {data, share * members.size()}, lane);
     for (std::size_t i = 0; i < all.size(); ++i)
       std::copy_n(all[i].begin() + static_cast<std::ptrdiff_t>(i * share), share, data + i * share);
   }
-  void reduce_scatter(Group group, float* data, std::size_t share, int lane) {
-    const auto members = members_of(plan_, group, rank_);
+  void reduce_scatter(train::Group group, float* data, std::size_t share, int lane) {
+    const auto members = train::members_of(plan_, group, rank_);
     const auto place = static_cast<std::size_t>(std::ranges::find(members, rank_) - members.begin());
     const auto all = meet(group, {data, share * members.size()}, lane);
     std::fill_n(data + place * share, share, 0.0F);
@@ -263,9 +264,9 @@ class FakeCollectives {
       train::add(share, to, one.data() + place * share, to, false);
     }
   }
-  void all_to_all(Group group, const float* sent, const std::vector<std::size_t>& to, float* data,
+  void all_to_all(train::Group group, const float* sent, const std::vector<std::size_t>& to, float* data,
                   const std::vector<std::size_t>& from) {
-    const auto members = members_of(plan_, group, rank_);
+    const auto members = train::members_of(plan_, group, rank_);
     for (std::size_t i = 0; i < members.size(); ++i) {
       network_.send(rank_, members[i], kExchange, {sent, to[i]});
       sent += to[i];
@@ -292,15 +293,15 @@ class FakeCollectives {
  private:
   static constexpr int kExchange = 2;  // a channel beside those of the pipeline
 
-  FakeNetwork::Data meet(Group group, std::span<const float> data, int lane) {
-    return network_.meet(members_of(plan_, group, rank_), group, lane, rank_, data, rounds_[{group, lane}]++);
+  FakeNetwork::Data meet(train::Group group, std::span<const float> data, int lane) {
+    return network_.meet(train::members_of(plan_, group, rank_), group, lane, rank_, data, rounds_[{group, lane}]++);
   }
 
   FakeNetwork& network_;
-  const ParallelPlan& plan_;
+  const train::ParallelPlan& plan_;
   std::int64_t rank_;
-  std::map<std::pair<Group, int>, std::size_t> rounds_;
+  std::map<std::pair<train::Group, int>, std::size_t> rounds_;
   std::size_t noted_ = 0;
 };
 
-}  // namespace assay::train
+}  // namespace assay::train_gpu

@@ -11,7 +11,7 @@
 #include "tests/unit/failure.h"
 #include "tests/unit/verbs/verbs_tree.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 /// A node as HGX has them: a GPU and a port behind each of two switches, one switch on each NUMA node; a slow port for
@@ -42,9 +42,9 @@ class affinity : public testing::Test {
   }
 
   FakeTree tree_;
-  const std::vector<DriverGpu> gpus_ = {{.uuid = "GPU-1b", .pci_bus_id = "0000:1b:00.0"},
-                                        {.uuid = "GPU-2b", .pci_bus_id = "0000:2b:00.0"},
-                                        {.uuid = "GPU-9b", .pci_bus_id = "0000:9b:00.0"}};
+  const std::vector<cuda::DriverGpu> gpus_ = {{.uuid = "GPU-1b", .pci_bus_id = "0000:1b:00.0"},
+                                              {.uuid = "GPU-2b", .pci_bus_id = "0000:2b:00.0"},
+                                              {.uuid = "GPU-9b", .pci_bus_id = "0000:9b:00.0"}};
 };
 
 }  // namespace
@@ -117,4 +117,4 @@ TEST_F(affinity, a_gpu_that_is_not_here_is_named_with_those_that_are) {
   EXPECT_THROW((void)choose("auto", "0"), Skip) << "an ordinal names no GPU";
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

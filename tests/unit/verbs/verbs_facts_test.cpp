@@ -14,7 +14,7 @@
 #include "tests/unit/failure.h"
 #include "tests/unit/verbs/verbs_tree.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 const CounterGroup& group(std::string_view name) {
@@ -179,6 +179,8 @@ TEST(counters, soft_roce_tells_lost_packets_by_its_own_names) {
   EXPECT_EQ(sum_of(group("retransmits"), {{"completer_retry_err", 4}, {"rcvd_seq_err", 2}, {"ack_deferred", 9}}), 6);
 }
 
-TEST(ethtool, an_interface_that_is_not_there_has_no_counters) { EXPECT_TRUE(ethtool_counters("no-such-if").empty()); }
+TEST(ethtool, an_interface_that_is_not_there_has_no_counters) {
+  EXPECT_TRUE(health::ethtool_counters("no-such-if").empty());
+}
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -9,7 +9,7 @@
 #include "tests/unit/probe_process.h"
 #include "tests/unit/verbs/verbs_tree.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 const std::string kBoth = ASSAY_FAKE_VERBS_FOLDER ":" ASSAY_FAKE_CUDA_FOLDER;
@@ -227,4 +227,4 @@ TEST_F(verbs_gpu, host_memory_is_on_record_as_such) {
   EXPECT_EQ(text_of(record, "gpu"), "");
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

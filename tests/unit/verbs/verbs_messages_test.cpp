@@ -9,7 +9,7 @@
 #include "probes/verbs/messages.h"
 #include "tests/unit/failure.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 std::vector<std::byte> filled(const MessagePlan& plan, const Stamp& stamp) {
@@ -217,4 +217,4 @@ TEST(introduction, a_port_that_came_up_slower_or_with_smaller_packets_is_short_o
   EXPECT_FALSE(payload_limit_between(mine, other, {}));
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

@@ -11,7 +11,7 @@
 #include "tests/unit/probe_process.h"
 #include "tests/unit/verbs/verbs_tree.h"
 
-namespace assay {
+namespace assay::verbs {
 namespace {
 
 /// A machine with one port of the fake library.
@@ -261,4 +261,4 @@ TEST_F(verbs_process, traffic_of_one_machine_is_no_fabric_and_its_parameters_hav
             "ack_timeout: 20 s is more than the 17.1799 s that a queue pair waits at most");
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

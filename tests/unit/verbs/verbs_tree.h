@@ -7,7 +7,7 @@
 
 #include "tests/unit/fake_tree.h"
 
-namespace assay {
+namespace assay::verbs {
 
 /// What a test says of a port; the rest is that of a healthy 400 Gb/s RoCE port with RoCE v2 over IPv4 at index 3.
 struct MadeUpPort {
@@ -56,4 +56,4 @@ inline void add_port(const FakeTree& tree, const MadeUpPort& made) {
   }
 }
 
-}  // namespace assay
+}  // namespace assay::verbs

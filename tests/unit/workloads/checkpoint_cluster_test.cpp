@@ -4,7 +4,7 @@
 
 #include "tests/unit/workloads/rank_processes.h"
 
-namespace assay {
+namespace assay::cluster_checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
@@ -197,4 +197,4 @@ TEST(CheckpointCluster, parameters_that_do_not_fit_are_errors_that_name_them) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::cluster_checkpoint

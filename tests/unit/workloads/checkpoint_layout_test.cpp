@@ -10,7 +10,7 @@
 #include "workloads/cluster_checkpoint/checkpoint_layout.h"
 #include "workloads/cluster_checkpoint/checkpoint_tiers.h"
 
-namespace assay {
+namespace assay::cluster_checkpoint {
 namespace {
 
 struct Whole {
@@ -101,4 +101,4 @@ TEST(CheckpointLayout, tiers_are_sorted_and_unknown_or_repeated_ones_refused) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::cluster_checkpoint

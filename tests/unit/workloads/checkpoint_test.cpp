@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "probes/core/filesystem_facts.h"
-#include "workloads/storage/checksum.h"
-#include "workloads/storage/shard.h"
+#include "workloads/storage/shared/checksum.h"
+#include "workloads/storage/shared/shard.h"
 
-namespace assay {
+namespace assay::cluster_storage {
 namespace {
 
 constexpr PayloadKey kKey{.rank = 3, .step = 7};
@@ -195,4 +195,4 @@ TEST(resident_pages, are_seen_where_there_are_some_and_gone_after_a_drop) {
   EXPECT_EQ(resident_pages(path), 0U);
 }
 
-}  // namespace assay
+}  // namespace assay::cluster_storage

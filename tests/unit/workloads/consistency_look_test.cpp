@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "workloads/storage/consistency_look.h"
+#include "workloads/storage/shared/consistency_look.h"
 
-namespace assay {
+namespace assay::cluster_storage {
 namespace {
 
 Content bytes(std::string_view text) {
@@ -93,4 +93,4 @@ TEST(CaseTally, the_first_fault_of_each_class_is_named) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::cluster_storage

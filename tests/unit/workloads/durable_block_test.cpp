@@ -5,7 +5,7 @@
 
 #include "workloads/durability/durable_block.h"
 
-namespace assay {
+namespace assay::durability {
 namespace {
 
 const DurableWrite kWrite = {.nonce = 7,
@@ -78,4 +78,4 @@ TEST(durable_block, a_place_goes_through_the_ledger_unchanged_and_a_number_that_
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::durability

@@ -7,10 +7,10 @@
 
 #include <gtest/gtest.h>
 
-#include "workloads/storage/ingest_feed.h"
-#include "workloads/storage/ingest_plan.h"
+#include "workloads/storage/ingest/ingest_feed.h"
+#include "workloads/storage/ingest/ingest_plan.h"
 
-namespace assay {
+namespace assay::cluster_storage {
 namespace {
 
 TEST(IngestPlan, models_are_those_of_the_rules) {
@@ -81,4 +81,4 @@ TEST(IngestFeed, a_group_that_has_ended_ends_every_wait) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::cluster_storage

@@ -12,9 +12,9 @@
 #include "tests/unit/verbs/verbs_tree.h"
 #include "workloads/cluster_checkpoint/checkpoint_tiers.h"
 #include "workloads/cluster_checkpoint/peer_paths.h"
-#include "workloads/storage/direct_file.h"
+#include "workloads/storage/shared/direct_file.h"
 
-namespace assay {
+namespace assay::cluster_checkpoint {
 namespace {
 
 constexpr int kWorld = 3;
@@ -47,7 +47,7 @@ std::size_t wrong_bytes(std::span<const std::byte> memory, int rank) {
 /// What one rank has.
 struct Node {
   int rank;
-  DirectMemory state, incoming;
+  cluster_storage::DirectMemory state, incoming;
 
   explicit Node(int number)
       : rank(number),
@@ -68,7 +68,7 @@ class peer_verbs : public testing::Test {
     unsetenv("ASSAY_LIBRARY_PATH");
     unsetenv("ASSAY_FAKE_VERBS");
   }
-  void with_port() { add_port(tree_, {.device = "fake0"}); }
+  void with_port() { verbs::add_port(tree_, {.device = "fake0"}); }
   static void fault(const char* name) { setenv("ASSAY_FAKE_VERBS", name, 1); }
 
   /// Runs `part` on every rank; what the first that failed threw, or "done".
@@ -78,7 +78,7 @@ class peer_verbs : public testing::Test {
     Recorder record(out, spec, {.probe = "p", .revision = 1, .parameters = {}, .host = {{"name", std::string("n")}}});
     std::string said = "done";
     try {
-      run_loopback(kWorld, record, [&](Rendezvous& group, Recorder*) { part(group); }, {});
+      verbs::run_loopback(kWorld, record, [&](Rendezvous& group, Recorder*) { part(group); }, {});
     } catch (const std::exception& error) {
       said = error.what();
     }
@@ -248,4 +248,4 @@ TEST_F(peer_verbs, verbs_that_cannot_be_had_are_an_error_with_a_hint_and_not_ano
   }
 }
 
-}  // namespace assay
+}  // namespace assay::cluster_checkpoint

@@ -11,7 +11,7 @@
 #include "probes/core/sha256.h"
 #include "probes/core/text.h"
 
-namespace assay {
+namespace assay::protocols {
 namespace {
 
 const S3Key kOwner{.access_key = "AKIAIOSFODNN7EXAMPLE",
@@ -109,4 +109,4 @@ TEST(S3Signature, has_the_moment_in_utc) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::protocols

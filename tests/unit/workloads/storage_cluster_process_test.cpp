@@ -12,9 +12,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/workloads/rank_processes.h"
-#include "workloads/storage/run_folder.h"
+#include "workloads/storage/shared/run_folder.h"
 
-namespace assay {
+namespace assay::cluster_storage {
 namespace {
 
 namespace fs = std::filesystem;
@@ -226,4 +226,4 @@ TEST(StorageCluster, parameters_out_of_range_are_errors_that_name_them) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::cluster_storage

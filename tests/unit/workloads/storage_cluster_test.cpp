@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "probes/core/filesystem_facts.h"
-#include "workloads/storage/block_layout.h"
-#include "workloads/storage/block_stream.h"
-#include "workloads/storage/cold.h"
-#include "workloads/storage/run_folder.h"
-#include "workloads/storage/stonewall.h"
+#include "workloads/storage/cluster/block_layout.h"
+#include "workloads/storage/cluster/block_stream.h"
+#include "workloads/storage/shared/cold.h"
+#include "workloads/storage/shared/run_folder.h"
+#include "workloads/storage/shared/stonewall.h"
 
-namespace assay {
+namespace assay::cluster_storage {
 namespace {
 
 namespace fs = std::filesystem;
@@ -296,4 +296,4 @@ TEST_F(block_stream, begins_nothing_after_its_time) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::cluster_storage

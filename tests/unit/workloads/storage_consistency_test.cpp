@@ -6,7 +6,7 @@
 #include "tests/unit/workloads/lying_mounts.h"
 #include "tests/unit/workloads/rank_processes.h"
 
-namespace assay {
+namespace assay::cluster_storage {
 namespace {
 
 const std::string kProbe = ASSAY_STORAGE_CONSISTENCY;
@@ -130,4 +130,4 @@ TEST(StorageConsistency, parameters_out_of_range_are_errors_that_name_them) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::cluster_storage

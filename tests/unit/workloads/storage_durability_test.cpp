@@ -5,7 +5,7 @@
 #include "tests/unit/workloads/lying_mounts.h"
 #include "tests/unit/workloads/rank_processes.h"
 
-namespace assay {
+namespace assay::durability {
 namespace {
 
 namespace fs = std::filesystem;
@@ -145,4 +145,4 @@ TEST(StorageDurability, parameters_that_do_not_fit_are_errors_that_name_them) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::durability

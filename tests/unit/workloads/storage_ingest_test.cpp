@@ -5,7 +5,7 @@
 
 #include "tests/unit/workloads/rank_processes.h"
 
-namespace assay {
+namespace assay::cluster_storage {
 namespace {
 
 namespace fs = std::filesystem;
@@ -103,4 +103,4 @@ TEST(StorageIngest, parameters_out_of_range_are_errors_that_name_them) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::cluster_storage

@@ -4,9 +4,9 @@
 #include <thread>
 
 #include "tests/unit/workloads/rank_processes.h"
-#include "workloads/storage/metadata_names.h"
+#include "workloads/storage/metadata/metadata_names.h"
 
-namespace assay {
+namespace assay::cluster_storage {
 namespace {
 
 namespace fs = std::filesystem;
@@ -147,4 +147,4 @@ TEST(StorageMetadata, parameters_out_of_range_are_errors_that_name_them) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::cluster_storage

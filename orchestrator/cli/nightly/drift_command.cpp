@@ -1,0 +1,219 @@
+// drift_command: `assay drift judge`, `explain` and `replay`.
+#include "orchestrator/cli/nightly/drift_command.h"
+
+#include <future>
+#include <iostream>
+#include <optional>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "orchestrator/cli/stages.h"
+#include "orchestrator/drift/detector.h"
+#include "orchestrator/files/atomic_file.h"
+#include "orchestrator/files/digest.h"
+#include "probes/core/text.h"
+
+namespace assay::cli {
+namespace {
+
+using drift::Date;
+using drift::date_text;
+
+const Date kFirst = Date{std::chrono::year{1970} / 1 / 1}, kLast = Date{std::chrono::year{9999} / 12 / 31};
+
+std::expected<Date, InputError> date_given(const std::string& text, const char* option, Date otherwise) {
+  if (text.empty()) return otherwise;
+  if (const auto date = drift::date_from(text)) return *date;
+  return std::unexpected(InputError{option, fmt::format("'{}' is no date", printable(text)), "write 2026-03-01"});
+}
+
+/// Prints the report and writes it where it is wanted; gives the exit code.
+int conclude(const drift::DriftReport& report, const std::string& out, bool json) {
+  const std::string text = drift::report_text(report);
+  if (!out.empty()) {
+    if (const auto problem = files::replace_file(out, text)) return report_error(*problem);
+  }
+  std::cout << (json ? ascii_json(text) : harmless_page(drift::summary_text(report))) << std::flush;
+  if (!std::cout) return report_error({"stdout", "could not be written completely", "check the free space"});
+  return drift::exit_code(report);
+}
+
+/// The history that is named, judged as of the night that is named; or the exit code, after the error was told. With
+/// `access` for writing the state is kept for the next time.
+std::expected<drift::DriftReport, int> judged(const DriftArguments& given, history::Access access) {
+  const auto policy = policy_in(given.policy);
+  if (!policy) return std::unexpected(report_error(policy.error()));
+  const auto as_of = date_given(given.as_of, "--as-of", kLast);
+  if (!as_of) return std::unexpected(report_error(as_of.error()));
+  auto database = history::History::open(given.database, access);
+  if (!database) return std::unexpected(report_failure(database.error()));
+  auto report =
+      judge_history(*database, *policy, *as_of, {.threads = given.threads, .keep = access == history::Access::write});
+  if (!report) return std::unexpected(report_failure(report.error()));
+  return std::move(*report);
+}
+
+int judge(const DriftArguments& given) {
+  const auto report = judged(given, history::Access::write);
+  return report ? conclude(*report, given.out, given.json) : report.error();
+}
+
+/// Every term of a flag, for people.
+std::string explained(const drift::DriftReport& report, const drift::Flag& flag) {
+  const drift::Arithmetic& a = flag.arithmetic;
+  std::string text = fmt::format(
+      "{} {}\nunit      {} ({}) on {} {}\nmetric    {} ({})\nrule      {}, raised {}, onset about {}, last visit {}\n"
+      "          {}\n",
+      flag.state, flag.id, flag.unit, flag.serial ? "serial number" : "no serial number is known", flag.node, flag.slot,
+      flag.metric, flag.type, flag.rule, date_text(flag.raised), date_text(flag.onset), date_text(flag.last_visit),
+      flag.words);
+  if (flag.type == drift::MetricClass::level) {
+    text += fmt::format(
+        "numbers   x = {:.6f}: logarithm of the figure without the cohort's shift of {:+.6f}\n"
+        "          m = {:.6f}, s = {:.6f} over n = {:g} visits, {} peers in that night\n"
+        "          T = (x - m) / (s sqrt(1 + 1/n)) = {:.3f}{}\n"
+        "          z = {:.3f}, the score that {}; C = {:.3f}{}\n",
+        a.x, a.shift, a.m, a.s, a.n, a.peers, a.T,
+        a.rho > 0 ? fmt::format(", after a serial correlation of {:.2f} was taken out", a.rho) : "", a.z,
+        a.peers >= 100 ? "its rank among the peers has" : "its residual has", a.C,
+        a.h > 0 ? fmt::format(" over the limit h = {:.3f}", a.h) : "");
+  }
+  text += fmt::format("limits    h = {:.3f} and {:.3f}: one false flag of a chart in {:.3g} visits\n",
+                      report.thresholds.h_small, report.thresholds.h_large, report.thresholds.arl0);
+  for (const auto& test : flag.retests)
+    text += fmt::format("test      {} {}: {:.2f} % of the reference, {:+.2f} deviations\n", date_text(test.night),
+                        test.regular ? "nightly visit" : "fresh test", 100 * test.ratio, test.residual);
+  for (const auto& run : flag.evidence) text += "evidence  " + run + "\n";
+  for (const auto& suspect : flag.suspects) text += "suspect   " + suspect + "\n";
+  return text;
+}
+
+int explain(const DriftArguments& given) {
+  const auto report = judged(given, history::Access::read);
+  if (!report) return report.error();
+  bool found = false;
+  drift::DriftReport chosen = *report;
+  std::erase_if(chosen.flags, [&](const auto& flag) { return flag.id != given.flag && flag.unit != given.flag; });
+  for (const auto& flag : chosen.flags) {
+    if (!given.json) std::cout << harmless_page(explained(*report, flag));
+    found = true;
+  }
+  if (found && given.json) std::cout << ascii_json(drift::report_text(chosen));
+  if (found) return files::kExitSuccess;
+  return report_error({given.flag, "is neither a flag nor a unit with a flag",
+                       fmt::format("`assay drift judge --db {}` lists them", printable(given.database))});
+}
+
+int replay(const DriftArguments& given) {
+  const auto policy = policy_in(given.policy);
+  if (!policy) return report_error(policy.error());
+  const auto from = date_given(given.from, "--from", kFirst);
+  const auto to = date_given(given.to, "--to", kLast);
+  if (!from) return report_error(from.error());
+  if (!to) return report_error(to.error());
+  const auto database = history::History::open(given.database, history::Access::read);
+  if (!database) return report_failure(database.error());
+  const auto fleet = database->fleet();
+  if (!fleet) return report_failure(fleet.error());
+  drift::Detector detector(*fleet, *policy, given.threads);
+  const auto done = database->nights(kFirst, *to, [&](const drift::Night& night) {
+    detector.add(night);
+    if (night.date >= *from) std::cout << harmless_page(drift::summary_text(detector.report()));
+  });
+  if (!done) return report_failure(done.error());
+  return conclude(detector.report(), given.out, false);
+}
+
+void add_common(CLI::App& command, DriftArguments& given) {
+  command.add_option("--db", given.database, "database of the nightly sweeps")->type_name("FILE")->required();
+  command.add_option("--policy", given.policy, "budget of false flags and limits [one false flag in 30 nights]")
+      ->type_name("FILE");
+  command.add_option("--threads", given.threads, "threads to compute with; the result is the same [2]")
+      ->check(CLI::Range(1U, 64U));
+}
+
+}  // namespace
+
+int report_failure(const history::Failure& failure) {
+  report_error(failure.error);
+  return failure.exit_code;
+}
+
+std::expected<drift::Policy, InputError> policy_in(const std::string& file) {
+  if (file.empty()) return drift::Policy{};
+  const auto text = read_file(file);
+  if (!text) return std::unexpected(text.error());
+  return drift::read_policy(*text, file);
+}
+
+history::Result<drift::DriftReport> judge_history(history::History& history, const drift::Policy& policy,
+                                                  drift::Date as_of, JudgingHow how) {
+  const auto fleet = history.fleet();
+  if (!fleet) return std::unexpected(fleet.error());
+  const std::string policy_sha256 = files::sha256(drift::policy_text(policy));
+  const auto saved = history.saved(policy_sha256);
+  if (!saved) return std::unexpected(saved.error());
+  drift::Detector detector(*fleet, policy, how.threads);
+  Date from = kFirst;
+  if (*saved && (*saved)->night < as_of) {
+    auto resumed = drift::Detector::resume(*fleet, policy, (*saved)->bytes, how.threads);
+    if (resumed) {  // a state of another version is not used
+      detector = std::move(*resumed);
+      from = (*saved)->night + std::chrono::days{1};
+    }
+  }
+  // One night is held back, so that what is saved is the state before the last. A night is judged while the next is
+  // read.
+  std::optional<drift::Night> held;
+  std::future<void> judging;
+  const auto finish = [&judging] {
+    if (judging.valid()) judging.get();
+  };
+  const auto done = history.nights(from, as_of, [&](drift::Night night) {
+    finish();
+    if (held)
+      judging = std::async(std::launch::async, [&detector, before = std::move(*held)] { detector.add(before); });
+    held = std::move(night);
+  });
+  finish();
+  if (!done) return std::unexpected(done.error());
+  if (held) {
+    if (how.keep && detector.last() >= from) {
+      if (const auto kept = history.save(policy_sha256, {.night = detector.last(), .bytes = detector.state()}); !kept)
+        return std::unexpected(kept.error());
+    }
+    detector.add(*held);
+  }
+  return detector.report();
+}
+
+void add_drift(CLI::App& app, DriftArguments& given, Action& action) {
+  auto* command = app.add_subcommand("drift", "say which units of the nightly sweeps are not as they were");
+  command->require_subcommand(1);
+  auto* judged = command->add_subcommand("judge", "judge every unit by its own history");
+  add_common(*judged, given);
+  judged->add_option("--as-of", given.as_of, "use no night after this one [all]")->type_name("DATE");
+  judged->add_option("-o,--out", given.out, "file for the report (assay.drift/1)")->type_name("FILE");
+  judged->add_flag("--json", given.json, "print the report as JSON");
+  judged->footer(
+      "Exit codes: 0 no confirmed flag, 1 confirmed flags, 3 units were not measured for too long, 4 the "
+      "database is damaged.\nExample: assay drift judge --db history.db --policy policy.json -o drift.json");
+  judged->callback([&] { action = [&] { return judge(given); }; });
+  auto* explaining = command->add_subcommand("explain", "print every term of a flag");
+  explaining->add_option("flag", given.flag, "id of a flag, or a unit")->type_name("FLAG|UNIT")->required();
+  add_common(*explaining, given);
+  explaining->add_option("--as-of", given.as_of, "use no night after this one [all]")->type_name("DATE");
+  explaining->add_flag("--json", given.json, "print the report of `drift judge --json` with these flags alone");
+  explaining->footer("Example: assay drift explain 3f9a0c117b2e --db history.db");
+  explaining->callback([&] { action = [&] { return explain(given); }; });
+  auto* replaying = command->add_subcommand("replay", "judge every night anew, as it would have been then");
+  add_common(*replaying, given);
+  replaying->add_option("--from", given.from, "first night to print [the first]")->type_name("DATE");
+  replaying->add_option("--to", given.to, "last night [the last]")->type_name("DATE");
+  replaying->add_option("-o,--out", given.out, "file for the last report")->type_name("FILE");
+  replaying->footer("Example: assay drift replay --db history.db --from 2026-03-01 --policy stricter.json");
+  replaying->callback([&] { action = [&] { return replay(given); }; });
+}
+
+}  // namespace assay::cli

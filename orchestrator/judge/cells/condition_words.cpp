@@ -1,0 +1,239 @@
+// condition_words: the table of sentences and remedies for each condition, and the wording of bounds.
+#include "orchestrator/judge/cells/condition_words.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "probes/core/json_io.h"
+#include "probes/core/scale.h"
+
+namespace assay::judge {
+namespace {
+
+/// What a reader is told of one condition. `{}` in `seen` is the value; without it the sentence says what is wrong.
+/// `unit` is a base unit, "%" for shares, "" for words and counts.
+struct ConditionWords {
+  std::string_view name, unit, seen, remedy;
+};
+
+constexpr std::string_view kDrive = "name a directory on a local file system that can do direct I/O, with --directory";
+constexpr std::string_view kPort = "check the cable and the counters of both ports, then run again";
+constexpr std::string_view kCooling = "check the cooling of the node, then run again";
+
+constexpr ConditionWords kWords[] = {
+    {"off_cpu_share", "%", "{} of the time a thread was off its CPU", "other work ran; stop it and run again"},
+    {"cpu_load_by_others", "%", "{} of the CPUs' time went to other processes", "stop them and run again"},
+    {"cpu_steal", "%", "{} of the CPUs' time went to other virtual machines",
+     "stop them on its host, or move it, and run again"},
+    {"clock_synchronised", "", "the clock of the node follows no time source",
+     "start a time service there, such as chrony"},
+    {"pinned", "", "not every thread could be bound to one CPU",
+     "allow it all CPUs of the node (cpuset, container) and run again"},
+    {"huge_page_share", "%", "huge pages backed {} of the memory",
+     "enable transparent huge pages, free memory, and run again"},
+    {"non_temporal_stores", "", "results went through the caches",
+     "this CPU has no kernels without them; leave the figure out"},
+    {"meter_doubts", "", "what the BMC or the energy counters told is doubtful ({})",
+     "compare the BMC with another meter, update its firmware, or leave the figure out"},
+    {"feed_restored", "", "the feed did not come back while the load was held",
+     "give it back before the load ends, then run again"},
+    {"steady", "", "temperatures, clocks and power had not stopped moving in time",
+     "raise time_cap, or keep the inlet steady, then run again"},
+    {"cap_reached", "", "the load stayed below the limit, and shows nothing of it",
+     "give it a heavier load, then run again"},
+    {"event_seen", "", "no feed that carried a load lost it",
+     "take one feed away while the load is held, then run again"},
+    {"nodes_unseen", "", "{} have no meter by themselves",
+     "name the outlets of every node in the site, or read its BMC"},
+    {"weather_metered", "", "dry and wet bulb outside were not read",
+     "give the site a meter with outdoor_dry_bulb and outdoor_wet_bulb"},
+    {"accuracy_bound", "%", "the worst of its meters is accurate to {}",
+     "meter the rack by an instrument of a better class, and name its data sheet in the site"},
+    {"levels_reached", "", "idle and the two loads lie less than a tenth of the highest power apart",
+     "stop what else runs on the node, then run again"},
+    {"window_s", "s", "each window lasted {}", "leave the window at a minute: --quick accepts nothing"},
+    {"direct_io", "", "the page cache took part", kDrive},
+    {"rate_ratio", "", "the rate that fio reported was {} times the one of the bytes and I/Os that it counted",
+     "compare fio_sha256 of the record with fio of the node's distribution: another program may run in its place"},
+    {"resident_pages", "", "{} pages of the test files were in the page cache", kDrive},
+    {"read_by_other_node", "", "a machine read what it had written itself",
+     "give the probe one rank on each of two or more machines (clients=nodes)"},
+    {"cold_rung", "", "that the storage was read, and no cache of the readers, is proved to rung {} alone",
+     "read on other machines than wrote, from a file system that lets its page cache be asked and dropped"},
+    {"served_by", "", "files were restored from {}",
+     "name the tiers that are to serve (tiers, lost); where a nearer copy was not valid the notes of the record name "
+     "it"},
+    {"interrupted", "", "no fault came while the nodes wrote, so nothing was put to the test",
+     "kill a server of the storage, take a drive away or cut its power while the probe runs, and say so in state"},
+    {"preloaded", "", "the loader was told to load {} first, which can replace calls of the probe",
+     "unset LD_PRELOAD and empty /etc/ld.so.preload on the node"},
+    {"nvml", "", "NVML did not answer", "install the NVIDIA driver with libnvidia-ml on the node"},
+    {"other_processes", "", "{} other processes were on the GPU", "stop them (`nvidia-smi` lists them) and run again"},
+    {"throttle_hw_thermal_s", "s", "hardware lowered the clocks for temperature during {}", kCooling},
+    {"throttle_sw_thermal_s", "s", "software lowered the clocks for temperature during {}", kCooling},
+    {"throttle_thermal_s", "s", "the clocks were lowered for temperature during {}", kCooling},
+    {"throttle_power_brake_s", "s", "an outside signal lowered the clocks during {}",
+     "check the power supplies of the node"},
+    {"throttle_power_cap_s", "s", "the power limit lowered the clocks during {}", "check the power limit of the GPU"},
+    {"temperature_max_c", "", "the GPU reached {} °C", kCooling},
+    {"power_mean_w", "W", "the GPU drew {} on average", "it was not under full load: check its power limit and clocks"},
+    {"ecc_uncorrected_delta", "", "{} uncorrected memory errors occurred",
+     "reset the GPU; replace it when they come again"},
+    {"ecc_corrected_delta", "", "{} corrected memory errors occurred",
+     "watch the GPU; replace it when their number grows"},
+    {"ecc_mode", "", "ECC of the GPU's memory is off", "switch it on (`nvidia-smi -e 1`) and reboot"},
+    {"mig_mode", "", "the GPU is partitioned", "switch MIG off (`nvidia-smi -mig 0`)"},
+    {"fabric_state", "", "the GPU's state in its NVLink fabric was {}", "check the fabric manager and its log"},
+    {"recovery_action", "", "the driver asks for {} to recover the GPU", "do that, then run again"},
+    {"gpu_errors_delta", "", "the GPUs of the node counted {} errors",
+     "`assay describe health_gpu` and the kernel log say which"},
+    {"nvlink_errors_delta", "", "NVLinks counted {} errors",
+     "check the links (`nvidia-smi nvlink -e`) and the baseboard"},
+    {"remapped_rows_delta", "", "{} memory rows were replaced or wait for it",
+     "reset the GPU; replace it when they come again"},
+    {"xid_events_delta", "", "the driver reported {} errors (Xid) of the GPU",
+     "look up their numbers in the kernel log"},
+    {"sm_clock_drift", "%", "at the end the SM clock was at {} of what it was before",
+     "it had not settled: measure longer, and check cooling and power limit"},
+    {"watch_s", "s", "the GPU was watched for {}", "measure longer (`time_limit`, `max_samples`)"},
+    {"gpudirect", "", "not every transport read and wrote the GPUs' memory itself",
+     "check GPUDirect RDMA: the driver's peer memory module or DMA-BUF"},
+    {"payload_limit_of", "", "what the ports could carry is known by their {} alone",
+     "use adapters and drivers that list their link modes, or a profile with a rate in B/s"},
+    {"pcie_replays_delta", "", "PCIe replayed {} packets", "reseat the card and check its riser"},
+    {"pcie_generation_min", "", "the link ran at PCIe generation {}",
+     "reseat the card and check the firmware settings"},
+    {"pcie_width_min", "", "the link ran with {} PCIe lanes", "reseat the card and check its riser"},
+    {"overlap", "%", "all took part at the same time during {} of a sample",
+     "stop other work on the node and run again"},
+    {"slice_coverage", "%", "{} of the GPU's memory could be tested",
+     "stop what holds the rest (`nvidia-smi` lists it)"},
+    {"peer_access", "", "the GPUs reached each other by {}",
+     "check NVLink and the fabric manager (`nvidia-smi topo -m`)"},
+    {"path", "", "the payload went through {}", "check the addresses in the site file, and peer access between GPUs"},
+    {"transport", "", "the transport was {}", "check the GID index and the mode of the port"},
+    {"fabric", "", "the payload crossed the network by {}",
+     "check the adapters' driver, GPUDirect RDMA and the NCCL_* settings"},
+    {"algorithm", "", "the algorithm was {}", "check the NCCL_* settings of the nodes"},
+    {"data", "", "the operands were {}", "correct the parameters of the requirement"},
+    {"fast_accumulation", "", "products were accumulated in full precision",
+     "correct the parameters of the requirement"},
+    {"gpus_per_node", "", "{} GPUs of each node took part", "check that every GPU is there and not partitioned"},
+    {"ranks_per_node", "", "{} ranks ran on each node", "correct the parameters of the requirement"},
+    {"nodes", "", "{} nodes took part", "check the nodes that did not"},
+    {"retransmits", "", "the port repeated or lost {} packets", kPort},
+    {"segments_retransmitted", "", "{} segments were sent again", kPort},
+    {"link_errors", "", "the port counted {} link errors", kPort},
+    {"discards", "", "{} packets were dropped for want of buffers",
+     "check flow control (PFC, ECN) of hosts and switches"},
+    {"pauses", "", "the port counted {} pause frames", "check flow control (PFC, ECN) of hosts and switches"},
+    {"congestion_marks", "", "the port counted {} congestion marks", "stop other traffic and run again"},
+    {"counters_reset", "", "a counter of the port ran backwards", "the port was reset; run again"},
+    {"port_unchanged", "", "the port's state or rate changed during the measurement", kPort},
+    {"cpus_bound", "", "the thread could not stay on the CPUs next to the adapter",
+     "allow it those CPUs and run again"},
+    {"kernel_log_whole", "", "the kernel log does not begin at boot",
+     "events may be missing from it; enlarge the log and reboot"},
+    {"launch_excluded", "", "the launch of a batch is in its time", "stop other work on the node and run again"},
+    {"checked_share", "%", "{} of the blocks were compared", "correct the parameters of the requirement"},
+};
+
+constexpr bool has_one_row_each(std::span<const ConditionWords> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (words[i].name == words[j].name) return false;
+    }
+  }
+  return true;
+}
+static_assert(has_one_row_each(kWords), "a second row of a condition would never be read");
+
+const ConditionWords* words_of_condition(std::string_view name) {
+  const auto* const found = std::ranges::find(kWords, name, &ConditionWords::name);
+  return found == std::end(kWords) ? nullptr : found;
+}
+
+/// "15.79 %", "665 W", "3".
+std::string amount(double number, std::string_view unit) {
+  constexpr double kHundred = 100;
+  if (unit == "%") return for_people(number * kHundred, "1") + " %";
+  return for_people(number, unit.empty() ? "1" : unit);
+}
+
+std::string amount(const Value& value, std::string_view unit) {
+  if (const auto number = number_in(value)) return amount(*number, unit);
+  const auto* text = std::get_if<std::string>(&value);
+  return text != nullptr ? *text : assay::to_json(value).dump();
+}
+
+/// What was seen; "a little over 10 %" where four digits would show the bound that it misses.
+std::string seen_amount(const plan::RequiredCondition& demand, const Value& seen, std::string_view unit) {
+  const std::string text = amount(seen, unit);
+  const auto number = number_in(seen);
+  if (!number) return text;
+  if (demand.at_most && *number > *demand.at_most && text == amount(*demand.at_most, unit))
+    return "a little over " + text;
+  if (demand.at_least && *number < *demand.at_least && text == amount(*demand.at_least, unit))
+    return "a little under " + text;
+  return text;
+}
+
+/// ", at most 10 % is allowed"; empty for what is true or false, because the sentence says what is wrong.
+std::string bound_words(const plan::RequiredCondition& demand, const ConditionSeen& seen, std::string_view unit) {
+  if (!demand.site.empty())
+    return fmt::format(", demanded is {}",
+                       std::string_view(seen.demanded).substr(seen.demanded.starts_with("= ") ? 2 : 0));
+  if (demand.equals) {
+    if (std::holds_alternative<bool>(*demand.equals)) return "";
+    return fmt::format(", demanded is {}", amount(*demand.equals, unit));
+  }
+  std::string text;
+  if (demand.at_least) text = fmt::format(", at least {} is demanded", amount(*demand.at_least, unit));
+  if (demand.at_most) text += fmt::format(", at most {} is allowed", amount(*demand.at_most, unit));
+  return text;
+}
+
+std::string capitalised(std::string text) {
+  if (!text.empty()) text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
+}
+
+/// `meaning` in brackets, without its full stop.
+std::string bracketed(std::string_view meaning) {
+  while (meaning.ends_with('.')) meaning.remove_suffix(1);
+  return meaning.empty() ? "" : fmt::format(" ({})", meaning);
+}
+
+}  // namespace
+
+bool has_condition_words(std::string_view name) { return words_of_condition(name) != nullptr; }
+
+std::string condition_sentence(const plan::RequiredCondition& demand, const ConditionSeen& seen,
+                               std::string_view meaning) {
+  if (!seen.seen)
+    return fmt::format("The condition {} {} is demanded, and it was not recorded{}.", demand.name, seen.demanded,
+                       bracketed(meaning));
+  const ConditionWords* const words = words_of_condition(demand.name);
+  if (!demand.site.empty()) {
+    return fmt::format(
+        "The {} was {}{}: the traffic took another port; check the cables, the addresses and the site file.",
+        demand.name, amount(*seen.seen, ""), bound_words(demand, seen, ""));
+  }
+  if (words == nullptr) {
+    std::string bound = bound_words(demand, seen, "");
+    if (bound.empty()) bound = fmt::format(", demanded is {}", assay::to_json(*demand.equals).dump());
+    return fmt::format("The condition {}{} was {}{}.", demand.name, bracketed(meaning),
+                       seen_amount(demand, *seen.seen, ""), bound);
+  }
+  std::string text(words->seen);
+  if (const auto at = text.find("{}"); at != std::string::npos)
+    text.replace(at, 2, seen_amount(demand, *seen.seen, words->unit));
+  return capitalised(fmt::format("{}{}: {}.", text, bound_words(demand, seen, words->unit), words->remedy));
+}
+
+}  // namespace assay::judge

@@ -1,0 +1,383 @@
+// judge: collects the samples of every planned cell; judge.h lists the refusals in their order.
+#include "orchestrator/judge/cells/judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "orchestrator/judge/cells/conditions.h"
+#include "orchestrator/judge/cells/identities.h"
+#include "orchestrator/judge/cells/pool.h"
+#include "orchestrator/judge/cells/references.h"
+#include "orchestrator/judge/cells/rises.h"
+#include "orchestrator/judge/cells/subject_count.h"
+#include "orchestrator/judge/cells/unjudged.h"
+#include "orchestrator/judge/decide/chance.h"
+#include "orchestrator/judge/decide/gathered.h"
+#include "orchestrator/judge/decide/open_cell.h"
+#include "orchestrator/judge/metering/site_efficiency.h"
+#include "orchestrator/judge/metering/site_evidence.h"
+#include "orchestrator/judge/metering/site_step.h"
+#include "orchestrator/plan/passes.h"
+#include "probes/core/scale.h"
+
+namespace assay::judge {
+namespace {
+
+/// A figure above what is physically possible by more than the instruments can be wrong.
+constexpr double kAboveCeiling = 1.02;
+
+class Judge {
+ public:
+  /// Judges by the attempts of the stages up to `up_to`.
+  Judge(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence,
+        plan::Stage up_to = plan::Stage::second)
+      : plan_(plan),
+        journal_(journal),
+        evidence_(evidence),
+        up_to_(up_to),
+        machines_(journal),
+        demands_(plan.site),
+        references_(plan, demands_, [this](const plan::Step& step) { return evidence_of(step); }),
+        rises_(plan, [this](const plan::Step& step) { return evidence_of(step); }) {
+    for (const auto& requirement : plan.profile.requirements) requirements_[requirement.id] = &requirement;
+    recurrence_ = recurrence_probability(figures_of(plan));
+    for (const auto& attempt : journal.attempts) {
+      if (up_to == plan::Stage::second || !attempt.second_stage) attempts_[attempt.step].push_back(&attempt);
+    }
+  }
+
+  /// Results of every cell of the plan. Goes step by step, so that one step's evidence is in memory at a time, whatever
+  /// the size of the fleet.
+  Results results() {
+    Gathered all;
+    std::unordered_map<std::string_view, std::vector<std::size_t>> cells;
+    for (std::size_t i = 0; i < plan_.coverage.size(); ++i) {
+      const plan::Cell& cell = plan_.coverage[i];
+      if (cell.step.empty())
+        all.take(i, settled(blank(cell, *requirements_.at(cell.requirement))));
+      else
+        cells[cell.step].push_back(i);
+    }
+    references_.take();
+    for (const auto& step : plan_.steps) {
+      const auto mine = cells.find(step.id);
+      if (mine == cells.end()) continue;
+      const StepEvidence found = evidence_of(step);
+      identities_.look(step, found);
+      for (const std::size_t i : mine->second) {
+        for (auto& cell : judge_cell(plan_.coverage[i], *requirements_.at(plan_.coverage[i].requirement), step, found))
+          all.take(i, std::move(cell));
+      }
+    }
+    auto decided = std::move(all).decided();
+    identities_.refuse_twins(decided);
+    return decided;
+  }
+
+  /// Results of these cells of one step, without the fleet; of one attempt of it, or of those from one on.
+  Results results_of(const plan::Step& step, const std::vector<plan::Cell>& cells) {
+    const auto attempts = attempts_.find(step.id);
+    const StepEvidence found = evidence_of(step, attempts == attempts_.end() ? 1 : attempts->second.front()->number);
+    Gathered all;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      for (auto& cell : judge_cell(cells[i], *requirements_.at(cells[i].requirement), step, found))
+        all.take(i, std::move(cell));
+    }
+    return std::move(all).decided();
+  }
+
+  /// As StepEvidence has it, of all steps that were looked at.
+  [[nodiscard]] const std::map<std::string, double>& outside_s() const { return outside_s_; }
+
+ private:
+  StepEvidence evidence_of(const plan::Step& step, int first = 1) {
+    fault_of_ = {};  // other evidence may come to lie where the last one was
+    demands_.forget();
+    const auto attempts = attempts_.find(step.id);
+    static const std::vector<const Attempt*> kNone;
+    StepEvidence found = collect(plan_, step, attempts == attempts_.end() ? kNone : attempts->second, journal_,
+                                 machines_, evidence_, first);
+    for (const auto& [node, seconds] : found.outside_s) {
+      double& furthest_s = outside_s_[node];
+      if (std::abs(seconds) > std::abs(furthest_s)) furthest_s = seconds;
+    }
+    return found;
+  }
+
+  /// A cell that the profile wants judged where the machine tells, and it does not: no node is held to it.
+  static OpenCell unchecked(Result result, const std::string& what) {
+    result.required = false;
+    result.outcome = Outcome::not_measured;
+    result.unchecked = true;
+    result.reason = "Not checked: " + what;
+    return settled(std::move(result));
+  }
+
+  static OpenCell settled(Result result) { return {.result = std::move(result), .settled = true}; }
+
+  static Result blank(const plan::Cell& cell, const plan::Requirement& requirement) {
+    return {.requirement = requirement.id,
+            .subject = cell.subject,
+            .node = cell.subject.id,
+            .step = cell.step,
+            .required = requirement.required,
+            .outcome = Outcome::not_measured,
+            .reason = cell.reason,
+            .unit = requirement.limit.unit};
+  }
+
+  std::vector<OpenCell> judge_cell(const plan::Cell& cell, const plan::Requirement& requirement,
+                                   const plan::Step& planned, const StepEvidence& step) {
+    Result whole = blank(cell, requirement);
+    whole.evidence = step.paths;
+    whole.attempts = step.attempts;
+    if (step.broken || step.records.empty()) {
+      // A crash beside a good attempt is not passed over: what failed once is not shown to work.
+      whole.outcome = step.broken && !step.records.empty() ? Outcome::inconclusive : step.absence;
+      whole.reason = step.reason;
+      return {settled(std::move(whole))};
+    }
+    if (!requirement.during.empty()) return {metered_cell(cell, requirement, planned, step, std::move(whole))};
+    auto pools = pooled(step, requirement, plan_.probes.at(requirement.probe).description);
+    const auto unknown = rises_.take(requirement, planned, pools);
+    if (pools.empty() && unknown.empty()) {
+      if (const std::string kind = other_kind(step, requirement); !kind.empty()) {
+        whole.outcome = Outcome::inconclusive;
+        whole.reason =
+            fmt::format("The record has {} of a {}, and a {} is judged.", requirement.metric, kind, requirement.scope);
+        return {settled(std::move(whole))};
+      }
+      if (requirement.when_told)
+        return {unchecked(std::move(whole), fmt::format("the machine does not tell {}.", requirement.metric))};
+      whole.reason = fmt::format("The record has no {} of a {}.", requirement.metric, requirement.scope);
+      return {settled(std::move(whole))};
+    }
+    if (const auto most = most_subjects(plan_, requirement, planned); most && pools.size() > *most) {
+      whole.outcome = Outcome::error;
+      whole.reason = fmt::format("The record has {} subjects of kind {}; the design has {}.", pools.size(),
+                                 requirement.scope, *most);
+      return {settled(std::move(whole))};
+    }
+    std::vector<OpenCell> all;
+    for (const auto& [subject, pool] : pools) {
+      Result one = whole;
+      one.evidence = pool.evidence;
+      if ((subject.kind != "node" && cell.subject.kind == "node") || pools.size() > 1) one.subject = subject;
+      all.push_back(open_cell(requirement, planned, step, subject, pool, std::move(one)));
+      if (std::string missing = missing_attempts(requirement, planned, step, pool, step); !missing.empty()) {
+        all.back().settled = true;
+        all.back().result.outcome = Outcome::inconclusive;
+        all.back().result.reason = std::move(missing);
+      }
+    }
+    for (const auto& [subject, why] : unknown) {
+      Result one = whole;
+      one.subject = subject;
+      one.outcome = Outcome::inconclusive;
+      one.reason = why;
+      all.push_back(settled(std::move(one)));
+    }
+    if (auto wrong = wrong_number(whole, requirement, different_parts(pools)))
+      all.push_back(settled(std::move(*wrong)));
+    return all;
+  }
+
+  /// A cell of the site's meters: what they gave while the attempts of `planned` held their load. A meter that gave
+  /// nothing leaves its own cells open, and no others.
+  OpenCell metered_cell(const plan::Cell& cell, const plan::Requirement& requirement, const plan::Step& planned,
+                        const StepEvidence& step, Result whole) {
+    if (metered_of_ != planned.id) {
+      demands_.forget();
+      metered_ = site_evidence(plan_, planned, step, journal_, evidence_);
+      metered_of_ = planned.id;
+    }
+    whole.evidence = metered_.step.paths;
+    whole.outcome = Outcome::inconclusive;
+    const auto pools = pooled(metered_.step, requirement, plan_.probes.at(requirement.probe).description);
+    const auto pool = pools.find(cell.subject);
+    if (pool == pools.end()) {
+      whole.reason = fmt::format("No {} of the {} {} during the load. {}", requirement.metric, cell.subject.kind,
+                                 cell.subject.id, why_missing(metered_, requirement.metric, cell.subject));
+      return settled(std::move(whole));
+    }
+    if (whole.reason = missing_attempts(requirement, planned, step, pool->second, metered_.step); !whole.reason.empty())
+      return settled(std::move(whole));
+    OpenCell open = open_cell(requirement, planned, metered_.step, cell.subject, pool->second, std::move(whole));
+    open.words = words_of(metered_, requirement.metric, cell.subject);
+    return open;
+  }
+
+  /// Why a cell stays open: too few attempts, or some of `measured` without it; empty where nothing is missing.
+  [[nodiscard]] std::string missing_attempts(const plan::Requirement& requirement, const plan::Step& planned,
+                                             const StepEvidence& made, const Pool& pool,
+                                             const StepEvidence& measured) const {
+    if (const int due = due_attempts(requirement, planned, made); made.attempts < due)
+      return fmt::format("{} of {} planned attempts were made.", made.attempts, due);
+    if (pool.records.size() == measured.records.size()) return "";
+    return fmt::format("Measured in {} of {} attempts.", pool.records.size(), measured.records.size());
+  }
+
+  /// The attempts that the plan wants for this requirement, as far as the run has come. What a lost node did not make
+  /// in the first stage is not made up for in the second one, as long as there are enough of them in all.
+  [[nodiscard]] int due_attempts(const plan::Requirement& requirement, const plan::Step& step,
+                                 const StepEvidence& made) const {
+    const int first = std::min(requirement.attempts, step.attempts);
+    if (up_to_ == plan::Stage::first || !journal_.more_attempts.contains(step.id)) return 0;  // unfit() asks for those
+    const int second = std::min(requirement.more_attempts, step.more_attempts);
+    return std::max(first, made.attempts - made.more_attempts + second);
+  }
+
+  /// The node's own cell when it showed more or fewer subjects than a node of this design has: the missing one is the
+  /// one that is broken.
+  [[nodiscard]] std::optional<Result> wrong_number(Result node, const plan::Requirement& requirement,
+                                                   std::size_t seen) const {
+    const std::string kind(word_of(requirement.scope));
+    const site::Node* place = plan_.site.node(node.node);
+    if (node.subject.kind != "node" || !plan_.profile.per_node.contains(kind) || place == nullptr) return std::nullopt;
+    const auto designed = plan::designed_parts(plan_.profile, *place, kind);
+    if (designed && static_cast<std::size_t>(*designed) == seen) return std::nullopt;
+    const bool more = designed && seen > static_cast<std::size_t>(*designed);
+    node.outcome = more ? Outcome::inconclusive : Outcome::not_measured;
+    node.reason = designed ? fmt::format("{} subjects of kind {} measured; the design has {}.", seen, kind, *designed)
+                           : fmt::format(
+                                 "{} subjects of kind {} measured; the site does not say how many node {} has "
+                                 "(parts), so that a missing one would go unnoticed.",
+                                 seen, kind, node.node);
+    return node;
+  }
+
+  /// Why a cell may not pass, whatever its figure; empty when it may.
+  std::string doubt_of(const plan::Requirement& requirement, const plan::Step& step, const StepEvidence& found,
+                       const Subject& subject, const Pool& pool, double value) {
+    if (const std::string& fault = fault_in(step, found); !fault.empty()) return fault;
+    const auto ceiling = references_.ceiling_of(requirement, step, subject, pool);
+    if (ceiling && value > kAboveCeiling * *ceiling) {
+      return fmt::format("{} is above what is physically possible, {}.", for_people(value, requirement.limit.unit),
+                         for_people(*ceiling, requirement.limit.unit));
+    }
+    return references_.common_cause(requirement);
+  }
+
+  /// What no requirement of `step` judges is wrong in its evidence; the same for all of its cells.
+  const std::string& fault_in(const plan::Step& step, const StepEvidence& found) {
+    if (fault_of_ == std::pair(&step, &found)) return fault_;
+    std::vector<const plan::Requirement*> judging;
+    for (const auto& id : step.requirements) judging.push_back(requirements_.at(id));
+    fault_ = unjudged_fault(found, judging, plan_.probes.at(step.probe).description);
+    fault_of_ = {&step, &found};
+    return fault_;
+  }
+
+  /// `seen`, shared with the requirement's last cell where it is the same: of a fleet, most are.
+  SharedList<ConditionSeen> shared(const plan::Requirement& requirement, SharedList<ConditionSeen> seen) {
+    auto& last = conditions_[requirement.id];
+    if (last != seen) last = std::move(seen);
+    return last;
+  }
+
+  /// What the samples of one subject say, and with what its decision is to be made.
+  OpenCell open_cell(const plan::Requirement& requirement, const plan::Step& step, const StepEvidence& found,
+                     const Subject& subject, const Pool& all, Result result) {
+    OpenCell cell{.result = std::move(result), .requirement = &requirement, .settled = true};
+    const auto leave = [&](Outcome outcome, std::string reason) {
+      cell.result.outcome = outcome;
+      cell.result.reason = std::move(reason);
+      return cell;
+    };
+    const auto& probe = plan_.probes.at(requirement.probe).description;
+    const FitPool fit = fit_part(demands_, step, requirement, probe, subject, found, all);
+    cell.result.set_aside = fit.set_aside;
+    const Pool& pool = fit.pool.measured.empty() ? all : fit.pool;
+    cell.result.samples = pool.samples.size();
+    const bool of_class = requirement.metric == kEfficiency || requirement.metric == kRamp;
+    cell.instrument = of_class && !requirement.during.empty() ? efficiency_instrument(all.records, all.measured)
+                                                              : probe.metric(requirement.metric)->instrument;
+    cell.risk = risk_of(plan_.profile.guard_factor, step.more_attempts > 0);
+    const auto estimate =
+        estimate_attempts(pool.measured, requirement.statistic, {plan_.profile.confidence, cell.risk});
+    if (estimate) {
+      cell.result.value = estimate->value;
+      cell.result.interval = estimate->interval;
+      cell.result.each = estimate->each;
+    }
+    cell.result.conditions =
+        shared(requirement, demands_.check(step, requirement, probe, subject, pool.records, pool.others.list()));
+    if (auto cause = unfit(step, requirement, fit, found)) return leave(cause->outcome, std::move(cause->reason));
+    if (!estimate) {
+      return leave(Outcome::inconclusive, fmt::format("{} samples are too few for intervals of the {}.",
+                                                      pool.samples.size(), requirement.statistic));
+    }
+    if (const auto size = size_not_measured(step, requirement, pool))
+      return leave(Outcome::inconclusive, fmt::format("{} was not measured at {} B.", requirement.metric, *size));
+    const auto reference = references_.of(requirement, step, subject, pool);
+    if (!reference && reference.error().untold && requirement.when_told)
+      return unchecked(std::move(cell.result), reference.error().reason);
+    if (!reference) return leave(Outcome::inconclusive, reference.error().reason);
+    if (requirement.limit.reference != plan::Reference::none && !(reference->value > 0))
+      return leave(Outcome::inconclusive, "The reference of the limit is 0, so a share of it cannot be judged.");
+    cell.estimate = *estimate;
+    cell.reference = *reference;
+    const auto second = std::ranges::lower_bound(pool.attempts, found.first_stage);
+    cell.seen = steadiness_of(
+        pool.measured, {.begin = static_cast<std::size_t>(second - pool.attempts.begin()), .probability = recurrence_});
+    cell.doubt = doubt_of(requirement, step, found, subject, pool, estimate->value);
+    cell.words = places_missed(all, requirement, reference->value);
+    cell.unmet = first_unmet(requirement, cell.result.conditions.list(), probe);
+    cell.settled = false;
+    return cell;
+  }
+
+  const plan::Plan& plan_;
+  const Journal& journal_;
+  const EvidenceReader& evidence_;
+  plan::Stage up_to_;
+  Machines machines_;
+  Demands demands_;
+  std::map<std::string_view, const plan::Requirement*> requirements_;
+  std::pair<const plan::Step*, const StepEvidence*> fault_of_;  ///< whose fault_ is known
+  std::string fault_;
+  std::unordered_map<std::string_view, std::vector<const Attempt*>> attempts_;
+  References references_;
+  Rises rises_;
+  std::string metered_of_;  ///< the step of metered_
+  SiteEvidence metered_;
+  double recurrence_ = 1;  ///< Recurrence's probability
+  Identities identities_;
+  std::unordered_map<std::string_view, SharedList<ConditionSeen>> conditions_;  ///< of each requirement's last cell
+  std::map<std::string, double> outside_s_;  ///< as StepEvidence has it, of all steps
+};
+
+}  // namespace
+
+JudgedCells judge_cells_and_clocks(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence) {
+  Judge cells(plan, journal, evidence);
+  JudgedCells judged{.results = cells.results(), .outside_s = cells.outside_s()};
+  hold_against_chance(judged.results);
+  return judged;
+}
+
+Results judge_cells(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence) {
+  return judge_cells_and_clocks(plan, journal, evidence).results;
+}
+
+Results judge_first_stage(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence) {
+  auto results = Judge(plan, journal, evidence, plan::Stage::first).results();
+  hold_against_chance(results);
+  return results;
+}
+
+Results judge_step(const plan::Plan& plan, const plan::Step& step, const std::vector<plan::Cell>& cells,
+                   const Journal& part, const EvidenceReader& evidence) {
+  auto results = Judge(plan, part, evidence).results_of(step, cells);
+  hold_against_chance(results);
+  return results;
+}
+
+}  // namespace assay::judge

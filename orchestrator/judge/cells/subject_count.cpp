@@ -1,0 +1,84 @@
+// subject_count: the number of subjects by design, and the figures of a fleet without those of steps that show more
+// than twice the usual number of subjects.
+#include "orchestrator/judge/cells/subject_count.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "orchestrator/plan/repeat.h"
+
+namespace assay::judge {
+namespace {
+
+/// Ranks of a step whose nodes work together: as many on each as its parameters say, or as the node has GPUs.
+std::size_t ranks_of(const plan::Plan& plan, const plan::Step& step) {
+  const auto asked = step.parameters.find("ranks_per_node");
+  std::size_t ranks = 0;
+  for (const auto& name : step.nodes) {
+    const site::Node* const node = plan.site.node(name);
+    const auto gpus = node == nullptr ? std::nullopt : plan::designed_parts(plan.profile, *node, "gpu");
+    const auto* const said = asked == step.parameters.end() ? nullptr : std::get_if<std::int64_t>(&asked->second);
+    ranks += static_cast<std::size_t>(std::max<std::int64_t>(1, said != nullptr ? *said : gpus.value_or(1)));
+  }
+  return ranks;
+}
+
+}  // namespace
+
+std::optional<std::size_t> most_subjects(const plan::Plan& plan, const plan::Requirement& requirement,
+                                         const plan::Step& step) {
+  if (plan::is_together(requirement.scope) && step.nodes.size() > 1) {
+    const std::size_t ranks = ranks_of(plan, step);
+    return ranks * (ranks - 1);
+  }
+  if (requirement.scope == plan::JudgedScope::node) return 1;
+  std::size_t most = 0;
+  for (const auto& name : step.nodes) {
+    const site::Node* const node = plan.site.node(name);
+    const auto designed = node == nullptr
+                              ? std::nullopt
+                              : plan::designed_parts(plan.profile, *node, std::string(word_of(requirement.scope)));
+    if (!designed) return std::nullopt;
+    most += static_cast<std::size_t>(*designed);
+  }
+  return most;
+}
+
+double figures_of(const plan::Plan& plan) {
+  std::map<std::string_view, const plan::Requirement*> requirements;
+  for (const auto& requirement : plan.profile.requirements) requirements[requirement.id] = &requirement;
+  std::map<std::string_view, const plan::Step*> steps;
+  for (const auto& step : plan.steps) steps[step.id] = &step;
+  const auto parts = plan.profile.per_node.find("gpu");
+  const double gpus = parts == plan.profile.per_node.end() ? 1 : static_cast<double>(parts->second);
+  double figures = 0;
+  for (const auto& cell : plan.coverage) {
+    const auto step = steps.find(cell.step);
+    const plan::Requirement& requirement = *requirements.at(cell.requirement);
+    if (step == steps.end() || !plan::varies_between_runs(requirement.statistic)) continue;
+    const bool of_gpus = requirement.scope == plan::JudgedScope::pair && step->second->nodes.size() == 1;
+    const bool of_nodes = plan::is_together(requirement.scope) && !of_gpus;
+    const auto most = of_gpus || of_nodes ? std::nullopt : most_subjects(plan, requirement, *step->second);
+    figures += of_gpus ? std::max(gpus * (gpus - 1), 1.0) : static_cast<double>(most.value_or(1));
+  }
+  return figures;
+}
+
+std::vector<double> fleet_of(const std::vector<std::vector<double>>& of_steps) {
+  std::vector<double> fleet;
+  if (of_steps.empty()) return fleet;
+  std::vector<std::size_t> sizes;
+  for (const auto& medians : of_steps) sizes.push_back(medians.size());
+  const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>((sizes.size() - 1) / 2);
+  std::ranges::nth_element(sizes, middle);
+  for (const auto& medians : of_steps) {
+    if (medians.size() <= 2 * *middle) fleet.insert(fleet.end(), medians.begin(), medians.end());
+  }
+  return fleet;
+}
+
+}  // namespace assay::judge

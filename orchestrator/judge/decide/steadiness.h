@@ -1,0 +1,70 @@
+// steadiness: whether the samples of a cell are of one state that lasts, so that their median says what comes next.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "orchestrator/judge/decide/attempts_estimate.h"
+#include "orchestrator/judge/verdict.h"
+#include "orchestrator/plan/profile.h"
+#include "probes/core/record.h"
+
+namespace assay::judge {
+
+/// Samples that fall into two groups, by the means of both.
+struct TwoStates {
+  double low = 0, high = 0;
+};
+
+/// What the samples of a cell show beside their statistic, before any limit.
+struct Steadiness {
+  std::optional<TwoStates> states;
+  std::optional<double> change;  ///< over the length of one attempt, where the samples have a trend
+  std::optional<double> drift;   ///< the same where it is no chance of samples that follow each other
+  bool recurs = true;            ///< the second stage shows the trend too, or there was none
+  double length = 0;             ///< of one attempt in samples, on average
+  bool sample_cap = false;       ///< an attempt ended at its most samples, before its median was known
+  bool time_cap = false;         ///< or at its time limit
+  std::size_t samples = 0;
+  double mean = 0;             ///< of all samples
+  std::size_t below_half = 0;  ///< samples under half of the median of all
+  std::size_t above_twice = 0;
+};
+
+/// Which attempts the second stage made, and how improbable a trend in them alone must be to count as one.
+struct Recurrence {
+  std::size_t begin = static_cast<std::size_t>(-1);  ///< index of its first attempt; beyond the last: there is none
+  double probability = 0.05;
+};
+
+/// The probability for Recurrence in a run that judges `cells` figures: of all that the first stage finds by chance,
+/// the second finds one again in 5 % of runs at most.
+double recurrence_probability(double cells);
+
+/// Looks at the samples of `attempts`, in the order taken.
+///
+/// Two states: the best split of each attempt's samples into two groups, each with a fifth of them or more, leaves
+/// less than 10 % of the sum of squares within the groups, over all attempts (6 % below 24 samples, 15 % from 60 on;
+/// fewer than 10 samples an attempt are not looked at), and the means are at least 1 % apart. Two normal distributions
+/// of equal weight that are 6 deviations apart leave 10 %, a single one 36 %, a uniform one 25 %.
+///
+/// A trend: Kendall's S summed over the attempts (Hirsch, Slack & Smith 1982) with a probability below 0.0001 where
+/// there is none; the change is that from the first to the last third, scaled to the whole attempt. A drift: the same
+/// S, with its deviation widened by sqrt((1 + r) / (1 - r)) for samples that follow each other, has a probability below
+/// 0.001; r is the lag-1 correlation of what a straight line through each attempt leaves, corrected for its bias. Both
+/// recur where the widened S of the second stage alone has the same sign and at most its probability (one-sided): the
+/// first stage's samples were chosen for their trend, and say nothing of it any more.
+Steadiness steadiness_of(std::span<const Measurement* const> attempts, const Recurrence& second = {});
+
+/// Puts into `result`, which has been decided, what of `seen` a reader must know, and makes a pass or a fail
+/// inconclusive where it reaches across the limit:
+/// one of two states lies on the other side of it; the trend, continued for twice the length of an attempt, or the
+/// drift, continued for 200 samples where that is more, ends there, and it recurs; attempts that were cut off, or whose
+/// samples follow each other (r above 0.7), and the interval's half width is more than half of the distance to the
+/// limit. A pass of a median also where the mean misses the limit by more than 2 %, or where significantly more than 1
+/// % of the samples (binomial, 5 %) are below half of the median; for times, above twice of it.
+void note_findings(const Steadiness& seen, const AttemptsEstimate& estimate, bool unsteady_between_runs,
+                   plan::Statistic statistic, Result& result);
+
+}  // namespace assay::judge

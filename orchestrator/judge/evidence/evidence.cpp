@@ -1,0 +1,327 @@
+// evidence: reads the files of a run directory that the journal names, after comparing their SHA-256, and sorts the
+// records by step and attempt.
+#include "orchestrator/judge/evidence/evidence.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "probes/core/record_reader.h"
+#include "probes/core/text.h"
+#include "probes/core/utc_time.h"
+
+namespace assay::judge {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A run killed more often than that in one step is no accident of the head node, but retesting until something passes.
+constexpr int kMostInterruptions = 3;
+/// Of a reason in a verdict, in bytes: it is repeated in every cell of the step.
+constexpr std::size_t kLongestWords = 1000;
+
+/// A connection may break once. A node that goes away twice in one step goes away because of it.
+constexpr int kMostLosses = 1;
+
+/// Why a step has no attempt.
+std::string reason_not_started(const Journal& journal, const plan::Step& step) {
+  const auto& nodes = step.nodes;
+  if (const auto left_out = journal.left_out.find(step.id); left_out != journal.left_out.end()) return left_out->second;
+  for (auto event = journal.node_events.rbegin(); event != journal.node_events.rend(); ++event) {
+    if (std::ranges::find(nodes, event->node) != nodes.end())
+      return fmt::format("Node {}: {}", event->node, event->reason);
+  }
+  return "The run ended before this step began.";
+}
+
+/// What the evidence of one step is held against.
+struct StepContext {
+  const plan::Plan& plan;
+  const plan::Step& step;
+  const Journal& journal;
+  const Machines& machines;
+  const EvidenceReader& evidence;
+};
+
+/// Whether a record is what was asked for on that node; the words of the mismatch otherwise.
+std::optional<std::string> mismatch(const Record& record, const StepContext& context, std::size_t rank) {
+  const plan::Plan& plan = context.plan;
+  const plan::Step& step = context.step;
+  const auto made_up = record.start.host.find(plan::kSimulated);
+  if ((made_up != record.start.host.end()) != plan.simulation.has_value()) {
+    return plan.simulation ? "the record was measured, and the run is a simulation"
+                           : "the record is made up by a simulation";
+  }
+  const std::string& node = step.nodes[rank];
+  if (record.start.parameters != plan::parameters_of(plan.site, step, rank))
+    return "the record's parameters are not those of the step";
+  if (record.start.rank != static_cast<int>(rank) || record.start.world != static_cast<int>(step.nodes.size())) {
+    return "the record has another rank or world than the step";
+  }
+  const auto facts = context.journal.node_facts.find(node);
+  if (facts == context.journal.node_facts.end()) return "the agent reported no facts of the node";
+  const std::string said = facts->second.value("name", "");
+  const auto& host = std::get<std::string>(record.start.host.at("name"));
+  if (said != host) return fmt::format("the record is of host '{}', the agent reported '{}'", host, said);
+  if (const auto twin = context.machines.twin_of(node)) {
+    return fmt::format("the nodes {} and {} are one machine: host name {}, boot {}", node, *twin, said,
+                       facts->second.value("boot_id", "unknown"));
+  }
+  return std::nullopt;
+}
+
+/// What is wrong with one rank's record. When a rank goes wrong the others often end in errors that follow from it, so
+/// a refused record (weight 0) tells more than a skip (1), and that more than an error (2).
+struct RankFault {
+  int weight = 0;
+  Outcome outcome = Outcome::error;
+  std::string reason;
+};
+
+std::optional<RankFault> fault_of(const std::expected<Record, InputError>& record, const StepContext& context,
+                                  std::size_t rank) {
+  const auto& nodes = context.step.nodes;
+  const std::string who = nodes.size() == 1 ? "" : fmt::format("rank {} on {}: ", rank, nodes[rank]);
+  if (!record)
+    return RankFault{
+        .weight = 0, .outcome = Outcome::error, .reason = who + "the record is refused: " + record.error().text()};
+  if (const auto problem = mismatch(*record, context, rank))
+    return RankFault{.weight = 0, .outcome = Outcome::error, .reason = who + *problem};
+  if (record->end.status == Status::skip)
+    return RankFault{
+        .weight = 1, .outcome = Outcome::not_measured, .reason = who + "the probe skipped: " + record->end.reason};
+  if (record->end.status == Status::error)
+    return RankFault{.weight = 2, .outcome = Outcome::error, .reason = who + "the probe failed: " + record->end.reason};
+  return std::nullopt;
+}
+
+/// The bytes of the file that `attempt` left at `path`.
+std::expected<std::string, InputError> bytes_of(const std::string& path, const Attempt& attempt,
+                                                const EvidenceReader& evidence) {
+  const auto file = std::ranges::find(attempt.evidence, path, &EvidenceFile::path);
+  if (file == attempt.evidence.end()) return std::unexpected(InputError{path, "was never journalled", ""});
+  return evidence(*file);
+}
+
+/// The record in `bytes`, which lie at `path`.
+std::expected<Record, InputError> read_at(const std::string& path, const std::string& bytes,
+                                          const plan::PlannedProbe& probe) {
+  auto record = read_record(bytes, probe.description);
+  if (!record) record.error().where = path + ": " + record.error().where;
+  return record;
+}
+
+/// Remembers a record of another time than its attempt. A simulation's time is virtual.
+void compare_clocks(StepEvidence& found, const StepContext& context, std::string_view bytes, const Attempt& attempt,
+                    std::size_t rank) {
+  if (context.plan.simulation) return;
+  const double outside_s = outside_of_attempt_s(bytes, attempt);
+  if (std::abs(outside_s) <= kMostClockDifference_s) return;
+  double& furthest_s = found.outside_s[context.step.nodes[rank]];
+  if (std::abs(outside_s) > std::abs(furthest_s)) furthest_s = outside_s;
+}
+
+void take(StepEvidence& found, const StepContext& context, const Attempt& attempt) {
+  const plan::Step& step = context.step;
+  const auto failed = [&](Outcome outcome, const std::string& reason) {
+    found.absence = outcome;
+    found.reason =
+        without_controls(fmt::format("Attempt {} on {}: {}", attempt.number, attempt.node, reason), kLongestWords);
+    found.skipped = found.skipped || outcome == Outcome::not_measured;
+    found.broken = found.broken || outcome == Outcome::error || (found.skipped && !found.records.empty());
+  };
+  if (attempt.node != step.nodes.front()) return failed(Outcome::error, "the journal names another node than the plan");
+  if (attempt.outcome == AttemptOutcome::interrupted) {
+    if (++found.interrupted > kMostInterruptions)
+      return failed(Outcome::error, fmt::format("interrupted {} times", found.interrupted));
+    if (!found.records.empty() || found.broken) return;
+    found.absence = Outcome::not_measured;
+    found.reason = fmt::format("Attempt {} on {}: interrupted: {}", attempt.number, attempt.node, attempt.reason);
+    return;
+  }
+  ++found.attempts;
+  if (attempt.second_stage) ++found.more_attempts;
+  const int made = attempt.second_stage ? found.more_attempts : found.attempts - found.more_attempts;
+  const int planned = attempt.second_stage ? step.more_attempts : step.attempts;
+  if (made > planned) {
+    return failed(Outcome::error, fmt::format("{} attempts where {} were planned{}", made, planned,
+                                              attempt.second_stage ? " in the second stage" : ""));
+  }
+  if (attempt.outcome == AttemptOutcome::lost && ++found.lost <= kMostLosses) {
+    // The cells need as many attempts as planned without it; the second stage may supply one.
+    if (!found.records.empty() || found.broken || found.skipped) return;
+    found.absence = Outcome::error;
+    found.reason = fmt::format("Attempt {} on {}: lost: {}", attempt.number, attempt.node, attempt.reason);
+    return;
+  }
+  if (attempt.outcome != AttemptOutcome::exited)
+    return failed(Outcome::error, fmt::format("{}: {}", attempt.outcome, attempt.reason));
+  std::vector<Record> ranks;
+  std::optional<RankFault> worst;
+  for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
+    const std::string path = record_path(attempt.step, attempt.number, static_cast<int>(rank));
+    const auto bytes = bytes_of(path, attempt, context.evidence);
+    auto record = bytes ? read_at(path, *bytes, context.plan.probes.at(step.probe)) : std::unexpected(bytes.error());
+    auto fault = fault_of(record, context, rank);
+    if (fault && (!worst || fault->weight < worst->weight)) worst = std::move(fault);
+    if (!record) continue;
+    compare_clocks(found, context, *bytes, attempt, rank);
+    ranks.push_back(std::move(*record));
+  }
+  if (worst) return failed(worst->outcome, worst->reason);
+  found.records.push_back(std::move(ranks.front()));
+  ranks.erase(ranks.begin());
+  found.others.push_back(std::move(ranks));
+  found.numbers.push_back(attempt.number);
+  if (!attempt.second_stage) ++found.first_stage;
+  found.broken = found.broken || found.skipped;
+}
+
+}  // namespace
+
+std::optional<InputError> check_kind(const plan::Plan& plan, const Journal& journal) {
+  if (plan.simulation.has_value() == journal.simulated) return std::nullopt;
+  return InputError{journal.simulated ? "journal.jsonl" : "plan.json", "is of a simulation, and its neighbour is not",
+                    "a simulation is never a measurement, and the other way round; restore the file"};
+}
+
+Machines::Machines(const Journal& journal) {
+  for (const auto& [node, said] : journal.node_facts) {
+    // Containers share their machine's boot and have host names of their own; they are nodes like others.
+    const std::string machine = said.value("name", "") + "\n" + said.value("boot_id", "");
+    machine_of_[node] = machine;
+    nodes_of_[machine].push_back(node);
+  }
+}
+
+std::optional<std::string> Machines::twin_of(const std::string& node) const {
+  const auto machine = machine_of_.find(node);
+  if (machine == machine_of_.end()) return std::nullopt;
+  const auto& nodes = nodes_of_.at(machine->second);
+  const auto other = std::ranges::find_if(nodes, [&](const std::string& one) { return one != node; });
+  return other == nodes.end() ? std::nullopt : std::optional(*other);
+}
+
+std::expected<Run, InputError> read_run(const std::string& directory) {
+  const auto plan_bytes = read_file(directory + "/plan.json");
+  std::error_code unknown;
+  if (!plan_bytes && fs::is_directory(directory, unknown) && !fs::exists(directory + "/plan.json", unknown))
+    return std::unexpected(
+        InputError{directory, "is no folder of a run: it has no plan.json", "name the folder given as --out"});
+  if (!plan_bytes) return std::unexpected(plan_bytes.error());
+  auto plan = plan::read_plan(*plan_bytes, directory + "/plan.json");
+  if (!plan) return std::unexpected(plan.error());
+  const auto journal_bytes = read_file(directory + "/journal.jsonl");
+  if (!journal_bytes) return std::unexpected(journal_bytes.error());
+  auto journal = read_journal(*journal_bytes, directory + "/journal.jsonl");
+  if (!journal) return std::unexpected(journal.error());
+  Run run{.plan = std::move(*plan), .plan_sha256 = files::sha256(*plan_bytes), .journal = std::move(*journal)};
+  if (run.journal.plan_sha256 != run.plan_sha256) {
+    return std::unexpected(InputError{directory, "journal.jsonl belongs to another plan than plan.json",
+                                      "the plan was frozen when the run began; restore it"});
+  }
+  if (auto problem = check_kind(run.plan, run.journal)) return std::unexpected(*problem);
+  std::set<std::string_view> steps;
+  for (const auto& step : run.plan.steps) steps.insert(step.id);
+  for (const auto& attempt : run.journal.attempts) {
+    if (attempt.is_extra() || steps.contains(attempt.step))
+      continue;  // judging says whether an extra test was to be made
+    return std::unexpected(InputError{directory + "/journal.jsonl",
+                                      fmt::format("has an attempt of '{}', which is no step of the plan", attempt.step),
+                                      ""});
+  }
+  return run;
+}
+
+EvidenceReader evidence_in(const std::string& directory) {
+  return [directory](const EvidenceFile& file) -> std::expected<std::string, InputError> {
+    auto bytes = read_file(directory + "/" + file.path);
+    if (!bytes) return bytes;
+    if (bytes->size() != file.bytes || files::sha256(*bytes) != file.sha256) {
+      return std::unexpected(
+          InputError{file.path, "is not the file that was journalled", "the evidence was changed after the run"});
+    }
+    return bytes;
+  };
+}
+
+std::string record_path(const std::string& step, int attempt, int rank, const std::string& companion) {
+  return fmt::format("records/{}/{}/{}{}.jsonl", step, attempt, companion.empty() ? "" : companion + ".", rank);
+}
+
+std::string log_path(const std::string& step, int attempt, int rank, const std::string& companion) {
+  return fmt::format("logs/{}/{}/{}{}.log", step, attempt, companion.empty() ? "" : companion + ".", rank);
+}
+
+std::optional<int> rank_in(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::string_view stem = name.substr(0, name.rfind('.'));
+  const std::string_view digits = stem.substr(stem.rfind('.') + 1);  // behind a companion's name, if there is one
+  int rank = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), rank);
+  return read.ec == std::errc{} && read.ptr == digits.data() + digits.size() ? std::optional(rank) : std::nullopt;
+}
+
+std::expected<Record, InputError> record_of(const plan::Plan& plan, const plan::Step& step, const Attempt& attempt,
+                                            const EvidenceReader& evidence, int rank, const std::string& companion) {
+  const std::string path = record_path(attempt.step, attempt.number, rank, companion);
+  const auto bytes = bytes_of(path, attempt, evidence);
+  if (!bytes) return std::unexpected(bytes.error());
+  return read_at(path, *bytes, plan.probes.at(companion.empty() ? step.probe : companion));
+}
+
+double outside_of_attempt_s(std::string_view bytes, const Attempt& attempt) {
+  const auto time_of = [](std::string_view line) -> std::optional<std::chrono::system_clock::time_point> {
+    const auto document = parse_json(line, "line");
+    if (!document || !document->is_object()) return std::nullopt;
+    const auto time = document->find("time");
+    return time != document->end() && time->is_string() ? utc_time(time->get<std::string>()) : std::nullopt;
+  };
+  while (bytes.ends_with('\n')) bytes.remove_suffix(1);
+  const auto last_line = bytes.rfind('\n');
+  const auto first = time_of(bytes.substr(0, bytes.find('\n')));
+  const auto last = time_of(last_line == std::string_view::npos ? bytes : bytes.substr(last_line + 1));
+  const auto begin = utc_time(attempt.begin);
+  const auto end = utc_time(attempt.end);
+  if (!first || !last || !begin || !end) return 0;
+  const double before_s = std::chrono::duration<double>(*begin - *first).count();
+  const double after_s = std::chrono::duration<double>(*last - *end).count();
+  if (before_s <= 0 && after_s <= 0) return 0;
+  return before_s > after_s ? -before_s : after_s;
+}
+
+bool is_judged(const Measurement& measured, const plan::Requirement& requirement) {
+  if (measured.metric != requirement.metric || !(requirement.at_every || measured.at == requirement.at)) return false;
+  const auto kind = from_word<plan::JudgedScope>(measured.subject.kind);
+  return kind && (kind == requirement.scope || (is_together(*kind) && is_together(requirement.scope)));
+}
+
+StepEvidence collect(const plan::Plan& plan, const plan::Step& step, const std::vector<const Attempt*>& attempts,
+                     const Journal& journal, const Machines& machines, const EvidenceReader& evidence, int first) {
+  const StepContext context{.plan = plan, .step = step, .journal = journal, .machines = machines, .evidence = evidence};
+  StepEvidence found;
+  found.reason = reason_not_started(journal, step);
+  std::vector<std::string> paths;
+  int number = first - 1;
+  for (const Attempt* attempt : attempts) {
+    if (attempt->number != ++number) {
+      found.broken = true;
+      found.absence = Outcome::error;
+      found.reason =
+          fmt::format("The journal has attempt {} of {} where {} was due.", attempt->number, step.id, number);
+      break;
+    }
+    for (const auto& file : attempt->evidence) paths.push_back(file.path);
+    take(found, context, *attempt);
+  }
+  found.paths = std::move(paths);
+  return found;
+}
+
+}  // namespace assay::judge

@@ -1,0 +1,69 @@
+// imported: writes and reads imports as JSON Lines whose schema no reader of records accepts.
+#include "orchestrator/judge/evidence/imported.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "probes/core/json_io.h"
+
+namespace assay::judge {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kBeginning = 1024;  // the schema is the first member; blank lines may have been put before it
+
+/// One line; bytes that are no UTF-8 are replaced, for names of devices come as the tool found them.
+std::string line(std::size_t sequence, const char* kind, ordered_json body) {
+  ordered_json document;
+  if (sequence == 0) document["schema"] = kImportedSchema;
+  document["sequence"] = sequence;
+  document[kind] = std::move(body);
+  return document.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+ordered_json body_of(const ImportSource& source) {
+  ordered_json body = {{"tool", source.tool}, {"form", source.form}};
+  if (!source.version.empty()) body["version"] = source.version;
+  if (!source.command.empty()) body["command"] = source.command;
+  body["file"] = source.file;
+  body["bytes"] = source.bytes;
+  body["sha256"] = source.sha256;
+  body["facts"] = assay::to_json(source.facts);
+  return body;
+}
+
+ordered_json body_of(const Figure& figure) {
+  return {{"metric", figure.metric},         {"unit", figure.unit},   {"statistic", figure.statistic},
+          {"at", assay::to_json(figure.at)}, {"value", figure.value}, {"from", figure.from}};
+}
+
+}  // namespace
+
+std::string import_text(const Import& import) {
+  std::size_t sequence = 0;
+  std::string text = line(sequence++, "source", body_of(import.source));
+  for (const auto& figure : import.figures) text += line(sequence++, "imported", body_of(figure));
+  for (const auto& one : import.left_out)
+    text += line(sequence++, "left_out", {{"from", one.from}, {"what", one.what}, {"why", one.why}});
+  return text +
+         line(sequence, "end",
+              {{"status", "complete"}, {"imported", import.figures.size()}, {"left_out", import.left_out.size()}});
+}
+
+bool is_imported(std::string_view bytes) {
+  // Without white space, so that an import that was laid out anew is recognised as well.
+  std::string beginning;
+  for (const char c : bytes.substr(0, kBeginning)) {
+    if (c != ' ' && c != '\t' && c != '\r' && c != '\n') beginning += c;
+  }
+  return beginning.starts_with("{\"schema\":\"assay.imported/");
+}
+
+InputError imported_refusal(const std::string& where) {
+  return {
+      where, "was imported from another tool's output",
+      "an imported figure is never a measurement of ours: keep the file outside the run, and lay the two side by side"};
+}
+
+}  // namespace assay::judge

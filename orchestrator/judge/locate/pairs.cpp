@@ -1,0 +1,141 @@
+// pairs: turns results into the pairs of each figure and gives them to pair_matrix.h.
+#include "orchestrator/judge/locate/pairs.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "orchestrator/judge/locate/pair_matrix.h"
+#include "orchestrator/judge/locate/searches.h"
+
+namespace assay::judge {
+namespace {
+
+bool is_short(const Result& result) { return misses_limit(result) || result.outcome == Outcome::error; }
+
+/// The requirements whose pairs are one matrix: one on figures without direction alone; those that differ by the
+/// direction of their figure together.
+struct PairFigure {
+  std::string name;
+  std::string_view plane = {};
+  std::vector<std::string> requirements = {};
+  std::map<std::string_view, PairMatrix> by_rail = {};
+};
+
+/// The metric of a requirement; null where the plan has no step of its probe, and so nothing of it is measured.
+const Description::OwnMetric* metric_of(const plan::Plan& plan, const plan::Requirement& requirement) {
+  const auto probe = plan.probes.find(requirement.probe);
+  return probe == plan.probes.end() ? nullptr : probe->second.description.metric(requirement.metric);
+}
+
+/// What the figures of two requirements must have in common to be the two directions of one; of a figure without
+/// direction its requirement.
+std::string figure_of(const plan::Plan& plan, const plan::Requirement& requirement) {
+  const Description::OwnMetric* metric = metric_of(plan, requirement);
+  if (metric == nullptr || metric->direction == PairDirection::both) return requirement.id;
+  std::string name = requirement.metric;
+  const std::string_view direction = word_of(metric->direction);
+  if (const auto at = name.find(direction); at != std::string::npos) name.erase(at, direction.size());
+  return fmt::format("{} {} {} {} {} {} {}", requirement.probe, name, requirement.statistic, requirement.plane,
+                     to_json(requirement.parameters).dump(), to_json(requirement.at).dump(),
+                     requirement.pairs ? word_of(*requirement.pairs) : "");
+}
+
+PairDirection direction_of(const plan::Plan& plan, const plan::Requirement& requirement) {
+  const Description::OwnMetric* metric = metric_of(plan, requirement);
+  return metric == nullptr ? PairDirection::both : metric->direction;
+}
+
+/// Of one rail of one plane: nodes accused there by any figure explain what is short with them by others.
+using Network = std::pair<std::string_view, std::string_view>;
+
+/// The pairs of every requirement of scope pair, in the order of the profile, by figure.
+class Figures {
+ public:
+  explicit Figures(const plan::Plan& plan) {
+    for (const auto& requirement : plan.profile.requirements) {
+      if (requirement.scope != plan::JudgedScope::pair) continue;
+      const std::string name = figure_of(plan, requirement);
+      const auto known = std::ranges::find(figures_, name, &PairFigure::name);
+      PairFigure& figure = known == figures_.end() ? figures_.emplace_back(PairFigure{.name = name}) : *known;
+      figure.requirements.push_back(requirement.id);
+      figure.plane = requirement.plane;
+      judged_[requirement.id] = {.figure = static_cast<std::size_t>(&figure - figures_.data()),
+                                 .direction = direction_of(plan, requirement)};
+    }
+    for (const auto& node : plan.site.nodes) {
+      index_.emplace(node.name, names_.size());
+      names_.push_back(node.name);
+    }
+    for (const auto& step : plan.steps) {
+      if (step.nodes.size() == 2) steps_.emplace(step.id, &step);
+    }
+  }
+
+  [[nodiscard]] bool empty() const { return figures_.empty(); }
+
+  /// `lost`: as of localise_pairs.
+  void take(const Result& result, const std::set<std::string>& lost) {
+    const auto judged = judged_.find(result.requirement);
+    const auto step = steps_.find(result.step);
+    if (judged == judged_.end() || step == steps_.end() || (!result.value && !is_short(result))) return;
+    const auto& nodes = step->second->nodes;
+    // A pair that broke because one of its nodes went away says nothing of the other.
+    if (result.outcome == Outcome::error &&
+        std::ranges::any_of(nodes, [&](const std::string& node) { return lost.contains(node); }))
+      return;
+    figures_[judged->second.figure].by_rail[step->second->rail].add(
+        {.a = index_.at(nodes[0]),
+         .b = index_.at(nodes[1]),
+         .direction = judged->second.direction,
+         .bad = is_short(result),
+         .sure = result.outcome != Outcome::conditional_fail,
+         .step = step->first});
+  }
+
+  std::vector<Localised> localised() {
+    std::map<Network, std::set<std::size_t>> at_fault;
+    for (auto& figure : figures_) {
+      for (auto& [rail, matrix] : figure.by_rail) at_fault[{figure.plane, rail}].merge(std::set(matrix.accuse()));
+    }
+    std::vector<Localised> all;
+    for (const auto& figure : figures_) {
+      for (const auto& [rail, matrix] : figure.by_rail) {
+        if (!matrix.has_bad()) continue;
+        all.push_back(matrix.found(names_, at_fault.at({figure.plane, rail})));
+        all.back().requirements = figure.requirements;
+        all.back().rail = rail;
+        if (!rail.empty()) all.back().reason = fmt::format("On rail {}: {}", rail, all.back().reason);
+      }
+    }
+    return all;
+  }
+
+ private:
+  struct Judged {
+    std::size_t figure = 0;
+    PairDirection direction = PairDirection::both;
+  };
+
+  std::vector<PairFigure> figures_;
+  std::unordered_map<std::string_view, Judged> judged_;  ///< by requirement
+  std::unordered_map<std::string_view, std::size_t> index_;
+  std::vector<std::string> names_;
+  std::unordered_map<std::string_view, const plan::Step*> steps_;
+};
+
+}  // namespace
+
+std::vector<Localised> localise_pairs(const plan::Plan& plan, const Results& results,
+                                      const std::set<std::string>& lost) {
+  Figures figures(plan);
+  if (figures.empty()) return {};
+  for (const auto& result : results) figures.take(result, lost);
+  return figures.localised();
+}
+
+}  // namespace assay::judge

@@ -1,0 +1,104 @@
+// searches: which groups that fell short are searched for who is at fault, what each search asks next, and what it
+// found. The run asks it for tests to make; the judge replays it over the tests that were made.
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "orchestrator/judge/evidence/evidence.h"
+#include "orchestrator/judge/locate/localiser.h"
+#include "orchestrator/judge/verdict.h"
+#include "orchestrator/plan/plan.h"
+
+namespace assay::judge {
+
+/// A test that a search asks for: probe and parameters of the step that fell short, on some of its nodes.
+struct ExtraTest {
+  plan::Step step;  ///< "0012-fabric-cluster.t003"; serves the requirements that fell short, has one look and is no
+                    ///< step of the plan
+  Test test;        ///< the same as the search knows it
+};
+
+/// What an extra test shows. `unusable`: the probe does not measure this on so few nodes, and the search can go
+/// nowhere.
+struct TestShown {
+  Reading reading;
+  bool unusable = false;
+  std::string reason;  ///< when it is unusable or broken
+};
+
+/// Nodes with a cell of their own, or of a part of theirs, that is bad or was planned and never measured. They are
+/// known without any search.
+std::set<std::string> bad_alone(const plan::Plan& plan, const Results& results);
+
+/// Whether the value of `result` misses its limit, whatever its outcome is called.
+bool misses_limit(const Result& result);
+
+/// Whether `result` is a shortfall that a search is made for: a fail or conditional fail, or a figure that misses its
+/// limit under the demanded conditions and is open for another reason.
+bool falls_short(const Result& result);
+
+/// Every search that the plan allows and that is due, because its step fell short of a limit or was killed at its
+/// deadline. Searches that share a node follow each other: those for required figures in the plan's order, then those
+/// for advisory ones. Each leaves out the nodes that fail by themselves, and those that the ones before accused on the
+/// same ports: another rail is other ports and cables. Others go side by side. What is asked follows from plan, results
+/// and readings alone, so a resumed run, and every later judgement, goes the same way again.
+class Searches {
+ public:
+  /// `results` of every planned cell; `journal` and `evidence` tell the attempts behind them. `plan` must outlive it.
+  Searches(const plan::Plan& plan, const Results& results, const Journal& journal, const EvidenceReader& evidence);
+  ~Searches();
+  Searches(const Searches&) = delete;
+  Searches& operator=(const Searches&) = delete;
+
+  /// The tests that are asked for now and have not been taken, of searches in the plan's order; no two have a node in
+  /// common. None when all searches have ended.
+  [[nodiscard]] std::vector<ExtraTest> open() const;
+  /// Whether this test was ever asked for, on these nodes and for this purpose.
+  [[nodiscard]] bool has_asked(const Attempt& attempt) const;
+  /// What the attempts of `test` in `part` show; nothing when none of them ended. `part` need hold no more than they
+  /// and what their nodes said of themselves.
+  [[nodiscard]] std::optional<TestShown> shown(const ExtraTest& test, const Journal& part,
+                                               const EvidenceReader& evidence) const;
+  /// Takes what an open test shows. Throws std::logic_error for any other test.
+  void take(const std::string& test, const TestShown& shown);
+  /// The most tests that may still be asked for.
+  [[nodiscard]] std::size_t most_left() const;
+  /// What was found so far, of each search that is due.
+  [[nodiscard]] std::vector<Localised> found() const;
+
+ private:
+  struct Promise;  ///< a requirement that a step fell short of (inquiry.h)
+  struct Inquiry;  ///< one search, from what made it due to what it found
+  void find_due(const Results& results, const Journal& journal);
+  void order();
+  void take_attempts(Inquiry& inquiry, const Journal& journal, const EvidenceReader& evidence) const;
+  void begin_ready();
+  void begin(Inquiry& inquiry);
+  void next_round(Inquiry& inquiry);
+  void end(Inquiry& inquiry);
+  void feed(Inquiry& inquiry);
+  [[nodiscard]] bool is_known(const plan::Step& step, const std::string& node) const;
+  [[nodiscard]] ExtraTest test_of(const Inquiry& inquiry, Test test) const;
+  [[nodiscard]] TestShown shown_by(const Inquiry& inquiry, const plan::Step& step, const Attempt& attempt,
+                                   const Journal& part, const EvidenceReader& evidence) const;
+  void tell_finding(const Inquiry& inquiry, Localised& found) const;
+  [[nodiscard]] Localised found_by(const Inquiry& inquiry) const;
+
+  const plan::Plan& plan_;
+  std::map<std::string, const site::Node*> nodes_;  ///< of the site, by name
+  std::set<std::string> known_;                     ///< bad alone
+  /// By pairs or by a search that ended; by plane and rail, without a rail: on all.
+  std::map<std::string, std::set<std::string>> accused_;
+  std::vector<std::unique_ptr<Inquiry>> inquiries_;
+  /// Nodes and purpose of each test, by id.
+  std::map<std::string, std::pair<std::vector<std::string>, std::string>> asked_;
+};
+
+}  // namespace assay::judge

@@ -1,0 +1,243 @@
+// storage_cluster: bandwidth of one storage that several nodes write to and read from at the same time.
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/core/rendezvous.h"
+#include "workloads/storage/cluster/storage_run.h"
+#include "workloads/storage/shared/storage_words.h"
+
+namespace assay::cluster_storage {
+namespace {
+
+using namespace storage_words;
+
+constexpr Parameter kParameters[] = {
+    kDirectory,
+    {.name = "operation",
+     .fallback = "write_read",
+     .meaning = "all write, then all read; the same with a mixed phase of both in place of the reading; or some alone, "
+                "then with all others at work",
+     .choices = "write_read mixed interference"},
+    {.name = "pattern",
+     .fallback = "own_file",
+     .meaning = "a file for each thread, or one for all, interleaved transfer by transfer",
+     .choices = "own_file shared_file"},
+    {.name = "block",
+     .unit = "B",
+     .fallback = "1MiB",
+     .meaning = "bytes of one transfer; no direct I/O unless a multiple of 4 KiB"},
+    {.name = "threads", .unit = "1", .fallback = "4", .quick = "2", .meaning = "streams of each rank, a thread each"},
+    {.name = "depth", .unit = "1", .fallback = "8", .meaning = "transfers in flight of each thread, at most 1024"},
+    {.name = "duration",
+     .unit = "s",
+     .fallback = "20s",
+     .quick = "1s",
+     .meaning = "time to the stonewall of a phase that writes, 100 ms to 10 min"},
+    {.name = "size",
+     .unit = "B",
+     .fallback = "64GiB",
+     .quick = "64MiB",
+     .meaning = "payload of each rank and phase at most; who reaches it ends the phase for all, as the time does"},
+    kRepetitions,
+    kShift,
+    {.name = "read_percent",
+     .unit = "1",
+     .fallback = "70",
+     .meaning = "of a mixed phase: reads among 100 transfers, from 1 to 99"},
+    {.name = "victims",
+     .unit = "1",
+     .fallback = "1",
+     .meaning = "of interference: the first so many ranks are measured alone and with all others"},
+    kClientsCold,
+    kServerMemory,
+    kState,
+};
+constexpr Metric kMetrics[] = {
+    {.name = "bandwidth",
+     .unit = "B/s",
+     .meaning =
+         "payload of all ranks over the time from the common start until the last one has done its part and closed "
+         "its files; recorded where operation is not interference",
+     .recorded = Recorded::if_asked},
+    {.name = "bandwidth_stonewall",
+     .unit = "B/s",
+     .meaning =
+         "payload of all ranks at the stonewall over the time to it, fsync not counted; recorded where operation "
+         "is not interference",
+     .recorded = Recorded::if_asked},
+    {.name = "client_bandwidth",
+     .unit = "B/s",
+     .meaning =
+         "payload of one rank at the stonewall over the time to it; where I/O is buffered, writes that are only in "
+         "its memory count, too",
+     .recorded = Recorded::if_asked},
+    {.name = "client_share",
+     .unit = "1",
+     .meaning = "client_bandwidth over the median of all ranks in the same phase, recorded where that is",
+     .recorded = Recorded::if_asked},
+    {.name = "client_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning =
+         "from the common start until this rank has done its part and closed its files, recorded where bandwidth is",
+     .recorded = Recorded::if_asked},
+    {.name = "latency_p99",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "99th percentile of the time from submission to completion of one rank's transfers, to 1.6 %, recorded "
+                "where bandwidth is",
+     .instrument = 0.005,
+     .recorded = Recorded::if_asked},
+    {.name = "skew",
+     .unit = "1",
+     .meaning = "client_bandwidth of the slowest rank over that of the fastest; recorded where operation is not "
+                "interference",
+     .kind = MetricKind::share,
+     .recorded = Recorded::if_asked},
+    {.name = "fairness",
+     .unit = "1",
+     .meaning = "Jain's index of all ranks' client_bandwidth, 1 is even; recorded where operation is not interference",
+     .kind = MetricKind::share,
+     .recorded = Recorded::if_asked},
+    {.name = "open_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "of the slowest thread of all ranks to open, or make, its files, recorded where bandwidth is",
+     .recorded = Recorded::if_asked},
+    {.name = "sync_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning =
+         "of the slowest thread of all ranks to fsync its file, and of its rank to fsync the directory; recorded "
+         "where the phase writes",
+     .recorded = Recorded::if_asked},
+    {.name = "close_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "of the slowest thread of all ranks to close its files, recorded where bandwidth is",
+     .recorded = Recorded::if_asked},
+    kRemoveTime,
+    {.name = "victim_alone",
+     .unit = "B/s",
+     .meaning = "payload of the victims at the stonewall over the time to it while no other rank is at work; recorded "
+                "where operation is interference",
+     .recorded = Recorded::if_asked},
+    {.name = "victim_together",
+     .unit = "B/s",
+     .meaning = "the same while all ranks are at work; recorded where operation is interference",
+     .recorded = Recorded::if_asked},
+    {.name = "victim_kept",
+     .unit = "1",
+     .meaning = "victim_together over victim_alone of the same repetition; recorded where operation is interference",
+     .recorded = Recorded::if_asked},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "bytes read, of all ranks and phases, that are not what was written, or not there",
+     .kind = MetricKind::fault,
+     .recorded = Recorded::rank_0},
+};
+constexpr ConditionSpec kConditions[] = {
+    kFilesystem,
+    kMountSource,
+    kMountOptions,
+    {.name = "direct_io", .meaning = "Whether all files were open with O_DIRECT."},
+    {.name = "buffered_because",
+     .meaning = "Why they were not, where they were not.",
+     .recorded = Recorded::if_occurred},
+    {.name = "engine", .meaning = "How I/O is done."},
+    {.name = "nonce", .meaning = "What the payload of this run is keyed by, besides stream and set; drawn by rank 0."},
+    kClientsTotal,
+    kReadByOtherNode,
+    {.name = "cold_rung",
+     .meaning =
+         "How well it is proved that reads came from the storage, the lowest of all ranks and phases: 0 nothing, "
+         "or pages were in a page cache; 1 the readers' page caches were empty (mincore); 2 the wire or the "
+         "device moved the payload; 3 another machine read than wrote; 4 that, and more than server_memory."},
+    {.name = "resident_pages",
+     .meaning = "Most pages of the files in this rank's page cache before it read, after it was asked to drop them; "
+                "recorded where the file system can be asked.",
+     .recorded = Recorded::if_reported},
+    {.name = "wire_share",
+     .meaning =
+         "Least that came to this node while it read, over its payload: on a mount by the kernel's NFS client what "
+         "replies to its READs carried (mountstats), else all that its network ports or its devices brought; recorded "
+         "where the kernel counts, and where a phase only reads.",
+     .recorded = Recorded::if_asked},
+    {.name = "set_over_client_memory",
+     .meaning = "Payload that this rank read in one phase over the memory of its machine, where it read.",
+     .recorded = Recorded::if_occurred},
+    kSetOverServerMemory,
+    kPreloaded,
+    kStartSpread,
+    {.name = "ended_by", .meaning = "What ended the writing: duration, or size in at least one repetition."},
+    {.name = "payload_ceiling",
+     .meaning =
+         "Rate in B/s at which this rank's threads make and compare payload without storage: no client shows more."},
+    kAbandonedRemoved,
+};
+constexpr SpaceRule kSpace[] = {
+    {.shared = true, .when = "operation=write_read", .held = "ranks size", .times = "repetitions"},
+    {.shared = true, .held = "2 ranks size", .times = "repetitions"},
+};
+constexpr GroupSizeRule kGroupSize[] = {
+    {.when = "operation=interference",
+     .processes = SizeDemand::at_least,
+     .of = "victims+1",
+     .reason = "one at least must disturb the victims"},
+};
+constexpr ProbeSpec kSpec{
+    .name = "storage_cluster",
+    .revision = 2,
+    .scope = Scope::group,
+    .measures =
+        "Bandwidth of a storage that several nodes write and read at the same time, as a whole and client by "
+        "client, every byte verified by another node than wrote it.",
+    .method =
+        "Every rank runs threads, each with transfers of equal size in flight through io_uring, with O_DIRECT where "
+        "file "
+        "system and size allow, else buffered, and says so. The payload is splitmix64 in counter form, keyed by a "
+        "nonce "
+        "of the run, the stream and the set of files, so that no run writes the bytes of another; it is made, or "
+        "compared, by the thread while its other transfers are in flight. A phase begins after a common barrier; each "
+        "rank's clock runs from there. Writing: files are opened and written until `duration` or `size` is over, which "
+        "is "
+        "the stonewall, at which the ranks tell each other how far they are and wait for the slowest; then wear-out: "
+        "every stream goes on until it has written as much as the furthest one had; then "
+        "fsync of files and directory, and close, all within the time. Reading: every rank asks its page cache to drop "
+        "the files, counts by mincore what stayed, and reads all that the rank `shift` before it wrote, once; the "
+        "stonewall is when the first rank is done. Mixed: reads of such files and writes of new ones by turns, with "
+        "stonewall and wear-out. A rate at the stonewall is what had completed then, known to 5 ms. Interference: the "
+        "victims write alone for `duration`, then all write, without wear-out; the victims read the first half of what "
+        "others wrote, then all read the second half. Figures of a phase stand at phase write, read or mixed. Before, "
+        "free space is checked, and folders of killed runs are removed; the folder of the run is removed at its end, "
+        "also after a failure.",
+    .source =
+        "IO500 rules 2.0 (stonewall, wear-out, fsync in the time, reading from another node, 47,008 B interleaved in "
+        "one "
+        "file); Jain, Chiu and Hawe 1984, DEC-TR-301, for fairness.",
+    .needs =
+        "Two or more nodes with one shared file system that meet on the port of the rendezvous, and kernels that "
+        "permit io_uring.",
+    .typical = {300},
+    .deadline = {3600},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions,
+    .space = kSpace,
+    .group_size = kGroupSize,
+};
+
+void measure(const Parameters& given, const Placement& placement, Recorder& record) {
+  check_storage(given, placement.world == 1 ? 2 : placement.world);
+  if (placement.world == 1)
+    throw Skip("one rank alone: this probe measures between nodes; use it with scope group or cluster");
+  work_together(placement, {.exchange = storage_patience(given)},
+                [&](Rendezvous& group) { run_storage(given, group, record); });
+}
+
+}  // namespace
+}  // namespace assay::cluster_storage
+
+int main(int argc, char** argv) {
+  return assay::probe_main(argc, argv, assay::cluster_storage::kSpec, assay::cluster_storage::measure);
+}

@@ -1,0 +1,110 @@
+// storage_phase: all ranks of a group write, read or do both on one storage from a common start.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/core/rendezvous.h"
+#include "probes/core/words.h"
+#include "workloads/storage/cluster/block_layout.h"
+#include "workloads/storage/cluster/block_stream.h"
+
+namespace assay::cluster_storage {
+
+/// What the streams of a phase do.
+enum class Move { write, read, mixed };
+
+constexpr auto words_of(Move) {
+  using enum Move;
+  return std::to_array<Word<Move>>({{write, "write"}, {read, "read"}, {mixed, "mixed"}});
+}
+
+/// What stays the same over all phases of a run. A stream is one thread of one rank; rank r has the streams from r x
+/// threads on.
+struct StorageSettings {
+  std::string folder;   ///< shared by all ranks
+  BlockLayout layout;   ///< streams: of all ranks
+  StreamPlan stream;    ///< of every stream
+  std::size_t threads;  ///< of each rank
+  int shift = 1;        ///< rank r reads the files written by rank r - shift
+  double read_share = 0.7;
+  std::uint64_t nonce = 0;
+};
+
+/// One phase.
+struct PhasePlan {
+  Move move = Move::write;
+  std::uint64_t written_set = 0, read_set = 0;
+  std::vector<bool> active;           ///< by rank; the others only meet
+  bool complete = false;              ///< wear-out: every stream goes on until it has done as much as the furthest one
+  std::optional<double> duration_s;   ///< no transfer is begun after it, but for the wear-out
+  std::vector<std::uint64_t> firsts;  ///< by stream of all ranks: number of its first operation
+  std::vector<std::uint64_t> limits;  ///< and one past its last
+};
+
+/// What one rank did in a phase.
+struct ClientPhase {
+  bool active = false;
+  double open_s = 0;   ///< of its slowest stream to open its files
+  double sync_s = 0;   ///< of its slowest stream to fsync, and of the directory
+  double close_s = 0;  ///< of its slowest stream to close its files
+  double time_s = 0;   ///< from the common start until all is closed
+  double bytes = 0, bytes_at_stonewall = 0;
+  std::optional<double> latency_p99;      ///< s
+  std::uint64_t mismatches = 0;           ///< B
+  std::string first_wrong;                ///< where they begin
+  std::optional<std::uint64_t> resident;  ///< pages of what it reads in its page cache before; where it can be asked
+  std::optional<double> wire;             ///< B that came to it by wire or from devices meanwhile; where it is told
+  std::vector<std::uint64_t> reached;     ///< by its streams: one past the last operation
+};
+
+/// What a phase gave, on every rank the same.
+struct PhaseTaken {
+  double stonewall_s = 0;     ///< until when all were at work
+  double start_spread_s = 0;  ///< the longest that a rank spent in a barrier which all entered at once
+  std::vector<ClientPhase> clients;
+
+  /// The bytes of the active ranks at the stonewall, in their order.
+  [[nodiscard]] std::vector<double> at_stonewall() const;
+  /// All bytes over the time of the last rank, B/s.
+  [[nodiscard]] double bandwidth() const;
+  /// By stream of all ranks: one past the last operation.
+  [[nodiscard]] std::vector<std::uint64_t> reached() const;
+};
+
+/// Runs phases; every rank makes the same calls.
+class StorageGroup {
+ public:
+  /// Throws what BlockStream throws.
+  StorageGroup(Rendezvous& group, const StorageSettings& settings);
+  ~StorageGroup();
+  /// The phase of `plan`.
+  PhaseTaken run(const PhasePlan& plan);
+  /// B/s that this rank's threads make and compare without any storage: what its client can show at most.
+  double payload_ceiling();
+  /// The stream of all ranks whose data `stream` reads.
+  [[nodiscard]] std::uint64_t read_by(std::uint64_t stream) const;
+
+ private:
+  struct Lane;
+  [[nodiscard]] std::uint64_t stream_of(std::size_t lane) const;
+  void open_files(Lane& lane, const PhasePlan& plan);
+  [[nodiscard]] BlockOperation operation(const Lane& lane, const PhasePlan& plan, std::uint64_t index) const;
+  std::optional<std::uint64_t> drop_cache(const PhasePlan& plan);
+  void together(const std::function<void(Lane&)>& work);
+  double work(const PhasePlan& plan, ClientPhase& mine);
+  void finish(const PhasePlan& plan, double stonewall_s, ClientPhase& mine);
+
+  Rendezvous& group_;
+  StorageSettings settings_;
+  std::vector<Lane> lanes_;
+  std::chrono::steady_clock::time_point begin_;
+  std::atomic<bool> abandoned_ = false;  ///< another rank has ended early
+};
+
+}  // namespace assay::cluster_storage

@@ -1,0 +1,67 @@
+// ingest_phase: all ranks write the samples of a data set; then each feeds its accelerators from those of another.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/core/rendezvous.h"
+#include "probes/core/units.h"
+#include "workloads/storage/shared/cold_ledger.h"
+
+namespace assay::cluster_storage {
+
+/// What stays the same over all repetitions.
+struct IngestSettings {
+  std::string folder;  ///< shared by all ranks
+  double record = 0, deviation = 0;
+  std::uint64_t batch = 1, steps = 1;  ///< of one accelerator
+  double compute_s = 0;
+  std::size_t accelerators = 1, readers = 1;  ///< of each rank; of each accelerator
+  std::uint64_t ahead = 1;                    ///< steps that are read before they are due
+  bool direct = false;
+  int shift = 1;  ///< rank r reads the files written by rank r - shift
+  std::uint64_t nonce = 0;
+
+  /// Samples that one rank writes.
+  [[nodiscard]] std::uint64_t samples() const { return accelerators * steps * batch; }
+};
+
+/// What one rank's accelerators were fed.
+struct IngestClient {
+  double utilisation = 1;  ///< of the accelerator that was fed worst
+  double starved = 0;      ///< steps of all its accelerators that had to wait
+  double time_s = 0;       ///< from the common start until its last step was over
+  double samples = 0;
+  std::uint64_t mismatches = 0;  ///< B
+  std::string first_wrong;
+  ColdReader cold;
+};
+
+/// Every rank makes the same calls.
+class IngestGroup {
+ public:
+  IngestGroup(Rendezvous& group, const IngestSettings& settings) : group_(group), settings_(settings) {}
+  /// Writes this rank's samples of a set durably; how long it took. Throws std::system_error with the path.
+  Seconds write(std::uint64_t set);
+  /// Feeds all accelerators; what came of it, by rank.
+  std::vector<IngestClient> feed(std::uint64_t set);
+
+ private:
+  struct Reader;
+  [[nodiscard]] std::string path(std::uint64_t set, std::uint64_t rank, std::uint64_t sample) const;
+  [[nodiscard]] std::uint64_t size_of(std::uint64_t set, std::uint64_t rank, std::uint64_t sample) const;
+  void side_by_side(std::size_t threads, const std::function<void(std::size_t)>& work);
+  void write_sample(std::uint64_t set, std::uint64_t sample) const;
+  void read_sample(std::uint64_t set, std::uint64_t sample, Reader& reader) const;
+  [[nodiscard]] std::uint64_t writer() const;
+
+  Rendezvous& group_;
+  IngestSettings settings_;
+  std::atomic<bool> abandoned_ = false;  ///< another rank has ended early
+};
+
+}  // namespace assay::cluster_storage

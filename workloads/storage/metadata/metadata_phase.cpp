@@ -1,0 +1,226 @@
+// metadata_phase: makes one call after the other and times each; refusals and wrong answers are counted.
+#include "workloads/storage/metadata/metadata_phase.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <system_error>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "probes/core/descriptor.h"
+#include "probes/core/probe.h"
+#include "workloads/storage/shared/payload.h"
+#include "workloads/storage/shared/side_by_side.h"
+#include "workloads/storage/shared/storage_ranks.h"
+
+namespace assay::cluster_storage {
+namespace {
+
+using nlohmann::json;
+using PhaseClock = std::chrono::steady_clock;
+
+constexpr std::size_t kWord = sizeof(std::uint64_t);
+
+/// How one operation ended.
+struct Outcome {
+  int refused = 0;    ///< errno; 0: it was done
+  std::string wrong;  ///< what is not so in the answer; empty: right
+};
+
+Outcome outcome_of(int returned) { return {.refused = returned == 0 ? 0 : errno, .wrong = ""}; }
+
+/// The bytes of a file; the payload comes in whole words, the last one is cut.
+std::vector<std::byte> content_of(const MetadataSettings& settings, std::uint64_t stream, std::uint64_t index) {
+  std::vector<std::byte> bytes((settings.size + kWord - 1) / kWord * kWord);
+  fill_payload({.rank = stream, .step = index, .nonce = settings.nonce}, 0, bytes);
+  bytes.resize(settings.size);
+  return bytes;
+}
+
+Outcome make_file(const std::string& path, const std::vector<std::byte>& content) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return outcome_of(-1);
+  for (std::size_t done = 0; done < content.size();) {
+    const ssize_t wrote = ::write(file.number(), content.data() + done, content.size() - done);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return outcome_of(-1);
+    if (wrote == 0) return {.refused = EIO, .wrong = ""};
+    done += static_cast<std::size_t>(wrote);
+  }
+  return outcome_of(::close(file.release()));  // storages that write late refuse here
+}
+
+Outcome look_at(const std::string& path, std::size_t size) {
+  struct stat found = {};
+  if (::lstat(path.c_str(), &found) != 0) return outcome_of(-1);
+  if (!S_ISREG(found.st_mode)) return {.wrong = "it is no file"};
+  if (static_cast<std::size_t>(found.st_size) == size) return {};
+  return {.wrong = fmt::format("its size is {} B, not {} B", found.st_size, size)};
+}
+
+Outcome read_file_of(const std::string& path, const std::vector<std::byte>& expected) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return outcome_of(-1);
+  std::vector<std::byte> found(expected.size() + 1);  // one more, to see the end
+  std::size_t done = 0;
+  while (done < found.size()) {
+    const ssize_t got = ::read(file.number(), found.data() + done, found.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return outcome_of(-1);
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  if (done != expected.size()) return {.wrong = fmt::format("it has {} B, not {} B", done, expected.size())};
+  const auto [at, other] = std::mismatch(expected.begin(), expected.end(), found.begin());
+  if (at == expected.end()) return {};
+  return {.wrong = fmt::format("its content differs from B {} on", at - expected.begin())};
+}
+
+json metadata_words(const MetadataClient& client) {
+  json words = {{"time", client.time_s},
+                {"operations", client.operations},
+                {"failures", client.failures},
+                {"wrong", client.wrong},
+                {"bad", client.first_bad}};
+  if (client.latency_p99) words["p99"] = *client.latency_p99;
+  return words;
+}
+
+MetadataClient metadata_in(const json& words) {
+  MetadataClient client{.time_s = words.at("time").get<double>(),
+                        .operations = words.at("operations").get<double>(),
+                        .latency_p99 = std::nullopt,
+                        .failures = words.at("failures").get<std::uint64_t>(),
+                        .wrong = words.at("wrong").get<std::uint64_t>(),
+                        .first_bad = words.at("bad").get<std::string>()};
+  if (const auto p99 = words.find("p99"); p99 != words.end()) client.latency_p99 = p99->get<double>();
+  return client;
+}
+
+}  // namespace
+
+/// One thread's part of a phase.
+struct MetadataGroup::Lane {
+  std::uint64_t stream = 0;  ///< whose files it works on
+  std::string folder;        ///< where they are
+  bool lists = true;         ///< of a directory that all share, one thread of each rank makes the listing
+  MetadataClient taken = {};
+  TimeClasses latency = {};
+
+  void take(double seconds, const Outcome& outcome, const std::string& path, std::string_view attempted) {
+    latency.add(seconds);
+    taken.failures += outcome.refused != 0 ? 1 : 0;
+    taken.wrong += outcome.wrong.empty() ? 0 : 1;
+    if (!taken.first_bad.empty() || (outcome.refused == 0 && outcome.wrong.empty())) return;
+    taken.first_bad = fmt::format("{} {}: {}", attempted, path,
+                                  outcome.refused != 0 ? std::strerror(outcome.refused) : outcome.wrong);
+  }
+};
+
+std::uint64_t MetadataGroup::stream_of(std::size_t lane) const {
+  return static_cast<std::uint64_t>(group_.rank()) * settings_.threads + lane;
+}
+
+void MetadataGroup::prepare(std::uint64_t set) {
+  for (std::size_t lane = 0; lane < settings_.threads; ++lane) {
+    const std::string path = settings_.folder + "/" + metadata_folder(settings_.layout, set, stream_of(lane));
+    if (settings_.layout.shared && (lane > 0 || group_.rank() > 0)) continue;
+    if (::mkdir(path.c_str(), 0700) != 0) throw std::system_error(errno, std::generic_category(), path);
+  }
+  group_.barrier();
+}
+
+/// Reads the whole directory; every name counts as an operation.
+void MetadataGroup::list(Lane& lane) const {
+  if (!lane.lists) return;
+  ListingCheck check(settings_.layout, lane.stream);
+  const auto begin = PhaseClock::now();
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(lane.folder.c_str()), ::closedir);
+  Outcome outcome;
+  if (!folder) outcome = outcome_of(-1);
+  while (folder) {
+    errno = 0;
+    const dirent* const entry = ::readdir(folder.get());
+    if (entry == nullptr) {
+      outcome.refused = errno;
+      break;
+    }
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    check.add(name);
+    ++lane.taken.operations;
+    if (abandoned_) throw std::runtime_error("given up, since the group has ended");
+  }
+  lane.take(std::chrono::duration<double>(PhaseClock::now() - begin).count(), outcome, lane.folder, "readdir");
+  if (outcome.refused != 0 || check.errors() == 0) return;
+  lane.taken.wrong += check.errors();
+  if (lane.taken.first_bad.empty()) lane.taken.first_bad = fmt::format("readdir {}: {}", lane.folder, check.text());
+}
+
+void MetadataGroup::work(MetadataMove move, std::uint64_t set, Lane& lane) const {
+  lane.folder = settings_.folder + "/" + metadata_folder(settings_.layout, set, lane.stream);
+  if (move == MetadataMove::readdir) return list(lane);
+  for (std::uint64_t index = 0; index < settings_.layout.files; ++index) {
+    if (stop_requested()) throw std::runtime_error("stopped by a signal");
+    if (abandoned_) throw std::runtime_error("given up, since the group has ended");
+    const std::string made = lane.folder + "/" + metadata_file(lane.stream, index, false);
+    const std::string moved = lane.folder + "/" + metadata_file(lane.stream, index, true);
+    std::vector<std::byte> content;
+    if (move == MetadataMove::create || move == MetadataMove::read)
+      content = content_of(settings_, lane.stream, set * settings_.layout.files + index);
+    const auto begin = PhaseClock::now();
+    Outcome outcome;
+    if (move == MetadataMove::create) outcome = make_file(made, content);
+    if (move == MetadataMove::stat) outcome = look_at(made, settings_.size);
+    if (move == MetadataMove::read) outcome = read_file_of(made, content);
+    if (move == MetadataMove::rename) outcome = outcome_of(::rename(made.c_str(), moved.c_str()));
+    if (move == MetadataMove::unlink) outcome = outcome_of(::unlink(moved.c_str()));
+    const double took_s = std::chrono::duration<double>(PhaseClock::now() - begin).count();
+    lane.take(took_s, outcome, move == MetadataMove::unlink ? moved : made, word_of(move));
+    ++lane.taken.operations;
+  }
+}
+
+MetadataTaken MetadataGroup::run(MetadataMove move, std::uint64_t set) {
+  std::vector<Lane> lanes(settings_.threads);
+  const auto back = static_cast<std::uint64_t>(settings_.shift) * settings_.threads;
+  for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+    lanes[lane].stream = move == MetadataMove::create
+                             ? stream_of(lane)
+                             : (stream_of(lane) + settings_.layout.streams - back) % settings_.layout.streams;
+    lanes[lane].lists = !settings_.layout.shared || lane == 0;
+  }
+  const double spread_s = start_together(group_);
+  const auto times_s = run_side_by_side(
+      lanes.size(), [&](std::size_t lane) { work(move, set, lanes[lane]); }, [&] { group_.check(); }, abandoned_);
+  MetadataClient mine{.time_s = std::ranges::max(times_s)};
+  TimeClasses latency;
+  for (const auto& lane : lanes) {
+    mine.operations += lane.taken.operations;
+    mine.failures += lane.taken.failures;
+    mine.wrong += lane.taken.wrong;
+    if (mine.first_bad.empty()) mine.first_bad = lane.taken.first_bad;
+    latency.add(lane.latency);
+  }
+  mine.latency_p99 = latency.quantile(0.99);
+  json words = metadata_words(mine);
+  words["spread"] = spread_s;
+  MetadataTaken taken;
+  for (const auto& one : gather_words(group_, words)) {
+    taken.clients.push_back(metadata_in(one));
+    taken.start_spread_s = std::max(taken.start_spread_s, one.at("spread").get<double>());
+  }
+  return taken;
+}
+
+}  // namespace assay::cluster_storage

@@ -1,0 +1,76 @@
+// metadata_phase: all ranks of a group make, look at, rename and remove small files on one storage from a common start.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/core/rendezvous.h"
+#include "probes/core/words.h"
+#include "workloads/storage/metadata/metadata_names.h"
+#include "workloads/storage/shared/stonewall.h"
+
+namespace assay::cluster_storage {
+
+/// What the streams of a phase do.
+enum class MetadataMove { create, stat, read, rename, readdir, unlink };
+
+constexpr auto words_of(MetadataMove) {
+  using enum MetadataMove;
+  return std::to_array<Word<MetadataMove>>({{create, "create"},
+                                            {stat, "stat"},
+                                            {read, "read"},
+                                            {rename, "rename"},
+                                            {readdir, "readdir"},
+                                            {unlink, "unlink"}});
+}
+
+/// What stays the same over all phases of a run. Rank r has the streams from r x threads on.
+struct MetadataSettings {
+  std::string folder;  ///< shared by all ranks
+  MetadataLayout layout;
+  std::size_t threads = 1;  ///< of each rank
+  std::size_t size = 0;     ///< B of each file
+  int shift = 1;            ///< all but create is done on files of the rank so many before
+  std::uint64_t nonce = 0;
+};
+
+/// What one rank did in a phase.
+struct MetadataClient {
+  double time_s = 0;                  ///< from the common start until its last operation was over
+  double operations = 0;              ///< of readdir: names that it was given
+  std::optional<double> latency_p99;  ///< s, of one operation; of readdir: of one directory
+  std::uint64_t failures = 0;         ///< operations that the storage refused
+  std::uint64_t wrong = 0;            ///< that it answered with something that is not so
+  std::string first_bad;              ///< the first of either
+};
+
+/// What a phase gave, on every rank the same.
+struct MetadataTaken {
+  double start_spread_s = 0;
+  std::vector<MetadataClient> clients;  ///< by rank
+};
+
+/// Runs phases; every rank makes the same calls.
+class MetadataGroup {
+ public:
+  MetadataGroup(Rendezvous& group, const MetadataSettings& settings) : group_(group), settings_(settings) {}
+  /// Makes the directories of a set; all ranks have theirs when it returns. Throws std::system_error.
+  void prepare(std::uint64_t set);
+  /// One phase on the files of a set. What the storage refuses is counted, not thrown.
+  MetadataTaken run(MetadataMove move, std::uint64_t set);
+
+ private:
+  struct Lane;
+  [[nodiscard]] std::uint64_t stream_of(std::size_t lane) const;
+  void work(MetadataMove move, std::uint64_t set, Lane& lane) const;
+  void list(Lane& lane) const;
+
+  Rendezvous& group_;
+  MetadataSettings settings_;
+  std::atomic<bool> abandoned_ = false;  ///< another rank has ended early
+};
+
+}  // namespace assay::cluster_storage

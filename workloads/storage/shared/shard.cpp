@@ -1,0 +1,105 @@
+// shard: writes the footer last, so that an interrupted write is not taken for a whole shard.
+#include "workloads/storage/shared/shard.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "workloads/storage/shared/checksum.h"
+
+namespace assay::cluster_storage {
+namespace {
+
+constexpr std::array<char, 16> kMagic = {'a', 's', 's', 'a', 'y', '.', 's', 'h', 'a', 'r', 'd', '/', '2', '\n', 0, 0};
+constexpr std::size_t kFields = 5;
+
+/// The first bytes of a footer block; the rest is zero up to the block's own hash.
+struct FooterLayout {
+  std::array<char, 16> magic;
+  std::array<std::uint64_t, kFields> fields;  // rank, step, size, checksum, nonce
+};
+static_assert(sizeof(FooterLayout) == 56);
+
+constexpr std::size_t kHashed = kDirectBlock - sizeof(std::uint64_t);
+
+std::uint64_t hash_of(std::span<const std::byte> bytes) {
+  Checksum checksum;
+  checksum.add(bytes);
+  return checksum.value();
+}
+
+std::unexpected<InputError> refuse(const std::string& where, std::string what) {
+  return std::unexpected(InputError{
+      .where = where, .what = std::move(what), .hint = "the shard is torn or damaged; it is no part of a checkpoint"});
+}
+
+}  // namespace
+
+void write_footer(const ShardFooter& footer, std::span<std::byte, kDirectBlock> block) {
+  const FooterLayout layout{
+      .magic = kMagic, .fields = {footer.key.rank, footer.key.step, footer.size, footer.checksum, footer.key.nonce}};
+  std::ranges::fill(block, std::byte{0});
+  std::memcpy(block.data(), &layout, sizeof layout);
+  const std::uint64_t hash = hash_of(block.first(kHashed));
+  std::memcpy(block.data() + kHashed, &hash, sizeof hash);
+}
+
+std::expected<ShardFooter, InputError> read_footer(std::span<const std::byte, kDirectBlock> block,
+                                                   const std::string& where) {
+  FooterLayout layout;
+  std::memcpy(&layout, block.data(), sizeof layout);
+  if (layout.magic != kMagic) return refuse(where, "its last block is no shard footer");
+  std::uint64_t hash = 0;
+  std::memcpy(&hash, block.data() + kHashed, sizeof hash);
+  if (hash != hash_of(block.first(kHashed))) return refuse(where, "its footer does not hash to what it says");
+  return ShardFooter{.key = {.rank = layout.fields[0], .step = layout.fields[1], .nonce = layout.fields[4]},
+                     .size = layout.fields[2],
+                     .checksum = layout.fields[3]};
+}
+
+std::string shard_name(std::uint64_t rank) { return fmt::format("shard-{:04}", rank); }
+
+void save_shard(const std::string& directory, const PayloadKey& key, std::span<const std::byte> payload,
+                const ChunkPlan& plan) {
+  const std::string path = directory + "/" + shard_name(key.rank);
+  const std::string temporary = path + ".tmp";
+  const DirectMemory block(kDirectBlock);
+  auto file = DirectFile::make(temporary, payload.size() + kDirectBlock, plan);
+  Checksum checksum;
+  file.write(payload, [&](std::span<const std::byte> chunk) { checksum.add(chunk); });
+  write_footer({.key = key, .size = payload.size(), .checksum = checksum.value()}, block.bytes().first<kDirectBlock>());
+  file.write_at(block.bytes(), payload.size());
+  file.sync();
+  std::filesystem::rename(temporary, path);
+}
+
+std::expected<ShardFooter, InputError> load_shard(const std::string& directory, const PayloadKey& key,
+                                                  std::span<std::byte> payload, const ChunkPlan& plan) {
+  const std::string path = directory + "/" + shard_name(key.rank);
+  if (!std::filesystem::exists(path)) return refuse(path, "is not there");
+  auto file = DirectFile::open_to_read(path, plan);
+  const std::uint64_t whole = payload.size() + kDirectBlock;
+  if (file.size() != whole) return refuse(path, fmt::format("is {} B long, not {}", file.size(), whole));
+  const DirectMemory block(kDirectBlock);
+  // The footer comes with the payload: on its own it would cost each file a round trip in which nothing else is read.
+  file.read(payload, block.bytes());
+  const auto footer = read_footer(block.bytes().first<kDirectBlock>(), path);
+  if (!footer) return footer;
+  if (footer->key.nonce != key.nonce) return refuse(path, "is of another run");
+  if (footer->key.rank != key.rank || footer->key.step != key.step || footer->size != payload.size()) {
+    return refuse(path, fmt::format("is rank {} of step {} with {} B, not rank {} of step {}", footer->key.rank,
+                                    footer->key.step, footer->size, key.rank, key.step));
+  }
+  return footer;
+}
+
+std::uint64_t shard_mismatches(const ShardFooter& footer, std::span<const std::byte> payload) {
+  return payload_mismatches(footer.key, 0, payload) + (hash_of(payload) == footer.checksum ? 0U : 1U);
+}
+
+}  // namespace assay::cluster_storage

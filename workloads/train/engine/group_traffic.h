@@ -1,0 +1,33 @@
+// group_traffic: messages round each kind of group of a plan, by itself and while the others have theirs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "workloads/train/graph/step_groups.h"
+
+namespace assay::gloo {
+class Mesh;
+}  // namespace assay::gloo
+
+namespace assay::train {
+
+/// One rank's part.
+class GroupTraffic {
+ public:
+  /// `mesh` outlives it.
+  GroupTraffic(gloo::Mesh& mesh, const ModelShape& model, const ParallelPlan& plan, std::int64_t rank);
+  ~GroupTraffic();
+
+  /// `passes`, by place in kGroupKinds, round the groups of each kind at the same time, a thread for each; 0: none. By
+  /// place the time of one, in s; 0 where there was none. All ranks of the mesh call it alike.
+  std::vector<double> run(const std::vector<std::int64_t>& passes);
+
+ private:
+  class Ring;
+  gloo::Mesh& mesh_;
+  std::vector<std::unique_ptr<Ring>> rings_;  ///< by place; null where there is none
+};
+
+}  // namespace assay::train

@@ -1,0 +1,185 @@
+// host_core: runs each operation by a call of OpenBLAS or a loop of step_math.
+#include "workloads/train/engine/host_core.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include <cblas.h>
+
+#include "workloads/train/engine/step_math.h"
+
+namespace assay::train {
+namespace {
+
+constexpr std::uint64_t kSeed = 20240417;  // of weights and tokens; any would do
+constexpr float kExactTarget = 3;          // of the true token's logit in exact arithmetic
+
+}  // namespace
+
+HostCore::HostCore(const RankJob& job)
+    : job_(job),
+      model_(with_layers(job.model, job.plan.layers)),
+      at_(position_of(job.plan, job.rank)),
+      exact_(job.data == DataMode::ring),
+      ops_(step_graph(job.model, job.plan, job.rank)),
+      routes_(job.model, job.plan, job.rank, job.data == DataMode::replicated),
+      weights_(job.model, job.plan, job.rank, kSeed, exact_),
+      memory_(model_, job.plan, at_, routes_, [this](std::size_t count) { return room_.take(count); }),
+      experts_(model_, job_.plan, routes_, weights_, memory_, exact_),
+      calls_(bind_calls(ops_, model_, job.plan, routes_, weights_, memory_)),
+      marks_(2 * ops_.size() + 1) {
+  openblas_set_num_threads(1);  // more threads add up in another order from run to run
+  const std::size_t t = sized(job.plan.tokens());
+  if (job.plan.world() > 1) weights_.prepare_aside();
+  head_ = {.sequences = sized(job.plan.micro_batch),
+           .seq = sized(job.plan.seq),
+           .heads = sized(model_.heads / job.plan.tp),
+           .kv_heads = sized(model_.kv_heads / job.plan.tp),
+           .width = sized(model_.head_dim),
+           .cp = sized(job.plan.cp),
+           .cp_rank = sized(at_.cp),
+           .exact = exact_};
+  norm_ = {.rows = t, .columns = sized(model_.hidden), .exact = exact_};
+}
+
+void HostCore::start(std::uint64_t number, bool aside) {
+  number_ = number;
+  aside_ = aside && job_.plan.world() > 1;
+}
+
+void HostCore::compute(std::size_t place) {
+  const Op& op = ops_[place];
+  const Call& call = calls_[place];
+  if (call.of_experts) return experts_.compute(op);
+  switch (op.kind) {
+    case OpKind::gemm:
+      if (op.role == Role::router) experts_.before_router(op);
+      multiply(call);
+      if (exact_) fold(call.out);
+      return;
+    case OpKind::attention:
+      if (op.pass == Pass::forward) return attend(head_, memory_.layer(op.layer, op.micro_batch), memory_.keys);
+      return attend_back(head_, memory_.layer(op.layer, op.micro_batch), memory_.keys,
+                         {.above = memory_.attended_gradient,
+                          .qkv = memory_.qkv_gradient,
+                          .keys = memory_.keys_gradient,
+                          .scores = memory_.scores_gradient});
+    case OpKind::optimizer:
+      return weights_.update(op.bucket, aside_);
+    case OpKind::elementwise:
+      return op.layer >= 0 ? each_of_layer(op) : each_of_end(op);
+    case OpKind::collective:
+      break;
+  }
+  throw std::logic_error("a collective is not for the core");
+}
+
+void HostCore::lend(std::size_t place) {
+  const Op& op = ops_[place];
+  if (op.motion == Motion::exchange) return lend_keys(head_, memory_.layer(op.layer, op.micro_batch).qkv, memory_.keys);
+  if (is_of_experts(model_, op)) experts_.lend(op);
+}
+
+void HostCore::take(std::size_t place) {
+  const Op& op = ops_[place];
+  if (op.motion == Motion::exchange_sums) return take_keys(head_, memory_.keys_gradient, memory_.qkv_gradient);
+  if (is_of_experts(model_, op)) return experts_.take(op);
+  if (exact_ && op.motion == Motion::all_reduce && op.role != Role::gradients) fold(calls_[place].out);
+}
+
+void HostCore::each_of_layer(const Op& op) {
+  LayerMemory& kept = memory_.layer(op.layer, op.micro_batch);
+  const bool forward = op.pass == Pass::forward;
+  if (op.role == Role::activate) {
+    const std::size_t rows = norm_.rows, width = kept.active.size() / rows;
+    if (forward) return activate(rows, width, kept.both.data(), kept.active.data(), exact_);
+    return activate_back(rows, width, kept.both.data(), memory_.active_gradient.data(), memory_.both_gradient.data(),
+                         exact_);
+  }
+  if (op.role == Role::shared_activate) {
+    const std::size_t width = kept.experts.shared_active.size() / norm_.rows;
+    if (forward)
+      return activate(norm_.rows, width, kept.experts.shared_both.data(), kept.experts.shared_active.data(), exact_);
+    return activate_back(norm_.rows, width, kept.experts.shared_both.data(), memory_.room.shared_active_gradient.data(),
+                         memory_.room.shared_both_gradient.data(), exact_);
+  }
+  const std::size_t all = kept.x.size();
+  if (op.role == Role::residual)
+    return add(all, kept.middle.data(), memory_.sum.data(), memory_.after(op.layer, op.micro_batch).data(), exact_);
+  const Weight& weight = weights_.at(op.role, op.layer);
+  const bool first = op.role == Role::attention_norm;
+  if (forward && !first) add(all, kept.x.data(), memory_.sum.data(), kept.middle.data(), exact_);
+  const float* const x = first ? kept.x.data() : kept.middle.data();
+  float* const inverse = first ? kept.inverse.data() : kept.mlp_inverse.data();
+  if (forward)
+    return norm(norm_, x, weights_.weights(weight), first ? kept.normed.data() : kept.mlp_normed.data(), inverse);
+  norm_back(norm_, x, weights_.weights(weight), inverse, memory_.normed_gradient.data(), memory_.gradient.data(),
+            weights_.gradients(weight));
+}
+
+void HostCore::each_of_end(const Op& op) {
+  const bool forward = op.pass == Pass::forward;
+  if (op.role == Role::embed) return forward ? embed(op) : embed_back(op);
+  if (op.role == Role::loss)
+    return forward ? row_sums(norm_.rows, sized(op.n), memory_.logits.data(), memory_.row_sums.data(), exact_)
+                   : loss_back(op);
+  const Weight& weight = weights_.at(Role::final_norm, -1);
+  const float* const x = memory_.slots[memory_.slot(op.micro_batch)].back().x.data();
+  if (forward)
+    return norm(norm_, x, weights_.weights(weight), memory_.final_normed.data(), memory_.final_inverse.data());
+  std::ranges::fill(memory_.gradient, 0.0F);  // nothing came from above it
+  norm_back(norm_, x, weights_.weights(weight), memory_.final_inverse.data(), memory_.normed_gradient.data(),
+            memory_.gradient.data(), weights_.gradients(weight));
+}
+
+/// Token number `i` of a micro-batch of this rank, or what follows it; the same wherever the step is divided.
+std::int64_t HostCore::token(const Op& op, std::size_t i, std::uint64_t what) const {
+  RankPosition at = at_;
+  if (job_.data == DataMode::replicated) at.dp = 0;
+  const std::uint64_t place = place_in_step(job_.plan, at, op.micro_batch, i);
+  const std::uint64_t bits = mixed(mixed(kSeed, number_), place + what);
+  return static_cast<std::int64_t>(bits % static_cast<std::uint64_t>(model_.vocab));
+}
+
+void HostCore::embed(const Op& op) {
+  const Weight& table = weights_.at(Role::embed, -1);
+  float* to = memory_.layer(0, op.micro_batch).x.data();
+  for (std::size_t i = 0; i < norm_.rows; ++i, to += table.columns) {
+    const std::size_t row = sized(token(op, i, 0)) - table.first_row;  // of another rank: far beyond the rows
+    if (row < table.rows)
+      std::copy_n(weights_.weights(table) + row * table.columns, table.columns, to);
+    else
+      std::fill_n(to, table.columns, 0.0F);
+  }
+}
+
+void HostCore::embed_back(const Op& op) {
+  const Weight& table = weights_.at(Role::embed, -1);
+  float* const gradients = weights_.gradients(table);
+  if (op.micro_batch == 0) std::fill_n(gradients, table.size(), 0.0F);
+  const float* from = memory_.gradient.data();
+  for (std::size_t i = 0; i < norm_.rows; ++i, from += table.columns) {
+    const std::size_t row = sized(token(op, i, 0)) - table.first_row;
+    if (row < table.rows)
+      add(table.columns, gradients + row * table.columns, from, gradients + row * table.columns, exact_);
+  }
+}
+
+/// The logits become their gradient: softmax less the token that follows, over all tokens of the step.
+void HostCore::loss_back(const Op& op) {
+  const std::size_t columns = sized(op.n), first = sized(at_.tp) * columns;
+  const float share = 1 / static_cast<float>(job_.plan.tokens_per_step());
+  float* row = memory_.logits.data();
+  for (std::size_t i = 0; i < norm_.rows; ++i, row += columns) {
+    const std::size_t target = sized(token(op, i, 1)) - first;
+    if (!exact_) {
+      const float whole = share / memory_.row_sums[i];
+      for (std::size_t column = 0; column < columns; ++column) row[column] = std::exp(row[column]) * whole;
+    }
+    if (target < columns) row[target] -= exact_ ? kExactTarget : share;
+  }
+  if (exact_) fold(memory_.logits);
+}
+
+}  // namespace assay::train

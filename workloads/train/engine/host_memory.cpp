@@ -1,0 +1,304 @@
+// host_memory: takes all memory before the first step (StepMemory, pictured in the header), and binds each operation
+// once to what it reads and writes (Binder). The backward passes of a linear layer y = x w are two products:
+// the gradient of x is that of y times w transposed, the gradient of w is x transposed times that of y.
+#include "workloads/train/engine/host_memory.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace assay::train {
+namespace {
+
+/// Finds the memory of one operation after the other.
+class Binder {
+ public:
+  Binder(const ModelShape& model, const ParallelPlan& plan, const ExpertRoutes& routes, HostWeights& weights,
+         StepMemory& memory)
+      : m_(model), plan_(plan), routes_(routes), weights_(weights), memory_(memory), t_(plan.tokens()) {}
+
+  Call bind(const Op& op) {
+    if (m_.is_mixture(op.layer)) {
+      if (const auto call = of_experts(op)) return *call;
+    }
+    Call call = op.kind == OpKind::gemm ? product(op) : Call{};
+    call.out = op.kind == OpKind::gemm ? std::span(call.c, sized(op.m * op.n)) : output(op);
+    return call;
+  }
+
+ private:
+  /// Input, output and their gradients of the linear layer `role`.
+  struct Linear {
+    float *input, *output, *input_gradient, *output_gradient;
+  };
+  Linear linear(const Op& op) {
+    if (op.role == Role::head)
+      return {memory_.final_normed.data(), memory_.logits.data(), memory_.normed_gradient.data(),
+              memory_.logits.data()};
+    LayerMemory& kept = memory_.layer(op.layer, op.micro_batch);
+    switch (op.role) {
+      case Role::qkv:
+        return {kept.normed.data(), kept.qkv.data(), memory_.normed_gradient.data(), memory_.qkv_gradient.data()};
+      case Role::attention_out:
+        return {kept.attended.data(), memory_.sum.data(), memory_.attended_gradient.data(), memory_.gradient.data()};
+      case Role::gate_up:
+        return {kept.mlp_normed.data(), kept.both.data(), memory_.normed_gradient.data(), memory_.both_gradient.data()};
+      case Role::router:
+        return {kept.mlp_normed.data(), columns_of(kept.experts.logits).data(), memory_.normed_gradient.data(),
+                columns_of(memory_.room.logit_gradients).data()};
+      case Role::shared_gate_up:
+        return {kept.mlp_normed.data(), kept.experts.shared_both.data(), memory_.normed_gradient.data(),
+                memory_.room.shared_both_gradient.data()};
+      case Role::shared_down:
+        return {kept.experts.shared_active.data(), memory_.sum.data(), memory_.room.shared_active_gradient.data(),
+                memory_.gradient.data()};
+      default:
+        return {kept.active.data(), memory_.sum.data(), memory_.active_gradient.data(), memory_.gradient.data()};
+    }
+  }
+
+  /// This rank's columns of a router's numbers.
+  std::span<float> columns_of(std::span<float> all) const {
+    const std::size_t count = all.size() / sized(plan_.tp);
+    return {all.data() + weights_.tp() * count, count};
+  }
+
+  /// What is not bound as in a layer without experts.
+  std::optional<Call> of_experts(const Op& op) {
+    LayerMemory& layer = memory_.layer(op.layer, op.micro_batch);
+    ExpertMemory& kept = layer.experts;
+    ExpertRoom& room = memory_.room;
+    const ExpertRoute* const route = op.micro_batch < 0 ? nullptr : &routes_.at(op.layer, op.micro_batch);
+    const bool forward = op.pass == Pass::forward;
+    const std::size_t h = sized(m_.hidden), f = sized(m_.moe->ffn / plan_.tp);
+    const auto rows = [&](std::span<float> of, std::size_t width) { return of.first(route->rows() * width); };
+    const auto work = [](std::span<float> out) { return Call{.out = out, .of_experts = true}; };
+    switch (op.role) {
+      case Role::router:
+        if (op.kind != OpKind::collective) return std::nullopt;
+        return Call{.out = forward ? kept.logits : room.logit_gradients};
+      case Role::dispatch:
+        return forward ? Call{.out = rows(room.arrived, h), .sent = room.copies}
+                       : Call{.out = room.copies_back, .sent = rows(room.leaving, h)};
+      case Role::combine:
+        return forward ? Call{.out = kept.returned, .sent = rows(room.leaving, h)}
+                       : Call{.out = rows(room.arrived, h), .sent = room.copies};
+      case Role::activate:
+        return work(forward ? rows(kept.active, f) : rows(room.both_gradient, 2 * f));
+      case Role::shared_activate:
+        return Call{.out = forward ? kept.shared_active : room.shared_both_gradient};
+      case Role::gate_up:
+        if (op.kind == OpKind::collective) return std::nullopt;
+        if (op.pass == Pass::weight) return work(expert_gradients(op));
+        return work(forward ? rows(kept.both, 2 * f) : rows(room.input_gradients, h));
+      case Role::down:
+        if (op.kind == OpKind::collective) return std::nullopt;
+        if (op.pass == Pass::weight) return work(expert_gradients(op));
+        return work(forward ? rows(room.outputs, h) : rows(room.active_gradient, f));
+      default:
+        return std::nullopt;
+    }
+  }
+  std::span<float> expert_gradients(const Op& op) {
+    const Weight& first = weights_.at(op.role, op.layer);
+    return {weights_.gradients(first), first.size() * sized(m_.moe->experts / plan_.ep)};
+  }
+
+  Call product(const Op& op) {
+    const Weight& weight = weights_.at(op.role, op.layer);
+    const Linear at = linear(op);
+    const int in = static_cast<int>(weight.rows), out = static_cast<int>(weight.columns), t = static_cast<int>(t_);
+    if (op.pass == Pass::forward)
+      return {.a = at.input,
+              .b = weights_.weights(weight),
+              .c = at.output,
+              .m = t,
+              .n = out,
+              .k = in,
+              .lda = in,
+              .ldb = out,
+              .ldc = out,
+              .kept = op.role == Role::shared_down && plan_.ep == 1 ? 1.0F : 0.0F};  // routed experts came before
+    if (op.pass == Pass::input)
+      return {.a = at.output_gradient,
+              .b = weights_.weights(weight),
+              .c = at.input_gradient,
+              .m = t,
+              .n = in,
+              .k = out,
+              .lda = out,
+              .ldb = out,
+              .ldc = in,
+              .b_turned = true,
+              .kept = op.role == Role::router ? 1.0F : 0.0F};  // experts came before
+    return {.a = at.input,
+            .b = at.output_gradient,
+            .c = weights_.gradients(weight),
+            .m = in,
+            .n = out,
+            .k = t,
+            .lda = in,
+            .ldb = out,
+            .ldc = out,
+            .a_turned = true,
+            .kept = op.micro_batch == 0 ? 0.0F : 1.0F};
+  }
+
+  std::span<float> output(const Op& op) {
+    if (op.role == Role::gradients) return weights_.bucket_gradients(op.bucket);
+    if (op.role == Role::weights || op.role == Role::adam) return weights_.bucket_weights(op.bucket);
+    if (op.role == Role::boundary) return boundary(op);
+    if (op.role == Role::embed)
+      return op.pass == Pass::forward
+                 ? memory_.layer(0, op.micro_batch).x
+                 : std::span(weights_.gradients(weights_.at(Role::embed, -1)), weights_.at(Role::embed, -1).size());
+    if (op.role == Role::loss)
+      return op.kind == OpKind::collective || op.pass == Pass::forward ? memory_.row_sums : memory_.logits;
+    if (op.role == Role::head) return memory_.normed_gradient;  // the sum over tp
+    if (op.role == Role::final_norm) return op.pass == Pass::forward ? memory_.final_normed : memory_.gradient;
+    return layer_output(op);
+  }
+
+  std::span<float> boundary(const Op& op) {
+    if (op.pass == Pass::input) return memory_.gradient;
+    if (op.motion == Motion::receive) return memory_.layer(op.layer, op.micro_batch).x;
+    return memory_.after(op.layer, op.micro_batch);
+  }
+
+  std::span<float> layer_output(const Op& op) {
+    LayerMemory& kept = memory_.layer(op.layer, op.micro_batch);
+    const bool forward = op.pass == Pass::forward;
+    switch (op.role) {
+      case Role::attention_norm:
+        return forward ? kept.normed : memory_.gradient;
+      case Role::mlp_norm:
+        return forward ? kept.mlp_normed : memory_.gradient;
+      case Role::attend:
+        if (op.motion == Motion::exchange) return memory_.keys;
+        if (op.motion == Motion::exchange_sums) return memory_.keys_gradient;
+        return forward ? kept.attended : memory_.qkv_gradient;
+      case Role::activate:
+        return forward ? kept.active : memory_.both_gradient;
+      case Role::residual:
+        return memory_.after(op.layer, op.micro_batch);
+      case Role::gate_up:
+      case Role::qkv:
+        return memory_.normed_gradient;  // the sum over tp
+      default:
+        return memory_.sum;
+    }
+  }
+
+  const ModelShape& m_;
+  const ParallelPlan& plan_;
+  const ExpertRoutes& routes_;
+  HostWeights& weights_;
+  StepMemory& memory_;
+  std::int64_t t_;
+};
+
+/// Micro-batches of a piece whose activations are kept at one time: the backward pass of the first of them ends before
+/// the forward pass of the one that takes its place.
+std::size_t in_flight(const ParallelPlan& plan, std::int64_t pp_rank) {
+  std::vector<std::int64_t> begun(sized(plan.virtual_stages), 0), done(sized(plan.virtual_stages), 0);
+  std::int64_t most = 1;
+  for (const Turn& turn : pipeline_turns(plan, pp_rank)) {
+    const std::size_t piece = sized(turn.piece);
+    if (turn.forward)
+      most = std::max(most, ++begun[piece] - done[piece]);
+    else
+      ++done[piece];
+  }
+  return sized(most);
+}
+
+}  // namespace
+
+StepMemory::StepMemory(const ModelShape& m, const ParallelPlan& plan, const RankPosition& at,
+                       const ExpertRoutes& routes, const Take& take)
+    : layers_per_piece(plan.layers_per_piece()), pipeline(plan.pp) {
+  const std::size_t t = sized(plan.tokens()), h = sized(m.hidden), tp = sized(plan.tp), q = sized(m.q()) / tp,
+                    kv = sized(m.kv()) / tp, vocab = sized(m.vocab) / tp, seq = sized(plan.seq);
+  std::size_t rows = 0;
+  slots.resize(in_flight(plan, at.pp));
+  for (auto& slot : slots) {
+    slot.resize(sized(plan.virtual_stages * (layers_per_piece + 1)));
+    for (LayerMemory& one : slot) one.x = take(t * h);
+    for (std::int64_t piece = 0; piece < plan.virtual_stages; ++piece) {
+      for (std::int64_t i = 0; i < layers_per_piece; ++i) {
+        const std::int64_t layer = (piece * plan.pp + at.pp) * layers_per_piece + i;
+        take_layer(slot[place(layer)], m, plan, layer, routes, take);
+        if (m.is_mixture(layer)) rows = std::max(rows, routes.most_rows(layer));
+      }
+    }
+  }
+  for (auto* wide : {&sum, &gradient, &normed_gradient}) *wide = take(t * h);
+  qkv_gradient = take(t * (q + 2 * kv));
+  attended_gradient = take(t * q);
+  scores_gradient = take(kQueryBlock * seq);
+  if (m.mixtures() < m.layers) {
+    both_gradient = take(t * 2 * sized(m.ffn) / tp);
+    active_gradient = take(t * sized(m.ffn) / tp);
+  }
+  if (plan.cp > 1) {
+    for (auto* all : {&keys, &keys_gradient}) *all = take(sized(plan.cp) * t * 2 * kv);
+  }
+  if (rows > 0) take_room(m, plan, rows, take);
+  if (at.pp + 1 < plan.pp) return;
+  final_normed = take(t * h);
+  final_inverse = take(t);
+  logits = take(t * vocab);
+  row_sums = take(t);
+}
+
+void StepMemory::take_layer(LayerMemory& one, const ModelShape& m, const ParallelPlan& plan, std::int64_t layer,
+                            const ExpertRoutes& routes, const Take& take) const {
+  const std::size_t t = sized(plan.tokens()), h = sized(m.hidden), tp = sized(plan.tp), q = sized(m.q()) / tp,
+                    kv = sized(m.kv()) / tp, f = sized(m.ffn) / tp;
+  for (auto* wide : {&one.normed, &one.middle, &one.mlp_normed}) *wide = take(t * h);
+  for (auto* narrow : {&one.inverse, &one.mlp_inverse}) *narrow = take(t);
+  one.qkv = take(t * (q + 2 * kv));
+  one.probabilities = take(t * sized(plan.seq) * sized(m.heads) / tp);
+  one.attended = take(t * q);
+  if (m.is_mixture(layer)) return take_experts(one.experts, m, plan, routes.most_rows(layer), take);
+  one.both = take(t * 2 * f);
+  one.active = take(t * f);
+}
+
+void StepMemory::take_experts(ExpertMemory& one, const ModelShape& m, const ParallelPlan& plan, std::size_t rows,
+                              const Take& take) const {
+  const std::size_t t = sized(plan.tokens()), h = sized(m.hidden), f = sized(m.moe->ffn / plan.tp),
+                    copies = t * sized(m.moe->top_k), shared = sized(m.moe->shared) * f;
+  one.logits = take(t * sized(m.moe->experts));
+  one.gates = take(copies);
+  one.inputs = take(rows * h);
+  one.both = take(rows * 2 * f);
+  one.active = take(rows * f);
+  one.returned = take(copies * h);
+  one.shared_both = take(t * 2 * shared);
+  one.shared_active = take(t * shared);
+}
+
+void StepMemory::take_room(const ModelShape& m, const ParallelPlan& plan, std::size_t rows, const Take& take) {
+  const std::size_t t = sized(plan.tokens()), h = sized(m.hidden), f = sized(m.moe->ffn / plan.tp),
+                    copies = t * sized(m.moe->top_k), shared = sized(m.moe->shared) * f;
+  for (auto* one : {&room.copies, &room.copies_back}) *one = take(copies * h);
+  for (auto* one : {&room.arrived, &room.leaving, &room.outputs, &room.output_gradients, &room.input_gradients})
+    *one = take(rows * h);
+  room.both_gradient = take(rows * 2 * f);
+  room.active_gradient = take(rows * f);
+  room.shared_both_gradient = take(t * 2 * shared);
+  room.shared_active_gradient = take(t * shared);
+  room.logit_gradients = take(t * sized(m.moe->experts));
+  room.token_sums = take(t);
+  room.copy_sums = take(copies);
+}
+
+std::vector<Call> bind_calls(const std::vector<Op>& ops, const ModelShape& model, const ParallelPlan& plan,
+                             const ExpertRoutes& routes, HostWeights& weights, StepMemory& memory) {
+  Binder binder(model, plan, routes, weights, memory);
+  std::vector<Call> calls;
+  for (const Op& op : ops) calls.push_back(binder.bind(op));
+  return calls;
+}
+
+}  // namespace assay::train

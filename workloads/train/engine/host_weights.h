@@ -1,0 +1,88 @@
+// host_weights: the weights of one rank, their gradients and their update, laid out bucket by bucket.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "workloads/train/graph/step_graph.h"
+
+namespace assay::train {
+
+/// Columns of a shard: `count` of them from `local` on are those from `whole` on of the undivided matrix.
+struct Columns {
+  std::size_t local = 0, count = 0, whole = 0;
+};
+
+/// One matrix of one rank, row by row, or a vector of gains.
+struct Weight {
+  std::uint64_t id = 0;               ///< the same for all shards of one matrix
+  std::size_t rows = 0, columns = 0;  ///< of this shard
+  std::size_t first_row = 0;          ///< of this shard in the undivided matrix
+  std::size_t whole_columns = 0;      ///< of the undivided matrix
+  std::vector<Columns> parts = {};    ///< all of its columns
+  std::size_t offset = 0;             ///< of its first number in the rank's memory of weights
+  bool gain = false;                  ///< of a norm; every tp rank has it whole
+  bool expert = false;                ///< of a routed expert, which fewer ranks share
+  [[nodiscard]] std::size_t size() const { return rows * columns; }
+};
+
+/// All weights of a rank.
+class HostWeights {
+ public:
+  /// Lays out and touches the memory, and fills the weights from `seed` by their places in the undivided matrices, so
+  /// that every division starts from the same model. Exact weights are whole numbers from -3 to 3.
+  HostWeights(const ModelShape& model, const ParallelPlan& plan, std::int64_t rank, std::uint64_t seed, bool exact);
+
+  /// The weight of `role` in `layer` (-1: of an end). `expert` counts the routed experts of this rank; the gate_up of
+  /// all of them lie behind each other, and so do the down. Throws std::logic_error where this rank has none.
+  [[nodiscard]] const Weight& at(Role role, std::int64_t layer, std::size_t expert = 0) const;
+  /// This rank's place in its tp group.
+  [[nodiscard]] std::size_t tp() const { return tp_; }
+  float* weights(const Weight& one) { return weights_.data() + one.offset; }
+  float* gradients(const Weight& one) { return gradients_.data() + one.offset; }
+  /// All of a bucket.
+  std::span<float> bucket_weights(std::int64_t bucket) { return part(weights_, bucket); }
+  std::span<float> bucket_gradients(std::int64_t bucket) { return part(gradients_, bucket); }
+  /// Updates the part of `bucket` that this rank keeps; `aside`: numbers of no use of the same size instead, for steps
+  /// whose gradients were not reduced.
+  void update(std::int64_t bucket, bool aside);
+  /// Takes the memory for updates aside.
+  void prepare_aside();
+  /// Where that part begins in the bucket, and how many numbers it has.
+  struct Share {
+    std::size_t begin = 0, count = 0;
+  };
+  [[nodiscard]] Share share(std::int64_t bucket) const { return shares_[static_cast<std::size_t>(bucket)]; }
+  /// Sets the gradients of gains to 0: they are summed row by row. Matrices begin with their first product.
+  void clear_gains();
+
+  /// Weights and moments.
+  std::vector<std::span<float>> kept() { return {weights_, first_, second_}; }
+
+  /// A sum over all numbers that does not depend on how the matrices are divided: the sums of all tp and pp ranks of
+  /// one replica add up to that of a single rank. Gains count on the first tp rank. `experts`: of routed experts alone,
+  /// or of everything else.
+  [[nodiscard]] std::uint64_t print(bool gradients, bool experts) const;
+
+ private:
+  std::span<float> part(std::vector<float>& of, std::int64_t bucket);
+  void lay_out(const ModelShape& model, const ParallelPlan& plan, std::int64_t pp_rank);
+  void add(Role role, std::int64_t layer, Weight weight, std::size_t expert = 0);
+  void lay_out_layer(const ModelShape& model, std::int64_t layer);
+  void lay_out_experts(const ModelShape& model, std::int64_t layer);
+  [[nodiscard]] Columns divided(std::size_t local, std::size_t before, std::size_t whole) const;
+  void fill(std::uint64_t seed);
+
+  std::size_t tp_ = 0, tp_all_ = 1, ep_ = 0, ep_all_ = 1;
+  bool exact_ = false;
+  std::map<std::tuple<Role, std::int64_t, std::size_t>, Weight> known_;
+  std::vector<std::size_t> begins_;  ///< of the buckets, and the end
+  std::vector<Share> shares_;
+  std::vector<float> weights_, gradients_, first_, second_;
+  std::vector<float> aside_weights_, aside_first_, aside_second_;
+};
+
+}  // namespace assay::train

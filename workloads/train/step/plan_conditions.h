@@ -1,0 +1,38 @@
+// plan_conditions: what every probe of training records of its plan.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "workloads/train/graph/step_job.h"
+
+namespace assay::train {
+
+/// Conditions that record_plan() writes.
+inline constexpr ConditionSpec kPlanConditions[] = {
+    {.name = "path", .meaning = "what the payload went through: fabric, between machines, or loopback"},
+    {.name = "ranks", .meaning = "processes that took part"},
+    {.name = "nodes", .meaning = "nodes that took part"},
+    {.name = "ranks_per_node", .meaning = "processes that took part on each node"},
+    {.name = "node_names", .meaning = "names of the nodes by rank, separated by commas"},
+    {.name = "plan", .meaning = "how the step was divided: tp, cp, ep, pp, dp, virtual and zero"},
+    {.name = "flop_count", .meaning = "by what FLOPs are counted, see docs/FORMATS.md"},
+    {.name = "flop_per_token", .meaning = "FLOPs of training on one token, by that count, of the layers that were run"},
+    {.name = "tokens_per_step", .meaning = "tokens of all replicas"},
+    {.name = "layers_run", .meaning = "layers of the model that were run"},
+    {.name = "parameters_run", .meaning = "parameters of the model with these layers"},
+    {.name = "attention", .meaning = "how attention is computed"},
+    {.name = "routing",
+     .meaning = "how tokens were given to routed experts, where there are such: by_place, from a token's place in the "
+                "step, whatever the router computes",
+     .recorded = Recorded::if_asked},
+    {.name = "data_mode", .meaning = "what weights and tokens were: gaussian, replicated or ring"},
+    {.name = "launch", .meaning = "how operations are started: eager, one after the other from a loop"},
+};
+
+/// Records them of `job`, run on `nodes` by `given`, which has kPlaceParameters and data.
+void record_plan(const Parameters& given, const RankJob& job, const std::vector<std::string>& nodes, Recorder& record);
+
+}  // namespace assay::train

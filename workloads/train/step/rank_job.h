@@ -1,0 +1,38 @@
+// rank_job: what a leader passes to its ranks at their start.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workloads/train/graph/step_job.h"
+
+namespace assay::train {
+
+/// Where a rank shows its leader that it is alive, and what it finds on its node.
+struct BoardPlace {
+  int descriptor = -1;
+  std::size_t ranks = 0, own = 0;  ///< pages of the board, and this rank's
+  double period_s = 0;             ///< of its heartbeat
+  std::string folder = {};         ///< of this node, for its states; empty: none
+};
+
+/// A rank's part and the address it uses.
+struct RankStart {
+  RankJob job;
+  std::string address;                   ///< numeric, of this machine; not looked at where there is one rank
+  std::optional<BoardPlace> board = {};  ///< of ranks that are watched
+};
+
+/// The words of DataMode.
+inline constexpr std::string_view kDataModes = "gaussian replicated ring";
+/// The mode of this word. Throws std::logic_error for another word: parameters are checked before.
+DataMode data_mode_named(std::string_view word);
+
+/// The arguments of the ranks' program, its name `program` first, then this process' id.
+std::vector<std::string> rank_arguments(const char* program, const RankStart& start);
+
+/// What rank_arguments() passed; nothing for other arguments.
+std::optional<RankStart> rank_start(const std::vector<std::string>& arguments);
+
+}  // namespace assay::train

@@ -1,0 +1,256 @@
+// train_step: the steps of training a transformer on the processors of one or several nodes, divided as in production.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "probes/collective/fleet.h"
+#include "probes/collective/limits.h"
+#include "probes/collective/local_ranks.h"
+#include "probes/core/host_facts.h"
+#include "probes/core/join.h"
+#include "probes/core/library.h"
+#include "probes/core/probe.h"
+#include "probes/core/rank_names.h"
+#include "probes/core/recorder.h"
+#include "probes/core/rendezvous.h"
+#include "probes/gloo/outcome.h"
+#include "probes/gloo/rank_program.h"
+#include "probes/gloo/rank_start.h"
+#include "probes/host/tcp_path.h"
+#include "workloads/train/graph/plan_parameters.h"
+#include "workloads/train/step/plan_conditions.h"
+#include "workloads/train/step/rank_job.h"
+#include "workloads/train/step/step_figures.h"
+#include "workloads/train/step/train_run.h"
+#include "workloads/train/step/training.h"
+
+namespace assay::train {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kLongestMessage = 8 << 20;  // the addresses of all ranks for all others: 800 ranks
+
+constexpr Parameter kOwnParameters[] = {
+    {.name = "data",
+     .fallback = "gaussian",
+     .meaning = "gaussian: normal weights, other tokens on each replica; replicated: the same tokens on all, whose "
+                "gradients must be equal; ring: exact arithmetic modulo 7, which yields no rate",
+     .choices = "gaussian replicated ring"},
+    kOverlapParameter,
+    kReferenceParameter,
+    {.name = "steps",
+     .unit = "1",
+     .fallback = "200",
+     .quick = "30",
+     .meaning = "full steps that are timed; only whole blocks"},
+    {.name = "block",
+     .unit = "1",
+     .fallback = "20",
+     .quick = "5",
+     .meaning = "full steps in a row, between compute-only and communication-only ones"},
+    {.name = "warmup_steps", .unit = "1", .fallback = "5", .quick = "3", .meaning = "full steps before those"},
+    {.name = "project_ranks",
+     .unit = "1",
+     .fallback = "0",
+     .meaning = "ranks of a job whose tail follows from this one's, at least those that run; 0: none is projected"},
+    {.name = "root", .fallback = "/", .meaning = "directory that holds sys, for counters saved from another machine"},
+    {.name = "ranks_per_node", .unit = "1", .fallback = "1", .meaning = "processes on each node"},
+};
+constexpr auto kParameters = join(kPlanParameters, kOwnParameters, kPlaceParameters);
+constexpr Metric kOwnMetrics[] = {
+    {.name = "step_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning = "wall time of one full step, the longest of all ranks; every step is a sample",
+     .recorded = Recorded::rank_0},
+    {.name = "tail_share_projected",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning =
+         "1 - (1 - tail_share)^(project_ranks / ranks): the share of delayed steps where each rank stalls as often "
+         "and by itself, recorded where project_ranks is given",
+     .recorded = Recorded::if_asked},
+    {.name = "tail_share_projected_bound",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "the same of the tail share that is not exceeded with 95 % confidence (Clopper and Pearson), recorded "
+                "where project_ranks is given",
+     .recorded = Recorded::if_asked},
+    {.name = "energy_per_token",
+     .unit = "J",
+     .better = Better::lower,
+     .meaning =
+         "what the processors' packages of all nodes took over full steps, by RAPL, for each token; recorded where "
+         "data is not ring and every package of every node has a counter that moves as one does",
+     .recorded = Recorded::if_asked},
+    {.name = "group_share",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "of a round, the time of messages round the groups of one kind while all kinds have theirs, over that "
+                "by themselves, the longest of all ranks; recorded where there are groups of two kinds",
+     .recorded = Recorded::if_asked},
+    {.name = "timeline",
+     .unit = "s",
+     .meaning =
+         "of one full step after the timed ones, for the first 24 ranks: begin and end of each stretch of one "
+         "activity in turn, forward, backward, collective, optimizer or beside; recorded where there are several "
+         "ranks",
+     .recorded = Recorded::if_asked},
+    {.name = "edge_time",
+     .unit = "s",
+     .better = Better::lower,
+     .meaning =
+         "a message of 256 KiB from one rank to another on another node and one back, for each two that exchange "
+         "messages in the step, the shortest of five in a round, while no other is on their nodes' ports; "
+         "recorded where there are several nodes",
+     .recorded = Recorded::if_asked},
+    {.name = "edge_share",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning =
+         "of a round, edge_time over the median of all other edges: a slow way between two nodes, recorded where "
+         "there are several edges",
+     .recorded = Recorded::if_asked},
+    {.name = "mismatches",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "findings of all checks: exact steps that differ from themselves, from one rank or between replicas, "
+                "gradients that are outvoted, weights that differ between replicas or are not finite",
+     .kind = MetricKind::fault,
+     .recorded = Recorded::rank_0},
+};
+constexpr auto kMetrics = join(kOwnMetrics, kFigureMetrics);
+constexpr ConditionSpec kOwnConditions[] = {
+    {.name = "off_cpu_share",
+     .meaning =
+         "largest share, over the ranks and rounds, of compute-only steps in which a rank did not run: CPU quota, "
+         "hypervisor, other processes or other ranks, recorded where this is rank 0",
+     .recorded = Recorded::rank_0},
+    {.name = "blas_library",
+     .meaning = "version and build options of the BLAS in use, recorded where this is rank 0",
+     .recorded = Recorded::rank_0},
+    {.name = "blas_core",
+     .meaning = "processor core that it chose its kernels for, recorded where this is rank 0",
+     .recorded = Recorded::rank_0},
+};
+/// Those of record_facts().
+constexpr ConditionSpec kWireConditions[] = {
+    {.name = "transport",
+     .meaning = "what carries messages: tcp; recorded where there are several ranks",
+     .recorded = Recorded::if_asked},
+    {.name = "algorithm",
+     .meaning = "own_ring: rings of Gloo's messages; recorded where there are several ranks",
+     .recorded = Recorded::if_asked},
+    {.name = "gloo_library",
+     .meaning = "file that Gloo was loaded from, recorded where there are several ranks",
+     .recorded = Recorded::if_asked},
+    {.name = "address",
+     .meaning = "addresses of this node's ranks on their connections, recorded where there are such",
+     .recorded = Recorded::if_asked},
+    {.name = "interface",
+     .meaning = "network ports that have these addresses, recorded where there are such",
+     .recorded = Recorded::if_asked},
+    {.name = "mtu",
+     .meaning = "largest packet of those ports, in B; the smallest of them, where there are such",
+     .recorded = Recorded::if_asked},
+    {.name = "link_speed",
+     .meaning = "rate of those ports in B/s, the smallest, where their drivers report it",
+     .recorded = Recorded::if_reported},
+    {.name = "mss",
+     .meaning = "largest segment of these connections, in B; the smallest, where there are such",
+     .recorded = Recorded::if_asked},
+    {.name = "congestion_control",
+     .meaning = "algorithms of this node's connections, recorded where there are such",
+     .recorded = Recorded::if_asked},
+    {.name = "segments_retransmitted",
+     .meaning = "segments sent again by this node's ranks, where there are several",
+     .recorded = Recorded::if_asked},
+};
+constexpr auto kConditions = join(kPlanConditions, kOwnConditions, kWireConditions);
+constexpr ProbeSpec kSpec{
+    .name = "train_step",
+    .scope = Scope::group,
+    .measures =
+        "Steps of training a transformer on the processors of one or several nodes, divided by tensor, pipeline and "
+        "data "
+        "parallelism: their time, what communication adds, what they should add up to, and who delays whom.",
+    .method =
+        "One thread and process for each rank walks the graph of the step: forward and backward of every layer by "
+        "1F1B, all products by OpenBLAS in fp32, causal attention in blocks of 64 queries, sums over tp, keys and "
+        "values round a ring of cp, each rank having a piece from the front of a sequence and one from its back, "
+        "copies of tokens to routed experts and back, messages between "
+        "pipeline ranks, gradients reduced layer by layer, beside the backward pass or after it, Adam. All memory is "
+        "there before the first step; Gloo keeps its own lists. Collectives are rings of Gloo's messages over TCP. A "
+        "round is compute-only steps, communication-only steps, then a block of full ones, in the same processes; the "
+        "prediction of composition walks the graph with the means of each operation in the former two. A rank's time "
+        "in collectives includes waiting for others, so the rank that delays has the least of it; a slow way between "
+        "two "
+        "nodes delays all and shows at its edge. Before and after, "
+        "two "
+        "steps run in exact arithmetic modulo 7, each twice from the same weights: the first operation whose results "
+        "differ names the rank that computed it, or, if it is a collective, a message; their weights are compared with "
+        "those of one rank that does all of it. No maximum is subtracted in the loss: its logits are small by "
+        "construction.",
+    .source =
+        "Narayanan et al. 2021 (1F1B), Shoeybi et al. 2019 (tensor parallelism), Rajbhandari et al. 2020 (ZeRO), "
+        "Kingma "
+        "& Ba 2015 (Adam).",
+    .needs = "libgloo.so.0 (libgloo0); several nodes reach each other on the rendezvous port and on ephemeral ports",
+    .typical = {60},
+    .deadline = {3600},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions,
+    .group_size = kPlanGroupSize,
+};
+
+void record_wire(const std::vector<json>& facts, Recorder& record) {
+  if (facts.empty() || !facts.front().contains("paths")) return;  // one rank has no connections
+  gloo::record_facts(record, facts);
+}
+
+/// The part of this node.
+void take_part(const Parameters& given, const Placement& placement, Recorder& record, Rendezvous* group) {
+  const std::int64_t here = given.count("ranks_per_node");
+  const RankJob job = job_of(given, here * placement.world);
+  const Library library = Library::open("libgloo.so.0", "Gloo");
+  const gloo::RankFile file("train_step_rank");
+  const std::string address = gloo::own_address(given.text("interface"), placement);
+  const auto programs =
+      rank_programs(file.path(), job, placement.rank * here, here, address, gloo::rank_environment(library));
+  collective::LocalRanks ranks(programs);
+  collective::Fleet fleet(
+      [&](std::string_view request, Seconds limit) {
+        return ranks.ask(request, limit, [&] {  // a library may never report to its rank that a peer is gone
+          if (group != nullptr) group->check();
+        });
+      },
+      std::vector<std::string>(programs.size(), "on " + address), std::get<std::string>(host_facts().at("name")),
+      group);
+  const auto names = group != nullptr ? rank_names(*group) : fleet.nodes();
+  record_plan(given, job, fleet.nodes(), record);
+  const auto entered = [&](const std::vector<json>& all) {
+    if (placement.world > 1) gloo::demand_path(given.text("path"), all, here);
+  };
+  if (placement.rank == 0) {
+    const auto facts = conduct_training(fleet, given, job, names, entered, record);
+    record_wire({facts.begin(), facts.begin() + here}, record);
+    fleet.release();
+  } else {
+    const auto answers = fleet.follow();
+    if (const auto facts = answers.find("facts"); facts != answers.end()) record_wire(facts->second, record);
+  }
+  ranks.finish(collective::kLeaveLimit);
+}
+
+void measure(const Parameters& given, const Placement& placement, Recorder& record) {
+  (void)ranks_per_node(given);
+  if (placement.world == 1) return take_part(given, placement, record, nullptr);
+  work_together(placement, {.exchange = collective::kExchangeLimit, .message = kLongestMessage},
+                [&](Rendezvous& group) { take_part(given, placement, record, &group); });
+}
+
+}  // namespace
+}  // namespace assay::train
+
+int main(int argc, char** argv) { return assay::probe_main(argc, argv, assay::train::kSpec, assay::train::measure); }
