@@ -14,6 +14,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 import harness  # noqa: E402
+from rdma_requirements import FAST, bandwidth, clean, latency, requirement  # noqa: E402
 
 BED = pathlib.Path(__file__).with_name("soft_roce")
 SKIPPED = 77
@@ -24,27 +25,6 @@ CHECKPOINT_S = 300
 CHECKPOINT = """cd /root; A="--directory=/var/store --clients=processes --model=llama3-8b --divisor=20000 --tiers=memory,peer --lost=memory --threads=2
   --queue-depth=2 --chunk=1MiB --world=2 --rendezvous=127.0.0.1:5999 --token=0123456789abcdef0123456789abcdef --peer-transport=verbs"
 """
-FAST = {"window": 0.1, "min_samples": 10, "max_samples": 20, "time_limit": 2.0, "warmup_limit": 0.5, "stall_limit": 30.0, "ack_timeout": 1.0}
-
-
-def bandwidth(name, metric, size, **parameters):
-    return requirement(name, "verbs_bandwidth", metric, size, {"at_least": 1e5, "unit": "B/s"}, {"sizes": str(size), **FAST, **parameters})
-
-
-def latency(name, metric, size, **parameters):
-    return requirement(name, "verbs_latency", metric, size, {"at_most": 1.0, "unit": "s"},
-                       {"sizes": str(size), "messages": 100, "batches": 10, "warmup": 20, "stall_limit": 30.0, "ack_timeout": 1.0, **parameters})
-
-
-def requirement(name, probe, metric, size, limit, parameters, **more):
-    return {"id": name, "title": name, "probe": probe, "parameters": parameters, "metric": metric, "at": {"size": size}, "scope": "pair", "limit": limit,
-            "conditions": [{"name": "path", "equals": "fabric"}, {"name": "transport", "equals": "RoCE v2"}, {"name": "link_errors", "at_most": 0}],
-            "source": {"document": "the test", "status": "sourced"}, **more}
-
-
-def clean(name, probe, size, parameters):
-    """No wrong byte: judged by a single sample, which a maximum allows."""
-    return requirement(name, probe, "mismatches", size, {"at_most": 0, "unit": "1"}, parameters, statistic="max", repeat={"n": 1})
 
 
 class SoftRoce(harness.Bench):
