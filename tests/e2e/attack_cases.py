@@ -5,21 +5,21 @@
 A file is read line by line:
 
     # a comment
-    steps: Policies                     class of attack_steps.STEPS whose steps the following cases use
+    steps: PolicySteps                  class of attack_tables.STEPS whose steps the cases use
     run: mixed                          kind of run that make_run writes; `accepted` unless stated
-    before: joined merge old south      steps before each case of the group
-    [P Signatures]                      a group: its section of docs/ATTACKS.md, and its name; the three settings above stand before the
-                                        first group, for all, or below the line of a group, for it alone
-    P-both: vendor and buyer have signed            a case that is a row of docs/ATTACKS.md: its id, and what is attempted
+    before: joined merge old south      steps before each case
+                                        (before the first group: for all; below the line of a group: for it alone)
+    [P Signatures]                      a group: its section of docs/ATTACKS.md, and its name
+    P-both: vendor and buyer have signed        a row of docs/ATTACKS.md: its id, and what is attempted
         countersign; by vendor buyer => 0 signed as buyer
-
-    a key file is relative to the policy            a case that is no row: a claim without an id
+    a key file is relative to the policy        a case that is no row: a claim without an id
         ...
 
-The indented lines of a case are steps, `;` between them, with words as a shell has them: '…' for blanks, \\n, \\t, \\\\ and \\ufeff in it; (…)
-is one word. {name} is a path or digest of the test (Steps.place). A step is a method do_STEP, an edit, or run_STEP, a command. `=> CODE
-WORDS` is what the command before it must answer: exit code, and words that stand in stdout or stderr ("…" around words that begin or end with a
-blank). Any other command must exit with 0. The last `=>` is the row's. Checks of the same answer may follow, a line each:
+The indented lines of a case are steps, `;` between them, with words as a shell has them: '…' for blanks, \\n, \\t, \\\\
+and \\ufeff in it; (…) is one word. {name} is a path or digest of the test (Steps.place). A step is a method do_STEP, an
+edit, or run_STEP, a command. `=> CODE WORDS` is what the command before it must answer: exit code, and words that stand
+in stdout or stderr ("…" around words that begin or end with a blank). Any other command must exit with 0. The last `=>`
+is the row's. Checks of the same answer may follow, a line each:
 
     stdout has WORDS        stdout lacks WORDS      the same with stderr; stdout is WORDS; stdout has all of WORD WORD
     first 4 lines have WORDS                        of stdout

@@ -1,4 +1,7 @@
-"""doctoring: what the head of a run can change in it before it is judged: CHANGES by name, each of (lines of the journal, directory, words)."""
+"""doctoring: what the head of a run can change in it before it is judged.
+
+CHANGES has the changes by name, each a function (lines of the journal, directory, words).
+"""
 import datetime
 import json
 
