@@ -219,18 +219,44 @@ def in_order(test, _, path, words):
 
 
 PATTERNS = (
-    (r"(stdout|stderr) has all of (.+)", lambda test, done, stream, words: [test.assertIn(one, getattr(done, stream)) for one in words.split()]),
-    (r"(stdout|stderr) has (.+)", lambda test, done, stream, words: test.assertIn(phrase(words), getattr(done, stream))),
-    (r"(stdout|stderr) lacks (.+)", lambda test, done, stream, words: test.assertNotIn(phrase(words), getattr(done, stream))),
-    (r"(stdout|stderr) is (.+)", lambda test, done, stream, words: test.assertEqual(getattr(done, stream), phrase(words))),
-    (r"(stdout|stderr) matches (.+)", lambda test, done, stream, words: test.assertRegex(getattr(done, stream), rf"\A(?:{words})\Z")),
-    (r"first (\d) lines have (.+)",
-     lambda test, done, count, words: test.assertIn(phrase(words), "\n".join(done.stdout.splitlines()[:int(count)]))),
-    (r"json (/\S+) has (\d+) members",
-     lambda test, done, pointer, count: test.assertEqual(len(picked(json.loads(done.stdout), pointer)), int(count), done.stdout)),
+    (
+        r"(stdout|stderr) has all of (.+)",
+        lambda test, done, stream, words: [test.assertIn(one, getattr(done, stream)) for one in words.split()],
+    ),
+    (
+        r"(stdout|stderr) has (.+)",
+        lambda test, done, stream, words: test.assertIn(phrase(words), getattr(done, stream)),
+    ),
+    (
+        r"(stdout|stderr) lacks (.+)",
+        lambda test, done, stream, words: test.assertNotIn(phrase(words), getattr(done, stream)),
+    ),
+    (
+        r"(stdout|stderr) is (.+)",
+        lambda test, done, stream, words: test.assertEqual(getattr(done, stream), phrase(words)),
+    ),
+    (
+        r"(stdout|stderr) matches (.+)",
+        lambda test, done, stream, words: test.assertRegex(getattr(done, stream), rf"\A(?:{words})\Z"),
+    ),
+    (
+        r"first (\d) lines have (.+)",
+        lambda test, done, count, words: test.assertIn(
+            phrase(words), "\n".join(done.stdout.splitlines()[: int(count)])
+        ),
+    ),
+    (
+        r"json (/\S+) has (\d+) members",
+        lambda test, done, pointer, count: test.assertEqual(
+            len(picked(json.loads(done.stdout), pointer)), int(count), done.stdout
+        ),
+    ),
     (r"json (\S+ )??(/\S+) == (.+)", json_is),
     (r"file (\S+) has in order (.+)", in_order),
-    (r"file (\S+) has (.+)", lambda test, done, path, words: test.assertIn(phrase(words), pathlib.Path(path).read_text())),
+    (
+        r"file (\S+) has (.+)",
+        lambda test, done, path, words: test.assertIn(phrase(words), pathlib.Path(path).read_text()),
+    ),
     (r"absent (\S+)", lambda test, done, path: test.assertEqual(list(pathlib.Path("/").glob(path.lstrip("/"))), [])),
     (r"unchanged (\S+)", lambda test, done, path: test.assertEqual(pathlib.Path(path).read_bytes(), test.kept[path])),
 )
@@ -271,6 +297,7 @@ def method_of(case):
                 checker(PLACE.sub(lambda place: str(self.place(place[1])), check))(self, done)
         # Of the largest program so far, verify among them.
         self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, MOST_KIB)
+
     test.__name__ = case.method
     test.__doc__ = f"{case.name}: {case.attempt}" if case.row else case.name
     return test
@@ -283,6 +310,7 @@ def class_of(group, steps):
     def set_up(self):
         base.setUp(self)
         take_steps(self, before)
+
     base = group.steps(steps)
     members = {"setUp": set_up, "kind": group.settings.get("run", "accepted"), "__module__": __name__}
     for case in group.cases:
@@ -294,6 +322,7 @@ def class_of(group, steps):
 
 def main():
     from attack_tables import STEPS
+
     area = sys.argv.pop(1) if len(sys.argv) > 1 else ""
     path = FOLDER / f"{area}.cases"
     if not path.is_file():

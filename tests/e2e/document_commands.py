@@ -1,7 +1,9 @@
 """document_commands: what the commands that README and GUIDE show need, or say instead, where the machine has no cluster."""
 
-COMMITMENTS = " && ".join(f"assay draw commit run/dossier --key {key}.key --policy trust.json --cells 8 --out {role}.commit"
-                          for key, role in (("buyer", "buyer"), ("lab", "vendor")))
+COMMITMENTS = " && ".join(
+    f"assay draw commit run/dossier --key {key}.key --policy trust.json --cells 8 --out {role}.commit"
+    for key, role in (("buyer", "buyer"), ("lab", "vendor"))
+)
 # What a command needs beside the files of `Commands.setUp`, by its beginning.
 PREPARE = {
     "assay-report keygen": "rm lab.key lab.key.pub",
@@ -12,8 +14,9 @@ PREPARE = {
     "assay-report verify run/dossier --policy": "assay-report sign run/dossier --add --key buyer.key --policy trust.json",
     "assay draw": "assay-report sign run/dossier --add --key buyer.key --policy trust.json",
     "assay draw challenge": COMMITMENTS,
-    "assay draw plan": COMMITMENTS + " && assay draw challenge run/dossier --policy trust.json --commitment buyer.commit --seed buyer.commit.seed"
-                                     " --commitment vendor.commit --seed vendor.commit.seed --out draw.json",
+    "assay draw plan": COMMITMENTS
+    + " && assay draw challenge run/dossier --policy trust.json --commitment buyer.commit --seed buyer.commit.seed"
+    " --commitment vendor.commit --seed vendor.commit.seed --out draw.json",
     "assay site check": "cp local.json site.json",
     "assay site sbatch": "cp slurm.json site.json",
     "assay site --from lldp": "cp uncabled.json site.json",

@@ -25,16 +25,40 @@ STRIP_APC = f""".{APC}.4.3.1.5.1 integer 613
 .{APC}.9.4.3.1.7.3 integer 1720
 """
 # 4511 W, of which the old column of power answers 0; volts without digits, amperes with three, the factor with two.
-STRIP_RARITAN = "".join(f".{RARITAN}.{table}.1.1.{sensor} gauge {value}\n" for table, sensor, value in (
-    ("5.2.3.1.4", 5, 0), ("5.2.3.1.6", 5, 4511), ("3.3.4.1.7", 5, 0), ("5.2.3.1.4", 4, 231), ("3.3.4.1.7", 4, 0),
-    ("5.2.3.1.4", 1, 19729), ("3.3.4.1.7", 1, 3), ("5.2.3.1.4", 7, 99), ("3.3.4.1.7", 7, 2)))
+STRIP_RARITAN = "".join(
+    f".{RARITAN}.{table}.1.1.{sensor} gauge {value}\n"
+    for table, sensor, value in (
+        ("5.2.3.1.4", 5, 0),
+        ("5.2.3.1.6", 5, 4511),
+        ("3.3.4.1.7", 5, 0),
+        ("5.2.3.1.4", 4, 231),
+        ("3.3.4.1.7", 4, 0),
+        ("5.2.3.1.4", 1, 19729),
+        ("3.3.4.1.7", 1, 3),
+        ("5.2.3.1.4", 7, 99),
+        ("3.3.4.1.7", 7, 2),
+    )
+)
 CDU = "/redfish/v1/ThermalEquipment/CDUs/1/PrimaryCoolantConnectors/1"
 METRICS = "/redfish/v1/Chassis/1/EnvironmentMetrics"
 DETECTOR = "/redfish/v1/ThermalEquipment/CDUs/1/LeakDetection/LeakDetectors/"
-HONEST = {METRICS: {"PowerWatts": {"Reading": 5123.0, "Implementation": "PhysicalSensor", "AveragingInterval": "PT5S", "Accuracy": 2.0},
-                    "EnergykWh": {"Reading": 2.5}},
-          CDU: {"FlowLitersPerMinute": {"Reading": 42}, "SupplyTemperatureCelsius": {"Reading": 22}, "ReturnTemperatureCelsius": {"Reading": 32},
-                "HeatRemovedkW": {"Reading": 29.1}}}
+HONEST = {
+    METRICS: {
+        "PowerWatts": {
+            "Reading": 5123.0,
+            "Implementation": "PhysicalSensor",
+            "AveragingInterval": "PT5S",
+            "Accuracy": 2.0,
+        },
+        "EnergykWh": {"Reading": 2.5},
+    },
+    CDU: {
+        "FlowLitersPerMinute": {"Reading": 42},
+        "SupplyTemperatureCelsius": {"Reading": 22},
+        "ReturnTemperatureCelsius": {"Reading": 32},
+        "HeatRemovedkW": {"Reading": 29.1},
+    },
+}
 
 
 def free_port(kind):
@@ -59,8 +83,15 @@ class MeterBench(unittest.TestCase):
 
     def start(self, *command):
         log = open(self.scratch / f"log{len(self.children)}", "wb")
-        self.children.append(subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                              env={**os.environ, "SNMP_PERSISTENT_DIR": str(self.scratch)}))
+        self.children.append(
+            subprocess.Popen(
+                list(map(str, command)),
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, "SNMP_PERSISTENT_DIR": str(self.scratch)},
+            )
+        )
         log.close()
 
     def program(self, name):
@@ -87,20 +118,32 @@ class MeterBench(unittest.TestCase):
         site = self.scratch / "site.json"
         site.write_text(json.dumps({"schema": "assay.site/1", "name": "s", "nodes": [], "meters": meters}))
         begin = time.monotonic()
-        done = subprocess.run([FEED, "--meters", str(site), "--duration", f"{seconds}s"], capture_output=True, text=True, timeout=DEADLINE_S)
+        done = subprocess.run(
+            [FEED, "--meters", str(site), "--duration", f"{seconds}s"],
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+        )
         self.took_s = time.monotonic() - begin
         self.printed = done.stdout + done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def values(self, record, metric, **at):
         """Every sample of `metric` at the coordinates `at`."""
-        return [value for line in record if line.get("measurement", {}).get("metric") == metric
-                and all(line["measurement"]["at"].get(name) == wanted for name, wanted in at.items())
-                for value in line["measurement"]["samples"]]
+        return [
+            value
+            for line in record
+            if line.get("measurement", {}).get("metric") == metric
+            and all(line["measurement"]["at"].get(name) == wanted for name, wanted in at.items())
+            for value in line["measurement"]["samples"]
+        ]
 
     def condition(self, record, name, meter):
-        found = [line["condition"]["value"] for line in record
-                 if line.get("condition", {}).get("name") == name and line["condition"]["subject"] == {"meter": meter}]
+        found = [
+            line["condition"]["value"]
+            for line in record
+            if line.get("condition", {}).get("name") == name and line["condition"]["subject"] == {"meter": meter}
+        ]
         self.assertEqual(len(found), 1, f"{name} of {meter} in {record}")
         return found[0]
 
@@ -111,11 +154,21 @@ class MeterBench(unittest.TestCase):
         (self.scratch / "raritan").write_text(STRIP_RARITAN)
         (self.scratch / "snmpd.conf").write_text(
             f'rocommunity hall-7 127.0.0.1\ncreateUser reader SHA "auth-pass-phrase" AES "priv-pass-phrase"\nrouser reader authpriv\n'
-            f'pass_persist .1.3.6.1.4.1.318 {sys.executable} {FAKES}/fake_strip {self.scratch}/apc\n'
-            f'pass_persist .1.3.6.1.4.1.13742 {sys.executable} {FAKES}/fake_strip {self.scratch}/raritan\n')
+            f"pass_persist .1.3.6.1.4.1.318 {sys.executable} {FAKES}/fake_strip {self.scratch}/apc\n"
+            f"pass_persist .1.3.6.1.4.1.13742 {sys.executable} {FAKES}/fake_strip {self.scratch}/raritan\n"
+        )
         ports = [free_port(socket.SOCK_DGRAM) for _ in range(addresses)]
-        self.start(program, "-f", "-C", "-c", self.scratch / "snmpd.conf", "-Lo", "-p", self.scratch / "pid",
-                   *(f"udp:127.0.0.1:{port}" for port in ports))
+        self.start(
+            program,
+            "-f",
+            "-C",
+            "-c",
+            self.scratch / "snmpd.conf",
+            "-Lo",
+            "-p",
+            self.scratch / "pid",
+            *(f"udp:127.0.0.1:{port}" for port in ports),
+        )
         self.wait_for(self.scratch / "pid")
         return ports
 
@@ -124,11 +177,54 @@ class MeterBench(unittest.TestCase):
         folder.mkdir()
         for path, content in tree.items():
             (folder / (path.strip("/").replace("/", ".") + ".json")).write_text(json.dumps(content))
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=bmc", "-days", "2",
-                        "-keyout", folder / "key", "-out", folder / "certificate"], check=True, capture_output=True, timeout=DEADLINE_S)
-        der = subprocess.run(f"openssl x509 -in {folder}/certificate -pubkey -noout | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary",
-                             shell=True, check=True, capture_output=True, timeout=DEADLINE_S).stdout
-        self.start(sys.executable, FAKES / "fake_redfish", folder / "port", folder / "certificate", folder / "key", folder, "root", "calvin-7", way)
-        return {"name": name, "kind": "redfish", "address": "127.0.0.1", "port": int(self.wait_for(folder / "port")), "subject": "cdu",
-                "resources": list(tree), "public_key": "sha256//" + base64.b64encode(der).decode(),
-                "credentials": self.secret(name + ".json", user="root", password="calvin-7")}
+        subprocess.run(
+            [
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:P-256",
+                "-nodes",
+                "-subj",
+                "/CN=bmc",
+                "-days",
+                "2",
+                "-keyout",
+                folder / "key",
+                "-out",
+                folder / "certificate",
+            ],
+            check=True,
+            capture_output=True,
+            timeout=DEADLINE_S,
+        )
+        der = subprocess.run(
+            f"openssl x509 -in {folder}/certificate -pubkey -noout | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary",
+            shell=True,
+            check=True,
+            capture_output=True,
+            timeout=DEADLINE_S,
+        ).stdout
+        self.start(
+            sys.executable,
+            FAKES / "fake_redfish",
+            folder / "port",
+            folder / "certificate",
+            folder / "key",
+            folder,
+            "root",
+            "calvin-7",
+            way,
+        )
+        return {
+            "name": name,
+            "kind": "redfish",
+            "address": "127.0.0.1",
+            "port": int(self.wait_for(folder / "port")),
+            "subject": "cdu",
+            "resources": list(tree),
+            "public_key": "sha256//" + base64.b64encode(der).decode(),
+            "credentials": self.secret(name + ".json", user="root", password="calvin-7"),
+        }

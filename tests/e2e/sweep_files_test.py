@@ -13,8 +13,17 @@ READ_S = 0.1  # in which the cached verdict must be read
 class Verdict(NightBench):
     def test_the_answer_takes_less_than_a_tenth_of_a_second(self):
         moments = []
-        path = self.write("verdict.json", {"schema": "assay.cached-verdict/1", "node": "n01", "health": "healthy", "text": "assay: healthy",
-                                           "as_of": "2026-01-05T06:00:00.000Z", "valid_until": "2126-01-05T06:00:00.000Z"})
+        path = self.write(
+            "verdict.json",
+            {
+                "schema": "assay.cached-verdict/1",
+                "node": "n01",
+                "health": "healthy",
+                "text": "assay: healthy",
+                "as_of": "2026-01-05T06:00:00.000Z",
+                "valid_until": "2126-01-05T06:00:00.000Z",
+            },
+        )
         for _ in range(20):
             begin = time.monotonic()
             done = self.assay("verdict", "--file", path, "--node", "n01")
@@ -38,7 +47,11 @@ class Install(NightBench):
         self.assertEqual(set(files), {"assay-sweep.service", "assay-sweep.timer"})
         if shutil.which("systemd-analyze"):
             # Of what it says only these units matter; the machine's own may be broken.
-            said = subprocess.run(["systemd-analyze", "verify", files["assay-sweep.timer"], files["assay-sweep.service"]], capture_output=True, text=True)
+            said = subprocess.run(
+                ["systemd-analyze", "verify", files["assay-sweep.timer"], files["assay-sweep.service"]],
+                capture_output=True,
+                text=True,
+            )
             self.assertNotIn("assay-sweep", said.stderr)
 
     def test_scripts_are_ones_that_sh_takes_and_nothing_is_overwritten(self):

@@ -29,9 +29,34 @@ def ior_like_cluster(ior, directory):
     rates = {}
     for _ in range(RUNS):
         for way in ("write", "read"):
-            run(["mpiexec.mpich", "-n", str(CLIENTS * THREADS), str(ior), "-a", "AIO", f"--aio.max-pending={DEPTH}", "--aio.granularity=1", "--posix.odirect", "-F",
-                 "-b", str(CLIENT_SIZE // THREADS), "-t", str(MIB), "-e", f"-{way[0]}", "-k", "-o", "ior", "-O", "summaryFormat=JSON", "-O", "summaryFile=ior.json"],
-                directory)
+            run(
+                [
+                    "mpiexec.mpich",
+                    "-n",
+                    str(CLIENTS * THREADS),
+                    str(ior),
+                    "-a",
+                    "AIO",
+                    f"--aio.max-pending={DEPTH}",
+                    "--aio.granularity=1",
+                    "--posix.odirect",
+                    "-F",
+                    "-b",
+                    str(CLIENT_SIZE // THREADS),
+                    "-t",
+                    str(MIB),
+                    "-e",
+                    f"-{way[0]}",
+                    "-k",
+                    "-o",
+                    "ior",
+                    "-O",
+                    "summaryFormat=JSON",
+                    "-O",
+                    "summaryFile=ior.json",
+                ],
+                directory,
+            )
             (one,) = json.loads((pathlib.Path(directory) / "ior.json").read_text())["summary"]
             rates.setdefault(f"{way}_bandwidth", []).append(one["bwMeanMIB"] * MIB)
         for path in pathlib.Path(directory).glob("ior.0*"):
@@ -60,14 +85,42 @@ def elbencho_like_cluster(elbencho, directory):
         place.mkdir()
         for way in ("write", "read"):
             results.unlink(missing_ok=True)
-            run([str(elbencho), "--nolive", f"--{way}", "-t", str(CLIENTS * THREADS), "-n", "0", "-N", "1", "-s", str(CLIENT_SIZE // THREADS), "-b", str(MIB),
-                 "--direct", "--iodepth", str(DEPTH), "--blockvarpct", "100", "--jsonfile", str(results), str(place)], directory)
-            (one,) = [line for line in map(json.loads, results.read_text().splitlines()) if line["phase_type"] == way.upper()]
+            run(
+                [
+                    str(elbencho),
+                    "--nolive",
+                    f"--{way}",
+                    "-t",
+                    str(CLIENTS * THREADS),
+                    "-n",
+                    "0",
+                    "-N",
+                    "1",
+                    "-s",
+                    str(CLIENT_SIZE // THREADS),
+                    "-b",
+                    str(MIB),
+                    "--direct",
+                    "--iodepth",
+                    str(DEPTH),
+                    "--blockvarpct",
+                    "100",
+                    "--jsonfile",
+                    str(results),
+                    str(place),
+                ],
+                directory,
+            )
+            (one,) = [
+                line for line in map(json.loads, results.read_text().splitlines()) if line["phase_type"] == way.upper()
+            ]
             moved = int(one["last_done"]["bytes"])
             if moved != CLIENTS * CLIENT_SIZE:
                 sys.exit(f"elbencho moved {moved} B in its {way} phase, not {CLIENTS * CLIENT_SIZE} B")
             last_s = int(one["last_done"]["elapsed_time_ms"]) / 1000 + (synced_in(place) if way == "write" else 0)
             rates.setdefault(f"{way}_bandwidth", []).append(moved / last_s)
-            rates.setdefault(f"{way}_bandwidth_stonewall", []).append(int(one["first_done"]["bytes"]) * 1000 / int(one["first_done"]["elapsed_time_ms"]))
+            rates.setdefault(f"{way}_bandwidth_stonewall", []).append(
+                int(one["first_done"]["bytes"]) * 1000 / int(one["first_done"]["elapsed_time_ms"])
+            )
         shutil.rmtree(place)
     return {name: statistics.mean(values) for name, values in rates.items()}
