@@ -11,8 +11,15 @@ START_PATIENCE_S = 120  # agents are up within a second, on a loaded machine wit
 
 def pair(name, probe="fake_fabric", parameters=None, metric="number", limit=None, **more):
     """One requirement on a probe that the nodes of every pair run together."""
-    return requirement(name, probe=probe, scope="pair", metric=metric, parameters=parameters or {"behaviour": "measure", "value": 100},
-                       limit=limit or {"at_least": 50, "unit": "1"}, **more)
+    return requirement(
+        name,
+        probe=probe,
+        scope="pair",
+        metric=metric,
+        parameters=parameters or {"behaviour": "measure", "value": 100},
+        limit=limit or {"at_least": 50, "unit": "1"},
+        **more,
+    )
 
 
 class ClusterBench(Bench):
@@ -33,7 +40,15 @@ class ClusterBench(Bench):
 
     def start_on_cluster(self, *requirements):
         """The same in the background."""
-        return self.start("accept", "--profile", self.write("profile.json", profile(*requirements)), "--site", self.cluster.site_file, "--out", self.run_directory)
+        return self.start(
+            "accept",
+            "--profile",
+            self.write("profile.json", profile(*requirements)),
+            "--site",
+            self.cluster.site_file,
+            "--out",
+            self.run_directory,
+        )
 
     def begun(self, part=""):
         """Whether an attempt of a step whose id contains `part` has begun and not ended."""

@@ -50,14 +50,21 @@ class BmcInBand(unittest.TestCase):
             shutil.copy(os.environ[probe], cls.base / "bin")
         (cls.base / "run").write_text(RUN)
         port = free_port()
-        (cls.base / "lan.conf").write_text(f'''name "n01"
+        (cls.base / "lan.conf").write_text(
+            f"""name "n01"
 set_working_mc 0x20
   serial 15 127.0.0.1 {port} codec VM
 loadlib "{os.environ["FAKE_DCMI"]}" "{cls.base}/watts"
-''')
-        (cls.base / "n01.emu").write_text("mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02\nmc_enable 0x20\n")
-        bmc = subprocess.Popen(["ipmi_sim", "-c", cls.base / "lan.conf", "-f", cls.base / "n01.emu", "-s", cls.base, "-n"], stdin=subprocess.DEVNULL,
-                               stdout=sys.stderr)
+"""
+        )
+        (cls.base / "n01.emu").write_text(
+            "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02\nmc_enable 0x20\n"
+        )
+        bmc = subprocess.Popen(
+            ["ipmi_sim", "-c", cls.base / "lan.conf", "-f", cls.base / "n01.emu", "-s", cls.base, "-n"],
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+        )
         cls.addClassCleanup(bmc.wait, 30)
         cls.addClassCleanup(bmc.kill)
         subprocess.run([SCRIPT, cls.base, str(port)], check=True, timeout=PATIENCE_S)
@@ -76,7 +83,9 @@ loadlib "{os.environ["FAKE_DCMI"]}" "{cls.base}/watts"
         self.assertEqual(end["status"], "complete", end)
         self.assertEqual(set(samples["power"]), {813})
         self.assertGreaterEqual(len(samples["power"]), 5)
-        self.assertEqual((conditions["meter_doubts"], conditions["statistics_active"], conditions["faults"]), ("none", True, 0))
+        self.assertEqual(
+            (conditions["meter_doubts"], conditions["statistics_active"], conditions["faults"]), ("none", True, 0)
+        )
         self.assertLess(abs(conditions["clock_offset_s"]), 5)
 
     def test_a_limit_is_held_or_not(self):

@@ -28,21 +28,51 @@ class Checkpoint(ClusterBench):
         for node in self.cluster.nodes:
             backing = self.cluster.path / f"drive-of-{node.name}"
             backing.mkdir()
-            self.drives.append((node, backing, node.start(LYING_FS, backing, self.drive, lies.get(node.name, "honest"))))
-            wait_for(lambda: f" {self.drive} " in node.run("cat", "/proc/self/mounts"), f"{node.name} has mounted its drive")
+            self.drives.append(
+                (node, backing, node.start(LYING_FS, backing, self.drive, lies.get(node.name, "honest")))
+            )
+            wait_for(
+                lambda: f" {self.drive} " in node.run("cat", "/proc/self/mounts"), f"{node.name} has mounted its drive"
+            )
 
     def saved_and_restored(self, tiers, lost, other_node=True):
-        parameters = {"directory": str(self.shared), "local_directory": str(self.drive), "model": "llama3-8b", "divisor": 2000, "tiers": tiers,
-                      "lost": lost, "threads": 2, "chunk": "1MiB", "repetitions": 8}
-        common = {"probe": "checkpoint_cluster", "parameters": parameters, "scope": "cluster",
-                  "conditions": [{"name": "read_by_other_node", "equals": other_node}, {"name": "whole", "equals": False}]}
-        resumed = requirement("resumed", metric="time_to_resume", at=AT, limit={"at_most": 60, "unit": "s"}, **{**common, "repeat": {"n": 8}})
-        faults = [requirement(metric, metric=metric, at="every", statistic="max", limit=NONE, repeat={"n": 1}, **common) for metric in ("mismatches", "fallbacks")]
+        parameters = {
+            "directory": str(self.shared),
+            "local_directory": str(self.drive),
+            "model": "llama3-8b",
+            "divisor": 2000,
+            "tiers": tiers,
+            "lost": lost,
+            "threads": 2,
+            "chunk": "1MiB",
+            "repetitions": 8,
+        }
+        common = {
+            "probe": "checkpoint_cluster",
+            "parameters": parameters,
+            "scope": "cluster",
+            "conditions": [{"name": "read_by_other_node", "equals": other_node}, {"name": "whole", "equals": False}],
+        }
+        resumed = requirement(
+            "resumed",
+            metric="time_to_resume",
+            at=AT,
+            limit={"at_most": 60, "unit": "s"},
+            **{**common, "repeat": {"n": 8}},
+        )
+        faults = [
+            requirement(metric, metric=metric, at="every", statistic="max", limit=NONE, repeat={"n": 1}, **common)
+            for metric in ("mismatches", "fallbacks")
+        ]
         return self.accept_on_cluster(resumed, *faults, more=["--no-localise"])
 
     def lines(self, kind):
         """What the records of all ranks say in lines of that kind."""
-        lines = [json.loads(line) for path in (self.run_directory / "records").rglob("*.jsonl") for line in path.read_text().splitlines()]
+        lines = [
+            json.loads(line)
+            for path in (self.run_directory / "records").rglob("*.jsonl")
+            for line in path.read_text().splitlines()
+        ]
         return [line[kind] for line in lines if kind in line]
 
     def served(self):

@@ -20,9 +20,24 @@ PATIENCE_S = 600
 
 def run_ranks(probe, directories, words, during=lambda: None, program=None):
     """Runs one rank of `probe` in each of `directories`; their records as text, by rank. `during` is called while they run."""
-    running = [subprocess.Popen([program or PROBES / probe, "--quick", f"--directory={directory}", f"--rank={rank}", f"--world={len(directories)}",
-                                 "--rendezvous=127.0.0.1:24900", "--token=" + 8 * "90ab", "--clients=processes", *words],
-                                stdout=subprocess.PIPE, text=True) for rank, directory in enumerate(directories)]
+    running = [
+        subprocess.Popen(
+            [
+                program or PROBES / probe,
+                "--quick",
+                f"--directory={directory}",
+                f"--rank={rank}",
+                f"--world={len(directories)}",
+                "--rendezvous=127.0.0.1:24900",
+                "--token=" + 8 * "90ab",
+                "--clients=processes",
+                *words,
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank, directory in enumerate(directories)
+    ]
     during()
     return [one.communicate(timeout=PATIENCE_S)[0] for one in running]
 
@@ -47,7 +62,11 @@ def nfs_clients(base, export, number, *words):
 def counts(lines, *metrics):
     """Each of `metrics` by its coordinate, where it is not 0."""
     measured = [line["measurement"] for line in lines if "measurement" in line]
-    return {(one["metric"], *one.get("at", {}).values()): one["samples"][0] for one in measured if one["metric"] in metrics and one["samples"][0] != 0}
+    return {
+        (one["metric"], *one.get("at", {}).values()): one["samples"][0]
+        for one in measured
+        if one["metric"] in metrics and one["samples"][0] != 0
+    }
 
 
 def notes(lines):
@@ -71,8 +90,12 @@ class Servers(unittest.TestCase):
     def beside(self, *probes, arguments=()):
         """What the file's ranks() found for each of `probes`, beside the servers."""
         own = pathlib.Path(sys.modules[type(self).__module__].__file__).resolve()
-        done = subprocess.run([own.with_name(self.script), self.base, *map(str, arguments), sys.executable, own, self.base, *probes],
-                              capture_output=True, text=True, timeout=2 * PATIENCE_S)
+        done = subprocess.run(
+            [own.with_name(self.script), self.base, *map(str, arguments), sys.executable, own, self.base, *probes],
+            capture_output=True,
+            text=True,
+            timeout=2 * PATIENCE_S,
+        )
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return json.loads(done.stdout)
 

@@ -41,8 +41,19 @@ def check_machine():
     for program in PROGRAMS:
         if shutil.which(program) is None:
             raise Unavailable(f"{program} is not installed")
-    probe = ["unshare", "--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c",
-             "mount -t sysfs sysfs /sys && ip link add br0 type bridge && ip link add one type veth peer name two"]
+    probe = [
+        "unshare",
+        "--net",
+        "--uts",
+        "--ipc",
+        "--mount",
+        "--pid",
+        "--fork",
+        "--mount-proc",
+        "sh",
+        "-c",
+        "mount -t sysfs sysfs /sys && ip link add br0 type bridge && ip link add one type veth peer name two",
+    ]
     done = subprocess.run(probe, capture_output=True, text=True, timeout=BOOT_PATIENCE_S)
     if done.returncode != 0:
         raise Unavailable(f"no namespaces, bridge or veth here: {done.stderr.strip()}")
@@ -52,7 +63,7 @@ def remove_stale():
     """Removes what clusters left whose makers are dead."""
     groups = [path for place in (CPU_GROUPS, DISK_GROUPS) for path in place.glob(PREFIX + "*")]
     for path in [*pathlib.Path(PLACE).glob(PREFIX + "*"), *groups]:
-        maker = path.name[len(PREFIX):].split("-")[0]
+        maker = path.name[len(PREFIX) :].split("-")[0]
         if not maker.isdigit() or os.path.exists(f"/proc/{maker}"):
             continue
         if path.parent in (CPU_GROUPS, DISK_GROUPS):
@@ -110,8 +121,13 @@ class Cluster:
     def _up(self):
         command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "assay-test", "-f", self.path / "client_key")
         # The switch is a network namespace that lives as long as this process, which does nothing but hold it.
-        self.switch = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sh", "-c", "echo ready; exec sleep infinity"],
-                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        self.switch = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sh", "-c", "echo ready; exec sleep infinity"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
         if self.switch.stdout.readline() != "ready\n":
             raise RuntimeError("the switch's network namespace could not be made")
         self.switch.stdout.close()
@@ -119,7 +135,9 @@ class Cluster:
         self.at_switch("ip", "-batch", "-", input=batch)
         self.nodes = [Node(self, number + 1, self.disk) for number in range(self.count)]
         lines = [f"{node.address} {node.name}\n" for node in self.nodes]
-        (self.path / "hosts").write_text("127.0.0.1 localhost\n" + HEAD_ADDRESS.split("/")[0] + " head\n" + "".join(lines))
+        (self.path / "hosts").write_text(
+            "127.0.0.1 localhost\n" + HEAD_ADDRESS.split("/")[0] + " head\n" + "".join(lines)
+        )
         for node in self.nodes:
             node.boot()
         for node in self.nodes:
@@ -180,10 +198,18 @@ class Cluster:
         for name, pids in self.process_ids().items():
             for pid in pids:
                 try:
-                    line = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+                    line = (
+                        pathlib.Path(f"/proc/{pid}/cmdline")
+                        .read_bytes()
+                        .replace(b"\0", b" ")
+                        .decode(errors="replace")
+                        .strip()
+                    )
                 except OSError:
                     continue  # it has just ended
-                if line and not line.startswith(("sshd:", "sshd-session:", "sshd-auth:", "/usr/sbin/sshd ")):  # a zombie has no command line
+                if line and not line.startswith(
+                    ("sshd:", "sshd-session:", "sshd-auth:", "/usr/sbin/sshd ")
+                ):  # a zombie has no command line
                     found.append((name, line))
         return found
 
@@ -196,7 +222,9 @@ def main():
     try:
         with Cluster(int(sys.argv[1])) as cluster:
             print(f"{cluster.count} nodes up in {time.monotonic() - begin:.1f} s", file=sys.stderr)
-            return subprocess.run([*cluster.head, *sys.argv[2:]], env=dict(os.environ, CLUSTER_SITE=str(cluster.site_file))).returncode
+            return subprocess.run(
+                [*cluster.head, *sys.argv[2:]], env=dict(os.environ, CLUSTER_SITE=str(cluster.site_file))
+            ).returncode
     except Unavailable as reason:
         print(f"cluster: {reason}", file=sys.stderr)
         return 77

@@ -24,7 +24,9 @@ class TestCluster(unittest.TestCase):
     def answers(self, node, prefix=None):
         """What the sshd of `node` shows to the head, or to the user that `prefix` makes of us."""
         scan = ["ssh-keyscan", "-T", "2", "-t", "ed25519", node.address]
-        return subprocess.run([*(prefix or self.cluster.head), *scan], capture_output=True, text=True, timeout=30).stdout
+        return subprocess.run(
+            [*(prefix or self.cluster.head), *scan], capture_output=True, text=True, timeout=30
+        ).stdout
 
     def assert_answers(self, node, prefix=None):
         wait_for(lambda: node.host_key in self.answers(node, prefix), f"{node.name} answers")
@@ -38,7 +40,10 @@ class TestCluster(unittest.TestCase):
         sleeper = self.cluster["n02"].start("sleep", "600")
         self.addCleanup(sleeper.wait)
         self.addCleanup(sleeper.kill)
-        wait_for(lambda: self.cluster.strangers() == [("n02", "sleep 600")], "the sleeper is seen on its node and on no other")
+        wait_for(
+            lambda: self.cluster.strangers() == [("n02", "sleep 600")],
+            "the sleeper is seen on its node and on no other",
+        )
 
     def test_a_node_that_is_cut_off_answers_again_once_it_rejoins(self):
         node = self.cluster["n01"]
@@ -110,15 +115,33 @@ class TestCluster(unittest.TestCase):
         node = self.cluster["n01"]
         node.throttle(0.1)
         group = CPU_GROUPS / self.cluster.path.name / "n01"
-        busy = subprocess.Popen([*self.cluster.head, "ssh", "-F", "none", "-i", self.cluster.path / "client_key", "-o", "StrictHostKeyChecking=no",
-                                 "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", f"root@{node.address}", "timeout 15 sh -c 'while :; do :; done'"])
+        busy = subprocess.Popen(
+            [
+                *self.cluster.head,
+                "ssh",
+                "-F",
+                "none",
+                "-i",
+                self.cluster.path / "client_key",
+                "-o",
+                "StrictHostKeyChecking=no",
+                "-o",
+                "UserKnownHostsFile=/dev/null",
+                "-o",
+                "LogLevel=ERROR",
+                f"root@{node.address}",
+                "timeout 15 sh -c 'while :; do :; done'",
+            ]
+        )
         self.addCleanup(busy.wait)
         self.addCleanup(busy.kill)
         throttled = lambda: int((group / "cpu.stat").read_text().split("nr_throttled ")[1].split()[0])
         wait_for(lambda: throttled() > 3, "the kernel holds the node back")
 
     def test_a_killed_maker_leaves_no_process_and_the_next_cluster_removes_its_folder(self):
-        maker = subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True, cwd=pathlib.Path(__file__).parent)
+        maker = subprocess.Popen(
+            [sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True, cwd=pathlib.Path(__file__).parent
+        )
         path, *inits = maker.stdout.readline().split()
         self.assertEqual(len(inits), 2)
         maker.send_signal(signal.SIGKILL)

@@ -26,7 +26,9 @@ class Durability(ClusterBench):
 
     def mount(self, node, lie):
         self.servers[node.name] = node.start(LYING_FS, self.shared, self.point, lie)
-        wait_for(lambda: f" {self.point} " in node.run("cat", "/proc/self/mounts"), f"{node.name} has mounted the storage")
+        wait_for(
+            lambda: f" {self.point} " in node.run("cat", "/proc/self/mounts"), f"{node.name} has mounted the storage"
+        )
 
     def kill_server(self, node):
         """SIGKILL, and an honest one in its place."""
@@ -47,16 +49,34 @@ class Durability(ClusterBench):
     def interrupted_run(self, run_directory):
         """A run whose storage is interrupted on the victim; its exit code."""
         self.run_directory = run_directory
-        common = {"probe": "storage_durability", "scope": "cluster", "at": "every", "statistic": "max", "limit": {"at_most": 0, "unit": "1"}, "repeat": {"n": 1},
-                  "parameters": {"directory": str(self.point), "duration": "15s", "streams": 2, "slots": 16, "stall": "30s", "recovery": "1min"},
-                  "conditions": [{"name": "interrupted", "equals": True}, {"name": "read_by_other_node", "equals": True}]}
+        common = {
+            "probe": "storage_durability",
+            "scope": "cluster",
+            "at": "every",
+            "statistic": "max",
+            "limit": {"at_most": 0, "unit": "1"},
+            "repeat": {"n": 1},
+            "parameters": {
+                "directory": str(self.point),
+                "duration": "15s",
+                "streams": 2,
+                "slots": 16,
+                "stall": "30s",
+                "recovery": "1min",
+            },
+            "conditions": [{"name": "interrupted", "equals": True}, {"name": "read_by_other_node", "equals": True}],
+        }
         run = self.start_on_cluster(*[requirement(metric, metric=metric, **common) for metric in FAULTS])
         wait_for(lambda: list(self.shared.glob("assay-storage-*/durable-1-1-name-9")), "the victim writes")
         self.kill_server(self.cluster[VICTIM])
         return run.wait(120)
 
     def lines(self, kind):
-        lines = [json.loads(line) for path in (self.run_directory / "records").rglob("*.jsonl") for line in path.read_text().splitlines()]
+        lines = [
+            json.loads(line)
+            for path in (self.run_directory / "records").rglob("*.jsonl")
+            for line in path.read_text().splitlines()
+        ]
         return [line[kind] for line in lines if kind in line]
 
     def assert_nothing_left(self):

@@ -39,7 +39,22 @@ class Fabric:
     def wire(self, node, rail, interface, leaf):
         """Makes a port of the node with the rail's address, its cable on `leaf`."""
         port = f"f{1 + self.cluster.nodes.index(node)}x{interface[3:]}"
-        command("nsenter", f"--net=/proc/{node.init}/ns/net", "--", "ip", "link", "add", interface, "type", "veth", "peer", "name", port, "netns", str(self.cluster.switch.pid))
+        command(
+            "nsenter",
+            f"--net=/proc/{node.init}/ns/net",
+            "--",
+            "ip",
+            "link",
+            "add",
+            interface,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            port,
+            "netns",
+            str(self.cluster.switch.pid),
+        )
         node.run("ip", "addr", "add", f"{self.address(node, rail)}/24", "dev", interface)
         node.run("ip", "link", "set", interface, "up")
         self.cluster.at_switch("ip", "link", "set", port, "master", leaf, "up")
@@ -63,7 +78,9 @@ class Fabric:
 
     def rate_to(self, node, rate, rail=0):
         """Holds what the node receives to `rate`."""
-        self.cluster.at_switch("tc", "qdisc", "replace", "dev", self.port_at_switch(node, rail), "root", "tbf", "rate", rate, *SHAPE)
+        self.cluster.at_switch(
+            "tc", "qdisc", "replace", "dev", self.port_at_switch(node, rail), "root", "tbf", "rate", rate, *SHAPE
+        )
 
     def rates(self, rate, rail=0):
         """Holds every port of the rail to `rate`, and what streams may have under way to what the ports' queues hold."""
@@ -75,11 +92,29 @@ class Fabric:
     def uplink(self, rate, rail=0):
         """Holds both directions of the link between the leaves to `rate`."""
         for side in "ab":
-            self.cluster.at_switch("tc", "qdisc", "replace", "dev", f"up{rail}{side}", "root", "tbf", "rate", rate, *SHAPE)
+            self.cluster.at_switch(
+                "tc", "qdisc", "replace", "dev", f"up{rail}{side}", "root", "tbf", "rate", rate, *SHAPE
+            )
 
     def lose(self, node, share, source, rail=0):
         """Loses this share of the packets that come to `node` from `source`, 0 to 1."""
-        node.run("iptables", "-A", "INPUT", "-i", f"fab{rail}", "-s", self.address(source, rail), "-m", "statistic", "--mode", "random", "--probability", share, "-j", "DROP")
+        node.run(
+            "iptables",
+            "-A",
+            "INPUT",
+            "-i",
+            f"fab{rail}",
+            "-s",
+            self.address(source, rail),
+            "-m",
+            "statistic",
+            "--mode",
+            "random",
+            "--probability",
+            share,
+            "-j",
+            "DROP",
+        )
 
     def tell_speed(self, node, megabits, rail=0):
         """The node's kernel tells this rate of the port, as after a negotiation that went wrong."""
@@ -91,9 +126,17 @@ class Fabric:
         folder = self.cluster.path / "lldp"
         folder.mkdir(exist_ok=True)
         for node in self.cluster.nodes:
-            heard = [{interface: {"via": "LLDP", "chassis": {leaf: {"id": {"type": "mac", "value": "02:00:00:00:00:01"}}},
-                                  "port": {"id": {"type": "ifname", "value": port}, "descr": port}}}
-                     for (name, interface), (leaf, port) in self.wired.items() if name == node.name]
+            heard = [
+                {
+                    interface: {
+                        "via": "LLDP",
+                        "chassis": {leaf: {"id": {"type": "mac", "value": "02:00:00:00:00:01"}}},
+                        "port": {"id": {"type": "ifname", "value": port}, "descr": port},
+                    }
+                }
+                for (name, interface), (leaf, port) in self.wired.items()
+                if name == node.name
+            ]
             (folder / f"{node.name}.json").write_text(json.dumps({"lldp": {"interface": heard}}))
         client = folder / "lldpctl"
         client.write_text(f"#!/bin/sh\nexec cat {folder}/$(hostname).json\n")
@@ -104,7 +147,10 @@ class Fabric:
         """The cluster's site with its planes, as it was meant to be wired."""
         site = self.cluster.site()
         for node, entry in zip(self.cluster.nodes, site["nodes"]):
-            ports = [{"interface": f"fab{rail}", "address": self.address(node, rail), "leaf": self.leaf_of(node, rail)} for rail in self.rails]
+            ports = [
+                {"interface": f"fab{rail}", "address": self.address(node, rail), "leaf": self.leaf_of(node, rail)}
+                for rail in self.rails
+            ]
             if len(ports) > 1:
                 for rail, port in zip(self.rails, ports):
                     port["rail"] = str(rail)

@@ -43,7 +43,9 @@ class Faults(ClusterBench):
         self.assert_only_culprit("n03")
         outcomes = [outcome for (_, node), outcome in self.outcomes().items() if node == "n03"]
         self.assertEqual(outcomes.count("error"), 1, self.reasons())
-        self.assertLessEqual(set(outcomes), {"error", "pass", "not_measured"}, self.reasons())  # whether it is back in time is its own affair
+        self.assertLessEqual(
+            set(outcomes), {"error", "pass", "not_measured"}, self.reasons()
+        )  # whether it is back in time is its own affair
         self.check_aftermath()
 
     def test_a_changed_host_key_is_named_and_the_node_is_not_spoken_to(self):

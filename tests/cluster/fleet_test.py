@@ -15,8 +15,15 @@ class Fleet(ClusterBench):
     deadline_s = 800  # half a minute of a quiet machine, most of it OpenSSH; tests that run beside it take their share
 
     def test_sixty_four_ssh_nodes_are_accepted(self):
-        processors = requirement("processors", probe="health_inventory", parameters={}, metric="cpus_online", limit={"at_least": 1, "unit": "1"},
-                                 statistic="min", repeat={"n": 1})
+        processors = requirement(
+            "processors",
+            probe="health_inventory",
+            parameters={},
+            metric="cpus_online",
+            limit={"at_least": 1, "unit": "1"},
+            statistic="min",
+            repeat={"n": 1},
+        )
         done = self.accept_on_cluster(requirement("r"), processors, pair("pair", rounds=2))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(sum(node.count("+") == 0 for _, node in self.outcomes()), 2 * FLEET)

@@ -9,7 +9,12 @@ from clients import Servers, counts, main_beside_servers, notes, run_ranks
 from harness import main, wait_for
 
 CLIENTS = 3
-WORDS = {"storage_cluster": ["--size=16MiB"], "storage_metadata": ["--layout=shared_directory"], "storage_ingest": [], "storage_consistency": ["--wait=5s"]}
+WORDS = {
+    "storage_cluster": ["--size=16MiB"],
+    "storage_metadata": ["--layout=shared_directory"],
+    "storage_ingest": [],
+    "storage_consistency": ["--wait=5s"],
+}
 KILLED = "storage_durability"  # its run has the brick's server killed
 WORDS_KILLED = ["--duration=60s", "--streams=2", "--stall=30s", "--recovery=2min"]
 
@@ -23,11 +28,24 @@ def ranks(base, probe):
 
 def kill_brick(brick):
     """SIGKILL for the server of the brick while every rank writes; then it is started again."""
-    wait_for(lambda: all(list(brick.glob(f"assay-storage-*/durable-{rank}-1-name-9")) for rank in range(CLIENTS)), "every rank writes", 300)
-    servers = [path.parent.name for path in pathlib.Path("/proc").glob("[0-9]*/comm") if path.read_text().strip() == "glusterfsd"]
+    wait_for(
+        lambda: all(list(brick.glob(f"assay-storage-*/durable-{rank}-1-name-9")) for rank in range(CLIENTS)),
+        "every rank writes",
+        300,
+    )
+    servers = [
+        path.parent.name
+        for path in pathlib.Path("/proc").glob("[0-9]*/comm")
+        if path.read_text().strip() == "glusterfsd"
+    ]
     for server in servers:  # of this namespace of processes alone
         os.kill(int(server), signal.SIGKILL)
-    subprocess.run(["gluster", "--mode=script", "volume", "start", "shared", "force"], check=True, stdout=subprocess.DEVNULL, timeout=60)
+    subprocess.run(
+        ["gluster", "--mode=script", "volume", "start", "shared", "force"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        timeout=60,
+    )
 
 
 class Gluster(Servers):
@@ -36,12 +54,20 @@ class Gluster(Servers):
 
     def of(self, kind, *probes):
         found = self.records(*probes, arguments=(CLIENTS, kind))
-        self.assertEqual([path.name for path in (self.base / "brick").iterdir() if path.name != ".glusterfs"], [], "what is left")
+        self.assertEqual(
+            [path.name for path in (self.base / "brick").iterdir() if path.name != ".glusterfs"], [], "what is left"
+        )
         return found
 
     def test_without_caches_of_the_clients_every_probe_finds_no_fault(self):
         for probe, lines in self.of("strict", *WORDS).items():
-            self.assertEqual(counts(lines, "mismatches", "failures", "wrong_answers", "stale_reads", "wrong_reads", "false_successes"), {}, [probe] + notes(lines))
+            self.assertEqual(
+                counts(
+                    lines, "mismatches", "failures", "wrong_answers", "stale_reads", "wrong_reads", "false_successes"
+                ),
+                {},
+                [probe] + notes(lines),
+            )
 
     def test_as_it_is_installed_a_client_shows_what_was_there_before(self):
         lines = self.of("plain", "storage_consistency")["storage_consistency"]
@@ -49,7 +75,13 @@ class Gluster(Servers):
         # Now and then a reader loses the file that it has open, because another is renamed over its name; POSIX has it keep it.
         refused = counts(lines, "failures")
         self.assertLessEqual(set(refused), {("failures", "rename")}, notes(lines))
-        self.assertEqual(bool(refused), any("rename: " in note and "refused: read " in note and "Stale file handle" in note for note in notes(lines)), notes(lines))
+        self.assertEqual(
+            bool(refused),
+            any(
+                "rename: " in note and "refused: read " in note and "Stale file handle" in note for note in notes(lines)
+            ),
+            notes(lines),
+        )
         stale = counts(lines, "stale_reads")
         self.assertIn(("stale_reads", "overwrite"), stale)
         self.assertIn(("stale_reads", "unlink"), stale)
@@ -59,7 +91,10 @@ class Gluster(Servers):
         lines = self.of("strict", KILLED)[KILLED]
         self.assertEqual(counts(lines, "lost_writes", "rolled_back_writes", "torn_writes"), {}, lines)
         self.assertEqual(len(counts(lines, "acknowledged")), 3)
-        self.assertIn({"name": "interrupted", "value": True}, [{word: line["condition"][word] for word in ("name", "value")} for line in lines if "condition" in line])
+        self.assertIn(
+            {"name": "interrupted", "value": True},
+            [{word: line["condition"][word] for word in ("name", "value")} for line in lines if "condition" in line],
+        )
 
 
 if __name__ == "__main__":

@@ -8,9 +8,16 @@ from harness import main, requirement
 from undisturbed import measures
 
 SHARE = 0.35  # processors of each node: four of them leave a part of two to the head
-SLOW = 0.6    # of that, for one node
+SLOW = 0.6  # of that, for one node
 DELAY_MS = 10
-MOE = {"model": "mixtral-8x7b", "experts_per_rank": 4, "tokens": 128, "rounds": 4, "families": "uniform,zipf,burst", "path": "fabric"}
+MOE = {
+    "model": "mixtral-8x7b",
+    "experts_per_rank": 4,
+    "tokens": 128,
+    "rounds": 4,
+    "families": "uniform,zipf,burst",
+    "path": "fabric",
+}
 # Experts and checks of 1,536 tokens of 4,096 numbers are 45 ms here; the slow node may work 10.5 ms in 50, so it is interrupted in the middle of
 # each. Shorter ones are at times interrupted only while the node waits for the others, which is not its own time.
 LONG_STEPS = MOE | {"tokens": 1536, "rounds": 2}
@@ -24,7 +31,11 @@ def moe(metric, limit, parameters=MOE):
 class Serving(ClusterBench):
     def lines(self, metric):
         """Measurements of rank 0's records."""
-        lines = [json.loads(line) for path in (self.run_directory / "records").rglob("0.jsonl") for line in path.read_text().splitlines()]
+        lines = [
+            json.loads(line)
+            for path in (self.run_directory / "records").rglob("0.jsonl")
+            for line in path.read_text().splitlines()
+        ]
         return [one for one in (line.get("measurement", {}) for line in lines) if one.get("metric") == metric]
 
     def medians(self, metric):
@@ -46,7 +57,9 @@ class Serving(ClusterBench):
         self.measure(moe("self_share", {"at_most": 1.2, "unit": "1"}, LONG_STEPS))
         shares = self.medians("self_share")
         others = [share for name, share in shares.items() if name != "n03"]
-        self.assertGreater(shares["n03"], 1.5 * max(others), shares)  # of four that wait for two processors one alone may be at 1.2
+        self.assertGreater(
+            shares["n03"], 1.5 * max(others), shares
+        )  # of four that wait for two processors one alone may be at 1.2
         self.check_aftermath()
 
     @measures
@@ -74,8 +87,19 @@ class Serving(ClusterBench):
         self.check_aftermath()
 
     def test_caches_of_keys_and_values_arrive_whole_both_ways(self):
-        self.measure(requirement("kv", probe="kv_transfer", parameters={"tokens": 64, "layers_run": 8, "transfers": 2, "path": "fabric"},
-                                 metric="mismatches", limit=EXACT, scope="pair", rounds=1, statistic="max", repeat={"n": 1}))
+        self.measure(
+            requirement(
+                "kv",
+                probe="kv_transfer",
+                parameters={"tokens": 64, "layers_run": 8, "transfers": 2, "path": "fabric"},
+                metric="mismatches",
+                limit=EXACT,
+                scope="pair",
+                rounds=1,
+                statistic="max",
+                repeat={"n": 1},
+            )
+        )
         self.assertGreaterEqual(len(self.lines("forward_bandwidth")), 2)
         self.assertEqual(len(self.lines("forward_bandwidth")), len(self.lines("backward_bandwidth")))
         self.check_aftermath()

@@ -8,8 +8,20 @@ from undisturbed import measures
 LINK = "50mbit"
 SLOW = "15mbit"
 LOSS = 0.001
-FLOORS = {"forward_bandwidth": 4.4e6, "backward_bandwidth": 4.4e6, "duplex_bandwidth": 8.8e6}  # B/s: 0.7 of what LINK carries
-TCP = {"streams": 2, "block": "8KiB", "window": "100ms", "min_samples": 10, "max_samples": 20, "time_limit": "4s", "warmup_limit": "500ms"}
+FLOORS = {
+    "forward_bandwidth": 4.4e6,
+    "backward_bandwidth": 4.4e6,
+    "duplex_bandwidth": 8.8e6,
+}  # B/s: 0.7 of what LINK carries
+TCP = {
+    "streams": 2,
+    "block": "8KiB",
+    "window": "100ms",
+    "min_samples": 10,
+    "max_samples": 20,
+    "time_limit": "4s",
+    "warmup_limit": "500ms",
+}
 METRICS = ["forward_bandwidth", "backward_bandwidth", "duplex_bandwidth"]
 
 
@@ -18,7 +30,12 @@ def tcp(name, metric, limit, **more):
 
 
 def fills_the_link(metric):
-    return tcp(metric.split("_")[0], metric, {"at_least": FLOORS[metric], "unit": "B/s"}, conditions=[{"name": "path", "equals": "fabric"}])
+    return tcp(
+        metric.split("_")[0],
+        metric,
+        {"at_least": FLOORS[metric], "unit": "B/s"},
+        conditions=[{"name": "path", "equals": "fabric"}],
+    )
 
 
 def exact(name, probe="host_tcp_bandwidth"):
@@ -38,7 +55,14 @@ class Links(ClusterBench):
         self.assertIn(done.returncode, (0, 3), done.stdout + done.stderr)
         self.assertEqual(self.found(), {}, self.reasons())
         record = next((self.run_directory / "records").glob("*n01--n02/1/0.jsonl")).read_text()
-        for words in ('"name":"interface"', '"value":"eth0"', '"value":"10.77.1.2"', '"value":"10.77.1.3"', '"name":"mtu"', '"name":"link_speed"'):
+        for words in (
+            '"name":"interface"',
+            '"value":"eth0"',
+            '"value":"10.77.1.2"',
+            '"value":"10.77.1.3"',
+            '"name":"mtu"',
+            '"name":"link_speed"',
+        ):
             self.assertIn(words, record)
         self.check_aftermath()
 
@@ -67,7 +91,9 @@ class Links(ClusterBench):
         # A phase has 1.5 s of 4300 segments a second: some 6 are lost of them, where more than one is too many.
         self.cluster["n01"].drop(LOSS, source=self.cluster["n02"])
         self.cluster["n02"].drop(LOSS, source=self.cluster["n01"])
-        lossless = tcp("lossless", "retransmitted_share", {"at_most": 2e-4, "unit": "1"}, statistic="max", repeat={"n": 3})
+        lossless = tcp(
+            "lossless", "retransmitted_share", {"at_most": 2e-4, "unit": "1"}, statistic="max", repeat={"n": 3}
+        )
         done = self.accept_on_cluster(lossless, exact("exact"))
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         failed = set(self.found())
@@ -78,13 +104,23 @@ class Links(ClusterBench):
     def test_a_throttled_node_is_named_by_the_time_it_did_not_run(self):
         self.cluster["n03"].throttle(0.03)
         # The nodes share the machine's processors, so all are held off now and then; a quota of 0.03 holds off for 0.97 of the time.
-        undisturbed = requirement("undisturbed", probe="host_memory_latency", metric="latency", scope="node", limit={"at_most": 1, "unit": "s"},
-                                  parameters={"size": "1MiB", "min_samples": 10, "max_samples": 10, "warmup_limit": "100ms"},
-                                  conditions=[{"name": "off_cpu_share", "at_most": 0.95}])
+        undisturbed = requirement(
+            "undisturbed",
+            probe="host_memory_latency",
+            metric="latency",
+            scope="node",
+            limit={"at_most": 1, "unit": "s"},
+            parameters={"size": "1MiB", "min_samples": 10, "max_samples": 10, "warmup_limit": "100ms"},
+            conditions=[{"name": "off_cpu_share", "at_most": 0.95}],
+        )
         done = self.accept_on_cluster(undisturbed)
         self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
         # Readings of the others may be uneven, as the nodes share processors: that is another reason.
-        held_off = {cell: self.outcomes()[cell] for cell, reason in self.reasons().items() if "a thread was off its CPU" in reason}
+        held_off = {
+            cell: self.outcomes()[cell]
+            for cell, reason in self.reasons().items()
+            if "a thread was off its CPU" in reason
+        }
         self.assertEqual(held_off, {("undisturbed", "n03"): "inconclusive"}, self.reasons())
         self.check_aftermath()
 

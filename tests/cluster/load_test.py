@@ -27,19 +27,65 @@ class Load(ClusterBench):
         wait_for(lambda: port.exists() and port.read_text(), "the meter listens")
         site = json.loads(pathlib.Path(self.cluster.site_file).read_text())
         site["load_test"] = {"consent": "the test itself, on namespaces", "limit_w": 9000}
-        site["meters"] = [{"name": "pdu", "kind": "modbus", "address": "127.0.0.1", "port": int(port.read_text()), "subject": "feed", "rack": "r1",
-                           "rating_w": 5000, "registers": [{"quantity": "power", "address": 0, "type": "float32", "scale": 1}]}]
+        site["meters"] = [
+            {
+                "name": "pdu",
+                "kind": "modbus",
+                "address": "127.0.0.1",
+                "port": int(port.read_text()),
+                "subject": "feed",
+                "rack": "r1",
+                "rating_w": 5000,
+                "registers": [{"quantity": "power", "address": 0, "type": "float32", "scale": 1}],
+            }
+        ]
         load = {"shape": "soak", "hold": "4s", "ramp": "500ms", "grow_hold": "1s", "threads": 1, **parameters}
-        common = {"parameters": load, "statistic": "max", "repeat": {"n": 1, "attempts": 1, "more_attempts": 0},
-                  "reproducibility": {"u": 1e-9, "source": {"document": "the test", "status": "sourced"}},
-                  "source": {"document": "the test", "status": "sourced"}}
-        requirements = [{"id": "spread", "title": "spread", "probe": "load_bank", "metric": "start_spread", "scope": "cluster",
-                         "limit": {"at_most": SPREAD_S, "unit": "s"}, **common},
-                        {"id": "budget", "title": "budget", "probe": "power_feed", "during": "load_bank", "metric": "total_power", "scope": "rack",
-                         "limit": {"at_most": 2000, "unit": "W"}, **common}]
-        profile = {"schema": "assay.profile/1", "name": "test", "title": "Test", "revision": 1, "relative_only": "a test",
-                   "companions": ["power_feed"], "requirements": requirements}
-        return ["accept", "--profile", self.write("profile.json", profile), "--site", self.write("site.json", site), "--out", self.run_directory]
+        common = {
+            "parameters": load,
+            "statistic": "max",
+            "repeat": {"n": 1, "attempts": 1, "more_attempts": 0},
+            "reproducibility": {"u": 1e-9, "source": {"document": "the test", "status": "sourced"}},
+            "source": {"document": "the test", "status": "sourced"},
+        }
+        requirements = [
+            {
+                "id": "spread",
+                "title": "spread",
+                "probe": "load_bank",
+                "metric": "start_spread",
+                "scope": "cluster",
+                "limit": {"at_most": SPREAD_S, "unit": "s"},
+                **common,
+            },
+            {
+                "id": "budget",
+                "title": "budget",
+                "probe": "power_feed",
+                "during": "load_bank",
+                "metric": "total_power",
+                "scope": "rack",
+                "limit": {"at_most": 2000, "unit": "W"},
+                **common,
+            },
+        ]
+        profile = {
+            "schema": "assay.profile/1",
+            "name": "test",
+            "title": "Test",
+            "revision": 1,
+            "relative_only": "a test",
+            "companions": ["power_feed"],
+            "requirements": requirements,
+        }
+        return [
+            "accept",
+            "--profile",
+            self.write("profile.json", profile),
+            "--site",
+            self.write("site.json", site),
+            "--out",
+            self.run_directory,
+        ]
 
     def loads(self):
         """Nodes on which a load works."""
@@ -61,7 +107,11 @@ class Load(ClusterBench):
         self.assertLess(spread["value"], SPREAD_S)
         self.assertEqual((budget["outcome"], budget["value"]), ("pass", 1000), budget)
         record = next((self.run_directory / "records").glob("*load_bank*/1/0.jsonl")).read_text().splitlines()
-        conditions = {line["condition"]["name"]: line["condition"]["value"] for line in map(json.loads, record) if "condition" in line}
+        conditions = {
+            line["condition"]["name"]: line["condition"]["value"]
+            for line in map(json.loads, record)
+            if "condition" in line
+        }
         self.assertEqual((conditions["groups_before"], conditions["engine"]), (self.nodes - 1, "cpu_gemm"))
         self.check_aftermath()
 

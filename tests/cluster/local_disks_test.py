@@ -12,10 +12,32 @@ from node import Unavailable, command
 
 RANKS = 3
 DIVISOR = 2000  # 14 B x 8.03e9 parameters / 2000: 56 MB
-WORDS = {"storage_cluster": ["--size=32MiB"], "storage_metadata": ["--layout=shared_directory"], "storage_ingest": [], "storage_consistency": [],
-         "storage_durability": ["--stall=30s"], "checkpoint_cluster": ["--tiers=shared", "--lost=node", f"--divisor={DIVISOR}", "--chunk=1MiB"]}
-FAULTS = ("mismatches", "failures", "wrong_answers", "stale_reads", "wrong_reads", "false_successes", "lost_writes", "rolled_back_writes", "torn_writes", "fallbacks")
-WITHOUT_DIRECT_IO = {"storage_metadata", "storage_consistency", "storage_durability", "checkpoint_cluster"}  # as a condition; the last knows no other way
+WORDS = {
+    "storage_cluster": ["--size=32MiB"],
+    "storage_metadata": ["--layout=shared_directory"],
+    "storage_ingest": [],
+    "storage_consistency": [],
+    "storage_durability": ["--stall=30s"],
+    "checkpoint_cluster": ["--tiers=shared", "--lost=node", f"--divisor={DIVISOR}", "--chunk=1MiB"],
+}
+FAULTS = (
+    "mismatches",
+    "failures",
+    "wrong_answers",
+    "stale_reads",
+    "wrong_reads",
+    "false_successes",
+    "lost_writes",
+    "rolled_back_writes",
+    "torn_writes",
+    "fallbacks",
+)
+WITHOUT_DIRECT_IO = {
+    "storage_metadata",
+    "storage_consistency",
+    "storage_durability",
+    "checkpoint_cluster",
+}  # as a condition; the last knows no other way
 FULL = "full"  # storage_cluster, on a disk that another program fills meanwhile
 MIB = 1 << 20
 OF_THE_FILE_SYSTEM = 256  # sectors that ext4 may write of itself; the run would write 30 thousand
@@ -35,11 +57,12 @@ def fill(disk, filler):
                 piece //= 2
 
 
-
 def ranks(base, probe):
     disk, filler = base / "disk", base / "disk/filler"
     if probe == FULL:
-        outputs = run_ranks("storage_cluster", [disk] * RANKS, ["--size=1GiB", "--duration=60s"], during=lambda: fill(disk, filler))
+        outputs = run_ranks(
+            "storage_cluster", [disk] * RANKS, ["--size=1GiB", "--duration=60s"], during=lambda: fill(disk, filler)
+        )
         filler.unlink()
     else:
         outputs = run_ranks(probe, [disk] * RANKS, WORDS[probe])
@@ -63,7 +86,9 @@ class LoopDisks(Servers):
                 with self.subTest(kind=kind, probe=probe):
                     self.assertEqual(lines[-1]["end"]["status"], "complete", lines[-1])
                     self.assertEqual(counts(lines, *FAULTS), {}, notes(lines))
-                    told = {line["condition"]["name"]: line["condition"]["value"] for line in lines if "condition" in line}
+                    told = {
+                        line["condition"]["name"]: line["condition"]["value"] for line in lines if "condition" in line
+                    }
                     self.assertEqual(told["filesystem"], kind)
                     self.assertIs(told.get("direct_io"), None if probe in WITHOUT_DIRECT_IO else True)
 
@@ -98,10 +123,31 @@ class SmallDisks(ClusterBench):
             node.run("rmdir", self.disk / "lost+found")
 
     def saved_and_restored(self):
-        parameters = {"directory": str(self.shared), "local_directory": str(self.disk), "model": "llama3-8b", "divisor": DIVISOR, "tiers": "local,shared",
-                      "lost": "memory", "threads": 2, "chunk": "1MiB", "repetitions": 2}
-        faults = [requirement(metric, probe="checkpoint_cluster", parameters=parameters, scope="cluster", metric=metric, at="every", statistic="max",
-                              limit={"at_most": 0, "unit": "1"}, repeat={"n": 1}) for metric in ("mismatches", "fallbacks")]
+        parameters = {
+            "directory": str(self.shared),
+            "local_directory": str(self.disk),
+            "model": "llama3-8b",
+            "divisor": DIVISOR,
+            "tiers": "local,shared",
+            "lost": "memory",
+            "threads": 2,
+            "chunk": "1MiB",
+            "repetitions": 2,
+        }
+        faults = [
+            requirement(
+                metric,
+                probe="checkpoint_cluster",
+                parameters=parameters,
+                scope="cluster",
+                metric=metric,
+                at="every",
+                statistic="max",
+                limit={"at_most": 0, "unit": "1"},
+                repeat={"n": 1},
+            )
+            for metric in ("mismatches", "fallbacks")
+        ]
         return self.accept_on_cluster(*faults, more=["--no-localise"])
 
     def assert_disks_are_empty(self):
@@ -124,7 +170,9 @@ class SmallDisks(ClusterBench):
         before = self.sectors_written()
         done = self.saved_and_restored()
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
-        self.assertRegex(done.stderr, rf"{self.disk} on n03: .* are free; step \S+ puts up to .* there and needs a tenth more")
+        self.assertRegex(
+            done.stderr, rf"{self.disk} on n03: .* are free; step \S+ puts up to .* there and needs a tenth more"
+        )
         self.assertNotRegex(done.stderr, rf"{self.disk} on n0[124]")
         self.assertEqual([line["kind"] for line in self.journal() if "attempt" in line["kind"]], [])
         self.assert_disks_are_empty()

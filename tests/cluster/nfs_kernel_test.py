@@ -14,11 +14,17 @@ CLIENTS = 2
 SIZE = 8 << 20
 STORAGE = [f"--size={SIZE}", "--threads=2", "--duration=5min", "--repetitions=2"]
 # Name, probe, words: the same storage_cluster as clients on two machines, and as if one machine had both, which leaves only the wire as a proof.
-RUNS = [("nodes", "storage_cluster", [*STORAGE, "--clients=nodes"]), ("wire", "storage_cluster", [*STORAGE, "--clients=processes"]),
-        ("consistency", "storage_consistency", ["--clients=nodes", "--rounds=3", "--wait=5s"])]
+RUNS = [
+    ("nodes", "storage_cluster", [*STORAGE, "--clients=nodes"]),
+    ("wire", "storage_cluster", [*STORAGE, "--clients=processes"]),
+    ("consistency", "storage_consistency", ["--clients=nodes", "--rounds=3", "--wait=5s"]),
+]
 BOOT_PATIENCE_S = 900
 TYPES = {"4.1": "nfs4", "3": "nfs"}
-APPEND, HELD_OPEN = ("false_successes", "append_together"), ("stale_reads", "held_open")  # NFS has no append, and asks for attributes at times
+APPEND, HELD_OPEN = ("false_successes", "append_together"), (
+    "stale_reads",
+    "held_open",
+)  # NFS has no append, and asks for attributes at times
 FAULTS = ("mismatches", "failures", "wrong_answers", "stale_reads", "wrong_reads", "false_successes")
 
 
@@ -26,9 +32,11 @@ def job(number):
     """What machine `number` does: each probe, with the counters of its mount before and after."""
     lines = ["set -e", "cp /job/storage_* /bin/", "export ASSAY_TOKEN=" + 8 * "90ab"]
     for port, (name, probe, words) in enumerate(RUNS, 24900):
-        lines += [f"cp /proc/self/mountstats /job/{name}.before",
-                  f"{probe} --quick --directory=/mnt --rank={number - 1} --world={CLIENTS} --rendezvous=10.10.0.1:{port} {' '.join(words)} >/job/{name}.record",
-                  f"cp /proc/self/mountstats /job/{name}.after"]
+        lines += [
+            f"cp /proc/self/mountstats /job/{name}.before",
+            f"{probe} --quick --directory=/mnt --rank={number - 1} --world={CLIENTS} --rendezvous=10.10.0.1:{port} {' '.join(words)} >/job/{name}.record",
+            f"cp /proc/self/mountstats /job/{name}.after",
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -41,19 +49,33 @@ def run(base):
             shutil.copy(PROBES / probe, folder)
     subprocess.run([base / "boot"], check=True, timeout=BOOT_PATIENCE_S, stdout=sys.stderr)
     left = [path.name for path in (base / "export").iterdir()]
-    files = {name: [(base / f"guest-{number}" / name).read_text() for number in range(1, CLIENTS + 1)]
-             for name in ["mounts", *(f"{name}.{kind}" for name, _, _ in RUNS for kind in ("before", "record", "after"))]}
+    files = {
+        name: [(base / f"guest-{number}" / name).read_text() for number in range(1, CLIENTS + 1)]
+        for name in ["mounts", *(f"{name}.{kind}" for name, _, _ in RUNS for kind in ("before", "record", "after"))]
+    }
     print(json.dumps({"left": left, "files": files}))
 
 
 def read_from_server(mountstats):
     """B in replies to READ of the mount at /mnt so far: struct nfs_iostats of Linux, server_read."""
-    return int(re.search(r" mounted on /mnt with fstype nfs.*?\n\s*bytes:\s+(?:\d+ ){4}(\d+)", mountstats, re.DOTALL)[1])
+    return int(
+        re.search(r" mounted on /mnt with fstype nfs.*?\n\s*bytes:\s+(?:\d+ ){4}(\d+)", mountstats, re.DOTALL)[1]
+    )
 
 
 class KernelClients(Servers):
     script = "nfs_guests"
-    programs = ("qemu-system-x86_64", "ganesha.nfsd", "rpcbind", "mkfs.ext4", "busybox", "cpio", "depmod", "apt-get", "dpkg")
+    programs = (
+        "qemu-system-x86_64",
+        "ganesha.nfsd",
+        "rpcbind",
+        "mkfs.ext4",
+        "busybox",
+        "cpio",
+        "depmod",
+        "apt-get",
+        "dpkg",
+    )
     packages = "qemu-system-x86 nfs-ganesha nfs-ganesha-vfs rpcbind busybox-static cpio kmod"
 
     def found(self, version):
@@ -76,9 +98,15 @@ class KernelClients(Servers):
                 with self.subTest(version=version, run=name, rank=rank):
                     said = self.conditions(files[f"{name}.record"][rank])
                     self.assertEqual(said["filesystem"], TYPES[version])
-                    self.assertEqual((said["cold_rung"], said["resident_pages"], said["direct_io"]), (rung, 0, True), said)
-                    self.assertEqual(said["wire_share"], 1)  # the mount's own READs; all that the machine received is more
-                    came = read_from_server(files[f"{name}.after"][rank]) - read_from_server(files[f"{name}.before"][rank])
+                    self.assertEqual(
+                        (said["cold_rung"], said["resident_pages"], said["direct_io"]), (rung, 0, True), said
+                    )
+                    self.assertEqual(
+                        said["wire_share"], 1
+                    )  # the mount's own READs; all that the machine received is more
+                    came = read_from_server(files[f"{name}.after"][rank]) - read_from_server(
+                        files[f"{name}.before"][rank]
+                    )
                     self.assertGreaterEqual(came, 2 * SIZE)
             self.assertEqual(self.faults(files, name), {})
         consistency = [json.loads(line) for line in files["consistency.record"][0].splitlines()]

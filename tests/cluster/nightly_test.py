@@ -16,7 +16,9 @@ class ThreeNights(SlurmBench):
     def setUp(self):
         super().setUp()
         self.ssh_site = self.write("ssh.json", self.cluster.site())
-        nodes = [{"name": node.name, "launcher": "slurm", "directory": "/tmp/assay-work"} for node in self.cluster.nodes]
+        nodes = [
+            {"name": node.name, "launcher": "slurm", "directory": "/tmp/assay-work"} for node in self.cluster.nodes
+        ]
         self.site = self.write("slurm.json", {"schema": "assay.site/1", "name": "slurm", "nodes": nodes})
         figure = requirement("r", script="/tmp/number")
         figure["parameters"]["script"] = figure.pop("script")
@@ -25,14 +27,37 @@ class ThreeNights(SlurmBench):
         self.history = self.scratch / "history.db"
 
     def command(self, *words):
-        return subprocess.run([*self.cluster.head, self.installed, *map(str, words)], env=self.environment, capture_output=True, text=True,
-                              timeout=self.deadline_s, stdin=subprocess.DEVNULL)
+        return subprocess.run(
+            [*self.cluster.head, self.installed, *map(str, words)],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=self.deadline_s,
+            stdin=subprocess.DEVNULL,
+        )
 
     def sweep(self, name, night, *more, site=None):
         """The states of the nodes that were due."""
         folder = self.cluster.path / name
-        done = self.command("sweep", "--profile", self.profile, "--site", site or self.site, "--state", self.scratch / "ledger", "--night", night,
-                            "--now", f"{night}T23:00:00.000Z", "--history", self.history, "--out", folder, *(["--slurm", "--patience", "15s"] if site is None else []), *more)
+        done = self.command(
+            "sweep",
+            "--profile",
+            self.profile,
+            "--site",
+            site or self.site,
+            "--state",
+            self.scratch / "ledger",
+            "--night",
+            night,
+            "--now",
+            f"{night}T23:00:00.000Z",
+            "--history",
+            self.history,
+            "--out",
+            folder,
+            *(["--slurm", "--patience", "15s"] if site is None else []),
+            *more,
+        )
         self.assertIn(done.returncode, (0, 3), done.stderr + done.stdout)
         return {visit["node"]: visit["state"] for visit in json.loads((folder / "sweep.json").read_text())["visits"]}
 
@@ -45,12 +70,28 @@ class ThreeNights(SlurmBench):
                 continue
             lines = [json.loads(line) for line in record.read_text().splitlines()]
             if lines[0]["start"]["parameters"]["value"] == 100:
-                found[record.relative_to(nodes).parts[0]] = next(line["measurement"]["samples"][0] for line in lines if "measurement" in line)
+                found[record.relative_to(nodes).parts[0]] = next(
+                    line["measurement"]["samples"][0] for line in lines if "measurement" in line
+                )
         return found
 
     def drain(self, action, now, *more):
-        return self.command("drain", action, "--drift", self.scratch / "drift.json", "--policy", self.policy, "--site", self.site,
-                            "--journal", self.scratch / "drain.jsonl", "--now", now, "--apply", *more)
+        return self.command(
+            "drain",
+            action,
+            "--drift",
+            self.scratch / "drift.json",
+            "--policy",
+            self.policy,
+            "--site",
+            self.site,
+            "--journal",
+            self.scratch / "drain.jsonl",
+            "--now",
+            now,
+            "--apply",
+            *more,
+        )
 
     def state_of(self, node):
         shown = self.slurm.at_head("scontrol", "--oneliner", "show", "node", node)
@@ -60,8 +101,14 @@ class ThreeNights(SlurmBench):
     def hold(self, node):
         """A job of another user on the whole node."""
         script = self.write("job.sh", "#!/bin/sh\nsleep 600\n")
-        job = self.slurm.at_head("sbatch", "--parsable", "--exclusive", f"--nodelist={node}", "--output=/dev/null", script).strip()
-        wait_for(lambda: f"{job} " in self.slurm.at_head("squeue", "--noheader", "--states=RUNNING", "--format=%i ."), "the job runs", PATIENCE_S)
+        job = self.slurm.at_head(
+            "sbatch", "--parsable", "--exclusive", f"--nodelist={node}", "--output=/dev/null", script
+        ).strip()
+        wait_for(
+            lambda: f"{job} " in self.slurm.at_head("squeue", "--noheader", "--states=RUNNING", "--format=%i ."),
+            "the job runs",
+            PATIENCE_S,
+        )
         return job
 
     def slow_down(self, node, lines):
@@ -69,7 +116,9 @@ class ThreeNights(SlurmBench):
 
     def judge(self):
         """The report of `assay drift judge` on what the sweeps measured."""
-        done = self.command("drift", "judge", "--db", self.history, "--policy", self.policy, "-o", self.scratch / "drift.json")
+        done = self.command(
+            "drift", "judge", "--db", self.history, "--policy", self.policy, "-o", self.scratch / "drift.json"
+        )
         self.assertIn(done.returncode, (0, 1, 3), done.stderr)
         return json.loads((self.scratch / "drift.json").read_text())
 
@@ -95,7 +144,9 @@ class ThreeNights(SlurmBench):
 
         for test in ("again", "and-again"):
             self.assertEqual(self.flags(), {SLOW: "flagged"})
-            self.assertEqual(self.sweep(test, "2026-01-06", "--retests", "--drift", self.scratch / "drift.json"), {SLOW: "measured"})
+            self.assertEqual(
+                self.sweep(test, "2026-01-06", "--retests", "--drift", self.scratch / "drift.json"), {SLOW: "measured"}
+            )
             self.assertEqual(self.numbers(test), {SLOW: 60})
         self.assertEqual(self.drain("apply", "2026-01-07T06:00:00.000Z").returncode, 0)
         self.assertEqual(self.state_of(SLOW), ("IDLE", ""))  # not confirmed: not drained
@@ -110,7 +161,9 @@ class ThreeNights(SlurmBench):
         self.assertEqual(self.sweep("fourth", "2026-01-08"), {**dict.fromkeys(every, "measured"), SLOW: "busy"})
 
         self.slow_down(SLOW, "")  # repaired
-        told = self.command("history", "event", "--kind", "repaired", "--on", SLOW, "--at", "2026-01-09", "--db", self.history)
+        told = self.command(
+            "history", "event", "--kind", "repaired", "--on", SLOW, "--at", "2026-01-09", "--db", self.history
+        )
         self.assertEqual(told.returncode, 0, told.stderr)
         clean = []
         for night in ("2026-01-09", "2026-01-10"):
@@ -121,16 +174,35 @@ class ThreeNights(SlurmBench):
         done = self.drain("release", "2026-01-11T06:00:00.000Z", "--history", self.history, *clean)
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         self.assertIn(f"done: release {SLOW}", done.stdout)
-        wait_for(lambda: self.state_of(SLOW) == ("IDLE", ""), "the node is in service", PATIENCE_S)  # it is asked once more whether it is there
+        wait_for(
+            lambda: self.state_of(SLOW) == ("IDLE", ""), "the node is in service", PATIENCE_S
+        )  # it is asked once more whether it is there
         self.assertEqual(self.slurm.jobs(), [])
 
     def test_a_sweep_that_is_ended_takes_its_jobs_with_it(self):
         slow = requirement("r", "hang")
         self.profile = self.write("hang.json", nightly(slow))
         folder = self.cluster.path / "ended"
-        process = subprocess.Popen([*self.cluster.head, self.installation / "bin/assay", "sweep", "--profile", self.profile, "--site", self.site, "--state", self.scratch / "ledger",
-                                    "--out", folder, "--slurm"], env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [
+                *self.cluster.head,
+                self.installation / "bin/assay",
+                "sweep",
+                "--profile",
+                self.profile,
+                "--site",
+                self.site,
+                "--state",
+                self.scratch / "ledger",
+                "--out",
+                folder,
+                "--slurm",
+            ],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         self.addCleanup(process.wait, PATIENCE_S)
         self.addCleanup(process.kill)
         wait_for(lambda: len(list(folder.glob("nodes/*/run/journal.jsonl"))) == 2, "two workers measure", PATIENCE_S)

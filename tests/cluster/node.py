@@ -30,7 +30,9 @@ class Unavailable(unittest.SkipTest):
 
 def command(*words, **more):
     """Runs a program to its end; a failure raises with what it said."""
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=BOOT_PATIENCE_S, **more)
+    done = subprocess.run(
+        [str(word) for word in words], capture_output=True, text=True, timeout=BOOT_PATIENCE_S, **more
+    )
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, words))}: exit code {done.returncode}: {done.stderr.strip()}")
     return done.stdout
@@ -39,8 +41,13 @@ def command(*words, **more):
 def kept_in_sight():
     """The checkout, and the folders that the tests' ASSAY_* variables name, as far as a node's own /tmp, /run or /root would cover
     them: tests start programs on a node by their paths."""
-    named = [pathlib.Path(value) for name, value in os.environ.items() if name.startswith("ASSAY_") and value.startswith("/")]
-    places = {CHECKOUT, *(path.resolve() if path.is_dir() else path.resolve().parent for path in named if path.exists())}
+    named = [
+        pathlib.Path(value) for name, value in os.environ.items() if name.startswith("ASSAY_") and value.startswith("/")
+    ]
+    places = {
+        CHECKOUT,
+        *(path.resolve() if path.is_dir() else path.resolve().parent for path in named if path.exists()),
+    }
     covered = [path for path in places if any(pathlib.Path(own) in path.parents for own in OWN_FOLDERS)]
     return [str(path) for path in sorted(covered) if not any(other in path.parents for other in covered)]
 
@@ -66,7 +73,8 @@ class Node:
         (self.path / "sshd_config").write_text(
             f"ListenAddress {self.address}\nPort 22\nHostKey {self.path}/host_key\nPidFile none\n"
             f"AuthorizedKeysFile {cluster.path}/client_key.pub\nAuthenticationMethods publickey\nPermitRootLogin prohibit-password\n"
-            "StrictModes no\nUsePAM no\nPrintMotd no\nUseDNS no\nMaxStartups 100\nSubsystem sftp internal-sftp\n")
+            "StrictModes no\nUsePAM no\nPrintMotd no\nUseDNS no\nMaxStartups 100\nSubsystem sftp internal-sftp\n"
+        )
 
     def new_host_key(self):
         """Makes a host key; a node that runs shows it after its next boot."""
@@ -84,11 +92,35 @@ class Node:
         try:
             with open(self.path / "sshd.log", "w") as log:
                 self.holder = subprocess.Popen(
-                    ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child",
-                     "--mount-proc", script, self.name, f"{self.address}/16", self.hardware_address, self.path, self.port, f"/proc/self/fd/{switch}",
-                     *([self.disk] if self.disk else [])],
-                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[switch], start_new_session=True,
-                    env=dict(os.environ, CLUSTER_KEEP="\n".join(kept_in_sight())))
+                    [
+                        "setpriv",
+                        "--pdeathsig",
+                        "KILL",
+                        "unshare",
+                        "--net",
+                        "--uts",
+                        "--ipc",
+                        "--mount",
+                        "--pid",
+                        "--fork",
+                        "--kill-child",
+                        "--mount-proc",
+                        script,
+                        self.name,
+                        f"{self.address}/16",
+                        self.hardware_address,
+                        self.path,
+                        self.port,
+                        f"/proc/self/fd/{switch}",
+                        *([self.disk] if self.disk else []),
+                    ],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=[switch],
+                    start_new_session=True,
+                    env=dict(os.environ, CLUSTER_KEEP="\n".join(kept_in_sight())),
+                )
         finally:
             os.close(switch)
 
@@ -140,7 +172,19 @@ class Node:
 
     def inside(self, *words):
         """The words that run `words` on the node."""
-        return ["nsenter", "-t", str(self.init), "--net", "--uts", "--ipc", "--mount", "--pid", "--wd=/", "--", *map(str, words)]
+        return [
+            "nsenter",
+            "-t",
+            str(self.init),
+            "--net",
+            "--uts",
+            "--ipc",
+            "--mount",
+            "--pid",
+            "--wd=/",
+            "--",
+            *map(str, words),
+        ]
 
     def run(self, *words):
         """Runs a program on the node and returns what it printed."""
@@ -196,8 +240,13 @@ class Node:
         """Whatever this node then sends again through a port was lost on the way: two streams cannot overflow the queue of
         a link held to a rate, and a late acknowledgement is waited for, however busy the machine is. What leaves through the
         port is one segment a packet: a packet lost is a segment lost, and no rate is a multiple of 64 KiB a window."""
-        self.run("sysctl", "-qw", f"net.ipv4.tcp_wmem=4096 16384 {STREAM_B}",
-                 f"net.ipv4.tcp_rmem=4096 {4 * STREAM_B} {4 * STREAM_B}", "net.ipv4.tcp_early_retrans=0")
+        self.run(
+            "sysctl",
+            "-qw",
+            f"net.ipv4.tcp_wmem=4096 16384 {STREAM_B}",
+            f"net.ipv4.tcp_rmem=4096 {4 * STREAM_B} {4 * STREAM_B}",
+            "net.ipv4.tcp_early_retrans=0",
+        )
         route = self.run("ip", "route", "show", "dev", device, "proto", "kernel").splitlines()[0].split()
         self.run("ip", "route", "change", *route, "dev", device, "proto", "kernel", "rto_min", f"{PATIENT_RTO_S}s")
         self.run("ip", "link", "set", device, "gso_max_segs", "1")
@@ -207,15 +256,61 @@ class Node:
         if not self.shares:
             self.run("tc", "qdisc", "replace", "dev", LINK_NAME, "root", "handle", "1:", "htb")
         number = self.shares.setdefault(other.address, 1 + len(self.shares))
-        self.run("tc", "class", "replace", "dev", LINK_NAME, "parent", "1:", "classid", f"1:{number}", "htb", "rate", rate, "burst", "256k")
-        self.run("tc", "filter", "add", "dev", LINK_NAME, "parent", "1:", "protocol", "ip", "u32", "match", "ip", "dst", f"{other.address}/32",
-                 "flowid", f"1:{number}")
+        self.run(
+            "tc",
+            "class",
+            "replace",
+            "dev",
+            LINK_NAME,
+            "parent",
+            "1:",
+            "classid",
+            f"1:{number}",
+            "htb",
+            "rate",
+            rate,
+            "burst",
+            "256k",
+        )
+        self.run(
+            "tc",
+            "filter",
+            "add",
+            "dev",
+            LINK_NAME,
+            "parent",
+            "1:",
+            "protocol",
+            "ip",
+            "u32",
+            "match",
+            "ip",
+            "dst",
+            f"{other.address}/32",
+            "flowid",
+            f"1:{number}",
+        )
 
     def drop(self, share, source=None):
         """Loses this share of the packets that come in, 0 to 1, from the node `source` or from all."""
         origin = ["-s", source.address] if source else []
         try:
-            self.run("iptables", "-A", "INPUT", "-i", LINK_NAME, *origin, "-m", "statistic", "--mode", "random", "--probability", share, "-j", "DROP")
+            self.run(
+                "iptables",
+                "-A",
+                "INPUT",
+                "-i",
+                LINK_NAME,
+                *origin,
+                "-m",
+                "statistic",
+                "--mode",
+                "random",
+                "--probability",
+                share,
+                "-j",
+                "DROP",
+            )
         except RuntimeError as failure:
             raise Unavailable(f"packets cannot be dropped here: {failure}") from failure
 
@@ -227,7 +322,11 @@ class Node:
         """Holds what the node writes to, and reads from, the disk below `path` to `rate` B/s each; direct I/O alone. Nodes of one name `with_others` share that rate."""
         device = os.stat(path).st_dev
         disk = f"{os.major(device)}:{os.minor(device)}"
-        self._confine(DISK_GROUPS, {f"blkio.throttle.{way}_bps_device": f"{disk} {rate}" for way in ("read", "write")}, with_others)
+        self._confine(
+            DISK_GROUPS,
+            {f"blkio.throttle.{way}_bps_device": f"{disk} {rate}" for way in ("read", "write")},
+            with_others,
+        )
 
     def _confine(self, groups, settings, name=""):
         """Puts every process of the node into a control group with these settings, of its own or of that name."""
@@ -237,7 +336,9 @@ class Node:
             for setting, value in settings.items():
                 (group / setting).write_text(str(value))
         except OSError as failure:
-            raise Unavailable(f"no {groups.name} control group of version 1 here, or not for this: {failure}") from failure
+            raise Unavailable(
+                f"no {groups.name} control group of version 1 here, or not for this: {failure}"
+            ) from failure
         for _ in range(STOP_ROUNDS):
             inside = set((group / "cgroup.procs").read_text().split())
             outside = [pid for pid in self.process_ids() if str(pid) not in inside and self.state(pid) not in "ZX"]
@@ -258,9 +359,17 @@ class Node:
 
     def site_entry(self):
         """The node in a site file, with the host key that it shows."""
-        return {"name": self.name, "launcher": "ssh", "address": self.address, "user": "root", "host_key": self.host_key,
-                "identity_file": str(self.cluster.path / "client_key"), "directory": str(self.directory),
-                "rack": self.cluster.rack_of(self), "leaf": self.cluster.leaf_of(self)}
+        return {
+            "name": self.name,
+            "launcher": "ssh",
+            "address": self.address,
+            "user": "root",
+            "host_key": self.host_key,
+            "identity_file": str(self.cluster.path / "client_key"),
+            "directory": str(self.directory),
+            "rack": self.cluster.rack_of(self),
+            "leaf": self.cluster.leaf_of(self),
+        }
 
     def __repr__(self):
         return f"Node({json.dumps(self.name)})"

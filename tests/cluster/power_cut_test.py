@@ -22,7 +22,11 @@ def is_in(disk, words):
 
 def cut(base):
     """While every rank writes; the medium has some of what each wrote, so that a run's folder outlives the cut."""
-    wait_for(lambda: all(is_in(base / "disk", f"durable-{rank}-1-name-9") for rank in range(CLIENTS)), "the medium has files of every rank", 300)
+    wait_for(
+        lambda: all(is_in(base / "disk", f"durable-{rank}-1-name-9") for rank in range(CLIENTS)),
+        "the medium has files of every rank",
+        300,
+    )
     subprocess.run([base / "cut"], check=True, timeout=BOOT_PATIENCE_S)
 
 
@@ -33,14 +37,29 @@ def ranks(base, probe):
 
 class PowerCut(Servers):
     script, filesystem = "power_cut", "fuse.nfs_fs"
-    programs = (NFS_FS, "qemu-system-x86_64", "ganesha.nfsd", "rpcbind", "nfs-ls", "mkfs.ext4", "busybox", "cpio", "depmod", "apt-get", "dpkg")
+    programs = (
+        NFS_FS,
+        "qemu-system-x86_64",
+        "ganesha.nfsd",
+        "rpcbind",
+        "nfs-ls",
+        "mkfs.ext4",
+        "busybox",
+        "cpio",
+        "depmod",
+        "apt-get",
+        "dpkg",
+    )
     packages = "qemu-system-x86 nfs-ganesha nfs-ganesha-vfs rpcbind libnfs-dev libnfs-utils busybox-static cpio kmod"
 
     def after_a_cut(self, drive, options=OPTIONS):
         """Rank 0's record of a run whose storage lost its power, and what the drive lost of its cache."""
         lines = self.records("storage_durability", arguments=(drive, options))["storage_durability"]
         self.assertIn("guest: the write cache of the drive is write back", (self.base / "log/console-0").read_text())
-        self.assertIn({"name": "interrupted", "value": True}, [{word: line["condition"][word] for word in ("name", "value")} for line in lines if "condition" in line])
+        self.assertIn(
+            {"name": "interrupted", "value": True},
+            [{word: line["condition"][word] for word in ("name", "value")} for line in lines if "condition" in line],
+        )
         self.assertEqual(len(counts(lines, "acknowledged")), 3, notes(lines))
         return lines, json.loads((self.base / "lost-1").read_text())
 

@@ -9,7 +9,12 @@ from harness import DEADLINE_S, main, processes, requirement, wait_for
 INSTANTS = 20
 SEED = 4
 CELLS = [("r", "n01"), ("r", "n02"), ("s", "n01"), ("s", "n02"), ("pair", "n01+n02"), ("again", "n01+n02")]
-REQUIREMENTS = [requirement("r", "slow"), requirement("s", "slow", value=200), pair("pair"), pair("again", parameters={"behaviour": "measure", "value": 70})]
+REQUIREMENTS = [
+    requirement("r", "slow"),
+    requirement("s", "slow", value=200),
+    pair("pair"),
+    pair("again", parameters={"behaviour": "measure", "value": 70}),
+]
 
 
 class Resume(ClusterBench):
@@ -34,7 +39,9 @@ class Resume(ClusterBench):
                 process.wait(DEADLINE_S)
                 finished = (self.run_directory / "verdict.json").exists()
                 interrupted += not finished
-                wait_for(lambda: not self.cluster.strangers(), "the nodes noticed that the head is gone", AGENT_PATIENCE_S)
+                wait_for(
+                    lambda: not self.cluster.strangers(), "the nodes noticed that the head is gone", AGENT_PATIENCE_S
+                )
                 if not (self.run_directory / "journal.jsonl").exists():
                     continue  # killed before the run began: there is nothing to lose
                 key = self.resume_and_sign()
@@ -47,7 +54,10 @@ class Resume(ClusterBench):
 
     def resume_and_sign(self):
         """Goes on to the end, and signs what a killed `accept` had no time to sign. Returns the key that the dossier is signed with."""
-        wait_for(lambda: not processes(str(self.run_directory)), "a report that was being written when the head was killed is done")
+        wait_for(
+            lambda: not processes(str(self.run_directory)),
+            "a report that was being written when the head was killed is done",
+        )
         signed = (self.run_directory / "dossier").exists()  # it is put in place whole or not at all
         signing = [["report", self.run_directory], ["sign", self.run_directory, "--key", self.key]]
         for command in [["run", "--resume", self.run_directory], *([] if signed else signing)]:

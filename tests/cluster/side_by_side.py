@@ -21,9 +21,17 @@ def run(lane):
     for test in lane.split(","):
         file, _, name = test.partition(":")
         begin = time.monotonic()
-        done = subprocess.run([sys.executable, HERE / f"{file}_test.py", *([name] if name else [])], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-        print(f"== {test}: exit code {done.returncode} after {time.monotonic() - begin:.0f} s\n{done.stdout}", flush=True)
+        done = subprocess.run(
+            [sys.executable, HERE / f"{file}_test.py", *([name] if name else [])],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        print(
+            f"== {test}: exit code {done.returncode} after {time.monotonic() - begin:.0f} s\n{done.stdout}", flush=True
+        )
         codes.append(done.returncode)
     return codes
 

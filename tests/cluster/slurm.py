@@ -66,8 +66,16 @@ class Slurm:
         (self.path / "munge/key").chmod(0o400)
         (self.path / "slurm.conf").write_text(self._configuration())
         munge = self.path / "munge"
-        self._daemon(find("munged"), "--foreground", "--force", f"--key-file={munge}/key", f"--socket={munge}/socket", f"--pid-file={munge}/pid",
-                     f"--log-file={munge}/log", f"--seed-file={munge}/seed")
+        self._daemon(
+            find("munged"),
+            "--foreground",
+            "--force",
+            f"--key-file={munge}/key",
+            f"--socket={munge}/socket",
+            f"--pid-file={munge}/pid",
+            f"--log-file={munge}/log",
+            f"--seed-file={munge}/seed",
+        )
         self._wait(lambda: (munge / "socket").exists(), "munged listens")
         self._daemon(*self.cluster.head, find("slurmctld"), "-D", "-c", "-f", self.path / "slurm.conf")
         for node in self.cluster.nodes:
@@ -77,14 +85,24 @@ class Slurm:
     def _daemon(self, *words):
         log = open(self.path / "log" / f"{len(self.daemons)}.out", "w")
         with log:
-            self.daemons.append(subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *map(str, words)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                                 start_new_session=True, env=dict(os.environ, **self.environment)))
+            self.daemons.append(
+                subprocess.Popen(
+                    ["setpriv", "--pdeathsig", "KILL", *map(str, words)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    env=dict(os.environ, **self.environment),
+                )
+            )
 
     def start_on(self, node):
         """Starts slurmd on a node."""
         log = self.path / "log" / f"{node.name}.out"
         with open(log, "w") as file:
-            self.on_node[node.name] = node.start(find("slurmd"), "-D", "-N", node.name, "-f", self.path / "slurm.conf", stdout=file, stderr=file)
+            self.on_node[node.name] = node.start(
+                find("slurmd"), "-D", "-N", node.name, "-f", self.path / "slurm.conf", stdout=file, stderr=file
+            )
 
     def kill_on(self, node):
         """slurmd of a node is gone at once, and Slurm does not know yet."""
@@ -117,20 +135,32 @@ class Slurm:
         while not condition():
             for daemon in self.daemons:
                 if daemon.poll() is not None:
-                    raise RuntimeError(f"{' '.join(daemon.args[-6:])} ended with exit code {daemon.returncode}: {self._last_words()}")
+                    raise RuntimeError(
+                        f"{' '.join(daemon.args[-6:])} ended with exit code {daemon.returncode}: {self._last_words()}"
+                    )
             if time.monotonic() > end:
                 raise RuntimeError(f"still not so: {what}; {self.states()}; {self._last_words()}")
             time.sleep(0.05)
 
     def _last_words(self):
-        return "; ".join(f"{log.name}: {log.read_text(errors='replace')[-300:]}" for log in sorted((self.path / "log").iterdir()) if log.stat().st_size)
+        return "; ".join(
+            f"{log.name}: {log.read_text(errors='replace')[-300:]}"
+            for log in sorted((self.path / "log").iterdir())
+            if log.stat().st_size
+        )
 
     def _configuration(self):
-        nodes = "\n".join(f"NodeName={node.name} NodeAddr={node.address} NodeHostname={node.name} CPUs={os.cpu_count()} RealMemory=1000 State=UNKNOWN"
-                          for node in self.cluster.nodes)
+        nodes = "\n".join(
+            f"NodeName={node.name} NodeAddr={node.address} NodeHostname={node.name} CPUs={os.cpu_count()} RealMemory=1000 State=UNKNOWN"
+            for node in self.cluster.nodes
+        )
         head = socket.gethostname().split(".")[0]
         preemption = "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL" if self.preempting else ""
-        night = "PartitionName=night Nodes=ALL State=UP MaxTime=INFINITE OverSubscribe=NO PriorityTier=1" if self.preempting else ""
+        night = (
+            "PartitionName=night Nodes=ALL State=UP MaxTime=INFINITE OverSubscribe=NO PriorityTier=1"
+            if self.preempting
+            else ""
+        )
         return f"""ClusterName=assay
 SlurmctldHost={head}({HEAD})
 SlurmUser=root

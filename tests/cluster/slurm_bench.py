@@ -21,6 +21,10 @@ class SlurmBench(ClusterBench):
         self.installation = self.cluster.path / "installation"
         shutil.copytree(BIN.parent, self.installation)
         self.installed = self.installation / "bin/assay"  # jobs run the one that made them
-        self.environment = dict(self.environment, **self.slurm.environment, PATH=f"{self.installation / 'bin'}:{os.environ['PATH']}:/usr/sbin")
+        self.environment = dict(
+            self.environment,
+            **self.slurm.environment,
+            PATH=f"{self.installation / 'bin'}:{os.environ['PATH']}:/usr/sbin",
+        )
         for name in [name for name in self.environment if name.startswith("SLURM_") and name != "SLURM_CONF"]:
             del self.environment[name]  # of a job that this test itself may run in

@@ -37,20 +37,40 @@ class OnSlurm(SlurmBench):
                 self.assertEqual(list((tmp / "assay-work/scratch").glob("*")), [], node.name)
 
     def strangers(self):
-        return [(node, line) for node, line in self.cluster.strangers() if not line.startswith((find("slurmd"), "slurmstepd:"))]
+        return [
+            (node, line)
+            for node, line in self.cluster.strangers()
+            if not line.startswith((find("slurmd"), "slurmstepd:"))
+        ]
 
     def test_eight_nodes_are_accepted_through_one_srun(self):
         done = self.accept_on_cluster(requirement("r"), requirement("s", value=200))
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
-        self.assertEqual(set(self.outcomes()), {(name, node.name) for name in ("r", "s") for node in self.cluster.nodes})
+        self.assertEqual(
+            set(self.outcomes()), {(name, node.name) for name in ("r", "s") for node in self.cluster.nodes}
+        )
         self.check_aftermath()
 
     def test_a_batch_job_accepts_the_nodes_of_its_own_allocation(self):
-        profile = self.write("profile.json", {"schema": "assay.profile/1", "name": "test", "title": "Test", "revision": 1, "requirements": [requirement("r")]})
+        profile = self.write(
+            "profile.json",
+            {
+                "schema": "assay.profile/1",
+                "name": "test",
+                "title": "Test",
+                "revision": 1,
+                "requirements": [requirement("r")],
+            },
+        )
         made = self.assay("site", "sbatch", "--site", self.cluster.site_file, "--profile", profile)
         self.assertEqual(made.returncode, 0, made.stderr)
         script = self.write("accept.sbatch", made.stdout)
-        submitted = subprocess.run([*self.cluster.head, "sbatch", "--parsable", f"--chdir={self.scratch}", script], env=self.environment, capture_output=True, text=True)
+        submitted = subprocess.run(
+            [*self.cluster.head, "sbatch", "--parsable", f"--chdir={self.scratch}", script],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+        )
         self.assertEqual(submitted.returncode, 0, submitted.stderr)
         job = submitted.stdout.strip()
         self.run_directory = self.scratch / f"assay-run-{job}"

@@ -11,12 +11,24 @@ from node import Unavailable
 LYING_FS = os.environ["ASSAY_LYING_FS"]
 OF_OTHERS = [{"name": "read_by_other_node", "equals": True}]
 NONE = {"at_most": 0, "unit": "1"}
-SHORT = {"storage_metadata": {"files": 50, "threads": 2, "repetitions": 1},
-         "storage_consistency": {"rounds": 3, "size": "16KiB", "wait": "2s"},
-         "storage_ingest": {"record": "256KiB", "batch": 4, "compute": "50ms", "accelerators": 2, "readers": 2, "steps": 5, "repetitions": 1}}
-FAULTS = {"storage_metadata": ("failures", "wrong_answers"),
-          "storage_consistency": ("stale_reads", "wrong_reads", "false_successes", "failures"),
-          "storage_ingest": ("mismatches",)}
+SHORT = {
+    "storage_metadata": {"files": 50, "threads": 2, "repetitions": 1},
+    "storage_consistency": {"rounds": 3, "size": "16KiB", "wait": "2s"},
+    "storage_ingest": {
+        "record": "256KiB",
+        "batch": 4,
+        "compute": "50ms",
+        "accelerators": 2,
+        "readers": 2,
+        "steps": 5,
+        "repetitions": 1,
+    },
+}
+FAULTS = {
+    "storage_metadata": ("failures", "wrong_answers"),
+    "storage_consistency": ("stale_reads", "wrong_reads", "false_successes", "failures"),
+    "storage_ingest": ("mismatches",),
+}
 
 
 class StorageProbes(ClusterBench):
@@ -34,11 +46,28 @@ class StorageProbes(ClusterBench):
         """The folder by each node's own client, which is honest but on the nodes of `lies`."""
         for node in self.cluster.nodes:
             self.mounted.append((node, node.start(LYING_FS, self.shared, self.point, lies.get(node.name, "honest"))))
-            wait_for(lambda: f" {self.point} " in node.run("cat", "/proc/self/mounts"), f"{node.name} has mounted the storage")
+            wait_for(
+                lambda: f" {self.point} " in node.run("cat", "/proc/self/mounts"),
+                f"{node.name} has mounted the storage",
+            )
 
     def faults(self, *probes, **parameters):
-        return [requirement(f"{probe}.{metric}", probe=probe, parameters={"directory": str(self.point), **SHORT[probe], **parameters}, metric=metric, limit=NONE,
-                            conditions=OF_OTHERS, scope="cluster", statistic="max", repeat={"n": 1}, at="every") for probe in probes for metric in FAULTS[probe]]
+        return [
+            requirement(
+                f"{probe}.{metric}",
+                probe=probe,
+                parameters={"directory": str(self.point), **SHORT[probe], **parameters},
+                metric=metric,
+                limit=NONE,
+                conditions=OF_OTHERS,
+                scope="cluster",
+                statistic="max",
+                repeat={"n": 1},
+                at="every",
+            )
+            for probe in probes
+            for metric in FAULTS[probe]
+        ]
 
     def record_text(self):
         return "".join(path.read_text() for path in (self.run_directory / "records").rglob("0.jsonl"))
@@ -62,7 +91,11 @@ class StorageProbes(ClusterBench):
         done = self.accept_on_cluster(*self.faults(*FAULTS), more=["--no-localise"])
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         failed = {cell[0] for cell, outcome in self.outcomes().items() if outcome == "fail"}
-        self.assertEqual(failed, {"storage_metadata.wrong_answers", "storage_consistency.wrong_reads", "storage_ingest.mismatches"}, self.reasons())
+        self.assertEqual(
+            failed,
+            {"storage_metadata.wrong_answers", "storage_consistency.wrong_reads", "storage_ingest.mismatches"},
+            self.reasons(),
+        )
         said = self.record_text()
         shown = (self.run_directory / "report.html").read_text()
         for probe, place in (("storage_consistency", "case"), ("storage_metadata", "phase")):
@@ -75,7 +108,9 @@ class StorageProbes(ClusterBench):
         self.mount(n02="fsync_dropped")
         done = self.accept_on_cluster(*self.faults("storage_consistency"), more=["--no-localise"])
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        self.assertIn("new_file: n02 to n03: reported as done, but after 2 s the file ends after 0 of 16384 B", self.record_text())
+        self.assertIn(
+            "new_file: n02 to n03: reported as done, but after 2 s the file ends after 0 of 16384 B", self.record_text()
+        )
         self.assert_nothing_left()
 
     def test_a_client_that_is_killed_is_named_and_its_files_are_removed(self):

@@ -37,16 +37,31 @@ class StorageBench(ClusterBench):
     def on_storage(self, name, metric, limit, phase, **more):
         parameters = dict(SHORT, directory=str(self.shared), **more.pop("parameters", {}))
         at = {"at": {"phase": phase}} if phase else {}
-        return requirement(name, probe="storage_cluster", parameters=parameters, metric=metric, limit=limit, conditions=OF_OTHERS,
-                           **{"scope": "cluster", **at, **EIGHT, **more})
+        return requirement(
+            name,
+            probe="storage_cluster",
+            parameters=parameters,
+            metric=metric,
+            limit=limit,
+            conditions=OF_OTHERS,
+            **{"scope": "cluster", **at, **EIGHT, **more},
+        )
 
     def clients(self):
         """No client is at less than half of the median, writing or reading."""
-        return [self.on_storage(f"client.{phase}", "client_share", {"at_least": 0.5, "unit": "1"}, phase) for phase in PHASES]
+        return [
+            self.on_storage(f"client.{phase}", "client_share", {"at_least": 0.5, "unit": "1"}, phase)
+            for phase in PHASES
+        ]
 
     def cells(self):
         """Requirement and subject of everything that the judge decided against, with its outcome."""
-        return self.found({(one["requirement"], one["node"], *one["subject"].values()): one["outcome"] for one in self.verdict()["results"]})
+        return self.found(
+            {
+                (one["requirement"], one["node"], *one["subject"].values()): one["outcome"]
+                for one in self.verdict()["results"]
+            }
+        )
 
     def assert_nothing_left(self):
         self.assertEqual([path.name for path in self.shared.iterdir()], [])
@@ -61,20 +76,32 @@ class EightClients(StorageBench):
         self.cluster["n06"].slow_disk(self.shared, SLOW)
         done = self.accept_on_cluster(*self.clients(), more=["--no-localise"])
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        self.assertEqual({(cell[0], cell[2]): outcome for cell, outcome in self.cells().items()},
-                         {(f"client.{phase}", "n06"): "fail" for phase in PHASES}, self.reasons())
+        self.assertEqual(
+            {(cell[0], cell[2]): outcome for cell, outcome in self.cells().items()},
+            {(f"client.{phase}", "n06"): "fail" for phase in PHASES},
+            self.reasons(),
+        )
         self.assert_nothing_left()
 
 
 class SharedStorage(StorageBench):
     @measures
     def test_a_healthy_storage_passes_client_by_client_and_as_a_whole(self):
-        whole = [self.on_storage(f"whole.{phase}", "bandwidth", {"at_least": 0.6 * RATE * self.nodes, "at_most": 1.3 * RATE * self.nodes, "unit": "B/s"}, phase)
-                 for phase in PHASES]
+        whole = [
+            self.on_storage(
+                f"whole.{phase}",
+                "bandwidth",
+                {"at_least": 0.6 * RATE * self.nodes, "at_most": 1.3 * RATE * self.nodes, "unit": "B/s"},
+                phase,
+            )
+            for phase in PHASES
+        ]
         done = self.accept_on_cluster(*self.clients(), *whole, more=["--no-localise"])
         self.assertIn(done.returncode, (0, 3), done.stdout + done.stderr)
         self.assertEqual(self.cells(), {}, self.reasons())
-        named = {one["subject"].get("group") for one in self.verdict()["results"] if one["requirement"] == "client.write"}
+        named = {
+            one["subject"].get("group") for one in self.verdict()["results"] if one["requirement"] == "client.write"
+        }
         self.assertEqual(named, {node.name for node in self.cluster.nodes})
         self.assert_nothing_left()
 
@@ -83,14 +110,24 @@ class SharedStorage(StorageBench):
         self.cluster["n03"].slow_disk(self.shared, SLOW)
         done = self.accept_on_cluster(*self.clients(), more=["--no-localise"])
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        self.assertEqual({(cell[0], cell[2]): outcome for cell, outcome in self.cells().items()},
-                         {(f"client.{phase}", "n03"): "fail" for phase in PHASES}, self.reasons())
+        self.assertEqual(
+            {(cell[0], cell[2]): outcome for cell, outcome in self.cells().items()},
+            {(f"client.{phase}", "n03"): "fail" for phase in PHASES},
+            self.reasons(),
+        )
         self.assert_nothing_left()
 
     @measures
     def test_a_group_whose_last_client_is_slow_does_not_grow_as_promised(self):
         self.cluster["n04"].slow_disk(self.shared, SLOW)
-        grows = self.on_storage("grows", "bandwidth", {"at_least": 0.7, "unit": "B/s", "of": "smallest_group_by_nodes"}, "write", scope="group", by="growing")
+        grows = self.on_storage(
+            "grows",
+            "bandwidth",
+            {"at_least": 0.7, "unit": "B/s", "of": "smallest_group_by_nodes"},
+            "write",
+            scope="group",
+            by="growing",
+        )
         done = self.accept_on_cluster(grows, more=["--no-localise"])
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertEqual({cell[:2] for cell in self.cells()}, {("grows", "first-4")}, self.reasons())
@@ -98,9 +135,17 @@ class SharedStorage(StorageBench):
 
     def keeps(self, at_least):
         """What of its rate alone n01 keeps when the other three come."""
-        return [self.on_storage(f"keeps.{phase}", "victim_kept", {"at_least": at_least, "unit": "1"}, phase, parameters={"operation": "interference", "repetitions": SHARES_KEPT},
-                                repeat={"n": SHARES_KEPT})
-                for phase in PHASES]
+        return [
+            self.on_storage(
+                f"keeps.{phase}",
+                "victim_kept",
+                {"at_least": at_least, "unit": "1"},
+                phase,
+                parameters={"operation": "interference", "repetitions": SHARES_KEPT},
+                repeat={"n": SHARES_KEPT},
+            )
+            for phase in PHASES
+        ]
 
     @measures
     def test_a_node_keeps_its_rate_where_each_has_its_own(self):
@@ -114,7 +159,11 @@ class SharedStorage(StorageBench):
             node.slow_disk(self.shared, RATE, with_others="shared")
         done = self.accept_on_cluster(*self.keeps(0.7), more=["--no-localise"])
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        self.assertEqual({cell[0]: outcome for cell, outcome in self.cells().items()}, {f"keeps.{phase}": "fail" for phase in PHASES}, self.reasons())
+        self.assertEqual(
+            {cell[0]: outcome for cell, outcome in self.cells().items()},
+            {f"keeps.{phase}": "fail" for phase in PHASES},
+            self.reasons(),
+        )
         for one in self.verdict()["results"]:
             if one["requirement"].startswith("keeps."):
                 self.assertGreater(one["value"], 0.15, self.reasons())
@@ -126,8 +175,12 @@ class SharedStorage(StorageBench):
         vandal = threading.Thread(target=self.damage, args=[over])
         vandal.start()
         try:
-            done = self.accept_on_cluster(self.on_storage("exact", "mismatches", {"at_most": 0, "unit": "1"}, None, statistic="max", repeat={"n": 1}),
-                                          more=["--no-localise"])
+            done = self.accept_on_cluster(
+                self.on_storage(
+                    "exact", "mismatches", {"at_most": 0, "unit": "1"}, None, statistic="max", repeat={"n": 1}
+                ),
+                more=["--no-localise"],
+            )
         finally:
             over.set()
             vandal.join()
@@ -135,7 +188,10 @@ class SharedStorage(StorageBench):
         self.assertEqual(set(self.outcomes().values()), {"fail"}, self.reasons())
         (found,) = self.verdict()["results"]
         self.assertGreater(found["value"], 0)
-        self.assertIn("wrong B; the first: 1 of 262144 B at 0 of ", "".join(path.read_text() for path in (self.run_directory / "records").rglob("0.jsonl")))
+        self.assertIn(
+            "wrong B; the first: 1 of 262144 B at 0 of ",
+            "".join(path.read_text() for path in (self.run_directory / "records").rglob("0.jsonl")),
+        )
         self.assert_nothing_left()
 
     def damage(self, over):
@@ -151,11 +207,22 @@ class SharedStorage(StorageBench):
             time.sleep(0.005)
 
     def test_a_client_that_is_killed_is_named_and_its_data_are_removed(self):
-        run = self.start_on_cluster(self.on_storage("endless", "mismatches", {"at_most": 0, "unit": "1"}, None, statistic="max", repeat={"n": 1},
-                                                    parameters={"duration": "10min", "size": "1GiB"}))
+        run = self.start_on_cluster(
+            self.on_storage(
+                "endless",
+                "mismatches",
+                {"at_most": 0, "unit": "1"},
+                None,
+                statistic="max",
+                repeat={"n": 1},
+                parameters={"duration": "10min", "size": "1GiB"},
+            )
+        )
         wait_for(lambda: list(self.shared.glob("assay-storage-*/set-*")), "data are written")
         victim = self.cluster["n02"]
-        os.kill(next(pid for pid in victim.process_ids() if self.is_client(pid)), signal.SIGKILL)  # the probe alone, not its agent
+        os.kill(
+            next(pid for pid in victim.process_ids() if self.is_client(pid)), signal.SIGKILL
+        )  # the probe alone, not its agent
         self.assertEqual(run.wait(120), 3)
         self.assertEqual(set(self.outcomes().values()), {"error"})
         self.assertIn("rank 1", str(self.reasons()))

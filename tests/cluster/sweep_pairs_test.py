@@ -23,16 +23,44 @@ class Pairs(SlurmBench):
 
     def setUp(self):
         super().setUp()
-        nodes = [{"name": node.name, "launcher": "slurm", "directory": "/tmp/assay-work"} for node in self.cluster.nodes]
-        self.site = self.write("slurm.json", {"schema": "assay.site/1", "name": "slurm", "nodes": nodes, "slurm": {"partition": "night", "address": "192.0.2.1"}})
+        nodes = [
+            {"name": node.name, "launcher": "slurm", "directory": "/tmp/assay-work"} for node in self.cluster.nodes
+        ]
+        self.site = self.write(
+            "slurm.json",
+            {
+                "schema": "assay.site/1",
+                "name": "slurm",
+                "nodes": nodes,
+                "slurm": {"partition": "night", "address": "192.0.2.1"},
+            },
+        )
         self.history = self.scratch / "history.db"
         self.every = {node.name for node in self.cluster.nodes}
 
     def words(self, name, night, pause="0s", state="ledger"):
         joint = pair("p", parameters={"behaviour": "measure", "value": 100, "pause": pause}, rounds=1)
         self.folder = self.cluster.path / name
-        return ["sweep", "--profile", self.write("night.json", nightly(requirement("r"), joint)), "--site", self.site, "--state", self.scratch / state, "--night", night,
-                "--now", f"{night}T23:00:00.000Z", "--history", self.history, "--out", self.folder, "--slurm", "--patience", "10s"]
+        return [
+            "sweep",
+            "--profile",
+            self.write("night.json", nightly(requirement("r"), joint)),
+            "--site",
+            self.site,
+            "--state",
+            self.scratch / state,
+            "--night",
+            night,
+            "--now",
+            f"{night}T23:00:00.000Z",
+            "--history",
+            self.history,
+            "--out",
+            self.folder,
+            "--slurm",
+            "--patience",
+            "10s",
+        ]
 
     def sweep(self, name, night, expected=0, **more):
         """The pairs of a sweep, each with its state."""
@@ -54,7 +82,11 @@ class Pairs(SlurmBench):
         with sqlite3.connect(self.history) as database:
             day = "SELECT DISTINCT night FROM sweep ORDER BY night"
             number = [row[0] for row in database.execute(day)][night]
-            return set(database.execute("SELECT node, partner, state, figures FROM visit WHERE partner <> '' AND night = ?", (number,)))
+            return set(
+                database.execute(
+                    "SELECT node, partner, state, figures FROM visit WHERE partner <> '' AND night = ?", (number,)
+                )
+            )
 
     def hosts(self, one):
         """How many hosts the ranks of the pair ran on, by its record."""
@@ -68,7 +100,16 @@ class Pairs(SlurmBench):
     def hold(self, node, *more):
         """A job of another user on the whole node, which ends those of the sweep."""
         script = self.write("job.sh", "#!/bin/sh\nsleep 600\n")
-        return self.slurm.at_head("sbatch", "--parsable", "--partition=main", "--exclusive", f"--nodelist={node}", "--output=/dev/null", *more, script).strip()
+        return self.slurm.at_head(
+            "sbatch",
+            "--parsable",
+            "--partition=main",
+            "--exclusive",
+            f"--nodelist={node}",
+            "--output=/dev/null",
+            *more,
+            script,
+        ).strip()
 
     def is_running(self, job):
         return job in self.slurm.at_head("squeue", "--noheader", "--states=RUNNING", "--format=%i").split()
@@ -76,7 +117,9 @@ class Pairs(SlurmBench):
     def test_every_node_has_another_partner_every_night_and_pairs_without_a_busy_node_are_found(self):
         first = self.sweep("first", "2026-01-05")
         self.assertEqual(self.visits(), dict.fromkeys(self.every, "measured"))
-        self.assertEqual((sorted(node for one in first for node in one), set(first.values())), (sorted(self.every), {"measured"}))
+        self.assertEqual(
+            (sorted(node for one in first for node in one), set(first.values())), (sorted(self.every), {"measured"})
+        )
         self.assertEqual({self.hosts(one) for one in first}, {2})
         self.assertEqual(self.rows(0), {(*ends, "measured", 1) for one in first for ends in (one, one[::-1])})
         second = self.sweep("second", "2026-01-06")
@@ -90,7 +133,9 @@ class Pairs(SlurmBench):
         self.assertEqual(self.visits(), {**dict.fromkeys(self.every, "measured"), a: "busy", b: "busy"})
         left = [node for one in list(first)[:2] for node in one if node not in (a, b)]
         rest = next(one for one in third if set(one) == set(left))  # those whose partner was busy
-        self.assertEqual(third, {**dict.fromkeys(list(first)[:2], "busy"), list(first)[2]: "measured", rest: "measured"})
+        self.assertEqual(
+            third, {**dict.fromkeys(list(first)[:2], "busy"), list(first)[2]: "measured", rest: "measured"}
+        )
         self.assertTrue(all(self.is_running(job) for job in jobs))
 
     def test_an_installation_that_no_node_sees_ends_the_sweep_with_what_a_job_wrote(self):
@@ -104,7 +149,11 @@ class Pairs(SlurmBench):
 
     def test_a_pair_that_loses_a_node_stops_and_the_others_are_measured(self):
         process = self.start(*self.words("night", "2026-01-05", pause="6s"))
-        begun = lambda: [path.parent.parent for path in self.folder.glob("pairs/*/run/journal.jsonl") if "attempt_begin" in path.read_text()]
+        begun = lambda: [
+            path.parent.parent
+            for path in self.folder.glob("pairs/*/run/journal.jsonl")
+            if "attempt_begin" in path.read_text()
+        ]
         wait_for(begun, "a pair is measured", PATIENCE_S)
         folder = begun()[0]
         lost = tuple(folder.name.split("+"))
@@ -118,7 +167,14 @@ class Pairs(SlurmBench):
         self.assertEqual(pairs, {**dict.fromkeys(pairs, "measured"), lost: "preempted"})
         self.assertEqual(len(pairs), 3)
         self.assertEqual(self.visits(), dict.fromkeys(self.every, "measured"))
-        self.assertEqual(self.rows(0), {(*ends, "preempted" if one == lost else "measured", 0 if one == lost else 1) for one in pairs for ends in (one, one[::-1])})
+        self.assertEqual(
+            self.rows(0),
+            {
+                (*ends, "preempted" if one == lost else "measured", 0 if one == lost else 1)
+                for one in pairs
+                for ends in (one, one[::-1])
+            },
+        )
         self.assertTrue(self.is_running(job))
         self.assertEqual(len(self.slurm.jobs()), 1)
 

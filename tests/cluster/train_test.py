@@ -13,7 +13,7 @@ from harness import BIN, main, requirement, wait_for
 from undisturbed import measures, taken_of
 
 SHARE = 0.35  # processors of each node: four of them leave a part of two to the head
-SLOW = 0.8    # of that, for one node
+SLOW = 0.8  # of that, for one node
 SHORT = {"steps": 60, "block": 6, "warmup_steps": 2, "micro_batches": 2, "path": "fabric"}
 DELAY_MS = 20
 RATE_MBIT = 400
@@ -23,22 +23,58 @@ RUN_S, LOOK_S = 300, 0.01  # a run alone takes seconds
 AMONG_STEPS = 0.65  # of the work of a run alone: exact steps and those without collectives take the first two fifths, the last tenth is exact steps again
 ALONE = {"steps": 50, "block": 50, "warmup_steps": 2, "micro_batches": 4}
 # Three and four ranks divide its heads.
-TWELVE_HEADS = {"schema": "assay.model/1", "name": "twelve-heads", "layers": 2, "hidden": 192, "ffn": 528, "heads": 12, "kv_heads": 12, "head_dim": 16,
-                "vocab": 1008, "tied": False, "mlp": "swiglu", "attention": "gqa", "moe": None}
-SPLITS = {"tp2": {"tp": 2}, "tp4": {"tp": 4}, "tp3": {"tp": 3, "ranks_per_node": 3}, "pp2": {"pp": 2}, "dp4": {}, "cp2": {"cp": 2},
-          "ep4": {"model": "tiny-moe", "ep": 4}, "tp2pp2": {"tp": 2, "pp": 2}}
+TWELVE_HEADS = {
+    "schema": "assay.model/1",
+    "name": "twelve-heads",
+    "layers": 2,
+    "hidden": 192,
+    "ffn": 528,
+    "heads": 12,
+    "kv_heads": 12,
+    "head_dim": 16,
+    "vocab": 1008,
+    "tied": False,
+    "mlp": "swiglu",
+    "attention": "gqa",
+    "moe": None,
+}
+SPLITS = {
+    "tp2": {"tp": 2},
+    "tp4": {"tp": 4},
+    "tp3": {"tp": 3, "ranks_per_node": 3},
+    "pp2": {"pp": 2},
+    "dp4": {},
+    "cp2": {"cp": 2},
+    "ep4": {"model": "tiny-moe", "ep": 4},
+    "tp2pp2": {"tp": 2, "pp": 2},
+}
 FEW = {"steps": 2, "block": 2, "warmup_steps": 1, "seq": 24, "reference": "one_rank"}
 
 
 def steps(name, metric, limit, parameters=None, **more):
-    return requirement(name, probe="train_step", parameters=dict(SHORT, **(parameters or {})), metric=metric, limit=limit, **{"scope": "cluster", **more})
+    return requirement(
+        name,
+        probe="train_step",
+        parameters=dict(SHORT, **(parameters or {})),
+        metric=metric,
+        limit=limit,
+        **{"scope": "cluster", **more},
+    )
 
 
 class TrainingSteps(ClusterBench):
     def samples(self, metric):
         """By subject, from the record of rank 0."""
-        lines = [json.loads(line) for path in (self.run_directory / "records").rglob("0.jsonl") for line in path.read_text().splitlines()]
-        return {tuple(one["subject"].values())[0]: one["samples"] for one in (line.get("measurement", {}) for line in lines) if one.get("metric") == metric}
+        lines = [
+            json.loads(line)
+            for path in (self.run_directory / "records").rglob("0.jsonl")
+            for line in path.read_text().splitlines()
+        ]
+        return {
+            tuple(one["subject"].values())[0]: one["samples"]
+            for one in (line.get("measurement", {}) for line in lines)
+            if one.get("metric") == metric
+        }
 
     def medians(self, metric):
         return {subject: statistics.median(samples) for subject, samples in self.samples(metric).items()}
@@ -48,7 +84,9 @@ class TrainingSteps(ClusterBench):
             node.throttle(SHARE * (SLOW if node.name == slow else 1))
 
     def measure(self):
-        done = self.accept_on_cluster(steps("self", "self_share", {"at_most": 1.1, "unit": "1"}), more=["--no-localise"])
+        done = self.accept_on_cluster(
+            steps("self", "self_share", {"at_most": 1.1, "unit": "1"}), more=["--no-localise"]
+        )
         self.assertIn(done.returncode, (0, 1, 3), done.stdout + done.stderr)
         self.assertEqual(next(iter(self.samples("mismatches").values())), [0.0])
 
@@ -56,7 +94,9 @@ class TrainingSteps(ClusterBench):
     def test_a_node_held_to_four_fifths_of_its_processor_is_named_by_self_time_and_by_who_waits(self):
         self.share_processors(slow="n03")
         self.measure()
-        shares, last = self.medians("self_share"), {name: statistics.mean(one) for name, one in self.samples("last_share").items()}
+        shares, last = self.medians("self_share"), {
+            name: statistics.mean(one) for name, one in self.samples("last_share").items()
+        }
         self.assertEqual(max(shares, key=shares.get), "n03", shares)
         self.assertGreater(shares["n03"], 1.1, shares)
         self.assertEqual(max(last, key=last.get), "n03", last)
@@ -103,17 +143,45 @@ class TrainingSteps(ClusterBench):
 
     def test_exact_steps_of_every_split_over_four_nodes_have_the_bits_of_one_rank(self):
         card = self.write("card.json", TWELVE_HEADS)
-        exact = [steps(name, "mismatches", {"at_most": 0, "unit": "1"}, {"model": card, **FEW, **split}, statistic="max", repeat={"n": 1})
-                 for name, split in SPLITS.items()]
+        exact = [
+            steps(
+                name,
+                "mismatches",
+                {"at_most": 0, "unit": "1"},
+                {"model": card, **FEW, **split},
+                statistic="max",
+                repeat={"n": 1},
+            )
+            for name, split in SPLITS.items()
+        ]
         done = self.accept_on_cluster(*exact, more=["--no-localise"])
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertEqual({name: outcome for (name, _), outcome in self.outcomes().items()}, dict.fromkeys(SPLITS, "pass"))
+        self.assertEqual(
+            {name: outcome for (name, _), outcome in self.outcomes().items()}, dict.fromkeys(SPLITS, "pass")
+        )
         self.check_aftermath()
 
     def test_ranks_of_four_nodes_that_are_killed_hang_and_are_cut_off_are_resumed_bit_by_bit(self):
-        resumed = [requirement(name, probe="fault_resume", metric=name, limit={"at_most": 0, "unit": "1"}, scope="cluster", at="every", statistic="max", repeat={"n": 1},
-                               parameters={"ranks_per_node": 1, "phases": "reduce", "path": "fabric", "micro_batch": 1, "heartbeat": "500ms"})
-                   for name in ("mismatches", "false_losses")]
+        resumed = [
+            requirement(
+                name,
+                probe="fault_resume",
+                metric=name,
+                limit={"at_most": 0, "unit": "1"},
+                scope="cluster",
+                at="every",
+                statistic="max",
+                repeat={"n": 1},
+                parameters={
+                    "ranks_per_node": 1,
+                    "phases": "reduce",
+                    "path": "fabric",
+                    "micro_batch": 1,
+                    "heartbeat": "500ms",
+                },
+            )
+            for name in ("mismatches", "false_losses")
+        ]
         done = self.accept_on_cluster(*resumed, more=["--no-localise"])
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual([len(times) for times in self.samples("mttr").values()], [3])
@@ -121,7 +189,9 @@ class TrainingSteps(ClusterBench):
 
     def start_alone(self):
         words = [word for name, value in ALONE.items() for word in (f"--{name.replace('_', '-')}", value)]
-        return self.cluster["n01"].start(BIN.parent / "libexec/assay/probes/train_step", *words, stdout=subprocess.PIPE, text=True)
+        return self.cluster["n01"].start(
+            BIN.parent / "libexec/assay/probes/train_step", *words, stdout=subprocess.PIPE, text=True
+        )
 
     def only_rank(self):
         wait_for(self.ranks, "a rank runs")
@@ -142,7 +212,11 @@ class TrainingSteps(ClusterBench):
     def alone(self, probe):
         out, _ = probe.communicate(timeout=300)
         self.assertEqual(probe.returncode, 0, out)
-        return {one["metric"]: one["samples"] for one in (json.loads(line).get("measurement", {}) for line in out.splitlines()) if one}
+        return {
+            one["metric"]: one["samples"]
+            for one in (json.loads(line).get("measurement", {}) for line in out.splitlines())
+            if one
+        }
 
     def ranks(self):
         return [pid for pid in self.cluster["n01"].process_ids() if self.is_rank(pid)]

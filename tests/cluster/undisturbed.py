@@ -52,6 +52,7 @@ class Share:
 
 def measures(test):
     """Marks a test of a ClusterBench whose outcome depends on speeds."""
+
     @functools.wraps(test)
     def decided(self):
         share = Share(self.cluster)
@@ -61,6 +62,9 @@ def measures(test):
             left = share.processors()
             if left >= LEAST_PROCESSORS:
                 raise
-            raise unittest.SkipTest(f"UNDECIDED: other programs and the hypervisor left {left:.2f} of this machine's "
-                                    f"{os.cpu_count()} processors, and the test needs {LEAST_PROCESSORS}; it saw: {failure}") from failure
+            raise unittest.SkipTest(
+                f"UNDECIDED: other programs and the hypervisor left {left:.2f} of this machine's "
+                f"{os.cpu_count()} processors, and the test needs {LEAST_PROCESSORS}; it saw: {failure}"
+            ) from failure
+
     return decided

@@ -9,8 +9,14 @@ import unittest
 from harness import BIN, DAEMON_S, Bench, main, processes, profile, requirement, wait_for
 
 
-TOKEN_MODULE = next((path for path in ("/usr/lib/softhsm/libsofthsm2.so", "/usr/lib/x86_64-linux-gnu/softhsm/libsofthsm2.so")
-                     if os.path.exists(path)), "libsofthsm2.so")
+TOKEN_MODULE = next(
+    (
+        path
+        for path in ("/usr/lib/softhsm/libsofthsm2.so", "/usr/lib/x86_64-linux-gnu/softhsm/libsofthsm2.so")
+        if os.path.exists(path)
+    ),
+    "libsofthsm2.so",
+)
 
 
 class Accept(Bench):
@@ -37,16 +43,35 @@ class Accept(Bench):
         self.assertIn("cuda_gemm is not part of this build", done.stdout)
 
     def test_every_misbehaviour_is_named_and_nothing_else_is_lost(self):
-        behaviours = {"hang": "error", "stubborn": "error", "crash": "error", "exit3": "error", "flood": "error", "garbage": "error",
-                      "truncate": "error", "error": "error", "skip": "not_measured", "daemon": "pass", "measure": "pass"}
+        behaviours = {
+            "hang": "error",
+            "stubborn": "error",
+            "crash": "error",
+            "exit3": "error",
+            "flood": "error",
+            "garbage": "error",
+            "truncate": "error",
+            "error": "error",
+            "skip": "not_measured",
+            "daemon": "pass",
+            "measure": "pass",
+        }
         done = self.accept(*(requirement(name, name, value=DAEMON_S) for name in behaviours))
         self.assertEqual(done.returncode, 3, done.stderr)
         node = self.node()
         self.assertEqual(self.outcomes(), {(name, node): outcome for name, outcome in behaviours.items()})
         reasons = self.reasons()
-        for name, words in {"hang": "deadline", "stubborn": "deadline", "crash": "crashed", "exit3": "exit code 3", "flood": "output_limit",
-                            "garbage": "line 2", "truncate": "'end' is missing", "error": "answered with an error",
-                            "skip": "no such hardware"}.items():
+        for name, words in {
+            "hang": "deadline",
+            "stubborn": "deadline",
+            "crash": "crashed",
+            "exit3": "exit code 3",
+            "flood": "output_limit",
+            "garbage": "line 2",
+            "truncate": "'end' is missing",
+            "error": "answered with an error",
+            "skip": "no such hardware",
+        }.items():
             self.assertIn(words, reasons[(name, node)])
         self.nothing_left()
         self.assertEqual(processes(f"sleep {DAEMON_S}"), [])
@@ -76,7 +101,14 @@ class Accept(Bench):
         self.assertFalse(self.run_directory.exists())
 
     def tool(self, *command):
-        done = subprocess.run([str(word) for word in command], env=self.environment, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            [str(word) for word in command],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
@@ -99,8 +131,22 @@ class Accept(Bench):
 
     def test_a_certificate_goes_along_and_one_of_another_key_is_refused_before_anything_is_measured(self):
         for name in ("own", "other"):
-            self.tool("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc", "-subj", "/O=Example/CN=Ada",
-                      "-keyout", self.scratch / f"{name}.key", "-out", self.scratch / f"{name}.pem")
+            self.tool(
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:P-256",
+                "-noenc",
+                "-subj",
+                "/O=Example/CN=Ada",
+                "-keyout",
+                self.scratch / f"{name}.key",
+                "-out",
+                self.scratch / f"{name}.pem",
+            )
         key = self.scratch / "own.key"
         refused = self.accept(requirement("r"), more=["--key", key, "--certificate", self.scratch / "other.pem"])
         self.assertEqual(refused.returncode, 2)
@@ -108,11 +154,13 @@ class Accept(Bench):
         self.assertFalse(self.run_directory.exists())
         done = self.accept(requirement("r"), more=["--key", key, "--certificate", self.scratch / "own.pem"])
         self.assertEqual(done.returncode, 0, done.stderr)
-        signature, = json.loads((self.run_directory / "dossier/statement.dsse.json").read_text())["signatures"]
+        (signature,) = json.loads((self.run_directory / "dossier/statement.dsse.json").read_text())["signatures"]
         self.assertEqual(signature["cert"], (self.scratch / "own.pem").read_text())
 
     def test_a_token_signs(self):
-        (self.scratch / "hsm.conf").write_text(f"directories.tokendir = {self.scratch}/tokens\nobjectstore.backend = file\n")
+        (self.scratch / "hsm.conf").write_text(
+            f"directories.tokendir = {self.scratch}/tokens\nobjectstore.backend = file\n"
+        )
         (self.scratch / "tokens").mkdir()
         self.environment["SOFTHSM2_CONF"] = str(self.scratch / "hsm.conf")
         self.tool("softhsm2-util", "--init-token", "--free", "--label", "hall", "--pin", "1234", "--so-pin", "5678")
@@ -153,8 +201,10 @@ class Accept(Bench):
     def test_the_verdict_has_a_line_for_each_requirement_and_all_shows_each_cell(self):
         done = self.accept(requirement("good"), requirement("bad", at_least=200))
         lines = done.stdout.splitlines()
-        self.assertLess(next(i for i, line in enumerate(lines) if line.startswith("bad")),
-                        next(i for i, line in enumerate(lines) if line.startswith("good")))
+        self.assertLess(
+            next(i for i, line in enumerate(lines) if line.startswith("bad")),
+            next(i for i, line in enumerate(lines) if line.startswith("good")),
+        )
         self.assertIn("0/1", done.stdout)
         self.assertNotIn("\x1b", done.stdout)
         self.assertIn("subject", self.assay("judge", self.run_directory, "--all").stdout)
@@ -205,16 +255,33 @@ class CommandLine(Bench):
 
     def test_completion_and_manual_have_every_command_and_option(self):
         script = self.write("assay.bash", self.assay("completion").stdout)
-        complete = 'source "$1"; COMP_WORDS=("${@:2}"); COMP_CWORD=$(($# - 2)); _${2//-/_}; printf "%s\\n" "${COMPREPLY[@]}"'
+        complete = (
+            'source "$1"; COMP_WORDS=("${@:2}"); COMP_CWORD=$(($# - 2)); _${2//-/_}; printf "%s\\n" "${COMPREPLY[@]}"'
+        )
         environment = dict(os.environ, PATH=f"{BIN}:{os.environ['PATH']}")
-        for line, expected in (("assay acc", "accept"), ("assay verif", "verify"), ("assay accept --pass", "--passphrase-file"),
-                               ("assay verify --acc", "--accepted"), ("assay simulate --rai", "--rails"),
-                               ("assay-report fing", "fingerprint"), ("assay-report sign --with-k", "--with-key"), ("assay-report --ver", "--version")):
+        for line, expected in (
+            ("assay acc", "accept"),
+            ("assay verif", "verify"),
+            ("assay accept --pass", "--passphrase-file"),
+            ("assay verify --acc", "--accepted"),
+            ("assay simulate --rai", "--rails"),
+            ("assay-report fing", "fingerprint"),
+            ("assay-report sign --with-k", "--with-key"),
+            ("assay-report --ver", "--version"),
+        ):
             words = line.split()
-            done = subprocess.run(["bash", "-c", complete, "bash", script, *words], env=environment, capture_output=True, text=True, check=True)
+            done = subprocess.run(
+                ["bash", "-c", complete, "bash", script, *words],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=True,
+            )
             self.assertEqual(done.stdout.split(), [expected], words)
         for program, words in (("assay-report", r".B \-\-waiver FILE"), ("assay-node", r".B \-\-silence")):
-            self.assertIn(words, subprocess.run([BIN / program, "--manual"], capture_output=True, text=True, check=True).stdout)
+            self.assertIn(
+                words, subprocess.run([BIN / program, "--manual"], capture_output=True, text=True, check=True).stdout
+            )
         manual = self.assay("manual").stdout
         self.assertIn(".SS assay accept", manual)
         self.assertIn(r".B \-\-deadline TIME", manual)
@@ -228,20 +295,45 @@ source "$1"; words=("${@:2}"); CURRENT=$#words; _assay"""
     def test_zsh_completes_the_same_words(self):
         script = self.write("_assay", self.assay("completion", "zsh").stdout)
         environment = dict(os.environ, PATH=f"{BIN}:{os.environ['PATH']}")
-        for words, expected in ((["assay", ""], {"accept", "verify", "--version"}), (["assay", "accept", ""], {"--profile", "--deadline"}),
-                                (["assay", "verify", ""], {"--accepted"}), (["assay-report", ""], {"sign", "--version"}),
-                                (["assay-report", "sign", ""], {"--with-key"}), (["assay", "site", ""], {"check", "--from"})):
-            done = subprocess.run(["zsh", "-fc", self.ZSH, "zsh", script, *words], env=environment, capture_output=True, text=True, check=True)
+        for words, expected in (
+            (["assay", ""], {"accept", "verify", "--version"}),
+            (["assay", "accept", ""], {"--profile", "--deadline"}),
+            (["assay", "verify", ""], {"--accepted"}),
+            (["assay-report", ""], {"sign", "--version"}),
+            (["assay-report", "sign", ""], {"--with-key"}),
+            (["assay", "site", ""], {"check", "--from"}),
+        ):
+            done = subprocess.run(
+                ["zsh", "-fc", self.ZSH, "zsh", script, *words],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=True,
+            )
             self.assertLessEqual(expected, set(done.stdout.split()), f"{words}: {done.stderr}")
 
     @unittest.skipUnless(shutil.which("fish"), "no fish on this machine")
     def test_fish_completes_the_same_words(self):
         script = self.write("assay.fish", self.assay("completion", "fish").stdout)
         environment = dict(os.environ, PATH=f"{BIN}:{os.environ['PATH']}", HOME=str(self.scratch))
-        for line, expected in (("assay acc", "accept"), ("assay accept --pass", "--passphrase-file"), ("assay verify --acc", "--accepted"),
-                               ("assay-report fing", "fingerprint"), ("assay-report sign --with-k", "--with-key"), ("assay site che", "check")):
-            done = subprocess.run(["fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]", script, line], env=environment, capture_output=True, text=True, check=True)
-            self.assertEqual([one.split("\t")[0] for one in done.stdout.splitlines()], [expected], f"{line}: {done.stderr}")
+        for line, expected in (
+            ("assay acc", "accept"),
+            ("assay accept --pass", "--passphrase-file"),
+            ("assay verify --acc", "--accepted"),
+            ("assay-report fing", "fingerprint"),
+            ("assay-report sign --with-k", "--with-key"),
+            ("assay site che", "check"),
+        ):
+            done = subprocess.run(
+                ["fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]", script, line],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            self.assertEqual(
+                [one.split("\t")[0] for one in done.stdout.splitlines()], [expected], f"{line}: {done.stderr}"
+            )
 
     def test_a_probe_that_does_not_exist_is_refused_when_planning(self):
         wrong = self.write("wrong.json", profile(dict(requirement("r"), probe="fake_prob")))
@@ -257,11 +349,27 @@ source "$1"; words=("${@:2}"); CURRENT=$#words; _assay"""
         fits = self.assay("accept", "--profile", ours, "--dry-run", "--deadline", "1h").stderr
         self.assertIn("fits into the deadline of 60:00", fits)
         self.refused("no such file: nosuch.key", "accept", "--profile", ours, "--dry-run", "--key", "nosuch.key")
-        self.assertIn("does not fit", self.assay("accept", "--profile", ours, "--dry-run", "--deadline", "100ms").stderr)
+        self.assertIn(
+            "does not fit", self.assay("accept", "--profile", ours, "--dry-run", "--deadline", "100ms").stderr
+        )
 
     def test_every_command_that_is_passed_on_exists_in_assay_report(self):
         self.refused("'contrast' is not a command", "contrast")
-        for command in ("report", "sign", "verify", "waive", "compare", "draw", "timestamp", "witness", "keygen", "simulate", "trend", "export", "rma"):
+        for command in (
+            "report",
+            "sign",
+            "verify",
+            "waive",
+            "compare",
+            "draw",
+            "timestamp",
+            "witness",
+            "keygen",
+            "simulate",
+            "trend",
+            "export",
+            "rma",
+        ):
             self.assertEqual(self.assay(command, "--help").returncode, 0, command)
 
     def test_help_fits_a_screen_and_ends_with_an_example(self):

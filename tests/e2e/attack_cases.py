@@ -5,21 +5,21 @@
 A file is read line by line:
 
     # a comment
-    steps: Policies                     class of attack_steps.STEPS whose steps the following cases use
+    steps: PolicySteps                  class of attack_tables.STEPS whose steps the cases use
     run: mixed                          kind of run that make_run writes; `accepted` unless stated
-    before: joined merge old south      steps before each case of the group
-    [P Signatures]                      a group: its section of docs/ATTACKS.md, and its name; the three settings above stand before the
-                                        first group, for all, or below the line of a group, for it alone
-    P-both: vendor and buyer have signed            a case that is a row of docs/ATTACKS.md: its id, and what is attempted
+    before: joined merge old south      steps before each case
+                                        (before the first group: for all; below the line of a group: for it alone)
+    [P Signatures]                      a group: its section of docs/ATTACKS.md, and its name
+    P-both: vendor and buyer have signed        a row of docs/ATTACKS.md: its id, and what is attempted
         countersign; by vendor buyer => 0 signed as buyer
-
-    a key file is relative to the policy            a case that is no row: a claim without an id
+    a key file is relative to the policy        a case that is no row: a claim without an id
         ...
 
-The indented lines of a case are steps, `;` between them, with words as a shell has them: '…' for blanks, \\n, \\t, \\\\ and \\ufeff in it; (…)
-is one word. {name} is a path or digest of the test (Steps.place). A step is a method do_STEP, an edit, or run_STEP, a command. `=> CODE
-WORDS` is what the command before it must answer: exit code, and words that stand in stdout or stderr ("…" around words that begin or end with a
-blank). Any other command must exit with 0. The last `=>` is the row's. Checks of the same answer may follow, a line each:
+The indented lines of a case are steps, `;` between them, with words as a shell has them: '…' for blanks, \\n, \\t, \\\\
+and \\ufeff in it; (…) is one word. {name} is a path or digest of the test (Steps.place). A step is a method do_STEP, an
+edit, or run_STEP, a command. `=> CODE WORDS` is what the command before it must answer: exit code, and words that stand
+in stdout or stderr ("…" around words that begin or end with a blank). Any other command must exit with 0. The last `=>`
+is the row's. Checks of the same answer may follow, a line each:
 
     stdout has WORDS        stdout lacks WORDS      the same with stderr; stdout is WORDS; stdout has all of WORD WORD
     first 4 lines have WORDS                        of stdout
@@ -219,18 +219,44 @@ def in_order(test, _, path, words):
 
 
 PATTERNS = (
-    (r"(stdout|stderr) has all of (.+)", lambda test, done, stream, words: [test.assertIn(one, getattr(done, stream)) for one in words.split()]),
-    (r"(stdout|stderr) has (.+)", lambda test, done, stream, words: test.assertIn(phrase(words), getattr(done, stream))),
-    (r"(stdout|stderr) lacks (.+)", lambda test, done, stream, words: test.assertNotIn(phrase(words), getattr(done, stream))),
-    (r"(stdout|stderr) is (.+)", lambda test, done, stream, words: test.assertEqual(getattr(done, stream), phrase(words))),
-    (r"(stdout|stderr) matches (.+)", lambda test, done, stream, words: test.assertRegex(getattr(done, stream), rf"\A(?:{words})\Z")),
-    (r"first (\d) lines have (.+)",
-     lambda test, done, count, words: test.assertIn(phrase(words), "\n".join(done.stdout.splitlines()[:int(count)]))),
-    (r"json (/\S+) has (\d+) members",
-     lambda test, done, pointer, count: test.assertEqual(len(picked(json.loads(done.stdout), pointer)), int(count), done.stdout)),
+    (
+        r"(stdout|stderr) has all of (.+)",
+        lambda test, done, stream, words: [test.assertIn(one, getattr(done, stream)) for one in words.split()],
+    ),
+    (
+        r"(stdout|stderr) has (.+)",
+        lambda test, done, stream, words: test.assertIn(phrase(words), getattr(done, stream)),
+    ),
+    (
+        r"(stdout|stderr) lacks (.+)",
+        lambda test, done, stream, words: test.assertNotIn(phrase(words), getattr(done, stream)),
+    ),
+    (
+        r"(stdout|stderr) is (.+)",
+        lambda test, done, stream, words: test.assertEqual(getattr(done, stream), phrase(words)),
+    ),
+    (
+        r"(stdout|stderr) matches (.+)",
+        lambda test, done, stream, words: test.assertRegex(getattr(done, stream), rf"\A(?:{words})\Z"),
+    ),
+    (
+        r"first (\d) lines have (.+)",
+        lambda test, done, count, words: test.assertIn(
+            phrase(words), "\n".join(done.stdout.splitlines()[: int(count)])
+        ),
+    ),
+    (
+        r"json (/\S+) has (\d+) members",
+        lambda test, done, pointer, count: test.assertEqual(
+            len(picked(json.loads(done.stdout), pointer)), int(count), done.stdout
+        ),
+    ),
     (r"json (\S+ )??(/\S+) == (.+)", json_is),
     (r"file (\S+) has in order (.+)", in_order),
-    (r"file (\S+) has (.+)", lambda test, done, path, words: test.assertIn(phrase(words), pathlib.Path(path).read_text())),
+    (
+        r"file (\S+) has (.+)",
+        lambda test, done, path, words: test.assertIn(phrase(words), pathlib.Path(path).read_text()),
+    ),
     (r"absent (\S+)", lambda test, done, path: test.assertEqual(list(pathlib.Path("/").glob(path.lstrip("/"))), [])),
     (r"unchanged (\S+)", lambda test, done, path: test.assertEqual(pathlib.Path(path).read_bytes(), test.kept[path])),
 )
@@ -271,6 +297,7 @@ def method_of(case):
                 checker(PLACE.sub(lambda place: str(self.place(place[1])), check))(self, done)
         # Of the largest program so far, verify among them.
         self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, MOST_KIB)
+
     test.__name__ = case.method
     test.__doc__ = f"{case.name}: {case.attempt}" if case.row else case.name
     return test
@@ -283,6 +310,7 @@ def class_of(group, steps):
     def set_up(self):
         base.setUp(self)
         take_steps(self, before)
+
     base = group.steps(steps)
     members = {"setUp": set_up, "kind": group.settings.get("run", "accepted"), "__module__": __name__}
     for case in group.cases:
@@ -294,6 +322,7 @@ def class_of(group, steps):
 
 def main():
     from attack_tables import STEPS
+
     area = sys.argv.pop(1) if len(sys.argv) > 1 else ""
     path = FOLDER / f"{area}.cases"
     if not path.is_file():

@@ -73,15 +73,21 @@ class Reading(unittest.TestCase):
         self.refused(ROW + "say 'a => 0 a", "not understood: 'a")
 
     def test_words_are_split_as_documented(self):
-        self.assertEqual(attack_cases.steps_of(r"a 'b; c\n' d(e; f); g x='1 2'"), [["a", "b; c\n", "d(e; f)"], ["g", "x=1 2"]])
+        self.assertEqual(
+            attack_cases.steps_of(r"a 'b; c\n' d(e; f); g x='1 2'"), [["a", "b; c\n", "d(e; f)"], ["g", "x=1 2"]]
+        )
 
 
 class Running(unittest.TestCase):
     def test_the_answer_that_is_expected_passes(self):
         self.assertTrue(outcome(ROW + "nothing; say 'a b' => 0 a b"))
         self.assertTrue(outcome(ROW + "say {here} code=4 => 4 /here\n    say x => 0 x"))
-        self.assertTrue(outcome(ROW + "say out error=err => 0 err\n    stdout has out\n    stderr lacks out\n    absent /nowhere/*"))
-        self.assertTrue(outcome(ROW + "say '{\"a\":[{\"b\":1},{\"b\":2}]}' => 0\n    json /a/*/b == [1, 2]\n    json /a has 2 members"))
+        self.assertTrue(
+            outcome(ROW + "say out error=err => 0 err\n    stdout has out\n    stderr lacks out\n    absent /nowhere/*")
+        )
+        self.assertTrue(
+            outcome(ROW + 'say \'{"a":[{"b":1},{"b":2}]}\' => 0\n    json /a/*/b == [1, 2]\n    json /a has 2 members')
+        )
 
     def test_another_exit_code_fails(self):
         self.assertFalse(outcome(ROW + "say a code=1 => 0 a"))
@@ -97,8 +103,8 @@ class Running(unittest.TestCase):
         self.assertFalse(outcome(ROW + "say a error=b => 0 a\n    stderr lacks b"))
         self.assertFalse(outcome(ROW + "say a error=b => 0 a\n    stdout has b"))
         self.assertFalse(outcome(ROW + "say a => 0 a\n    absent /etc"))
-        self.assertFalse(outcome(ROW + "say '{\"a\":[{\"b\":1}]}' => 0\n    json /a/*/b == [2]"))
-        self.assertFalse(outcome(ROW + "say '{\"a\":[{\"b\":1}]}' => 0\n    json /a has 2 members"))
+        self.assertFalse(outcome(ROW + 'say \'{"a":[{"b":1}]}\' => 0\n    json /a/*/b == [2]'))
+        self.assertFalse(outcome(ROW + 'say \'{"a":[{"b":1}]}\' => 0\n    json /a has 2 members'))
 
 
 if __name__ == "__main__":

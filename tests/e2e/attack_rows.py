@@ -18,7 +18,9 @@ def table():
     text = DOCUMENT.read_text()
     for section, rows in ROWS.items():
         lines = ["| id | attempt | exit code | assay says |", "|---|---|---|---|"]
-        lines += [f"| {name} | {attempt} | {code} | {words} |".replace("\n", " ") for name, attempt, code, words in rows]
+        lines += [
+            f"| {name} | {attempt} | {code} | {words} |".replace("\n", " ") for name, attempt, code, words in rows
+        ]
         pattern = re.compile(rf"(<!-- rows {section} -->\n).*?(<!-- end -->)", re.DOTALL)
         if len(pattern.findall(text)) != 1:
             raise AssertionError(f"docs/ATTACKS.md has no place for section {section}")

@@ -15,8 +15,15 @@ ORDER = 2**252 + 27742317777372353535851937790883648493  # of Ed25519's base poi
 HUGE_B = 100 << 30
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 TODAY = datetime.datetime.now(datetime.timezone.utc).date()
-CONSTANTS = {"challenge": sha256(b"challenge"), "mine": sha256(b"mine"), "zeros": "0" * 64, "others.sha256": sha256(b"others"), "another.sha256": sha256(b"another"),
-             "plan-of-hall": sha256(b"the plan of the hall"), "next_year": f"{TODAY.year + 1}-01-01"}
+CONSTANTS = {
+    "challenge": sha256(b"challenge"),
+    "mine": sha256(b"mine"),
+    "zeros": "0" * 64,
+    "others.sha256": sha256(b"others"),
+    "another.sha256": sha256(b"another"),
+    "plan-of-hall": sha256(b"the plan of the hall"),
+    "next_year": f"{TODAY.year + 1}-01-01",
+}
 
 
 class Fault(Exception):
@@ -48,14 +55,24 @@ class Steps(Bench):
             return self.base / (f"{stem}.key" if ending == "key" else f"{stem}.key.pub")
         if ending == "fingerprint":
             public = self.base / f"{stem}.key.pub"
-            return self.command("fingerprint", public if public.exists() else self.scratch / f"{stem}.pub", code=0).stdout.strip()
+            return self.command(
+                "fingerprint", public if public.exists() else self.scratch / f"{stem}.pub", code=0
+            ).stdout.strip()
         if stem == "verify":
             return json.loads(self.verify("--json").stdout)[ending]
-        return {"scratch": lambda: self.scratch, "base": lambda: self.base, "dossier": lambda: self.dossier, "run": lambda: self.run_directory,
-                "record": lambda: self.first("records"), "record-9": lambda: self.first("records").replace("/1/", "/9/"),
-                "log": lambda: self.first("logs"), "doctored": lambda: self.scratch / "doctored",
-                "older": lambda: self.older, "profiles": lambda: pathlib.Path(__file__).parents[2] / "profiles",
-                "plan.sha256": lambda: sha256((self.run_directory / "plan.json").read_bytes())}[name]()
+        return {
+            "scratch": lambda: self.scratch,
+            "base": lambda: self.base,
+            "dossier": lambda: self.dossier,
+            "run": lambda: self.run_directory,
+            "record": lambda: self.first("records"),
+            "record-9": lambda: self.first("records").replace("/1/", "/9/"),
+            "log": lambda: self.first("logs"),
+            "doctored": lambda: self.scratch / "doctored",
+            "older": lambda: self.older,
+            "profiles": lambda: pathlib.Path(__file__).parents[2] / "profiles",
+            "plan.sha256": lambda: sha256((self.run_directory / "plan.json").read_bytes()),
+        }[name]()
 
     # Commands.
 
@@ -119,7 +136,7 @@ class Steps(Bench):
     def do_cut_line(self, path, number, length):
         path = pathlib.Path(path)
         lines = path.read_text().splitlines()
-        lines[int(number) - 1] = lines[int(number) - 1][:int(length)]
+        lines[int(number) - 1] = lines[int(number) - 1][: int(length)]
         path.write_text("\n".join(lines) + "\n")
 
     def do_drop_last_line(self, path):
@@ -211,22 +228,38 @@ class Steps(Bench):
     def do_signatures(self, *kinds):
         """Signatures of these kinds alone."""
         good = base64.b64decode(self.envelope()["signatures"][0]["sig"])
-        made = {"good": lambda: good, "zeros": lambda: bytes(64), "flipped": lambda: bytes([good[0] ^ 1]) + good[1:],
-                "buyer": lambda: self.signature(encoding(self.payload()), self.base / "buyer.key"), "longer": lambda: good + b"\0",
-                "unreduced": lambda: good[:32] + (int.from_bytes(good[32:], "little") + ORDER).to_bytes(32, "little")}
-        self.put({**self.envelope(), "signatures": [{"sig": base64.b64encode(made[kind]()).decode()} for kind in kinds]})
+        made = {
+            "good": lambda: good,
+            "zeros": lambda: bytes(64),
+            "flipped": lambda: bytes([good[0] ^ 1]) + good[1:],
+            "buyer": lambda: self.signature(encoding(self.payload()), self.base / "buyer.key"),
+            "longer": lambda: good + b"\0",
+            "unreduced": lambda: good[:32] + (int.from_bytes(good[32:], "little") + ORDER).to_bytes(32, "little"),
+        }
+        self.put(
+            {**self.envelope(), "signatures": [{"sig": base64.b64encode(made[kind]()).decode()} for kind in kinds]}
+        )
 
     def do_signature_text(self, kind):
         """The base64 of the only signature, spelt otherwise."""
-        spelt = {"bits": lambda text: text[:-3] + LETTERS[LETTERS.index(text[-3]) | 1] + "==", "blank": lambda text: text[:8] + " " + text[8:],
-                 "no-padding": lambda text: text.rstrip("=")}[kind]
+        spelt = {
+            "bits": lambda text: text[:-3] + LETTERS[LETTERS.index(text[-3]) | 1] + "==",
+            "blank": lambda text: text[:8] + " " + text[8:],
+            "no-padding": lambda text: text.rstrip("="),
+        }[kind]
         self.put({**self.envelope(), "signatures": [{"sig": spelt(self.envelope()["signatures"][0]["sig"])}]})
 
     def do_url_alphabet(self):
         def other(text):
             return text.replace("+", "-").replace("/", "_")
-        self.put({**self.envelope(), "payload": other(self.envelope()["payload"]),
-                  "signatures": [{"sig": other(self.envelope()["signatures"][0]["sig"])}]})
+
+        self.put(
+            {
+                **self.envelope(),
+                "payload": other(self.envelope()["payload"]),
+                "signatures": [{"sig": other(self.envelope()["signatures"][0]["sig"])}],
+            }
+        )
 
     def do_bytes_of(self, member_of_it, kind):
         """The bytes of a member of the first signature: one flipped, one behind them."""
@@ -284,12 +317,16 @@ class Steps(Bench):
         """The run's site with one more node, {scratch}/site.json."""
         site = json.loads((self.run_directory / "plan.json").read_text())["site"]
         site["nodes"].append({"name": name, "launcher": "ssh"})
-        (self.scratch / "site.json").write_text(json.dumps({key: value for key, value in site.items() if value not in (None, "")}))
+        (self.scratch / "site.json").write_text(
+            json.dumps({key: value for key, value in site.items() if value not in (None, "")})
+        )
 
     def run_agreed(self, *changes):
         """verify by the run's own profile after these changes, {scratch}/agreed.json."""
         profile = json.loads((self.run_directory / "plan.json").read_text())["profile"]
         edit(profile, *changes)
         path = self.scratch / "agreed.json"
-        path.write_text(json.dumps({name: value for name, value in profile.items() if name not in ("ancestors", "loosened")}))
+        path.write_text(
+            json.dumps({name: value for name, value in profile.items() if name not in ("ancestors", "loosened")})
+        )
         return self.verify("--profile", path)

@@ -6,5 +6,18 @@ from key_steps import KeySteps
 from policy_steps import PolicySteps, WaiverSteps
 from proof_steps import HeadSteps, StampSteps
 
-STEPS = {one.__name__: one for one in (Steps, KeySteps, PolicySteps, WaiverSteps, StampSteps, HeadSteps, JointSteps,
-                                     HeldSteps, AgentSteps, TokenSteps)}
+STEPS = {
+    one.__name__: one
+    for one in (
+        Steps,
+        KeySteps,
+        PolicySteps,
+        WaiverSteps,
+        StampSteps,
+        HeadSteps,
+        JointSteps,
+        HeldSteps,
+        AgentSteps,
+        TokenSteps,
+    )
+}

@@ -24,6 +24,7 @@ MOST_KIB = 1 << 20  # 1 GiB: what a hostile input may take
 
 def row(section, name, attempt, code, words, *arguments):
     """Names a method as one attempt: what is done, with which exit code assay answers, and words that it says."""
+
     def mark(method):
         attack_rows.add(section, name, attempt, code, words)
 
@@ -34,15 +35,24 @@ def row(section, name, attempt, code, words, *arguments):
             self.assertIn(words, done.stdout + done.stderr, name)
             # Of the largest program so far, verify among them.
             self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, MOST_KIB, name)
+
         test.__name__ = "test_" + re.sub(r"\W", "_", name)
         test.__doc__ = f"{section}: {name}: {attempt}"
         return test
+
     return mark
 
 
 def run(*command, **more):
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, errors="replace", timeout=DEADLINE_S,
-                          stdin=subprocess.DEVNULL, **more)
+    return subprocess.run(
+        [str(word) for word in command],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=DEADLINE_S,
+        stdin=subprocess.DEVNULL,
+        **more,
+    )
 
 
 def sha256(data):
@@ -71,7 +81,9 @@ class Bench(unittest.TestCase):
     """A dossier of its own for each attempt, signed by lab.key; buyer.key is another signer's."""
 
     kind = "accepted"
-    base = pathlib.Path(tempfile.mkdtemp(prefix="assay-attacks-"))  # one run and one pair of keys for the tests of a file
+    base = pathlib.Path(
+        tempfile.mkdtemp(prefix="assay-attacks-")
+    )  # one run and one pair of keys for the tests of a file
     atexit.register(shutil.rmtree, base, ignore_errors=True)
 
     @classmethod
@@ -121,19 +133,34 @@ class Bench(unittest.TestCase):
 
     def first(self, folder):
         """The first file under evidence/`folder`, as a path in the dossier."""
-        return str(sorted(path for path in (self.dossier / "evidence" / folder).rglob("*") if path.is_file())[0].relative_to(self.dossier))
+        return str(
+            sorted(path for path in (self.dossier / "evidence" / folder).rglob("*") if path.is_file())[0].relative_to(
+                self.dossier
+            )
+        )
 
     def envelope(self):
         return json.loads(self.statement.read_text())
 
     def put(self, envelope):
-        self.statement.write_text(envelope if isinstance(envelope, str) else json.dumps(envelope, separators=(",", ":")))
+        self.statement.write_text(
+            envelope if isinstance(envelope, str) else json.dumps(envelope, separators=(",", ":"))
+        )
 
     # What a signer can do.
 
     def signature(self, message, key=None):
         (self.scratch / "message").write_bytes(message)
-        words = ["openssl", "pkeyutl", "-sign", "-inkey", str(key or self.key), "-rawin", "-in", str(self.scratch / "message")]
+        words = [
+            "openssl",
+            "pkeyutl",
+            "-sign",
+            "-inkey",
+            str(key or self.key),
+            "-rawin",
+            "-in",
+            str(self.scratch / "message"),
+        ]
         return subprocess.run(words, capture_output=True, timeout=DEADLINE_S, check=True).stdout
 
     def payload(self):
@@ -141,8 +168,13 @@ class Bench(unittest.TestCase):
 
     def sign(self, payload, payload_type=TYPE, message=None):
         signature = self.signature(message if message is not None else encoding(payload, payload_type))
-        self.put({"payloadType": payload_type, "payload": base64.b64encode(payload).decode(),
-                  "signatures": [{"sig": base64.b64encode(signature).decode()}]})
+        self.put(
+            {
+                "payloadType": payload_type,
+                "payload": base64.b64encode(payload).decode(),
+                "signatures": [{"sig": base64.b64encode(signature).decode()}],
+            }
+        )
 
     def claim(self, change):
         """Changes the statement's predicate and signs it again."""
@@ -160,9 +192,12 @@ class Bench(unittest.TestCase):
         (self.dossier / "MANIFEST.sha256").write_bytes(manifest)
         document = json.loads(self.payload())
         predicate = document["predicate"]
-        predicate["evidence"] = {"manifestSha256": sha256(manifest), "fileCount": len(lines),
-                                 "totalBytes": sum(len(one) for one in data.values()),
-                                 "merkleRoot": tree_hash([line.encode() for line in lines]).hex()}
+        predicate["evidence"] = {
+            "manifestSha256": sha256(manifest),
+            "fileCount": len(lines),
+            "totalBytes": sum(len(one) for one in data.values()),
+            "merkleRoot": tree_hash([line.encode() for line in lines]).hex(),
+        }
         digests = {name: sha256(data["evidence/" + name]) for name in ("plan.json", "verdict.json", "report.html")}
         predicate["plan"]["sha256"], predicate["verdict"]["sha256"] = digests["plan.json"], digests["verdict.json"]
         predicate["renderings"][0]["sha256"] = digests["report.html"]
@@ -179,7 +214,9 @@ class Bench(unittest.TestCase):
     def doctor(self, change, source=None):
         """A copy of the run in which `change(lines, directory)` was made and every digest redone; not judged yet."""
         directory = self.scratch / "doctored"
-        shutil.copytree(source or self.run_directory, directory, ignore=shutil.ignore_patterns("dossier", "report.html"))
+        shutil.copytree(
+            source or self.run_directory, directory, ignore=shutil.ignore_patterns("dossier", "report.html")
+        )
         lines = self.journal(directory)
         change(lines, directory)
         lines[0]["plan_sha256"] = sha256((directory / "plan.json").read_bytes())

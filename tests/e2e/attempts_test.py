@@ -60,7 +60,11 @@ class Attempts(Bench):
         self.assertIn("crashed", self.result("crashing")["reason"])
 
     def test_a_failure_stops_the_run_only_when_no_planned_attempt_is_left_that_could_mend_it(self):
-        done = self.accept(requirement("bad", value=20, repeat=THRICE), requirement("good", value=100, repeat=THRICE), more=["--stop-on-fail"])
+        done = self.accept(
+            requirement("bad", value=20, repeat=THRICE),
+            requirement("good", value=100, repeat=THRICE),
+            more=["--stop-on-fail"],
+        )
         self.assertEqual(done.returncode, 1, done.stderr + done.stdout)
         self.assertEqual(self.begun(), ["0001", "0002"] * 3 + ["0001"] * 4)
 
@@ -77,7 +81,10 @@ class Attempts(Bench):
         done = self.accept(requirement("a", value=20), more=["--continues", before, "--nodes", self.node_of(before)])
         self.assertEqual(done.returncode, 1, done.stderr + done.stdout)
         self.assertEqual(json.loads((self.run_directory / "plan.json").read_text())["continues"], first)
-        self.assertIn(f"The run continues the plan {first}: 1 of its nodes are measured anew.", [one["what"] for one in self.verdict()["deviations"]])
+        self.assertIn(
+            f"The run continues the plan {first}: 1 of its nodes are measured anew.",
+            [one["what"] for one in self.verdict()["deviations"]],
+        )
         self.assertEqual(self.verify().returncode, 0)
         self.run_directory = self.scratch / "third"
         self.assertIn("--nodes: the site", self.accept(requirement("a"), more=["--nodes", "nobody"]).stderr)
@@ -108,12 +115,16 @@ class Attempts(Bench):
 
     def test_kill_9_in_the_second_pass_is_resumed_in_that_pass(self):
         status = self.resumed_after_kill(lambda: len(self.begun()) >= 4, "the fourth attempt runs")
-        self.assertEqual((status["stage"], status["pass"], status["passes"], status["planned_attempts"]), ("first", 2, 3, 6))
+        self.assertEqual(
+            (status["stage"], status["pass"], status["passes"], status["planned_attempts"]), ("first", 2, 3, 6)
+        )
         self.assertEqual(self.begun()[:4], ["0001", "0002"] * 2)
 
     def test_kill_9_in_the_second_stage_is_resumed_there_and_chooses_nothing_anew(self):
         status = self.resumed_after_kill(lambda: len(self.begun()) >= 8, "the second attempt of the second stage runs")
-        self.assertEqual((status["stage"], status["pass"], status["passes"], status["planned_attempts"]), ("second", 1, 4, 14))
+        self.assertEqual(
+            (status["stage"], status["pass"], status["passes"], status["planned_attempts"]), ("second", 1, 4, 14)
+        )
 
 
 if __name__ == "__main__":

@@ -24,11 +24,29 @@ class Followed(Bench):
         tools.mkdir()
         (tools / "kubectl").symlink_to(pathlib.Path(__file__).parent.parent / "fakes/fake_kubectl")
         self.environment = dict(self.environment, PATH=f"{tools}:{os.environ['PATH']}")
-        self.site = self.write("site.json", {"schema": "assay.site/1", "name": "hall", "nodes": [
-            {"name": name, "launcher": "kubernetes", "pod": f"assay-{name}", "directory": str(self.work / name)} for name in NAMES]})
+        self.site = self.write(
+            "site.json",
+            {
+                "schema": "assay.site/1",
+                "name": "hall",
+                "nodes": [
+                    {"name": name, "launcher": "kubernetes", "pod": f"assay-{name}", "directory": str(self.work / name)}
+                    for name in NAMES
+                ],
+            },
+        )
 
     def words(self, *requirements, more=()):
-        return ["accept", "--profile", self.write("profile.json", profile(*requirements)), "--site", self.site, "--out", self.run_directory, *more]
+        return [
+            "accept",
+            "--profile",
+            self.write("profile.json", profile(*requirements)),
+            "--site",
+            self.site,
+            "--out",
+            self.run_directory,
+            *more,
+        ]
 
     def on_terminal(self, *words, **environment):
         """What assay writes to a terminal of 100 columns."""
@@ -44,8 +62,13 @@ class Followed(Bench):
 
         reader = threading.Thread(target=take)
         reader.start()
-        process = subprocess.Popen([self.installed, *map(str, words)], env={**self.environment, "TERM": "xterm", **environment},
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs)
+        process = subprocess.Popen(
+            [self.installed, *map(str, words)],
+            env={**self.environment, "TERM": "xterm", **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=theirs,
+        )
         os.close(theirs)
         code = process.wait(DEADLINE_S)
         reader.join(DEADLINE_S)
@@ -54,8 +77,21 @@ class Followed(Bench):
 
     def dom(self, path):
         """The page as Chromium has it, with what its console says."""
-        done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", f"--user-data-dir={self.scratch / 'browser'}",
-                               "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=DEADLINE_S)
+        done = subprocess.run(
+            [
+                BROWSER,
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--enable-logging=stderr",
+                f"--user-data-dir={self.scratch / 'browser'}",
+                "--dump-dom",
+                path.as_uri(),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("CONSOLE", done.stderr)
         return done.stdout
@@ -82,14 +118,27 @@ class Followed(Bench):
 
     @unittest.skipUnless(BROWSER, "no chromium on this machine")
     def test_a_browser_reads_the_page_while_the_run_goes_on_and_after_it(self):
-        process = self.start(*self.words(requirement("low", value=7), requirement("h", behaviour="hang"),
-                                         more=["--board", self.board, "--deadline", "10min"]))
-        wait_for(lambda: self.board.exists() and "at work" in self.board.read_text() and "fake_probe" in self.board.read_text(), "the page shows a step")
+        process = self.start(
+            *self.words(
+                requirement("low", value=7),
+                requirement("h", behaviour="hang"),
+                more=["--board", self.board, "--deadline", "10min"],
+            )
+        )
+        wait_for(
+            lambda: self.board.exists()
+            and "at work" in self.board.read_text()
+            and "fake_probe" in self.board.read_text(),
+            "the page shows a step",
+        )
         page = self.dom(self.board)
         self.assertIn('http-equiv="refresh"', page)
         self.assertEqual(page.count("<i class="), 8)
         self.assertRegex(page, r"\d of 16 attempts, 0:\d\d elapsed, about ")
-        wait_for(lambda: "fake_probe-n1 done: low 7 fail" in re.sub(r"\d{4}-", "", self.board.read_text()), "the page shows what failed")
+        wait_for(
+            lambda: "fake_probe-n1 done: low 7 fail" in re.sub(r"\d{4}-", "", self.board.read_text()),
+            "the page shows what failed",
+        )
         self.assertIn('class="bad"', self.dom(self.board))
         process.terminate()
         process.wait(DEADLINE_S)
@@ -102,16 +151,39 @@ class Followed(Bench):
         """A sweep of one node whose check reads the others' load from a file."""
         check = {**requirement("idle.cpu", at_least=None), "limit": {"at_most": 50, "unit": "1"}}
         check["parameters"] = {"behaviour": "measure", "value": 1, "script": self.write("load", load)}
-        after = {**requirement("idle.cpu.after", value=2, at_least=None), "limit": {"at_most": 50, "unit": "1"}, "after": True}
-        document = {"schema": "assay.profile/1", "name": "night", "title": "Night", "revision": 1, "relative_only": "a test",
-                    "requirements": [check, *requirements, after]}
-        return self.start("sweep", "--profile", self.write("night.json", document), "--directory", self.work, "--state", self.scratch / "ledger",
-                          "--out", self.scratch / "sweep", "--board", self.board)
+        after = {
+            **requirement("idle.cpu.after", value=2, at_least=None),
+            "limit": {"at_most": 50, "unit": "1"},
+            "after": True,
+        }
+        document = {
+            "schema": "assay.profile/1",
+            "name": "night",
+            "title": "Night",
+            "revision": 1,
+            "relative_only": "a test",
+            "requirements": [check, *requirements, after],
+        }
+        return self.start(
+            "sweep",
+            "--profile",
+            self.write("night.json", document),
+            "--directory",
+            self.work,
+            "--state",
+            self.scratch / "ledger",
+            "--out",
+            self.scratch / "sweep",
+            "--board",
+            self.board,
+        )
 
     def test_a_sweep_is_followed_through_its_checks_and_its_figures(self):
         process = self.sweep(requirement("h", behaviour="hang"), load="")
-        wait_for(lambda: self.board.exists() and "of 2 attempts" in self.board.read_text(),
-                 "the page shows the figures and not the checks")
+        wait_for(
+            lambda: self.board.exists() and "of 2 attempts" in self.board.read_text(),
+            "the page shows the figures and not the checks",
+        )
         self.assertIn('http-equiv="refresh"', self.board.read_text())
         process.terminate()
         process.wait(DEADLINE_S)

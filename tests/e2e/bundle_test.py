@@ -44,23 +44,52 @@ class Bundle(Bench):
 
     def test_what_is_unpacked_elsewhere_finds_its_neighbours_and_measures(self):
         folder = self.unpacked(self.packed())
-        listed = subprocess.run([folder / "bin/assay", "list"], capture_output=True, text=True, timeout=harness.DEADLINE_S)
+        listed = subprocess.run(
+            [folder / "bin/assay", "list"], capture_output=True, text=True, timeout=harness.DEADLINE_S
+        )
         self.assertIn("fake_probe", listed.stdout)
         accepted = subprocess.run(
-            [folder / "bin/assay", "accept", "--profile", self.write("p.json", profile(requirement("r"))), "--out", self.run_directory,
-             "--directory", self.work], env=self.environment, capture_output=True, text=True, timeout=harness.DEADLINE_S, stdin=subprocess.DEVNULL)
+            [
+                folder / "bin/assay",
+                "accept",
+                "--profile",
+                self.write("p.json", profile(requirement("r"))),
+                "--out",
+                self.run_directory,
+                "--directory",
+                self.work,
+            ],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=harness.DEADLINE_S,
+            stdin=subprocess.DEVNULL,
+        )
         self.assertEqual(accepted.returncode, 0, accepted.stderr)
         self.assertIn("ACCEPTED", accepted.stdout)
         self.nothing_left()
 
     def test_sha256sum_confirms_every_file(self):
         folder = self.unpacked(self.packed())
-        checked = subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, capture_output=True, text=True, check=False)
+        checked = subprocess.run(
+            ["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, capture_output=True, text=True, check=False
+        )
         self.assertEqual(checked.returncode, 0, checked.stderr)
         files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
         self.assertEqual(files, {line.rsplit(": ", 1)[0] for line in checked.stdout.splitlines()} | {"SHA256SUMS"})
-        self.assertLessEqual({"bin/assay", "bin/assay-node", "bin/assay-report", PROBE, "share/assay/profiles/host.json", "VERSION",
-                              "share/doc/assay/LICENSE", "share/doc/assay/FORMATS.md"}, files)
+        self.assertLessEqual(
+            {
+                "bin/assay",
+                "bin/assay-node",
+                "bin/assay-report",
+                PROBE,
+                "share/assay/profiles/host.json",
+                "VERSION",
+                "share/doc/assay/LICENSE",
+                "share/doc/assay/FORMATS.md",
+            },
+            files,
+        )
 
     def test_the_bill_of_materials_names_every_file_by_its_digest_and_what_is_compiled_in(self):
         folder = self.unpacked(self.packed())
@@ -68,28 +97,39 @@ class Bundle(Bench):
         self.assertEqual((bill["bomFormat"], bill["specVersion"]), ("CycloneDX", "1.5"))
         named = {one["name"]: one["hashes"] for one in bill["components"] if "hashes" in one}
         lines = [line.split("  ") for line in (folder / "SHA256SUMS").read_text().splitlines()]
-        self.assertEqual(named, {name: [{"alg": "SHA-256", "content": digest}] for digest, name in lines if name != "SBOM.cdx.json"})
+        self.assertEqual(
+            named, {name: [{"alg": "SHA-256", "content": digest}] for digest, name in lines if name != "SBOM.cdx.json"}
+        )
         libraries = {one["name"]: one.get("version", "") for one in bill["components"] if one["type"] == "library"}
         self.assertRegex(libraries["OpenSSL"], r"^3\.\d+\.\d+$")
         self.assertRegex(libraries["nlohmann_json"], r"^3\.\d+\.\d+$")
-        self.assertEqual([bill["metadata"]["component"]["name"], *(one["ref"] for one in bill["dependencies"])], ["assay", "assay"])
+        self.assertEqual(
+            [bill["metadata"]["component"]["name"], *(one["ref"] for one in bill["dependencies"])], ["assay", "assay"]
+        )
 
     def test_packed_twice_it_has_the_same_bytes_and_nothing_of_this_machine(self):
         digests = [hashlib.sha256(self.packed(name).read_bytes()).hexdigest() for name in ("one.tar", "two.tar")]
         self.assertEqual(digests[0], digests[1])
         with tarfile.open(self.scratch / "one.tar") as archive:
             members = archive.getmembers()
-        self.assertEqual({(member.uid, member.gid, member.uname, member.gname, member.mtime) for member in members}, {(0, 0, "", "", 0)})
+        self.assertEqual(
+            {(member.uid, member.gid, member.uname, member.gname, member.mtime) for member in members},
+            {(0, 0, "", "", 0)},
+        )
         self.assertEqual({member.mode for member in members if member.isfile()}, {0o755, 0o644})
 
     def test_a_folder_has_what_the_archive_has(self):
         folder = self.packed("folder")
-        self.assertEqual((folder / "SHA256SUMS").read_bytes(), (self.unpacked(self.packed()) / "SHA256SUMS").read_bytes())
+        self.assertEqual(
+            (folder / "SHA256SUMS").read_bytes(), (self.unpacked(self.packed()) / "SHA256SUMS").read_bytes()
+        )
 
     def test_libraries_come_along_with_a_notice_when_asked_for(self):
         self.library("libcublasLt.so.13")
         folder = self.unpacked(self.packed("a.tar", "--with-libraries", "--library-path", self.library("libnccl.so.2")))
-        self.assertEqual({path.name for path in (folder / "lib/assay").iterdir()}, {"libcublasLt.so.13", "libnccl.so.2", "NOTICE"})
+        self.assertEqual(
+            {path.name for path in (folder / "lib/assay").iterdir()}, {"libcublasLt.so.13", "libnccl.so.2", "NOTICE"}
+        )
         self.assertIn("NVIDIA's", (folder / "lib/assay/NOTICE").read_text())
 
     def test_a_dry_run_names_every_file_and_writes_none(self):
@@ -105,9 +145,23 @@ class Bundle(Bench):
         self.assertEqual(taken.read_text(), "mine")
         self.refused("compressed archive", "--out", self.scratch / "assay.tar.gz")
         self.refused("did you mean 'fake_probe'?", "--out", self.scratch / "a.tar", "--probe", "fake_prob")
-        self.refused("libcublasLt.so.13: is not in " + str(self.scratch), "--out", self.scratch / "a.tar", "--with-libraries", "--library-path", self.scratch)
+        self.refused(
+            "libcublasLt.so.13: is not in " + str(self.scratch),
+            "--out",
+            self.scratch / "a.tar",
+            "--with-libraries",
+            "--library-path",
+            self.scratch,
+        )
         linker_script = self.library("libcublasLt.so.13", b"INPUT(libcublasLt_static.a)")
-        self.refused("is not a shared library", "--out", self.scratch / "a.tar", "--with-libraries", "--library-path", linker_script)
+        self.refused(
+            "is not a shared library",
+            "--out",
+            self.scratch / "a.tar",
+            "--with-libraries",
+            "--library-path",
+            linker_script,
+        )
         self.refused("cannot be written", "--out", self.scratch / "nowhere" / "a.tar")
 
 

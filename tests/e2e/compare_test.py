@@ -14,7 +14,9 @@ class Comparing(Bench):
         path = self.scratch / f"{name}.json"
         path.write_text(json.dumps({"schema": "assay.faults/1", **faults}))
         out = self.scratch / name
-        done = self.command("simulate", "--profile", "host", "--nodes", 6, "--seed", 7, "--faults", path, "--out", out, code=0)
+        done = self.command(
+            "simulate", "--profile", "host", "--nodes", 6, "--seed", 7, "--faults", path, "--out", out, code=0
+        )
         self.assertIn("SIMULATION", done.stdout)
         return out
 

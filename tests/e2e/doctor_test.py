@@ -16,7 +16,9 @@ class Doctor(Bench):
         self.assertEqual(found["fake_probe"]["state"], "ready")
         self.assertEqual(found["fake_fabric"]["state"], "error")
         self.assertIn("is not host:port", found["fake_fabric"]["reason"])
-        self.assertEqual(found["assay-node"], {"name": "assay-node", "state": "ready", "reason": str((BIN / "assay-node"))})
+        self.assertEqual(
+            found["assay-node"], {"name": "assay-node", "state": "ready", "reason": str((BIN / "assay-node"))}
+        )
         self.assertEqual(list(self.scratch.glob("assay-doctor-*")), [])
 
     def test_a_program_that_is_not_there_is_missing_with_what_it_is_for(self):

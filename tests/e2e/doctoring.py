@@ -1,4 +1,7 @@
-"""doctoring: what the head of a run can change in it before it is judged: CHANGES by name, each of (lines of the journal, directory, words)."""
+"""doctoring: what the head of a run can change in it before it is judged.
+
+CHANGES has the changes by name, each a function (lines of the journal, directory, words).
+"""
 import datetime
 import json
 
@@ -78,7 +81,9 @@ def bend_probe(_, directory):
     """A time that gets better by growing, an instrument without uncertainty."""
     plan = json.loads((directory / "plan.json").read_text())
     for metric in plan["probes"]["host_memory_latency"]["description"]["metrics"]:
-        metric["better"], metric["instrument"] = {"lower": "higher", "higher": "lower"}.get(metric["better"], "lower"), 0.0
+        metric["better"], metric["instrument"] = {"lower": "higher", "higher": "lower"}.get(
+            metric["better"], "lower"
+        ), 0.0
     (directory / "plan.json").write_text(json.dumps(plan, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
 
 
@@ -94,6 +99,11 @@ CHANGES = {
     "years": lambda lines, directory, years: shift(lines, years),
     "years-of-end": lambda lines, directory, years: shift(lines[-1:], years),
     "spliced": lambda lines, directory: lines.extend(dict(line) for line in lines[1:]),
-    "samples": samples, "crash": crash, "old-records": old_records, "interrupted": interrupted,
-    "without-last-attempt": without_last_attempt, "bend-probe": bend_probe, "program-of-zeros": program_of_zeros,
+    "samples": samples,
+    "crash": crash,
+    "old-records": old_records,
+    "interrupted": interrupted,
+    "without-last-attempt": without_last_attempt,
+    "bend-probe": bend_probe,
+    "program-of-zeros": program_of_zeros,
 }

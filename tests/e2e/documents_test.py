@@ -10,13 +10,23 @@ import subprocess
 import textwrap
 import unittest
 
+from document_commands import PREPARE, REFUSED, REHEARSE
 from harness import BIN, Bench, main
 from nightly import report
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests/golden"
-DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md"), *ROOT.glob("orchestrator/**/README.md"),
-                    *ROOT.glob("reports/**/README.md"), *ROOT.glob("probes/**/README.md"), *ROOT.glob("workloads/**/README.md")])
+DOCUMENTS = sorted(
+    [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("orchestrator/**/README.md"),
+        *ROOT.glob("reports/**/README.md"),
+        *ROOT.glob("probes/**/README.md"),
+        *ROOT.glob("workloads/**/README.md"),
+    ]
+)
 MOST_LINES = {"README.md": 120, "docs/ARCHITECTURE.md": 110, "docs/GLOSSARY.md": 80}
 MOST_LINES_OF_A_ROOM = 20
 MOST_COLUMNS = 140
@@ -56,13 +66,22 @@ class Text(unittest.TestCase):
                     self.assertLessEqual(len(path.read_text().splitlines()), most)
 
     def test_no_line_of_prose_is_wider_than_a_page(self):
-        wide = [f"{name_of(path)}:{number}: {len(line)} columns" for path in DOCUMENTS for number, line in prose(path) if len(line) > MOST_COLUMNS]
+        wide = [
+            f"{name_of(path)}:{number}: {len(line)} columns"
+            for path in DOCUMENTS
+            for number, line in prose(path)
+            if len(line) > MOST_COLUMNS
+        ]
         self.assertEqual(wide, [])
 
     def test_the_changelog_has_one_change_an_item(self):
         lines = (ROOT / "CHANGELOG.md").read_text().splitlines()
-        changes = lines[next(number for number, line in enumerate(lines) if line.startswith("## ")) + 1:]
-        odd = [line for line in changes if line and not re.match(r"- \[(METHOD|FEATURE|CHANGE|FIX)\] \S|  \S|##+ ", line) or " - [" in line]
+        changes = lines[next(number for number, line in enumerate(lines) if line.startswith("## ")) + 1 :]
+        odd = [
+            line
+            for line in changes
+            if line and not re.match(r"- \[(METHOD|FEATURE|CHANGE|FIX)\] \S|  \S|##+ ", line) or " - [" in line
+        ]
         self.assertEqual(odd, [])
 
     def test_every_link_to_a_file_or_heading_leads_there(self):
@@ -79,25 +98,43 @@ class Text(unittest.TestCase):
 
     def test_the_probe_that_contributing_shows_is_laid_out_as_the_tree_is(self):
         (example,) = [text for language, text in blocks(ROOT / "CONTRIBUTING.md") if language == "cpp"]
-        done = subprocess.run(["clang-format-14", "--style=file", "--assume-filename", ROOT / "probes/host/example.cpp"], input=example,
-                              capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["clang-format-14", "--style=file", "--assume-filename", ROOT / "probes/host/example.cpp"],
+            input=example,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         self.assertEqual(done.stdout, example)
 
     def test_the_readme_of_a_room_allows_what_the_map_allows(self):
-        rows = re.findall(r"^\| `((?:orchestrator|reports)/\w+)` \| (.+) \|$", (ROOT / "docs/ARCHITECTURE.md").read_text(), re.MULTILINE)
+        rows = re.findall(
+            r"^\| `((?:orchestrator|reports)/\w+)` \| (.+) \|$",
+            (ROOT / "docs/ARCHITECTURE.md").read_text(),
+            re.MULTILINE,
+        )
         self.assertGreater(len(rows), 10)
         for room, allowed in rows:
             path = ROOT / room / "README.md"
             stated = re.search(r"^\*\*May include\.\*\* (.*?)\n\n", path.read_text(), re.MULTILINE | re.DOTALL)
-            paragraph = textwrap.fill(f"**May include.** {allowed}.", MOST_COLUMNS - 2, break_long_words=False, break_on_hyphens=False)
+            paragraph = textwrap.fill(
+                f"**May include.** {allowed}.", MOST_COLUMNS - 2, break_long_words=False, break_on_hyphens=False
+            )
             if os.environ.get("ASSAY_BLESS") == "1":
                 path.write_text(path.read_text().replace(stated.group(0), paragraph + "\n\n"))
             else:
-                self.assertEqual(stated.group(0), paragraph + "\n\n", f"{name_of(path)}: ASSAY_BLESS=1 writes it from docs/ARCHITECTURE.md")
+                self.assertEqual(
+                    stated.group(0),
+                    paragraph + "\n\n",
+                    f"{name_of(path)}: ASSAY_BLESS=1 writes it from docs/ARCHITECTURE.md",
+                )
 
 
 # Lines of probes that a build may be without.
-PARTS = {"ASSAY_WITH_CUDA": ("| `cuda_", "| `nccl_"), "ASSAY_WITH_VERBS": ("| `verbs_bandwidth", "| `verbs_latency", "| `verbs_traffic")}
+PARTS = {
+    "ASSAY_WITH_CUDA": ("| `cuda_", "| `nccl_"),
+    "ASSAY_WITH_VERBS": ("| `verbs_bandwidth", "| `verbs_latency", "| `verbs_traffic"),
+}
 MARKER = '<!-- probes: written by "assay list --markdown" -->\n'
 
 
@@ -105,49 +142,23 @@ class ProbeTable(unittest.TestCase):
     def test_the_table_is_what_the_probes_say_of_themselves(self):
         text = (ROOT / "docs/PROBES.md").read_text()
         shown = text.split(MARKER)[1].split("<!-- /probes -->")[0].splitlines()
-        absent = [beginning for part, beginnings in PARTS.items() if os.environ[part] != "ON" for beginning in beginnings]
+        absent = [
+            beginning for part, beginnings in PARTS.items() if os.environ[part] != "ON" for beginning in beginnings
+        ]
         shown = [line for line in shown if not line.startswith(tuple(absent))]
-        listed = subprocess.run([BIN / "assay", "list", "--markdown"], capture_output=True, text=True, check=True).stdout.splitlines()
+        listed = subprocess.run(
+            [BIN / "assay", "list", "--markdown"], capture_output=True, text=True, check=True
+        ).stdout.splitlines()
         if os.environ.get("ASSAY_BLESS") == "1" and not absent:
             begin, rest = text.split(MARKER)
-            (ROOT / "docs/PROBES.md").write_text(begin + MARKER + "\n".join(listed) + "\n<!-- /probes -->" + rest.split("<!-- /probes -->")[1])
+            (ROOT / "docs/PROBES.md").write_text(
+                begin + MARKER + "\n".join(listed) + "\n<!-- /probes -->" + rest.split("<!-- /probes -->")[1]
+            )
             return
-        differences = "\n".join(difflib.unified_diff(shown, listed, "docs/PROBES.md", "assay list --markdown", lineterm=""))
+        differences = "\n".join(
+            difflib.unified_diff(shown, listed, "docs/PROBES.md", "assay list --markdown", lineterm="")
+        )
         self.assertEqual(differences, "", "ASSAY_BLESS=1 writes it, in a build with the Toolkit and RDMA")
-
-
-COMMITMENTS = " && ".join(f"assay draw commit run/dossier --key {key}.key --policy trust.json --cells 8 --out {role}.commit"
-                          for key, role in (("buyer", "buyer"), ("lab", "vendor")))
-# What a command needs beside the files of `Commands.setUp`, by its beginning.
-PREPARE = {
-    "assay-report keygen": "rm lab.key lab.key.pub",
-    "assay keygen": "rm lab.key lab.key.pub",
-    "assay run plan.json": "mv run before",
-    "assay compare run": "cp -r run again",
-    "assay sign run": "rm -r run/dossier",
-    "assay-report verify run/dossier --policy": "assay-report sign run/dossier --add --key buyer.key --policy trust.json",
-    "assay draw": "assay-report sign run/dossier --add --key buyer.key --policy trust.json",
-    "assay draw challenge": COMMITMENTS,
-    "assay draw plan": COMMITMENTS + " && assay draw challenge run/dossier --policy trust.json --commitment buyer.commit --seed buyer.commit.seed"
-                                     " --commitment vendor.commit --seed vendor.commit.seed --out draw.json",
-    "assay site check": "cp local.json site.json",
-    "assay site sbatch": "cp slurm.json site.json",
-    "assay site --from lldp": "cp uncabled.json site.json",
-    "assay site --from ibnetdiscover": "cp uncabled.json site.json",
-}
-# Commands about a cell or unit that only a fleet with a fault has, or about several runs (transcript_test.py has those), and what they
-# say without.
-REFUSED = {
-    "assay-report waive run/dossier": "no cell that does not pass is chosen",
-    "assay merge north": "north/dossier: is not a folder",
-    "assay sign fleet": "fleet: is not a folder",
-    "assay verify fleet --policy": "fleet: is not a folder",
-    "assay expand first": "first/dossier: is not a folder",
-    "assay rma gpu:": "is neither the id of a unit nor the name of a node in this history",
-    "assay rma --check": "rma-103: is not a folder",
-}
-# Commands that would measure this machine or nodes that do not exist, and what makes them say what they would do.
-REHEARSE = {"accept": " --dry-run", "sweep": " --dry-run", "bundle": " --library-path libraries --dry-run"}
 
 
 def commands_in(path):
@@ -160,11 +171,20 @@ def commands_in(path):
 
 
 def node(name, number, **more):
-    return {"name": name, "launcher": "ssh", "address": f"10.0.0.{number}", "host_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA", **more}
+    return {
+        "name": name,
+        "launcher": "ssh",
+        "address": f"10.0.0.{number}",
+        "host_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA",
+        **more,
+    }
 
 
 def wired_node(number):
-    ports = [{"interface": f"eth{rail + 1}", "device": f"mlx5_{rail}", "address": f"10.1.{rail}.{number}", "rail": str(rail)} for rail in range(2)]
+    ports = [
+        {"interface": f"eth{rail + 1}", "device": f"mlx5_{rail}", "address": f"10.1.{rail}.{number}", "rail": str(rail)}
+        for rail in range(2)
+    ]
     return node(f"n{number}", number, planes={"parameter": ports})
 
 
@@ -184,10 +204,16 @@ class Commands(Bench):
         (tools / "kubectl").symlink_to(ROOT / "tests/fakes/fake_kubectl")
         (tools / "scontrol").write_text("#!/bin/sh\necho NodeName=n01 NodeAddr=n01 State=IDLE Partitions=gpu\n")
         (tools / "scontrol").chmod(0o755)
-        pod = {"metadata": {"name": "assay-x7", "namespace": "lab"}, "spec": {"nodeName": "n01", "containers": [{"name": "assay"}]},
-               "status": {"phase": "Running"}}
-        self.environment.update(PATH=f"{BIN}:{tools}:{os.environ['PATH']}", HOME=str(self.folder),
-                                FAKE_KUBECTL_PODS=self.write("pods.json", {"items": [pod]}))
+        pod = {
+            "metadata": {"name": "assay-x7", "namespace": "lab"},
+            "spec": {"nodeName": "n01", "containers": [{"name": "assay"}]},
+            "status": {"phase": "Running"},
+        }
+        self.environment.update(
+            PATH=f"{BIN}:{tools}:{os.environ['PATH']}",
+            HOME=str(self.folder),
+            FAKE_KUBECTL_PODS=self.write("pods.json", {"items": [pod]}),
+        )
         for name in ("SLURM_JOB_ID", "SLURM_JOB_NODELIST"):
             self.environment.pop(name, None)
         self.fill()
@@ -217,14 +243,32 @@ class Commands(Bench):
         self.put("drift.json", report(as_of=datetime.date.today().isoformat()))
         self.put("policy.json", {"schema": "assay.policy/1"})
         for name in ("clean1", "clean2"):
-            plan = {"schema": "assay.due/1", "id": name, "night": "2026-01-05", "night_given": False, "started": "2026-01-05T23:00:00.000Z", "until": "",
-                    "profile": "nightly-15m", "budget_s": 900, "stagger_s": 0, "only": [], "left_out": [], "acceptance": "none", "due": []}
-            self.put(f"{name}/sweep.json", {"schema": "assay.sweep/1", "plan": plan, "visits": [], "runs": [], "findings": []})
+            plan = {
+                "schema": "assay.due/1",
+                "id": name,
+                "night": "2026-01-05",
+                "night_given": False,
+                "started": "2026-01-05T23:00:00.000Z",
+                "until": "",
+                "profile": "nightly-15m",
+                "budget_s": 900,
+                "stagger_s": 0,
+                "only": [],
+                "left_out": [],
+                "acceptance": "none",
+                "due": [],
+            }
+            self.put(
+                f"{name}/sweep.json",
+                {"schema": "assay.sweep/1", "plan": plan, "visits": [], "runs": [], "findings": []},
+            )
         self.put("mine.json", self.profile_of_a_second())
         self.put("here.json", site({"name": "n3", "launcher": "local", "directory": str(self.work)}))
-        done = self.shell("assay keygen lab.key && assay keygen buyer.key && assay plan --profile mine.json --out plan.json &&"
-                          " assay accept --profile mine.json --site here.json --out run --key lab.key &&"
-                          " assay history add run --db history.db && rm here.json")
+        done = self.shell(
+            "assay keygen lab.key && assay keygen buyer.key && assay plan --profile mine.json --out plan.json &&"
+            " assay accept --profile mine.json --site here.json --out run --key lab.key &&"
+            " assay history add run --db history.db && rm here.json"
+        )
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         plan = json.loads((self.folder / "run/plan.json").read_text())
         self.put("nodes", plan["site"]["nodes"][0]["name"] + "\n")
@@ -233,24 +277,67 @@ class Commands(Bench):
     def trust_policy(self, keys):
         """Both parties are required, each by this key of its."""
         ever = {"valid_from": "2020-01-01", "valid_until": "2100-01-01"}
-        parties = [{"name": role, "role": role, "threshold": 1, "signers": [{"name": role, "keys": [
-            {"fingerprint": self.shell(f"assay-report fingerprint {file}").stdout.strip(), "file": file, **ever}]}]}
-            for role, file in keys.items()]
+        parties = [
+            {
+                "name": role,
+                "role": role,
+                "threshold": 1,
+                "signers": [
+                    {
+                        "name": role,
+                        "keys": [
+                            {
+                                "fingerprint": self.shell(f"assay-report fingerprint {file}").stdout.strip(),
+                                "file": file,
+                                **ever,
+                            }
+                        ],
+                    }
+                ],
+            }
+            for role, file in keys.items()
+        ]
         return {"schema": "assay.trust/1", "name": "both", **ever, "require": list(keys), "parties": parties}
 
     def profile_of_a_second(self):
         """What any machine passes, from a probe that takes no time."""
-        return {"schema": "assay.profile/1", "name": "mine", "title": "Any machine", "revision": 1, "requirements": [
-            {"id": "cpus", "title": "It has a processor", "probe": "health_inventory", "metric": "cpus_online", "scope": "node",
-             "statistic": "min", "repeat": {"n": 1}, "limit": {"at_least": 1, "unit": "1"},
-             "source": {"document": "the test", "status": "sourced"}}]}
+        return {
+            "schema": "assay.profile/1",
+            "name": "mine",
+            "title": "Any machine",
+            "revision": 1,
+            "requirements": [
+                {
+                    "id": "cpus",
+                    "title": "It has a processor",
+                    "probe": "health_inventory",
+                    "metric": "cpus_online",
+                    "scope": "node",
+                    "statistic": "min",
+                    "repeat": {"n": 1},
+                    "limit": {"at_least": 1, "unit": "1"},
+                    "source": {"document": "the test", "status": "sourced"},
+                }
+            ],
+        }
 
     def shell(self, command):
-        return subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, capture_output=True, text=True,
-                              timeout=self.deadline_s, stdin=subprocess.DEVNULL)
+        return subprocess.run(
+            ["bash", "-c", command],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=self.deadline_s,
+            stdin=subprocess.DEVNULL,
+        )
 
     def test_every_command_in_the_documents_works(self):
-        shown = {command: name_of(path) for path in (ROOT / "README.md", ROOT / "docs/GUIDE.md") for command in commands_in(path)}
+        shown = {
+            command: name_of(path)
+            for path in (ROOT / "README.md", ROOT / "docs/GUIDE.md")
+            for command in commands_in(path)
+        }
         self.assertGreater(len(shown), 30)
         pristine = self.scratch / "pristine"
         self.folder.rename(pristine)
@@ -281,7 +368,11 @@ class Commands(Bench):
                 self.put("shown.json", text.replace("/etc/assay/known_hosts", "known_hosts"))
                 schema = json.loads(text)["schema"]
                 taken.add(schema)
-                command = "simulate --nodes 20 --faults shown.json" if schema == "assay.faults/1" else f"plan {options[schema]} shown.json --out p.json"
+                command = (
+                    "simulate --nodes 20 --faults shown.json"
+                    if schema == "assay.faults/1"
+                    else f"plan {options[schema]} shown.json --out p.json"
+                )
                 done = self.shell("assay " + command)
                 self.assertEqual(done.returncode, 0, f"{schema}: {done.stderr}")
         self.assertEqual(taken, {"assay.profile/1", "assay.site/1", "assay.faults/1"})

@@ -23,7 +23,10 @@ class Drain(NightBench):
         self.environment = dict(self.environment, FAKE_NODES=str(self.nodes), FAKE_NODES_LOG=str(self.log))
         self.program = self.scratch / {"hook": "hook", "slurm": "scontrol", "kubernetes": "kubectl"}[self.actor]
         self.program.symlink_to(FAKES / "fake_scheduler")
-        self.site = self.write("site.json", {"schema": "assay.site/1", "name": "s", "nodes": [{"name": name, "launcher": "ssh"} for name in NODES]})
+        self.site = self.write(
+            "site.json",
+            {"schema": "assay.site/1", "name": "s", "nodes": [{"name": name, "launcher": "ssh"} for name in NODES]},
+        )
 
     def set_nodes(self, changed, *more):
         idle = {"drained": False, "busy": False, "down": False, "reason": ""}
@@ -37,8 +40,25 @@ class Drain(NightBench):
         return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
 
     def words(self, action, document, *more, mode="drain", now=NOW):
-        return ["drain", action, "--drift", self.write("drift.json", document), "--policy", self.write("policy.json", {"schema": "assay.policy/1", "mode": mode}),
-                "--site", self.site, "--actor", self.actor, "--program", self.program, "--journal", self.scratch / "drain.jsonl", "--now", now, *more]
+        return [
+            "drain",
+            action,
+            "--drift",
+            self.write("drift.json", document),
+            "--policy",
+            self.write("policy.json", {"schema": "assay.policy/1", "mode": mode}),
+            "--site",
+            self.site,
+            "--actor",
+            self.actor,
+            "--program",
+            self.program,
+            "--journal",
+            self.scratch / "drain.jsonl",
+            "--now",
+            now,
+            *more,
+        ]
 
     def drain(self, action, document, *more, **how):
         return self.assay(*self.words(action, document, *more, **how))
@@ -61,7 +81,12 @@ class Drain(NightBench):
         self.assertEqual(len({json.dumps(call) for call in self.changes()}), len(self.changes()))
 
     def test_a_foreign_reason_stays(self):
-        self.set_nodes({"n03": {"drained": True, "reason": "fan, ticket 12"}, "n04": {"drained": True, "busy": True, "reason": "cordoned"}})
+        self.set_nodes(
+            {
+                "n03": {"drained": True, "reason": "fan, ticket 12"},
+                "n04": {"drained": True, "busy": True, "reason": "cordoned"},
+            }
+        )
         done = self.drain("apply", report(flag("n03"), flag("n04", raised="2026-01-04")), "--apply")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("already drained, not by assay", done.stdout)
@@ -100,12 +125,26 @@ class Drain(NightBench):
     def test_a_node_comes_back_after_two_clean_sweeps(self):
         sweeps = []
         for day, value in ((7, 100), (8, 100), (9, 20)):
-            done = self.sweep(nightly(requirement("r", value=value)), "--budget", "15min", "--now", f"2026-01-0{day}T23:00:00.000Z", night=f"2026-01-0{day}")
+            done = self.sweep(
+                nightly(requirement("r", value=value)),
+                "--budget",
+                "15min",
+                "--now",
+                f"2026-01-0{day}T23:00:00.000Z",
+                night=f"2026-01-0{day}",
+            )
             self.assertEqual(done.returncode, 0, done.stderr)
             sweeps += ["--sweep", self.sweep_folder]
         name = next(iter(self.visits()))
         self.set_nodes({}, name)
-        self.site = self.write("site.json", {"schema": "assay.site/1", "name": "s", "nodes": [{"name": node, "launcher": "ssh"} for node in [*NODES, name]]})
+        self.site = self.write(
+            "site.json",
+            {
+                "schema": "assay.site/1",
+                "name": "s",
+                "nodes": [{"name": node, "launcher": "ssh"} for node in [*NODES, name]],
+            },
+        )
         self.assertEqual(self.drain("apply", report(flag(name)), "--apply").returncode, 0)
         late = {"now": "2026-01-10T06:00:00.000Z"}
         document = report(as_of="2026-01-09")

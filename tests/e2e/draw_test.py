@@ -34,11 +34,35 @@ class Drawing(Bench):
         for name in ("vendor", "buyer"):
             self.done("keygen", self.base / f"{name}.key")
         self.policy = self.base / "trust.json"
-        self.policy.write_text(json.dumps({
-            "schema": "assay.trust/1", "name": "hall", **CENTURY, "require": ["vendor"],
-            "parties": [{"name": organisation, "role": role, "threshold": 1, "signers": [{"name": person, "keys": [
-                {"fingerprint": self.fingerprint(role), "file": f"{role}.key.pub", **CENTURY}]}]}
-                for role, person, organisation in (("vendor", "Ada", "Example Systems"), ("buyer", "Bo", "Example AG"))]}))
+        self.policy.write_text(
+            json.dumps(
+                {
+                    "schema": "assay.trust/1",
+                    "name": "hall",
+                    **CENTURY,
+                    "require": ["vendor"],
+                    "parties": [
+                        {
+                            "name": organisation,
+                            "role": role,
+                            "threshold": 1,
+                            "signers": [
+                                {
+                                    "name": person,
+                                    "keys": [
+                                        {"fingerprint": self.fingerprint(role), "file": f"{role}.key.pub", **CENTURY}
+                                    ],
+                                }
+                            ],
+                        }
+                        for role, person, organisation in (
+                            ("vendor", "Ada", "Example Systems"),
+                            ("buyer", "Bo", "Example AG"),
+                        )
+                    ],
+                }
+            )
+        )
         self.numbers(HONEST)
         asked = [requirement(f"r{i}", repeat={"attempts": 3}) for i in range(REQUIREMENTS)]
         for one, script in zip(asked, self.scripts):
@@ -46,7 +70,13 @@ class Drawing(Bench):
         self.run_directory = self.base / "run"
         done = self.accept(*asked, more=["--key", self.base / "vendor.key"])
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        MADE.update(base=self.base, scripts=self.scripts, policy=self.policy, run_directory=self.run_directory, dossier=self.run_directory / "dossier")
+        MADE.update(
+            base=self.base,
+            scripts=self.scripts,
+            policy=self.policy,
+            run_directory=self.run_directory,
+            dossier=self.run_directory / "dossier",
+        )
 
     def done(self, *arguments, code=0):
         done = self.assay(*arguments)
@@ -54,7 +84,12 @@ class Drawing(Bench):
         return done
 
     def fingerprint(self, name):
-        return subprocess.run([BIN / "assay-report", "fingerprint", self.base / f"{name}.key.pub"], capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            [BIN / "assay-report", "fingerprint", self.base / f"{name}.key.pub"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
 
     def numbers(self, figures):
         """What the next run of every requirement finds, each a little beside the others."""
@@ -63,14 +98,28 @@ class Drawing(Bench):
 
     def commit(self, name, cells=CELLS, code=0):
         out = self.scratch / f"{name}.commit"
-        return self.done("draw", "commit", self.dossier, "--key", self.base / f"{name}.key", "--policy", self.policy, "--cells", cells,
-                         "--out", out, code=code)
+        return self.done(
+            "draw",
+            "commit",
+            self.dossier,
+            "--key",
+            self.base / f"{name}.key",
+            "--policy",
+            self.policy,
+            "--cells",
+            cells,
+            "--out",
+            out,
+            code=code,
+        )
 
     def combine(self, *names, out="draw.json", seeds=None, code=0):
         words = []
         for name, seed in zip(names, seeds or names):
             words += ["--commitment", self.scratch / f"{name}.commit", "--seed", self.scratch / f"{seed}.commit.seed"]
-        return self.done("draw", "challenge", self.dossier, "--policy", self.policy, *words, "--out", self.scratch / out, code=code)
+        return self.done(
+            "draw", "challenge", self.dossier, "--policy", self.policy, *words, "--out", self.scratch / out, code=code
+        )
 
     def planned(self):
         """The plan of the drawn cells, after both parties have committed and laid their seeds open."""
@@ -78,15 +127,35 @@ class Drawing(Bench):
         self.commit("vendor")
         self.combine("buyer", "vendor")
         self.plan = self.scratch / "drawn.json"
-        return self.done("draw", "plan", self.dossier, "--policy", self.policy, "--challenge", self.scratch / "draw.json", "--out", self.plan)
+        return self.done(
+            "draw",
+            "plan",
+            self.dossier,
+            "--policy",
+            self.policy,
+            "--challenge",
+            self.scratch / "draw.json",
+            "--out",
+            self.plan,
+        )
 
     def repeated(self, figures):
         self.numbers(figures)
         self.done("run", self.plan, "--out", self.scratch / "repeat", "--key", self.base / "vendor.key", code=3)
 
     def check(self, *more, code):
-        return self.done("draw", "check", self.dossier, self.scratch / "repeat/dossier", "--policy", self.policy, "--challenge",
-                         self.scratch / "draw.json", *more, code=code)
+        return self.done(
+            "draw",
+            "check",
+            self.dossier,
+            self.scratch / "repeat/dossier",
+            "--policy",
+            self.policy,
+            "--challenge",
+            self.scratch / "draw.json",
+            *more,
+            code=code,
+        )
 
     def test_honest_repeats_are_repeated_and_slower_ones_contradict(self):
         shown = self.planned().stdout
@@ -123,8 +192,20 @@ class Drawing(Bench):
         self.assertIn("rule draw_parties", self.combine("buyer", "buyer", code=4).stderr)
         self.assertIn("rule draw_seed", self.combine("buyer", "vendor", seeds=["vendor", "buyer"], code=4).stderr)
         self.done("keygen", self.scratch / "stranger.key")
-        done = self.done("draw", "commit", self.dossier, "--key", self.scratch / "stranger.key", "--policy", self.policy, "--cells", CELLS,
-                         "--out", self.scratch / "stranger.commit", code=4)
+        done = self.done(
+            "draw",
+            "commit",
+            self.dossier,
+            "--key",
+            self.scratch / "stranger.key",
+            "--policy",
+            self.policy,
+            "--cells",
+            CELLS,
+            "--out",
+            self.scratch / "stranger.commit",
+            code=4,
+        )
         self.assertIn("does not have this key", done.stderr)
 
     def test_a_challenge_with_another_seed_and_a_repeat_of_other_cells_are_refused(self):
@@ -133,7 +214,17 @@ class Drawing(Bench):
         document = json.loads(path.read_text())
         mine = document["parties"][0]["seed"]
         path.write_text(path.read_text().replace(mine, hashlib.sha256(mine.encode()).hexdigest()))
-        words = ["draw", "plan", self.dossier, "--policy", self.policy, "--challenge", path, "--out", self.scratch / "never.json"]
+        words = [
+            "draw",
+            "plan",
+            self.dossier,
+            "--policy",
+            self.policy,
+            "--challenge",
+            path,
+            "--out",
+            self.scratch / "never.json",
+        ]
         self.assertIn("rule draw_seed", self.done(*words, code=4).stderr)
         path.write_text(json.dumps(document, indent=1).replace(document["seed"], "0" * 64) + "\n")
         self.assertIn("not byte for byte", self.done(*words, code=4).stderr)
@@ -150,11 +241,35 @@ class Drawing(Bench):
         plan = json.loads(self.plan.read_text())
         plan["drawn"].pop()
         edited = self.write("edited.json", json.dumps(plan, indent=1, sort_keys=True) + "\n")
-        self.assertIn("plan again instead of editing it", self.done("run", edited, "--out", self.scratch / "x", code=2).stderr)
-        done = self.done("draw", "check", self.dossier, self.dossier, "--policy", self.policy, "--challenge", self.scratch / "draw.json", code=4)
+        self.assertIn(
+            "plan again instead of editing it", self.done("run", edited, "--out", self.scratch / "x", code=2).stderr
+        )
+        done = self.done(
+            "draw",
+            "check",
+            self.dossier,
+            self.dossier,
+            "--policy",
+            self.policy,
+            "--challenge",
+            self.scratch / "draw.json",
+            code=4,
+        )
         self.assertIn("is the run of the dossier itself", done.stderr)
-        done = self.done("draw", "commit", self.run_directory, "--key", self.base / "buyer.key", "--policy", self.policy, "--cells", 1,
-                         "--out", self.scratch / "y", code=2)
+        done = self.done(
+            "draw",
+            "commit",
+            self.run_directory,
+            "--key",
+            self.base / "buyer.key",
+            "--policy",
+            self.policy,
+            "--cells",
+            1,
+            "--out",
+            self.scratch / "y",
+            code=2,
+        )
         self.assertIn("dossier", done.stderr)
 
     def test_a_cell_that_could_not_be_measured_again_leaves_the_draw_open(self):

@@ -17,14 +17,31 @@ class Efficiency(SiteBench):
         swaying = lambda mean: mean + 10 * (time.monotonic() % 1)
         # In the load the rack draws 1000 W more than before and after it: a mean over another time shows.
         classed = {"averaging_s": 1, "accuracy": 0.01, "accuracy_source": "the test"}
-        site = self.site([self.feed("pdu-a", lambda: swaying(2000 if self.loads() else 1000), **classed)],
-                         load_test={"consent": "the test itself, for n01", "limit_w": 9000})
+        site = self.site(
+            [self.feed("pdu-a", lambda: swaying(2000 if self.loads() else 1000), **classed)],
+            load_test={"consent": "the test itself, for n01", "limit_w": 9000},
+        )
         long = {"parameters": {**LOAD, "hold": HOLD}}
         once = {"repeat": {"n": 1, "attempts": 1, "more_attempts": 0}}
-        result = self.assay(*self.begin(
-            site, self.metered("efficiency", "energy_efficiency", "rack", {"at_least": 1e3}, "FLOP/J", statistic="min", **long, **once),
-            self.metered("power", "total_power", "rack", {"at_most": 3000}, "W", statistic="median", **long),
-            self.of_load(self.metered("rate", "total_rate", "node", {"at_least": 1}, "FLOP/s", statistic="median", **long))))
+        result = self.assay(
+            *self.begin(
+                site,
+                self.metered(
+                    "efficiency",
+                    "energy_efficiency",
+                    "rack",
+                    {"at_least": 1e3},
+                    "FLOP/J",
+                    statistic="min",
+                    **long,
+                    **once
+                ),
+                self.metered("power", "total_power", "rack", {"at_most": 3000}, "W", statistic="median", **long),
+                self.of_load(
+                    self.metered("rate", "total_rate", "node", {"at_least": 1}, "FLOP/s", statistic="median", **long)
+                ),
+            )
+        )
         efficiency, power, rate = self.verdict()["results"]
         self.assertEqual(efficiency["outcome"], "pass", (efficiency, result.stderr))
         # Means against medians of the same minute, on a machine that other programs share.

@@ -37,7 +37,9 @@ class Exports(Bench):
         self.assertEqual(len(cases), len(self.verdict()["results"]) + 1)
         self.assertEqual(int(tree.get("failures")), len(list(tree.iter("failure"))))
         self.assertEqual(int(tree.get("errors")), len(list(tree.iter("error"))))
-        plain = [case for case in cases if not any(case.find(tag) is not None for tag in ("failure", "error", "skipped"))]
+        plain = [
+            case for case in cases if not any(case.find(tag) is not None for tag in ("failure", "error", "skipped"))
+        ]
         self.assertEqual(len(plain), self.verdict()["counts"]["pass"])
 
     def test_csv_is_read_back(self):
@@ -76,8 +78,11 @@ class Exports(Bench):
     def test_the_streams_are_valid_by_the_schemas_of_ocp(self):
         import jsonschema
         import referencing
+
         documents = [json.loads(path.read_text()) for path in sorted((pathlib.Path(SCHEMAS) / "ocp").glob("*.json"))]
-        registry = referencing.Registry().with_resources((one["$id"], referencing.Resource.from_contents(one)) for one in documents)
+        registry = referencing.Registry().with_resources(
+            (one["$id"], referencing.Resource.from_contents(one)) for one in documents
+        )
         root = next(one for one in documents if one["$id"].endswith("/output"))
         validator = jsonschema.Draft202012Validator(root, registry=registry)
         checked = 0
@@ -92,6 +97,7 @@ class Exports(Bench):
     @unittest.skipUnless(SCHEMAS, "ASSAY_FOREIGN_SCHEMAS names no folder")
     def test_ctrf_is_valid_by_its_schema(self):
         import jsonschema
+
         validator = jsonschema.Draft7Validator(json.loads((pathlib.Path(SCHEMAS) / "ctrf.schema.json").read_text()))
         self.assertEqual([error.message for error in validator.iter_errors(json.loads(self.export("ctrf").stdout))], [])
 

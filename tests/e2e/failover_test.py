@@ -35,27 +35,50 @@ class Failover(SiteBench):
         return time.monotonic() % 1
 
     def verdict_of(self, node):
-        site = self.site([
-            self.feed("pdu-a", lambda: (4000 if self.away() else 2000) + self.sway(), feed="A", timeout_s=ANSWER_S),
-            self.feed("pdu-b", lambda: 0 if self.away() else 2000 + self.sway(), feed="B", timeout_s=ANSWER_S),
-            self.meter("bmc", "node", ["power"], lambda: [node() + self.sway()], nodes=["n01"], rack="r1", timeout_s=ANSWER_S)],
-            load_test={"consent": "the test itself, for n01", "limit_w": 9000})
+        site = self.site(
+            [
+                self.feed("pdu-a", lambda: (4000 if self.away() else 2000) + self.sway(), feed="A", timeout_s=ANSWER_S),
+                self.feed("pdu-b", lambda: 0 if self.away() else 2000 + self.sway(), feed="B", timeout_s=ANSWER_S),
+                self.meter(
+                    "bmc",
+                    "node",
+                    ["power"],
+                    lambda: [node() + self.sway()],
+                    nodes=["n01"],
+                    rack="r1",
+                    timeout_s=ANSWER_S,
+                ),
+            ],
+            load_test={"consent": "the test itself, for n01", "limit_w": 9000},
+        )
         figure = lambda name, metric, limit, unit="1", **more: {
-            **self.metered(name, metric, "rack", limit, unit, **more), "probe": "failover_watch", "parameters": {**LOAD, "hold": "18s"},
-            "repeat": {"n": 1, "attempts": 1, "more_attempts": 0}, "conditions": [{"name": "event_seen", "equals": True}]}
-        begin = self.begin(site, figure("nodes", "lost_nodes", {"at_most": 0}, statistic="max"),
-                           figure("rating", "failover_rating_share", {"at_most": 1}, statistic="max"),
-                           figure("restored", "restored_imbalance", {"at_most": 0.1}, statistic="max"),
-                           figure("dip", "power_dip", {"at_least": 0.8}, statistic="min"))
+            **self.metered(name, metric, "rack", limit, unit, **more),
+            "probe": "failover_watch",
+            "parameters": {**LOAD, "hold": "18s"},
+            "repeat": {"n": 1, "attempts": 1, "more_attempts": 0},
+            "conditions": [{"name": "event_seen", "equals": True}],
+        }
+        begin = self.begin(
+            site,
+            figure("nodes", "lost_nodes", {"at_most": 0}, statistic="max"),
+            figure("rating", "failover_rating_share", {"at_most": 1}, statistic="max"),
+            figure("restored", "restored_imbalance", {"at_most": 0.1}, statistic="max"),
+            figure("dip", "power_dip", {"at_least": 0.8}, statistic="min"),
+        )
         profile = self.scratch / "profile.json"
         profile.write_text(profile.read_text().replace('"power_feed"]', '"failover_watch"]'))
         result = self.assay(*begin)
-        return {one["requirement"]: (one["outcome"], one.get("value"), one["reason"]) for one in self.verdict()["results"]}, result
+        return {
+            one["requirement"]: (one["outcome"], one.get("value"), one["reason"]) for one in self.verdict()["results"]
+        }, result
 
     def test_a_feed_that_goes_and_comes_back_without_harm_passes(self):
         cells, result = self.verdict_of(lambda: 3900)
-        self.assertEqual({name: cell[0] for name, cell in cells.items()},
-                         {"nodes": "pass", "rating": "pass", "restored": "pass", "dip": "pass"}, (cells, result.stderr))
+        self.assertEqual(
+            {name: cell[0] for name, cell in cells.items()},
+            {"nodes": "pass", "rating": "pass", "restored": "pass", "dip": "pass"},
+            (cells, result.stderr),
+        )
         self.assertAlmostEqual(cells["rating"][1], 0.8, places=2)  # 4000 of 5000 W
 
     def test_a_node_that_goes_with_it_is_named(self):

@@ -69,8 +69,11 @@ class FirstLight(unittest.TestCase):
         command = [sys.executable, HARDWARE / "first_light", "measure", "--tree", self.tree, *map(str, more), self.out]
         done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
         self.summary = (self.out / "summary.md").read_text()
-        self.outcomes = {line.split("|")[1].strip(): line.split("|")[2].strip() for line in self.summary.splitlines()
-                         if line.startswith("| ") and line.count("|") >= 6}
+        self.outcomes = {
+            line.split("|")[1].strip(): line.split("|")[2].strip()
+            for line in self.summary.splitlines()
+            if line.startswith("| ") and line.count("|") >= 6
+        }
         return done
 
     def test_a_machine_on_which_everything_works_leaves_records_a_signed_run_and_a_table(self):
@@ -84,7 +87,12 @@ class FirstLight(unittest.TestCase):
         self.assertIn("driver_version 580.95", self.summary)
         with tarfile.open(self.out / "first_light.tar.gz") as tar:
             names = tar.getnames()
-        for name in ("records/gemm_fp64.out", "run/verdict.json", "run/records/0001-cuda_gemm-n/1/0.jsonl", "summary.md"):
+        for name in (
+            "records/gemm_fp64.out",
+            "run/verdict.json",
+            "run/records/0001-cuda_gemm-n/1/0.jsonl",
+            "summary.md",
+        ):
             self.assertIn("first_light/" + name, names)
         self.assertFalse([name for name in names if "scratch" in name])
 
@@ -118,16 +126,22 @@ class FirstLight(unittest.TestCase):
         self.probe("cuda_gemm", '#!/bin/sh\necho "{\\"path\\": \\"$ASSAY_LIBRARY_PATH\\"}"\n')
         self.measure("--times", "0.2", "--search", self.root / "site-packages")
         self.assertIn(str(folder), (self.out / "records/gemm_fp64.out").read_text())
-        self.assertEqual(os.readlink(self.out / "scratch/lib/assay/libcublasLt.so.13"), str(folder / "libcublasLt.so.13"))
+        self.assertEqual(
+            os.readlink(self.out / "scratch/lib/assay/libcublasLt.so.13"), str(folder / "libcublasLt.so.13")
+        )
         self.assertIn(f"libcublasLt.so.13 at {folder}", self.summary)
 
     def test_the_profile_is_that_of_every_gpu_without_what_takes_long(self):
         self.measure("--times", "0.2")
         profile = json.loads((self.out / "first-light.json").read_text())
         ids = {one["id"] for one in profile["requirements"]}
-        self.assertLessEqual({"health.gpus", "after.xid_events", "cuda_gemm.bf16.whole_mismatches", "hbm.mismatches"}, ids)
+        self.assertLessEqual(
+            {"health.gpus", "after.xid_events", "cuda_gemm.bf16.whole_mismatches", "hbm.mismatches"}, ids
+        )
         self.assertFalse([one for one in ids if "fp16" in one])
-        loads = {one["parameters"]["load_least"] for one in profile["requirements"] if one["id"].startswith("cuda_gemm.bf16")}
+        loads = {
+            one["parameters"]["load_least"] for one in profile["requirements"] if one["id"].startswith("cuda_gemm.bf16")
+        }
         self.assertEqual(loads, {"2min"})
         site = json.loads((self.out / "site.json").read_text())
         self.assertEqual(site["nodes"][0]["parts"], {"gpu": 1})
@@ -139,10 +153,17 @@ class FirstLight(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         with tarfile.open(archive) as tar:
             names = tar.getnames()
-        for name in ("bin/assay", "libexec/assay/probes/cuda_gemm", "share/assay/profiles/nvidia-gpu-each.json",
-                     "tests/hardware/first_light", "tests/hardware/yardstick.py"):
+        for name in (
+            "bin/assay",
+            "libexec/assay/probes/cuda_gemm",
+            "share/assay/profiles/nvidia-gpu-each.json",
+            "tests/hardware/first_light",
+            "tests/hardware/yardstick.py",
+        ):
             self.assertIn("first_light/" + name, names)
-        large = subprocess.run([*pack, "--most", "100", archive], capture_output=True, text=True, timeout=120, check=False)
+        large = subprocess.run(
+            [*pack, "--most", "100", archive], capture_output=True, text=True, timeout=120, check=False
+        )
         self.assertNotEqual(large.returncode, 0)
         self.assertIn("the most is 100 B", large.stderr)
         (self.tree / "bin/assay-node").unlink()
@@ -154,6 +175,7 @@ class Stages(unittest.TestCase):
     def test_exit_codes_of_the_whole(self):
         def code(*outcomes, required=True):
             return first_light_stages.exit_code([first_light_stages.Result("s", one, required) for one in outcomes])
+
         self.assertEqual(code("ok", "ok"), 0)
         self.assertEqual(code("ok", "skipped"), 3)
         self.assertEqual(code("not run"), 3)

@@ -16,7 +16,13 @@ def kernels(core_type):
     environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_CORETYPE"}
     if core_type:
         environment["OPENBLAS_CORETYPE"] = core_type
-    ran = subprocess.run([PROBE, "--quick", "--size", "256", "--threads", "1"], env=environment, capture_output=True, timeout=120, check=True)
+    ran = subprocess.run(
+        [PROBE, "--quick", "--size", "256", "--threads", "1"],
+        env=environment,
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
     lines = [json.loads(line) for line in ran.stdout.splitlines()]
     return next(line["condition"]["value"] for line in lines if line.get("condition", {}).get("name") == "blas_core")
 

@@ -7,8 +7,11 @@ from harness import Bench, main
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 STATES = TESTS / "fakes/nvml"
-OF_EACH_GPU = {requirement["id"] for requirement in json.loads((TESTS / "e2e/gpu_health.json").read_text())["requirements"]
-               if requirement["scope"] == "gpu"}
+OF_EACH_GPU = {
+    requirement["id"]
+    for requirement in json.loads((TESTS / "e2e/gpu_health.json").read_text())["requirements"]
+    if requirement["scope"] == "gpu"
+}
 BESIDE = ["ecc_uncorrected", "remapping_failed"]
 
 
@@ -25,29 +28,57 @@ class GpuHealth(Bench):
         (node / "state.json").write_text(json.dumps({"base": str(STATES / f"{scenario}.json")}))
         profile = json.loads((TESTS / "e2e/gpu_health.json").read_text())
         # What the probe finds wrong must be judged; these two are not what is tested here.
-        profile["requirements"] += [{"id": f"beside.{metric}", "title": metric, "probe": "health_gpu", "metric": metric, "scope": "gpu",
-                                     "limit": {"at_most": 0, "unit": "1"}} for metric in BESIDE]
+        profile["requirements"] += [
+            {
+                "id": f"beside.{metric}",
+                "title": metric,
+                "probe": "health_gpu",
+                "metric": metric,
+                "scope": "gpu",
+                "limit": {"at_most": 0, "unit": "1"},
+            }
+            for metric in BESIDE
+        ]
         for requirement in profile["requirements"]:
-            requirement["parameters"] = {"nvml_library": library or str(node / "libnvidia-ml.so.1"),
-                                         "kernel_log": log if log.startswith("/") else str(STATES / log)}
+            requirement["parameters"] = {
+                "nvml_library": library or str(node / "libnvidia-ml.so.1"),
+                "kernel_log": log if log.startswith("/") else str(STATES / log),
+            }
             requirement.setdefault("conditions", []).append({"name": "driver_version", "equals": "simulated 575.57.08"})
-            requirement.update({"repeat": {"n": 1}, "statistic": "max" if "at_most" in requirement["limit"] else "min",
-                                "source": {"document": "the test", "status": "sourced"}})
-        self.done = self.assay("accept", "--profile", self.write("profile.json", profile), "--out", self.run_directory,
-                               "--directory", self.work)
+            requirement.update(
+                {
+                    "repeat": {"n": 1},
+                    "statistic": "max" if "at_most" in requirement["limit"] else "min",
+                    "source": {"document": "the test", "status": "sourced"},
+                }
+            )
+        self.done = self.assay(
+            "accept",
+            "--profile",
+            self.write("profile.json", profile),
+            "--out",
+            self.run_directory,
+            "--directory",
+            self.work,
+        )
         self.results = self.verdict()["results"] if (self.run_directory / "verdict.json").exists() else []
-        return {(result["requirement"], self.subject_of(result)): result["outcome"] for result in self.results
-                if result["outcome"] != "pass" and not result["requirement"].startswith("beside.")}
+        return {
+            (result["requirement"], self.subject_of(result)): result["outcome"]
+            for result in self.results
+            if result["outcome"] != "pass" and not result["requirement"].startswith("beside.")
+        }
 
     @staticmethod
     def subject_of(result):
-        (kind, name), = result["subject"].items()
+        ((kind, name),) = result["subject"].items()
         return "node" if kind == "node" else name
 
     def rejected(self, scenario, faults, missing=(), **more):
         """The node is rejected, and what does not pass is exactly `faults`, each a failure, and the node's own cell of each
         requirement in `missing`, of which one GPU too few has told a figure."""
-        expected = {fault: "fail" for fault in faults} | {(requirement, "node"): "not_measured" for requirement in missing}
+        expected = {fault: "fail" for fault in faults} | {
+            (requirement, "node"): "not_measured" for requirement in missing
+        }
         self.assertEqual(self.judge(scenario, **more), expected, self.done.stderr)
         self.assertEqual(self.done.returncode, 1, self.done.stdout)
 
@@ -88,14 +119,19 @@ class GpuHealth(Bench):
         self.rejected("seven_gpus", [("gpus", "node")], missing=OF_EACH_GPU)
 
     def test_a_lost_gpu_is_rejected(self):
-        self.rejected("lost_gpu", [("gpus", "node"), ("query_errors", "index-5"), ("facts_missing", "index-5")],
-                      missing=OF_EACH_GPU - {"query_errors", "facts_missing"})
+        self.rejected(
+            "lost_gpu",
+            [("gpus", "node"), ("query_errors", "index-5"), ("facts_missing", "index-5")],
+            missing=OF_EACH_GPU - {"query_errors", "facts_missing"},
+        )
 
     def test_a_gpu_that_tells_less_than_the_others_does_not_pass_by_it(self):
         self.rejected("unlike_gpu", [("facts_missing", uuid(2))], missing=["ecc_uncorrected"])
 
     def test_a_log_that_cannot_be_read_leaves_the_whole_incomplete(self):
-        self.assertEqual(self.judge("healthy", log="/nonexistent/kmsg"), {("xid_events", "node"): "not_measured"}, self.done.stderr)
+        self.assertEqual(
+            self.judge("healthy", log="/nonexistent/kmsg"), {("xid_events", "node"): "not_measured"}, self.done.stderr
+        )
         self.assertEqual(self.done.returncode, 3)
 
     def test_a_node_without_a_driver_is_not_measured_and_the_reason_names_the_library(self):

@@ -11,29 +11,57 @@ import time
 import unittest
 
 BIN = pathlib.Path(os.environ["ASSAY_E2E"]) / "bin"
-DEADLINE_S = 600  # of one command: it takes seconds, on a loaded machine a minute; one that hangs is a failure all the same
-DAEMON_S = 10_000_000 + os.getpid()  # what a child that fake_probe leaves sleeps: no other process here has it in its arguments
+DEADLINE_S = (
+    600  # of one command: it takes seconds, on a loaded machine a minute; one that hangs is a failure all the same
+)
+DAEMON_S = (
+    10_000_000 + os.getpid()
+)  # what a child that fake_probe leaves sleeps: no other process here has it in its arguments
 
 
-ONCE = {"repeat": {"attempts": 1, "more_attempts": 0},  # of a requirement that one process is to measure
-        "reproducibility": {"u": 1e-9, "source": {"document": "the test", "status": "sourced"}}}
+ONCE = {
+    "repeat": {"attempts": 1, "more_attempts": 0},  # of a requirement that one process is to measure
+    "reproducibility": {"u": 1e-9, "source": {"document": "the test", "status": "sourced"}},
+}
 
 
 def requirement(name, behaviour="measure", value=100, at_least=50, **more):
     """One requirement on fake_probe, measured once unless `more` says otherwise; its id is `name`."""
     more["repeat"] = {**ONCE["repeat"], **more.get("repeat", {})}
-    return {"id": name, "title": name, "probe": "fake_probe", "parameters": {"behaviour": behaviour, "value": value},
-            "metric": "number", "scope": "node", "limit": {"at_least": at_least, "unit": "1"},
-            "source": {"document": "the test", "status": "sourced"}, **ONCE, **more}
+    return {
+        "id": name,
+        "title": name,
+        "probe": "fake_probe",
+        "parameters": {"behaviour": behaviour, "value": value},
+        "metric": "number",
+        "scope": "node",
+        "limit": {"at_least": at_least, "unit": "1"},
+        "source": {"document": "the test", "status": "sourced"},
+        **ONCE,
+        **more,
+    }
 
 
-CHECKING = ("host_tcp_", "host_collective", "verbs_bandwidth", "verbs_latency", "verbs_traffic", "storage_cluster", "train_step", "moe_dispatch", "kv_transfer")  # probes that check their payload
+CHECKING = (
+    "host_tcp_",
+    "host_collective",
+    "verbs_bandwidth",
+    "verbs_latency",
+    "verbs_traffic",
+    "storage_cluster",
+    "train_step",
+    "moe_dispatch",
+    "kv_transfer",
+)  # probes that check their payload
 
 
 def exact(requirements):
     """One requirement on what was found wrong for each step that has none yet: a plan in which no requirement judges that is refused."""
+
     def place(one):
-        return [one["probe"], one.get("parameters"), one["scope"]] + [one.get(name) for name in ("plane", "pairs", "rounds", "alone", "by")]
+        return [one["probe"], one.get("parameters"), one["scope"]] + [
+            one.get(name) for name in ("plane", "pairs", "rounds", "alone", "by")
+        ]
 
     judged = [place(one) for one in requirements if one["metric"] == "mismatches"]
     more = []
@@ -41,15 +69,29 @@ def exact(requirements):
         if not one["probe"].startswith(CHECKING) or place(one) in judged:
             continue
         judged.append(place(one))
-        more.append({name: value for name, value in one.items() if name not in ("at", "repeat", "reproducibility", "severity")} |
-                    {"id": f"exact-{len(more)}", "metric": "mismatches", "at": "every", "statistic": "max", "limit": {"at_most": 0, "unit": "1"},
-                     "repeat": {"n": 1}})
+        more.append(
+            {name: value for name, value in one.items() if name not in ("at", "repeat", "reproducibility", "severity")}
+            | {
+                "id": f"exact-{len(more)}",
+                "metric": "mismatches",
+                "at": "every",
+                "statistic": "max",
+                "limit": {"at_most": 0, "unit": "1"},
+                "repeat": {"n": 1},
+            }
+        )
     return more
 
 
 def profile(*requirements):
-    return {"schema": "assay.profile/1", "name": "test", "title": "Test", "revision": 1, "relative_only": "a test",
-            "requirements": [*requirements, *exact(requirements)]}
+    return {
+        "schema": "assay.profile/1",
+        "name": "test",
+        "title": "Test",
+        "revision": 1,
+        "relative_only": "a test",
+        "requirements": [*requirements, *exact(requirements)],
+    }
 
 
 def processes(marker):
@@ -98,26 +140,48 @@ class Bench(unittest.TestCase):
         return str(path)
 
     def assay(self, *arguments):
-        return subprocess.run([*self.prefix, self.installed, *map(str, arguments)], env=self.environment, capture_output=True, text=True,
-                              timeout=self.deadline_s, stdin=subprocess.DEVNULL)
+        return subprocess.run(
+            [*self.prefix, self.installed, *map(str, arguments)],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=self.deadline_s,
+            stdin=subprocess.DEVNULL,
+        )
 
     def start(self, *arguments):
         """The same in the background, in a process group of its own."""
-        process = subprocess.Popen([*self.prefix, self.installed, *map(str, arguments)], env=self.environment, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        process = subprocess.Popen(
+            [*self.prefix, self.installed, *map(str, arguments)],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         self.addCleanup(process.wait, DEADLINE_S)
         self.addCleanup(process.kill)
         return process
 
     def accept(self, *requirements, more=()):
-        arguments = ["accept", "--profile", self.write("profile.json", profile(*requirements)), "--out", self.run_directory]
+        arguments = [
+            "accept",
+            "--profile",
+            self.write("profile.json", profile(*requirements)),
+            "--out",
+            self.run_directory,
+        ]
         if "--site" not in more:
             arguments += ["--directory", self.work]
         return self.assay(*arguments, *more)
 
     def verify(self, dossier=None, key=None):
-        return self.assay("verify", dossier or self.run_directory / "dossier", "--key",
-                          key or self.scratch / "state/assay/machine.key.pub")
+        return self.assay(
+            "verify",
+            dossier or self.run_directory / "dossier",
+            "--key",
+            key or self.scratch / "state/assay/machine.key.pub",
+        )
 
     def verdict(self):
         return json.loads((self.run_directory / "verdict.json").read_text())

@@ -7,7 +7,9 @@ from attacks import DEADLINE_S, REPORT, Bench, run
 
 
 def tool(*command, **more):
-    done = subprocess.run([str(word) for word in command], capture_output=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, **more)
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, **more
+    )
     if done.returncode != 0:
         raise AssertionError(f"{command}: {done.stderr}")
     return done.stdout
@@ -17,7 +19,9 @@ class Held(Bench):
     def sign_as(self, key, *arguments, env=None):
         """A second dossier of the run, signed by `key`; verify then looks at it."""
         out = self.scratch / "signed"
-        done = run(REPORT, "sign", self.run_directory, "--out", out, "--key", key, *arguments, env=env or self.environment)
+        done = run(
+            REPORT, "sign", self.run_directory, "--out", out, "--key", key, *arguments, env=env or self.environment
+        )
         if done.returncode == 0:
             self.dossier, self.statement = out, out / "statement.dsse.json"
         return done
@@ -36,4 +40,6 @@ class Held(Bench):
     def by_hand(self, public, **environment):
         """The commands of VERIFY.txt, as a reader would copy them."""
         commands = re.findall(r"^    (.*)$", (self.dossier / "VERIFY.txt").read_text(), re.MULTILINE)
-        return run("sh", "-c", "\n".join(commands), cwd=self.dossier, env=dict(os.environ, SIGNER=str(public), **environment))
+        return run(
+            "sh", "-c", "\n".join(commands), cwd=self.dossier, env=dict(os.environ, SIGNER=str(public), **environment)
+        )

@@ -30,7 +30,9 @@ class Histories(NightBench):
             self.measure_nights()
             shutil.copytree(self.scratch, Histories.kept / "scratch")
         for part in (Histories.kept / "scratch").glob("history.db*"):
-            shutil.copytree(part, self.scratch / part.name, dirs_exist_ok=True) if part.is_dir() else shutil.copy(part, self.scratch)
+            shutil.copytree(part, self.scratch / part.name, dirs_exist_ok=True) if part.is_dir() else shutil.copy(
+                part, self.scratch
+            )
         self.policy = self.write("policy.json", {"schema": "assay.policy/1", "warmup": 3})
 
     def figure(self):
@@ -67,8 +69,10 @@ class Histories(NightBench):
         listed = self.said(self.history("list")).splitlines()
         self.assertEqual([line.split()[0] for line in listed], [f"2026-01-0{night}" for night in range(1, 9)])
         rows = self.exported()
-        self.assertEqual([(row["night"], float(row["value"])) for row in rows if "value=100" in row["metric"]],
-                         [(f"2026-01-0{night}", 100 if night < 6 else 60) for night in range(1, 9)])
+        self.assertEqual(
+            [(row["night"], float(row["value"])) for row in rows if "value=100" in row["metric"]],
+            [(f"2026-01-0{night}", 100 if night < 6 else 60) for night in range(1, 9)],
+        )
         shown = self.said(self.history("show", self.unit()))
         self.assertEqual(shown.count("value=100"), 8)
         self.assertIn("2026-01-06", shown)
@@ -76,13 +80,29 @@ class Histories(NightBench):
         sweeps = json.loads(self.said(self.history("list", "--json")))["sweeps"]
         self.assertEqual([one["night"] for one in sweeps], [f"2026-01-0{night}" for night in range(1, 9)])
         visits = json.loads(self.said(self.history("show", self.unit(), "--json")))["visits"]
-        figures = [figure["value"] for visit in visits for figure in visit["figures"] if "value=100" in figure["metric"]]
+        figures = [
+            figure["value"] for visit in visits for figure in visit["figures"] if "value=100" in figure["metric"]
+        ]
         self.assertEqual(figures, [100] * 5 + [60] * 3)
 
     def test_an_event_is_listed_and_another_part_begins_the_series_anew(self):
         flags = json.loads(self.said(self.drift("judge", "--json"), 0))["flags"]
         self.assertEqual([flag["state"] for flag in flags], ["flagged"])
-        self.said(self.history("event", "--kind", "part_swap", "--on", self.unit(), "--at", "2026-01-06", "--text", "board", "--who", "Kim"))
+        self.said(
+            self.history(
+                "event",
+                "--kind",
+                "part_swap",
+                "--on",
+                self.unit(),
+                "--at",
+                "2026-01-06",
+                "--text",
+                "board",
+                "--who",
+                "Kim",
+            )
+        )
         self.assertIn("(Kim)", self.said(self.history("list")))
         (event,) = json.loads(self.said(self.history("list", "--json")))["events"]
         self.assertEqual((event["kind"], event["who"], event["text"]), ("part_swap", "Kim", "board"))
@@ -94,7 +114,18 @@ class Histories(NightBench):
     def test_explain_prints_every_term_of_a_flag_and_replay_every_night(self):
         (flag,) = json.loads(self.said(self.drift("judge", "--json")))["flags"]
         explained = self.said(self.drift("explain", flag["id"]))
-        for word in ("rule", "onset about 2026-01-06", "x = ", "m = ", "s = ", "n = ", "T = ", "z = ", "limits", "evidence"):
+        for word in (
+            "rule",
+            "onset about 2026-01-06",
+            "x = ",
+            "m = ",
+            "s = ",
+            "n = ",
+            "T = ",
+            "z = ",
+            "limits",
+            "evidence",
+        ):
             self.assertIn(word, explained)
         self.assertEqual(json.loads(self.said(self.drift("explain", flag["id"], "--json")))["flags"], [flag])
         self.assertEqual(self.drift("explain", "0" * 12, "--json").returncode, 2)
@@ -104,7 +135,9 @@ class Histories(NightBench):
         self.assertNotIn("2026-01-07", replayed)
 
     def test_a_night_of_the_past_is_judged_as_it_was_then(self):
-        then = self.assay("drift", "judge", "--json", "--db", Histories.kept / "scratch/six.db", "--policy", self.policy)
+        then = self.assay(
+            "drift", "judge", "--json", "--db", Histories.kept / "scratch/six.db", "--policy", self.policy
+        )
         self.assertEqual(then.returncode, 0, then.stderr)
         self.assertEqual(json.loads(then.stdout)["as_of"], "2026-01-06")
         self.assertNotEqual(self.said(self.drift("judge", "--json")), then.stdout)
@@ -123,7 +156,9 @@ class Histories(NightBench):
         self.assertEqual(self.drift("judge", "--json").returncode, DAMAGED)
         made = self.said(self.history("rebuild", "--from-records"))
         self.assertIn("made again: 8 sweeps, 1 events, 0 baselines", made)
-        self.assertEqual((self.said(self.drift("judge", "--json")), self.said(self.history("list")), self.exported()), before)
+        self.assertEqual(
+            (self.said(self.drift("judge", "--json")), self.said(self.history("list")), self.exported()), before
+        )
         self.assertTrue((self.scratch / "history.db.old").exists())
         again = self.history("rebuild", "--from-records")
         self.assertEqual(again.returncode, 2, again.stderr)
@@ -131,8 +166,14 @@ class Histories(NightBench):
 
     def test_raw_records_go_after_their_time_and_figures_stay(self):
         rows = self.exported()
-        self.assertEqual(self.said(self.history("prune", "--keep-days", "36500")), "raw records of 0 sweeps removed; their figures stay\n")
-        self.assertEqual(self.said(self.history("prune", "--keep-days", "0")), "raw records of 8 sweeps removed; their figures stay\n")
+        self.assertEqual(
+            self.said(self.history("prune", "--keep-days", "36500")),
+            "raw records of 0 sweeps removed; their figures stay\n",
+        )
+        self.assertEqual(
+            self.said(self.history("prune", "--keep-days", "0")),
+            "raw records of 8 sweeps removed; their figures stay\n",
+        )
         self.assertEqual(self.exported(), rows)
 
     def test_a_signed_acceptance_is_the_baseline_and_a_run_that_is_none_is_refused(self):
@@ -160,7 +201,11 @@ class Histories(NightBench):
         damaged.write_bytes(whole[:4096] + b"\xff" * 8192 + whole[12288:])
         for path in (self.scratch / "other.db", newer, damaged):
             before = path.read_bytes()
-            for command in (["history", "list"], ["drift", "judge"], ["history", "event", "--kind", "note", "--on", "n01"]):
+            for command in (
+                ["history", "list"],
+                ["drift", "judge"],
+                ["history", "event", "--kind", "note", "--on", "n01"],
+            ):
                 done = self.assay(*command, "--db", path)
                 self.assertEqual(done.returncode, DAMAGED, f"{path} {command}: {done.stderr}")
                 self.assertIn(path.name, done.stderr)
@@ -179,7 +224,9 @@ class Histories(NightBench):
         disk = self.scratch / "disk"
         disk.mkdir()
         size = self.database.stat().st_size // 4096 + 24
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size * 4}k", "assay-test", disk], capture_output=True, text=True)
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={size * 4}k", "assay-test", disk], capture_output=True, text=True
+        )
         if mounted.returncode != 0:
             raise unittest.SkipTest("no small disk can be mounted on this machine: " + mounted.stderr)
         self.addCleanup(subprocess.run, ["umount", "-l", disk])

@@ -11,8 +11,14 @@ from held import Held, tool
 
 NAMESPACE = b"assay-dossier"
 TOUCHED, COUNTER = b"\x01", (7).to_bytes(4, "big")
-MODULE = next((path for path in ("/usr/lib/softhsm/libsofthsm2.so", "/usr/lib/x86_64-linux-gnu/softhsm/libsofthsm2.so")
-               if os.path.exists(path)), "libsofthsm2.so")
+MODULE = next(
+    (
+        path
+        for path in ("/usr/lib/softhsm/libsofthsm2.so", "/usr/lib/x86_64-linux-gnu/softhsm/libsofthsm2.so")
+        if os.path.exists(path)
+    ),
+    "libsofthsm2.so",
+)
 
 
 def text(data):
@@ -72,7 +78,9 @@ class AgentSteps(HeldSteps):
         return self.sign_as(self.public, *words, env=self.agent)
 
     def run_sign_without_agent(self):
-        return self.sign_as(self.public, env={name: value for name, value in self.environment.items() if not name.startswith("SSH_")})
+        return self.sign_as(
+            self.public, env={name: value for name, value in self.environment.items() if not name.startswith("SSH_")}
+        )
 
     def run_sign_add_by_agent(self, *words):
         return run(REPORT, "sign", self.dossier, "--add", "--key", self.public, *words, env=self.agent)
@@ -86,7 +94,11 @@ class AgentSteps(HeldSteps):
 
     def do_bend_signature(self, how):
         """The last byte cut off, a byte behind, or another digest named."""
-        changes = {"cut": lambda data: data[:-1], "longer": lambda data: data + b"\0", "md5": lambda data: data.replace(b"sha512", b"md5-md")}
+        changes = {
+            "cut": lambda data: data[:-1],
+            "longer": lambda data: data + b"\0",
+            "md5": lambda data: data.replace(b"sha512", b"md5-md"),
+        }
         self.put_signature(changes[how](self.raw_signature()))
 
     def run_verify_every_9th_byte_changed(self):
@@ -106,7 +118,9 @@ class AgentSteps(HeldSteps):
         """{scratch}/sk.pub"""
         der = tool("openssl", "pkey", "-in", self.key, "-pubout", "-outform", "DER")
         self.blob = text(b"sk-ssh-ed25519@openssh.com") + text(der[-32:]) + text(b"ssh:")
-        (self.scratch / "sk.pub").write_text(f"sk-ssh-ed25519@openssh.com {base64.b64encode(self.blob).decode()} ada@token\n")
+        (self.scratch / "sk.pub").write_text(
+            f"sk-ssh-ed25519@openssh.com {base64.b64encode(self.blob).decode()} ada@token\n"
+        )
 
     def do_sign_by_fido(self, touched="yes", beside="no"):
         """In place of the maker's signature, or beside it."""
@@ -115,20 +129,51 @@ class AgentSteps(HeldSteps):
         flags = TOUCHED if touched == "yes" else b"\0"
         digest = hashlib.sha512(encoding(self.payload())).digest()
         covered = b"SSHSIG" + text(NAMESPACE) + text(b"") + text(b"sha512") + text(digest)
-        signature = self.signature(hashlib.sha256(b"ssh:").digest() + flags + COUNTER + hashlib.sha256(covered).digest())
+        signature = self.signature(
+            hashlib.sha256(b"ssh:").digest() + flags + COUNTER + hashlib.sha256(covered).digest()
+        )
         inner = text(b"sk-ssh-ed25519@openssh.com") + text(signature) + flags + COUNTER
-        self.put_signature(b"SSHSIG" + (1).to_bytes(4, "big") + text(self.blob) + text(NAMESPACE) + text(b"") + text(b"sha512") + text(inner))
+        self.put_signature(
+            b"SSHSIG"
+            + (1).to_bytes(4, "big")
+            + text(self.blob)
+            + text(NAMESPACE)
+            + text(b"")
+            + text(b"sha512")
+            + text(inner)
+        )
         if beside == "yes":
             self.put({**self.envelope(), "signatures": before + self.envelope()["signatures"]})
 
     def run_openssh_verify(self):
         """OpenSSH's own word on the token's signature."""
         (self.scratch / "allowed").write_text(f"ada {(self.scratch / 'sk.pub').read_text()}")
-        armored = ["-----BEGIN SSH SIGNATURE-----", base64.b64encode(self.raw_signature()).decode(), "-----END SSH SIGNATURE-----"]
+        armored = [
+            "-----BEGIN SSH SIGNATURE-----",
+            base64.b64encode(self.raw_signature()).decode(),
+            "-----END SSH SIGNATURE-----",
+        ]
         (self.scratch / "sig").write_text("\n".join(armored) + "\n")
-        return subprocess.run(["ssh-keygen", "-Y", "verify", "-f", self.scratch / "allowed", "-I", "ada", "-n", NAMESPACE.decode(), "-s",
-                               self.scratch / "sig"], input=encoding(self.payload()).decode(), text=True, capture_output=True, timeout=DEADLINE_S,
-                              check=False)
+        return subprocess.run(
+            [
+                "ssh-keygen",
+                "-Y",
+                "verify",
+                "-f",
+                self.scratch / "allowed",
+                "-I",
+                "ada",
+                "-n",
+                NAMESPACE.decode(),
+                "-s",
+                self.scratch / "sig",
+            ],
+            input=encoding(self.payload()).decode(),
+            text=True,
+            capture_output=True,
+            timeout=DEADLINE_S,
+            check=False,
+        )
 
 
 class TokenSteps(HeldSteps):
@@ -137,15 +182,40 @@ class TokenSteps(HeldSteps):
     def setUp(self):
         super().setUp()
         (self.scratch / "tokens").mkdir()
-        (self.scratch / "softhsm.conf").write_text(f"directories.tokendir = {self.scratch}/tokens\nobjectstore.backend = file\n")
+        (self.scratch / "softhsm.conf").write_text(
+            f"directories.tokendir = {self.scratch}/tokens\nobjectstore.backend = file\n"
+        )
         (self.scratch / "pin").write_text("1234\n")
         self.hsm = dict(self.environment, SOFTHSM2_CONF=str(self.scratch / "softhsm.conf"))
-        tool("softhsm2-util", "--init-token", "--free", "--label", "hall 2", "--pin", "1234", "--so-pin", "56789", env=self.hsm)
+        tool(
+            "softhsm2-util",
+            "--init-token",
+            "--free",
+            "--label",
+            "hall 2",
+            "--pin",
+            "1234",
+            "--so-pin",
+            "56789",
+            env=self.hsm,
+        )
 
     def do_import_key(self, name="own", number="01"):
         """Onto the token, with the label `signing`."""
-        tool("softhsm2-util", "--import", self.scratch / f"{name}.key", "--token", "hall 2", "--label", "signing", "--id", number, "--pin", "1234",
-             env=self.hsm)
+        tool(
+            "softhsm2-util",
+            "--import",
+            self.scratch / f"{name}.key",
+            "--token",
+            "hall 2",
+            "--label",
+            "signing",
+            "--id",
+            number,
+            "--pin",
+            "1234",
+            env=self.hsm,
+        )
 
     def name(self, label="signing", token="hall%202", module=MODULE, more=""):
         return f"pkcs11:token={token};object={label}?module-path={module}{more}"
@@ -156,4 +226,6 @@ class TokenSteps(HeldSteps):
         return self.sign_as(self.name(**names), *words, env=self.hsm)
 
     def run_token_fingerprint(self):
-        return run(REPORT, "fingerprint", "--private", self.name(), "--passphrase-file", self.scratch / "pin", env=self.hsm)
+        return run(
+            REPORT, "fingerprint", "--private", self.name(), "--passphrase-file", self.scratch / "pin", env=self.hsm
+        )

@@ -44,7 +44,14 @@ class Imports(Bench):
 
     def test_several_files_are_imported_together_or_not_at_all(self):
         out = self.scratch / "out.jsonl"
-        self.refused("truncated", "osu", GOLDEN / "osu_bw_7.5.txt", self.write("cut.txt", "# OSU MPI Bandwidth Test v7.5"), "--out", out)
+        self.refused(
+            "truncated",
+            "osu",
+            GOLDEN / "osu_bw_7.5.txt",
+            self.write("cut.txt", "# OSU MPI Bandwidth Test v7.5"),
+            "--out",
+            out,
+        )
         self.assertFalse(out.exists())
         self.imported("osu", GOLDEN / "osu_bw_7.5.txt", GOLDEN / "osu_barrier.txt", "--out", out)
         self.assertEqual(out.read_text().count('"schema":"assay.imported/1"'), 2)
@@ -60,7 +67,13 @@ class Imports(Bench):
 
     def test_an_import_in_a_run_is_refused_by_judge_and_sign(self):
         self.assertEqual(self.accept(requirement("r")).returncode, 0)
-        self.refused("is inside the run", "osu", GOLDEN / "osu_barrier.txt", "--out", self.run_directory / "records" / "vendor.jsonl")
+        self.refused(
+            "is inside the run",
+            "osu",
+            GOLDEN / "osu_barrier.txt",
+            "--out",
+            self.run_directory / "records" / "vendor.jsonl",
+        )
         records = next((self.run_directory / "records").glob("*/1"))
         for folder in (self.run_directory, records):
             stray = self.place(folder)
@@ -69,7 +82,15 @@ class Imports(Bench):
             self.assertIn(f"{stray}: was imported from another tool's output", judged.stderr)
             stray.unlink()
         self.place(records)
-        signed = self.assay("sign", self.run_directory, "--key", self.scratch / "state/assay/machine.key", "--self-signed", "--out", self.scratch / "dossier")
+        signed = self.assay(
+            "sign",
+            self.run_directory,
+            "--key",
+            self.scratch / "state/assay/machine.key",
+            "--self-signed",
+            "--out",
+            self.scratch / "dossier",
+        )
         self.assertNotEqual(signed.returncode, 0)
         self.assertIn("vendor.jsonl: was imported from another tool's output", signed.stderr)
         self.assertFalse((self.scratch / "dossier").exists())
@@ -84,7 +105,9 @@ class Imports(Bench):
         # The same with a journal that vouches for it: the record itself is refused.
         journal = self.run_directory / "journal.jsonl"
         after = hashlib.sha256(record.read_bytes()).hexdigest(), record.stat().st_size
-        journal.write_text(journal.read_text().replace(before[0], after[0]).replace(f'"bytes":{before[1]}', f'"bytes":{after[1]}'))
+        journal.write_text(
+            journal.read_text().replace(before[0], after[0]).replace(f'"bytes":{before[1]}', f'"bytes":{after[1]}')
+        )
         self.assertEqual(self.assay("judge", self.run_directory).returncode, 3)
         self.assertEqual(set(self.outcomes().values()), {"error"})
         self.assertIn("was imported from another tool's output", next(iter(self.reasons().values())))
@@ -92,8 +115,13 @@ class Imports(Bench):
     def test_a_node_that_prints_an_import_spoils_its_own_cell_and_nothing_else(self):
         done = self.accept(requirement("good"), requirement("hostile", behaviour="import"))
         self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
-        self.assertEqual({name: outcome for (name, _), outcome in self.outcomes().items()}, {"good": "pass", "hostile": "error"})
-        self.assertIn("was imported from another tool's output", next(reason for (name, _), reason in self.reasons().items() if name == "hostile"))
+        self.assertEqual(
+            {name: outcome for (name, _), outcome in self.outcomes().items()}, {"good": "pass", "hostile": "error"}
+        )
+        self.assertIn(
+            "was imported from another tool's output",
+            next(reason for (name, _), reason in self.reasons().items() if name == "hostile"),
+        )
         self.assertEqual(self.verify().returncode, 0)
 
     def test_a_dossier_with_an_import_does_not_verify(self):
@@ -103,7 +131,13 @@ class Imports(Bench):
         self.assertEqual(self.verify().returncode, 4)
 
     def test_beside_a_run_it_is_a_table_for_people_and_changes_nothing(self):
-        self.refused("--beside takes the directory of a run", "osu", GOLDEN / "osu_bw_7.5.txt", "--beside", self.scratch / "nowhere")
+        self.refused(
+            "--beside takes the directory of a run",
+            "osu",
+            GOLDEN / "osu_bw_7.5.txt",
+            "--beside",
+            self.scratch / "nowhere",
+        )
         self.assertEqual(self.accept(requirement("r")).returncode, 0)
         before = sorted((path.name, path.read_bytes()) for path in self.run_directory.rglob("*") if path.is_file())
         out = self.scratch / "vendor.jsonl"
@@ -111,7 +145,9 @@ class Imports(Bench):
         self.assertIn("are not judged", table)
         self.assertRegex(table, r"(\d+) of \1 figures have no counterpart in this run")
         self.assertEqual(json.loads(out.read_text().splitlines()[0])["schema"], "assay.imported/1")
-        self.assertEqual(sorted((path.name, path.read_bytes()) for path in self.run_directory.rglob("*") if path.is_file()), before)
+        self.assertEqual(
+            sorted((path.name, path.read_bytes()) for path in self.run_directory.rglob("*") if path.is_file()), before
+        )
         (self.run_directory / "verdict.json").unlink()
         self.refused("assay judge RUN", "osu", GOLDEN / "osu_bw_7.5.txt", "--beside", self.run_directory)
 
@@ -119,12 +155,30 @@ class Imports(Bench):
         if shutil.which("fio") is None:
             self.skipTest("fio is not installed")
         out = self.scratch / "fio.json"
-        subprocess.run(["fio", "--name=tiny", f"--filename={self.scratch / 'data'}", "--size=1M", "--bs=64k", "--rw=randrw", "--ioengine=psync",
-                        "--output-format=json+", f"--output={out}"], check=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        said = json.loads(out.read_text()[out.read_text().index("{"):])["jobs"][0]
+        subprocess.run(
+            [
+                "fio",
+                "--name=tiny",
+                f"--filename={self.scratch / 'data'}",
+                "--size=1M",
+                "--bs=64k",
+                "--rw=randrw",
+                "--ioengine=psync",
+                "--output-format=json+",
+                f"--output={out}",
+            ],
+            check=True,
+            timeout=DEADLINE_S,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        said = json.loads(out.read_text()[out.read_text().index("{") :])["jobs"][0]
         lines = [json.loads(line) for line in self.imported("fio", out).stdout.splitlines()]
-        bandwidths = {line["imported"]["at"]["direction"]: line["imported"]["value"] for line in lines
-                      if line.get("imported", {}).get("metric") == "bandwidth"}
+        bandwidths = {
+            line["imported"]["at"]["direction"]: line["imported"]["value"]
+            for line in lines
+            if line.get("imported", {}).get("metric") == "bandwidth"
+        }
         self.assertEqual(bandwidths, {"read": said["read"]["bw_bytes"], "write": said["write"]["bw_bytes"]})
 
 

@@ -21,7 +21,13 @@ class Governed(Joints):
 
 
 class Joining(Governed):
-    @row("JP", "J-policy", "vendor's dossiers joined by the buyer, by a policy", 0, "signed as buyer: buyer 0 of Example buyer")
+    @row(
+        "JP",
+        "J-policy",
+        "vendor's dossiers joined by the buyer, by a policy",
+        0,
+        "signed as buyer: buyer 0 of Example buyer",
+    )
     def test_policy(self):
         policy = self.policy(self.vendor(), self.buyer())
         self.assertEqual(self.merged(policy).returncode, 0)
@@ -39,11 +45,23 @@ class Joining(Governed):
         self.assertEqual(self.merged(self.policy(self.vendor(), self.buyer())).returncode, 0)
         return self.by(self.policy(self.vendor(self.one("lab", **REVOKED)), self.buyer()))
 
-    @row("JP", "J-policy-stranger", "who joins is not in the policy", 4, "rule key_listed: the policy does not have the key")
+    @row(
+        "JP",
+        "J-policy-stranger",
+        "who joins is not in the policy",
+        4,
+        "rule key_listed: the policy does not have the key",
+    )
     def test_stranger(self):
         return self.merged(self.policy(self.vendor(), self.buyer()), by="second")
 
-    @row("JP", "J-policy-role", "the vendor joins in the buyer's role", 4, "rule maker_role: vendor 0 signed as 'buyer', and is the vendor")
+    @row(
+        "JP",
+        "J-policy-role",
+        "the vendor joins in the buyer's role",
+        4,
+        "rule maker_role: vendor 0 signed as 'buyer', and is the vendor",
+    )
     def test_role(self):
         return self.merged(self.policy(self.vendor(), self.buyer()), by="lab")
 
@@ -68,7 +86,13 @@ class Countersigning(Governed):
         envelope = json.loads(path.read_text())
         path.write_text(json.dumps({**envelope, "signatures": change(envelope["signatures"])}))
 
-    @row("JP", "J-counter", "the vendor countersigns what the buyer joined, and both are required", 0, ", signed as vendor: vendor 0 of Example vendor")
+    @row(
+        "JP",
+        "J-counter",
+        "the vendor countersigns what the buyer joined, and both are required",
+        0,
+        ", signed as vendor: vendor 0 of Example vendor",
+    )
     def test_counter(self):
         self.countersigned("lab", "--policy", self.both, *self.BOTH)
         done = self.by(self.both, *self.BOTH)
@@ -77,11 +101,23 @@ class Countersigning(Governed):
         self.assertEqual(sorted(one["role"] for one in signatures), ["buyer", "vendor"])
         return done
 
-    @row("JP", "J-counter-missing", "both are required, and the vendor has signed the parts alone", 4, "rule required_role: no signature of a vendor counts")
+    @row(
+        "JP",
+        "J-counter-missing",
+        "both are required, and the vendor has signed the parts alone",
+        4,
+        "rule required_role: no signature of a vendor counts",
+    )
     def test_missing(self):
         return self.by(self.both, *self.BOTH)
 
-    @row("JP", "J-counter-maker", "the signature of who joined is taken out", 4, "rule maker_listed: no signature of buyer 0")
+    @row(
+        "JP",
+        "J-counter-maker",
+        "the signature of who joined is taken out",
+        4,
+        "rule maker_listed: no signature of buyer 0",
+    )
     def test_maker(self):
         self.countersigned("lab", "--policy", self.both)
         self.signatures(lambda all_of_them: all_of_them[1:])
@@ -119,7 +155,13 @@ class Countersigning(Governed):
         self.assertIn(", stamped ", done.stdout)
         return done
 
-    @row("JP", "J-stamp-parts", "time stamps are demanded, and the parts alone have them", 4, "joint.dsse.json: the signature of the key ")
+    @row(
+        "JP",
+        "J-stamp-parts",
+        "time stamps are demanded, and the parts alone have them",
+        4,
+        "joint.dsse.json: the signature of the key ",
+    )
     def test_stamp_parts(self):
         authority = Authority(self.scratch / "tsa")
         self.stamp_parts(authority)
@@ -127,13 +169,21 @@ class Countersigning(Governed):
         self.assertIn("has no time stamp", done.stderr)
         return done
 
-    @row("JP", "J-stamp-early", "a time stamp of an hour before the joint statement was issued", 4, ", before the joint statement was issued (")
+    @row(
+        "JP",
+        "J-stamp-early",
+        "a time stamp of an hour before the joint statement was issued",
+        4,
+        ", before the joint statement was issued (",
+    )
     def test_stamp_early(self):
         authority = Authority(self.scratch / "tsa")
         self.stamp_parts(authority)
         early = Authority(self.scratch / "early", shift_s=-3600)
         self.stamp(self.scratch / "joint", "buyer", early)
-        (self.scratch / "both.pem").write_text("".join((one.folder / "ca.pem").read_text() for one in (authority, early)))
+        (self.scratch / "both.pem").write_text(
+            "".join((one.folder / "ca.pem").read_text() for one in (authority, early))
+        )
         return self.by(self.both, "--tsa", self.scratch / "both.pem")
 
 

@@ -13,7 +13,9 @@ class JointSteps(PolicySteps, Joints):
             return self.folder(name)
         if name.startswith("run.") and name[4:] in RUNS:
             return self.folder(name[4:]).parent
-        return {"joint": self.scratch / "joint", "part": self.scratch / "joint/parts/01"}.get(name) or super().place(name)
+        return {"joint": self.scratch / "joint", "part": self.scratch / "joint/parts/01"}.get(name) or super().place(
+            name
+        )
 
     def run_join(self, command, *names, keys="lab"):
         """merge or expand of runs, or of dossiers by their paths, by the buyer who knows these keys."""

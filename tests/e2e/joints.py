@@ -7,10 +7,16 @@ from attacks import MAKE_RUN, TYPE, canonical, encoding, run
 from policies import Policies
 
 #        site      run  first count serials     copy bandwidth
-RUNS = {"old": ("hall-3", 1, 1, 8, "SN-hall3-", 4.62e11), "new": ("hall-3", 2, 9, 4, "SN-hall3-", 4.6e11),
-        "slow": ("hall-3", 3, 9, 3, "SN-hall3-", 4.2e11), "same": ("hall-3", 4, 8, 8, "SN-again-", 4.62e11),
-        "south": ("south", 5, 1, 8, "SN-south-", 4.62e11), "moved": ("west", 6, 1, 8, "SN-hall3-", 4.62e11),
-        "failed": ("east", 7, 1, 8, "SN-east-0", 2.0e11), "small": ("small", 8, 1, 2, "SN-small-", 4.62e11)}
+RUNS = {
+    "old": ("hall-3", 1, 1, 8, "SN-hall3-", 4.62e11),
+    "new": ("hall-3", 2, 9, 4, "SN-hall3-", 4.6e11),
+    "slow": ("hall-3", 3, 9, 3, "SN-hall3-", 4.2e11),
+    "same": ("hall-3", 4, 8, 8, "SN-again-", 4.62e11),
+    "south": ("south", 5, 1, 8, "SN-south-", 4.62e11),
+    "moved": ("west", 6, 1, 8, "SN-hall3-", 4.62e11),
+    "failed": ("east", 7, 1, 8, "SN-east-0", 2.0e11),
+    "small": ("small", 8, 1, 2, "SN-small-", 4.62e11),
+}
 
 
 class Joints(Policies):
@@ -21,7 +27,17 @@ class Joints(Policies):
         directory = self.base / name
         if not directory.exists():
             site, number, first, count, serials, level = RUNS[name]
-            made = run(MAKE_RUN, "fleet", directory, site, f"5f0c3c1e-8a51-4f0e-9b64-0b1d5a7e2c{number:02}", first, count, serials, level)
+            made = run(
+                MAKE_RUN,
+                "fleet",
+                directory,
+                site,
+                f"5f0c3c1e-8a51-4f0e-9b64-0b1d5a7e2c{number:02}",
+                first,
+                count,
+                serials,
+                level,
+            )
             self.assertEqual(made.returncode, 0, made.stderr)
             self.command("report", directory, code=0)
             self.command("sign", directory, "--key", self.base / "lab.key", "--role", "vendor", "--name", "Ada", code=0)
@@ -29,8 +45,16 @@ class Joints(Policies):
 
     def join(self, command, *names, by="buyer", keys=("lab",), more=()):
         known = [word for name in keys for word in ("--with-key", self.base / f"{name}.key.pub")]
-        return self.command(command, *(name if "/" in str(name) else self.folder(name) for name in names), "--key", self.base / f"{by}.key",
-                            *known, "--out", self.scratch / "joint", *more)
+        return self.command(
+            command,
+            *(name if "/" in str(name) else self.folder(name) for name in names),
+            "--key",
+            self.base / f"{by}.key",
+            *known,
+            "--out",
+            self.scratch / "joint",
+            *more,
+        )
 
     def joined(self, command, *names):
         """A joint dossier of these runs, made once for all tests."""
@@ -60,5 +84,12 @@ class Joints(Policies):
         change(document)
         payload = canonical(document)
         signature = self.signature(encoding(payload, payload_type), self.base / f"{by}.key")
-        path.write_text(json.dumps({"payloadType": payload_type, "payload": base64.b64encode(payload).decode(),
-                                    "signatures": [{"sig": base64.b64encode(signature).decode()}]}))
+        path.write_text(
+            json.dumps(
+                {
+                    "payloadType": payload_type,
+                    "payload": base64.b64encode(payload).decode(),
+                    "signatures": [{"sig": base64.b64encode(signature).decode()}],
+                }
+            )
+        )

@@ -7,14 +7,26 @@ from attacks import DEADLINE_S, REPORT, run
 
 SPKI = bytes.fromhex("302a300506032b6570032100")
 # The y coordinates of the points of small order, with either sign, and of points that are not reduced.
-SMALL_ORDER = [y[:-2] + f"{int(y[-2:], 16) | sign:02x}" for sign in (0, 0x80) for y in (
-    "00" * 32, "01" + "00" * 31, "ec" + "ff" * 30 + "7f", "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a", "ed" + "ff" * 30 + "7f", "ee" + "ff" * 30 + "7f")]
+SMALL_ORDER = [
+    y[:-2] + f"{int(y[-2:], 16) | sign:02x}"
+    for sign in (0, 0x80)
+    for y in (
+        "00" * 32,
+        "01" + "00" * 31,
+        "ec" + "ff" * 30 + "7f",
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        "ed" + "ff" * 30 + "7f",
+        "ee" + "ff" * 30 + "7f",
+    )
+]
 
 
 class KeySteps(Steps):
     def pem(self, raw):
-        (self.scratch / "key.pub").write_text("-----BEGIN PUBLIC KEY-----\n" + base64.b64encode(SPKI + raw).decode() + "\n-----END PUBLIC KEY-----\n")
+        (self.scratch / "key.pub").write_text(
+            "-----BEGIN PUBLIC KEY-----\n" + base64.b64encode(SPKI + raw).decode() + "\n-----END PUBLIC KEY-----\n"
+        )
         return "key.pub"
 
     def ssh(self, raw, kind=b"ssh-ed25519", behind=b""):
@@ -38,14 +50,22 @@ class KeySteps(Steps):
 
     def do_generate_key(self, algorithm):
         """{scratch}/key.pub by openssl."""
-        made = subprocess.run(["openssl", "genpkey", "-algorithm", algorithm], capture_output=True, timeout=DEADLINE_S, check=True)
-        public = subprocess.run(["openssl", "pkey", "-pubout"], input=made.stdout, capture_output=True, timeout=DEADLINE_S, check=True)
+        made = subprocess.run(
+            ["openssl", "genpkey", "-algorithm", algorithm], capture_output=True, timeout=DEADLINE_S, check=True
+        )
+        public = subprocess.run(
+            ["openssl", "pkey", "-pubout"], input=made.stdout, capture_output=True, timeout=DEADLINE_S, check=True
+        )
         (self.scratch / "key.pub").write_bytes(public.stdout)
 
     def do_ssh_keygen(self, kind="ed25519", passphrase=""):
         """{scratch}/id and id.pub by ssh-keygen."""
-        subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-C", "ada@example", "-f", self.scratch / "id"], timeout=DEADLINE_S,
-                       check=True, stdin=subprocess.DEVNULL)
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-C", "ada@example", "-f", self.scratch / "id"],
+            timeout=DEADLINE_S,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        )
 
     def do_bend_ssh_key(self, how):
         """The bytes of the private key {scratch}/id: a bit of its seed changed, or all behind the 80th cut off."""
@@ -66,7 +86,20 @@ class KeySteps(Steps):
     def run_openssl_verify(self):
         """The dossier's signature by openssl alone."""
         payload, kind = self.payload(), self.envelope()["payloadType"]
-        (self.scratch / "message").write_bytes(b"DSSEv1 %d %s %d %s" % (len(kind), kind.encode(), len(payload), payload))
+        (self.scratch / "message").write_bytes(
+            b"DSSEv1 %d %s %d %s" % (len(kind), kind.encode(), len(payload), payload)
+        )
         (self.scratch / "sig").write_bytes(base64.b64decode(self.envelope()["signatures"][0]["sig"]))
-        return run("openssl", "pkeyutl", "-verify", "-pubin", "-inkey", self.dossier / "signer.pub", "-rawin", "-in", self.scratch / "message",
-                   "-sigfile", self.scratch / "sig")
+        return run(
+            "openssl",
+            "pkeyutl",
+            "-verify",
+            "-pubin",
+            "-inkey",
+            self.dossier / "signer.pub",
+            "-rawin",
+            "-in",
+            self.scratch / "message",
+            "-sigfile",
+            self.scratch / "sig",
+        )

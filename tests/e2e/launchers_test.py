@@ -24,7 +24,12 @@ class Fakes(Bench):
         for name, fake in {"srun": "fake_srun", "sinfo": "fake_sinfo", "kubectl": "fake_kubectl"}.items():
             (tools / name).symlink_to(FAKES / fake)
         self.log = self.scratch / "calls.jsonl"
-        self.environment = dict(self.environment, PATH=f"{tools}:{os.environ['PATH']}", FAKE_SLURM_LOG=str(self.log), FAKE_KUBECTL_LOG=str(self.log))
+        self.environment = dict(
+            self.environment,
+            PATH=f"{tools}:{os.environ['PATH']}",
+            FAKE_SLURM_LOG=str(self.log),
+            FAKE_KUBECTL_LOG=str(self.log),
+        )
         self.environment.pop("SLURM_JOB_ID", None)
 
     def calls(self):
@@ -34,7 +39,13 @@ class Fakes(Bench):
         return self.write("site.json", {"schema": "assay.site/1", "name": "fake", **more, "nodes": list(nodes)})
 
     def pod(self, name, **more):
-        return {"name": name, "launcher": "kubernetes", "pod": f"assay-{name}", "directory": str(self.work / name), **more}
+        return {
+            "name": name,
+            "launcher": "kubernetes",
+            "pod": f"assay-{name}",
+            "directory": str(self.work / name),
+            **more,
+        }
 
     def gone(self):
         wait_for(lambda: not processes(str(self.scratch)), "agents and their starters are gone")
@@ -44,7 +55,9 @@ class Kubernetes(Fakes):
     def setUp(self):
         super().setUp()
         if not has_host_names():
-            raise unittest.SkipTest("no host names of their own for the pods here, and without them they are one machine")
+            raise unittest.SkipTest(
+                "no host names of their own for the pods here, and without them they are one machine"
+            )
 
     def test_two_pods_are_deployed_to_run_and_judged(self):
         site = self.site(self.pod("n01", namespace="lab", container="assay", context="hall"), self.pod("n02"))
@@ -52,7 +65,9 @@ class Kubernetes(Fakes):
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         self.assertEqual(self.outcomes(), {("r", "n01"): "pass", ("r", "n02"): "pass"})
         call = next(words for words in self.calls() if "assay-n01" in words)
-        self.assertEqual(call[:7], ["--context=hall", "--namespace=lab", "exec", "-i", "assay-n01", "--container=assay", "--"])
+        self.assertEqual(
+            call[:7], ["--context=hall", "--namespace=lab", "exec", "-i", "assay-n01", "--container=assay", "--"]
+        )
         self.assertEqual(self.verify().returncode, 0)
         self.gone()
 
@@ -92,7 +107,9 @@ class Slurm(Fakes):
         return {"name": name, "launcher": "slurm", "directory": str(self.work)}
 
     def test_a_node_is_accepted_through_srun(self):
-        done = self.accept(requirement("r"), more=["--site", self.site(self.node("n01"), **self.slurm(partition="gpu"))])
+        done = self.accept(
+            requirement("r"), more=["--site", self.site(self.node("n01"), **self.slurm(partition="gpu"))]
+        )
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         self.assertEqual(self.outcomes(), {("r", "n01"): "pass"})
         call = next(words for words in self.calls() if words[0] == "srun")
@@ -109,7 +126,15 @@ class Slurm(Fakes):
 
     def test_a_head_that_is_killed_leaves_no_srun_and_no_agent(self):
         site = self.site(self.node("n01"), **self.slurm())
-        process = self.start("accept", "--profile", self.write("profile.json", profile(requirement("r", "hang"))), "--site", site, "--out", self.run_directory)
+        process = self.start(
+            "accept",
+            "--profile",
+            self.write("profile.json", profile(requirement("r", "hang"))),
+            "--site",
+            site,
+            "--out",
+            self.run_directory,
+        )
         wait_for(lambda: any(line["kind"] == "attempt_begin" for line in self.journal()), "a step runs")
         process.kill()
         process.wait()
@@ -118,7 +143,15 @@ class Slurm(Fakes):
     def test_a_head_that_is_killed_takes_its_place_in_the_queue_with_it(self):
         self.environment["FAKE_SLURM"] = "pending"
         site = self.site(self.node("n01"), **self.slurm())
-        process = self.start("accept", "--profile", self.write("profile.json", profile(requirement("r"))), "--site", site, "--out", self.run_directory)
+        process = self.start(
+            "accept",
+            "--profile",
+            self.write("profile.json", profile(requirement("r"))),
+            "--site",
+            site,
+            "--out",
+            self.run_directory,
+        )
         wait_for(lambda: any(words[0] == "srun" for words in self.calls()), "srun is in the queue")
         process.kill()
         process.wait()
@@ -128,9 +161,17 @@ class Slurm(Fakes):
 class SiteDocuments(Fakes):
     def test_a_host_file_becomes_a_site_that_can_be_planned(self):
         hosts = self.write("hosts", "n[01-02] slots=8\n")
-        done = self.assay("site", "--from", "hostfile", hosts, "--name", "hall", "--known-hosts", self.write("known_hosts", ""))
+        done = self.assay(
+            "site", "--from", "hostfile", hosts, "--name", "hall", "--known-hosts", self.write("known_hosts", "")
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
-        planned = self.assay("plan", "--profile", self.write("profile.json", profile(requirement("r"))), "--site", self.write("site.json", done.stdout))
+        planned = self.assay(
+            "plan",
+            "--profile",
+            self.write("profile.json", profile(requirement("r"))),
+            "--site",
+            self.write("site.json", done.stdout),
+        )
         self.assertEqual([node["name"] for node in json.loads(planned.stdout)["site"]["nodes"]], ["n01", "n02"])
 
     def test_a_file_that_is_not_understood_is_refused_with_line_and_hint(self):
@@ -144,19 +185,31 @@ class SiteDocuments(Fakes):
         self.assertIn("needs --from, check, sbatch or manifest", self.assay("site").stderr)
         self.assertIn("needs a file", self.assay("site", "--from", "hostfile").stderr)
         self.assertIn("scontrol: is not installed", self.without_slurm("site", "--from", "slurm").stderr)
-        self.assertIn("has no node of launcher slurm", self.assay("site", "sbatch", "--site", self.site(self.pod("n01"))).stderr)
+        self.assertIn(
+            "has no node of launcher slurm", self.assay("site", "sbatch", "--site", self.site(self.pod("n01"))).stderr
+        )
 
     def without_slurm(self, *words):
         self.environment["PATH"] = str(self.scratch / "tools")
         return self.assay(*words)
 
     def test_pods_become_a_site(self):
-        pods = {"items": [{"metadata": {"name": "assay-x7", "namespace": "lab"}, "spec": {"nodeName": "n01", "containers": [{"name": "assay"}]},
-                           "status": {"phase": "Running"}}]}
+        pods = {
+            "items": [
+                {
+                    "metadata": {"name": "assay-x7", "namespace": "lab"},
+                    "spec": {"nodeName": "n01", "containers": [{"name": "assay"}]},
+                    "status": {"phase": "Running"},
+                }
+            ]
+        }
         self.environment["FAKE_KUBECTL_PODS"] = self.write("pods.json", pods)
         done = self.assay("site", "--from", "kubectl", "--namespace", "lab")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(json.loads(done.stdout)["nodes"], [{"name": "n01", "launcher": "kubernetes", "pod": "assay-x7", "namespace": "lab", "container": "assay"}])
+        self.assertEqual(
+            json.loads(done.stdout)["nodes"],
+            [{"name": "n01", "launcher": "kubernetes", "pod": "assay-x7", "namespace": "lab", "container": "assay"}],
+        )
         self.assertEqual(self.calls()[-1], ["--namespace=lab", "get", "pods", "--output=json", "--selector=app=assay"])
 
     def test_a_manifest_is_a_document_that_kubectl_can_read(self):
@@ -166,7 +219,11 @@ class SiteDocuments(Fakes):
         self.assertEqual((manifest["kind"], manifest["metadata"]["namespace"]), ("DaemonSet", "lab"))
 
     def test_a_batch_script_is_one_that_bash_takes(self):
-        site = self.site({"name": "n01", "launcher": "slurm"}, {"name": "n02", "launcher": "slurm"}, slurm={"partition": "gpu", "time": "2:00:00"})
+        site = self.site(
+            {"name": "n01", "launcher": "slurm"},
+            {"name": "n02", "launcher": "slurm"},
+            slurm={"partition": "gpu", "time": "2:00:00"},
+        )
         done = self.assay("site", "sbatch", "--site", site)
         self.assertEqual(done.returncode, 0, done.stderr)
         for line in ("#SBATCH --nodelist=n01,n02", "#SBATCH --partition=gpu", "#SBATCH --time=2:00:00"):

@@ -15,16 +15,22 @@ NODES = 6
 def whole(name, slow, **more):
     """One requirement on fake_fabric over the whole site; `slow` tells who makes its number less than the limit of 90."""
     parameters = {"behaviour": "measure", "value": 100, "slow": slow, **more.pop("parameters", {})}
-    return requirement(name, at_least=90, probe="fake_fabric", scope=more.pop("scope", "cluster"), **more) | {"parameters": parameters}
+    return requirement(name, at_least=90, probe="fake_fabric", scope=more.pop("scope", "cluster"), **more) | {
+        "parameters": parameters
+    }
 
 
 class Localise(Bench):
     def setUp(self):
         super().setUp()
         if subprocess.run(["unshare", "--uts", "hostname", "assay-test"], capture_output=True).returncode != 0:
-            raise unittest.SkipTest("no host names of their own for the nodes here, and without them they are one machine")
+            raise unittest.SkipTest(
+                "no host names of their own for the nodes here, and without them they are one machine"
+            )
         self.cluster = self.scratch / "cluster"
-        up = subprocess.run([SSH_NODES, "up", str(NODES), self.cluster], capture_output=True, text=True, timeout=DEADLINE_S)
+        up = subprocess.run(
+            [SSH_NODES, "up", str(NODES), self.cluster], capture_output=True, text=True, timeout=DEADLINE_S
+        )
         if up.returncode == SKIPPED:
             raise unittest.SkipTest(up.stderr)
         self.assertEqual(up.returncode, 0, up.stderr)
@@ -60,7 +66,9 @@ class Localise(Bench):
         done = self.accept_on_site(whole("fabric", "n02+n05:40"))
         self.assertEqual(done.returncode, 1, done.stderr + done.stdout)
         (found,) = self.verdict()["localised"]
-        self.assertEqual([(culprit["fault"], culprit["nodes"]) for culprit in found["culprits"]], [("pair", ["n02", "n05"])], found)
+        self.assertEqual(
+            [(culprit["fault"], culprit["nodes"]) for culprit in found["culprits"]], [("pair", ["n02", "n05"])], found
+        )
         self.assertEqual(self.verify().returncode, 0)
 
     def test_pairs_name_their_node_without_any_extra_test(self):
@@ -74,9 +82,13 @@ class Localise(Bench):
         done = self.accept_on_site(whole("pairs", "n04:40", scope="pair", repeat={"attempts": 1, "more_attempts": 1}))
         self.assertEqual(done.returncode, 1, done.stderr + done.stdout)
         lines = self.journal()
-        self.assertEqual([line["kind"] for line in lines if line["kind"].startswith("second_stage")], ["second_stage_begin"])
+        self.assertEqual(
+            [line["kind"] for line in lines if line["kind"].startswith("second_stage")], ["second_stage_begin"]
+        )
         self.assertEqual({line["outcome"] for line in lines if line["kind"] == "attempt_end"}, {"exited"})
-        self.assertEqual(done.stderr.count("starting the agent"), NODES, done.stderr)  # of every node once: a second start ends the first
+        self.assertEqual(
+            done.stderr.count("starting the agent"), NODES, done.stderr
+        )  # of every node once: a second start ends the first
         (found,) = self.verdict()["localised"]
         self.assertEqual([culprit["nodes"] for culprit in found["culprits"]], [["n04"]])
 
@@ -87,9 +99,19 @@ class Localise(Bench):
         self.assertEqual(self.made(), [])
 
     def test_a_killed_search_goes_on_where_it_was(self):
-        profile = self.write("profile.json", {"schema": "assay.profile/1", "name": "test", "title": "T", "revision": 1,
-                                              "requirements": [whole("fabric", "n06:40", parameters={"pause": "300ms"})]})
-        process = self.start("accept", "--profile", profile, "--site", self.write("site.json", self.site), "--out", self.run_directory)
+        profile = self.write(
+            "profile.json",
+            {
+                "schema": "assay.profile/1",
+                "name": "test",
+                "title": "T",
+                "revision": 1,
+                "requirements": [whole("fabric", "n06:40", parameters={"pause": "300ms"})],
+            },
+        )
+        process = self.start(
+            "accept", "--profile", profile, "--site", self.write("site.json", self.site), "--out", self.run_directory
+        )
         wait_for(lambda: len(self.made()) >= 3, "the search has begun its third test", 120)
         process.send_signal(signal.SIGKILL)
         process.wait(DEADLINE_S)
@@ -100,7 +122,7 @@ class Localise(Bench):
         resumed = self.assay("run", "--resume", self.run_directory)
         self.assertEqual(resumed.returncode, 1, resumed.stderr + resumed.stdout)
         ended = [line["step"] for line in self.journal() if line["kind"] == "attempt_end"]
-        self.assertEqual(ended[:len(before)], before)
+        self.assertEqual(ended[: len(before)], before)
         self.assertEqual(len(ended), len(set(ended)))
         self.assertEqual(self.verdict()["localised"][0]["culprits"][0]["nodes"], ["n06"])
 
@@ -122,7 +144,9 @@ class Localise(Bench):
         self.accept_on_site(whole("fabric", "n03:40"))
         first = self.made()[0]["step"]
         path = self.run_directory / "journal.jsonl"
-        path.write_text("".join(line + "\n" for line in path.read_text().split("\n")[:-1] if json.loads(line).get("step") != first))
+        path.write_text(
+            "".join(line + "\n" for line in path.read_text().split("\n")[:-1] if json.loads(line).get("step") != first)
+        )
         judged = self.assay("judge", self.run_directory)
         self.assertEqual(judged.returncode, 2, judged.stdout)
         self.assertIn("its search would not have asked for", judged.stderr)

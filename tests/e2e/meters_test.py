@@ -1,145 +1,44 @@
 """power_feed against real components: snmpd, ipmi_sim, a device of libmodbus, HTTPS; and against meters that hang, flood and lie."""
-import base64
 import json
 import os
 import pathlib
-import shutil
 import socket
-import subprocess
-import sys
-import tempfile
-import time
 import unittest
 
-FEED = os.environ["POWER_FEED"]
-FAKES = pathlib.Path(__file__).resolve().parent.parent / "fakes"
-DEADLINE_S = 60
-APC, RARITAN = "1.3.6.1.4.1.318.1.1.26", "1.3.6.1.4.1.13742.6"
-# A strip that carries 6130 W on one phase: 230 V x 27.2 A x 0.98. Outlet 3 has 1720 W.
-STRIP_APC = f""".{APC}.4.3.1.5.1 integer 613
-.{APC}.4.3.1.16.1 integer 626
-.{APC}.4.3.1.17.1 integer 98
-.{APC}.4.3.1.9.1 integer 12345
-.{APC}.6.3.1.5.1 integer 272
-.{APC}.6.3.1.6.1 integer 230
-.{APC}.9.4.3.1.7.3 integer 1720
-"""
-# 4511 W, of which the old column of power answers 0; volts without digits, amperes with three, the factor with two.
-STRIP_RARITAN = "".join(f".{RARITAN}.{table}.1.1.{sensor} gauge {value}\n" for table, sensor, value in (
-    ("5.2.3.1.4", 5, 0), ("5.2.3.1.6", 5, 4511), ("3.3.4.1.7", 5, 0), ("5.2.3.1.4", 4, 231), ("3.3.4.1.7", 4, 0),
-    ("5.2.3.1.4", 1, 19729), ("3.3.4.1.7", 1, 3), ("5.2.3.1.4", 7, 99), ("3.3.4.1.7", 7, 2)))
-CDU = "/redfish/v1/ThermalEquipment/CDUs/1/PrimaryCoolantConnectors/1"
-METRICS = "/redfish/v1/Chassis/1/EnvironmentMetrics"
-DETECTOR = "/redfish/v1/ThermalEquipment/CDUs/1/LeakDetection/LeakDetectors/"
-HONEST = {METRICS: {"PowerWatts": {"Reading": 5123.0, "Implementation": "PhysicalSensor", "AveragingInterval": "PT5S", "Accuracy": 2.0},
-                    "EnergykWh": {"Reading": 2.5}},
-          CDU: {"FlowLitersPerMinute": {"Reading": 42}, "SupplyTemperatureCelsius": {"Reading": 22}, "ReturnTemperatureCelsius": {"Reading": 32},
-                "HeatRemovedkW": {"Reading": 29.1}}}
+from meter_bench import CDU, DETECTOR, HONEST, METRICS, STRIP_APC, MeterBench, free_port
 
 
-def free_port(kind):
-    with socket.socket(socket.AF_INET, kind) as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-class Meters(unittest.TestCase):
-    def setUp(self):
-        self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="assay-meters-"))
-        self.children = []
-        self.addCleanup(shutil.rmtree, self.scratch, True)
-        self.addCleanup(self.end_children)
-
-    def end_children(self):
-        for child in self.children:
-            child.kill()
-            child.wait(DEADLINE_S)
-
-    def start(self, *command):
-        log = open(self.scratch / f"log{len(self.children)}", "wb")
-        self.children.append(subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                              env={**os.environ, "SNMP_PERSISTENT_DIR": str(self.scratch)}))
-        log.close()
-
-    def program(self, name):
-        found = shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin")
-        if not found:
-            self.skipTest(f"{name} is not installed")
-        return found
-
-    def wait_for(self, path):
-        limit = time.monotonic() + DEADLINE_S
-        while not path.exists():
-            self.assertLess(time.monotonic(), limit, f"{path} did not appear")
-            time.sleep(0.02)
-        return path.read_text()
-
-    def secret(self, name, **content):
-        path = self.scratch / name
-        path.write_text(json.dumps(content))
-        path.chmod(0o600)
-        return str(path)
-
-    def feed(self, *meters, seconds=3):
-        """Runs power_feed; its record as a list of lines."""
-        site = self.scratch / "site.json"
-        site.write_text(json.dumps({"schema": "assay.site/1", "name": "s", "nodes": [], "meters": meters}))
-        begin = time.monotonic()
-        done = subprocess.run([FEED, "--meters", str(site), "--duration", f"{seconds}s"], capture_output=True, text=True, timeout=DEADLINE_S)
-        self.took_s = time.monotonic() - begin
-        self.printed = done.stdout + done.stderr
-        return [json.loads(line) for line in done.stdout.splitlines()]
-
-    def values(self, record, metric, **at):
-        """Every sample of `metric` at the coordinates `at`."""
-        return [value for line in record if line.get("measurement", {}).get("metric") == metric
-                and all(line["measurement"]["at"].get(name) == wanted for name, wanted in at.items())
-                for value in line["measurement"]["samples"]]
-
-    def condition(self, record, name, meter):
-        found = [line["condition"]["value"] for line in record
-                 if line.get("condition", {}).get("name") == name and line["condition"]["subject"] == {"meter": meter}]
-        self.assertEqual(len(found), 1, f"{name} of {meter} in {record}")
-        return found[0]
-
-    def snmpd(self, addresses=1):
-        """One service on so many ports: to power_feed each is a device of its own."""
-        program = self.program("snmpd")
-        (self.scratch / "apc").write_text(STRIP_APC)
-        (self.scratch / "raritan").write_text(STRIP_RARITAN)
-        (self.scratch / "snmpd.conf").write_text(
-            f'rocommunity hall-7 127.0.0.1\ncreateUser reader SHA "auth-pass-phrase" AES "priv-pass-phrase"\nrouser reader authpriv\n'
-            f'pass_persist .1.3.6.1.4.1.318 {sys.executable} {FAKES}/fake_strip {self.scratch}/apc\n'
-            f'pass_persist .1.3.6.1.4.1.13742 {sys.executable} {FAKES}/fake_strip {self.scratch}/raritan\n')
-        ports = [free_port(socket.SOCK_DGRAM) for _ in range(addresses)]
-        self.start(program, "-f", "-C", "-c", self.scratch / "snmpd.conf", "-Lo", "-p", self.scratch / "pid",
-                   *(f"udp:127.0.0.1:{port}" for port in ports))
-        self.wait_for(self.scratch / "pid")
-        return ports
-
-    def redfish(self, name, tree, way=""):
-        folder = self.scratch / name
-        folder.mkdir()
-        for path, content in tree.items():
-            (folder / (path.strip("/").replace("/", ".") + ".json")).write_text(json.dumps(content))
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=bmc", "-days", "2",
-                        "-keyout", folder / "key", "-out", folder / "certificate"], check=True, capture_output=True, timeout=DEADLINE_S)
-        der = subprocess.run(f"openssl x509 -in {folder}/certificate -pubkey -noout | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary",
-                             shell=True, check=True, capture_output=True, timeout=DEADLINE_S).stdout
-        self.start(sys.executable, FAKES / "fake_redfish", folder / "port", folder / "certificate", folder / "key", folder, "root", "calvin-7", way)
-        return {"name": name, "kind": "redfish", "address": "127.0.0.1", "port": int(self.wait_for(folder / "port")), "subject": "cdu",
-                "resources": list(tree), "public_key": "sha256//" + base64.b64encode(der).decode(),
-                "credentials": self.secret(name + ".json", user="root", password="calvin-7")}
-
+class Meters(MeterBench):
     def test_strips_of_two_makers_are_read_by_v2c_and_v3_in_their_own_scales(self):
         first, second, third = self.snmpd(3)
-        strip = {"kind": "snmp", "address": "127.0.0.1", "port": first, "subject": "feed", "accuracy": 0.01, "accuracy_source": "data sheet"}
+        strip = {
+            "kind": "snmp",
+            "address": "127.0.0.1",
+            "port": first,
+            "subject": "feed",
+            "accuracy": 0.01,
+            "accuracy_source": "data sheet",
+        }
         community = self.secret("v2c.json", community="hall-7")
         user = self.secret("v3.json", user="reader", password="auth-pass-phrase", privacy_password="priv-pass-phrase")
-        record = self.feed({**strip, "name": "apc", "model": "apc-rpdu2", "outlets": {"3": "n01", "4": "n02"}, "credentials": community},
-                           {**strip, "name": "raritan", "port": second, "model": "raritan-pdu2", "credentials": user},
-                           {**strip, "name": "refused", "port": third, "model": "apc-rpdu2", "timeout_s": 0.5,
-                            "credentials": self.secret("wrong.json", community="other")})
+        record = self.feed(
+            {
+                **strip,
+                "name": "apc",
+                "model": "apc-rpdu2",
+                "outlets": {"3": "n01", "4": "n02"},
+                "credentials": community,
+            },
+            {**strip, "name": "raritan", "port": second, "model": "raritan-pdu2", "credentials": user},
+            {
+                **strip,
+                "name": "refused",
+                "port": third,
+                "model": "apc-rpdu2",
+                "timeout_s": 0.5,
+                "credentials": self.secret("wrong.json", community="other"),
+            },
+        )
         self.assertEqual(set(self.values(record, "power", meter="apc") + [6130, 1720]), {6130, 1720})
         self.assertEqual(set(self.values(record, "power", meter="apc", outlet=3)), {1720})
         self.assertEqual(self.values(record, "power", meter="apc", outlet=4), [])
@@ -158,10 +57,21 @@ class Meters(unittest.TestCase):
     def test_a_strip_that_tells_tens_of_watts_as_watts_is_mis_scaled(self):
         [port] = self.snmpd()
         (self.scratch / "apc").write_text(STRIP_APC.replace("integer 613", "integer 6130"))
-        record = self.feed({"name": "apc", "kind": "snmp", "model": "apc-rpdu2", "address": "127.0.0.1", "port": port, "subject": "feed",
-                            "credentials": self.secret("v2c.json", community="hall-7")})
-        self.assertEqual(self.condition(record, "meter_doubts", "apc"),
-                         "mis_scaled: power is 61300 W, and voltage x current x power factor 6130.88 W: 10 times")
+        record = self.feed(
+            {
+                "name": "apc",
+                "kind": "snmp",
+                "model": "apc-rpdu2",
+                "address": "127.0.0.1",
+                "port": port,
+                "subject": "feed",
+                "credentials": self.secret("v2c.json", community="hall-7"),
+            }
+        )
+        self.assertEqual(
+            self.condition(record, "meter_doubts", "apc"),
+            "mis_scaled: power is 61300 W, and voltage x current x power factor 6130.88 W: 10 times",
+        )
 
     def test_a_bmc_tells_its_node_by_ipmi(self):
         program = self.program("ipmi_sim")
@@ -169,7 +79,8 @@ class Meters(unittest.TestCase):
             self.skipTest("libopenipmi-dev was not there when this was built")
         (self.scratch / "watts").write_text("813\n")
         port = free_port(socket.SOCK_DGRAM)
-        (self.scratch / "lan.conf").write_text(f'''name "n01"
+        (self.scratch / "lan.conf").write_text(
+            f"""name "n01"
 set_working_mc 0x20
   startlan 1
     addr 127.0.0.1 {port}
@@ -183,17 +94,30 @@ set_working_mc 0x20
   user 1 true "" "test" user 10 none md2 md5 straight
   user 2 true "admin" "secret-7" admin 10 none md2 md5 straight
 loadlib "{os.environ["FAKE_DCMI"]}" "{self.scratch}/watts"
-''')
-        (self.scratch / "n01.emu").write_text("mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02\nmc_enable 0x20\n")
+"""
+        )
+        (self.scratch / "n01.emu").write_text(
+            "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02\nmc_enable 0x20\n"
+        )
         self.start(program, "-c", self.scratch / "lan.conf", "-f", self.scratch / "n01.emu", "-s", self.scratch, "-n")
-        bmc = {"name": "bmc", "kind": "ipmi", "address": "127.0.0.1", "port": port, "subject": "node", "nodes": ["n01"],
-               "credentials": self.secret("bmc.json", user="admin", password="secret-7")}
+        bmc = {
+            "name": "bmc",
+            "kind": "ipmi",
+            "address": "127.0.0.1",
+            "port": port,
+            "subject": "node",
+            "nodes": ["n01"],
+            "credentials": self.secret("bmc.json", user="admin", password="secret-7"),
+        }
         record = self.feed(bmc)
         self.assertEqual(set(self.values(record, "power", meter="bmc")), {813}, self.printed)
         self.assertEqual(self.condition(record, "meter_doubts", "bmc"), "none")
         self.assertLess(abs(self.condition(record, "clock_offset_s", "bmc")), 5)
         self.assertNotIn("secret-7", self.printed)
-        self.feed({**bmc, "name": "stranger", "credentials": self.secret("b.json", user="admin", password="wrong-7")}, seconds=6)
+        self.feed(
+            {**bmc, "name": "stranger", "credentials": self.secret("b.json", user="admin", password="wrong-7")},
+            seconds=6,
+        )
         self.assertIn("stranger at 127.0.0.1: no session", self.printed)
         self.assertNotIn("wrong-7", self.printed)
         (self.scratch / "watts").write_text("65535\n")
@@ -204,9 +128,26 @@ loadlib "{os.environ["FAKE_DCMI"]}" "{self.scratch}/watts"
             self.skipTest("libmodbus-dev was not there when this was built")
         self.start(os.environ["FAKE_MODBUS"], self.scratch / "port", 91500)
         port = int(self.wait_for(self.scratch / "port"))
-        record = self.feed({"name": "main", "kind": "modbus", "address": "127.0.0.1", "port": port, "subject": "meter", "registers": [
-            {"quantity": "power", "address": 3059, "type": "float32", "scale": 1000, "table": "input", "word_order": "low_first"},
-            {"quantity": "frequency", "address": 10, "type": "uint16", "scale": 0.01}]})
+        record = self.feed(
+            {
+                "name": "main",
+                "kind": "modbus",
+                "address": "127.0.0.1",
+                "port": port,
+                "subject": "meter",
+                "registers": [
+                    {
+                        "quantity": "power",
+                        "address": 3059,
+                        "type": "float32",
+                        "scale": 1000,
+                        "table": "input",
+                        "word_order": "low_first",
+                    },
+                    {"quantity": "frequency", "address": 10, "type": "uint16", "scale": 0.01},
+                ],
+            }
+        )
         self.assertEqual(set(self.values(record, "power")), {91500})
         self.assertAlmostEqual(self.values(record, "frequency")[0], 49.98)
 
@@ -218,13 +159,18 @@ loadlib "{os.environ["FAKE_DCMI"]}" "{self.scratch}/watts"
         self.assertEqual(self.condition(record, "implementation", "cdu"), "measured")
         self.assertEqual(self.condition(record, "averaging_s", "cdu"), 5)
         self.assertEqual(self.condition(record, "meter_doubts", "cdu"), "none")
-        self.assertIn("other at 127.0.0.1: its certificate has another key than the site's public_key; nothing was sent", self.printed)
+        self.assertIn(
+            "other at 127.0.0.1: its certificate has another key than the site's public_key; nothing was sent",
+            self.printed,
+        )
         self.assertFalse((self.scratch / "other" / "unauthorised").exists())
         self.assertNotIn("calvin-7", self.printed)
 
     def test_a_service_that_lies_about_heat_computes_its_power_or_has_none_is_named(self):
         cdu = {**HONEST[CDU], "HeatRemovedkW": {"Reading": 25.48}}
-        lies = self.redfish("lies", {CDU: cdu, METRICS: {"PowerWatts": {"Reading": 300, "Implementation": "Synthesized"}}})
+        lies = self.redfish(
+            "lies", {CDU: cdu, METRICS: {"PowerWatts": {"Reading": 300, "Implementation": "Synthesized"}}}
+        )
         empty = self.redfish("empty", {METRICS: {"PowerWatts": {"Reading": None}}})
         record = self.feed(lies, empty)
         doubts = self.condition(record, "meter_doubts", "lies")
@@ -233,16 +179,27 @@ loadlib "{os.environ["FAKE_DCMI"]}" "{self.scratch}/watts"
         self.assertIn("absent", self.condition(record, "meter_doubts", "empty"))
 
     def test_leak_detectors_count_when_they_work_and_are_told_apart_by_their_state(self):
-        detector = lambda state, status: {"DetectorState": state, "LeakDetectorType": "Moisture", "Status": {"State": status, "Health": "OK"}}
-        states = {"dry": detector("OK", "Enabled"), "wet": detector("Critical", "Enabled"), "off": detector("OK", "Disabled"),
-                  "gone": detector("OK", "Absent"), "mute": detector(None, "Enabled")}
+        detector = lambda state, status: {
+            "DetectorState": state,
+            "LeakDetectorType": "Moisture",
+            "Status": {"State": status, "Health": "OK"},
+        }
+        states = {
+            "dry": detector("OK", "Enabled"),
+            "wet": detector("Critical", "Enabled"),
+            "off": detector("OK", "Disabled"),
+            "gone": detector("OK", "Absent"),
+            "mute": detector(None, "Enabled"),
+        }
         service = self.redfish("leaks", {**HONEST, **{DETECTOR + name: one for name, one in states.items()}})
         record = self.feed(service)
         self.assertEqual(set(self.values(record, "leak_detectors", meter="leaks")), {2}, self.printed)  # dry and wet
         self.assertEqual(set(self.values(record, "leaks", meter="leaks")), {1})
         self.assertEqual(self.condition(record, "meter_doubts", "leaks"), "none")
         for name, state in (("wet", "OK"), ("dry", "Warning")):
-            (self.scratch / "leaks" / f"{(DETECTOR + name).strip('/').replace('/', '.')}.json").write_text(json.dumps(detector(state, "Enabled")))
+            (self.scratch / "leaks" / f"{(DETECTOR + name).strip('/').replace('/', '.')}.json").write_text(
+                json.dumps(detector(state, "Enabled"))
+            )
         self.assertEqual(set(self.values(self.feed(service), "leaks", meter="leaks")), {1})  # a warning is a leak too
         dry = (DETECTOR + "dry").strip("/").replace("/", ".") + ".json"
         (self.scratch / "leaks" / dry).write_text(json.dumps(detector("OK", "Enabled")))
@@ -257,8 +214,15 @@ loadlib "{os.environ["FAKE_DCMI"]}" "{self.scratch}/watts"
         silent.bind(("127.0.0.1", 0))
         silent.listen(8)
         self.addCleanup(silent.close)
-        hang = {"name": "hang", "kind": "modbus", "address": "127.0.0.1", "port": silent.getsockname()[1], "subject": "meter", "timeout_s": 1,
-                "registers": [{"quantity": "power", "address": 1, "type": "uint16", "scale": 1}]}
+        hang = {
+            "name": "hang",
+            "kind": "modbus",
+            "address": "127.0.0.1",
+            "port": silent.getsockname()[1],
+            "subject": "meter",
+            "timeout_s": 1,
+            "registers": [{"quantity": "power", "address": 1, "type": "uint16", "scale": 1}],
+        }
         record = self.feed(good, flood, slow, redirect, hang, seconds=5)
         self.assertGreaterEqual(len(self.values(record, "power", meter="good")), 4)
         self.assertEqual(self.condition(record, "faults", "good"), 0)

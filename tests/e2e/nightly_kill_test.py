@@ -31,7 +31,13 @@ class KilledSweep(NightBench):
             killed += not any(entry["night"] == night for entry in self.ledger())
             done = self.sweep(document, night=night)
             self.assertEqual(done.returncode, 0, done.stderr)
-            measured = [visit for entry in self.ledger() if entry["night"] == night for visit in entry["visits"] if visit["state"] == "measured"]
+            measured = [
+                visit
+                for entry in self.ledger()
+                if entry["night"] == night
+                for visit in entry["visits"]
+                if visit["state"] == "measured"
+            ]
             self.assertEqual(len(measured), 1, night)
         self.assertGreater(killed, 0)  # how many instants lie before the end depends on the load of the machine
 
@@ -41,13 +47,22 @@ class KilledHistory(NightBench):
 
     def rows(self, database):
         with contextlib.closing(sqlite3.connect(database)) as one:
-            counts = {name: one.execute(f"select count(*) from {name}").fetchone()[0] for name in ("sweep", "visit", "series", "unit")}
+            counts = {
+                name: one.execute(f"select count(*) from {name}").fetchone()[0]
+                for name in ("sweep", "visit", "series", "unit")
+            }
             return counts | {"figures": one.execute("select total(figures) from visit").fetchone()[0]}
 
     def test_a_run_is_in_the_history_whole_or_not_at_all_whenever_it_was_added(self):
         runs = []
         for value in (100, 101):
-            self.assertEqual(self.sweep(nightly(*(requirement(f"r{number}", value=value + number) for number in range(8))), night=f"2026-01-{value - 95:02}").returncode, 0)
+            self.assertEqual(
+                self.sweep(
+                    nightly(*(requirement(f"r{number}", value=value + number) for number in range(8))),
+                    night=f"2026-01-{value - 95:02}",
+                ).returncode,
+                0,
+            )
             runs.append(self.sweep_folder / "run")
         whole = self.scratch / "whole.db"
         states = [None]

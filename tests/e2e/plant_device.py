@@ -49,7 +49,7 @@ class Device:
     def reply(self, client, head):
         transaction, _, _, unit, function, address, count = struct.unpack(">HHHBBHH", head)
         words = b"".join(struct.pack(">f", number) for number in self.registers())
-        part = words[2 * address:2 * (address + count)]
+        part = words[2 * address : 2 * (address + count)]
         client.sendall(struct.pack(">HHHBBB", transaction, 0, 3 + len(part), unit, function, len(part)) + part)
 
 

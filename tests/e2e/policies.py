@@ -11,9 +11,14 @@ REVOKED = {"revoked": {"at": "2026-02-01", "reason": "a stolen laptop"}}
 NAMES = ("lab", "buyer", "second", "witness")
 TODAY = datetime.datetime.now(datetime.timezone.utc).date()
 # What a key of a policy may be, as a word: vendor(lab past).
-KEY_WORDS = {"past": PAST, "future": FUTURE, "revoked": REVOKED, "revoked-in-2099": {"revoked": {"at": "2099-01-01", "reason": "moves"}},
-             "revoked-today": {"revoked": {"at": datetime.date.today().isoformat(), "reason": "a stolen laptop"}},
-             "ended-yesterday": {"valid_until": (TODAY - datetime.timedelta(days=1)).isoformat()}}
+KEY_WORDS = {
+    "past": PAST,
+    "future": FUTURE,
+    "revoked": REVOKED,
+    "revoked-in-2099": {"revoked": {"at": "2099-01-01", "reason": "moves"}},
+    "revoked-today": {"revoked": {"at": datetime.date.today().isoformat(), "reason": "a stolen laptop"}},
+    "ended-yesterday": {"valid_until": (TODAY - datetime.timedelta(days=1)).isoformat()},
+}
 TIMES = {"from": "valid_from", "until": "valid_until"}
 
 
@@ -26,7 +31,9 @@ class Policies(Bench):
         for name in NAMES:
             if not (cls.base / f"{name}.key").exists():
                 cls.command("keygen", cls.base / f"{name}.key", code=0)
-        cls.fingerprint = {name: cls.command("fingerprint", cls.base / f"{name}.key.pub", code=0).stdout.strip() for name in NAMES}
+        cls.fingerprint = {
+            name: cls.command("fingerprint", cls.base / f"{name}.key.pub", code=0).stdout.strip() for name in NAMES
+        }
 
     def one(self, name, when=EVER, file=True, **more):
         """An entry of a policy for this key."""
@@ -35,8 +42,12 @@ class Policies(Bench):
 
     def party(self, role, *signers, name=None, threshold=1):
         """A party whose signers have these lists of keys."""
-        return {"name": name or f"Example {role}", "role": role, "threshold": threshold,
-                "signers": [{"name": f"{role} {i}", "keys": keys} for i, keys in enumerate(signers)]}
+        return {
+            "name": name or f"Example {role}",
+            "role": role,
+            "threshold": threshold,
+            "signers": [{"name": f"{role} {i}", "keys": keys} for i, keys in enumerate(signers)],
+        }
 
     def vendor(self, *keys, **more):
         return self.party("vendor", list(keys) or [self.one("lab")], **more)
@@ -45,7 +56,14 @@ class Policies(Bench):
         return self.party("buyer", list(keys) or [self.one("buyer")], **more)
 
     def write(self, *parties, require=("vendor",), when=EVER, **more):
-        document = {"schema": "assay.trust/1", "name": "hall 2", **when, "require": list(require), "parties": list(parties), **more}
+        document = {
+            "schema": "assay.trust/1",
+            "name": "hall 2",
+            **when,
+            "require": list(require),
+            "parties": list(parties),
+            **more,
+        }
         (self.scratch / "trust.json").write_text(json.dumps(document))
         return self.scratch / "trust.json"
 
@@ -71,7 +89,7 @@ class Policies(Bench):
             if equals:
                 entry[TIMES.get(member, member)] = value
             elif word.startswith("without-"):
-                del entry[TIMES.get(word[len("without-"):], word[len("without-"):])]
+                del entry[TIMES.get(word[len("without-") :], word[len("without-") :])]
             else:
                 entry.update(KEY_WORDS[word])
         return entry
@@ -82,12 +100,18 @@ class Policies(Bench):
         role, _, inner = text.rstrip(")").partition("(")
         signers, *members = inner.split(";")
         signers = signers.strip() or {"vendor": "lab"}.get(role, role)
-        party = self.party(role, *[[self.key_in_words(key) for key in signer.split(",")] for signer in signers.split("|")])
+        party = self.party(
+            role, *[[self.key_in_words(key) for key in signer.split(",")] for signer in signers.split("|")]
+        )
         for member in members:
             name, _, value = member.strip().partition("=")
             party[name] = int(value) if value.isdigit() else value
         return party
 
     def write_words(self, *parties, require="vendor", when=None, **more):
-        return self.write(*map(self.party_in_words, parties), require=[role for role in require.split(",") if role],
-                          when=KEY_WORDS[when] if when else EVER, **more)
+        return self.write(
+            *map(self.party_in_words, parties),
+            require=[role for role in require.split(",") if role],
+            when=KEY_WORDS[when] if when else EVER,
+            **more,
+        )

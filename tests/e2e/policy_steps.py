@@ -42,8 +42,19 @@ class PolicySteps(Steps, Policies):
     def do_newer(self, by="lab"):
         """A newer dossier of the same run, {newer}, after the first one, {older}."""
         newer = self.scratch / "newer"
-        self.command("sign", self.run_directory, "--key", self.base / f"{by}.key", "--out", newer, "--supersedes", self.dossier, "--reason",
-                     "module replaced", code=0)
+        self.command(
+            "sign",
+            self.run_directory,
+            "--key",
+            self.base / f"{by}.key",
+            "--out",
+            newer,
+            "--supersedes",
+            self.dossier,
+            "--reason",
+            "module replaced",
+            code=0,
+        )
         self.older = self.dossier
         self.do_look_at(newer)
 
@@ -52,7 +63,9 @@ class PolicySteps(Steps, Policies):
         older = self.scratch / "older"
         older.mkdir()
         payload = base64.b64encode(b"[" + b"0," * int(count) + b"0]").decode()
-        (older / "statement.dsse.json").write_text(json.dumps({"payloadType": TYPE, "payload": payload, "signatures": [{"sig": "AAAA"}]}))
+        (older / "statement.dsse.json").write_text(
+            json.dumps({"payloadType": TYPE, "payload": payload, "signatures": [{"sig": "AAAA"}]})
+        )
 
 
 class WaiverSteps(PolicySteps):
@@ -61,8 +74,23 @@ class WaiverSteps(PolicySteps):
     standard = ("vendor", "buyer", "witness")
 
     def run_waive(self, *words, by="buyer", until=CONSTANTS["next_year"]):
-        return self.command("waive", self.dossier, "--key", self.base / f"{by}.key", "--policy", self.policy_file(), "--requirement", "memory.copy",
-                            "--reason", "module comes in March", "--until", until, "--out", self.scratch / "waiver", *words)
+        return self.command(
+            "waive",
+            self.dossier,
+            "--key",
+            self.base / f"{by}.key",
+            "--policy",
+            self.policy_file(),
+            "--requirement",
+            "memory.copy",
+            "--reason",
+            "module comes in March",
+            "--until",
+            until,
+            "--out",
+            self.scratch / "waiver",
+            *words,
+        )
 
     def run_waived(self, *words):
         """verify with the waiver."""
@@ -76,5 +104,12 @@ class WaiverSteps(PolicySteps):
         edit(document, *changes)
         payload = canonical(document)
         signature = self.signature(encoding(payload), self.base / f"{by}.key")
-        path.write_text(json.dumps({"payloadType": TYPE, "payload": base64.b64encode(payload).decode(),
-                                    "signatures": [{"sig": base64.b64encode(signature).decode()}]}))
+        path.write_text(
+            json.dumps(
+                {
+                    "payloadType": TYPE,
+                    "payload": base64.b64encode(payload).decode(),
+                    "signatures": [{"sig": base64.b64encode(signature).decode()}],
+                }
+            )
+        )

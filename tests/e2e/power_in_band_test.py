@@ -27,8 +27,13 @@ class InBand(unittest.TestCase):
         self.energy = zone / "energy_uj"
 
     def start(self, variable, *arguments):
-        return subprocess.Popen([os.environ[variable], "--device", str(self.device), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                text=True, env={**os.environ, "LD_PRELOAD": os.environ["FAKE_IPMI_DEVICE"]})
+        return subprocess.Popen(
+            [os.environ[variable], "--device", str(self.device), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "LD_PRELOAD": os.environ["FAKE_IPMI_DEVICE"]},
+        )
 
     def finish(self, process):
         out, err = process.communicate(timeout=DEADLINE_S)
@@ -38,12 +43,26 @@ class InBand(unittest.TestCase):
         return {line["condition"]["name"]: line["condition"]["value"] for line in record if "condition" in line}
 
     def values(self, record, metric):
-        return [value for line in record if line.get("measurement", {}).get("metric") == metric for value in line["measurement"]["samples"]]
+        return [
+            value
+            for line in record
+            if line.get("measurement", {}).get("metric") == metric
+            for value in line["measurement"]["samples"]
+        ]
 
     def agreement(self, bmc_of):
         """Runs power_agreement while package power follows the load; `bmc_of` makes the BMC's of it. Every figure is made up."""
         self.device.write_text(f"{round(bmc_of(IDLE_W)):8d}\n")
-        process = self.start("POWER_AGREEMENT", "--powercap", str(self.scratch / "powercap"), "--nvml-library", "none.so", "--threads", "2", "--quick")
+        process = self.start(
+            "POWER_AGREEMENT",
+            "--powercap",
+            str(self.scratch / "powercap"),
+            "--nvml-library",
+            "none.so",
+            "--threads",
+            "2",
+            "--quick",
+        )
         over = threading.Event()
 
         def truth():
@@ -104,16 +123,29 @@ class InBand(unittest.TestCase):
     def cap(self, device):
         """The record of power_cap on a BMC that says `device`, without counters of packages and GPUs."""
         self.device.write_text(device)
-        process = self.start("POWER_CAP", "--powercap", str(self.scratch / "none"), "--nvml-library", "none.so", "--threads", "1", "--hold", "4s",
-                             "--ramp", "100ms")
+        process = self.start(
+            "POWER_CAP",
+            "--powercap",
+            str(self.scratch / "none"),
+            "--nvml-library",
+            "none.so",
+            "--threads",
+            "1",
+            "--hold",
+            "4s",
+            "--ramp",
+            "100ms",
+        )
         return self.finish(process)[0]
 
     def test_the_limit_of_a_bmc_is_held_against_its_power(self):
         record = self.cap("980 1000 1500\n")
         self.assertEqual(record[-1]["end"]["status"], "complete", record[-1])
         conditions = self.conditions(record)
-        self.assertEqual([conditions[name] for name in ("cap_w", "cap_window_s", "cap_source", "cap_reached", "settings_changed")],
-                         [1000, 1.5, "DCMI", True, False])
+        self.assertEqual(
+            [conditions[name] for name in ("cap_w", "cap_window_s", "cap_source", "cap_reached", "settings_changed")],
+            [1000, 1.5, "DCMI", True, False],
+        )
         self.assertEqual(self.values(record, "cap_share"), [0.98] * 3)  # of four seconds, by means of two
         record = self.cap("1100 1000 1000\n")
         self.assertEqual(set(self.values(record, "cap_share")), {1.1})

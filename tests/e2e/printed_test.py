@@ -5,7 +5,9 @@ import unittest
 from attacks import ASSAY, Bench, main, run
 from policy_steps import WaiverSteps
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None)
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None
+)
 
 
 class Printed(Bench):
@@ -13,7 +15,17 @@ class Printed(Bench):
 
     def export(self, *more, source=None, **environment):
         self.pdf = self.scratch / "a report.pdf"
-        return run(ASSAY, "export", "pdf", "--run", source or self.dossier, "-o", self.pdf, *more, env={**self.environment, **environment})
+        return run(
+            ASSAY,
+            "export",
+            "pdf",
+            "--run",
+            source or self.dossier,
+            "-o",
+            self.pdf,
+            *more,
+            env={**self.environment, **environment},
+        )
 
     def pages(self):
         text = run("pdftotext", "-layout", self.pdf, "-").stdout
@@ -66,8 +78,19 @@ class PrintedWithAWaiver(WaiverSteps):
     kind = "mixed"
 
     def export(self, *more):
-        return run(ASSAY, "export", "pdf", "--run", self.dossier, "-o", self.scratch / "waived.pdf", "--waiver", self.scratch / "waiver", *more,
-                   env=self.environment)
+        return run(
+            ASSAY,
+            "export",
+            "pdf",
+            "--run",
+            self.dossier,
+            "-o",
+            self.scratch / "waived.pdf",
+            "--waiver",
+            self.scratch / "waiver",
+            *more,
+            env=self.environment,
+        )
 
     @unittest.skipUnless(BROWSER, "no chromium on this machine")
     @unittest.skipUnless(shutil.which("pdftotext"), "no pdftotext on this machine (apt-get install poppler-utils)")
@@ -81,8 +104,10 @@ class PrintedWithAWaiver(WaiverSteps):
 
     def test_a_waiver_that_nothing_counts_is_not_printed(self):
         self.run_waive("--node", "n03")
-        for code, words, arguments in ((2, "--waiver: needs --policy", []),
-                                       (4, "rule signer_listed", ["--policy", self.write(self.vendor(), require=("vendor",))])):
+        for code, words, arguments in (
+            (2, "--waiver: needs --policy", []),
+            (4, "rule signer_listed", ["--policy", self.write(self.vendor(), require=("vendor",))]),
+        ):
             with self.subTest(words):
                 done = self.export(*arguments)
                 self.assertEqual(done.returncode, code, done.stderr)

@@ -36,7 +36,16 @@ class StampSteps(PolicySteps):
         return self.run_add_answer(self.authority.answer(self.request(of)), to)
 
     def run_add_answer(self, answer, to="lab"):
-        return self.command("timestamp", self.dossier, "--key", self.base / f"{to}.key.pub", "--response", answer, "--tsa", self.place("tsa"))
+        return self.command(
+            "timestamp",
+            self.dossier,
+            "--key",
+            self.base / f"{to}.key.pub",
+            "--response",
+            answer,
+            "--tsa",
+            self.place("tsa"),
+        )
 
     def run_stamp(self, shift="0"):
         """The dossier's signature stamped by an authority of its own."""
@@ -52,7 +61,18 @@ class StampSteps(PolicySteps):
         environment = dict(self.environment, LD_PRELOAD=os.environ["SHIFT_CLOCK"], SHIFT_CLOCK_S=str(-2 * DAY_S))
         directory = self.scratch / "run"
         shutil.copytree(self.run_directory, directory, ignore=shutil.ignore_patterns("dossier"))
-        done = run(os.environ["ASSAY_REPORT"], "sign", directory, "--key", self.key, "--role", "vendor", "--name", "Ada", env=environment)
+        done = run(
+            os.environ["ASSAY_REPORT"],
+            "sign",
+            directory,
+            "--key",
+            self.key,
+            "--role",
+            "vendor",
+            "--name",
+            "Ada",
+            env=environment,
+        )
         self.do_look_at(directory / "dossier")
         return done
 
@@ -63,7 +83,7 @@ class HeadSteps(PolicySteps):
     def run_seen(self, share="1", by="witness", name="head", run=None):
         """{scratch}/NAME, the witness's head of this share of the journal; `run`: of another run."""
         lines = (self.run_directory / "journal.jsonl").read_text().splitlines(keepends=True)
-        lines = lines[:max(1, int(len(lines) * float(share)))]
+        lines = lines[: max(1, int(len(lines) * float(share)))]
         if run is not None:
             lines[0] = json.dumps({**json.loads(lines[0]), "run_id": run}, separators=(",", ":")) + "\n"
         journal = self.scratch / f"{name}.journal"
@@ -91,8 +111,23 @@ class HeadSteps(PolicySteps):
         journal, heads = self.scratch / "journal", self.scratch / "heads"
         journal.write_text("".join(lines[:3]))
         with open(self.scratch / "told", "w+") as told:
-            process = subprocess.Popen([ASSAY, "witness", str(journal), "--key", str(self.base / "witness.key"), "--every", "50ms", "--out", str(heads)],
-                                       env=self.environment, stdin=subprocess.DEVNULL, stdout=told, stderr=told)
+            process = subprocess.Popen(
+                [
+                    ASSAY,
+                    "witness",
+                    str(journal),
+                    "--key",
+                    str(self.base / "witness.key"),
+                    "--every",
+                    "50ms",
+                    "--out",
+                    str(heads),
+                ],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=told,
+                stderr=told,
+            )
             deadline = time.monotonic() + DEADLINE_S
             while not (heads / "0001.head").exists() and time.monotonic() < deadline:
                 time.sleep(0.02)
@@ -108,5 +143,9 @@ class HeadSteps(PolicySteps):
     def run_witness_pipe(self):
         """The journal comes to the witness through a pipe; {scratch}/head."""
         words = [ASSAY, "witness", "-", "--key", str(self.base / "witness.key"), "--out", str(self.scratch / "head")]
-        with open(self.run_directory / "journal.jsonl") as journal, subprocess.Popen(["cat"], stdin=journal, stdout=subprocess.PIPE) as pipe:
-            return subprocess.run(words, env=self.environment, stdin=pipe.stdout, capture_output=True, text=True, timeout=DEADLINE_S)
+        with open(self.run_directory / "journal.jsonl") as journal, subprocess.Popen(
+            ["cat"], stdin=journal, stdout=subprocess.PIPE
+        ) as pipe:
+            return subprocess.run(
+                words, env=self.environment, stdin=pipe.stdout, capture_output=True, text=True, timeout=DEADLINE_S
+            )

@@ -17,7 +17,10 @@ class Resume(Bench):
 
     def begin(self):
         steps = [requirement(f"r{i}", "slow", value=100 + i) for i in range(STEPS)]
-        self.profile = self.write("profile.json", {"schema": "assay.profile/1", "name": "test", "title": "T", "revision": 1, "requirements": steps})
+        self.profile = self.write(
+            "profile.json",
+            {"schema": "assay.profile/1", "name": "test", "title": "T", "revision": 1, "requirements": steps},
+        )
         return self.start("accept", "--profile", self.profile, "--directory", self.work, "--out", self.run_directory)
 
     def check_whole(self):
@@ -34,7 +37,10 @@ class Resume(Bench):
 
     def test_kill_9_in_mid_step_loses_that_attempt_alone(self):
         process = self.begin()
-        wait_for(lambda: len(self.ended()) >= 1 and len(self.begun()) > len(self.ended()), "a step runs and another has ended")
+        wait_for(
+            lambda: len(self.ended()) >= 1 and len(self.begun()) > len(self.ended()),
+            "a step runs and another has ended",
+        )
         self.assertNotIn("interrupted", self.assay("status", self.run_directory).stdout)
         process.send_signal(signal.SIGKILL)
         process.wait(DEADLINE_S)
@@ -46,7 +52,10 @@ class Resume(Bench):
         resumed = self.assay("run", "--resume", self.run_directory)
         self.assertEqual(resumed.returncode, 0, resumed.stderr + resumed.stdout)
         self.check_whole()
-        self.assertIn("interrupted", {line["what"].split(": ")[1] for line in self.verdict()["deviations"] if ": " in line["what"]})
+        self.assertIn(
+            "interrupted",
+            {line["what"].split(": ")[1] for line in self.verdict()["deviations"] if ": " in line["what"]},
+        )
 
     def test_kill_9_at_many_instants_is_always_resumed(self):
         for instant in range(6):
@@ -54,7 +63,10 @@ class Resume(Bench):
                 self.run_directory = self.scratch / f"run{instant}"
                 process = self.begin()
                 lines = 1 + 2 * instant
-                wait_for(lambda: (self.run_directory / "plan.json").exists() and len(self.journal()) >= min(lines, 8), f"{lines} lines of journal")
+                wait_for(
+                    lambda: (self.run_directory / "plan.json").exists() and len(self.journal()) >= min(lines, 8),
+                    f"{lines} lines of journal",
+                )
                 process.send_signal(signal.SIGKILL)
                 process.wait(DEADLINE_S)
                 resumed = self.assay("run", "--resume", self.run_directory)
@@ -115,7 +127,9 @@ class Resume(Bench):
         for command in (("report", self.run_directory), ("sign", self.run_directory, "--key", key)):
             self.assertEqual(self.assay(*command).returncode, 0)
         journal = (self.run_directory / "journal.jsonl").read_text()
-        (self.run_directory / "journal.jsonl").write_text(journal + '{"time":"2026-01-05T06:37:55.120Z","kind":"run_resume"}\n')
+        (self.run_directory / "journal.jsonl").write_text(
+            journal + '{"time":"2026-01-05T06:37:55.120Z","kind":"run_resume"}\n'
+        )
         self.assertTrue(json.loads(self.assay("status", self.run_directory, "--json").stdout)["dossier_is_earlier"])
         self.assertIn("went on after this dossier was signed", self.verify(key=f"{key}.pub").stderr)
         for command in (("judge", self.run_directory), ("report", self.run_directory)):
@@ -167,7 +181,9 @@ class Resume(Bench):
         process.wait(DEADLINE_S)
         plan = json.loads((self.run_directory / "plan.json").read_text())
         plan["profile"]["requirements"][0]["limit"]["at_least"] = 1.0
-        (self.run_directory / "plan.json").write_text(json.dumps(plan, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+        (self.run_directory / "plan.json").write_text(
+            json.dumps(plan, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+        )
         resumed = self.assay("run", "--resume", self.run_directory)
         self.assertEqual(resumed.returncode, 2)
         self.assertIn("another plan", resumed.stderr)

@@ -10,14 +10,18 @@ class Rise(Bench):
         script = self.write("script", "".join(f"{one}\n" for one in (*readings, *readings[-1:] * 8)))
         counted = {**COUNT, "parameters": {"script": script, "counter": 1}}
         level = [requirement("level", severity="advisory", **counted)] if before else []
-        self.done = self.accept(*level, requirement("load", value=101), requirement("rise", after=True, rise=True, **{**counted, **more}))
+        self.done = self.accept(
+            *level, requirement("load", value=101), requirement("rise", after=True, rise=True, **{**counted, **more})
+        )
         if not self.run_directory.exists():
             return None
         return next(one for one in self.verdict()["results"] if one["requirement"] == "rise")
 
     def test_what_was_there_before_is_no_rise(self):
         rise = self.risen(7, 7)
-        self.assertEqual((self.done.returncode, rise["outcome"], rise["value"]), (0, "pass", 0), self.done.stderr + self.done.stdout)
+        self.assertEqual(
+            (self.done.returncode, rise["outcome"], rise["value"]), (0, "pass", 0), self.done.stderr + self.done.stdout
+        )
         self.assertEqual(self.outcomes()[("level", self.node())], "fail")
 
     def test_a_rise_is_rejected_and_a_small_one_may_be_allowed(self):

@@ -32,11 +32,18 @@ class Schedule(Bench):
         self.assertFalse(self.run_directory.exists())
 
     def test_nothing_starts_after_the_first_required_failure(self):
-        done = self.accept(requirement("a", value=1, severity="advisory"), requirement("b", value=2), requirement("c", value=3, at_least=1), more=["--stop-on-fail"])
+        done = self.accept(
+            requirement("a", value=1, severity="advisory"),
+            requirement("b", value=2),
+            requirement("c", value=3, at_least=1),
+            more=["--stop-on-fail"],
+        )
         self.assertEqual(done.returncode, 1, done.stderr + done.stdout)
         node = self.node()
         self.assertEqual(self.outcomes(), {("a", node): "fail", ("b", node): "fail", ("c", node): "not_measured"})
-        self.assertEqual(self.reasons()[("c", node)], f"b on {node} failed, and the run was to stop at the first failure")
+        self.assertEqual(
+            self.reasons()[("c", node)], f"b on {node} failed, and the run was to stop at the first failure"
+        )
         resumed = self.assay("run", "--resume", self.run_directory)
         self.assertEqual(resumed.returncode, 1, resumed.stderr)
         self.assertEqual(self.outcomes()[("c", node)], "pass")
@@ -51,7 +58,9 @@ class PowerCap(Bench):
     def setUp(self):
         super().setUp()
         if subprocess.run(["unshare", "--uts", "hostname", "assay-test"], capture_output=True).returncode != 0:
-            raise unittest.SkipTest("no host names of their own for the nodes here, and without them they are one machine")
+            raise unittest.SkipTest(
+                "no host names of their own for the nodes here, and without them they are one machine"
+            )
         self.cluster = self.scratch / "cluster"
         up = subprocess.run([SSH_NODES, "up", "3", self.cluster], capture_output=True, text=True, timeout=DEADLINE_S)
         if up.returncode == 77:
@@ -62,10 +71,24 @@ class PowerCap(Bench):
 
     def accept_with(self, cap_w, power_w, *requirements):
         self.site["power_cap_w"] = cap_w
-        document = {"schema": "assay.profile/1", "name": "test", "title": "T", "revision": 1, "requirements": list(requirements)}
+        document = {
+            "schema": "assay.profile/1",
+            "name": "test",
+            "title": "T",
+            "revision": 1,
+            "requirements": list(requirements),
+        }
         if power_w:
             document["power_w"] = power_w
-        return self.assay("accept", "--profile", self.write("profile.json", document), "--site", self.write("site.json", self.site), "--out", self.run_directory)
+        return self.assay(
+            "accept",
+            "--profile",
+            self.write("profile.json", document),
+            "--site",
+            self.write("site.json", self.site),
+            "--out",
+            self.run_directory,
+        )
 
     def most_at_once(self):
         running = most = 0

@@ -11,8 +11,14 @@ class Settings(Bench):
         super().setUp()
         zone = self.scratch / "powercap" / "intel-rapl:0"
         zone.mkdir(parents=True)
-        for name, content in (("name", "package-0"), ("max_energy_range_uj", "262143328850"), ("energy_uj", "5000000"),
-                              ("constraint_0_name", "long_term"), ("constraint_0_time_window_us", "999424"), ("constraint_0_power_limit_uw", LIMIT)):
+        for name, content in (
+            ("name", "package-0"),
+            ("max_energy_range_uj", "262143328850"),
+            ("energy_uj", "5000000"),
+            ("constraint_0_name", "long_term"),
+            ("constraint_0_time_window_us", "999424"),
+            ("constraint_0_power_limit_uw", LIMIT),
+        ):
             (zone / name).write_text(content + "\n")
         self.limit_file = zone / "constraint_0_power_limit_uw"
 
@@ -20,15 +26,48 @@ class Settings(Bench):
         return self.limit_file.read_text().strip()
 
     def capped(self, **more):
-        parameters = {"powercap": str(self.scratch / "powercap"), "nvml_library": "none.so", "device": "/no-such-bmc", "hold": "2s", "ramp": "100ms",
-                      "threads": 1, "lower_to": 80, "allow_settings": "yes", **more}
-        return requirement("capped", probe="power_cap", parameters=parameters, metric="cap_share", statistic="max", scope="cpu",
-                           limit={"at_most": 1, "unit": "1"}, repeat={"n": 2})
+        parameters = {
+            "powercap": str(self.scratch / "powercap"),
+            "nvml_library": "none.so",
+            "device": "/no-such-bmc",
+            "hold": "2s",
+            "ramp": "100ms",
+            "threads": 1,
+            "lower_to": 80,
+            "allow_settings": "yes",
+            **more,
+        }
+        return requirement(
+            "capped",
+            probe="power_cap",
+            parameters=parameters,
+            metric="cap_share",
+            statistic="max",
+            scope="cpu",
+            limit={"at_most": 1, "unit": "1"},
+            repeat={"n": 2},
+        )
 
     def asked(self, *more, **parameters):
-        document = {"schema": "assay.profile/1", "name": "test", "title": "Test", "revision": 1, "relative_only": "a test", "node": {"cpu": 1},
-                    "requirements": [self.capped(**parameters)]}
-        return ["accept", "--profile", self.write("profile.json", document), "--directory", self.work, "--out", self.run_directory, *more]
+        document = {
+            "schema": "assay.profile/1",
+            "name": "test",
+            "title": "Test",
+            "revision": 1,
+            "relative_only": "a test",
+            "node": {"cpu": 1},
+            "requirements": [self.capped(**parameters)],
+        }
+        return [
+            "accept",
+            "--profile",
+            self.write("profile.json", document),
+            "--directory",
+            self.work,
+            "--out",
+            self.run_directory,
+            *more,
+        ]
 
     def test_a_profile_alone_changes_nothing(self):
         done = self.assay(*self.asked())
@@ -43,7 +82,9 @@ class Settings(Bench):
         wait_for(lambda: self.limit() == LOWERED or run.poll() is not None, "the limit is lowered")
         run.wait(120)
         self.assertEqual(self.limit(), LIMIT)
-        self.assertIn("power_cap was allowed to change settings of machines (--allow-settings)", str(self.verdict()["deviations"]))
+        self.assertIn(
+            "power_cap was allowed to change settings of machines (--allow-settings)", str(self.verdict()["deviations"])
+        )
         self.assertEqual(run.returncode, 0, self.verdict())
         self.assertIn('"allow_settings": true', (self.run_directory / "plan.json").read_text())
         self.assertEqual(self.verify().returncode, 0)

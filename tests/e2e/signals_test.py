@@ -37,17 +37,33 @@ class Drives(NightBench):
 
     def night(self, day, serial, media):
         self.drive(serial, media)
-        figures = [{"id": metric, "title": metric, "probe": "health_drive", "parameters": {"root": str(self.root)}, "metric": metric, "scope": "node",
-                    "statistic": "max", "limit": {"at_most": 1000, "unit": "1"}, "source": {"document": "the test", "status": "sourced"}, **ONCE}
-                   for metric in ("media_errors", "critical_warnings", "spare_below_threshold")]
+        figures = [
+            {
+                "id": metric,
+                "title": metric,
+                "probe": "health_drive",
+                "parameters": {"root": str(self.root)},
+                "metric": metric,
+                "scope": "node",
+                "statistic": "max",
+                "limit": {"at_most": 1000, "unit": "1"},
+                "source": {"document": "the test", "status": "sourced"},
+                **ONCE,
+            }
+            for metric in ("media_errors", "critical_warnings", "spare_below_threshold")
+        ]
         done = self.sweep(nightly(*figures), "--history", self.history, night=f"2026-01-{day:02}")
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def flags(self):
-        done = self.assay("drift", "judge", "--db", self.history, "--policy", self.policy, "-o", self.scratch / "drift.json")
+        done = self.assay(
+            "drift", "judge", "--db", self.history, "--policy", self.policy, "-o", self.scratch / "drift.json"
+        )
         self.assertIn(done.returncode, (0, 1), done.stderr)
-        return [(flag["unit"], flag["metric"].split("{")[0], flag["rule"], flag["ratio"])
-                for flag in json.loads((self.scratch / "drift.json").read_text())["flags"]]
+        return [
+            (flag["unit"], flag["metric"].split("{")[0], flag["rule"], flag["ratio"])
+            for flag in json.loads((self.scratch / "drift.json").read_text())["flags"]
+        ]
 
     def test_one_more_media_error_is_flagged_and_another_drive_with_old_ones_is_not(self):
         for day, media in ((1, 7), (2, 7)):
@@ -74,12 +90,18 @@ ip link set port0 up; ip link set port1 up
 {probe}
 ip link set port1 down; ip link set port1 up; ip link set port1 down; ip link set port1 up
 {probe}"""
-        done = subprocess.run(["unshare", "--net", "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            ["unshare", "--net", "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=60
+        )
         if done.returncode != 0 and "not permitted" in done.stderr:
             self.skipTest(done.stderr.strip())
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = [json.loads(line) for line in done.stdout.splitlines()]
-        seen = [line["measurement"]["samples"] for line in lines if line.get("measurement", {}).get("metric") == "carrier_losses"]
+        seen = [
+            line["measurement"]["samples"]
+            for line in lines
+            if line.get("measurement", {}).get("metric") == "carrier_losses"
+        ]
         self.assertEqual(len(seen), 2)
         self.assertEqual(seen[1][0] - seen[0][0], 2)
         causes = [line["condition"]["value"] for line in lines if line.get("condition", {}).get("name") == "module"]

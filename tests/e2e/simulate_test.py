@@ -6,7 +6,15 @@ from harness import Bench, main, profile, requirement
 
 class Simulate(Bench):
     def simulate(self, *more, faults=None):
-        arguments = ["simulate", "--profile", self.write("profile.json", profile(requirement("r"))), "--nodes", 20, "--seed", 7]
+        arguments = [
+            "simulate",
+            "--profile",
+            self.write("profile.json", profile(requirement("r"))),
+            "--nodes",
+            20,
+            "--seed",
+            7,
+        ]
         if faults is not None:
             arguments += ["--faults", self.write("faults.json", dict(faults, schema="assay.faults/1"))]
         return self.assay(*arguments, *more)
@@ -63,12 +71,25 @@ class Simulate(Bench):
         self.assertEqual(judged.returncode, 2, judged.stdout)
 
     def test_the_report_of_a_large_fleet_shows_what_is_open_and_counts_the_rest(self):
-        faults = self.write("faults.json", {"schema": "assay.faults/1", "bad_nodes": [{"node": "n00003", "factor": 0.3}]})
-        done = self.assay("simulate", "--profile", self.write("profile.json", profile(requirement("r"))), "--nodes", 600, "--seed", 7,
-                          "--faults", faults, "--out", self.run_directory)
+        faults = self.write(
+            "faults.json", {"schema": "assay.faults/1", "bad_nodes": [{"node": "n00003", "factor": 0.3}]}
+        )
+        done = self.assay(
+            "simulate",
+            "--profile",
+            self.write("profile.json", profile(requirement("r"))),
+            "--nodes",
+            600,
+            "--seed",
+            7,
+            "--faults",
+            faults,
+            "--out",
+            self.run_directory,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         page = (self.run_directory / "report.html").read_text()
-        matrix = page[page.index("3 Coverage"):page.index("4 Results")]
+        matrix = page[page.index("3 Coverage") : page.index("4 Results")]
         self.assertIn("n00003", matrix)
         self.assertNotIn("n00004", matrix)
         passed = list(self.outcomes().values()).count("pass")
@@ -77,10 +98,33 @@ class Simulate(Bench):
         self.assertIn("600 planned attempts that exited are omitted", page)
 
     def test_months_with_fresh_tests_are_judged_from_their_database_as_in_the_rehearsal(self):
-        faults = self.write("faults.json", {"schema": "assay.night-faults/1", "faults": [
-            {"kind": "step", "unit": "n00003", "metric": "simulated.m01", "from_night": 60, "sigma": 8}]})
-        database, rehearsed, judged = self.scratch / "months.db", self.scratch / "rehearsed.json", self.scratch / "judged.json"
-        done = self.assay("simulate", "--nights", 70, "--nodes", 30, "--metrics", 3, "--faults", faults, "--db", database, "-o", rehearsed)
+        faults = self.write(
+            "faults.json",
+            {
+                "schema": "assay.night-faults/1",
+                "faults": [{"kind": "step", "unit": "n00003", "metric": "simulated.m01", "from_night": 60, "sigma": 8}],
+            },
+        )
+        database, rehearsed, judged = (
+            self.scratch / "months.db",
+            self.scratch / "rehearsed.json",
+            self.scratch / "judged.json",
+        )
+        done = self.assay(
+            "simulate",
+            "--nights",
+            70,
+            "--nodes",
+            30,
+            "--metrics",
+            3,
+            "--faults",
+            faults,
+            "--db",
+            database,
+            "-o",
+            rehearsed,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"[1-9]\d* fresh tests")
         self.assertIn(self.assay("drift", "judge", "--db", database, "-o", judged).returncode, (0, 1))

@@ -16,12 +16,18 @@ class Space(Bench):
         for more in ([], ["--dry-run"]):
             done = self.assay("plan", "--profile", written, "--directory", self.work, *more)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn("fake_probe writes to .: 65.54 kB at one time on each node; 1 attempt of 1 step write 131.1 kB", done.stderr)
+            self.assertIn(
+                "fake_probe writes to .: 65.54 kB at one time on each node; 1 attempt of 1 step write 131.1 kB",
+                done.stderr,
+            )
 
     def test_a_run_that_does_not_fit_is_refused_before_anything_is_measured_and_can_go_on(self):
         done = self.accept(requirement("first"), writing("large", TOO_MUCH))
         self.assertEqual(done.returncode, 2, done.stderr + done.stdout)
-        self.assertRegex(done.stderr, r"\. on \S+: .* are free; step 0002-fake_probe-\S+ puts up to 1.074 PB there and needs a tenth more, 1.181 PB")
+        self.assertRegex(
+            done.stderr,
+            r"\. on \S+: .* are free; step 0002-fake_probe-\S+ puts up to 1.074 PB there and needs a tenth more, 1.181 PB",
+        )
         self.assertRegex(done.stderr, r"nothing was measured: free .* there and go on with `assay run --resume`")
         self.assertEqual([line["kind"] for line in self.journal() if "attempt" in line["kind"]], [])
         again = self.assay("run", "--resume", self.run_directory)

@@ -19,7 +19,9 @@ class SshNodes(Bench):
     def setUp(self):
         super().setUp()
         if subprocess.run(["unshare", "--uts", "hostname", "assay-test"], capture_output=True).returncode != 0:
-            raise unittest.SkipTest("no host names of their own for the nodes here, and without them they are one machine")
+            raise unittest.SkipTest(
+                "no host names of their own for the nodes here, and without them they are one machine"
+            )
         self.cluster = self.scratch / "cluster"
         up = subprocess.run([SSH_NODES, "up", "2", self.cluster], capture_output=True, text=True, timeout=DEADLINE_S)
         if up.returncode == SKIPPED:
@@ -55,15 +57,26 @@ class SshNodes(Bench):
         self.nothing_left_on_nodes()
 
     def test_misbehaving_probes_are_named_on_each_node_and_nothing_stays(self):
-        behaviours = {"hang": "error", "crash": "error", "flood": "error", "garbage": "error", "daemon": "pass", "measure": "pass"}
+        behaviours = {
+            "hang": "error",
+            "crash": "error",
+            "flood": "error",
+            "garbage": "error",
+            "daemon": "pass",
+            "measure": "pass",
+        }
         done = self.accept_on_site(*(requirement(name, name, value=DAEMON_S) for name in behaviours))
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertEqual(self.outcomes(), {(name, node): outcome for name, outcome in behaviours.items() for node in ("n01", "n02")})
+        self.assertEqual(
+            self.outcomes(), {(name, node): outcome for name, outcome in behaviours.items() for node in ("n01", "n02")}
+        )
         self.assertEqual(self.verify().returncode, 0)
         self.nothing_left_on_nodes()
 
     def test_two_nodes_run_one_step_together_and_each_rank_leaves_its_record(self):
-        done = self.accept_on_site(together("pair", conditions=[{"name": "hosts", "equals": 2}, {"name": "token_is_secret", "equals": True}]))
+        done = self.accept_on_site(
+            together("pair", conditions=[{"name": "hosts", "equals": 2}, {"name": "token_is_secret", "equals": True}])
+        )
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         self.assertEqual(self.outcomes(), {("pair", "n01+n02"): "pass"})
         ranks = sorted(path.name for path in (self.run_directory / "records").rglob("*.jsonl"))
@@ -72,11 +85,21 @@ class SshNodes(Bench):
         self.nothing_left_on_nodes()
 
     def test_a_rank_that_goes_wrong_is_named_with_its_node_and_the_rest_is_judged(self):
-        wrong = {"crash": "n02: ", "hang": "n02: ", "error": "rank 1", "absent": "n02: ", "skip": "n02: the probe skipped"}
-        done = self.accept_on_site(requirement("alone"), *(together(name, name) for name in wrong), together("good", scope="cluster"))
+        wrong = {
+            "crash": "n02: ",
+            "hang": "n02: ",
+            "error": "rank 1",
+            "absent": "n02: ",
+            "skip": "n02: the probe skipped",
+        }
+        done = self.accept_on_site(
+            requirement("alone"), *(together(name, name) for name in wrong), together("good", scope="cluster")
+        )
         self.assertEqual(done.returncode, 3, done.stderr)
         outcomes = self.outcomes()
-        self.assertEqual({outcomes[("alone", node)] for node in ("n01", "n02")} | {outcomes[("good", "loopback")]}, {"pass"})
+        self.assertEqual(
+            {outcomes[("alone", node)] for node in ("n01", "n02")} | {outcomes[("good", "loopback")]}, {"pass"}
+        )
         for name, words in wrong.items():
             self.assertEqual(outcomes[(name, "n01+n02")], "not_measured" if name == "skip" else "error", self.reasons())
             self.assertIn(words, self.reasons()[(name, "n01+n02")])
@@ -87,13 +110,18 @@ class SshNodes(Bench):
         self.site["nodes"][1]["port"] = 1
         done = self.accept_on_site(requirement("alone"), together("pair"))
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertEqual(self.outcomes(), {("alone", "n01"): "pass", ("alone", "n02"): "not_measured", ("pair", "n01+n02"): "not_measured"})
+        self.assertEqual(
+            self.outcomes(),
+            {("alone", "n01"): "pass", ("alone", "n02"): "not_measured", ("pair", "n01+n02"): "not_measured"},
+        )
         self.assertIn("n02", self.reasons()[("pair", "n01+n02")])
         self.nothing_left_on_nodes()
 
     def test_one_machine_under_two_addresses_is_named_and_accepts_nothing(self):
         first, second, *rest = self.site["nodes"][0]["address"].split(".")
-        twin = dict(self.site["nodes"][0], name="n03", address=".".join([first, str(int(second) + 64), *rest]))  # see ssh_nodes
+        twin = dict(
+            self.site["nodes"][0], name="n03", address=".".join([first, str(int(second) + 64), *rest])
+        )  # see ssh_nodes
         self.site["nodes"].append(twin)
         done = self.accept_on_site(requirement("r"))
         self.assertEqual(done.returncode, 3, done.stderr)
@@ -105,7 +133,9 @@ class SshNodes(Bench):
         for node in self.site["nodes"]:
             scratch = pathlib.Path(node["directory"]) / "scratch"
             self.assertEqual(list(scratch.iterdir()) if scratch.exists() else [], [])
-        wait_for(lambda: not [agent for agent in processes("assay-node --") if str(self.scratch) in agent], "agents are gone")
+        wait_for(
+            lambda: not [agent for agent in processes("assay-node --") if str(self.scratch) in agent], "agents are gone"
+        )
         wait_for(lambda: not processes(f"sleep {DAEMON_S}"), "daemonised children are gone")
 
 

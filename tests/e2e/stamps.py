@@ -34,17 +34,69 @@ class Authority:
         (folder / "conf").write_text(CONFIGURATION.format(folder=folder, digests=digests))
         (folder / "serial").write_text("01\n")
         new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-config", "conf")
-        self.openssl("req", "-x509", *new, "-keyout", "ca.key", "-out", "ca.pem", "-days", "1", "-subj", "/CN=Root", "-extensions", "authority")
+        self.openssl(
+            "req",
+            "-x509",
+            *new,
+            "-keyout",
+            "ca.key",
+            "-out",
+            "ca.pem",
+            "-days",
+            "1",
+            "-subj",
+            "/CN=Root",
+            "-extensions",
+            "authority",
+        )
         self.openssl("req", *new, "-keyout", "tsa.key", "-out", "tsa.csr", "-subj", "/CN=Example Time")
-        self.openssl("x509", "-req", "-in", "tsa.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", "tsa.pem", "-days", "1",
-                     "-extfile", "conf", "-extensions", "stamps")
+        self.openssl(
+            "x509",
+            "-req",
+            "-in",
+            "tsa.csr",
+            "-CA",
+            "ca.pem",
+            "-CAkey",
+            "ca.key",
+            "-CAcreateserial",
+            "-out",
+            "tsa.pem",
+            "-days",
+            "1",
+            "-extfile",
+            "conf",
+            "-extensions",
+            "stamps",
+        )
 
     def openssl(self, *words):
-        done = subprocess.run(["openssl", *map(str, words)], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=DEADLINE_S)
+        done = subprocess.run(
+            ["openssl", *map(str, words)],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+        )
         if done.returncode != 0:
             raise AssertionError(f"{words}: {done.stderr}")
 
     def answer(self, request):
-        self.openssl("ts", "-reply", "-config", "conf", "-section", "one", "-queryfile", request, "-signer", "tsa.pem", "-inkey", "tsa.key",
-                     "-out", "answer.tsr")
+        self.openssl(
+            "ts",
+            "-reply",
+            "-config",
+            "conf",
+            "-section",
+            "one",
+            "-queryfile",
+            request,
+            "-signer",
+            "tsa.pem",
+            "-inkey",
+            "tsa.key",
+            "-out",
+            "answer.tsr",
+        )
         return self.folder / "answer.tsr"

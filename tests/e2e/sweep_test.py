@@ -5,17 +5,15 @@ import io
 import json
 import os
 import pathlib
-import shutil
 import signal
 import sqlite3
 import subprocess
 import time
 import unittest
 
-from harness import BIN, main, processes, requirement, wait_for
+from harness import main, processes, requirement, wait_for
 from nightly import NightBench, check, flag, nightly, report
 
-READ_S = 0.1  # in which the cached verdict must be read
 STOP_S = 5  # in which a sweep that is preempted must have stopped
 
 
@@ -144,7 +142,9 @@ class Sweep(NightBench):
         for _ in range(2):
             done = self.assay("sweep", "--collect", self.sweep_folder, "--state", self.state)
             self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual([entry["visits"] for entry in self.ledger()], [[{"node": node, "reason": "", "state": "measured"}]])
+        self.assertEqual(
+            [entry["visits"] for entry in self.ledger()], [[{"node": node, "reason": "", "state": "measured"}]]
+        )
 
 
 class Histories(NightBench):
@@ -162,19 +162,25 @@ class Histories(NightBench):
         document = nightly(requirement("r"))
         done = self.sweep(document, "--history", self.history)
         self.assertEqual(done.returncode, 0, done.stderr)
-        collected = self.assay("sweep", "--collect", self.sweep_folder, "--state", self.state, "--history", self.history)
+        collected = self.assay(
+            "sweep", "--collect", self.sweep_folder, "--state", self.state, "--history", self.history
+        )
         self.assertEqual(collected.returncode, 0, collected.stderr)
         self.assertEqual(len(self.rows("select * from visit where state = 'measured'")), 1)
 
     def test_a_busy_node_is_a_visit_without_figures(self):
-        done = self.sweep(nightly(requirement("r"), before=check(script=self.write("load", "99\n"))), "--history", self.history)
+        done = self.sweep(
+            nightly(requirement("r"), before=check(script=self.write("load", "99\n"))), "--history", self.history
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.rows("select state from visit"), [("busy",)])
         self.assertEqual(self.rows("select figures from visit"), [(0,)])
 
     def judge(self):
         """The report of `assay drift judge` on the history so far."""
-        done = self.assay("drift", "judge", "--db", self.history, "--policy", self.policy, "-o", self.scratch / "drift.json")
+        done = self.assay(
+            "drift", "judge", "--db", self.history, "--policy", self.policy, "-o", self.scratch / "drift.json"
+        )
         self.assertIn(done.returncode, (0, 1), done.stderr)
         return json.loads((self.scratch / "drift.json").read_text())
 
@@ -183,7 +189,16 @@ class Histories(NightBench):
         numbers = self.scratch / "numbers"
         figure = requirement("r")
         figure["parameters"]["script"] = str(numbers)
-        for night, number, more in ((1, 100, []), (2, 100, []), (3, 100, []), (4, 100, []), (5, 60, []), (5, 60, ["--retests"]), (5, 60, ["--retests"]), (6, 60, [])):
+        for night, number, more in (
+            (1, 100, []),
+            (2, 100, []),
+            (3, 100, []),
+            (4, 100, []),
+            (5, 60, []),
+            (5, 60, ["--retests"]),
+            (5, 60, ["--retests"]),
+            (6, 60, []),
+        ):
             numbers.write_text(f"{number}\n")
             if more:
                 self.assertEqual([one["state"] for one in self.judge()["flags"]], ["flagged"])
@@ -193,11 +208,32 @@ class Histories(NightBench):
         judged = self.judge()
         self.assertEqual([(one["state"], round(one["ratio"], 2)) for one in judged["flags"]], [("confirmed", 0.6)])
         name = next(iter(self.visits()))
-        hook = self.write("hook", f"#!/bin/sh\necho '{json.dumps({'node': name, 'drained': False, 'busy': False, 'down': False, 'reason': ''})}'\n")
+        hook = self.write(
+            "hook",
+            f"#!/bin/sh\necho '{json.dumps({'node': name, 'drained': False, 'busy': False, 'down': False, 'reason': ''})}'\n",
+        )
         os.chmod(hook, 0o755)
-        site = self.write("site.json", {"schema": "assay.site/1", "name": "s", "nodes": [{"name": name, "launcher": "local"}]})
-        done = self.assay("drain", "plan", "--drift", self.scratch / "drift.json", "--policy", self.policy, "--site", site, "--actor", "hook", "--program", hook,
-                          "--journal", self.scratch / "drain.jsonl", "--now", "2026-01-07T06:00:00.000Z")
+        site = self.write(
+            "site.json", {"schema": "assay.site/1", "name": "s", "nodes": [{"name": name, "launcher": "local"}]}
+        )
+        done = self.assay(
+            "drain",
+            "plan",
+            "--drift",
+            self.scratch / "drift.json",
+            "--policy",
+            self.policy,
+            "--site",
+            site,
+            "--actor",
+            "hook",
+            "--program",
+            hook,
+            "--journal",
+            self.scratch / "drain.jsonl",
+            "--now",
+            "2026-01-07T06:00:00.000Z",
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(f"drain    {name} {judged['flags'][0]['id']}", done.stdout)
 
@@ -206,14 +242,32 @@ class Histories(NightBench):
         name = next(iter(self.visits()))
         for flags, code in (([], 0), ([flag(name, raised="2026-01-05")], 1)):
             today = datetime.date.today().isoformat()
-            done = self.assay("verdict", "--publish", "--drift", self.write("drift.json", report(*flags, as_of=today)), "--history", self.history, "--out", self.scratch / "verdicts")
+            done = self.assay(
+                "verdict",
+                "--publish",
+                "--drift",
+                self.write("drift.json", report(*flags, as_of=today)),
+                "--history",
+                self.history,
+                "--out",
+                self.scratch / "verdicts",
+            )
             self.assertEqual(done.returncode, 0, done.stderr)
             path = self.scratch / f"verdicts/{name}.json"
             done = self.assay("verdict", "--file", path, "--node", name)
             self.assertEqual(done.returncode, code, done.stdout)
             self.assertLessEqual(len(done.stdout.encode()), 81)
             self.assertEqual(self.assay("verdict", "--file", path, "--node", "other").returncode, 2)
-        done = self.assay("verdict", "--publish", "--drift", self.write("drift.json", report(as_of="2026-01-05")), "--history", self.history, "--out", self.scratch / "verdicts")
+        done = self.assay(
+            "verdict",
+            "--publish",
+            "--drift",
+            self.write("drift.json", report(as_of="2026-01-05")),
+            "--history",
+            self.history,
+            "--out",
+            self.scratch / "verdicts",
+        )
         stale = self.assay("verdict", "--file", path)
         self.assertEqual(stale.returncode, 2)
         self.assertIn("stale", stale.stdout)
@@ -233,7 +287,10 @@ class Pods(NightBench):
         self.site = self.site_of("n01", "n02")
 
     def site_of(self, *names):
-        pods = [{"name": name, "launcher": "kubernetes", "pod": f"assay-{name}", "directory": str(self.work / name)} for name in names]
+        pods = [
+            {"name": name, "launcher": "kubernetes", "pod": f"assay-{name}", "directory": str(self.work / name)}
+            for name in names
+        ]
         return self.write("site.json", {"schema": "assay.site/1", "name": "pods", "nodes": pods})
 
     def test_a_pod_that_is_not_there_is_not_measured_and_the_other_is(self):
@@ -251,7 +308,12 @@ class Pods(NightBench):
         for node in document["nodes"]:
             node["rendezvous"] = "127.0.0.1"
         self.site = self.write("site.json", document)
-        return nightly(requirement("r"), requirement("p", probe="fake_fabric", scope="pair", rounds=1, parameters={"behaviour": "measure", "value": 100}))
+        return nightly(
+            requirement("r"),
+            requirement(
+                "p", probe="fake_fabric", scope="pair", rounds=1, parameters={"behaviour": "measure", "value": 100}
+            ),
+        )
 
     def test_what_two_nodes_measured_is_a_figure_of_each_with_the_other_as_partner(self):
         history = self.scratch / "history.db"
@@ -260,7 +322,10 @@ class Pods(NightBench):
         exported = self.assay("history", "export", "--db", history)
         self.assertEqual(exported.returncode, 0, exported.stderr)
         rows = [row for row in csv.DictReader(io.StringIO(exported.stdout)) if row["partner"]]
-        self.assertEqual(sorted((row["node"], row["partner"], row["value"]) for row in rows), [("n01", "n02", "100"), ("n02", "n01", "100")])
+        self.assertEqual(
+            sorted((row["node"], row["partner"], row["value"]) for row in rows),
+            [("n01", "n02", "100"), ("n02", "n01", "100")],
+        )
 
     def test_a_figure_of_two_nodes_is_tested_again_with_a_partner_and_counts_for_no_rotation(self):
         self.site = self.site_of("n01", "n02", "n03", "n04")
@@ -275,13 +340,18 @@ class Pods(NightBench):
             self.assertIn("n03", (first, partner))
             self.assertNotIn("n04", (first, partner))  # flagged itself
             plan = json.loads((self.sweep_folder / "run/plan.json").read_text())
-            self.assertEqual([set(step["nodes"]) for step in plan["steps"] if step["probe"] == "fake_fabric"], [{first, partner}])
+            self.assertEqual(
+                [set(step["nodes"]) for step in plan["steps"] if step["probe"] == "fake_fabric"], [{first, partner}]
+            )
         self.assertEqual(self.ledger(), [])
         with sqlite3.connect(self.scratch / "history.db") as database:
             rows = set(database.execute("SELECT node, retest FROM visit WHERE partner <> ''"))
         self.assertEqual({node for node, _ in rows} & {"n03", "n04"}, {"n03"})
         self.assertEqual({retest for _, retest in rows}, {1})
-        for more, words_said in ((["--nodes", "n03"], "n03: is wanted with a partner, and there is none"), (["--prepare"], "a worker is alone on its node")):
+        for more, words_said in (
+            (["--nodes", "n03"], "n03: is wanted with a partner, and there is none"),
+            (["--prepare"], "a worker is alone on its node"),
+        ):
             done = self.sweep(night, *words, *more, site=self.site)
             self.assertEqual(done.returncode, 2)
             self.assertIn(words_said, done.stderr)
@@ -299,60 +369,6 @@ class Pods(NightBench):
             done = self.sweep(nightly(requirement("r")), site=self.site, night=f"2026-01-0{night + 1}")
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertEqual("missed in 4 sweeps and more: n02" in done.stdout, night == 4, done.stdout)
-
-
-class Verdict(NightBench):
-    def test_the_answer_takes_less_than_a_tenth_of_a_second(self):
-        moments = []
-        path = self.write("verdict.json", {"schema": "assay.cached-verdict/1", "node": "n01", "health": "healthy", "text": "assay: healthy",
-                                           "as_of": "2026-01-05T06:00:00.000Z", "valid_until": "2126-01-05T06:00:00.000Z"})
-        for _ in range(20):
-            begin = time.monotonic()
-            done = self.assay("verdict", "--file", path, "--node", "n01")
-            moments.append(time.monotonic() - begin)
-            self.assertEqual((done.returncode, done.stdout), (0, "assay: healthy\n"), done.stderr)
-        self.assertLess(min(moments), READ_S)  # others may hold up single calls
-
-    def test_without_a_verdict_nothing_is_known(self):
-        done = self.assay("verdict", "--file", self.scratch / "absent.json")
-        self.assertEqual((done.returncode, done.stdout), (2, "assay: unknown: no verdict can be read\n"))
-
-
-class Install(NightBench):
-    def files(self, what, *more):
-        done = self.assay("install", what, "-o", self.scratch / what, *more)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return {path.name: path for path in (self.scratch / what).iterdir()}
-
-    def test_units_pass_systemds_own_check(self):
-        files = self.files("timer")
-        self.assertEqual(set(files), {"assay-sweep.service", "assay-sweep.timer"})
-        if shutil.which("systemd-analyze"):
-            # Of what it says only these units matter; the machine's own may be broken.
-            said = subprocess.run(["systemd-analyze", "verify", files["assay-sweep.timer"], files["assay-sweep.service"]], capture_output=True, text=True)
-            self.assertNotIn("assay-sweep", said.stderr)
-
-    def test_scripts_are_ones_that_sh_takes_and_nothing_is_overwritten(self):
-        for what in ("slurm", "npd"):
-            for name, path in self.files(what).items():
-                if name.endswith(".sh"):
-                    self.assertEqual(subprocess.run(["sh", "-n", path], capture_output=True, text=True).stderr, "")
-                    self.assertTrue(path.stat().st_mode & 0o100)
-        done = self.assay("install", "npd", "-o", self.scratch / "npd")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("nothing is overwritten", done.stderr)
-
-    def test_a_manifest_has_one_job_that_no_other_overlaps(self):
-        files = self.files("cron", "--gpus", "8", "--count", "3")
-        cron = json.loads(files["assay-cronjob.json"].read_text())
-        self.assertEqual((cron["kind"], cron["spec"]["concurrencyPolicy"]), ("CronJob", "Forbid"))
-
-    def test_a_script_of_npd_has_the_exit_code_of_the_verdict(self):
-        script = self.files("npd")["assay-verdict.sh"]
-        self.assertIn(str(BIN / "assay"), script.read_text())
-        done = subprocess.run([script], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 2)
-        self.assertLessEqual(len(done.stdout.strip()), 80)
 
 
 if __name__ == "__main__":

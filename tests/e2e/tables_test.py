@@ -35,7 +35,9 @@ class Tables(NightBench):
         out = self.scratch / "plan.json"
         written = self.table("plan", "--profile", ours, "--out", out, "--allow-missing")
         self.assertEqual(written["rows"], planned["rows"])
-        self.assertEqual([step["id"] for step in json.loads(out.read_text())["steps"]], [row["step"] for row in written["rows"]])
+        self.assertEqual(
+            [step["id"] for step in json.loads(out.read_text())["steps"]], [row["step"] for row in written["rows"]]
+        )
         accepted = self.table("accept", "--profile", ours, "--dry-run", "--allow-missing")
         self.assertEqual(accepted["rows"], planned["rows"])
         self.refused("needs --out or --dry-run", "plan", "--profile", ours, "--json")
@@ -60,19 +62,48 @@ class Tables(NightBench):
 
     def test_a_cached_verdict_has_the_word_of_its_exit_code(self):
         found = self.table("verdict", "--file", self.scratch / "none.json", "--node", "n01", code=2)
-        self.assertEqual([(row["node"], row["health"], row["exit_code"]) for row in found["rows"]], [("n01", "unknown", 2)])
+        self.assertEqual(
+            [(row["node"], row["health"], row["exit_code"]) for row in found["rows"]], [("n01", "unknown", 2)]
+        )
 
     def test_a_drain_has_a_row_for_each_node_and_says_whether_it_was_done(self):
         nodes = self.scratch / "nodes.json"
-        nodes.write_text(json.dumps({f"n{i:02}": {"drained": False, "busy": False, "down": False, "reason": ""} for i in range(1, 9)}))
+        nodes.write_text(
+            json.dumps(
+                {f"n{i:02}": {"drained": False, "busy": False, "down": False, "reason": ""} for i in range(1, 9)}
+            )
+        )
         hook = self.scratch / "hook"
         hook.symlink_to(FAKES / "fake_scheduler")
         self.environment = dict(self.environment, FAKE_NODES=str(nodes), FAKE_NODES_LOG=str(self.scratch / "calls"))
-        site = self.write("site.json", {"schema": "assay.site/1", "name": "s", "nodes": [{"name": f"n{i:02}", "launcher": "ssh"} for i in range(1, 9)]})
-        words = ["--drift", self.write("drift.json", report(flag("n03"))), "--policy", self.write("policy.json", {"schema": "assay.policy/1", "mode": "drain"}),
-                 "--site", site, "--actor", "hook", "--program", hook, "--journal", self.scratch / "drain.jsonl", "--now", "2026-01-06T06:00:00.000Z"]
+        site = self.write(
+            "site.json",
+            {
+                "schema": "assay.site/1",
+                "name": "s",
+                "nodes": [{"name": f"n{i:02}", "launcher": "ssh"} for i in range(1, 9)],
+            },
+        )
+        words = [
+            "--drift",
+            self.write("drift.json", report(flag("n03"))),
+            "--policy",
+            self.write("policy.json", {"schema": "assay.policy/1", "mode": "drain"}),
+            "--site",
+            site,
+            "--actor",
+            "hook",
+            "--program",
+            hook,
+            "--journal",
+            self.scratch / "drain.jsonl",
+            "--now",
+            "2026-01-06T06:00:00.000Z",
+        ]
         planned = self.table("drain", "plan", *words)
-        self.assertEqual([(row["node"], row["ruling"], row["done"]) for row in planned["rows"]], [("n03", "drain", None)])
+        self.assertEqual(
+            [(row["node"], row["ruling"], row["done"]) for row in planned["rows"]], [("n03", "drain", None)]
+        )
         self.assertFalse(planned["summary"]["applied"])
         done = self.table("drain", "apply", *words, "--apply")
         self.assertEqual([(row["node"], row["done"]) for row in done["rows"]], [("n03", True)])

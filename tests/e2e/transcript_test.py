@@ -44,18 +44,51 @@ class Transcripts(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory(prefix="assay-transcript-")
         self.addCleanup(scratch.cleanup)
         self.folder = pathlib.Path(scratch.name)
-        self.environment = dict(os.environ, PATH=f"{BIN}:{os.environ['PATH']}", XDG_STATE_HOME=str(self.folder / ".state"))
+        self.environment = dict(
+            os.environ, PATH=f"{BIN}:{os.environ['PATH']}", XDG_STATE_HOME=str(self.folder / ".state")
+        )
         for name in ("vendor", "buyer"):
             self.run_command(f"assay-report keygen {name}.key")
-        parties = [{"name": organisation, "role": role, "threshold": 1, "signers": [{"name": person, "keys": [
-            {"fingerprint": self.run_command(f"assay-report fingerprint {role}.key.pub").strip(), "file": f"{role}.key.pub", **CENTURY}]}]}
-            for role, person, organisation in (("vendor", "Ada Example", "Example Systems"), ("buyer", "Bo Example", "Example AG"))]
-        (self.folder / "trust.json").write_text(json.dumps(
-            {"schema": "assay.trust/1", "name": "hall 3", **CENTURY, "require": ["vendor"], "parties": parties}))
+        parties = [
+            {
+                "name": organisation,
+                "role": role,
+                "threshold": 1,
+                "signers": [
+                    {
+                        "name": person,
+                        "keys": [
+                            {
+                                "fingerprint": self.run_command(f"assay-report fingerprint {role}.key.pub").strip(),
+                                "file": f"{role}.key.pub",
+                                **CENTURY,
+                            }
+                        ],
+                    }
+                ],
+            }
+            for role, person, organisation in (
+                ("vendor", "Ada Example", "Example Systems"),
+                ("buyer", "Bo Example", "Example AG"),
+            )
+        ]
+        (self.folder / "trust.json").write_text(
+            json.dumps(
+                {"schema": "assay.trust/1", "name": "hall 3", **CENTURY, "require": ["vendor"], "parties": parties}
+            )
+        )
 
     def run_command(self, command):
-        done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=DEADLINE_S)
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=DEADLINE_S,
+        )
         return done.stdout
 
     def at(self, day):
@@ -69,7 +102,9 @@ class Transcripts(unittest.TestCase):
     def agree(self, run):
         """The profile of the run, as both parties have agreed on it before."""
         profile = json.loads((self.folder / run / "plan.json").read_text())["profile"]
-        (self.folder / "agreed.json").write_text(json.dumps({name: value for name, value in profile.items() if name not in ("ancestors", "loosened")}))
+        (self.folder / "agreed.json").write_text(
+            json.dumps({name: value for name, value in profile.items() if name not in ("ancestors", "loosened")})
+        )
 
     def check(self, name):
         transcript = blocks()[name]
@@ -82,8 +117,11 @@ class Transcripts(unittest.TestCase):
             printed = self.run_command(line[2:]).splitlines()
             told += [line, *printed]
             if not os.environ.get("ASSAY_BLESS"):
-                self.assertEqual([without_changing(one) for one in shown], [without_changing(one) for one in printed],
-                                 f"{shlex.quote(line)}: run with ASSAY_BLESS=1")
+                self.assertEqual(
+                    [without_changing(one) for one in shown],
+                    [without_changing(one) for one in printed],
+                    f"{shlex.quote(line)}: run with ASSAY_BLESS=1",
+                )
         if os.environ.get("ASSAY_BLESS"):
             GUIDE.write_text(GUIDE.read_text().replace(transcript, "\n".join(told) + "\n"))
         return told

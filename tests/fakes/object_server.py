@@ -10,7 +10,20 @@ import sys
 import time
 import urllib.parse
 
-LIES = ("honest", "empty", "cut", "short_body", "flipped", "stale", "listing", "slow_down", "wrong_etag", "redirect", "drop_put", "keep")
+LIES = (
+    "honest",
+    "empty",
+    "cut",
+    "short_body",
+    "flipped",
+    "stale",
+    "listing",
+    "slow_down",
+    "wrong_etag",
+    "redirect",
+    "drop_put",
+    "keep",
+)
 STALE_S = 0.3  # "empty", "stale", "listing": so long after a change it shows what is not there
 BUCKET = "bucket"
 
@@ -21,16 +34,29 @@ def sha256(data):
 
 def signature(secret, method, path, query, headers, signed, payload_hash):
     """The signature of a request; `headers` by lower-case name, `signed` their names in order, `query` as it stands in the URL."""
-    pairs = sorted((urllib.parse.quote(name, safe="-_.~"), urllib.parse.quote(value, safe="-_.~"))
-                   for name, value in urllib.parse.parse_qsl(query, keep_blank_values=True))
-    canonical = "\n".join([method, urllib.parse.quote(urllib.parse.unquote(path), safe="/-_.~"), "&".join(f"{name}={value}" for name, value in pairs),
-                           *(f"{name}:{' '.join(headers[name].split())}" for name in signed), "", ";".join(signed), payload_hash])
+    pairs = sorted(
+        (urllib.parse.quote(name, safe="-_.~"), urllib.parse.quote(value, safe="-_.~"))
+        for name, value in urllib.parse.parse_qsl(query, keep_blank_values=True)
+    )
+    canonical = "\n".join(
+        [
+            method,
+            urllib.parse.quote(urllib.parse.unquote(path), safe="/-_.~"),
+            "&".join(f"{name}={value}" for name, value in pairs),
+            *(f"{name}:{' '.join(headers[name].split())}" for name in signed),
+            "",
+            ";".join(signed),
+            payload_hash,
+        ]
+    )
     time_of, region = headers["x-amz-date"], headers[" region"]
     scope = f"{time_of[:8]}/{region}/s3/aws4_request"
     key = b"AWS4" + secret.encode()
     for word in (time_of[:8], region, "s3", "aws4_request"):
         key = hmac.new(key, word.encode(), hashlib.sha256).digest()
-    return hmac.new(key, f"AWS4-HMAC-SHA256\n{time_of}\n{scope}\n{sha256(canonical.encode())}".encode(), hashlib.sha256).hexdigest()
+    return hmac.new(
+        key, f"AWS4-HMAC-SHA256\n{time_of}\n{scope}\n{sha256(canonical.encode())}".encode(), hashlib.sha256
+    ).hexdigest()
 
 
 class Service(http.server.BaseHTTPRequestHandler):
@@ -154,7 +180,11 @@ class Service(http.server.BaseHTTPRequestHandler):
 
     def list(self, prefix):
         folder = (self.folder / prefix).parent
-        names = [path for path in folder.iterdir() if str(path.relative_to(self.folder)).startswith(prefix)] if folder.is_dir() else []
+        names = (
+            [path for path in folder.iterdir() if str(path.relative_to(self.folder)).startswith(prefix)]
+            if folder.is_dir()
+            else []
+        )
         shown = [path for path in names if not (self.lies_about(path, "listing") and self.is_fresh(path))]
         rows = "".join(f"<Contents><Key>{path.relative_to(self.folder)}</Key></Contents>" for path in shown)
         self.answer(200, f"<ListBucketResult>{rows}</ListBucketResult>".encode())

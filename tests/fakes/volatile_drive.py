@@ -29,13 +29,15 @@ class Drive:
     def __init__(self, image, kind, oldest_s):
         self.file = os.open(image, os.O_RDWR)
         self.size = os.fstat(self.file).st_size
-        self.seen = mmap.mmap(self.file, self.size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)  # as the machine sees it
+        self.seen = mmap.mmap(
+            self.file, self.size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE
+        )  # as the machine sees it
         self.kind, self.oldest_s = kind, oldest_s
         self.cache = collections.deque()  # (when, offset, bytes)
         self.flushes = 0
 
     def write(self, offset, data):
-        self.seen[offset:offset + len(data)] = data
+        self.seen[offset : offset + len(data)] = data
         self.cache.append((time.monotonic(), offset, data))
 
     def flush(self):
@@ -105,7 +107,9 @@ class Connection:
             if not wrong and verb == FLUSH:
                 self.drive.flush()
             answer = struct.pack(">II8s", 0x67446698, INVALID if wrong else 0, handle)
-            self.client.sendall(answer + (self.drive.seen[offset:offset + size] if verb == READ and not wrong else b""))
+            self.client.sendall(
+                answer + (self.drive.seen[offset : offset + size] if verb == READ and not wrong else b"")
+            )
 
 
 def main():
@@ -114,7 +118,11 @@ def main():
     drive = Drive(image, kind, float(seconds))
 
     def cut(*_):
-        gone = {"flushes": drive.flushes, "dropped_writes": len(drive.cache), "dropped_bytes": sum(len(data) for _, _, data in drive.cache)}
+        gone = {
+            "flushes": drive.flushes,
+            "dropped_writes": len(drive.cache),
+            "dropped_bytes": sum(len(data) for _, _, data in drive.cache),
+        }
         pathlib.Path(counts).write_text(json.dumps(gone))
         os._exit(0)
 

@@ -7,18 +7,46 @@ import tarfile
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAMS = ("bin/assay", "bin/assay-node", "bin/assay-report", "bin/contract_test", "bin/hardware_collective", "bin/hardware_gemm",
-            "bin/hardware_hbm_bandwidth", "bin/hardware_host_link", "bin/hardware_peer_bandwidth")
-PROBES = ("cuda_gemm", "cuda_hbm_bandwidth", "cuda_host_link", "cuda_peer_bandwidth", "nccl_collective", "health_gpu",
-          "health_inventory", "power_sampler")
-SCRIPTS = ("first_light", "first_light_pack.py", "first_light_plan.py", "first_light_report.py", "first_light_stages.py",
-           "yardstick.py", "run", "sanitize", "README.md")
+PROGRAMS = (
+    "bin/assay",
+    "bin/assay-node",
+    "bin/assay-report",
+    "bin/contract_test",
+    "bin/hardware_collective",
+    "bin/hardware_gemm",
+    "bin/hardware_hbm_bandwidth",
+    "bin/hardware_host_link",
+    "bin/hardware_peer_bandwidth",
+)
+PROBES = (
+    "cuda_gemm",
+    "cuda_hbm_bandwidth",
+    "cuda_host_link",
+    "cuda_peer_bandwidth",
+    "nccl_collective",
+    "health_gpu",
+    "health_inventory",
+    "power_sampler",
+)
+SCRIPTS = (
+    "first_light",
+    "first_light_pack.py",
+    "first_light_plan.py",
+    "first_light_report.py",
+    "first_light_stages.py",
+    "yardstick.py",
+    "run",
+    "sanitize",
+    "README.md",
+)
 
 
 def build():
     tree = ROOT / "build/first_light"
     targets = [pathlib.Path(program).name for program in PROGRAMS] + list(PROBES)
-    subprocess.run(["cmake", "-S", ROOT, "-B", tree, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DASSAY_CUDA=ON"], check=True)
+    subprocess.run(
+        ["cmake", "-S", ROOT, "-B", tree, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DASSAY_CUDA=ON"], check=True
+    )
     subprocess.run(["cmake", "--build", tree, "--target", *targets], check=True)
     return tree
 
@@ -39,7 +67,9 @@ def pack(build_tree, archive, most):
     files = list(PROGRAMS) + [f"libexec/assay/probes/{probe}" for probe in PROBES]
     missing = [name for name in files if not (tree / name).is_file()]
     if missing:
-        sys.exit(f"first_light: {tree} lacks {', '.join(missing)}; hint: configure with -DASSAY_CUDA=ON and build these targets")
+        sys.exit(
+            f"first_light: {tree} lacks {', '.join(missing)}; hint: configure with -DASSAY_CUDA=ON and build these targets"
+        )
     with tempfile.TemporaryDirectory() as scratch:
         top = pathlib.Path(scratch) / "first_light"
         for name in files:
@@ -53,9 +83,13 @@ def pack(build_tree, archive, most):
     size = archive.stat().st_size
     if size >= most:
         archive.unlink()
-        sys.exit(f"first_light: the archive would have {size} B, the most is {most} B; hint: name fewer architectures with "
-                 "-DCMAKE_CUDA_ARCHITECTURES=")
-    print(f"{archive}: {size} B; on the machine: tar -xf {archive.name} && first_light/tests/hardware/first_light measure OUT")
+        sys.exit(
+            f"first_light: the archive would have {size} B, the most is {most} B; hint: name fewer architectures with "
+            "-DCMAKE_CUDA_ARCHITECTURES="
+        )
+    print(
+        f"{archive}: {size} B; on the machine: tar -xf {archive.name} && first_light/tests/hardware/first_light measure OUT"
+    )
 
 
 def pack_results(out):

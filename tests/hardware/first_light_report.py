@@ -2,12 +2,24 @@
 import json
 import statistics
 
-SHOWN = {"throughput": ("FLOP/s", 1e12, "TFLOP/s"), "throughput_first": ("FLOP/s", 1e12, "TFLOP/s"),
-         "energy_efficiency": ("FLOP/J", 1e12, "TFLOP/J")}
+SHOWN = {
+    "throughput": ("FLOP/s", 1e12, "TFLOP/s"),
+    "throughput_first": ("FLOP/s", 1e12, "TFLOP/s"),
+    "energy_efficiency": ("FLOP/J", 1e12, "TFLOP/J"),
+}
 RATES = {"B/s": (1e12, "TB/s", 1e9, "GB/s"), "FLOP/s": (1e12, "TFLOP/s", 1e9, "GFLOP/s")}
 COUNTS = ("mismatches", "whole_mismatches", "checksum_changes", "xid_events", "ecc_uncorrected", "query_errors")
-CONDITIONS = ("driver_version", "sm_clock_mean_hz", "sm_clock_drift", "temperature_end_c", "power_mean_w", "other_processes",
-              "ecc_uncorrected_delta", "xid_events_delta", "watch_s")
+CONDITIONS = (
+    "driver_version",
+    "sm_clock_mean_hz",
+    "sm_clock_drift",
+    "temperature_end_c",
+    "power_mean_w",
+    "other_processes",
+    "ecc_uncorrected_delta",
+    "xid_events_delta",
+    "watch_s",
+)
 
 
 def lines_of(path):
@@ -42,17 +54,31 @@ def figures(path, name):
         if len(samples) < 3 and one["metric"] not in COUNTS and one["unit"] not in RATES:
             continue
         at = " ".join(f"{key} {value}" for key, value in one.get("at", {}).items())
-        rows.append((name, one["metric"] + (f" ({at})" if at else ""), value_text(statistics.median(samples), one["unit"]), len(samples)))
+        rows.append(
+            (
+                name,
+                one["metric"] + (f" ({at})" if at else ""),
+                value_text(statistics.median(samples), one["unit"]),
+                len(samples),
+            )
+        )
     return rows
 
 
 def conditions(path):
-    return {entry["condition"]["name"]: entry["condition"]["value"] for entry in lines_of(path)
-            if "condition" in entry and entry["condition"]["name"] in CONDITIONS}
+    return {
+        entry["condition"]["name"]: entry["condition"]["value"]
+        for entry in lines_of(path)
+        if "condition" in entry and entry["condition"]["name"] in CONDITIONS
+    }
 
 
 def yardsticks(path):
-    return [(entry["yardstick"], entry.get("value"), entry.get("error", "")) for entry in lines_of(path) if "yardstick" in entry]
+    return [
+        (entry["yardstick"], entry.get("value"), entry.get("error", ""))
+        for entry in lines_of(path)
+        if "yardstick" in entry
+    ]
 
 
 def records_of(out):
@@ -68,19 +94,36 @@ def verdict_of(out):
     except (OSError, ValueError):
         return "none"
     failed = [result for result in verdict.get("results", []) if result.get("outcome") != "pass"]
-    words = "; ".join(f"{result['requirement']} {result['outcome']}: {result.get('reason', '')}" for result in failed[:20])
+    words = "; ".join(
+        f"{result['requirement']} {result['outcome']}: {result.get('reason', '')}" for result in failed[:20]
+    )
     return f"{verdict.get('overall', '?')}; {len(failed)} cells did not pass. {words}"
 
 
 def write(out, results, libraries, clock):
-    text = ["# First light", "", f"{clock.spent():.0f} s of {clock.seconds:.0f} s. Libraries: " +
-            (", ".join(f"{name} at {path}" for name, path in sorted(libraries.items())) or "none found") + ".", "",
-            "| stage | outcome | s | exit code | last words |", "|---|---|---|---|---|"]
+    text = [
+        "# First light",
+        "",
+        f"{clock.spent():.0f} s of {clock.seconds:.0f} s. Libraries: "
+        + (", ".join(f"{name} at {path}" for name, path in sorted(libraries.items())) or "none found")
+        + ".",
+        "",
+        "| stage | outcome | s | exit code | last words |",
+        "|---|---|---|---|---|",
+    ]
     for result in results:
         words = result.last_words.replace("|", "\\|")[:160]
-        text.append(f"| {result.name} | {result.outcome}{'' if result.required else ' (not required)'} | {result.seconds:.1f} | "
-                    f"{'' if result.code is None else result.code} | {words} |")
-    text += ["", f"Verdict of the one-GPU profile: {verdict_of(out)}", "", "| record | metric | median | samples |", "|---|---|---|---|"]
+        text.append(
+            f"| {result.name} | {result.outcome}{'' if result.required else ' (not required)'} | {result.seconds:.1f} | "
+            f"{'' if result.code is None else result.code} | {words} |"
+        )
+    text += [
+        "",
+        f"Verdict of the one-GPU profile: {verdict_of(out)}",
+        "",
+        "| record | metric | median | samples |",
+        "|---|---|---|---|",
+    ]
     for name, path in records_of(out):
         text += [f"| {record} | {metric} | {value} | {count} |" for record, metric, value, count in figures(path, name)]
     text += ["", "| yardstick | value |", "|---|---|"]

@@ -76,8 +76,14 @@ def last_words(path):
 def start(command, records, name, environment):
     out, err = open(records / f"{name}.out", "wb"), open(records / f"{name}.err", "wb")
     with out, err:
-        return subprocess.Popen([str(part) for part in command], stdout=out, stderr=err, stdin=subprocess.DEVNULL,
-                                start_new_session=True, env=environment)
+        return subprocess.Popen(
+            [str(part) for part in command],
+            stdout=out,
+            stderr=err,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            env=environment,
+        )
 
 
 def run(stage, clock, records, environment, times=1):

@@ -11,19 +11,31 @@ from wire import BYE, DATA, HELLO, PING, PROGRAM, PROTOCOL, RUN, STOP, frame
 
 MOST_KIB = 64 << 10  # of an agent that runs nothing; its file is mapped
 GREETING = frame(HELLO, {"protocol": PROTOCOL})
-RUNNING = {"id": "a1", "sha256": "0" * 64, "arguments": [], "token": "", "deadline_s": 5,
-           "limits": {"memory_bytes": 1 << 30, "output_bytes": 1 << 20, "cpu_s": 5}}
+RUNNING = {
+    "id": "a1",
+    "sha256": "0" * 64,
+    "arguments": [],
+    "token": "",
+    "deadline_s": 5,
+    "limits": {"memory_bytes": 1 << 30, "output_bytes": 1 << 20, "cpu_s": 5},
+}
 
 
 class Agent(harness.Bench):
     def fed(self, feed, silence_s=30, **more):
         """An agent that hears the bytes, or what `feed` writes."""
+
         def write(pipe):
             pipe.write(feed)
             pipe.close()
 
-        done = measured.run([harness.BIN / "assay-node", "--directory", self.work, "--silence", str(silence_s)], self.environment,
-                            deadline_s=60, feed=feed if callable(feed) else write, **more)
+        done = measured.run(
+            [harness.BIN / "assay-node", "--directory", self.work, "--silence", str(silence_s)],
+            self.environment,
+            deadline_s=60,
+            feed=feed if callable(feed) else write,
+            **more,
+        )
         self.assertLess(done.kib, MOST_KIB, done)
         self.assertFalse(list((self.work / "scratch").glob("*")) if (self.work / "scratch").exists() else [])
         done.out = ""  # frames, whose text is JSON; what a person reads is on stderr
@@ -49,7 +61,13 @@ class Agent(harness.Bench):
     def test_n5(self):
         return self.fed(GREETING * 2)
 
-    @row("N", "N6", "a byte of a frame in a row of pauses, then nothing: each byte is a word of the head's", 1, "no message from the orchestrator for 1 s")
+    @row(
+        "N",
+        "N6",
+        "a byte of a frame in a row of pauses, then nothing: each byte is a word of the head's",
+        1,
+        "no message from the orchestrator for 1 s",
+    )
     def test_n6(self):
         def drip(pipe):
             for byte in GREETING:
@@ -57,6 +75,7 @@ class Agent(harness.Bench):
                 pipe.flush()
                 time.sleep(0.1)
             time.sleep(30)
+
         return self.fed(drip, silence_s=1)
 
     @row("N", "N7", "half a frame, then nothing", 1, "no message from the orchestrator for 1 s")
@@ -65,20 +84,29 @@ class Agent(harness.Bench):
             pipe.write(GREETING[:10])
             pipe.flush()
             time.sleep(30)
+
         return self.fed(half, silence_s=1)
 
     @row("N", "N8", "300 programs of 1 GiB announced and not sent", 0, "ends: bye")
     def test_n8(self):
         digests = [hashlib.sha256(str(i).encode()).hexdigest() for i in range(300)]
-        return self.fed(GREETING + b"".join(frame(PROGRAM, {"sha256": one, "size": 1 << 30}) for one in digests) + frame(BYE, {}))
+        return self.fed(
+            GREETING + b"".join(frame(PROGRAM, {"sha256": one, "size": 1 << 30}) for one in digests) + frame(BYE, {})
+        )
 
     @row("N", "N9", "a program whose bytes are others than announced, and then run", 0, "ends: bye")
     def test_n9(self):
         digest = b"\3" + bytes([64]) + b"0" * 64
         out = self.scratch / "answers"
         with open(out, "wb") as file:
-            done = self.fed(GREETING + frame(PROGRAM, {"sha256": "0" * 64, "size": 4}) + frame(DATA, digest + b"evil") +
-                            frame(RUN, RUNNING) + frame(BYE, {}), stdout=file)
+            done = self.fed(
+                GREETING
+                + frame(PROGRAM, {"sha256": "0" * 64, "size": 4})
+                + frame(DATA, digest + b"evil")
+                + frame(RUN, RUNNING)
+                + frame(BYE, {}),
+                stdout=file,
+            )
         self.assertIn(b"the bytes do not have the announced SHA-256", out.read_bytes())
         self.assertIn(b"the program was not delivered", out.read_bytes())
         return done

@@ -27,7 +27,13 @@ class Listener(listener_test.Listener):
     def test_t5(self):
         return self.flooded(3000)
 
-    @row("TL", "T6", "1,300 silent callers during the run, the head with 1,024 open files", 0, "ACCEPTED: 8 of 8 required cells pass")
+    @row(
+        "TL",
+        "T6",
+        "1,300 silent callers during the run, the head with 1,024 open files",
+        0,
+        "ACCEPTED: 8 of 8 required cells pass",
+    )
     def test_t6(self):
         steps = [harness.requirement(f"r{i}", "slow", value=100 + i) for i in range(8)]
         return self.flooded(1300, words=["prlimit", "--nofile=1024:1024"], requirements=steps)

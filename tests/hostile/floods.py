@@ -26,7 +26,12 @@ class Silent(threading.Thread):
 
     def __init__(self, port, callers):
         super().__init__(daemon=True)
-        self.address, self.callers, self.over, self.full = ("127.0.0.1", port), callers, threading.Event(), threading.Event()
+        self.address, self.callers, self.over, self.full = (
+            ("127.0.0.1", port),
+            callers,
+            threading.Event(),
+            threading.Event(),
+        )
         self.calls = 0
 
     def run(self):
@@ -54,7 +59,13 @@ class Talking(threading.Thread):
 
     def __init__(self, port, speak):
         super().__init__(daemon=True)
-        self.address, self.speak, self.over, self.calls, self.answers = ("127.0.0.1", port), speak, threading.Event(), 0, set()
+        self.address, self.speak, self.over, self.calls, self.answers = (
+            ("127.0.0.1", port),
+            speak,
+            threading.Event(),
+            0,
+            set(),
+        )
 
     def run(self):
         while not self.over.is_set():

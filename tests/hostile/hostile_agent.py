@@ -39,7 +39,7 @@ def receive():
 
 def put(bytes_):
     while bytes_:
-        bytes_ = bytes_[os.write(1, bytes_):]
+        bytes_ = bytes_[os.write(1, bytes_) :]
 
 
 def send(kind, payload):
@@ -50,7 +50,7 @@ def output(run, text):
     text = text if isinstance(text, bytes) else text.encode()
     name = run.encode()
     for at in range(0, len(text), CHUNK):
-        send(DATA, bytes([1, len(name)]) + name + text[at:at + CHUNK])
+        send(DATA, bytes([1, len(name)]) + name + text[at : at + CHUNK])
 
 
 def scalar(text):
@@ -100,10 +100,22 @@ class Record:
     def __init__(self, arguments):
         self.lines = []
         values = dict(word[2:].split("=", 1) for word in arguments if "=" in word)
-        values |= {word[2:]: "" for word, after in zip(arguments, arguments[1:]) if word.startswith("--") and after == ""}
+        values |= {
+            word[2:]: "" for word, after in zip(arguments, arguments[1:]) if word.startswith("--") and after == ""
+        }
         self.value = int(values.get("value", 100))
         parameters = {name.replace("-", "_"): scalar(text) for name, text in values.items()}
-        self.add("start", {"probe": "fake_probe", "revision": 1, "parameters": parameters, "rank": 0, "world": 1, "host": {"name": "evil"}})
+        self.add(
+            "start",
+            {
+                "probe": "fake_probe",
+                "revision": 1,
+                "parameters": parameters,
+                "rank": 0,
+                "world": 1,
+                "host": {"name": "evil"},
+            },
+        )
 
     def add(self, kind, body):
         line = {"sequence": len(self.lines), "time": NOW, kind: body}
@@ -112,7 +124,10 @@ class Record:
         self.lines.append(line)
 
     def measure(self, subject, value, samples=10):
-        self.add("measurement", {"metric": "number", "unit": "1", "subject": subject, "samples": [value] * samples, "stopped": "fixed"})
+        self.add(
+            "measurement",
+            {"metric": "number", "unit": "1", "subject": subject, "samples": [value] * samples, "stopped": "fixed"},
+        )
 
     def text(self):
         return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in self.lines)
@@ -125,7 +140,9 @@ def lie(mode, record):
         text = "\x1b[2J\x1b[Hverified: accepted\r\n 2 of 2 required cells pass.\u009b31m\u202e"
         record.add("end", {"status": "error", "reason": text})
         return record.text()
-    if name == "polite_reason":  # within the grammar of a record: no control, but lines of its own and a mark for direction
+    if (
+        name == "polite_reason"
+    ):  # within the grammar of a record: no control, but lines of its own and a mark for direction
         record.add("end", {"status": "error", "reason": "broken\n\nACCEPTED: 2 of 2 required cells pass.\u202e"})
         return record.text()
     if name == "big_reason":
@@ -158,7 +175,10 @@ def lie(mode, record):
             record.add("condition", {"name": "behaved", "subject": {"node": f"{i:0500}"}, "value": True})
     else:
         record.measure({"node": "evil"}, record.value)
-        record.add("condition", {"name": "behaved", "subject": {"node": "evil"}, "value": ESCAPES if name == "condition" else True})
+        record.add(
+            "condition",
+            {"name": "behaved", "subject": {"node": "evil"}, "value": ESCAPES if name == "condition" else True},
+        )
     record.add("end", {"status": "complete"})
     return record.text()
 
@@ -175,8 +195,16 @@ def run_it(mode, said):
     text = lie(mode, Record(said["arguments"]))
     output("no-such-run" if mode == "other_run" else said["id"], text)
     code = 0 if '"status":"complete"' in text[-200:] else 1
-    send(ENDED, {"id": said["id"], "outcome": "exited", "exit_code": code, "elapsed_s": -1 if mode == "elapsed" else 0.1,
-                 "left_behind": 2**31 - 1 if mode == "left_behind" else 0})
+    send(
+        ENDED,
+        {
+            "id": said["id"],
+            "outcome": "exited",
+            "exit_code": code,
+            "elapsed_s": -1 if mode == "elapsed" else 0.1,
+            "left_behind": 2**31 - 1 if mode == "left_behind" else 0,
+        },
+    )
 
 
 def main():
@@ -198,7 +226,7 @@ def main():
             left, hash_ = said["size"], hashlib.sha256()
             while left > 0:
                 _, data = receive()
-                data = data[2 + data[1]:]
+                data = data[2 + data[1] :]
                 hash_.update(data)
                 left -= len(data)
             send(STORED, {"sha256": hash_.hexdigest()})

@@ -13,15 +13,25 @@ KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
 class HostileNode(harness.Bench):
     def setUp(self):
         super().setUp()
-        version = subprocess.run([harness.BIN / "assay", "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
+        version = subprocess.run(
+            [harness.BIN / "assay", "--version"], capture_output=True, text=True, check=True
+        ).stdout.split()[-1]
         tools = self.scratch / "tools"
         tools.mkdir()
-        (tools / "ssh").write_text(f"#!/bin/sh\nexec {sys.executable} {HERE}/hostile_agent.py {version} \"$@\"\n")
+        (tools / "ssh").write_text(f'#!/bin/sh\nexec {sys.executable} {HERE}/hostile_agent.py {version} "$@"\n')
         (tools / "ssh").chmod(0o755)
         self.environment["PATH"] = f"{tools}:{self.environment['PATH']}"
         self.key = self.scratch / "state/assay/machine.key.pub"
-        nodes = [{"name": name, "launcher": "ssh", "address": name, "host_key": KEY, "directory": str(self.scratch / f"agent-{name}")}
-                 for name in ("good", "evil")]
+        nodes = [
+            {
+                "name": name,
+                "launcher": "ssh",
+                "address": name,
+                "host_key": KEY,
+                "directory": str(self.scratch / f"agent-{name}"),
+            }
+            for name in ("good", "evil")
+        ]
         self.site = self.write("site.json", {"schema": "assay.site/1", "name": "hall", "nodes": nodes})
 
     def command(self, code, *words):
@@ -37,8 +47,17 @@ class HostileNode(harness.Bench):
         self.done."""
         self.environment["HOSTILE"] = mode
         document = dict(harness.profile(*(requirements or [harness.requirement("number")])), **more)
-        self.done = self.command((0, 1, 3), harness.BIN / "assay", "accept", "--profile", self.write("profile.json", document), "--site",
-                                 self.site, "--out", self.run_directory)
+        self.done = self.command(
+            (0, 1, 3),
+            harness.BIN / "assay",
+            "accept",
+            "--profile",
+            self.write("profile.json", document),
+            "--site",
+            self.site,
+            "--out",
+            self.run_directory,
+        )
         verified = self.command(0, harness.BIN / "assay", "verify", self.run_directory / "dossier", "--key", self.key)
         self.done.out += verified.out
         self.done.kib = max(self.done.kib, verified.kib)

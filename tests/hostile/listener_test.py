@@ -38,9 +38,15 @@ class Listener(harness.Bench):
         self.environment["PATH"] = f"{tools}:{self.environment['PATH']}"
         self.environment.pop("SLURM_JOB_ID", None)
         self.port = floods.free_port()
-        self.site = self.write("site.json", {"schema": "assay.site/1", "name": "fake",
-                                             "slurm": {"agent": str(agent), "wait_s": 40, "port": self.port, "address": "127.0.0.1"},
-                                             "nodes": [{"name": "n01", "launcher": "slurm", "directory": str(self.work)}]})
+        self.site = self.write(
+            "site.json",
+            {
+                "schema": "assay.site/1",
+                "name": "fake",
+                "slurm": {"agent": str(agent), "wait_s": 40, "port": self.port, "address": "127.0.0.1"},
+                "nodes": [{"name": "n01", "launcher": "slurm", "directory": str(self.work)}],
+            },
+        )
 
     def accept_under(self, *threads, words=(), requirements=(), **more):
         """A run while the strangers call."""
@@ -48,8 +54,21 @@ class Listener(harness.Bench):
             thread.start()
         try:
             document = harness.profile(*(requirements or [harness.requirement("number")]))
-            return measured.run([*words, harness.BIN / "assay", "accept", "--profile", self.write("profile.json", document), "--site",
-                                 self.site, "--out", self.run_directory], self.environment, **more)
+            return measured.run(
+                [
+                    *words,
+                    harness.BIN / "assay",
+                    "accept",
+                    "--profile",
+                    self.write("profile.json", document),
+                    "--site",
+                    self.site,
+                    "--out",
+                    self.run_directory,
+                ],
+                self.environment,
+                **more,
+            )
         finally:
             for thread in threads:
                 thread.over.set()
@@ -68,6 +87,7 @@ class Strangers(Listener):
             with untrusting().wrap_socket(caller) as tls:
                 tls.sendall(b"assay-dial/1 " + b"0" * 64 + b" n01\n")
                 return tls.recv(1000)
+
         thread = floods.Talking(self.port, speak)
         done = self.accept_under(thread)
         self.assertGreater(thread.calls, 0)
@@ -81,6 +101,7 @@ class Strangers(Listener):
                 for byte in b"assay-dial/1 ":
                     tls.sendall(bytes([byte]))
                     time.sleep(0.3)
+
         return self.accept_under(*[floods.Talking(self.port, speak) for _ in range(100)])
 
     @row("T", "T3", "random bytes, without a pause", 0, "ACCEPTED: 1 of 1 required cells pass")
@@ -99,14 +120,19 @@ class Strangers(Listener):
                 context = untrusting()
                 context.minimum_version = context.maximum_version = version
                 try:
-                    with socket.create_connection(("127.0.0.1", self.port), timeout=2) as one, context.wrap_socket(one) as tls:
+                    with socket.create_connection(("127.0.0.1", self.port), timeout=2) as one, context.wrap_socket(
+                        one
+                    ) as tls:
                         seen.setdefault(version, set()).add(tls.version())
                 except ssl.SSLError as error:
                     seen.setdefault(version, set()).add(error.reason)
+
         done = self.accept_under(floods.Talking(self.port, speak))
         for words in seen.values():
             words.discard("UNEXPECTED_EOF_WHILE_READING")  # the run ended while it called
-        self.assertEqual(seen, {ssl.TLSVersion.TLSv1_3: {"TLSv1.3"}, ssl.TLSVersion.TLSv1_2: {"TLSV1_ALERT_PROTOCOL_VERSION"}})
+        self.assertEqual(
+            seen, {ssl.TLSVersion.TLSv1_3: {"TLSv1.3"}, ssl.TLSVersion.TLSv1_2: {"TLSV1_ALERT_PROTOCOL_VERSION"}}
+        )
         return done
 
 
@@ -116,12 +142,31 @@ class Impostor(harness.Bench):
     @row("T", "T8", "a listener with another certificate: it never hears the token", 3, "does not hold the pinned key")
     def test_t8(self):
         key, certificate = self.scratch / "key.pem", self.scratch / "certificate.pem"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=assay", "-days", "1", "-keyout", key, "-out",
-                        certificate], check=True, capture_output=True)
+        subprocess.run(
+            [
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "ed25519",
+                "-nodes",
+                "-subj",
+                "/CN=assay",
+                "-days",
+                "1",
+                "-keyout",
+                key,
+                "-out",
+                certificate,
+            ],
+            check=True,
+            capture_output=True,
+        )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
         heard, token = [], "ab" * 32
         with socket.create_server(("127.0.0.1", 0)) as server:
+
             def listen():
                 while True:
                     try:
@@ -132,14 +177,28 @@ class Impostor(harness.Bench):
                         heard.append(str(error).encode())
                     except OSError:
                         return
+
             threading.Thread(target=listen, daemon=True).start()
 
             def tell(pipe):
                 pipe.write(token.encode() + b"\n")
                 pipe.close()
-            done = measured.run([harness.BIN / "assay-node", "--directory", self.work, "--dial", f"127.0.0.1:{server.getsockname()[1]}",
-                                 "--pin", hashlib.sha256(b"another").hexdigest(), "--patience", "2"],
-                                dict(self.environment, SLURMD_NODENAME="n01"), feed=tell)
+
+            done = measured.run(
+                [
+                    harness.BIN / "assay-node",
+                    "--directory",
+                    self.work,
+                    "--dial",
+                    f"127.0.0.1:{server.getsockname()[1]}",
+                    "--pin",
+                    hashlib.sha256(b"another").hexdigest(),
+                    "--patience",
+                    "2",
+                ],
+                dict(self.environment, SLURMD_NODENAME="n01"),
+                feed=tell,
+            )
         self.assertTrue(heard)
         self.assertFalse([one for one in heard if token.encode()[:8] in one or b"assay-dial" in one], heard)
         return done

@@ -23,12 +23,19 @@ def run(command, environment=None, deadline_s=300, feed=None, meanwhile=None, **
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         begin = time.monotonic()
         more = {"stdout": out, **more}
-        process = subprocess.Popen([str(word) for word in command], env=environment, stderr=err,
-                                   stdin=subprocess.PIPE if feed else subprocess.DEVNULL, **more)
+        process = subprocess.Popen(
+            [str(word) for word in command],
+            env=environment,
+            stderr=err,
+            stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
+            **more,
+        )
         if feed:
+
             def write():
                 with contextlib.suppress(OSError, ValueError):  # the command has ended
                     feed(process.stdin)
+
             threading.Thread(target=write, daemon=True).start()
         if meanwhile:
             meanwhile(process)

@@ -8,10 +8,17 @@ import measured  # noqa: F401
 from hostile_node import HostileNode
 from rows import Document, harness, obeyed, row  # noqa: F401: Document is a test
 
-FACTS = [("H1", {"name": 7}), ("H1b", {"name": "evil", "boot_id": 7}), ("H2", {"name": "evil", "memory": "lots"}),
-         ("H2b", {"name": "evil", "cpus": "x"}), ("H3", {"name": "evil", "memory": -1, "cpus": -1}),
-         ("H3b", {"name": "evil", "memory": 1e308, "cpus": 1e308}), ("H3c", {"name": "evil", "memory": 0}),
-         ("H3d", {"name": "evil", "more": 1}), ("H5-factsxss", {"name": "evil\x1b[2J<script>"})]
+FACTS = [
+    ("H1", {"name": 7}),
+    ("H1b", {"name": "evil", "boot_id": 7}),
+    ("H2", {"name": "evil", "memory": "lots"}),
+    ("H2b", {"name": "evil", "cpus": "x"}),
+    ("H3", {"name": "evil", "memory": -1, "cpus": -1}),
+    ("H3b", {"name": "evil", "memory": 1e308, "cpus": 1e308}),
+    ("H3c", {"name": "evil", "memory": 0}),
+    ("H3d", {"name": "evil", "more": 1}),
+    ("H5-factsxss", {"name": "evil\x1b[2J<script>"}),
+]
 
 
 class Facts(HostileNode):
@@ -29,13 +36,23 @@ class Facts(HostileNode):
 for _name, _facts in FACTS:
     _told = json.dumps(_facts).replace("|", "")
     _mark = row("H", _name, f"facts `{_told}`", 3, "welcome.facts")
-    setattr(Facts, f"test_{_name}", _mark(lambda self, facts=_facts: self.alone("facts:" + json.dumps(facts), evil="not_measured")))
+    setattr(
+        Facts,
+        f"test_{_name}",
+        _mark(lambda self, facts=_facts: self.alone("facts:" + json.dumps(facts), evil="not_measured")),
+    )
 
 
 class Protocol(HostileNode):
     """What a node says to the head beside its records. Those that take a minute are in node_long_test.py."""
 
-    @row("H", "H4-preamble", "output without end in the agent's place", 3, "login scripts on the node print more than 64 KiB")
+    @row(
+        "H",
+        "H4-preamble",
+        "output without end in the agent's place",
+        3,
+        "login scripts on the node print more than 64 KiB",
+    )
     def test_preamble(self):
         return self.alone("preamble", evil="not_measured")
 
@@ -59,7 +76,13 @@ class Protocol(HostileNode):
     def test_elapsed(self):
         return self.alone("elapsed")
 
-    @row("H", "H4-leftbehind", "2^31 - 1 processes left behind: named as a deviation of that node", 0, "ACCEPTED: 2 of 2 required cells pass")
+    @row(
+        "H",
+        "H4-leftbehind",
+        "2^31 - 1 processes left behind: named as a deviation of that node",
+        0,
+        "ACCEPTED: 2 of 2 required cells pass",
+    )
     def test_left_behind(self):
         return self.alone("left_behind", evil="pass")
 
@@ -70,15 +93,24 @@ class Words(HostileNode):
     def shown(self, mode, **more):
         """Every command that prints or writes what the node said: nothing is obeyed, and the report has no tag of the node's."""
         done = self.alone(mode, **more)
-        for code, words in (((0, 3), ["judge", self.run_directory]), ((0, 3), ["status", self.run_directory]),
-                            (0, ["verify", self.run_directory / "dossier", "--key", self.key, "--json"])):
+        for code, words in (
+            ((0, 3), ["judge", self.run_directory]),
+            ((0, 3), ["status", self.run_directory]),
+            (0, ["verify", self.run_directory / "dossier", "--key", self.key, "--json"]),
+        ):
             self.command(code, harness.BIN / "assay", *words)
         report = (self.run_directory / "report.html").read_text()
         self.assertNotIn("<script", report)
         self.assertEqual([c for c in obeyed(report) if c != "0xad"], [])
         return done
 
-    @row("H", "H5-escape-end", "escapes, C1 controls and a mark of direction in a reason: the record is refused", 3, "has control characters")
+    @row(
+        "H",
+        "H5-escape-end",
+        "escapes, C1 controls and a mark of direction in a reason: the record is refused",
+        3,
+        "has control characters",
+    )
     def test_reason(self):
         return self.shown("reason")
 

@@ -18,16 +18,26 @@ class Envelope(harness.Bench):
         dossier.mkdir()
         body = b'{"x":[' + value * ((255 * MIB - 20) // len(value))
         (dossier / "statement.dsse.json").write_bytes(body[:-1] + b"]}")
-        return measured.run([harness.BIN / "assay-report", "verify", dossier, "--key", self.scratch / "key.pub"], self.environment)
+        return measured.run(
+            [harness.BIN / "assay-report", "verify", dossier, "--key", self.scratch / "key.pub"], self.environment
+        )
 
 
 for _name, _value in VALUES:
-    _mark = row("D", _name, f"an envelope of 255 MiB of `{_value.decode()[:-1]}`, not signed", 4, "more than 1000 values")
+    _mark = row(
+        "D", _name, f"an envelope of 255 MiB of `{_value.decode()[:-1]}`, not signed", 4, "more than 1000 values"
+    )
     setattr(Envelope, f"test_{_name}", _mark(lambda self, value=_value: self.full_of(value)))
 
 
 class Run(harness.Bench):
-    @row("D", "D5", "a plan of 1,000 nodes and 1,000 requirements of pairs, for judge", 2, "makes 499500 cells of the plan")
+    @row(
+        "D",
+        "D5",
+        "a plan of 1,000 nodes and 1,000 requirements of pairs, for judge",
+        2,
+        "makes 499500 cells of the plan",
+    )
     def test_plan(self):
         self.accept(harness.requirement("number"))
         path = self.run_directory / "plan.json"
@@ -51,7 +61,9 @@ class Run(harness.Bench):
 
 def huge_plan(plan):
     """A plan that would give hundreds of millions of steps."""
-    described = subprocess.run([harness.BIN / "assay", "describe", "fake_fabric", "--json"], check=True, capture_output=True).stdout
+    described = subprocess.run(
+        [harness.BIN / "assay", "describe", "fake_fabric", "--json"], check=True, capture_output=True
+    ).stdout
     plan["probes"] = {"fake_fabric": {"sha256": "ab" * 32, "description": json.loads(described)}}
     one = dict(plan["profile"]["requirements"][0], scope="pair", probe="fake_fabric", parameters={})
     plan["profile"]["requirements"] = [dict(one, id=f"r{i}") for i in range(1000)]
@@ -68,8 +80,11 @@ class Signed(attacks.Bench):
         super().setUp()
         plan, profile = self.scratch / "plan.json", self.scratch / "profile.json"
         profile.write_text(json.dumps(harness.profile(harness.requirement("number"))))
-        subprocess.run([harness.BIN / "assay", "plan", "--profile", profile, "--directory", self.scratch / "work", "--out", plan], check=True,
-                       capture_output=True)
+        subprocess.run(
+            [harness.BIN / "assay", "plan", "--profile", profile, "--directory", self.scratch / "work", "--out", plan],
+            check=True,
+            capture_output=True,
+        )
         (self.dossier / "evidence/plan.json").write_text(huge_plan(json.loads(plan.read_text())))
         self.seal()
 
@@ -79,8 +94,19 @@ class Signed(attacks.Bench):
 
     @row("D", "D5-add", "the same, for sign --add", 4, "makes 499500 cells of the plan")
     def test_add(self):
-        return measured.run([attacks.REPORT, "sign", self.dossier, "--key", self.base / "buyer.key", "--add", "--with-key", f"{self.key}.pub"],
-                            self.environment)
+        return measured.run(
+            [
+                attacks.REPORT,
+                "sign",
+                self.dossier,
+                "--key",
+                self.base / "buyer.key",
+                "--add",
+                "--with-key",
+                f"{self.key}.pub",
+            ],
+            self.environment,
+        )
 
 
 if __name__ == "__main__":

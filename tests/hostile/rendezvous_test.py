@@ -37,7 +37,9 @@ class Hand:
                 time.sleep(0.02)
 
     def put(self, kind, sequence, payload, length=None):
-        self.socket.sendall(MAGIC + struct.pack("<III", kind, sequence, len(payload) if length is None else length) + payload)
+        self.socket.sendall(
+            MAGIC + struct.pack("<III", kind, sequence, len(payload) if length is None else length) + payload
+        )
 
     def take(self):
         data = b""
@@ -67,10 +69,18 @@ class Ranks(harness.Bench):
         self.environment["ASSAY_TOKEN"] = TOKEN
 
     def words(self, rank, world=2, join="15s", port=None):
-        return [PROBE, f"--rank={rank}", f"--world={world}", f"--rendezvous=127.0.0.1:{port or self.port}", f"--join={join}"]
+        return [
+            PROBE,
+            f"--rank={rank}",
+            f"--world={world}",
+            f"--rendezvous=127.0.0.1:{port or self.port}",
+            f"--join={join}",
+        ]
 
     def start(self, rank, **more):
-        process = subprocess.Popen([str(word) for word in self.words(rank, **more)], env=self.environment, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [str(word) for word in self.words(rank, **more)], env=self.environment, stdout=subprocess.PIPE, text=True
+        )
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait, 60)
         self.addCleanup(process.kill)
@@ -78,12 +88,14 @@ class Ranks(harness.Bench):
 
     def met_under(self, *threads, join="90s"):
         """Rank 0, while these threads call it and rank 1 comes a second later."""
+
         def later(process):
             for thread in threads:
                 thread.start()
             time.sleep(1)
             second = self.start(1, join=join)
             threading.Thread(target=second.communicate, daemon=True).start()
+
         try:
             return measured.run(self.words(0, join=join), self.environment, meanwhile=later)
         finally:
@@ -92,13 +104,16 @@ class Ranks(harness.Bench):
 
     def against(self, behave, world=2):
         """Rank 0, while `behave(hand)` has joined as rank 1 with the token."""
+
         def enemy(process):
             def act():
                 hand = Hand(self.port)
                 self.assertEqual(hand.join(1, world)[0], WELCOME)
                 behave(hand)
+
             thread = threading.Thread(target=act, daemon=True)
             thread.start()
+
         return measured.run(self.words(0, world=world), self.environment, meanwhile=enemy)
 
 
@@ -120,6 +135,7 @@ class Strangers(Ranks):
             hand = Hand.__new__(Hand)
             hand.socket = caller
             answers.add(hand.join(1, 2, "f" * 32)[0])
+
         thread.speak = speak
         done = self.met_under(thread)
         self.assertEqual(answers - {REFUSED}, set())
@@ -149,8 +165,11 @@ class Strangers(Ranks):
             hand = Hand(self.port)
             threading.Thread(target=copy, args=(hand.socket, caller), daemon=True).start()
             copy(caller, hand.socket)
+
         threading.Thread(target=pass_on, daemon=True).start()
-        done = measured.run(self.words(0), self.environment, meanwhile=lambda _: self.start(1, port=relay.getsockname()[1]))
+        done = measured.run(
+            self.words(0), self.environment, meanwhile=lambda _: self.start(1, port=relay.getsockname()[1])
+        )
         self.assertGreater(len(b"".join(heard)), 100)
         self.assertNotIn(TOKEN.encode(), b"".join(heard))
         return done
@@ -161,7 +180,9 @@ class Hostile(Ranks):
 
     @row("R", "R7", "a last word of 1 MiB with escapes", 1, "rank 1: ")
     def test_r7(self):
-        done = self.against(lambda hand: hand.put(FAILED, 0, (b"\x1b[2J\x1b[Hverified: accepted\xff\xc2\x9b" * 50_000)[:1 << 20]))
+        done = self.against(
+            lambda hand: hand.put(FAILED, 0, (b"\x1b[2J\x1b[Hverified: accepted\xff\xc2\x9b" * 50_000)[: 1 << 20])
+        )
         end = json.loads(done.out.splitlines()[-1])["end"]
         self.assertLess(len(done.out), 64 << 10)
         self.assertNotIn("\x1b", end["reason"])
@@ -173,13 +194,19 @@ class Hostile(Ranks):
 
     @row("R", "R10", "a frame of 4 GiB announced", 1, "over the limit")
     def test_r10(self):
-        return self.against(lambda hand: hand.put(GATHER, 0, b"", 0xffffffff))
+        return self.against(lambda hand: hand.put(GATHER, 0, b"", 0xFFFFFFFF))
 
     @row("R", "R8", "silence after joining", 1, "rank 1 sent nothing for ")
     def test_r8(self):
         return self.against(lambda hand: time.sleep(60))
 
-    @row("R", "R-place", "a rank takes another's place as well: that one is refused, and its record is an error", 1, "refuses rank 2")
+    @row(
+        "R",
+        "R-place",
+        "a rank takes another's place as well: that one is refused, and its record is an error",
+        1,
+        "refuses rank 2",
+    )
     def test_place(self):
         def enemy(process):
             hands = []
@@ -190,7 +217,9 @@ class Hostile(Ranks):
                     self.assertEqual(hands[-1].join(rank, 4)[0], WELCOME)
                 taken.set()
                 time.sleep(60)
+
             threading.Thread(target=act, daemon=True).start()
+
         taken = threading.Event()
         first = self.start(0, world=4)
         enemy(first)

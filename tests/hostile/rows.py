@@ -14,7 +14,9 @@ from attack_rows import Document  # noqa: E402,F401
 
 def obeyed(text):
     """What a terminal would obey in `text`, or what would change the direction of what it shows."""
-    return sorted({hex(ord(c)) for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs")})
+    return sorted(
+        {hex(ord(c)) for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs")}
+    )
 
 
 def checked(test, name, done, code, words):
@@ -27,12 +29,15 @@ def checked(test, name, done, code, words):
 
 def row(section, name, attempt, code, words):
     """Names a method, which returns a measured.Done, as one attempt."""
+
     def mark(method):
         attack_rows.add(section, name, attempt, code, words)
 
         def test(self):
             checked(self, name, method(self), code, words)
+
         test.__name__ = "test_" + re.sub(r"\W", "_", name)
         test.__doc__ = f"{section}: {name}: {attempt}"
         return test
+
     return mark

@@ -54,7 +54,13 @@ class Users(harness.Bench):
         profile = self.write("profile.json", harness.profile(harness.requirement("number")))
         return measured.run([harness.BIN / "assay", "accept", "--profile", profile, *words], self.environment, **more)
 
-    @row("L", "L1", "an empty folder of another user as --out, with a link at a temporary name", 2, "belongs to another user")
+    @row(
+        "L",
+        "L1",
+        "an empty folder of another user as --out, with a link at a temporary name",
+        2,
+        "belongs to another user",
+    )
     def test_l1(self):
         out = self.shared / "run"
 
@@ -62,37 +68,71 @@ class Users(harness.Bench):
             out.mkdir()
             for name in ("verdict.json.tmp", "plan.json.tmp", "journal.jsonl"):
                 (out / name).symlink_to(self.victim / "file")
+
         self.as_nobody(make)
         done = self.accepts("--out", out, "--directory", self.work)
         self.untouched()
         return done
 
-    @row("L", "L2", "folders made beforehand at the default names of the next minute", 2, "exists already, though its name was made up just now")
+    @row(
+        "L",
+        "L2",
+        "folders made beforehand at the default names of the next minute",
+        2,
+        "exists already, though its name was made up just now",
+    )
     def test_l2(self):
         def make():
             now = datetime.datetime.now(datetime.timezone.utc)
             for second in range(60):
                 (self.shared / (now + datetime.timedelta(seconds=second)).strftime("assay-run-%Y%m%dT%H%M%SZ")).mkdir()
+
         self.as_nobody(make)
         done = self.accepts("--directory", self.work, cwd=self.shared)
         self.assertEqual(list(self.shared.glob("*/*")), [])
         return done
 
-    @row("L", "L3", "a link at the agent's directory of an ssh node, to a folder of root", 3, "is a link or belongs to another user")
+    @row(
+        "L",
+        "L3",
+        "a link at the agent's directory of an ssh node, to a folder of root",
+        3,
+        "is a link or belongs to another user",
+    )
     def test_l3(self):
         tools = self.scratch / "tools"
         tools.mkdir()
-        (tools / "ssh").write_text("#!/bin/bash\nexec /bin/sh -c \"${@: -1}\"\n")
+        (tools / "ssh").write_text('#!/bin/bash\nexec /bin/sh -c "${@: -1}"\n')
         (tools / "ssh").chmod(0o755)
         self.environment["PATH"] = f"{tools}:{self.environment['PATH']}"
         self.as_nobody(lambda: (self.shared / "agent").symlink_to(self.victim))
-        site = self.write("site.json", {"schema": "assay.site/1", "name": "hall", "nodes": [
-            {"name": "n1", "launcher": "ssh", "address": "n1", "host_key": KEY, "directory": str(self.shared / "agent")}]})
+        site = self.write(
+            "site.json",
+            {
+                "schema": "assay.site/1",
+                "name": "hall",
+                "nodes": [
+                    {
+                        "name": "n1",
+                        "launcher": "ssh",
+                        "address": "n1",
+                        "host_key": KEY,
+                        "directory": str(self.shared / "agent"),
+                    }
+                ],
+            },
+        )
         done = self.accepts("--site", site, "--out", self.run_directory)
         self.untouched()
         return done
 
-    @row("L", "L8", "the agent's directory made beforehand by another user: said, with his number", 3, "belongs to another user (uid 65534)")
+    @row(
+        "L",
+        "L8",
+        "the agent's directory made beforehand by another user: said, with his number",
+        3,
+        "belongs to another user (uid 65534)",
+    )
     def test_l8(self):
         self.as_nobody(lambda: (self.shared / "agent").mkdir())
         return self.accepts("--out", self.run_directory, "--directory", self.shared / "agent")
@@ -104,7 +144,13 @@ class Users(harness.Bench):
         self.untouched()
         return done
 
-    @row("L", "L10", "modes of the agent's directory and of this machine's key", 0, "ACCEPTED: 1 of 1 required cells pass")
+    @row(
+        "L",
+        "L10",
+        "modes of the agent's directory and of this machine's key",
+        0,
+        "ACCEPTED: 1 of 1 required cells pass",
+    )
     def test_l10(self):
         done = self.accepts("--out", self.run_directory, "--directory", self.work)
         for path in [self.work, *[one for one in self.work.rglob("*") if one.is_dir()]]:
@@ -122,27 +168,48 @@ class Programs(harness.Bench):
         shutil.copytree(harness.BIN.parent, copy, ignore=shutil.ignore_patterns("doc"))
         plan = self.scratch / "plan.json"
         profile = self.write("profile.json", harness.profile(harness.requirement("number")))
-        planned = measured.run([copy / "bin/assay", "plan", "--profile", profile, "--directory", self.work, "--out", plan], self.environment)
+        planned = measured.run(
+            [copy / "bin/assay", "plan", "--profile", profile, "--directory", self.work, "--out", plan],
+            self.environment,
+        )
         self.assertEqual(planned.code, 0, planned)
         with open(copy / "libexec/assay/probes/fake_probe", "ab") as file:
             file.write(b"\0")
         return measured.run([copy / "bin/assay", "run", plan, "--out", self.run_directory], self.environment)
 
-    @row("E", "E1", "LD_PRELOAD of the head's user: no agent and no probe has it", 0, "ACCEPTED: 1 of 1 required cells pass")
+    @row(
+        "E",
+        "E1",
+        "LD_PRELOAD of the head's user: no agent and no probe has it",
+        0,
+        "ACCEPTED: 1 of 1 required cells pass",
+    )
     def test_e1(self):
         loaded = self.scratch / "loaded"
         source, library = self.scratch / "evil.c", self.scratch / "evil.so"
         source.write_text(
             "#include <fcntl.h>\n#include <string.h>\n#include <unistd.h>\nextern char* program_invocation_name;\n"
             "__attribute__((constructor)) static void here(void) {\n"
-            f"  int file = open(\"{loaded}\", O_WRONLY | O_APPEND | O_CREAT, 0666);\n"
-            "  if (file < 0 || write(file, program_invocation_name, strlen(program_invocation_name)) < 0 || write(file, \"\\n\", 1) < 0) return;\n"
-            "}\n")
+            f'  int file = open("{loaded}", O_WRONLY | O_APPEND | O_CREAT, 0666);\n'
+            '  if (file < 0 || write(file, program_invocation_name, strlen(program_invocation_name)) < 0 || write(file, "\\n", 1) < 0) return;\n'
+            "}\n"
+        )
         if subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], capture_output=True).returncode != 0:
             self.skipTest("UNDECIDED: no C compiler here")
         profile = self.write("profile.json", harness.profile(harness.requirement("number")))
-        done = measured.run([harness.BIN / "assay", "accept", "--profile", profile, "--directory", self.work, "--out", self.run_directory],
-                            dict(self.environment, LD_PRELOAD=str(library), LD_LIBRARY_PATH=str(self.scratch)))
+        done = measured.run(
+            [
+                harness.BIN / "assay",
+                "accept",
+                "--profile",
+                profile,
+                "--directory",
+                self.work,
+                "--out",
+                self.run_directory,
+            ],
+            dict(self.environment, LD_PRELOAD=str(library), LD_LIBRARY_PATH=str(self.scratch)),
+        )
         names = loaded.read_text().splitlines()
         self.assertTrue([name for name in names if name.endswith("/assay")], names)
         self.assertFalse([name for name in names if "assay-node" in name or "assay-probe" in name], names)
@@ -155,12 +222,20 @@ class Killed(harness.Bench):
         steps = [harness.requirement(f"r{i}", behaviour, value=100 + i) for i in range(2)]
         profile = self.write("profile.json", harness.profile(*steps))
         head = self.start("accept", "--profile", profile, "--directory", self.work, "--out", self.run_directory)
-        harness.wait_for(lambda: any("assay-probe" in line for line in harness.processes(f"--behaviour={behaviour}")), "a probe runs")
+        harness.wait_for(
+            lambda: any("assay-probe" in line for line in harness.processes(f"--behaviour={behaviour}")), "a probe runs"
+        )
         head.send_signal(signal.SIGKILL)
         head.wait(60)
         self.nothing_left()
 
-    @row("L", "L6", "kill -9 of the head while a probe runs: agent and probe end, and the run goes on", 0, "ACCEPTED: 2 of 2 required cells pass")
+    @row(
+        "L",
+        "L6",
+        "kill -9 of the head while a probe runs: agent and probe end, and the run goes on",
+        0,
+        "ACCEPTED: 2 of 2 required cells pass",
+    )
     def test_l6(self):
         self.killed("slow")
         return measured.run([harness.BIN / "assay", "run", "--resume", self.run_directory], self.environment)
@@ -182,10 +257,15 @@ class Secrets(listener_test.Listener):
                         except OSError:
                             pass
                 time.sleep(0.05)
+
         threading.Thread(target=watch, daemon=True).start()
         done = self.accept_under()
         over.set()
-        token = next(words[1] for words in map(json.loads, calls.read_text().splitlines()) if words[0] == "token").strip().encode()
+        token = (
+            next(words[1] for words in map(json.loads, calls.read_text().splitlines()) if words[0] == "token")
+            .strip()
+            .encode()
+        )
         self.assertGreaterEqual(len(token), 32)
         self.assertFalse([line for line in seen if token in line])
         for path in self.run_directory.rglob("*"):

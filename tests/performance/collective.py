@@ -23,12 +23,19 @@ TOKEN = "00112233445566778899aabbccddeeff"
 PORT = 29200
 RUN_S = 300
 WARMUP, COUNT = 5, 20
-OPERATIONS = ["all_reduce", "all_gather", "all_to_all"]  # every rank does the same, so that rank 0's time is that of all
+OPERATIONS = [
+    "all_reduce",
+    "all_gather",
+    "all_to_all",
+]  # every rank does the same, so that rank 0's time is that of all
 
 
 def on_all(cluster, words_of_rank):
     """Runs a program on every node; what that of rank 0 printed."""
-    started = [node.start(*words_of_rank(rank, node), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for rank, node in enumerate(cluster.nodes)]
+    started = [
+        node.start(*words_of_rank(rank, node), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for rank, node in enumerate(cluster.nodes)
+    ]
     try:
         outputs = [process.communicate(timeout=RUN_S) for process in started]
     finally:
@@ -43,9 +50,32 @@ def on_all(cluster, words_of_rank):
 def ours(cluster, build, operation, size):
     """Median time in s."""
     probe = build / "libexec/assay/probes/host_collective"
-    out = on_all(cluster, lambda rank, node: [
-        "env", f"ASSAY_TOKEN={TOKEN}", probe, "--rank", rank, "--world", len(cluster.nodes), "--rendezvous", f"{cluster.nodes[0].address}:{PORT}",
-        "--operation", operation, "--sizes", size, "--min-samples", COUNT, "--max-samples", COUNT, "--time-limit", "60s", "--warmup-limit", "2s"])
+    out = on_all(
+        cluster,
+        lambda rank, node: [
+            "env",
+            f"ASSAY_TOKEN={TOKEN}",
+            probe,
+            "--rank",
+            rank,
+            "--world",
+            len(cluster.nodes),
+            "--rendezvous",
+            f"{cluster.nodes[0].address}:{PORT}",
+            "--operation",
+            operation,
+            "--sizes",
+            size,
+            "--min-samples",
+            COUNT,
+            "--max-samples",
+            COUNT,
+            "--time-limit",
+            "60s",
+            "--warmup-limit",
+            "2s",
+        ],
+    )
     measured = [line["measurement"] for line in map(json.loads, out.splitlines()) if "measurement" in line]
     if [one["samples"] for one in measured if one["metric"] == "mismatches"] != [[0.0]]:
         raise RuntimeError("data is wrong")
@@ -55,7 +85,20 @@ def ours(cluster, build, operation, size):
 def theirs(cluster, build, operation, size):
     """Median time in s."""
     with tempfile.TemporaryDirectory(prefix="gloo-store-", dir=cluster.path) as store:
-        out = on_all(cluster, lambda rank, node: [build / "bin/gloo_loop", rank, len(cluster.nodes), node.address, store, operation, size, WARMUP, COUNT])
+        out = on_all(
+            cluster,
+            lambda rank, node: [
+                build / "bin/gloo_loop",
+                rank,
+                len(cluster.nodes),
+                node.address,
+                store,
+                operation,
+                size,
+                WARMUP,
+                COUNT,
+            ],
+        )
     times = [float(line) for line in out.split()]
     if len(times) != COUNT:
         raise RuntimeError(f"{len(times)} of {COUNT} iterations were printed")
@@ -67,9 +110,15 @@ def compare(cluster, build, operation, size, pairs):
     for pair in range(pairs):
         for side, times in ((ours, mine), (theirs, other)) if pair % 2 == 0 else ((theirs, other), (ours, mine)):
             times.append(side(cluster, build, operation, size))
-        print(f"  {operation} {size} B, pair {pair + 1}: assay {size / mine[-1]:.6g} B/s, loop {size / other[-1]:.6g} B/s, load {os.getloadavg()[0]:.1f}", flush=True)
+        print(
+            f"  {operation} {size} B, pair {pair + 1}: assay {size / mine[-1]:.6g} B/s, loop {size / other[-1]:.6g} B/s, load {os.getloadavg()[0]:.1f}",
+            flush=True,
+        )
     ratio = statistics.median(other) / statistics.median(mine)
-    print(f"{operation} {size} B: algbw assay {size / statistics.median(mine):.6g} B/s, loop {size / statistics.median(other):.6g} B/s, ratio {ratio:.3f}", flush=True)
+    print(
+        f"{operation} {size} B: algbw assay {size / statistics.median(mine):.6g} B/s, loop {size / statistics.median(other):.6g} B/s, ratio {ratio:.3f}",
+        flush=True,
+    )
 
 
 def main():

@@ -47,12 +47,18 @@ def artificial(scratch):
                 except FileNotFoundError:
                     return  # the folder is being removed
             time.sleep(0.1)
+
     threading.Thread(target=count_on, daemon=True).start()
 
 
 def gemm(probe, time_limit):
-    done = subprocess.run([probe, "--time-limit", time_limit, "--max-samples", "500"], stdout=subprocess.PIPE, text=True, timeout=DEADLINE_S,
-                          check=True)
+    done = subprocess.run(
+        [probe, "--time-limit", time_limit, "--max-samples", "500"],
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=DEADLINE_S,
+        check=True,
+    )
     for line in map(json.loads, done.stdout.splitlines()):
         if line.get("measurement", {}).get("metric") == "throughput":
             return statistics.median(line["measurement"]["samples"])
@@ -64,25 +70,43 @@ class Companions:
 
     def __init__(self, probes, given, scratch):
         powercap = pathlib.Path("/sys/class/powercap")
-        self.powercap = powercap if any(powercap.glob("intel-rapl:*")) and not given.artificial else scratch / "powercap"
-        self.device = pathlib.Path("/dev/ipmi0") if pathlib.Path("/dev/ipmi0").exists() and not given.artificial else scratch / "ipmi0"
+        self.powercap = (
+            powercap if any(powercap.glob("intel-rapl:*")) and not given.artificial else scratch / "powercap"
+        )
+        self.device = (
+            pathlib.Path("/dev/ipmi0")
+            if pathlib.Path("/dev/ipmi0").exists() and not given.artificial
+            else scratch / "ipmi0"
+        )
         environment = dict(os.environ)
         if self.device.parent == scratch:
-            environment["LD_PRELOAD"] = str(given.build / "tests" / "libfake_ipmi_device.so") if given.fake is None else given.fake
-        self.commands = [([probes / "power_sampler", "--powercap", self.powercap], dict(os.environ)),
-                         ([probes / "power_bmc", "--device", self.device], environment)]
+            environment["LD_PRELOAD"] = (
+                str(given.build / "tests" / "libfake_ipmi_device.so") if given.fake is None else given.fake
+            )
+        self.commands = [
+            ([probes / "power_sampler", "--powercap", self.powercap], dict(os.environ)),
+            ([probes / "power_bmc", "--device", self.device], environment),
+        ]
 
     def __enter__(self):
-        self.processes = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
-                          for command, environment in self.commands]
+        self.processes = [
+            subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+            for command, environment in self.commands
+        ]
         time.sleep(1)
         self.begin, self.cpu = time.monotonic(), self.cpu_s()
         return self
 
     def cpu_s(self):
         """Of all threads, by the scheduler's own count: the ticks of /proc/PID/stat are too coarse for it."""
-        return sum(int(task.read_text().split()[0]) for process in self.processes
-                   for task in pathlib.Path(f"/proc/{process.pid}/task").glob("*/schedstat")) / 1e9
+        return (
+            sum(
+                int(task.read_text().split()[0])
+                for process in self.processes
+                for task in pathlib.Path(f"/proc/{process.pid}/task").glob("*/schedstat")
+            )
+            / 1e9
+        )
 
     def __exit__(self, *ended):
         alive = all(process.poll() is None for process in self.processes)
@@ -111,11 +135,15 @@ def main():
     try:
         artificial(scratch)
         beside = Companions(probes, given, scratch)
-        print(f"powercap {beside.powercap}, device {beside.device}\n{'pair':>4} {'order':>5} {'alone':>12} {'beside':>12} {'ratio':>8} {'CPU':>9}")
+        print(
+            f"powercap {beside.powercap}, device {beside.device}\n{'pair':>4} {'order':>5} {'alone':>12} {'beside':>12} {'ratio':>8} {'CPU':>9}"
+        )
         for pair in range(given.pairs):
+
             def with_them():
                 with beside:
                     return gemm(probes / "host_gemm", given.time)
+
             if pair % 2 == 0:
                 alone = gemm(probes / "host_gemm", given.time)
                 loaded = with_them()
@@ -124,11 +152,16 @@ def main():
                 alone = gemm(probes / "host_gemm", given.time)
             ratios.append(loaded / alone)
             shares.append(beside.share)
-            print(f"{pair + 1:>4} {'AB' if pair % 2 == 0 else 'BA':>5} {alone:>12.5g} {loaded:>12.5g} {ratios[-1]:>8.4f} {shares[-1]:>9.2e}", flush=True)
+            print(
+                f"{pair + 1:>4} {'AB' if pair % 2 == 0 else 'BA':>5} {alone:>12.5g} {loaded:>12.5g} {ratios[-1]:>8.4f} {shares[-1]:>9.2e}",
+                flush=True,
+            )
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     low, high, level = interval(ratios)
-    print(f"median ratio {statistics.median(ratios):.4f}, {level:.1%} interval {low:.4f} to {high:.4f}, {given.pairs} pairs")
+    print(
+        f"median ratio {statistics.median(ratios):.4f}, {level:.1%} interval {low:.4f} to {high:.4f}, {given.pairs} pairs"
+    )
     print(f"CPU time of the companions: {statistics.median(shares):.2e} of the node's, at most {max(shares):.2e}")
     return 0
 

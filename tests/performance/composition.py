@@ -51,8 +51,10 @@ def main():
         shown = "-" if off_cpu is None else f"{off_cpu:.3f}"
         print(f"{run + 1:>4} {load:>6.2f} {median:>12.4f} {shown:>8} {mismatches!s:>10}", flush=True)
     within = sum(one <= GOAL for one in found)
-    print(f"{within} of {len(found)} at most {GOAL}; median {statistics.median(found):.4f}, "
-          f"lowest {min(found):.4f}, highest {max(found):.4f}")
+    print(
+        f"{within} of {len(found)} at most {GOAL}; median {statistics.median(found):.4f}, "
+        f"lowest {min(found):.4f}, highest {max(found):.4f}"
+    )
     return 0
 
 

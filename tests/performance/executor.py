@@ -27,14 +27,18 @@ def main():
     print(f"{'run':>4} {'load':>6} {'of pairs':>9} {'of medians':>11} {'of fastest':>11}")
     for run in range(given.runs):
         load = os.getloadavg()[0]
-        out = subprocess.run([given.program, str(given.pairs)], stdout=subprocess.PIPE, text=True, timeout=DEADLINE_S,
-                             check=True).stdout
-        medians, pairs, fastest = (float(re.search(rf"{word} ([0-9.e-]+)", out).group(1))
-                                   for word in ("ratio", "of pairs", "of the fastest"))
+        out = subprocess.run(
+            [given.program, str(given.pairs)], stdout=subprocess.PIPE, text=True, timeout=DEADLINE_S, check=True
+        ).stdout
+        medians, pairs, fastest = (
+            float(re.search(rf"{word} ([0-9.e-]+)", out).group(1)) for word in ("ratio", "of pairs", "of the fastest")
+        )
         ratios.append(pairs)
         print(f"{run + 1:>4} {load:>6.2f} {pairs:>9.4f} {medians:>11.4f} {fastest:>11.4f}", flush=True)
-    print(f"median of {len(ratios)} runs {statistics.median(ratios):.4f}, lowest {min(ratios):.4f}, "
-          f"highest {max(ratios):.4f}")
+    print(
+        f"median of {len(ratios)} runs {statistics.median(ratios):.4f}, lowest {min(ratios):.4f}, "
+        f"highest {max(ratios):.4f}"
+    )
     return 0
 
 

@@ -28,10 +28,18 @@ FAN_OUT = 32
 DEADLINE_S = 600
 ACCOUNTS = pathlib.Path("/sys/fs/cgroup/cpuacct")
 PROGRAMS = {"assay": [], "assay, agent there": [], "pdsh": ["pdsh", "pdcp"], "clush": ["clush"], "ansible": ["ansible"]}
-REQUIREMENT = {"id": "noop", "title": "noop", "probe": "fake_probe", "parameters": {}, "metric": "number", "scope": "node",
-               "repeat": {"attempts": 1, "more_attempts": 0},
-               "reproducibility": {"u": 1e-9, "source": {"document": "a made-up number", "status": "sourced"}},
-               "limit": {"at_least": 1, "unit": "1"}, "source": {"document": "this script", "status": "sourced"}}
+REQUIREMENT = {
+    "id": "noop",
+    "title": "noop",
+    "probe": "fake_probe",
+    "parameters": {},
+    "metric": "number",
+    "scope": "node",
+    "repeat": {"attempts": 1, "more_attempts": 0},
+    "reproducibility": {"u": 1e-9, "source": {"document": "a made-up number", "status": "sourced"}},
+    "limit": {"at_least": 1, "unit": "1"},
+    "source": {"document": "this script", "status": "sourced"},
+}
 
 
 class Account:
@@ -61,9 +69,11 @@ class Tools:
         known = scratch / "known_hosts"
         known.write_text("".join(f"{node.name},{node.address} {node.host_key}\n" for node in cluster.nodes))
         config = scratch / "ssh_config"
-        config.write_text(f"Host *\n  User root\n  IdentityFile {cluster.path}/client_key\n  IdentitiesOnly yes\n  UserKnownHostsFile {known}\n"
-                          "  StrictHostKeyChecking yes\n  BatchMode yes\n  LogLevel ERROR\n"
-                          + "".join(f"Host {node.name}\n  HostName {node.address}\n" for node in cluster.nodes))
+        config.write_text(
+            f"Host *\n  User root\n  IdentityFile {cluster.path}/client_key\n  IdentitiesOnly yes\n  UserKnownHostsFile {known}\n"
+            "  StrictHostKeyChecking yes\n  BatchMode yes\n  LogLevel ERROR\n"
+            + "".join(f"Host {node.name}\n  HostName {node.address}\n" for node in cluster.nodes)
+        )
         self.config = config
         # What the three tools share: an ssh with this configuration first in PATH, so that no tool needs options of its own.
         binaries = scratch / "bin"
@@ -71,14 +81,40 @@ class Tools:
         for name in ("ssh", "scp", "sftp"):
             (binaries / name).write_text(f'#!/bin/sh\nexec /usr/bin/{name} -F {config} "$@"\n')
             (binaries / name).chmod(0o755)
-        self.environment = dict(os.environ, PATH=f"{binaries}:{os.environ['PATH']}", PDSH_RCMD_TYPE="ssh", ANSIBLE_FORKS=str(FAN_OUT),
-                                ANSIBLE_NOCOWS="1", ANSIBLE_PYTHON_INTERPRETER="/usr/bin/python3", ANSIBLE_SSH_ARGS="", ANSIBLE_LOCAL_TEMP=str(scratch / "ansible"),
-                                XDG_STATE_HOME=str(scratch / "state"), LC_ALL="C.UTF-8")
+        self.environment = dict(
+            os.environ,
+            PATH=f"{binaries}:{os.environ['PATH']}",
+            PDSH_RCMD_TYPE="ssh",
+            ANSIBLE_FORKS=str(FAN_OUT),
+            ANSIBLE_NOCOWS="1",
+            ANSIBLE_PYTHON_INTERPRETER="/usr/bin/python3",
+            ANSIBLE_SSH_ARGS="",
+            ANSIBLE_LOCAL_TEMP=str(scratch / "ansible"),
+            XDG_STATE_HOME=str(scratch / "state"),
+            LC_ALL="C.UTF-8",
+        )
         (scratch / "inventory").write_text("".join(f"{node.name}\n" for node in cluster.nodes))
-        (scratch / "profile.json").write_text(json.dumps({"schema": "assay.profile/1", "name": "noop", "title": "noop", "revision": 1, "requirements": [REQUIREMENT]}))
+        (scratch / "profile.json").write_text(
+            json.dumps(
+                {
+                    "schema": "assay.profile/1",
+                    "name": "noop",
+                    "title": "noop",
+                    "revision": 1,
+                    "requirements": [REQUIREMENT],
+                }
+            )
+        )
 
     def call(self, *words):
-        done = subprocess.run([*self.cluster.head, *map(str, words)], env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE_S)
+        done = subprocess.run(
+            [*self.cluster.head, *map(str, words)],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+        )
         if done.returncode != 0:
             raise RuntimeError(f"{words[0]} ended with {done.returncode}: {(done.stderr or done.stdout)[-500:]}")
         return done.stdout
@@ -94,7 +130,16 @@ class Tools:
     def assay(self):
         out = self.scratch / "run"
         shutil.rmtree(out, ignore_errors=True)
-        self.call(self.installation / "bin/assay", "accept", "--profile", self.scratch / "profile.json", "--site", self.cluster.site_file, "--out", out)
+        self.call(
+            self.installation / "bin/assay",
+            "accept",
+            "--profile",
+            self.scratch / "profile.json",
+            "--site",
+            self.cluster.site_file,
+            "--out",
+            out,
+        )
         return json.loads((out / "verdict.json").read_text())["counts"]["pass"]
 
     def pdsh(self):
@@ -107,7 +152,12 @@ class Tools:
 
     def ansible(self):
         # `script` copies and runs in one task, the fewest that ansible can do it with.
-        return self.call("ansible", "all", "-i", self.scratch / "inventory", "-m", "script", "-a", self.probe).count('\\"status\\":\\"complete\\"') // 2
+        return (
+            self.call("ansible", "all", "-i", self.scratch / "inventory", "-m", "script", "-a", self.probe).count(
+                '\\"status\\":\\"complete\\"'
+            )
+            // 2
+        )
 
     def run(self, name):
         """(nodes that answered, wall s) of one tool."""
@@ -119,14 +169,19 @@ class Tools:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("installation", type=pathlib.Path, help="folder with bin/assay and libexec/assay/probes/fake_probe")
+    parser.add_argument(
+        "installation", type=pathlib.Path, help="folder with bin/assay and libexec/assay/probes/fake_probe"
+    )
     parser.add_argument("--nodes", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
     present = [name for name, programs in PROGRAMS.items() if all(map(shutil.which, programs))]
     for name in PROGRAMS.keys() - present:
         print(f"left out: {name} is not installed")
-    print(f"load of the machine before: {os.getloadavg()[0]:.2f} on {os.cpu_count()} CPUs; {given.nodes} nodes, {FAN_OUT} at a time, {given.rounds} rounds", flush=True)
+    print(
+        f"load of the machine before: {os.getloadavg()[0]:.2f} on {os.cpu_count()} CPUs; {given.nodes} nodes, {FAN_OUT} at a time, {given.rounds} rounds",
+        flush=True,
+    )
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="assay-fan-out-", dir="/var/tmp"))
     account = Account()
     taken = {name: [] for name in present}
@@ -135,22 +190,29 @@ def main():
         with Cluster(given.nodes) as cluster:
             tools = Tools(given.installation.resolve(), cluster, scratch)
             for turn in range(given.rounds):
-                for name in present[turn % len(present):] + present[:turn % len(present)]:
+                for name in present[turn % len(present) :] + present[: turn % len(present)]:
                     before = account.used_s()
                     answered, wall = tools.run(name)
                     taken[name].append((wall, account.used_s() - before))
                     well = well and answered == given.nodes
-                    print(f"round {turn + 1}  {name:<20} {wall:7.2f} s wall  {taken[name][-1][1]:7.2f} s CPU  {answered} of {given.nodes} nodes", flush=True)
+                    print(
+                        f"round {turn + 1}  {name:<20} {wall:7.2f} s wall  {taken[name][-1][1]:7.2f} s CPU  {answered} of {given.nodes} nodes",
+                        flush=True,
+                    )
     except Unavailable as reason:
         print(f"fan_out: {reason}", file=sys.stderr)
         return 77
     finally:
         account.close()
         shutil.rmtree(scratch, ignore_errors=True)
-    print(f"\n| tool | wall time, median | CPU time, median | wall over assay | CPU over assay |\n|---|---|---|---|---|")
+    print(
+        f"\n| tool | wall time, median | CPU time, median | wall over assay | CPU over assay |\n|---|---|---|---|---|"
+    )
     for name, runs in taken.items():
         ratios = [statistics.median(run[i] / other[i] for run, other in zip(runs, taken["assay"])) for i in (0, 1)]
-        print(f"| {name} | {statistics.median(run[0] for run in runs):.1f} s | {statistics.median(run[1] for run in runs):.1f} s | {ratios[0]:.2f} | {ratios[1]:.2f} |")
+        print(
+            f"| {name} | {statistics.median(run[0] for run in runs):.1f} s | {statistics.median(run[1] for run in runs):.1f} s | {ratios[0]:.2f} | {ratios[1]:.2f} |"
+        )
     return 0 if well else 1
 
 

@@ -40,16 +40,37 @@ def run(arguments, directory):
 
 
 def alone(probes, directory, repetitions):
-    return run([str(probes / "checkpoint"), f"--directory={directory}", f"--size={SIZE}", f"--ranks={RANKS}", f"--queue-depth={DEPTH}",
-                f"--repetitions={repetitions}"], directory)
+    return run(
+        [
+            str(probes / "checkpoint"),
+            f"--directory={directory}",
+            f"--size={SIZE}",
+            f"--ranks={RANKS}",
+            f"--queue-depth={DEPTH}",
+            f"--repetitions={repetitions}",
+        ],
+        directory,
+    )
 
 
 def together(probes, directory, repetitions):
     with socket.create_server(("127.0.0.1", 0)) as free:
         at = f"127.0.0.1:{free.getsockname()[1]}"
-    words = [str(probes / "checkpoint_cluster"), "--clients=processes", f"--directory={directory}", "--tiers=shared", "--lost=node", f"--divisor={DIVISOR}",
-             f"--threads={THREADS}", "--chunk=4MiB", f"--queue-depth={DEPTH}", f"--repetitions={repetitions}", f"--world={RANKS}", f"--rendezvous={at}",
-             f"--token={'0123456789abcdef' * 2}"]
+    words = [
+        str(probes / "checkpoint_cluster"),
+        "--clients=processes",
+        f"--directory={directory}",
+        "--tiers=shared",
+        "--lost=node",
+        f"--divisor={DIVISOR}",
+        f"--threads={THREADS}",
+        "--chunk=4MiB",
+        f"--queue-depth={DEPTH}",
+        f"--repetitions={repetitions}",
+        f"--world={RANKS}",
+        f"--rendezvous={at}",
+        f"--token={'0123456789abcdef' * 2}",
+    ]
     others = [subprocess.Popen([*words, f"--rank={rank}"], stdout=subprocess.DEVNULL) for rank in range(1, RANKS)]
     output = run([*words, "--rank=0"], directory)
     for other in others:
@@ -60,8 +81,11 @@ def together(probes, directory, repetitions):
 def report(name, metric, output):
     ratios = samples(output, metric)
     rates = {way: statistics.median(samples(output, f"{way}_bandwidth")) / 1e9 for way in ("restore", "raw_read")}
-    print(f"{name} {metric}: median {statistics.median(ratios):.3f} of {len(ratios)} (lowest {min(ratios):.3f}, highest {max(ratios):.3f}); "
-          f"restore {rates['restore']:.3f} GB/s, raw read {rates['raw_read']:.3f} GB/s; load of the machine {os.getloadavg()[0]:.1f}", flush=True)
+    print(
+        f"{name} {metric}: median {statistics.median(ratios):.3f} of {len(ratios)} (lowest {min(ratios):.3f}, highest {max(ratios):.3f}); "
+        f"restore {rates['restore']:.3f} GB/s, raw read {rates['raw_read']:.3f} GB/s; load of the machine {os.getloadavg()[0]:.1f}",
+        flush=True,
+    )
 
 
 def main():

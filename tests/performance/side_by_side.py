@@ -55,7 +55,9 @@ def main():
         ratios.append(a / b)
         print(f"{pair + 1:>4} {'AB' if pair % 2 == 0 else 'BA':>5} {a:>12.5g} {b:>12.5g} {a / b:>8.4f}", flush=True)
     low, high, level = interval(ratios)
-    print(f"median A/B {statistics.median(ratios):.4f}, {level:.1%} interval {low:.4f} to {high:.4f}, {given.pairs} pairs")
+    print(
+        f"median A/B {statistics.median(ratios):.4f}, {level:.1%} interval {low:.4f} to {high:.4f}, {given.pairs} pairs"
+    )
     return 0
 
 

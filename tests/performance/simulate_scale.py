@@ -33,8 +33,23 @@ def run(assay, profile, nodes, scratch):
     out = scratch / f"run-{nodes}"
     faults = scratch / f"faults-{nodes}.json"
     faults.write_text(json.dumps(faults_for(nodes)))
-    command = [assay, "simulate", "--profile", profile, "--nodes", str(nodes), "--nodes-per-leaf", "32", "--seed", "1",
-               "--faults", str(faults), "--out", str(out), "--json"]
+    command = [
+        assay,
+        "simulate",
+        "--profile",
+        profile,
+        "--nodes",
+        str(nodes),
+        "--nodes-per-leaf",
+        "32",
+        "--seed",
+        "1",
+        "--faults",
+        str(faults),
+        "--out",
+        str(out),
+        "--json",
+    ]
     begin = time.monotonic()
     child = subprocess.Popen(command, stdout=subprocess.PIPE)
     said = child.stdout.read()
@@ -46,8 +61,17 @@ def run(assay, profile, nodes, scratch):
     summary = json.loads(said)
     written = sum(file.stat().st_size for file in out.iterdir())
     shutil.rmtree(out)
-    return {"nodes": nodes, "wall_s": wall, "cpu_s": usage.ru_utime + usage.ru_stime, "peak_bytes": usage.ru_maxrss * 1024, "written_bytes": written,
-            "cells": summary["cells"], "steps": summary["steps"], "missed": len(summary["missed"]), "false_alarms": len(summary["false_alarms"])}
+    return {
+        "nodes": nodes,
+        "wall_s": wall,
+        "cpu_s": usage.ru_utime + usage.ru_stime,
+        "peak_bytes": usage.ru_maxrss * 1024,
+        "written_bytes": written,
+        "cells": summary["cells"],
+        "steps": summary["steps"],
+        "missed": len(summary["missed"]),
+        "false_alarms": len(summary["false_alarms"]),
+    }
 
 
 def main():
@@ -60,13 +84,22 @@ def main():
     well = True
     before = None
     print(f"load of the machine before: {os.getloadavg()[0]:.2f} on {os.cpu_count()} CPUs", flush=True)
-    print(f"{'nodes':>7} {'cells':>8} {'wall':>9} {'CPU':>9} {'exponent':>9} {'peak':>9} {'written':>9} {'missed':>7} {'false':>6}")
+    print(
+        f"{'nodes':>7} {'cells':>8} {'wall':>9} {'CPU':>9} {'exponent':>9} {'peak':>9} {'written':>9} {'missed':>7} {'false':>6}"
+    )
     try:
         for nodes in given.nodes:
             row = run(given.assay, given.profile, nodes, scratch)
-            exponent = "" if before is None else f"{math.log(row['cpu_s'] / before['cpu_s']) / math.log(nodes / before['nodes']):.2f}"
-            print(f"{nodes:>7} {row['cells']:>8} {row['wall_s']:>7.2f} s {row['cpu_s']:>7.2f} s {exponent:>9} {row['peak_bytes'] / 1e6:>6.0f} MB "
-                  f"{row['written_bytes'] / 1e6:>6.1f} MB {row['missed']:>7} {row['false_alarms']:>6}", flush=True)
+            exponent = (
+                ""
+                if before is None
+                else f"{math.log(row['cpu_s'] / before['cpu_s']) / math.log(nodes / before['nodes']):.2f}"
+            )
+            print(
+                f"{nodes:>7} {row['cells']:>8} {row['wall_s']:>7.2f} s {row['cpu_s']:>7.2f} s {exponent:>9} {row['peak_bytes'] / 1e6:>6.0f} MB "
+                f"{row['written_bytes'] / 1e6:>6.1f} MB {row['missed']:>7} {row['false_alarms']:>6}",
+                flush=True,
+            )
             well = well and row["missed"] == 0 and row["false_alarms"] == 0
             before = row
     finally:

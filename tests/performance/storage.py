@@ -18,33 +18,33 @@ A pair is short (two runs of each side), because a shared machine drifts within 
 usage: storage.py [--only NAME] [--ior PATH] [--elbencho PATH] PROBES_DIRECTORY SCRATCH_DIRECTORY [PAIRS]
 """
 import argparse
-import concurrent.futures
 import json
 import os
 import pathlib
-import shutil
 import signal
 import socket
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
-DEADLINE_S = 300
-RUNS = 2  # of each side in a pair
-MIB = 1 << 20
+from storage_tools import (
+    CHUNK,
+    CLIENT_SIZE,
+    CLIENTS,
+    DEADLINE_S,
+    DEPTH,
+    MIB,
+    RANKS,
+    RUNS,
+    SIZE,
+    THREADS,
+    elbencho_like_cluster,
+    ior_like_cluster,
+    run,
+)
+
 FILE_SIZE = 1024 * MIB
-CLIENTS, THREADS, CLIENT_SIZE = 3, 2, 256 * MIB  # of storage_cluster and of the fio beside it
-RANKS, CHUNK, DEPTH, SIZE = 2, 4 * MIB, 8, 1024 * MIB  # of checkpoint and of the fio beside it
-
-
-def run(arguments, directory):
-    """Runs a program to its end; its stdout."""
-    done = subprocess.run(arguments, cwd=directory, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
-    if done.returncode != 0:
-        sys.exit(f"{arguments[0]} ended with {done.returncode}: {done.stdout[-400:]} {done.stderr[-400:]}")
-    return done.stdout
 
 
 def probe(path, flags, metrics, directory):
@@ -59,21 +59,46 @@ def fio(job, directory, direction):
     (pathlib.Path(directory) / "hand.fio").write_text("[hand]\n" + "".join(f"{k}={v}\n" for k, v in job.items()))
     run(["fio", "--output-format=json", "--output=hand.json", "hand.fio"], directory)
     text = (pathlib.Path(directory) / "hand.json").read_text()
-    return json.loads(text[text.index("{"):])["jobs"][0][direction]["bw_bytes"]
+    return json.loads(text[text.index("{") :])["jobs"][0][direction]["bw_bytes"]
 
 
 def fio_by_hand(directory):
     """What a user types to measure sequential bandwidth: the means of two runs, reads and writes in turn."""
-    job = {"filename": "hand", "size": FILE_SIZE, "bs": "1m", "iodepth": 32, "ioengine": "io_uring", "direct": 1,
-           "thread": 1, "refill_buffers": 1, "time_based": 1, "runtime": "650ms", "ramp_time": "100ms"}
-    runs = [(fio(job | {"rw": "read"}, directory, "read"), fio(job | {"rw": "write"}, directory, "write")) for _ in range(RUNS)]
+    job = {
+        "filename": "hand",
+        "size": FILE_SIZE,
+        "bs": "1m",
+        "iodepth": 32,
+        "ioengine": "io_uring",
+        "direct": 1,
+        "thread": 1,
+        "refill_buffers": 1,
+        "time_based": 1,
+        "runtime": "650ms",
+        "ramp_time": "100ms",
+    }
+    runs = [
+        (fio(job | {"rw": "read"}, directory, "read"), fio(job | {"rw": "write"}, directory, "write"))
+        for _ in range(RUNS)
+    ]
     return {f"{way}_bandwidth": statistics.mean(run[i] for run in runs) for i, way in enumerate(("read", "write"))}
 
 
 def fio_like_restore(directory):
     """The mean of two reads of all files, once each; every job has a file of its own."""
-    job = {"filename_format": "restore.$jobnum", "size": SIZE // RANKS, "bs": CHUNK, "iodepth": DEPTH, "numjobs": RANKS,
-           "ioengine": "io_uring", "direct": 1, "thread": 1, "group_reporting": 1, "invalidate": 1, "rw": "read"}
+    job = {
+        "filename_format": "restore.$jobnum",
+        "size": SIZE // RANKS,
+        "bs": CHUNK,
+        "iodepth": DEPTH,
+        "numjobs": RANKS,
+        "ioengine": "io_uring",
+        "direct": 1,
+        "thread": 1,
+        "group_reporting": 1,
+        "invalidate": 1,
+        "rw": "read",
+    }
     return {"restore_bandwidth": statistics.mean(fio(job, directory, "read") for _ in range(RUNS))}
 
 
@@ -81,32 +106,64 @@ def cluster(path, directory):
     """storage_cluster on CLIENTS processes: all bytes over the time of the last client, by phase."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         at = f"127.0.0.1:{free.getsockname()[1]}"
-    words = [str(path), "--clients=processes", f"--directory={directory}", "--duration=60s", f"--size={CLIENT_SIZE}", f"--threads={THREADS}",
-             f"--depth={DEPTH}", f"--block={MIB}", f"--repetitions={RUNS}", f"--world={CLIENTS}", f"--rendezvous={at}", f"--token={'0123456789abcdef' * 2}"]
+    words = [
+        str(path),
+        "--clients=processes",
+        f"--directory={directory}",
+        "--duration=60s",
+        f"--size={CLIENT_SIZE}",
+        f"--threads={THREADS}",
+        f"--depth={DEPTH}",
+        f"--block={MIB}",
+        f"--repetitions={RUNS}",
+        f"--world={CLIENTS}",
+        f"--rendezvous={at}",
+        f"--token={'0123456789abcdef' * 2}",
+    ]
     others = [subprocess.Popen([*words, f"--rank={rank}"], stdout=subprocess.DEVNULL) for rank in range(1, CLIENTS)]
     lines = [json.loads(line) for line in run([*words, "--rank=0"], directory).splitlines()]
     for other in others:
         other.wait(DEADLINE_S)
-    found = [line["measurement"] for line in lines if line.get("measurement", {}).get("metric") in ("bandwidth", "bandwidth_stonewall")]
+    found = [
+        line["measurement"]
+        for line in lines
+        if line.get("measurement", {}).get("metric") in ("bandwidth", "bandwidth_stonewall")
+    ]
     return {f"{one['at']['phase']}_{one['metric']}": statistics.mean(one["samples"]) for one in found}
 
 
 def fio_clients(directory, way):
     """CLIENTS fio at once: all bytes over the longest client's time, and the sum of their rates; reading takes the files that writing left."""
-    job = {"filename_format": "client.$clientuid.$jobnum", "size": CLIENT_SIZE // THREADS, "bs": MIB, "iodepth": DEPTH, "numjobs": THREADS,
-           "ioengine": "io_uring", "direct": 1, "thread": 1, "group_reporting": 1, "invalidate": 1, "fallocate": "none", "refill_buffers": 1,
-           "create_on_open": 1, "end_fsync": 1, "rw": way}
+    job = {
+        "filename_format": "client.$clientuid.$jobnum",
+        "size": CLIENT_SIZE // THREADS,
+        "bs": MIB,
+        "iodepth": DEPTH,
+        "numjobs": THREADS,
+        "ioengine": "io_uring",
+        "direct": 1,
+        "thread": 1,
+        "group_reporting": 1,
+        "invalidate": 1,
+        "fallocate": "none",
+        "refill_buffers": 1,
+        "create_on_open": 1,
+        "end_fsync": 1,
+        "rw": way,
+    }
     running = []
     for client in range(CLIENTS):
         text = "".join(f"{k}={v}\n" for k, v in job.items()).replace("$clientuid", str(client))
         (pathlib.Path(directory) / f"{client}.fio").write_text("[hand]\n" + text)
-        running.append(subprocess.Popen(["fio", "--output-format=json", f"--output={client}.json", f"{client}.fio"], cwd=directory))
+        running.append(
+            subprocess.Popen(["fio", "--output-format=json", f"--output={client}.json", f"{client}.fio"], cwd=directory)
+        )
     moved, longest_s, sum_of_rates = 0, 0.0, 0.0
     for client, process in enumerate(running):
         if process.wait(DEADLINE_S) != 0:
             sys.exit(f"fio of client {client} ended with {process.returncode}")
         text = (pathlib.Path(directory) / f"{client}.json").read_text()
-        done = json.loads(text[text.index("{"):])["jobs"][0]
+        done = json.loads(text[text.index("{") :])["jobs"][0]
         moved += done[way]["io_bytes"]
         longest_s = max(longest_s, done[way]["runtime"] / 1000)
         sum_of_rates += done[way]["bw_bytes"]
@@ -125,55 +182,6 @@ def fio_like_cluster(directory):
     return {name: statistics.mean(values) for name, values in rates.items()}
 
 
-def ior_like_cluster(ior, directory):
-    """The same by IOR: all bytes over the time from the first open to the last close, fsync before."""
-    rates = {}
-    for _ in range(RUNS):
-        for way in ("write", "read"):
-            run(["mpiexec.mpich", "-n", str(CLIENTS * THREADS), str(ior), "-a", "AIO", f"--aio.max-pending={DEPTH}", "--aio.granularity=1", "--posix.odirect", "-F",
-                 "-b", str(CLIENT_SIZE // THREADS), "-t", str(MIB), "-e", f"-{way[0]}", "-k", "-o", "ior", "-O", "summaryFormat=JSON", "-O", "summaryFile=ior.json"],
-                directory)
-            (one,) = json.loads((pathlib.Path(directory) / "ior.json").read_text())["summary"]
-            rates.setdefault(f"{way}_bandwidth", []).append(one["bwMeanMIB"] * MIB)
-        for path in pathlib.Path(directory).glob("ior.0*"):
-            path.unlink()
-    return {name: statistics.mean(values) for name, values in rates.items()}
-
-
-def synced_in(place):
-    """Brings the files of a folder to the disk, all at once; the time in s."""
-    begin = time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        files = [os.open(path, os.O_RDWR) for path in place.iterdir()]
-        list(pool.map(os.fsync, files))
-    taken = time.monotonic() - begin
-    for file in files:
-        os.close(file)
-    return taken
-
-
-def elbencho_like_cluster(elbencho, directory):
-    """The same by elbencho, as its own JSON says: bytes of all threads until the last is done, and until the first is."""
-    rates = {}
-    results = pathlib.Path(directory) / "elbencho.json"
-    for _ in range(RUNS):
-        place = pathlib.Path(directory) / "elbencho"
-        place.mkdir()
-        for way in ("write", "read"):
-            results.unlink(missing_ok=True)
-            run([str(elbencho), "--nolive", f"--{way}", "-t", str(CLIENTS * THREADS), "-n", "0", "-N", "1", "-s", str(CLIENT_SIZE // THREADS), "-b", str(MIB),
-                 "--direct", "--iodepth", str(DEPTH), "--blockvarpct", "100", "--jsonfile", str(results), str(place)], directory)
-            (one,) = [line for line in map(json.loads, results.read_text().splitlines()) if line["phase_type"] == way.upper()]
-            moved = int(one["last_done"]["bytes"])
-            if moved != CLIENTS * CLIENT_SIZE:
-                sys.exit(f"elbencho moved {moved} B in its {way} phase, not {CLIENTS * CLIENT_SIZE} B")
-            last_s = int(one["last_done"]["elapsed_time_ms"]) / 1000 + (synced_in(place) if way == "write" else 0)
-            rates.setdefault(f"{way}_bandwidth", []).append(moved / last_s)
-            rates.setdefault(f"{way}_bandwidth_stonewall", []).append(int(one["first_done"]["bytes"]) * 1000 / int(one["first_done"]["elapsed_time_ms"]))
-        shutil.rmtree(place)
-    return {name: statistics.mean(values) for name, values in rates.items()}
-
-
 def compare(name, ours, theirs, pairs):
     """Runs ours and theirs in ABBA order; prints every pair's ratio of each metric, and the medians."""
     ratios = {}
@@ -185,27 +193,77 @@ def compare(name, ours, theirs, pairs):
         for metric in their:
             ratio = our[metric] / their[metric]
             ratios.setdefault(metric, []).append(ratio)
-            print(f"{name} {metric} pair {pair + 1}: ours {our[metric] / 1e9:.3f} GB/s, theirs {their[metric] / 1e9:.3f} GB/s, "
-                  f"ratio {ratio:.3f}", flush=True)
+            print(
+                f"{name} {metric} pair {pair + 1}: ours {our[metric] / 1e9:.3f} GB/s, theirs {their[metric] / 1e9:.3f} GB/s, "
+                f"ratio {ratio:.3f}",
+                flush=True,
+            )
     for metric, all_of in ratios.items():
-        print(f"{name} {metric}: median of {pairs} paired ratios {statistics.median(all_of):.3f} "
-              f"(lowest {min(all_of):.3f}, highest {max(all_of):.3f})", flush=True)
+        print(
+            f"{name} {metric}: median of {pairs} paired ratios {statistics.median(all_of):.3f} "
+            f"(lowest {min(all_of):.3f}, highest {max(all_of):.3f})",
+            flush=True,
+        )
 
 
 def storage_vs_fio(probes, directory, pairs):
-    layout = {"filename": "hand", "size": FILE_SIZE, "bs": "1m", "iodepth": 32, "ioengine": "io_uring", "direct": 1,
-              "refill_buffers": 1, "end_fsync": 1, "rw": "write"}
+    layout = {
+        "filename": "hand",
+        "size": FILE_SIZE,
+        "bs": "1m",
+        "iodepth": 32,
+        "ioengine": "io_uring",
+        "direct": 1,
+        "refill_buffers": 1,
+        "end_fsync": 1,
+        "rw": "write",
+    }
     fio(layout, directory, "write")
-    compare("storage_vs_fio", lambda: probe(probes / "storage_bandwidth", ["--samples", str(RUNS)], ["read_bandwidth", "write_bandwidth"], directory),
-            lambda: fio_by_hand(directory), pairs)
+    compare(
+        "storage_vs_fio",
+        lambda: probe(
+            probes / "storage_bandwidth", ["--samples", str(RUNS)], ["read_bandwidth", "write_bandwidth"], directory
+        ),
+        lambda: fio_by_hand(directory),
+        pairs,
+    )
 
 
 def checkpoint_vs_fio(probes, directory, pairs):
     for rank in range(RANKS):
-        fio({"filename": f"restore.{rank}", "size": SIZE // RANKS, "bs": "1m", "iodepth": 32, "ioengine": "io_uring", "direct": 1,
-             "refill_buffers": 1, "end_fsync": 1, "rw": "write"}, directory, "write")
-    flags = ["--size", str(SIZE), "--ranks", str(RANKS), "--chunk", str(CHUNK), "--queue-depth", str(DEPTH), "--repetitions", str(RUNS)]
-    compare("checkpoint_vs_fio", lambda: probe(probes / "checkpoint", flags, ["restore_bandwidth"], directory), lambda: fio_like_restore(directory), pairs)
+        fio(
+            {
+                "filename": f"restore.{rank}",
+                "size": SIZE // RANKS,
+                "bs": "1m",
+                "iodepth": 32,
+                "ioengine": "io_uring",
+                "direct": 1,
+                "refill_buffers": 1,
+                "end_fsync": 1,
+                "rw": "write",
+            },
+            directory,
+            "write",
+        )
+    flags = [
+        "--size",
+        str(SIZE),
+        "--ranks",
+        str(RANKS),
+        "--chunk",
+        str(CHUNK),
+        "--queue-depth",
+        str(DEPTH),
+        "--repetitions",
+        str(RUNS),
+    ]
+    compare(
+        "checkpoint_vs_fio",
+        lambda: probe(probes / "checkpoint", flags, ["restore_bandwidth"], directory),
+        lambda: fio_like_restore(directory),
+        pairs,
+    )
 
 
 def main():
@@ -219,20 +277,31 @@ def main():
     given = parser.parse_args()
     for option, binary in (("--ior", given.ior), ("--elbencho", given.elbencho)):
         if binary and not os.access(binary, os.X_OK):
-            parser.error(f"{option} {binary}: is no program; hint: elbencho is at https://github.com/breuner/elbencho/releases, IOR at https://github.com/hpc/ior/releases")
+            parser.error(
+                f"{option} {binary}: is no program; hint: elbencho is at https://github.com/breuner/elbencho/releases, IOR at https://github.com/hpc/ior/releases"
+            )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # an exit removes the scratch directory
     probes, pairs = given.probes.resolve(), given.pairs
     given.scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=given.scratch) as directory:
         ours = lambda: cluster(probes / "storage_cluster", directory)
-        comparisons = {"storage_vs_fio": lambda: storage_vs_fio(probes, directory, pairs), "checkpoint_vs_fio": lambda: checkpoint_vs_fio(probes, directory, pairs),
-                       "cluster_vs_fio": lambda: compare("cluster_vs_fio", ours, lambda: fio_like_cluster(directory), pairs)}
+        comparisons = {
+            "storage_vs_fio": lambda: storage_vs_fio(probes, directory, pairs),
+            "checkpoint_vs_fio": lambda: checkpoint_vs_fio(probes, directory, pairs),
+            "cluster_vs_fio": lambda: compare("cluster_vs_fio", ours, lambda: fio_like_cluster(directory), pairs),
+        }
         if given.ior:
-            comparisons["cluster_vs_ior"] = lambda: compare("cluster_vs_ior", ours, lambda: ior_like_cluster(given.ior.resolve(), directory), pairs)
+            comparisons["cluster_vs_ior"] = lambda: compare(
+                "cluster_vs_ior", ours, lambda: ior_like_cluster(given.ior.resolve(), directory), pairs
+            )
         if given.elbencho:
-            comparisons["cluster_vs_elbencho"] = lambda: compare("cluster_vs_elbencho", ours, lambda: elbencho_like_cluster(given.elbencho.resolve(), directory), pairs)
+            comparisons["cluster_vs_elbencho"] = lambda: compare(
+                "cluster_vs_elbencho", ours, lambda: elbencho_like_cluster(given.elbencho.resolve(), directory), pairs
+            )
         if given.only and given.only not in comparisons:
-            parser.error(f"--only {given.only}: is none of {', '.join(comparisons)}; cluster_vs_ior and cluster_vs_elbencho need --ior or --elbencho with the program")
+            parser.error(
+                f"--only {given.only}: is none of {', '.join(comparisons)}; cluster_vs_ior and cluster_vs_elbencho need --ior or --elbencho with the program"
+            )
         for name, one in comparisons.items():
             if given.only in (None, name):
                 one()

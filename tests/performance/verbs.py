@@ -38,8 +38,13 @@ class Bed:
         subprocess.run([BED, "down", self.folder], timeout=60, check=True)
 
     def start(self, node, command, data=None):
-        return subprocess.Popen([BED, "run", self.folder, str(node), command], stdin=data or subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            [BED, "run", self.folder, str(node), command],
+            stdin=data or subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def copy(self, program):
         for node in (1, 2):
@@ -57,7 +62,9 @@ def finish(process):
 
 def ours(bed, probe, arguments):
     """The record of rank 0, on guest 1; rank 1 runs on guest 2."""
-    command = f"/tmp/{probe} --world 2 --rendezvous 10.9.0.1:{PORT} --stall-limit 30s --ack-timeout 1s {arguments} --rank "
+    command = (
+        f"/tmp/{probe} --world 2 --rendezvous 10.9.0.1:{PORT} --stall-limit 30s --ack-timeout 1s {arguments} --rank "
+    )
     processes = [bed.start(node, f"ASSAY_TOKEN={TOKEN} {command}{node - 1}") for node in (1, 2)]
     outputs = [finish(process) for process in processes]
     return [json.loads(line) for line in outputs[0].splitlines()]
@@ -91,8 +98,12 @@ def perftest(bed, program, server, arguments):
 
 def one_bandwidth(bed, operation, size, pairs):
     def mine():
-        record = ours(bed, "verbs_bandwidth", f"--operation {operation} --sizes {size} --qps {pairs} --depth 128 --directions forward --buffer 1 "
-                                              "--window 300ms --min-samples 15 --max-samples 15 --time-limit 30s --warmup-limit 2s")
+        record = ours(
+            bed,
+            "verbs_bandwidth",
+            f"--operation {operation} --sizes {size} --qps {pairs} --depth 128 --directions forward --buffer 1 "
+            "--window 300ms --min-samples 15 --max-samples 15 --time-limit 30s --warmup-limit 2s",
+        )
         if samples(record, "mismatches") != [0.0]:
             raise RuntimeError("data is wrong")
         return statistics.median(samples(record, "bandwidth_forward"))
@@ -108,7 +119,9 @@ def one_bandwidth(bed, operation, size, pairs):
 
 def one_latency(bed, operation, size):
     def mine():
-        record = ours(bed, "verbs_latency", f"--operation {operation} --sizes {size} --messages 200 --batches 10 --warmup 200")
+        record = ours(
+            bed, "verbs_latency", f"--operation {operation} --sizes {size} --messages 200 --batches 10 --warmup 200"
+        )
         if not samples(record, "latency_p999") or not samples(record, "latency_max"):
             raise RuntimeError("a tail is missing")
         return statistics.median(samples(record, "latency"))
@@ -127,8 +140,11 @@ def compare(title, mine, theirs, runs):
             side[1].append(side[0]())
         print(f"  {title} run {run + 1}: assay {a[-1]:.6g}, perftest {b[-1]:.6g}", flush=True)
     pairs = [mine / other for mine, other in zip(a, b)]
-    print(f"{title}: medians assay {statistics.median(a):.6g}, perftest {statistics.median(b):.6g}, ratio {statistics.median(a) / statistics.median(b):.3f}; "
-          f"of neighbouring runs {statistics.median(pairs):.3f} ({min(pairs):.3f}-{max(pairs):.3f})", flush=True)
+    print(
+        f"{title}: medians assay {statistics.median(a):.6g}, perftest {statistics.median(b):.6g}, ratio {statistics.median(a) / statistics.median(b):.3f}; "
+        f"of neighbouring runs {statistics.median(pairs):.3f} ({min(pairs):.3f}-{max(pairs):.3f})",
+        flush=True,
+    )
 
 
 def main(arguments):
@@ -141,7 +157,9 @@ def main(arguments):
         for probe in ("verbs_bandwidth", "verbs_latency"):
             bed.copy(pathlib.Path(arguments[0]) / probe)
         for operation, size, pairs in BANDWIDTH:
-            compare(f"{operation} {size} B, {pairs} queue pairs, B/s", *one_bandwidth(bed, operation, size, pairs), runs)
+            compare(
+                f"{operation} {size} B, {pairs} queue pairs, B/s", *one_bandwidth(bed, operation, size, pairs), runs
+            )
         for operation, size in LATENCY:
             compare(f"{operation} latency {size} B, s", *one_latency(bed, operation, size), runs)
     finally:

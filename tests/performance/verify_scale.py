@@ -32,19 +32,65 @@ exec unshare --mount --uts sh -c "mount --make-rprivate /; hostname $name; mount
 
 def documents(folder, nodes, requirements):
     names = [f"node{i:04}" for i in range(nodes)]
-    (folder / "site.json").write_text(json.dumps({"schema": "assay.site/1", "name": "many", "nodes": [
-        {"name": name, "launcher": "ssh", "address": f"{name}.invalid", "host_key": KEY, "directory": str(folder / "agents" / name)} for name in names]}))
+    (folder / "site.json").write_text(
+        json.dumps(
+            {
+                "schema": "assay.site/1",
+                "name": "many",
+                "nodes": [
+                    {
+                        "name": name,
+                        "launcher": "ssh",
+                        "address": f"{name}.invalid",
+                        "host_key": KEY,
+                        "directory": str(folder / "agents" / name),
+                    }
+                    for name in names
+                ],
+            }
+        )
+    )
     for name in names:
         (folder / "agents" / name).mkdir(parents=True)
-    (folder / "profile.json").write_text(json.dumps({
-        "schema": "assay.profile/1", "name": "many", "title": "Many results", "revision": 1, "relative_only": "made up", "requirements": [
-            {"id": f"r{i:04}", "title": f"Number {i}", "probe": "fake_probe", "parameters": {"value": 100}, "metric": "number", "scope": "node",
-             "statistic": "min", "limit": {"at_least": 50 + i / 100, "unit": "1"}, "repeat": {"n": 1, "attempts": 1, "more_attempts": 0},
-             "source": {"document": "made up", "status": "sourced"}} for i in range(requirements)]}))
+    (folder / "profile.json").write_text(
+        json.dumps(
+            {
+                "schema": "assay.profile/1",
+                "name": "many",
+                "title": "Many results",
+                "revision": 1,
+                "relative_only": "made up",
+                "requirements": [
+                    {
+                        "id": f"r{i:04}",
+                        "title": f"Number {i}",
+                        "probe": "fake_probe",
+                        "parameters": {"value": 100},
+                        "metric": "number",
+                        "scope": "node",
+                        "statistic": "min",
+                        "limit": {"at_least": 50 + i / 100, "unit": "1"},
+                        "repeat": {"n": 1, "attempts": 1, "more_attempts": 0},
+                        "source": {"document": "made up", "status": "sourced"},
+                    }
+                    for i in range(requirements)
+                ],
+            }
+        )
+    )
 
 
 def run_in(folder, build, environment):
-    words = [build / "e2e/bin/assay", "accept", "--profile", folder / "profile.json", "--site", folder / "site.json", "--out", folder / "run"]
+    words = [
+        build / "e2e/bin/assay",
+        "accept",
+        "--profile",
+        folder / "profile.json",
+        "--site",
+        folder / "site.json",
+        "--out",
+        folder / "run",
+    ]
     done = subprocess.run([str(word) for word in words], env=environment, capture_output=True, text=True, timeout=3600)
     if done.returncode != 0:
         sys.exit(done.stdout[-2000:] + done.stderr[-2000:])
@@ -61,7 +107,7 @@ def timed(words, cwd):
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
-    nodes, requirements = (int(word) for word in (sys.argv[2:] + ["300", "1000"][len(sys.argv) - 2:]))
+    nodes, requirements = (int(word) for word in (sys.argv[2:] + ["300", "1000"][len(sys.argv) - 2 :]))
     folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-verify-"))
     try:
         documents(folder, nodes, requirements)
@@ -80,7 +126,9 @@ def main():
         for _ in range(ROUNDS):
             wall, cpu = timed([str(build / "bin/assay-report"), "verify", ".", "--key", str(key)], dossier)
             hand_wall, hand_cpu = timed(["sh", str(by_hand)], dossier)
-            print(f"verify {wall:.1f} {cpu:.1f}   VERIFY.txt {hand_wall:.1f} {hand_cpu:.1f}   ratio {wall / hand_wall:.2f} {cpu / hand_cpu:.2f}")
+            print(
+                f"verify {wall:.1f} {cpu:.1f}   VERIFY.txt {hand_wall:.1f} {hand_cpu:.1f}   ratio {wall / hand_wall:.2f} {cpu / hand_cpu:.2f}"
+            )
     finally:
         shutil.rmtree(folder)
 

@@ -24,8 +24,12 @@ def clang_format():
 
 
 def main():
-    files = sorted(path for top in TOPS for path in (ROOT / top).rglob("*") if path.suffix in (".h", ".cpp", ".cu", ".cuh"))
-    done = subprocess.run([clang_format(), "--dry-run", "--Werror", *map(str, files)], capture_output=True, text=True, timeout=280)
+    files = sorted(
+        path for top in TOPS for path in (ROOT / top).rglob("*") if path.suffix in (".h", ".cpp", ".cu", ".cuh")
+    )
+    done = subprocess.run(
+        [clang_format(), "--dry-run", "--Werror", *map(str, files)], capture_output=True, text=True, timeout=280
+    )
     wrong = sorted(set(re.findall(r"^(.+?):\d+:\d+: error: code should be clang-formatted", done.stderr, re.M)))
     print("\n".join(wrong))
     if done.returncode != 0 and not wrong:

@@ -10,12 +10,18 @@ import sys
 
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 SAFE = re.compile(
-    r"harmless\(|harmless_page\(|ascii_json\(|\.text\(\)|verdict_table\(|fingerprint\(\)|\.dump\((?:-1|1), ' ', true|std::(?:flush|endl)")
+    r"harmless\(|harmless_page\(|ascii_json\(|\.text\(\)|verdict_table\(|fingerprint\(\)|\.dump\((?:-1|1), ' ', true|std::(?:flush|endl)"
+)
 # file: words of a statement that prints nothing but our own text, digests, counts or names of our own probes.
 OWN = {
     "orchestrator/cli/main.cpp": ["completion_script(shell, app", "manual_page(app)", "app.help()"],
-    "orchestrator/cli/run_command.cpp": ["extra tests to locate faults", "outcome, count", "shown(directory)", "pass {} of {}{}",
-                                         "measured again"],
+    "orchestrator/cli/run_command.cpp": [
+        "extra tests to locate faults",
+        "outcome, count",
+        "shown(directory)",
+        "pass {} of {}{}",
+        "measured again",
+    ],
     "orchestrator/cli/signing.cpp": ["report   {}"],
     "orchestrator/cli/stages.cpp": ["step.id"],
     "orchestrator/cli/bundle_command.cpp": ["files->size()"],
@@ -29,7 +35,16 @@ OWN = {
     "orchestrator/run/progress.cpp": ["\\x1b[", "<< block"],
     "probes/core/probe_main.cpp": ["describe(spec).dump(2)"],
     # text() of this file makes harmless; the others are counts.
-    "reports/cli/verify_command.cpp": ["text(", "others", "who", "all.size()", "nodes.size()", "cells.size()", "files", "kMostHeads"],
+    "reports/cli/verify_command.cpp": [
+        "text(",
+        "others",
+        "who",
+        "all.size()",
+        "nodes.size()",
+        "cells.size()",
+        "files",
+        "kMostHeads",
+    ],
     "reports/cli/draw_command.cpp": ["cells.size()"],
 }
 FEWEST = 30  # fewer statements mean that the sources were not found
@@ -58,7 +73,9 @@ def main():
                 bare = re.sub(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'', "", statement)
                 bare = re.sub(r"std::c(?:out|err)|fmt::format|<<|[(),\s]", "", bare)
                 if bare and not SAFE.search(statement) and not any(word in statement for word in OWN.get(name, ())):
-                    wrong.append(f"{name}:{line}: may print text from outside as it is; use harmless() of probes/core/text.h")
+                    wrong.append(
+                        f"{name}:{line}: may print text from outside as it is; use harmless() of probes/core/text.h"
+                    )
     print("\n".join(wrong))
     print(f"{seen} prints, {len(wrong)} that may be obeyed by a terminal")
     sys.exit(1 if wrong or seen < FEWEST else 0)

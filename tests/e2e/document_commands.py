@@ -1,0 +1,37 @@
+"""document_commands: what the commands that README and GUIDE show need, or say instead, where the machine has no cluster."""
+
+COMMITMENTS = " && ".join(
+    f"assay draw commit run/dossier --key {key}.key --policy trust.json --cells 8 --out {role}.commit"
+    for key, role in (("buyer", "buyer"), ("lab", "vendor"))
+)
+# What a command needs beside the files of `Commands.setUp`, by its beginning.
+PREPARE = {
+    "assay-report keygen": "rm lab.key lab.key.pub",
+    "assay keygen": "rm lab.key lab.key.pub",
+    "assay run plan.json": "mv run before",
+    "assay compare run": "cp -r run again",
+    "assay sign run": "rm -r run/dossier",
+    "assay-report verify run/dossier --policy": "assay-report sign run/dossier --add --key buyer.key --policy trust.json",
+    "assay draw": "assay-report sign run/dossier --add --key buyer.key --policy trust.json",
+    "assay draw challenge": COMMITMENTS,
+    "assay draw plan": COMMITMENTS
+    + " && assay draw challenge run/dossier --policy trust.json --commitment buyer.commit --seed buyer.commit.seed"
+    " --commitment vendor.commit --seed vendor.commit.seed --out draw.json",
+    "assay site check": "cp local.json site.json",
+    "assay site sbatch": "cp slurm.json site.json",
+    "assay site --from lldp": "cp uncabled.json site.json",
+    "assay site --from ibnetdiscover": "cp uncabled.json site.json",
+}
+# Commands about a cell or unit that only a fleet with a fault has, or about several runs (transcript_test.py has those), and what they
+# say without.
+REFUSED = {
+    "assay-report waive run/dossier": "no cell that does not pass is chosen",
+    "assay merge north": "north/dossier: is not a folder",
+    "assay sign fleet": "fleet: is not a folder",
+    "assay verify fleet --policy": "fleet: is not a folder",
+    "assay expand first": "first/dossier: is not a folder",
+    "assay rma gpu:": "is neither the id of a unit nor the name of a node in this history",
+    "assay rma --check": "rma-103: is not a folder",
+}
+# Commands that would measure this machine or nodes that do not exist, and what makes them say what they would do.
+REHEARSE = {"accept": " --dry-run", "sweep": " --dry-run", "bundle": " --library-path libraries --dry-run"}
