@@ -90,15 +90,20 @@ std::string place_of(const Part& part, const std::string& node) {
 
 /// That every agent was on a machine of its own, by host name and boot.
 std::optional<InputError> check_boots(const std::vector<Part>& parts) {
-  std::map<std::string, std::string> seen;
+  struct Place {
+    const Part* part;
+    std::string words;
+  };
+  std::map<std::string, Place> seen;
   for (const auto& part : parts) {
     for (const auto& [node, said] : part.run.journal.node_facts) {
       const std::string boot = said.value("boot_id", "");
       if (boot.empty()) continue;
-      const auto [known, is_new] = seen.emplace(said.value("name", "") + "\n" + boot, place_of(part, node));
-      if (!is_new && !known->second.ends_with("part " + part.name))
+      const auto [known, is_new] =
+          seen.emplace(said.value("name", "") + "\n" + boot, Place{.part = &part, .words = place_of(part, node)});
+      if (!is_new && known->second.part != &part)
         return InputError{"parts",
-                          fmt::format("{} and {} are one machine: host name {}, boot {}", known->second,
+                          fmt::format("{} and {} are one machine: host name {}, boot {}", known->second.words,
                                       place_of(part, node), said.value("name", ""), boot),
                           "each machine is in one part"};
     }

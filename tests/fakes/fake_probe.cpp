@@ -34,7 +34,8 @@ constexpr Metric kMetrics[] = {
      .unit = "1",
      .better = Better::lower,
      .meaning = "the same once, as a counter, where it is one",
-     .course = Course::for_life}};
+     .course = Course::for_life,
+     .recorded = Recorded::if_asked}};
 constexpr ConditionSpec kConditions[] = {{.name = "behaved", .meaning = "Whether it came to its end."}};
 constexpr SpaceRule kSpace[] = {{.held = "writes", .times = "2"}};
 constexpr ProbeSpec kSpec{.name = "fake_probe",

@@ -57,7 +57,6 @@ ALLOWED = {
         "kResponsible": "one of two sentences that are signed; any other is refused",
         "kSelfSigned": "one of two sentences that are signed; any other is refused",
     },
-    "reports/joint/part.cpp": {"part ": "a place that this file wrote"},
     "reports/nightly/nights.cpp": {" … ": "a name that this file shortened"},
     "reports/page/action.cpp": {": ": "takes a name off a sentence that is only shown"},
 }

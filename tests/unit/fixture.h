@@ -53,7 +53,10 @@ inline constexpr Metric kCheckedMetrics[] = {
 };
 inline constexpr ConditionSpec kCheckedConditions[] = {
     {.name = "direct_io", .meaning = "whether the cache was passed by"},
-    {.name = "link_speed_max", .meaning = "rate of the fastest mode, where the driver lists its modes"}};
+    {.name = "link_speed_max",
+     .meaning = "rate of the fastest mode, where the driver lists its modes",
+     .recorded = Recorded::if_reported},
+    {.name = "nonce", .meaning = "what the payload is keyed by", .recorded = Recorded::rank_0}};
 inline constexpr ProbeSpec kCheckedSpec{.name = "checked",
                                         .scope = Scope::group,
                                         .measures = "A checked fabric.",

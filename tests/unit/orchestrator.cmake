@@ -11,7 +11,7 @@ add_executable(unit_run unit/run/progress_test.cpp)
 target_link_libraries(unit_run PRIVATE assay_run GTest::gtest_main)
 add_executable(unit_judge unit/judge/judge_test.cpp unit/judge/attempts_test.cpp unit/judge/decision_test.cpp unit/judge/steadiness_test.cpp unit/judge/lying_node_test.cpp unit/judge/journal_test.cpp unit/judge/journal_guard_test.cpp unit/judge/controls_test.cpp unit/judge/localise_test.cpp unit/judge/localise_seeds_test.cpp unit/judge/searches_order_test.cpp unit/judge/searches_test.cpp unit/judge/pairs_test.cpp unit/judge/pair_matrix_test.cpp
   unit/judge/second_stage_test.cpp unit/judge/chance_test.cpp unit/judge/node_verdicts_test.cpp unit/judge/references_test.cpp unit/judge/rises_test.cpp unit/judge/faults_test.cpp
-  unit/judge/condition_words_test.cpp unit/judge/verdict_table_test.cpp unit/judge/site_evidence_test.cpp unit/judge/site_efficiency_test.cpp unit/judge/site_step_test.cpp unit/judge/site_outlets_test.cpp)
+  unit/judge/condition_words_test.cpp unit/judge/verdict_table_test.cpp unit/judge/verdict_test.cpp unit/judge/site_evidence_test.cpp unit/judge/site_efficiency_test.cpp unit/judge/site_step_test.cpp unit/judge/site_outlets_test.cpp)
 target_link_libraries(unit_judge PRIVATE assay_simulate GTest::gtest_main)
 add_executable(unit_simulate unit/simulate/simulate_test.cpp unit/simulate/search_rehearsal_test.cpp unit/simulate/attempts_simulation_test.cpp unit/simulate/hall_test.cpp unit/simulate/training_model_test.cpp)
 target_link_libraries(unit_simulate PRIVATE assay_simulate GTest::gtest_main)

@@ -55,6 +55,40 @@ TEST_F(SimulationDossierTest, it_is_examined_without_a_record_on_disk) {
   EXPECT_EQ(examined->verdict.counts.at("pass"), 3U);
 }
 
+/// A verdict as assay.verdict/2 had it.
+std::string in_old_form(const std::string& text) {
+  nlohmann::json verdict = nlohmann::json::parse(text);
+  verdict["schema"] = "assay.verdict/2";
+  for (auto& result : verdict["results"]) result.erase("unchecked");
+  for (auto& deviation : verdict["deviations"]) {
+    deviation.erase("kind");
+    deviation.erase("said");
+  }
+  return verdict.dump(1) + "\n";
+}
+
+TEST_F(SimulationDossierTest, a_verdict_of_an_earlier_version_is_compared_in_the_form_of_that_version) {
+  const std::string old = in_old_form(read_file(run_ + "/verdict.json").value());
+  fixture::write(run_ + "/verdict.json", old);
+  const auto examined = evidence::examine(evidence::read_evidence_files(run_).value());
+  ASSERT_TRUE(examined) << examined.error().text();
+  EXPECT_EQ(examined->verdict_sha256, files::sha256(old));
+
+  std::string edited = old;
+  edited.replace(edited.find("\"pass\": 3"), 9, "\"pass\": 2");
+  fixture::write(run_ + "/verdict.json", edited);
+  const auto refused = evidence::examine(evidence::read_evidence_files(run_).value());
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text().find("/counts/pass is 2, should be 3"), std::string::npos) << refused.error().text();
+}
+
+TEST_F(SimulationDossierTest, a_verdict_with_the_fields_of_one_version_and_the_name_of_another_is_refused) {
+  std::string text = read_file(run_ + "/verdict.json").value();
+  text.replace(text.find("assay.verdict/3"), 15, "assay.verdict/2");
+  fixture::write(run_ + "/verdict.json", text);
+  EXPECT_FALSE(evidence::examine(evidence::read_evidence_files(run_).value()));
+}
+
 TEST_F(SimulationDossierTest, the_page_says_so_in_title_banner_footer_and_across_every_sheet) {
   const std::string html = page();
   for (const char* words :

@@ -146,6 +146,26 @@ TEST(faults, a_condition_is_owed_by_every_rank_and_of_its_own_node) {
   EXPECT_EQ(of_another.results.at(0).outcome, Outcome::error);  // the record is refused
 }
 
+/// The reason of a cell that demands `name` = 400, of two ranks of which the second is silent.
+std::string reason_with_a_silent_rank(const std::string& name) {
+  MemoryRun run(
+      {R"({"probe": "checked", "scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"}, "at": {"size": 1},
+                     "conditions": [{"name": ")" +
+           name + R"(", "equals": 400}]})",
+       kClean},
+      2);
+  run.attempt(0, "exited", record(run, 0, good(), "n1", {{name, 400}}));
+  run.add_rank(1, record(run, 1, {}, "n2"));
+  return judged(run).results.at(0).reason;
+}
+
+TEST(faults, what_rank_0_records_for_all_or_what_only_some_machines_report_is_not_owed_by_the_other_ranks) {
+  for (const char* name : {"nonce", "link_speed_max"}) {
+    const std::string reason = reason_with_a_silent_rank(name);
+    EXPECT_EQ(reason.find("it was not recorded"), std::string::npos) << reason;
+  }
+}
+
 TEST(faults, a_negative_sample_is_refused) {
   auto lines = good();
   lines.at(1).samples = {-1};

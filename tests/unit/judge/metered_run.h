@@ -26,10 +26,12 @@ inline constexpr Metric kFeedMetrics[] = {
     {.name = "total_power", .unit = "W", .better = Better::neither, .meaning = "of a rack"},
     {.name = "energy_efficiency", .unit = "FLOP/J", .better = Better::higher, .meaning = "of a rack"}};
 inline constexpr ConditionSpec kFeedConditions[] = {
-    {.name = "meter_doubts", .meaning = "what is doubtful, where it is read"},
-    {.name = "accuracy_declared", .meaning = "accuracy, where it is stated"},
-    {.name = "averaging_s", .meaning = "averaging, where it is stated"},
-    {.name = "meters_unread", .meaning = "why meters were not read, where some were not"}};
+    {.name = "meter_doubts", .meaning = "what is doubtful, where it is read", .recorded = Recorded::if_present},
+    {.name = "accuracy_declared", .meaning = "accuracy, where it is stated", .recorded = Recorded::if_reported},
+    {.name = "averaging_s", .meaning = "averaging, where it is stated", .recorded = Recorded::if_reported},
+    {.name = "meters_unread",
+     .meaning = "why meters were not read, where some were not",
+     .recorded = Recorded::if_occurred}};
 inline constexpr ProbeSpec kFeedSpec{.name = plan::kSiteCompanion,
                                      .companion = true,
                                      .measures = "Meters.",

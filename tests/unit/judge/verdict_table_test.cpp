@@ -97,7 +97,9 @@ TEST(VerdictTable, what_several_steps_say_is_told_once) {
   for (int i = 1; i <= 9; ++i)
     verdict.deviations.push_back(
         {.what = "Attempt 1 on n" + std::to_string(i) + ": exited: power_sampler skip: no RAPL",
-         .step = "000" + std::to_string(i)});
+         .step = "000" + std::to_string(i),
+         .kind = DeviationKind::attempt,
+         .said = "exited: power_sampler skip: no RAPL"});
   const std::string text = verdict_table(verdict);
   EXPECT_EQ(count(text, "no RAPL"), 1U) << text;
   EXPECT_NE(text.find("deviation: 9 steps: exited: power_sampler skip: no RAPL"), std::string::npos) << text;
