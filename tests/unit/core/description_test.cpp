@@ -8,21 +8,21 @@ namespace {
 
 using nlohmann::json;
 
-constexpr Metric kMetrics[] = {
+constexpr Metric kDeclaredMetrics[] = {
     {.name = "rate", .unit = "B/s", .meaning = "bytes over time, at the place where files lie"},
     {.name = "share", .unit = "1", .meaning = "rate over the port's", .recorded = Recorded::if_reported},
 };
-constexpr ConditionSpec kConditions[] = {
+constexpr ConditionSpec kDeclaredConditions[] = {
     {.name = "directory", .meaning = "the place where files lie"},
     {.name = "nonce", .meaning = "what the payload is keyed by", .recorded = Recorded::rank_0},
     {.name = "firmware", .meaning = "of the device", .recorded = Recorded::if_reported},
 };
-constexpr ProbeSpec kSpec{.name = "disk",
-                          .measures = "A disk.",
-                          .method = "None.",
-                          .source = "None.",
-                          .metrics = kMetrics,
-                          .conditions = kConditions};
+constexpr ProbeSpec kDeclaredSpec{.name = "disk",
+                                  .measures = "A disk.",
+                                  .method = "None.",
+                                  .source = "None.",
+                                  .metrics = kDeclaredMetrics,
+                                  .conditions = kDeclaredConditions};
 
 Description read(const json& document) { return read_description(document.dump(), "disk").value(); }
 
@@ -33,21 +33,21 @@ std::string refusal(const json& document) {
 }
 
 TEST(Recorded, comes_back_as_it_was_described) {
-  const Description disk = read(describe(kSpec));
+  const Description disk = read(describe(kDeclaredSpec));
   EXPECT_EQ(disk.metric("rate")->recorded, Recorded::always);
   EXPECT_EQ(disk.metric("share")->recorded, Recorded::if_reported);
   EXPECT_EQ(disk.conditions.at(1).recorded, Recorded::rank_0);
 }
 
 TEST(Recorded, is_left_out_where_it_is_always) {
-  const json document = describe(kSpec);
+  const json document = describe(kDeclaredSpec);
   EXPECT_FALSE(document["metrics"][0].contains("recorded"));
   EXPECT_FALSE(document["conditions"][0].contains("recorded"));
   EXPECT_EQ(document["conditions"][2]["recorded"], "if_reported");
 }
 
 TEST(Recorded, every_rank_owes_only_what_is_always_recorded_whatever_the_meaning_says) {
-  const Description disk = read(describe(kSpec));
+  const Description disk = read(describe(kDeclaredSpec));
   EXPECT_TRUE(disk.always_records("directory"));
   EXPECT_FALSE(disk.always_records("nonce"));
   EXPECT_FALSE(disk.always_records("firmware"));
@@ -55,7 +55,7 @@ TEST(Recorded, every_rank_owes_only_what_is_always_recorded_whatever_the_meaning
 }
 
 TEST(Recorded, another_word_is_refused_with_the_known_ones) {
-  json document = describe(kSpec);
+  json document = describe(kDeclaredSpec);
   document["conditions"][0]["recorded"] = "sometimes";
   EXPECT_NE(refusal(document).find("'sometimes' is not a word for when it is recorded"), std::string::npos)
       << refusal(document);
@@ -65,7 +65,7 @@ TEST(Recorded, another_word_is_refused_with_the_known_ones) {
 
 /// The description as assay.probe/1 had it.
 json old_form() {
-  json document = describe(kSpec);
+  json document = describe(kDeclaredSpec);
   document["schema"] = "assay.probe/1";
   for (const char* list : {"metrics", "conditions"}) {
     for (auto& entry : document[list]) entry.erase("recorded");

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "orchestrator/judge/cells/judge.h"
 #include "tests/unit/judge/judged.h"
 
 namespace assay::judge {

@@ -1,6 +1,7 @@
 // The judge: what passes, and above all what does not.
 #include <gtest/gtest.h>
 
+#include "orchestrator/judge/cells/judge.h"
 #include "tests/unit/judge/judged.h"
 
 namespace assay::judge {

@@ -13,7 +13,7 @@ namespace {
 using test::MeteredRun;
 using test::Read;
 
-constexpr double kFrom_s = 20, kTo_s = 120, kRate = 5e12, kPower_w = 1000;
+constexpr double kFrom_s = 20, kTo_s = 120, kMadeRate = 5e12, kPower_w = 1000;
 const Subject kRack{.kind = "rack", .id = "odd"};
 
 /// A load of 100 s on n1, in rack odd, and n2, which is in another one, by a meter of 1 %.
@@ -29,7 +29,7 @@ class Load : public MeteredRun {
                                      .unit = "FLOP/s",
                                      .subject = {.kind = "rank", .id = rank},
                                      .at = {},
-                                     .samples = std::vector<double>(99, *rank == '0' ? kRate : 7 * kRate),
+                                     .samples = std::vector<double>(99, *rank == '0' ? kMadeRate : 7 * kMadeRate),
                                      .warmup = {},
                                      .stopped = "fixed"});
   }
@@ -58,7 +58,7 @@ TEST(site_efficiency, operations_of_the_racks_own_nodes_are_divided_by_the_energ
   run.watch(1, Load::readings());
   const auto site = run.site();
   const auto joined = Load::only(site, "energy_efficiency");
-  EXPECT_DOUBLE_EQ(joined.samples.at(0), kRate / kPower_w);
+  EXPECT_DOUBLE_EQ(joined.samples.at(0), kMadeRate / kPower_w);
   EXPECT_EQ(joined.unit, "FLOP/J");
   EXPECT_EQ(joined.subject, kRack);
   const auto stated = [&](const char* name) {
