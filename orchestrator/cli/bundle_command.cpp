@@ -5,7 +5,7 @@
 
 #include "orchestrator/cli/bundle.h"
 #include "orchestrator/cli/commands.h"
-#include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/table_json.h"
 #include "probes/core/scale.h"
 #include "probes/core/text.h"

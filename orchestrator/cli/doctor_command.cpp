@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orchestrator/cli/commands.h"
-#include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/table_json.h"
 #include "orchestrator/files/terminal.h"
 #include "orchestrator/plan/programs.h"

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/table_json.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/import/compare.h"

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/cli/commands.h"
-#include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/terminal.h"
 #include "orchestrator/plan/profile.h"

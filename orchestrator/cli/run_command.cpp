@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "orchestrator/cli/commands.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/signing.h"
-#include "orchestrator/cli/stages.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/files/own_folder.h"

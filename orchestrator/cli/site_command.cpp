@@ -12,7 +12,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "orchestrator/cli/commands.h"
-#include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/files/child.h"
 #include "orchestrator/launch/agent.h"
 #include "orchestrator/launch/kubernetes.h"

@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "orchestrator/cli/options.h"
-#include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/site/site_file.h"
 
 namespace assay::cli {

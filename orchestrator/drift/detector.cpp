@@ -25,7 +25,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/drift/charts.h"
-#include "orchestrator/drift/inside.h"
+#include "orchestrator/drift/detector_internal.h"
 #include "orchestrator/files/digest.h"
 
 namespace assay::drift {
@@ -66,7 +66,7 @@ MetricTrack track_of(const Metric& metric, const Policy& policy) {
 
 }  // namespace
 
-void Detector::Inside::grow_metric(std::uint32_t metric, std::vector<std::uint32_t> series) {
+void Detector::Internal::grow_metric(std::uint32_t metric, std::vector<std::uint32_t> series) {
   MetricTrack& track = metrics[metric];
   const std::size_t before = track.series.size();
   std::vector<SeriesState> levels(before + series.size());
@@ -92,11 +92,11 @@ void Detector::Inside::grow_metric(std::uint32_t metric, std::vector<std::uint32
   track.plain.states = std::move(plain);
 }
 
-void Detector::Inside::make_metrics(std::size_t count) {
+void Detector::Internal::make_metrics(std::size_t count) {
   for (std::size_t i = metrics.size(); i < count; ++i) metrics.push_back(track_of(fleet->metrics[i], policy));
 }
 
-void Detector::Inside::grow() {
+void Detector::Internal::grow() {
   units.grow(*fleet);
   make_metrics(fleet->metrics.size());
   const std::size_t known = slot_of.size();
@@ -114,14 +114,14 @@ void Detector::Inside::grow() {
   }
 }
 
-std::vector<std::uint32_t> Detector::Inside::by_name() const {
+std::vector<std::uint32_t> Detector::Internal::by_name() const {
   std::vector<std::uint32_t> order(metrics.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::sort(order, {}, [&](std::uint32_t i) -> const std::string& { return fleet->metrics[i].name; });
   return order;
 }
 
-void Detector::Inside::find_thresholds(Day day, double readings) {
+void Detector::Internal::find_thresholds(Day day, double readings) {
   visits.emplace_back(day, readings);
   while (visits.front().first <= day - policy.false_flags.nights) visits.pop_front();
   double sum = 0;
@@ -137,7 +137,7 @@ void Detector::Inside::find_thresholds(Day day, double readings) {
   thresholds.count_p = kShareOfCounts * policy.false_flags.count / std::max(thresholds.visits, 1.0);
 }
 
-void Detector::Inside::apply(const Event& event, std::uint32_t unit, Day day) {
+void Detector::Internal::apply(const Event& event, std::uint32_t unit, Day day) {
   units.take(unit, event, day);
   const std::string& id = fleet->units[unit].id;
   std::vector<OpenFlag*> own;
@@ -173,7 +173,7 @@ void Detector::Inside::apply(const Event& event, std::uint32_t unit, Day day) {
   }
 }
 
-void Detector::Inside::take_events(const Night& night, Day day) {
+void Detector::Internal::take_events(const Night& night, Day day) {
   std::vector<const Event*> order;
   for (const Event& event : night.events) order.push_back(&event);
   std::ranges::sort(order, {}, [](const Event* one) { return std::tie(one->time, one->scope, one->kind, one->text); });
@@ -185,7 +185,7 @@ void Detector::Inside::take_events(const Night& night, Day day) {
   }
 }
 
-void Detector::Inside::add_digest(const Night& night, Day day, const std::vector<MetricNight>& tonight) {
+void Detector::Internal::add_digest(const Night& night, Day day, const std::vector<MetricNight>& tonight) {
   std::vector<std::string> lines;
   for (const Visit& visit : night.visits)
     lines.push_back(fmt::format("visit {} {} {} {} {} {} {} {} {} {} {}", fleet->units[visit.unit].id,
@@ -202,7 +202,7 @@ void Detector::Inside::add_digest(const Night& night, Day day, const std::vector
 }
 
 Detector::Detector(const Fleet& fleet, Policy policy, unsigned threads)
-    : inside_(std::make_unique<Inside>(fleet, std::move(policy), threads)) {}
+    : inside_(std::make_unique<Internal>(fleet, std::move(policy), threads)) {}
 Detector::Detector(Detector&&) noexcept = default;
 Detector& Detector::operator=(Detector&&) noexcept = default;
 Detector::~Detector() = default;
@@ -210,7 +210,7 @@ Detector::~Detector() = default;
 Date Detector::last() const { return inside_->last == kNever ? Date{} : Date{std::chrono::days{inside_->last}}; }
 
 void Detector::add(const Night& night) {
-  Inside& in = *inside_;
+  Internal& in = *inside_;
   const Day day = static_cast<Day>(night.date.time_since_epoch().count());
   if (in.last != kNever && day <= in.last) throw std::invalid_argument("nights must be added in ascending order");
   for (const Visit& visit : night.visits) {

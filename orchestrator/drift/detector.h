@@ -38,8 +38,8 @@ class Detector {
                                                     unsigned threads = 1);
 
  private:
-  struct Inside;
-  std::unique_ptr<Inside> inside_;
+  struct Internal;
+  std::unique_ptr<Internal> inside_;
 };
 
 }  // namespace assay::drift

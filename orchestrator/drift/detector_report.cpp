@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "orchestrator/drift/detector.h"
+#include "orchestrator/drift/detector_internal.h"
 #include "orchestrator/drift/grouping.h"
-#include "orchestrator/drift/inside.h"
 #include "orchestrator/files/digest.h"
 
 namespace assay::drift {
@@ -76,7 +76,7 @@ Flag finished(const OpenFlag& one, const Unit& unit, const UnitTrack& track, Day
 }  // namespace
 
 DriftReport Detector::report() const {
-  const Inside& in = *inside_;
+  const Internal& in = *inside_;
   const Fleet& fleet = *in.fleet;
   DriftReport report{.as_of = last(), .simulated = fleet.simulated};
   report.policy_sha256 = files::sha256(policy_text(in.policy));

@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "orchestrator/drift/detector.h"
-#include "orchestrator/drift/inside.h"
+#include "orchestrator/drift/detector_internal.h"
 #include "orchestrator/files/digest.h"
 
 namespace assay::drift {
@@ -116,7 +116,7 @@ static void archive(Archive& at, In& in) {
 std::string Detector::state() const {
   std::string bytes;
   Archive at{.out = &bytes};
-  Inside& in = *inside_;  // the archive reads and writes through the same description
+  Internal& in = *inside_;  // the archive reads and writes through the same description
   std::string head = std::string(kVersion) + files::sha256(policy_text(in.policy));
   at(head);
   archive(at, in);
@@ -144,7 +144,7 @@ std::expected<Detector, InputError> Detector::resume(const Fleet& fleet, Policy 
   if (state.substr(state.size() - kDigest + sizeof(std::uint64_t)) != files::sha256(std::string(body)))
     return refused("is damaged");
   Detector detector(fleet, std::move(policy), threads);
-  Inside& in = *detector.inside_;
+  Internal& in = *detector.inside_;
   Archive at{.in = body};
   std::string head;
   at(head);

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "orchestrator/drift/charts.h"
-#include "orchestrator/drift/inside.h"
+#include "orchestrator/drift/detector_internal.h"
 #include "orchestrator/files/digest.h"
 #include "probes/core/portable_math.h"
 
@@ -43,7 +43,7 @@ static bool is_with_another(const Night& night, const SortedReadings& all, std::
   return !same(all.regular[series]) && (found == all.with_others.end() || std::ranges::none_of(found->second, same));
 }
 
-SortedReadings Detector::Inside::sorted(const Night& night, Day day, std::vector<std::uint32_t> cohorts) {
+SortedReadings Detector::Internal::sorted(const Night& night, Day day, std::vector<std::uint32_t> cohorts) {
   SortedReadings all{.regular = std::vector<std::uint32_t>(fleet->series.size(), kNone),
                      .irregular = std::vector<std::vector<std::uint32_t>>(metrics.size()),
                      .cohorts = std::move(cohorts)};
@@ -86,8 +86,8 @@ SortedReadings Detector::Inside::sorted(const Night& night, Day day, std::vector
   return all;
 }
 
-void Detector::Inside::judge_level(std::uint32_t metric, MetricNight& tonight, const Night& night,
-                                   const SortedReadings& given, Day day) {
+void Detector::Internal::judge_level(std::uint32_t metric, MetricNight& tonight, const Night& night,
+                                     const SortedReadings& given, Day day) {
   MetricTrack& track = metrics[metric];
   std::string bytes;
   std::optional<std::optional<double>> known;  // found where the metric is one of pairs
@@ -133,8 +133,8 @@ void Detector::Inside::judge_level(std::uint32_t metric, MetricNight& tonight, c
       {.h_small = thresholds.h_small, .h_large = thresholds.h_large, .cliff_history = thresholds.cliff_history});
 }
 
-void Detector::Inside::judge_plain(std::uint32_t metric, MetricNight& tonight, const Night& night,
-                                   const SortedReadings& given, Day day) {
+void Detector::Internal::judge_plain(std::uint32_t metric, MetricNight& tonight, const Night& night,
+                                     const SortedReadings& given, Day day) {
   MetricTrack& track = metrics[metric];
   std::string bytes;
   const auto take = [&](std::uint32_t i, bool regular) {
@@ -159,8 +159,8 @@ void Detector::Inside::judge_plain(std::uint32_t metric, MetricNight& tonight, c
   tonight.findings = track.plain.night(day, tonight.plain, thresholds.count_p);
 }
 
-void Detector::Inside::judge_all(std::vector<MetricNight>& tonight, const Night& night, const SortedReadings& given,
-                                 Day day) {
+void Detector::Internal::judge_all(std::vector<MetricNight>& tonight, const Night& night, const SortedReadings& given,
+                                   Day day) {
   std::atomic<std::uint32_t> next = 0;
   const auto work = [&] {
     for (std::uint32_t i = next++; i < metrics.size(); i = next++) {
@@ -175,7 +175,7 @@ void Detector::Inside::judge_all(std::vector<MetricNight>& tonight, const Night&
   work();
 }
 
-OpenFlag Detector::Inside::flag_for(std::uint32_t metric, std::uint32_t slot, Rule rule) const {
+OpenFlag Detector::Internal::flag_for(std::uint32_t metric, std::uint32_t slot, Rule rule) const {
   const std::uint32_t series = metrics[metric].series[slot];
   const std::uint32_t number = fleet->series[series].unit;
   const Unit& unit = fleet->units[number];
@@ -189,13 +189,13 @@ OpenFlag Detector::Inside::flag_for(std::uint32_t metric, std::uint32_t slot, Ru
   return one;
 }
 
-OpenFlag* Detector::Inside::open_flag(std::uint32_t metric, std::uint32_t slot) {
+OpenFlag* Detector::Internal::open_flag(std::uint32_t metric, std::uint32_t slot) {
   const Unit& unit = fleet->units[fleet->series[metrics[metric].series[slot]].unit];
   const auto found = flags.open.find({unit.id, fleet->metrics[metric].name});
   return found == flags.open.end() ? nullptr : &found->second;
 }
 
-void Detector::Inside::close(OpenFlag& one) {
+void Detector::Internal::close(OpenFlag& one) {
   MetricTrack& track = metrics[one.metric];
   if (track.type == MetricClass::level)
     track.level.release(slot_of[one.series], one.flag.state == UnitState::repaired);
@@ -205,14 +205,14 @@ void Detector::Inside::close(OpenFlag& one) {
   flags.open.erase(key);
 }
 
-void Detector::Inside::refuse(std::uint32_t metric, std::uint32_t slot, const char* reason) {
+void Detector::Internal::refuse(std::uint32_t metric, std::uint32_t slot, const char* reason) {
   refused.push_back({.unit = fleet->units[fleet->series[metrics[metric].series[slot]].unit].id,
                      .metric = fleet->metrics[metric].name,
                      .reason = reason});
 }
 
-void Detector::Inside::test_seen(std::uint32_t metric, std::uint32_t slot, Day day, double residual, double ratio,
-                                 bool regular, const Visit& visit) {
+void Detector::Internal::test_seen(std::uint32_t metric, std::uint32_t slot, Day day, double residual, double ratio,
+                                   bool regular, const Visit& visit) {
   OpenFlag* one = open_flag(metric, slot);
   if (one == nullptr || !std::isfinite(residual)) return;
   const Observation seen{.day = day,
@@ -248,7 +248,7 @@ static void hold_against(OpenFlag& one, const SeriesState& state, const std::vec
   one.noise = std::sqrt(std::max(1.0, own / (one.s * one.s)) * (1 + rho) / (1 - rho));
 }
 
-void Detector::Inside::conclude_level(std::uint32_t metric, const MetricNight& tonight, Day day, const Night& night) {
+void Detector::Internal::conclude_level(std::uint32_t metric, const MetricNight& tonight, Day day, const Night& night) {
   MetricTrack& track = metrics[metric];
   for (const auto& [slot, reason] : tonight.out.refused) refuse(metric, slot, reason);
   for (const Raised& raised : tonight.out.raised) {
@@ -293,7 +293,7 @@ void Detector::Inside::conclude_level(std::uint32_t metric, const MetricNight& t
   conclude_fleet(metric, tonight, day);
 }
 
-void Detector::Inside::conclude_fleet(std::uint32_t metric, const MetricNight& tonight, Day day) {
+void Detector::Internal::conclude_fleet(std::uint32_t metric, const MetricNight& tonight, Day day) {
   constexpr std::size_t kFewest = 4;
   std::size_t known = 0;
   for (const MetricTrack& track : metrics) known += track.fleet.size();
@@ -323,7 +323,7 @@ void Detector::Inside::conclude_fleet(std::uint32_t metric, const MetricNight& t
   }
 }
 
-void Detector::Inside::conclude_plain(std::uint32_t metric, const MetricNight& tonight, Day day, const Night& night) {
+void Detector::Internal::conclude_plain(std::uint32_t metric, const MetricNight& tonight, Day day, const Night& night) {
   MetricTrack& track = metrics[metric];
   const bool is_state = track.type == MetricClass::state;
   for (const PlainFinding& found : tonight.findings) {
@@ -346,7 +346,7 @@ void Detector::Inside::conclude_plain(std::uint32_t metric, const MetricNight& t
   }
 }
 
-void Detector::Inside::choose_cliffs() {
+void Detector::Internal::choose_cliffs() {
   std::ranges::sort(cliffs, {}, [&](const WantedCliff& one) {
     return std::tuple(one.T, fleet->units[one.unit].id, fleet->metrics[one.metric].name);
   });

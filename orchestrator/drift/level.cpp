@@ -23,7 +23,7 @@
 // mean, and this one is 0.05 below. shift = -0.03, residual = -0.02, T = -0.02 / (0.01 x 1.04) = -1.92; Student's t of
 // 31 degrees of freedom gives z = 1.85. The charts grow by 1.35 and 0.85.
 // Measured rates of false flags and nights to a flag: docs/PERFORMANCE.md, "The detector of nightly sweeps".
-#include "orchestrator/drift/level_inside.h"
+#include "orchestrator/drift/level_internal.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "orchestrator/drift/charts.h"
-#include "orchestrator/drift/level_inside.h"
+#include "orchestrator/drift/level_internal.h"
 
 namespace assay::drift {
 namespace {

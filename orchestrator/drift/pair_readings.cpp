@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "orchestrator/drift/charts.h"
-#include "orchestrator/drift/inside.h"
+#include "orchestrator/drift/detector_internal.h"
 
 namespace assay::drift {
 
-double Detector::Inside::excess_of(const Visit& visit, std::uint32_t metric, const SortedReadings& given,
-                                   std::optional<double> typical) const {
+double Detector::Internal::excess_of(const Visit& visit, std::uint32_t metric, const SortedReadings& given,
+                                     std::optional<double> typical) const {
   const auto partner = given.nodes.find(visit.partner);
   if (partner == given.nodes.end()) return 0;
   const MetricTrack& track = metrics[metric];
@@ -21,8 +21,8 @@ double Detector::Inside::excess_of(const Visit& visit, std::uint32_t metric, con
   return track.level.excess(slot_of[*found], typical);
 }
 
-void Detector::Inside::take_partners(LevelInput& input, std::uint32_t metric, const Night& night,
-                                     const SortedReadings& given, std::optional<double> typical) const {
+void Detector::Internal::take_partners(LevelInput& input, std::uint32_t metric, const Night& night,
+                                       const SortedReadings& given, std::optional<double> typical) const {
   const MetricTrack& track = metrics[metric];
   const std::uint32_t series = track.series[input.slot];
   std::vector<double> own;

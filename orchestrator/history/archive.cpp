@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/exit_codes.h"
-#include "orchestrator/history/inside.h"
+#include "orchestrator/history/history_internal.h"
 
 namespace assay::history {
 namespace {

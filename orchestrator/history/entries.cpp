@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orchestrator/files/exit_codes.h"
-#include "orchestrator/history/inside.h"
+#include "orchestrator/history/history_internal.h"
 #include "probes/core/json_io.h"
 
 namespace assay::history {

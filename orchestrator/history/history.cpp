@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/history/inside.h"
+#include "orchestrator/history/history_internal.h"
 #include "orchestrator/history/packed_figures.h"
 
 namespace assay::history {
@@ -71,7 +71,7 @@ drift::Date night_of(std::chrono::system_clock::time_point started, int utc_offs
   return std::chrono::floor<std::chrono::days>(local);
 }
 
-void History::Inside::check_schema(bool create, bool simulation) {
+void History::Internal::check_schema(bool create, bool simulation) {
   Statement application(database, "PRAGMA application_id");
   Statement version(database, "PRAGMA user_version");
   application.step();
@@ -101,11 +101,11 @@ void History::Inside::check_schema(bool create, bool simulation) {
   simulated = word_in<Origin>(origin.text(0), path) == Origin::simulated;
 }
 
-std::string History::Inside::raw_path(const std::string& run_sha256) const {
+std::string History::Internal::raw_path(const std::string& run_sha256) const {
   return beside + ".raw/" + run_sha256 + ".jsonl.zst";
 }
 
-History::History(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
+History::History(std::unique_ptr<Internal> inside) : inside_(std::move(inside)) {}
 History::History(History&&) noexcept = default;
 History& History::operator=(History&&) noexcept = default;
 History::~History() = default;
@@ -126,7 +126,7 @@ Result<History> History::open(const std::string& path, Access access) {
   if (const auto unfit = unfit_file_system(static_cast<std::uint64_t>(facts.f_type)))
     return std::unexpected(Failure{{path, *unfit, "keep the database on a local disk of the head node"}});
   return guarded([&] {
-    auto inside = std::make_unique<Inside>(path, access != Access::read, create);
+    auto inside = std::make_unique<Internal>(path, access != Access::read, create);
     inside->check_schema(create, access == Access::create_simulation);
     if (access != Access::read) {  // after the check: a file of another program is not changed
       inside->database.run("PRAGMA journal_mode=WAL");
@@ -140,7 +140,7 @@ Result<History> History::open(const std::string& path, Access access) {
 
 Result<drift::Fleet> History::fleet() const {
   return guarded([&] {
-    const Inside& in = *inside_;
+    const Internal& in = *inside_;
     drift::Fleet fleet;
     fleet.simulated = in.simulated;
     // Numbers in the database begin at 1 and have no gaps, for nothing is ever removed.
@@ -183,7 +183,7 @@ Result<drift::Fleet> History::fleet() const {
 
 Result<void> History::nights(drift::Date from, drift::Date to, const std::function<void(drift::Night)>& each) const {
   return guarded([&] {
-    const Inside& in = *inside_;
+    const Internal& in = *inside_;
     std::vector<std::int64_t> days;
     std::vector<PackedFigure> figures;
     Statement counted(in.database, "SELECT count(*) FROM series");

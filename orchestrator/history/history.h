@@ -155,11 +155,11 @@ class History {
   /// What is added from now on comes from the files beside `database`, which are not written again.
   void replay_into(const std::string& database);
 
-  struct Inside;
+  struct Internal;
 
  private:
-  explicit History(std::unique_ptr<Inside> inside);
-  std::unique_ptr<Inside> inside_;
+  explicit History(std::unique_ptr<Internal> inside);
+  std::unique_ptr<Internal> inside_;
 };
 
 }  // namespace assay::history

@@ -12,7 +12,7 @@
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/files/exit_codes.h"
-#include "orchestrator/history/inside.h"
+#include "orchestrator/history/history_internal.h"
 #include "orchestrator/history/packed_figures.h"
 #include "probes/core/statistics.h"
 
@@ -53,7 +53,7 @@ std::string digest_of_file(const std::string& path) {
 /// Adds the parts of a sweep, and counts what was new.
 class Adder {
  public:
-  Adder(History::Inside& in, const Sweep& sweep, Added& added) : in_(in), sweep_(sweep), added_(added) {}
+  Adder(History::Internal& in, const Sweep& sweep, Added& added) : in_(in), sweep_(sweep), added_(added) {}
 
   /// A node that was not measured tells no serial numbers: its known units are all not measured.
   std::vector<UnitVisit> units_of(const UnitVisit& given) {
@@ -173,7 +173,7 @@ class Adder {
     ++added_.events;
   }
 
-  History::Inside& in_;
+  History::Internal& in_;
   const Sweep& sweep_;
   Added& added_;
   std::set<std::string> revised_;
@@ -193,7 +193,7 @@ class Adder {
 
 }  // namespace
 
-void History::Inside::load() {
+void History::Internal::load() {
   if (loaded) return;
   units.clear(), metrics.clear(), cohorts.clear(), series.clear();
   const auto names = [&](const char* sql, std::unordered_map<std::string, std::int64_t>& into) {
@@ -209,7 +209,7 @@ void History::Inside::load() {
 }
 
 Result<Added> History::add(const Sweep& sweep) {
-  Inside& in = *inside_;
+  Internal& in = *inside_;
   if (auto problem = unfit_sweep(sweep, in.simulated)) return std::unexpected(Failure{*problem, files::kExitBadInput});
   auto result = guarded([&] {
     Added added{.night = sweep.night};

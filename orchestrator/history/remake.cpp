@@ -7,7 +7,7 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/files/exit_codes.h"
 #include "orchestrator/history/entries.h"
-#include "orchestrator/history/inside.h"
+#include "orchestrator/history/history_internal.h"
 
 namespace assay::history {
 namespace {
@@ -49,7 +49,7 @@ void move(const std::string& from, const std::string& to) {
 
 }  // namespace
 
-void History::Inside::keep_entry(const char* kind, const std::string& text) const {
+void History::Internal::keep_entry(const char* kind, const std::string& text) const {
   Statement last(database, "SELECT (SELECT coalesce(max(id),0) FROM sweep)+(SELECT coalesce(max(id),0) FROM event)");
   last.step();
   const std::string file = path + ".raw/" + entry_name(last.whole(0) + 1, kind);

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using Facts = std::map<std::string, std::string>;
 
 /// Everything that is gathered from the records.
-struct Gathered {
+struct CellResults {
   std::map<std::pair<std::string, Subject>, Facts> facts;  ///< by node and subject
   struct Samples {
     Figure figure;
@@ -90,7 +90,7 @@ drift::Metric metric_of(const Record& record, const Measurement& measured, const
 /// together is a figure of each of them, with the other one as its partner: pairs change from night to night, nodes
 /// stay.
 void gather(const Record& record, const std::vector<std::string>& nodes, std::size_t rank, const Description& probe,
-            const Values& given, Gathered& all) {
+            const Values& given, CellResults& all) {
   const std::string& node = nodes[rank];
   const auto ends_of = [&](const Subject& subject) {
     std::vector<std::pair<std::string, Subject>> ends;
@@ -167,8 +167,8 @@ std::string cohort_of(const Subject& subject, const Facts& own, const Facts& nod
 }
 
 /// Reads every record of every attempt that ended by itself.
-Result<Gathered> gathered(const judge::Run& run, const judge::EvidenceReader& evidence, bool with_raw) {
-  Gathered all;
+Result<CellResults> gathered(const judge::Run& run, const judge::EvidenceReader& evidence, bool with_raw) {
+  CellResults all;
   for (const judge::Attempt& attempt : run.journal.attempts) {
     const plan::Step* step = run.plan.step(attempt.step);
     if (step == nullptr || attempt.is_extra() || attempt.outcome != AttemptOutcome::exited) continue;
@@ -203,7 +203,7 @@ std::set<std::pair<std::string, std::string>> disturbed(const judge::Run& run, c
   return all;
 }
 
-void add_visits(const judge::Run& run, const judge::Verdict& verdict, Gathered& all, bool retest, Sweep& sweep) {
+void add_visits(const judge::Run& run, const judge::Verdict& verdict, CellResults& all, bool retest, Sweep& sweep) {
   std::map<std::string, bool> seen;
   const auto left_out = disturbed(run, verdict);
   for (auto& [place, figures] : all.figures) {

@@ -32,8 +32,8 @@ Runner::Runner(const plan::Plan& plan, const std::vector<plan::Program>& program
       clock_(io_),
       change_(io_, asio::steady_timer::time_point::max()) {
   for (const auto& node : plan.site.nodes) {
-    index_[node.name] = lanes_.size();
-    lanes_.push_back(Lane{.agent = NodeAgent(node, starter_, journal_), .queue = {}});
+    index_[node.name] = node_work_.size();
+    node_work_.push_back(NodeWork{.agent = NodeAgent(node, starter_, journal_), .queue = {}});
   }
 }
 
@@ -68,7 +68,7 @@ asio::awaitable<void> Runner::run_all() {
   }
   journal_left_out();
   if (goes_on()) co_await localise(results);
-  for (auto& lane : lanes_) {
+  for (auto& lane : node_work_) {
     if (lane.agent.get() != nullptr) close_agent(lane);
   }
   while (closing_ > 0) co_await change();
@@ -80,7 +80,7 @@ asio::awaitable<void> Runner::run_all() {
 /// The nodes of launcher slurm that have something to do are started together.
 void Runner::prepare_slurm() {
   std::vector<std::string> nodes;
-  for (const auto& lane : lanes_) {
+  for (const auto& lane : node_work_) {
     const site::Node& node = lane.agent.node();
     if (node.launcher == site::Launcher::slurm && (!lane.queue.empty() || lane.kept)) nodes.push_back(node.name);
   }
@@ -125,13 +125,13 @@ asio::awaitable<void> Runner::tick() {
   }
 }
 
-void Runner::begin(Lane& lane) {
+void Runner::begin(NodeWork& lane) {
   lane.busy = true;
   spawn(start_agent(lane));
 }
 
 /// Starts the lane's agent, then the lane's next step.
-asio::awaitable<void> Runner::start_agent(Lane& lane) {
+asio::awaitable<void> Runner::start_agent(NodeWork& lane) {
   co_await lane.agent.start(stopping_);
   const bool live = lane.agent.get() != nullptr;
   lane.busy = false;
@@ -149,9 +149,9 @@ asio::awaitable<void> Runner::start_agent(Lane& lane) {
 }
 
 /// Starts the lane's next step when it can run; lets the lane rest when there is none.
-void Runner::advance(Lane& lane) {
+void Runner::advance(NodeWork& lane) {
   if (lane.resting || lane.busy || (waits_for_agents_ && !stopping_)) return;
-  const auto next_of = [this](Lane& one) -> const plan::Step* {
+  const auto next_of = [this](NodeWork& one) -> const plan::Step* {
     while (!one.queue.empty() && dropped_.contains(one.queue.front())) one.queue.pop_front();
     return one.queue.empty() ? nullptr : one.queue.front();
   };
@@ -163,20 +163,20 @@ void Runner::advance(Lane& lane) {
   }
   if (step == nullptr || stopping_) return rest(lane);
   for (const auto& node : step->nodes) {
-    Lane& other = lane_of(node);
+    NodeWork& other = work_of(node);
     if (other.busy || other.resting || next_of(other) != step) return;
   }
   if (!admission_.fits_power(*step) || !admission_.fits_others(*step)) {
     waits_for_others_ = true;
     return;
   }
-  for (const auto& node : step->nodes) lane_of(node).busy = true;
+  for (const auto& node : step->nodes) work_of(node).busy = true;
   admission_.begin(*step);
   spawn(perform(*step));
 }
 
 void Runner::advance_all() {
-  for (auto& lane : lanes_) advance(lane);
+  for (auto& lane : node_work_) advance(lane);
 }
 
 /// One attempt of the step; then its nodes are free for their next steps.
@@ -185,19 +185,19 @@ asio::awaitable<void> Runner::perform(const plan::Step& step) {
   const std::vector<std::string> lost = co_await attempt(step, no_purpose);
   admission_.end(step);
   stop_at_failure(step);
-  if (journal_.wanted(step) == 0 && std::ranges::count(lane_of(step.nodes.front()).queue, &step) > 1) drop(step);
+  if (journal_.wanted(step) == 0 && std::ranges::count(work_of(step.nodes.front()).queue, &step) > 1) drop(step);
   release(step, lost);
 }
 
 /// The step's nodes start their next steps, and so do the nodes that waited for its power or its end.
 void Runner::release(const plan::Step& step, const std::vector<std::string>& lost) {
   for (const auto& node : step.nodes) {
-    Lane& lane = lane_of(node);
+    NodeWork& lane = work_of(node);
     lane.queue.pop_front();
     lane.busy = false;
   }
   for (const auto& node : step.nodes) {
-    Lane& lane = lane_of(node);
+    NodeWork& lane = work_of(node);
     if (std::ranges::find(lost, node) == lost.end()) {
       advance(lane);
       continue;
@@ -217,7 +217,7 @@ void Runner::release(const plan::Step& step, const std::vector<std::string>& los
 /// One attempt, journalled; returns the nodes that were lost in it. An extra test has a purpose.
 asio::awaitable<std::vector<std::string>> Runner::attempt(const plan::Step& step, const std::string& purpose) {
   std::vector<launch::Agent*> agents;
-  for (const auto& node : step.nodes) agents.push_back(lane_of(node).agent.get());
+  for (const auto& node : step.nodes) agents.push_back(work_of(node).agent.get());
   const bool loads_all = step.probe == plan::kLoadProbe;
   if (loads_all) {  // it gets a watch of its own, which ends when a meter is over its limit
     co_await watch_.end();
@@ -244,12 +244,12 @@ void Runner::drop(const plan::Step& step) {
   if (!dropped_.insert(&step).second) return;
   progress_.step_dropped(step);
   for (const auto& node : step.nodes) {
-    if (Lane& lane = lane_of(node); !lane.busy) asio::post(io_, [this, &lane] { advance(lane); });
+    if (NodeWork& lane = work_of(node); !lane.busy) asio::post(io_, [this, &lane] { advance(lane); });
   }
 }
 
 /// Drops every step that needs the lane's node; nodes that waited for it start their next steps.
-void Runner::give_up(Lane& lane) {
+void Runner::give_up(NodeWork& lane) {
   lane.gone = true;
   for (const plan::Step* step : lane.queue) drop(*step);
   lane.queue.clear();
@@ -257,7 +257,7 @@ void Runner::give_up(Lane& lane) {
 }
 
 /// The lane's steps are over: its agent is ended, unless it may be needed once more.
-void Runner::rest(Lane& lane) {
+void Runner::rest(NodeWork& lane) {
   lane.resting = true;
   lane.busy = false;
   if (lane.agent.get() != nullptr && (!lane.kept || stopping_)) close_agent(lane);
@@ -265,7 +265,7 @@ void Runner::rest(Lane& lane) {
   changed();
 }
 
-void Runner::close_agent(Lane& lane) {
+void Runner::close_agent(NodeWork& lane) {
   ++closing_;
   spawn(closed(lane.agent.close()));
 }

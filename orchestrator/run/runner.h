@@ -47,7 +47,7 @@ class Runner {
 
  private:
   /// What one node has to do: its turns of the stage, in order; a step stands in it as often as it has attempts.
-  struct Lane {
+  struct NodeWork {
     NodeAgent agent;
     std::deque<const plan::Step*> queue;
     bool busy = true;      ///< its agent is being started, or runs a step
@@ -56,7 +56,7 @@ class Runner {
     bool gone = false;     ///< its node was given up
   };
 
-  Lane& lane_of(const std::string& node) { return lanes_[index_.at(node)]; }
+  NodeWork& work_of(const std::string& node) { return node_work_[index_.at(node)]; }
   void keep_agents();
   void show_kept();
   void prepare_slurm();
@@ -74,17 +74,17 @@ class Runner {
   boost::asio::awaitable<void> change();
   void changed() { change_.cancel(); }
 
-  void begin(Lane& lane);
-  boost::asio::awaitable<void> start_agent(Lane& lane);
-  void advance(Lane& lane);
+  void begin(NodeWork& lane);
+  boost::asio::awaitable<void> start_agent(NodeWork& lane);
+  void advance(NodeWork& lane);
   void advance_all();
   boost::asio::awaitable<void> perform(const plan::Step& step);
   void release(const plan::Step& step, const std::vector<std::string>& lost);
   boost::asio::awaitable<std::vector<std::string>> attempt(const plan::Step& step, const std::string& purpose);
   void drop(const plan::Step& step);
-  void give_up(Lane& lane);
-  void rest(Lane& lane);
-  void close_agent(Lane& lane);
+  void give_up(NodeWork& lane);
+  void rest(NodeWork& lane);
+  void close_agent(NodeWork& lane);
   boost::asio::awaitable<void> closed(boost::asio::awaitable<void> closing);
   void stop_at_failure(const plan::Step& step);
   void journal_left_out();
@@ -104,7 +104,7 @@ class Runner {
   boost::asio::io_context io_{1};
   AgentStarter starter_;
   SiteWatch watch_;
-  std::vector<Lane> lanes_;
+  std::vector<NodeWork> node_work_;
   std::map<std::string, std::size_t> index_;  ///< of each node's lane
   std::set<const plan::Step*> dropped_;       ///< steps that get no further attempt in this stage
   std::vector<std::string> too_late_;         ///< those that lost the time

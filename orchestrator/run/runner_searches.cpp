@@ -59,7 +59,7 @@ asio::awaitable<void> Runner::make_test(const judge::ExtraTest& test) {
   admission_.begin_test(step);
   const auto lost = co_await attempt(step, test.test.purpose);
   admission_.end_test(step);
-  for (const auto& node : lost) lane_of(node).agent.lose("the connection was lost in test " + step.id);
+  for (const auto& node : lost) work_of(node).agent.lose("the connection was lost in test " + step.id);
   if (const auto shown = searches_->shown(test, journal_.part_of(step), journal_.evidence()))
     searches_->take(step.id, *shown);
 }
@@ -67,15 +67,15 @@ asio::awaitable<void> Runner::make_test(const judge::ExtraTest& test) {
 /// Whether every node of `step` has an agent, started where there is none.
 asio::awaitable<bool> Runner::gather(const plan::Step& step) {
   for (const auto& node : step.nodes) {
-    Lane& lane = lane_of(node);
+    NodeWork& lane = work_of(node);
     const bool live = lane.agent.get() != nullptr;
     lane.gone = lane.gone || (!live && !lane.busy && !lane.agent.may_restart());
     if (!live && !lane.gone && !lane.busy && !stopping_) begin(lane);
   }
-  const auto settled = [this](const std::string& node) { return !lane_of(node).busy; };
+  const auto settled = [this](const std::string& node) { return !work_of(node).busy; };
   while (!std::ranges::all_of(step.nodes, settled)) co_await change();
   co_return std::ranges::all_of(step.nodes,
-                                [this](const std::string& node) { return lane_of(node).agent.get() != nullptr; });
+                                [this](const std::string& node) { return work_of(node).agent.get() != nullptr; });
 }
 
 }  // namespace assay::run

@@ -36,18 +36,18 @@ void Runner::keep_agents() {
   for (const auto& search : plan_.searches) {
     if (search.budget.most > 0) searched.insert(search.step);
   }
-  for (auto& lane : lanes_) lane.kept = false;
+  for (auto& lane : node_work_) lane.kept = false;
   for (const auto& step : plan_.steps) {
     const bool again = journal_.stage() == plan::Stage::first && step.more_attempts > 0;
     if (!again && !searched.contains(step.id)) continue;
-    for (const auto& node : step.nodes) lane_of(node).kept = true;
+    for (const auto& node : step.nodes) work_of(node).kept = true;
   }
 }
 
 /// Where open steps write to storages, no step begins before every agent has said how much is free there.
 void Runner::demand_space() {
   std::set<const plan::Step*> open;
-  for (const auto& lane : lanes_) open.insert(lane.queue.begin(), lane.queue.end());
+  for (const auto& lane : node_work_) open.insert(lane.queue.begin(), lane.queue.end());
   for (auto& use : plan::storage_uses(plan_)) {
     if (open.contains(use.step)) uses_.push_back(std::move(use));
   }
@@ -59,7 +59,7 @@ void Runner::demand_space() {
 void Runner::begin_steps() {
   waits_for_agents_ = false;
   plan::FreeSpace free;
-  for (const auto& lane : lanes_) {
+  for (const auto& lane : node_work_) {
     if (lane.agent.get() != nullptr) free[lane.agent.node().name] = lane.agent.get()->free();
   }
   for (auto& shortage : plan::short_of_space(uses_, free)) {
@@ -83,7 +83,7 @@ void Runner::queue_turns() {
   for (int pass = 1; pass <= passes_.count(stage); ++pass) {
     for (const plan::Step* step : passes_.steps(stage, pass)) {
       if (made[step]-- > 0) continue;
-      for (const auto& node : step->nodes) lane_of(node).queue.push_back(step);
+      for (const auto& node : step->nodes) work_of(node).queue.push_back(step);
     }
   }
 }
@@ -91,18 +91,18 @@ void Runner::queue_turns() {
 /// The turns of the stage, until every node is through with them or given up.
 asio::awaitable<void> Runner::run_stage() {
   dropped_.clear();
-  open_lanes_ = lanes_.size();
-  std::vector<Lane*> absent;
-  for (auto& lane : lanes_) {
+  open_lanes_ = node_work_.size();
+  std::vector<NodeWork*> absent;
+  for (auto& lane : node_work_) {
     lane.resting = false;
     lane.busy = !lane.queue.empty() && lane.agent.get() == nullptr;
     if (lane.busy) absent.push_back(&lane);
   }
-  for (auto& lane : lanes_) {
+  for (auto& lane : node_work_) {
     if (lane.queue.empty()) rest(lane);
   }
   starting_ = absent.size();
-  for (Lane* lane : absent) {  // before any step begins, which makes nodes busy that have their agent
+  for (NodeWork* lane : absent) {  // before any step begins, which makes nodes busy that have their agent
     if (stopping_) {
       rest(*lane);
     } else if (lane->agent.may_restart()) {

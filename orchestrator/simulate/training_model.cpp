@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "workloads/train/graph/over_others.h"
 #include "workloads/train/graph/plan_parameters.h"
+#include "workloads/train/graph/ratio_to_others.h"
 #include "workloads/train/graph/step_edges.h"
 #include "workloads/train/graph/virtual_time.h"
 
@@ -164,7 +164,7 @@ TrainingShares TrainingModel::walk(const NodeSpeeds& speeds) const {
   const auto place = static_cast<std::ptrdiff_t>(world / train::sized(job_.plan.pp));
   for (auto first = found.self_time.cbegin(); first != found.self_time.cend(); first += place) {
     const std::vector<double> times(first, first + place);
-    const auto shares = train::over_others(times);
+    const auto shares = train::ratio_to_others(times);
     found.self_share.insert(found.self_share.end(), shares.begin(), shares.end());
     const double longest = std::ranges::max(times);
     const auto last = static_cast<double>(std::ranges::count(times, longest));

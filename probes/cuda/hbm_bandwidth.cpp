@@ -128,7 +128,7 @@ constexpr ProbeSpec kSpec{
 
 /// GPUs that are measured at once, and what adds up meanwhile.
 struct Group {
-  Lanes lanes;
+  StreamSet lanes;
   std::vector<nvml::GpuWatch> watches;
   std::vector<double> mismatches;  ///< for each GPU
   std::vector<double> overlaps;    ///< of every sample
@@ -241,8 +241,10 @@ void measure_group(const Parameters& given, const std::vector<Device>& devices, 
     record.condition("devices_at_once", static_cast<std::int64_t>(devices.size()), device.subject());
     record.condition("passes_per_sample", static_cast<std::int64_t>(kPasses), device.subject());
   }
-  Group group{
-      .lanes = Lanes(devices, 1), .watches = {}, .mismatches = std::vector<double>(devices.size(), 0), .overlaps = {}};
+  Group group{.lanes = StreamSet(devices, 1),
+              .watches = {},
+              .mismatches = std::vector<double>(devices.size(), 0),
+              .overlaps = {}};
   measure_kernels(given, group, record);
   measure_slices(given.bytes("slice"), group, record);
   for (std::size_t i = 0; i < devices.size(); ++i) {

@@ -135,7 +135,7 @@ constexpr ProbeSpec kSpec{
 
 /// GPUs that are measured at once, and what adds up meanwhile.
 struct Group {
-  Lanes lanes;
+  StreamSet lanes;
   std::vector<HostPath> paths;
   std::vector<nvml::GpuWatch> watches;
   std::vector<double> mismatches;  ///< for each GPU
@@ -150,8 +150,9 @@ std::vector<nvml::GpuWatch> watches_for(const std::vector<Device>& devices) {
 }
 
 /// One lane for each direction of each GPU, GPU by GPU.
-std::vector<Lane> copy_lanes(Group& group, std::span<const Direction> directions, Engine engine, std::size_t copies) {
-  std::vector<Lane> lanes;
+std::vector<StreamWork> copy_lanes(Group& group, std::span<const Direction> directions, Engine engine,
+                                   std::size_t copies) {
+  std::vector<StreamWork> lanes;
   for (std::size_t i = 0; i < group.paths.size(); ++i) {
     for (const Direction direction : directions) {
       HostPath* const path = &group.paths[i];
@@ -232,7 +233,8 @@ void measure_link(Group& group, Recorder& record) {
   const auto once = group.lanes.run(copy_lanes(group, kBoth, Engine::copy_engine, 1));
   const Seconds pass = *std::ranges::max_element(once, {}, &Seconds::count);
   std::vector<nvml::GpuWatch> watches = watches_for(devices);
-  std::vector<Lane> lanes = copy_lanes(group, kBoth, Engine::copy_engine, copies_for(pass, kLoadTime, kLoadCopies));
+  std::vector<StreamWork> lanes =
+      copy_lanes(group, kBoth, Engine::copy_engine, copies_for(pass, kLoadTime, kLoadCopies));
   // Nothing waits for a gate here: when the last lane is enqueued, all links are busy.
   const auto begin = std::chrono::steady_clock::now();  // before the copies begin, which errs to the safe side
   Seconds read{};
@@ -276,7 +278,7 @@ void measure_group(const Parameters& given, const std::vector<Device>& devices, 
                             for_people(static_cast<double>(size.count), "B"),
                             for_people(static_cast<double>(wanted.count), "B")));
   }
-  Group group{.lanes = Lanes(devices, 2),
+  Group group{.lanes = StreamSet(devices, 2),
               .paths = {},
               .watches = {},
               .mismatches = std::vector<double>(devices.size(), 0),

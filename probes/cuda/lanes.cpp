@@ -18,7 +18,7 @@ Gate gate_of(const std::vector<Device>& devices) {
 
 }  // namespace
 
-Lanes::Lanes(std::vector<Device> devices, std::size_t per_device)
+StreamSet::StreamSet(std::vector<Device> devices, std::size_t per_device)
     : devices_(std::move(devices)), gate_(gate_of(devices_)) {
   for (const Device& device : devices_) {
     use(device);
@@ -28,9 +28,9 @@ Lanes::Lanes(std::vector<Device> devices, std::size_t per_device)
   }
 }
 
-std::vector<Seconds> Lanes::run(std::span<const Lane> lanes, Begin how) {
+std::vector<Seconds> StreamSet::run(std::span<const StreamWork> lanes, Begin how) {
   std::vector<std::size_t> taken(parts_.size(), 0);
-  for (const Lane& lane : lanes) {
+  for (const StreamWork& lane : lanes) {
     if (++taken.at(lane.device) > parts_[lane.device].lanes.size()) throw std::logic_error("more lanes than streams");
   }
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -41,7 +41,7 @@ std::vector<Seconds> Lanes::run(std::span<const Lane> lanes, Begin how) {
   }
   std::vector<std::pair<const OneDevice*, const OneLane*>> running;
   taken.assign(parts_.size(), 0);
-  for (const Lane& lane : lanes) {
+  for (const StreamWork& lane : lanes) {
     OneDevice& part = parts_[lane.device];
     OneLane& one = part.lanes[taken[lane.device]++];
     use(devices_[lane.device]);
@@ -61,8 +61,8 @@ std::vector<Seconds> Lanes::run(std::span<const Lane> lanes, Begin how) {
   return times;
 }
 
-std::vector<Seconds> Lanes::run_on_each(const std::function<void(std::size_t, const Stream&)>& enqueue) {
-  std::vector<Lane> lanes;
+std::vector<Seconds> StreamSet::run_on_each(const std::function<void(std::size_t, const Stream&)>& enqueue) {
+  std::vector<StreamWork> lanes;
   lanes.reserve(devices_.size());
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     lanes.push_back({.device = i, .enqueue = [&enqueue, i](const Stream& stream) { enqueue(i, stream); }});

@@ -12,7 +12,7 @@
 namespace assay::cuda {
 
 /// Work for one stream. `enqueue` puts it there, with the device current.
-struct Lane {
+struct StreamWork {
   std::size_t device = 0;  ///< place in the list of devices, not the runtime's number
   std::function<void(const Stream&)> enqueue;
 };
@@ -22,15 +22,15 @@ struct Lane {
 enum class Begin { gated, as_it_comes };
 
 /// Streams, events and the gate for lanes on some devices.
-class Lanes {
+class StreamSet {
  public:
   /// Up to `per_device` lanes at once on each of `devices`, which are not none.
-  Lanes(std::vector<Device> devices, std::size_t per_device);
+  StreamSet(std::vector<Device> devices, std::size_t per_device);
 
   /// Runs all lanes at once; returns for each the time on its device from the common start to its own end. Behind a
   /// gate a lane enqueues at most some hundreds of operations (see Gate). Throws std::logic_error for a device with
   /// more lanes than were asked for, std::runtime_error when work fails, hangs, or did not wait for the common start.
-  std::vector<Seconds> run(std::span<const Lane> lanes, Begin how = Begin::gated);
+  std::vector<Seconds> run(std::span<const StreamWork> lanes, Begin how = Begin::gated);
 
   /// Runs the same work on every device: one lane each, enqueue(place of the device, stream).
   std::vector<Seconds> run_on_each(const std::function<void(std::size_t, const Stream&)>& enqueue);

@@ -126,7 +126,7 @@ constexpr ProbeSpec kSpec{
 /// The pairs, what runs on them, and what adds up meanwhile.
 struct Bench {
   PeerFabric fabric;
-  Lanes lanes;
+  StreamSet lanes;
   std::vector<nvml::GpuWatch> watches;
   std::vector<DevicePair> pairs;
   std::vector<double> mismatches;   ///< for each pair
@@ -147,7 +147,7 @@ struct Movement {
 /// Runs the pairs at `places` at once and compares what arrived. Returns each pair's time.
 std::vector<Seconds> transfer(Bench& bench, const std::vector<std::size_t>& places, std::size_t copies,
                               Movement movement) {
-  std::vector<Lane> lanes;
+  std::vector<StreamWork> lanes;
   bool direct = true;
   for (const std::size_t place : places) {
     const DevicePair pair = bench.pairs[place];
@@ -187,8 +187,9 @@ void measure_latency(Bench& bench, std::size_t place, Recorder& record) {
   bench.fabric.restart_chase(pair);
   std::uint64_t steps = 0;
   const Sampling latency = sample(bench.plan, [&] {
-    const Lane lane{.device = pair.target,
-                    .enqueue = [&](const Stream& stream) { bench.fabric.enqueue_chase_steps(pair, kSteps, stream); }};
+    const StreamWork lane{.device = pair.target, .enqueue = [&](const Stream& stream) {
+                            bench.fabric.enqueue_chase_steps(pair, kSteps, stream);
+                          }};
     steps += kSteps;
     return bench.lanes.run(std::span(&lane, 1)).front().count / static_cast<double>(kSteps);
   });
@@ -261,7 +262,7 @@ void measure(const Parameters& given, Recorder& record) {
   if (devices.size() < 2) throw Skip("one GPU: there is no pair");
   const auto pairs = ordered_pairs(devices.size());
   Bench bench{.fabric = PeerFabric(devices, size),
-              .lanes = Lanes(devices, devices.size() - 1),
+              .lanes = StreamSet(devices, devices.size() - 1),
               .watches = {},
               .pairs = pairs,
               .mismatches = std::vector<double>(pairs.size(), 0),

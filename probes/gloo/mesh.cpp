@@ -270,15 +270,15 @@ struct Window::Waits {
   std::atomic<bool> over = false;
 };
 
-struct Window::Room {
-  Room(std::unique_ptr<UnboundBuffer> taken, std::shared_ptr<Waits> all)
+struct Window::Registration {
+  Registration(std::unique_ptr<UnboundBuffer> taken, std::shared_ptr<Waits> all)
       : buffer(std::move(taken)), waits(std::move(all)) {
     const std::lock_guard lock(waits->mutex);
     waits->buffers.insert(buffer.get());
   }
-  Room(const Room&) = delete;
-  Room& operator=(const Room&) = delete;
-  ~Room() {
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+  ~Registration() {
     const std::lock_guard lock(waits->mutex);
     waits->buffers.erase(buffer.get());
   }
@@ -291,22 +291,22 @@ struct Window::Room {
   std::shared_ptr<Waits> waits;
 };
 
-Window::Window(std::unique_ptr<Room> room) : room_(std::move(room)) {}
+Window::Window(std::unique_ptr<Registration> registration) : registration_(std::move(registration)) {}
 Window::Window(Window&&) noexcept = default;
 Window::~Window() = default;
 void Window::send(int rank, std::uint64_t tag, std::size_t offset, std::size_t bytes) {
-  room_->buffer->send(rank, kWindowSlots + tag, offset, bytes);
+  registration_->buffer->send(rank, kWindowSlots + tag, offset, bytes);
 }
 void Window::receive(int rank, std::uint64_t tag, std::size_t offset, std::size_t bytes) {
-  room_->buffer->recv(rank, kWindowSlots + tag, offset, bytes);
+  registration_->buffer->recv(rank, kWindowSlots + tag, offset, bytes);
 }
 void Window::wait_sent() {
-  room_->demand(true);
-  room_->demand(room_->buffer->waitSend(kOperationLimit));
+  registration_->demand(true);
+  registration_->demand(registration_->buffer->waitSend(kOperationLimit));
 }
 void Window::wait_received() {
-  room_->demand(true);
-  room_->demand(room_->buffer->waitRecv(kOperationLimit));
+  registration_->demand(true);
+  registration_->demand(registration_->buffer->waitRecv(kOperationLimit));
 }
 
 Mesh::Mesh(const std::string& address, int rank, int ranks)
@@ -314,7 +314,7 @@ Mesh::Mesh(const std::string& address, int rank, int ranks)
 Mesh::~Mesh() = default;
 
 Window Mesh::window(void* memory, std::size_t bytes) {
-  return Window(std::make_unique<Window::Room>(context_->createUnboundBuffer(memory, bytes), waits_));
+  return Window(std::make_unique<Window::Registration>(context_->createUnboundBuffer(memory, bytes), waits_));
 }
 
 // Gloo 0.5 does not wake who waits for a message of which a part had come when its connection ended.

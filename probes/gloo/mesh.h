@@ -20,9 +20,9 @@ std::string_view algorithm_of(collective::Operation operation);
 /// message each way may be under way at a time. It is gone before its mesh is.
 class Window {
  public:
-  struct Room;
+  struct Registration;
   struct Waits;
-  explicit Window(std::unique_ptr<Room> room);
+  explicit Window(std::unique_ptr<Registration> registration);
   Window(Window&&) noexcept;
   ~Window();
   /// Starts to send `bytes` from `offset` on to `rank`; the messages of one `tag` between two ranks arrive in order.
@@ -35,7 +35,7 @@ class Window {
   void wait_received();
 
  private:
-  std::unique_ptr<Room> room_;
+  std::unique_ptr<Registration> registration_;
 };
 
 /// One rank's connections. Every call but the constructor is made by all ranks in the same order, and throws what Gloo

@@ -16,7 +16,7 @@
 #include "probes/meters/agreement.h"
 #include "probes/meters/bmc_device.h"
 #include "probes/nvml/nvml.h"
-#include "probes/power/in_band.h"
+#include "probes/power/in_band_power.h"
 
 namespace assay::power {
 namespace {

@@ -19,8 +19,8 @@
 #include "probes/host/blas_kernels.h"
 #include "probes/meters/load_shape.h"
 #include "probes/power/load_choice.h"
-#include "probes/power/load_told.h"
-#include "probes/power/slow_down.h"
+#include "probes/power/load_report.h"
+#include "probes/power/throttle_time.h"
 
 namespace assay::power {
 namespace {
@@ -264,7 +264,7 @@ void record_all(const meters::LoadShape& load, const std::vector<std::string>& t
   std::vector<double> total, late;
   double level_error = 0;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    const LoadTold told = load_told_in(texts[rank]);
+    const LoadReport told = load_told_in(texts[rank]);
     level_error = std::max(level_error, told.level_error);
     late.push_back(told.late_s);
     if (told.rates.empty()) throw std::runtime_error(fmt::format("rank {} took no sample: hold is too short", rank));
@@ -303,7 +303,7 @@ struct Ranks {
 
 void work(const meters::LoadShape& load, int rank, const Ranks& ranks, LoadEngine& engine,
           const ThermalSensors& sensors, Recorder& record) {
-  const SlowDown slow(sensors);  // asks each GPU, which takes time that the begin has not
+  const ThrottleTime slow(sensors);  // asks each GPU, which takes time that the begin has not
   ranks.barrier();
   if (rank == 0) std::this_thread::sleep_for(kArm);
   const auto released = Clock::now();

@@ -19,9 +19,9 @@
 #include "probes/core/sampling.h"
 #include "probes/host/blas_kernels.h"
 #include "probes/meters/bmc_device.h"
-#include "probes/power/caps.h"
 #include "probes/power/load_choice.h"
 #include "probes/power/nvml_power.h"
+#include "probes/power/power_caps.h"
 
 namespace assay::power {
 namespace {

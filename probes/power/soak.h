@@ -9,7 +9,7 @@
 
 #include "probes/core/record.h"
 #include "probes/core/sampling.h"
-#include "probes/power/in_band.h"
+#include "probes/power/in_band_power.h"
 #include "probes/power/load_engine.h"
 #include "probes/power/steadiness.h"
 #include "probes/power/thermal_sensors.h"

@@ -17,7 +17,7 @@
 #include "probes/core/sampling.h"
 #include "probes/host/base_clock.h"
 #include "probes/host/blas_kernels.h"
-#include "probes/power/in_band.h"
+#include "probes/power/in_band_power.h"
 #include "probes/power/load_choice.h"
 #include "probes/power/soak.h"
 #include "probes/power/thermal_sensors.h"

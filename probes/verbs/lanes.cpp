@@ -43,7 +43,8 @@ void go_on_unless_stopped() {
 
 }  // namespace
 
-Lanes::Lanes(RdmaEndpointSetup& station, Rendezvous& group, std::vector<traffic::Flow> flows, const MessagePlan& plan)
+FlowSet::FlowSet(RdmaEndpointSetup& station, Rendezvous& group, std::vector<traffic::Flow> flows,
+                 const MessagePlan& plan)
     : station_(station),
       group_(group),
       flows_(std::move(flows)),
@@ -89,8 +90,8 @@ Lanes::Lanes(RdmaEndpointSetup& station, Rendezvous& group, std::vector<traffic:
   group_.barrier();  // a message must not arrive at a queue pair that is not connected
 }
 
-std::vector<double> Lanes::write_until_all_were_sampled(VerbsEndpoint& endpoint,
-                                                        const traffic::TrafficSampling& sampling) {
+std::vector<double> FlowSet::write_until_all_were_sampled(VerbsEndpoint& endpoint,
+                                                          const traffic::TrafficSampling& sampling) {
   Stream stream(endpoint, plan_, layout_apart(plan_.area()), VerbsOperation::write, station_.stall_limit());
   Windows windows(stream, plan_.size, sampling.window, go_on_unless_stopped);
   std::vector<double> rates;
@@ -106,8 +107,8 @@ std::vector<double> Lanes::write_until_all_were_sampled(VerbsEndpoint& endpoint,
   return rates;
 }
 
-std::vector<traffic::FlowTaken> Lanes::phase(const std::vector<std::size_t>& active,
-                                             const traffic::TrafficSampling& sampling) {
+std::vector<traffic::FlowTaken> FlowSet::phase(const std::vector<std::size_t>& active,
+                                               const traffic::TrafficSampling& sampling) {
   ++phase_;
   const auto at_work = [&](const End& end) { return std::ranges::find(active, end.flow) != active.end(); };
   const std::size_t area = plan_.area();

@@ -16,12 +16,12 @@
 namespace assay::verbs {
 
 /// This rank's ends of all flows. All ranks do the same in the same order. A rank is the source of one flow at most.
-class Lanes {
+class FlowSet {
  public:
   /// Introduces the ranks, checks every flow of this rank as a pair, and connects. `station` and `group` must outlive
   /// it. Throws std::runtime_error for two ranks on one machine unless the path is a loopback, and as
   /// RdmaEndpointSetup::path_to() and VerbsEndpoint do.
-  Lanes(RdmaEndpointSetup& station, Rendezvous& group, std::vector<traffic::Flow> flows, const MessagePlan& plan);
+  FlowSet(RdmaEndpointSetup& station, Rendezvous& group, std::vector<traffic::Flow> flows, const MessagePlan& plan);
 
   /// Lets the flows of these numbers work at the same time: none stops before all were sampled. Mismatches are in B. By
   /// number of flow; on every rank the same. Throws when a flow stalls or this process is to stop.

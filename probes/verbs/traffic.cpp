@@ -90,7 +90,7 @@ constexpr ProbeSpec kSpec{
     .conditions = kConditions,
 };
 
-void record_way(const RdmaEndpointSetup& station, const Lanes& lanes, Recorder& record) {
+void record_way(const RdmaEndpointSetup& station, const FlowSet& lanes, Recorder& record) {
   if (!lanes.way()) return;
   const auto& [target, path] = *lanes.way();
   record.condition("local", address_words(station.introduction(), path.global));
@@ -114,8 +114,8 @@ void record_taken(const traffic::TrafficTaken& taken, const std::vector<Subject>
 void take_part(const Parameters& given, const MessagePlan& plan, const traffic::TrafficSampling& sampling,
                Rendezvous& group, Recorder* record) {
   RdmaEndpointSetup station(given, group.rank());
-  Lanes lanes(station, group,
-              traffic::flows_of(given.text("pattern"), group.world(), static_cast<int>(given.count("shift"))), plan);
+  FlowSet lanes(station, group,
+                traffic::flows_of(given.text("pattern"), group.world(), static_cast<int>(given.count("shift"))), plan);
   const auto subjects = traffic::flow_subjects(lanes.flows(), group);
   const auto taken =
       traffic::run_traffic(lanes.flows(), [&](const auto& active) { return lanes.phase(active, sampling); });

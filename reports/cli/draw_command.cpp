@@ -19,9 +19,9 @@
 #include "reports/cli/signer_options.h"
 #include "reports/dossier/certificate.h"
 #include "reports/dossier/trust_rules.h"
-#include "reports/draw/challenge.h"
-#include "reports/draw/drawn.h"
-#include "reports/draw/repeat.h"
+#include "reports/spot_check/challenge.h"
+#include "reports/spot_check/drawn.h"
+#include "reports/spot_check/repeat.h"
 
 namespace assay::report_cli {
 namespace {
@@ -65,17 +65,18 @@ int run_commit(const DrawArguments& given) {
   if (by.party == nullptr)
     return refused({given.policy, "does not have this key", "the policy of a draw names the keys of all its parties"});
   if (const auto problem = dossier::check_key(policy, by, drawn->now)) return refused(*problem);
-  const auto seed = draw::new_seed();
+  const auto seed = spot_check::new_seed();
   if (!seed) return bad_input(seed.error());
-  const draw::Commitment commitment{.run = draw::drawn_run(drawn->run),
-                                    .cells = given.cells,
-                                    .seed_sha256 = files::sha256(*seed),
-                                    .issued_at = utc_text(drawn->now),
-                                    .role = by.party->role,
-                                    .key_fingerprint = by.key->fingerprint};
-  const auto text = draw::commitment_text(commitment, **key);
+  const spot_check::Commitment commitment{.run = spot_check::drawn_run(drawn->run),
+                                          .cells = given.cells,
+                                          .seed_sha256 = files::sha256(*seed),
+                                          .issued_at = utc_text(drawn->now),
+                                          .role = by.party->role,
+                                          .key_fingerprint = by.key->fingerprint};
+  const auto text = spot_check::commitment_text(commitment, **key);
   if (!text) return bad_input(text.error());
-  const auto checked = draw::check_commitment(*text, given.out, policy, draw::drawn_run(drawn->run), drawn->now);
+  const auto checked =
+      spot_check::check_commitment(*text, given.out, policy, spot_check::drawn_run(drawn->run), drawn->now);
   if (!checked) return refused(checked.error());
   if (const auto problem = files::create_file(given.out + ".seed", *seed + "\n", 0600)) return bad_input(*problem);
   if (const auto problem = files::create_file(given.out, *text, 0644)) return bad_input(*problem);
@@ -93,27 +94,28 @@ int run_challenge(const DrawArguments& given) {
                       fmt::format("{} seeds for {} commitments", given.seeds.size(), given.commitments.size()),
                       "one --seed for each --commitment, in the same order"});
   }
-  std::vector<draw::Revealed> revealed;
+  std::vector<spot_check::Revealed> revealed;
   for (std::size_t i = 0; i < given.seeds.size(); ++i) {
-    const auto commitment = read_file(given.commitments[i], draw::kLargestCommitment);
+    const auto commitment = read_file(given.commitments[i], spot_check::kLargestCommitment);
     if (!commitment) return bad_input(commitment.error());
-    const auto seed = read_file(given.seeds[i], draw::kLargestCommitment);
+    const auto seed = read_file(given.seeds[i], spot_check::kLargestCommitment);
     if (!seed) return bad_input(seed.error());
     revealed.push_back({.where = given.commitments[i], .commitment = *commitment, .seed = *seed});
   }
   const auto drawn = open(given);
   if (!drawn) return drawn.error();
-  const auto text = draw::challenge_text(revealed, drawn->policy, draw::drawn_run(drawn->run), drawn->now);
+  const auto text = spot_check::challenge_text(revealed, drawn->policy, spot_check::drawn_run(drawn->run), drawn->now);
   if (!text) return refused(text.error());
   if (const auto problem = files::create_file(given.out, *text, 0644)) return bad_input(*problem);
   std::cout << harmless_page(given.out) << '\n';
   return files::kExitSuccess;
 }
 
-std::expected<draw::Challenge, int> challenge_of(const DrawArguments& given, const Drawn& drawn) {
-  const auto text = read_file(given.challenge, draw::kLargestChallenge);
+std::expected<spot_check::Challenge, int> challenge_of(const DrawArguments& given, const Drawn& drawn) {
+  const auto text = read_file(given.challenge, spot_check::kLargestChallenge);
   if (!text) return std::unexpected(bad_input(text.error()));
-  auto challenge = draw::read_challenge(*text, given.challenge, drawn.policy, draw::drawn_run(drawn.run), drawn.now);
+  auto challenge =
+      spot_check::read_challenge(*text, given.challenge, drawn.policy, spot_check::drawn_run(drawn.run), drawn.now);
   if (!challenge) return std::unexpected(refused(challenge.error()));
   return std::move(*challenge);
 }
@@ -124,8 +126,8 @@ int run_draw_plan(const DrawArguments& given) {
   const auto challenge = challenge_of(given, *drawn);
   if (!challenge) return challenge.error();
   const auto& content = drawn->run.content;
-  const auto cells = draw::draw_cells(content.run.plan, content.verdict, challenge->seed, challenge->cells);
-  const auto plan = draw::drawn_plan(content.run.plan, cells, challenge->seed);
+  const auto cells = spot_check::draw_cells(content.run.plan, content.verdict, challenge->seed, challenge->cells);
+  const auto plan = spot_check::drawn_plan(content.run.plan, cells, challenge->seed);
   if (!plan) return refused(plan.error());
   if (const auto problem = files::create_file(given.out, plan::plan_text(*plan), 0644)) return bad_input(*problem);
   for (const auto& cell : cells)
@@ -143,11 +145,12 @@ int run_check(const DrawArguments& given) {
   if (!challenge) return challenge.error();
   const auto repeat = open_dossier(given.repeat, drawn->policy, drawn->now);
   if (!repeat) return repeat.error();
-  const auto repeats = draw::check_repeats(drawn->run, *repeat, *challenge,
-                                           {.alpha = given.alpha, .smallest_change = given.smallest_change / 100});
+  const auto repeats = spot_check::check_repeats(
+      drawn->run, *repeat, *challenge, {.alpha = given.alpha, .smallest_change = given.smallest_change / 100});
   if (!repeats) return refused(repeats.error());
-  std::cout << harmless_page(given.json ? draw::repeats_json(*repeats, *challenge) : draw::repeats_table(*repeats));
-  using enum draw::Repetition;
+  std::cout << harmless_page(given.json ? spot_check::repeats_json(*repeats, *challenge)
+                                        : spot_check::repeats_table(*repeats));
+  using enum spot_check::Repetition;
   switch (repeats->repetition) {
     case repeated:
       return files::kExitSuccess;
@@ -200,7 +203,7 @@ void add_draw_command(CLI::App& app, DrawArguments& given, std::function<int()>&
   add_signer_options(*commit, given.signer, " of a party")->required();
   commit->add_option("--cells", given.cells, "how many cells are drawn; all parties commit to the same number")
       ->required()
-      ->check(CLI::Range(std::size_t{1}, draw::kMostCells));
+      ->check(CLI::Range(std::size_t{1}, spot_check::kMostCells));
   commit->add_option("--out", given.out, "file to write; the seed goes to FILE.seed")->type_name("FILE")->required();
   commit->footer(
       "Example: assay draw commit run/dossier --key buyer.key --policy trust.json --cells 8 --out buyer.commit");

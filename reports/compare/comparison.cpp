@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "reports/dossier/target_differences.h"
-#include "reports/figures/result_words.h"
+#include "reports/figures/result_text.h"
 
 namespace assay::compare {
 namespace {

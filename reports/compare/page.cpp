@@ -9,7 +9,7 @@
 #include "reports/compare/shown.h"
 #include "reports/figures/html.h"
 #include "reports/figures/plot.h"
-#include "reports/figures/result_words.h"
+#include "reports/figures/result_text.h"
 #include "reports/figures/scale.h"
 #include "reports/figures/two_distributions.h"
 #include "reports/page/style.h"

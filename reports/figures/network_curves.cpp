@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "reports/figures/html.h"
-#include "reports/figures/result_words.h"
+#include "reports/figures/result_text.h"
 #include "reports/figures/scale.h"
 
 namespace assay::figures {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "reports/figures/captions.h"
 #include "reports/figures/curve.h"
-#include "reports/figures/words.h"
 
 namespace assay::figures {
 

@@ -7,9 +7,9 @@
 
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
+#include "reports/figures/captions.h"
 #include "reports/figures/heat.h"
 #include "reports/figures/node_places.h"
-#include "reports/figures/words.h"
 
 namespace assay::figures {
 

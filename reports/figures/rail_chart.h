@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reports/figures/words.h"
+#include "reports/figures/captions.h"
 
 namespace assay::figures {
 

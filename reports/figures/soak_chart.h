@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "probes/core/record.h"
-#include "reports/figures/words.h"
+#include "reports/figures/captions.h"
 
 namespace assay::figures {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
-#include "orchestrator/judge/cells/identities.h"
+#include "orchestrator/judge/cells/part_identities.h"
 #include "reports/dossier/serials.h"
 #include "reports/dossier/sign.h"
 #include "reports/evidence/tree.h"
@@ -113,7 +113,7 @@ std::optional<InputError> check_boots(const std::vector<Part>& parts) {
 
 /// That no part of a machine is in two of them, by what their records show.
 std::optional<InputError> check_identities(const std::vector<Part>& parts) {
-  judge::Identities identities;
+  judge::PartIdentities identities;
   for (const auto& part : parts) {
     const judge::Machines machines(part.run.journal);
     for (const auto& step : part.run.plan.steps) {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/overall/claims.h"
+#include "orchestrator/judge/overall/limitations.h"
 #include "orchestrator/judge/overall/ranking.h"
 #include "reports/figures/html.h"
 #include "reports/page/non_claims.h"

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/overall/node_verdicts.h"
+#include "reports/figures/captions.h"
 #include "reports/figures/html.h"
-#include "reports/figures/words.h"
 #include "reports/page/sections.h"
 
 namespace assay::page {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "reports/figures/words.h"
+#include "reports/figures/captions.h"
 #include "reports/page/render.h"
 
 namespace assay::page {

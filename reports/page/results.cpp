@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "reports/figures/captions.h"
 #include "reports/figures/html.h"
 #include "reports/figures/plot.h"
-#include "reports/figures/result_words.h"
-#include "reports/figures/words.h"
+#include "reports/figures/result_text.h"
 #include "reports/page/sections.h"
 
 namespace assay::page {

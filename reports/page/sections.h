@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "reports/figures/network_curves.h"
-#include "reports/figures/result_words.h"
+#include "reports/figures/result_text.h"
 #include "reports/page/content.h"
 
 namespace assay::page {

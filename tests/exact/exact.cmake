@@ -2,8 +2,8 @@
 file(GLOB_RECURSE arithmetic_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/probes/core/*.cpp ${CMAKE_SOURCE_DIR}/orchestrator/*.cpp
   ${CMAKE_SOURCE_DIR}/reports/*.cpp)
 # By name, wherever the file lies: files in which numbers are computed.
-set(computing portable_math statistics scale decision judge fleet_model plot curve words level charts flag_book fleet_levels nights
-  other_metric)
+set(computing portable_math statistics scale decision judge fleet_model plot curve captions level charts flag_register fleet_levels nights
+  count_and_state)
 list(JOIN computing "|" computing_pattern)
 list(FILTER arithmetic_sources INCLUDE REGEX "/(${computing_pattern})\\.cpp$")
 list(LENGTH arithmetic_sources found)
@@ -31,7 +31,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   target_link_libraries(exact_figures_other PRIVATE assay_dossier assay_nightly assay_simulate)
   add_executable(exact_report_other $<TARGET_OBJECTS:assay-report> $<TARGET_OBJECTS:exact_other>)
   set_target_properties(exact_report_other PROPERTIES LINKER_LANGUAGE CXX)
-  target_link_libraries(exact_report_other PRIVATE assay_joint assay_draw assay_nightly assay_exports assay_compare assay_dossier CLI11::CLI11)
+  target_link_libraries(exact_report_other PRIVATE assay_joint assay_spot_check assay_nightly assay_exports assay_compare assay_dossier CLI11::CLI11)
   add_test(NAME exact.another_build_gives_the_same_bytes
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/exact/same_bytes builds $<TARGET_FILE:exact_figures_other> $<TARGET_FILE:exact_report_other>)
   set_tests_properties(exact.another_build_gives_the_same_bytes PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 ENVIRONMENT "${exact_environment}")

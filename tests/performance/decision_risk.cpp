@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/decide/open_cell.h"
+#include "orchestrator/judge/decide/undecided_cell.h"
 #include "probes/core/sampling.h"
 
 namespace assay {
@@ -154,12 +154,12 @@ class Trial {
 
   judge::Results judged(const std::vector<std::vector<Measurement>>& units) {
     constexpr double kGuardFactor = 1.645;
-    std::vector<judge::OpenCell> cells;
+    std::vector<judge::UndecidedCell> cells;
     judge::BetweenRuns between;
     for (std::size_t i = 0; i < units.size(); ++i) {
       std::vector<const Measurement*> attempts;
       for (const auto& one : units[i]) attempts.push_back(&one);
-      judge::OpenCell cell{.result = {.step = fmt::format("{}", i), .unit = "B/s"}, .requirement = &requirement_};
+      judge::UndecidedCell cell{.result = {.step = fmt::format("{}", i), .unit = "B/s"}, .requirement = &requirement_};
       cell.risk = judge::risk_of(kGuardFactor, method_.more > 0);
       cell.instrument = unit_.instrument;
       cell.estimate = judge::estimate_attempts(attempts, method_.statistic, {0.95, cell.risk}).value();

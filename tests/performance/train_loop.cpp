@@ -147,7 +147,7 @@ class Loop {
   }
 
   HostWeights weights_{kModel, kPlan, 0, 20240417, false};
-  HostRoom room_;
+  HostBuffers room_;
   StepMemory memory_{kModel, kPlan, {}, {}, [this](std::size_t count) { return room_.take(count); }};
 };
 

@@ -23,7 +23,7 @@ OWN = {
         "measured again",
     ],
     "orchestrator/cli/signing.cpp": ["report   {}"],
-    "orchestrator/cli/stages.cpp": ["step.id"],
+    "orchestrator/cli/run_stages.cpp": ["step.id"],
     "orchestrator/cli/bundle_command.cpp": ["files->size()"],
     "orchestrator/cli/plan_command.cpp": ["table_row", "all.dump(1)", "program.description"],
     "orchestrator/cli/import_command.cpp": ["figures of {} imported"],

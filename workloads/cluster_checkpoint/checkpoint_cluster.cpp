@@ -3,12 +3,12 @@
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
 #include "workloads/cluster_checkpoint/checkpoint_run.h"
-#include "workloads/storage/shared/storage_words.h"
+#include "workloads/storage/shared/common_spec.h"
 
 namespace assay::cluster_checkpoint {
 namespace {
 
-using namespace cluster_storage::storage_words;
+using namespace cluster_storage::common_spec;
 
 constexpr Seconds kPatience = {1800};  // a slow node saves long; one that is gone is not waited for
 

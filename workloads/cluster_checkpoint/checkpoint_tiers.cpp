@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "workloads/storage/shared/cold.h"
+#include "workloads/storage/shared/cold_read.h"
+#include "workloads/storage/shared/concurrent_work.h"
 #include "workloads/storage/shared/shard.h"
-#include "workloads/storage/shared/side_by_side.h"
 #include "workloads/storage/shared/storage_ranks.h"
 
 namespace assay::cluster_checkpoint {
@@ -108,7 +108,7 @@ std::string CheckpointTiers::place(Tier tier, std::uint64_t step) const {
 
 void CheckpointTiers::each(const std::vector<CheckpointShard>& shards, const std::function<void(std::size_t)>& work) {
   std::atomic<bool> abandoned = false;
-  cluster_storage::run_side_by_side(
+  cluster_storage::run_concurrently(
       settings_.threads,
       [&](std::size_t thread) {
         for (std::size_t i = thread; i < shards.size(); i += settings_.threads) {

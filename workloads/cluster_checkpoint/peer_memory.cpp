@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/core/json_io.h"
-#include "workloads/storage/shared/side_by_side.h"
+#include "workloads/storage/shared/concurrent_work.h"
 
 namespace assay::cluster_checkpoint {
 namespace {
@@ -36,7 +36,7 @@ void exchange_with_peers(const PeerStreams& streams, const PeerTurn& turn, Rende
   const std::size_t count = streams.out.size();
   std::atomic<bool> abandoned = false;
   std::atomic<std::uint64_t> counted = 0;
-  cluster_storage::run_side_by_side(
+  cluster_storage::run_concurrently(
       2 * count,
       [&](std::size_t thread) {
         const bool sends = thread < count;

@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "workloads/cluster_checkpoint/peer_memory.h"
+#include "workloads/storage/shared/concurrent_work.h"
 #include "workloads/storage/shared/run_folder.h"
-#include "workloads/storage/shared/side_by_side.h"
 #include "workloads/storage/shared/storage_ranks.h"
 
 namespace assay::durability {
@@ -139,7 +139,7 @@ class DurabilityRun {
         if (!abandoned.exchange(true)) first = std::current_exception();
       }
     };
-    cluster_storage::run_side_by_side(
+    cluster_storage::run_concurrently(
         2UL * settings_.streams, work, [&] { group_.check(); }, abandoned);
     if (first) std::rethrow_exception(first);
     return outcomes;

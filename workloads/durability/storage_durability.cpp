@@ -3,12 +3,12 @@
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
 #include "workloads/durability/durability_run.h"
-#include "workloads/storage/shared/storage_words.h"
+#include "workloads/storage/shared/common_spec.h"
 
 namespace assay::durability {
 namespace {
 
-using namespace cluster_storage::storage_words;
+using namespace cluster_storage::common_spec;
 
 constexpr double kMargin_s = 600;  // an exchange waits for the slowest rank to write, recover and read again
 

@@ -16,8 +16,8 @@
 #include "probes/collective/pattern.h"
 #include "probes/host/gaussian.h"
 #include "probes/host/slice.h"
+#include "workloads/storage/shared/concurrent_work.h"
 #include "workloads/storage/shared/payload.h"
-#include "workloads/storage/shared/side_by_side.h"
 
 namespace assay::inference {
 namespace {
@@ -156,7 +156,7 @@ void send_blocks(const host::Streams& streams, const std::vector<KvBlock>& block
                  const std::vector<std::size_t>& numbers, const KvKey& key, std::span<const std::byte> memory,
                  const std::function<void()>& watch) {
   std::atomic<bool> over = false;
-  cluster_storage::run_side_by_side(
+  cluster_storage::run_concurrently(
       streams.size(),
       [&](std::size_t stream) {
         const int socket = streams[stream].number();
@@ -184,7 +184,7 @@ KvTaken receive_blocks(const host::Streams& streams, const std::vector<KvBlock>&
   const std::uint64_t ask = head_of(key, kEnd, 0).proof;
   const auto begin = Clock::now();
   for (const auto& stream : streams) host::send_all(stream.number(), bytes_of(ask), over);
-  cluster_storage::run_side_by_side(
+  cluster_storage::run_concurrently(
       streams.size(), [&](std::size_t stream) { takings[stream]->run(begin); }, watch, over);
   KvTaken taken{.first_s = std::numeric_limits<double>::infinity()};
   for (const auto& one : takings) {

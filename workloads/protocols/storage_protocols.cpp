@@ -14,14 +14,14 @@
 #include "probes/core/secret_file.h"
 #include "workloads/protocols/protocol_cases.h"
 #include "workloads/storage/shared/case_tallies.h"
+#include "workloads/storage/shared/common_spec.h"
 #include "workloads/storage/shared/run_folder.h"
 #include "workloads/storage/shared/storage_ranks.h"
-#include "workloads/storage/shared/storage_words.h"
 
 namespace assay::protocols {
 namespace {
 
-using namespace cluster_storage::storage_words;
+using namespace cluster_storage::common_spec;
 
 constexpr std::int64_t kMostRounds = 1000;
 constexpr std::uint64_t kSmallest = 4096, kLargest = 16 << 20, kMultiple = 16;

@@ -13,8 +13,8 @@
 #include "probes/core/own_folder.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
+#include "workloads/storage/shared/concurrent_work.h"
 #include "workloads/storage/shared/shard.h"
-#include "workloads/storage/shared/side_by_side.h"
 
 namespace assay::cluster_storage {
 namespace {
@@ -156,9 +156,9 @@ class Job {
   [[nodiscard]] PayloadKey key_of(std::size_t rank, std::uint64_t step) const { return {rank, step, nonce_}; }
 
   void save(const std::string& at, std::uint64_t step, Repetition& now) {
-    run_side_by_side(ranks(), [&](std::size_t rank) { fill_payload(key_of(rank, step), 0, payloads_[rank].bytes()); });
+    run_concurrently(ranks(), [&](std::size_t rank) { fill_payload(key_of(rank, step), 0, payloads_[rank].bytes()); });
     const auto begin = Clock::now();
-    now.write_s = run_side_by_side(
+    now.write_s = run_concurrently(
         ranks(), [&](std::size_t rank) { save_shard(at, key_of(rank, step), payloads_[rank].bytes(), plan_); });
     sync_directory(at);
     now.durable_s = seconds_since(begin);
@@ -166,14 +166,14 @@ class Job {
 
   void restore(const std::string& at, std::uint64_t step, Repetition& now) {
     // What is left of the payload in memory must not pass for what was read.
-    run_side_by_side(ranks(), [&](std::size_t rank) { std::ranges::fill(payloads_[rank].bytes(), std::byte{0}); });
+    run_concurrently(ranks(), [&](std::size_t rank) { std::ranges::fill(payloads_[rank].bytes(), std::byte{0}); });
     std::vector<std::uint64_t> wrong(ranks());
     const auto begin = Clock::now();
-    now.restore_s = run_side_by_side(ranks(), [&](std::size_t rank) {
+    now.restore_s = run_concurrently(ranks(), [&](std::size_t rank) {
       const auto footer = load_shard(at, key_of(rank, step), payloads_[rank].bytes(), plan_);
       footers_[rank] = footer ? std::optional(*footer) : std::nullopt;
     });
-    run_side_by_side(ranks(), [&](std::size_t rank) {
+    run_concurrently(ranks(), [&](std::size_t rank) {
       wrong[rank] = footers_[rank] ? shard_mismatches(*footers_[rank], payloads_[rank].bytes()) : shard_;
     });
     now.resume_s = seconds_since(begin);
@@ -181,7 +181,7 @@ class Job {
   }
 
   double read_raw(const std::string& at) {
-    const auto times = run_side_by_side(ranks(), [&](std::size_t rank) {
+    const auto times = run_concurrently(ranks(), [&](std::size_t rank) {
       auto file = DirectFile::open_to_read(at + "/" + shard_name(rank), plan_);
       file.read_and_forget(shard_, rings_[rank].bytes());
     });

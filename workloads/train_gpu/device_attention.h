@@ -30,7 +30,7 @@ class DeviceAttention {
         out_row_(shape.heads * shape.width) {}
 
   /// Numbers of `scores_gradient`.
-  [[nodiscard]] static std::size_t room(const train::HeadShape& shape, std::size_t block) {
+  [[nodiscard]] static std::size_t scratch(const train::HeadShape& shape, std::size_t block) {
     return shape.kv_heads * block * shape.seq;
   }
 

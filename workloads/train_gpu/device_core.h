@@ -46,7 +46,7 @@ class DeviceCore {
         attention_(heads_, block, device) {
     buckets_ = static_cast<std::int64_t>(train::buckets_of(job.model, job.plan, at_.pp).size());
     take_weights();
-    scores_ = device.take(DeviceAttention<Device>::room(heads_, block));
+    scores_ = device.take(DeviceAttention<Device>::scratch(heads_, block));
     norm_ = {.rows = train::sized(job.plan.tokens()), .columns = train::sized(model_.hidden), .exact = exact_};
   }
 
@@ -260,8 +260,8 @@ class DeviceCore {
       const std::size_t width = own.shared_active.size() / norm_.rows;
       if (forward) return device_.activate(norm_.rows, width, own.shared_both.data(), own.shared_active.data(), exact_);
       return device_.activate_back(norm_.rows, width, own.shared_both.data(),
-                                   memory_.room.shared_active_gradient.data(), memory_.room.shared_both_gradient.data(),
-                                   exact_);
+                                   memory_.scratch.shared_active_gradient.data(),
+                                   memory_.scratch.shared_both_gradient.data(), exact_);
     }
     if (op.role == train::Role::residual)
       return device_.add(all, kept.middle.data(), memory_.sum.data(), memory_.after(op.layer, op.micro_batch).data(),

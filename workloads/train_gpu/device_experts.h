@@ -50,12 +50,12 @@ class DeviceExperts {
   void compute(const train::Op& op) {
     const At here = at(op);
     if (op.role == train::Role::activate) {
-      train::ExpertRoom& room = memory_.room;
+      train::ExpertScratch& scratch = memory_.scratch;
       const std::size_t rows = here.route.rows();
       if (op.pass == train::Pass::forward)
         return device_.activate(rows, f_, here.kept.both.data(), here.kept.active.data(), exact_);
-      return device_.activate_back(rows, f_, here.kept.both.data(), room.active_gradient.data(),
-                                   room.both_gradient.data(), exact_);
+      return device_.activate_back(rows, f_, here.kept.both.data(), scratch.active_gradient.data(),
+                                   scratch.both_gradient.data(), exact_);
     }
     op.pass == train::Pass::forward ? forward_products(here, op) : backward_products(here, op);
   }
@@ -65,29 +65,29 @@ class DeviceExperts {
   }
 
   void lend(const train::Op& op) {
-    train::ExpertRoom& room = memory_.room;
+    train::ExpertScratch& scratch = memory_.scratch;
     const At here = at(op);
     const bool forward = op.pass == train::Pass::forward;
     if (op.role == train::Role::router) return forward ? void() : logit_gradients(here);
     if (op.role == train::Role::dispatch)
-      return forward ? pack(here, here.layer.mlp_normed, false, room.copies)
-                     : gather(here, here.table.places, room.input_gradients, room.leaving);
-    return forward ? gather(here, here.table.places, room.outputs, room.leaving)
-                   : pack(here, memory_.gradient, true, room.copies);
+      return forward ? pack(here, here.layer.mlp_normed, false, scratch.copies)
+                     : gather(here, here.table.places, scratch.input_gradients, scratch.leaving);
+    return forward ? gather(here, here.table.places, scratch.outputs, scratch.leaving)
+                   : pack(here, memory_.gradient, true, scratch.copies);
   }
 
   void take(const train::Op& op) {
-    train::ExpertRoom& room = memory_.room;
+    train::ExpertScratch& scratch = memory_.scratch;
     const At here = at(op);
     const bool forward = op.pass == train::Pass::forward;
     if (op.role == train::Role::router) {
-      if (!forward && exact_) fold(room.logit_gradients);
+      if (!forward && exact_) fold(scratch.logit_gradients);
       return;
     }
     if (op.role == train::Role::dispatch)
-      return forward ? gather(here, here.table.back, room.arrived, here.kept.inputs)
-                     : add_input_gradients(here, room.copies_back, m_.moe->shared > 0);
-    if (!forward) return gather(here, here.table.back, room.arrived, room.output_gradients);
+      return forward ? gather(here, here.table.back, scratch.arrived, here.kept.inputs)
+                     : add_input_gradients(here, scratch.copies_back, m_.moe->shared > 0);
+    if (!forward) return gather(here, here.table.back, scratch.arrived, scratch.output_gradients);
     weigh(here);
     add_up(here, m_.moe->shared > 0);
   }
@@ -146,7 +146,7 @@ class DeviceExperts {
       return multiply_experts(at, op, at.kept.inputs.data(), at.kept.both.data());
     }
     // Undivided, rows sorted by expert are in the order in which they would be sent.
-    float* const results = plan_.ep == 1 ? at.kept.returned.data() : memory_.room.outputs.data();
+    float* const results = plan_.ep == 1 ? at.kept.returned.data() : memory_.scratch.outputs.data();
     multiply_experts(at, op, at.kept.active.data(), results);
     if (plan_.ep > 1) return;
     weigh(at);
@@ -154,16 +154,16 @@ class DeviceExperts {
   }
 
   void backward_products(const At& at, const train::Op& op) {
-    train::ExpertRoom& room = memory_.room;
+    train::ExpertScratch& scratch = memory_.scratch;
     const bool of_input = op.pass == train::Pass::input;
     if (op.role == train::Role::down) {
-      if (of_input && plan_.ep == 1) pack(at, memory_.gradient, true, room.output_gradients);
-      return of_input ? multiply_experts(at, op, room.output_gradients.data(), room.active_gradient.data())
-                      : add_weight_gradients(at, op, at.kept.active.data(), room.output_gradients.data());
+      if (of_input && plan_.ep == 1) pack(at, memory_.gradient, true, scratch.output_gradients);
+      return of_input ? multiply_experts(at, op, scratch.output_gradients.data(), scratch.active_gradient.data())
+                      : add_weight_gradients(at, op, at.kept.active.data(), scratch.output_gradients.data());
     }
-    if (!of_input) return add_weight_gradients(at, op, at.kept.inputs.data(), room.both_gradient.data());
-    multiply_experts(at, op, room.both_gradient.data(), room.input_gradients.data());
-    if (plan_.ep == 1) add_input_gradients(at, room.input_gradients, m_.moe->shared > 0);
+    if (!of_input) return add_weight_gradients(at, op, at.kept.inputs.data(), scratch.both_gradient.data());
+    multiply_experts(at, op, scratch.both_gradient.data(), scratch.input_gradients.data());
+    if (plan_.ep == 1) add_input_gradients(at, scratch.input_gradients, m_.moe->shared > 0);
   }
 
   /// Rows of each expert times its weights, or times the transposed ones for the gradient of an input.
@@ -242,7 +242,7 @@ class DeviceExperts {
 
   /// This rank's part of the gradients of the router's numbers: its part of what the experts returned.
   void logit_gradients(const At& at) {
-    const std::span<float> all = memory_.room.logit_gradients;
+    const std::span<float> all = memory_.scratch.logit_gradients;
     device_.clear(all.data(), all.size());
     device_.gates_back({.rows = tokens_, .width = h_, .each = k_}, at.table.copies, at.table.logits,
                        {.returned = at.kept.returned.data(),

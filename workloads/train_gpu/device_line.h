@@ -18,9 +18,9 @@ void check_device_engine(const train::ModelShape& model, const train::ParallelPl
 /// lane), all_gather and reduce_scatter (group, data, count of one share, lane); all_to_all(group, sent, to, data,
 /// from), in lane 0 and with counts for each member in its order; send and receive (channel, peer, data, count): a send
 /// may end later, and its data may be used at once, else two ranks of a pipeline would wait for each other. Channel 0
-/// is for activations, 1 for gradients. Lane 0 is the stream of what computes, lane 1 is beside; fork() makes lane 1
-/// wait for what lane 0 has so far, note(n) marks the end of the n-th collective in lane 1, join(n) makes lane 0 wait
-/// for that mark.
+/// is for activations, 1 for gradients. StreamWork 0 is the stream of what computes, lane 1 is beside; fork() makes
+/// lane 1 wait for what lane 0 has so far, note(n) marks the end of the n-th collective in lane 1, join(n) makes lane 0
+/// wait for that mark.
 template <class Collectives>
 class DeviceLine {
  public:

@@ -44,8 +44,8 @@ cuda::Device enter_gpu(const std::string& uuid) {
 json words(const train::RankPrint& print) { return {print.shared, print.experts}; }
 
 /// Core, line and executor of one mode of data.
-struct Rig {
-  Rig(const train::RankJob& job, CudaDevice& device, NcclGroups& groups)
+struct RankSetup {
+  RankSetup(const train::RankJob& job, CudaDevice& device, NcclGroups& groups)
       : core(job, kBlock, device), line(job, core, groups), executor(core.ops(), job.beside, core, line) {}
 
   train::StepTimes walk(train::Part part, std::uint64_t number) {
@@ -86,7 +86,7 @@ class GpuSession {
   }
 
  private:
-  Rig& rig() {
+  RankSetup& rig() {
     if (!rig_) throw std::logic_error("the leader has not asked this rank to prepare");
     return *rig_;
   }
@@ -119,7 +119,7 @@ class GpuSession {
     drop();
     train::RankJob job = job_;
     job.data = data;
-    rig_ = std::make_unique<Rig>(job, *device_, *groups_);
+    rig_ = std::make_unique<RankSetup>(job, *device_, *groups_);
     return json::object();
   }
   void drop() {
@@ -203,7 +203,7 @@ class GpuSession {
   Products products_;
   std::unique_ptr<CudaDevice> device_;
   std::unique_ptr<NcclGroups> groups_;
-  std::unique_ptr<Rig> rig_;
+  std::unique_ptr<RankSetup> rig_;
 };
 
 }  // namespace

@@ -85,7 +85,7 @@ NcclGroups::NcclGroups(const nccl::Nccl& nccl, const train::ParallelPlan& plan, 
   }
   // As many messages as interleaved stages run ahead.
   const std::int64_t rooms = plan.pp == 1 ? 0 : 2 * plan.pp * plan.virtual_stages;
-  for (auto& channel : rooms_) {
+  for (auto& channel : stagings_) {
     for (std::int64_t i = 0; i < rooms; ++i)
       channel.push_back({.data = cuda::DeviceBuffer(Bytes{largest * sizeof(float)}), .gone = cuda::make_event()});
   }
@@ -117,17 +117,17 @@ void NcclGroups::send(int channel, std::int64_t peer, const float* data, std::si
   const Joined& joined = joined_.at(channel_name(channel));
   const auto which = static_cast<std::size_t>(channel);
   const cuda::Stream& sends = sends_.at(which);
-  Room& room = rooms_[which][turns_[which]++ % rooms_[which].size()];
-  if (room.used) make_wait(device_.stream(), room.gone);
-  cuda::check(
-      cudaMemcpyAsync(room.data.data(), data, count * sizeof(float), cudaMemcpyDeviceToDevice, device_.stream().get()),
-      "packing a message");
+  Staging& staging = stagings_[which][turns_[which]++ % stagings_[which].size()];
+  if (staging.used) make_wait(device_.stream(), staging.gone);
+  cuda::check(cudaMemcpyAsync(staging.data.data(), data, count * sizeof(float), cudaMemcpyDeviceToDevice,
+                              device_.stream().get()),
+              "packing a message");
   mark(packed_, device_.stream());
   make_wait(sends, packed_);
   const auto place = std::ranges::find(joined.members, peer) - joined.members.begin();
-  joined.communicator->send(static_cast<int>(place), room.data.as<float>(), count, sends);
-  mark(room.gone, sends);
-  room.used = true;
+  joined.communicator->send(static_cast<int>(place), staging.data.as<float>(), count, sends);
+  mark(staging.gone, sends);
+  staging.used = true;
 }
 
 void NcclGroups::receive(int channel, std::int64_t peer, float* data, std::size_t count) {

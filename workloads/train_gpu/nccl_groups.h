@@ -53,7 +53,7 @@ class NcclGroups {
     std::unique_ptr<nccl::Communicator> communicator;
   };
   /// A message on its way: its data lie here until it has gone.
-  struct Room {
+  struct Staging {
     cuda::DeviceBuffer data;
     cuda::Event gone;
     bool used = false;
@@ -67,8 +67,8 @@ class NcclGroups {
   cuda::Stream beside_;
   std::array<cuda::Stream, 2> sends_;  ///< by channel
   cuda::Event fork_, packed_;
-  std::vector<cuda::Event> done_;           ///< of what is beside
-  std::array<std::vector<Room>, 2> rooms_;  ///< by channel
+  std::vector<cuda::Event> done_;                 ///< of what is beside
+  std::array<std::vector<Staging>, 2> stagings_;  ///< by channel
   std::array<std::size_t, 2> turns_ = {};
   std::map<std::string, Joined> joined_;  // last: aborted first, while streams still live
 };

@@ -8,7 +8,7 @@
 
 #include "orchestrator/cli/documents.h"
 #include "orchestrator/cli/nightly/nightly.h"
-#include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/table_json.h"
 #include "orchestrator/drain/apply.h"
 #include "orchestrator/files/state.h"

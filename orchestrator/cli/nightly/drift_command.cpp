@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/drift/detector.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orchestrator/cli/nightly/drift_command.h"
-#include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/child.h"
 #include "orchestrator/history/sweep_of_run.h"

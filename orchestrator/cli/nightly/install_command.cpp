@@ -6,7 +6,7 @@
 
 #include "orchestrator/cli/nightly/nightly.h"
 #include "orchestrator/cli/nightly/sweep_measure.h"
-#include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/plan/programs.h"
 #include "orchestrator/sweep/install_files.h"

@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "orchestrator/cli/nightly/drift_command.h"
-#include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/simulate/nights.h"
 #include "orchestrator/simulate/rehearsal.h"

@@ -9,11 +9,11 @@
 #include <boost/uuid/random_generator.hpp>
 #include <boost/uuid/uuid_io.hpp>
 
-#include "orchestrator/cli/continuation.h"
 #include "orchestrator/cli/documents.h"
-#include "orchestrator/cli/nightly/sweep_parts.h"
+#include "orchestrator/cli/nightly/sweep_shared.h"
 #include "orchestrator/cli/nightly/sweep_watched.h"
-#include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/partial_plan.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/table_json.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/line_log.h"

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "orchestrator/cli/nightly/sweep_parts.h"
-#include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/nightly/sweep_shared.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/table_json.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/sweep/outcome.h"

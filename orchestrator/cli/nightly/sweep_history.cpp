@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/cli/nightly/sweep_parts.h"
+#include "orchestrator/cli/nightly/sweep_shared.h"
 #include "orchestrator/history/history.h"
 #include "orchestrator/history/sweep_of_run.h"
 #include "probes/core/utc_time.h"

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/files/own_folder.h"

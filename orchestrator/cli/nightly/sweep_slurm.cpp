@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/cli/nightly/sweep_parts.h"
+#include "orchestrator/cli/nightly/sweep_shared.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/child.h"
 #include "orchestrator/plan/programs.h"

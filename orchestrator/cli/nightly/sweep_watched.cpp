@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "orchestrator/cli/documents.h"
-#include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/drift/report.h"
 
 namespace assay::cli {

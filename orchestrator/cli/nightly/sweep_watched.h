@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "orchestrator/cli/nightly/sweep_parts.h"
+#include "orchestrator/cli/nightly/sweep_shared.h"
 #include "orchestrator/sweep/retests.h"
 
 namespace assay::cli {

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/cli/nightly/sweep_parts.h"
-#include "orchestrator/cli/stages.h"
+#include "orchestrator/cli/nightly/sweep_shared.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/state.h"
 #include "orchestrator/plan/programs.h"

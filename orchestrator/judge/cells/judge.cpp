@@ -12,15 +12,15 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/cells/conditions.h"
-#include "orchestrator/judge/cells/identities.h"
+#include "orchestrator/judge/cells/counter_rises.h"
+#include "orchestrator/judge/cells/part_identities.h"
 #include "orchestrator/judge/cells/pool.h"
 #include "orchestrator/judge/cells/references.h"
-#include "orchestrator/judge/cells/rises.h"
 #include "orchestrator/judge/cells/subject_count.h"
 #include "orchestrator/judge/cells/unjudged.h"
+#include "orchestrator/judge/decide/cell_results.h"
 #include "orchestrator/judge/decide/chance.h"
-#include "orchestrator/judge/decide/gathered.h"
-#include "orchestrator/judge/decide/open_cell.h"
+#include "orchestrator/judge/decide/undecided_cell.h"
 #include "orchestrator/judge/metering/site_efficiency.h"
 #include "orchestrator/judge/metering/site_evidence.h"
 #include "orchestrator/judge/metering/site_step.h"
@@ -56,7 +56,7 @@ class Judge {
   /// Results of every cell of the plan. Goes step by step, so that one step's evidence is in memory at a time, whatever
   /// the size of the fleet.
   Results results() {
-    Gathered all;
+    CellResults all;
     std::unordered_map<std::string_view, std::vector<std::size_t>> cells;
     for (std::size_t i = 0; i < plan_.coverage.size(); ++i) {
       const plan::Cell& cell = plan_.coverage[i];
@@ -85,7 +85,7 @@ class Judge {
   Results results_of(const plan::Step& step, const std::vector<plan::Cell>& cells) {
     const auto attempts = attempts_.find(step.id);
     const StepEvidence found = evidence_of(step, attempts == attempts_.end() ? 1 : attempts->second.front()->number);
-    Gathered all;
+    CellResults all;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       for (auto& cell : judge_cell(cells[i], *requirements_.at(cells[i].requirement), step, found))
         all.take(i, std::move(cell));
@@ -112,7 +112,7 @@ class Judge {
   }
 
   /// A cell that the profile wants judged where the machine tells, and it does not: no node is held to it.
-  static OpenCell unchecked(Result result, const std::string& what) {
+  static UndecidedCell unchecked(Result result, const std::string& what) {
     result.required = false;
     result.outcome = Outcome::not_measured;
     result.unchecked = true;
@@ -120,7 +120,7 @@ class Judge {
     return settled(std::move(result));
   }
 
-  static OpenCell settled(Result result) { return {.result = std::move(result), .settled = true}; }
+  static UndecidedCell settled(Result result) { return {.result = std::move(result), .settled = true}; }
 
   static Result blank(const plan::Cell& cell, const plan::Requirement& requirement) {
     return {.requirement = requirement.id,
@@ -133,8 +133,8 @@ class Judge {
             .unit = requirement.limit.unit};
   }
 
-  std::vector<OpenCell> judge_cell(const plan::Cell& cell, const plan::Requirement& requirement,
-                                   const plan::Step& planned, const StepEvidence& step) {
+  std::vector<UndecidedCell> judge_cell(const plan::Cell& cell, const plan::Requirement& requirement,
+                                        const plan::Step& planned, const StepEvidence& step) {
     Result whole = blank(cell, requirement);
     whole.evidence = step.paths;
     whole.attempts = step.attempts;
@@ -165,7 +165,7 @@ class Judge {
                                  requirement.scope, *most);
       return {settled(std::move(whole))};
     }
-    std::vector<OpenCell> all;
+    std::vector<UndecidedCell> all;
     for (const auto& [subject, pool] : pools) {
       Result one = whole;
       one.evidence = pool.evidence;
@@ -191,8 +191,8 @@ class Judge {
 
   /// A cell of the site's meters: what they gave while the attempts of `planned` held their load. A meter that gave
   /// nothing leaves its own cells open, and no others.
-  OpenCell metered_cell(const plan::Cell& cell, const plan::Requirement& requirement, const plan::Step& planned,
-                        const StepEvidence& step, Result whole) {
+  UndecidedCell metered_cell(const plan::Cell& cell, const plan::Requirement& requirement, const plan::Step& planned,
+                             const StepEvidence& step, Result whole) {
     if (metered_of_ != planned.id) {
       demands_.forget();
       metered_ = site_evidence(plan_, planned, step, journal_, evidence_);
@@ -209,7 +209,7 @@ class Judge {
     }
     if (whole.reason = missing_attempts(requirement, planned, step, pool->second, metered_.step); !whole.reason.empty())
       return settled(std::move(whole));
-    OpenCell open = open_cell(requirement, planned, metered_.step, cell.subject, pool->second, std::move(whole));
+    UndecidedCell open = open_cell(requirement, planned, metered_.step, cell.subject, pool->second, std::move(whole));
     open.words = words_of(metered_, requirement.metric, cell.subject);
     return open;
   }
@@ -283,9 +283,9 @@ class Judge {
   }
 
   /// What the samples of one subject say, and with what its decision is to be made.
-  OpenCell open_cell(const plan::Requirement& requirement, const plan::Step& step, const StepEvidence& found,
-                     const Subject& subject, const Pool& all, Result result) {
-    OpenCell cell{.result = std::move(result), .requirement = &requirement, .settled = true};
+  UndecidedCell open_cell(const plan::Requirement& requirement, const plan::Step& step, const StepEvidence& found,
+                          const Subject& subject, const Pool& all, Result result) {
+    UndecidedCell cell{.result = std::move(result), .requirement = &requirement, .settled = true};
     const auto leave = [&](Outcome outcome, std::string reason) {
       cell.result.outcome = outcome;
       cell.result.reason = std::move(reason);
@@ -345,11 +345,11 @@ class Judge {
   std::string fault_;
   std::unordered_map<std::string_view, std::vector<const Attempt*>> attempts_;
   References references_;
-  Rises rises_;
+  CounterRises rises_;
   std::string metered_of_;  ///< the step of metered_
   SiteEvidence metered_;
   double recurrence_ = 1;  ///< Recurrence's probability
-  Identities identities_;
+  PartIdentities identities_;
   std::unordered_map<std::string_view, SharedList<ConditionSeen>> conditions_;  ///< of each requirement's last cell
   std::map<std::string, double> outside_s_;  ///< as StepEvidence has it, of all steps
 };

@@ -1,6 +1,7 @@
 // searches: which searches are due, in which order, and the exchange of tests and readings with their localisers.
 //
-// An Inquiry is one search: of one step that fell short, from the constructor to the end of Searches. It goes through
+// An SearchRecord is one search: of one step that fell short, from the constructor to the end of Searches. It goes
+// through
 //   waiting   until the searches in `after`, of the same nodes, have ended;
 //   begun     begin() leaves out nodes already known to be faulty. If there are any, the first test is of all others
 //             together: where that is good, nothing else is wrong and the search ends (`clear`). That test is not the
@@ -12,7 +13,7 @@
 // requirement's own limit; where that is relative to other steps (a fleet, a smaller group) the limit that the step had
 // is frozen in fleet_low and fleet_high, since a test of few nodes has no such reference.
 // The run asks open() for tests to make; the judge replays the same sequence over the journal.
-#include "orchestrator/judge/locate/inquiry.h"
+#include "orchestrator/judge/locate/search_record.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -106,7 +107,7 @@ void Searches::find_due(const Results& results, const Journal& journal) {
     if (attempt.outcome != AttemptOutcome::interrupted) ended_as[attempt.step] = attempt.outcome;
   }
   for (const auto& planned : plan_.searches) {
-    auto inquiry = std::make_unique<Inquiry>();
+    auto inquiry = std::make_unique<SearchRecord>();
     inquiry->planned = &planned;
     inquiry->step = steps.at(planned.step);
     // No node is named by a step that was killed at its deadline: all of its ranks waited.
@@ -133,12 +134,12 @@ void Searches::find_due(const Results& results, const Journal& journal) {
 
 /// Which searches come after which: those of a node follow each other, for advisory figures after all others.
 void Searches::order() {
-  std::map<std::string_view, const Inquiry*> last_of_node;
+  std::map<std::string_view, const SearchRecord*> last_of_node;
   for (const bool required : {true, false}) {
     for (const auto& inquiry : inquiries_) {
       if (inquiry->required != required) continue;
       for (const auto& node : inquiry->step->nodes) {
-        const Inquiry*& last = last_of_node[node];
+        const SearchRecord*& last = last_of_node[node];
         if (last != nullptr && (inquiry->after.empty() || inquiry->after.back() != last))
           inquiry->after.push_back(last);
         last = inquiry.get();
@@ -154,7 +155,7 @@ void Searches::begin_ready() {
   for (bool more = true; more;) {
     more = false;
     for (const auto& inquiry : inquiries_) {
-      if (inquiry->begun || !std::ranges::all_of(inquiry->after, &Inquiry::ended)) continue;
+      if (inquiry->begun || !std::ranges::all_of(inquiry->after, &SearchRecord::ended)) continue;
       begin(*inquiry);
       more = more || inquiry->ended;
     }
@@ -170,7 +171,7 @@ bool Searches::is_known(const plan::Step& step, const std::string& node) const {
   });
 }
 
-void Searches::begin(Inquiry& inquiry) {
+void Searches::begin(SearchRecord& inquiry) {
   inquiry.begun = true;
   for (const auto& node : inquiry.step->nodes) {
     if (is_known(*inquiry.step, node))
@@ -194,7 +195,7 @@ void Searches::begin(Inquiry& inquiry) {
   next_round(inquiry);
 }
 
-ExtraTest Searches::test_of(const Inquiry& inquiry, Test test) const {
+ExtraTest Searches::test_of(const SearchRecord& inquiry, Test test) const {
   ExtraTest extra{.step = *inquiry.step, .test = std::move(test)};
   extra.step.id = fmt::format("{}.t{:03}", inquiry.step->id, extra.test.number + inquiry.offset);
   extra.step.nodes.clear();
@@ -207,7 +208,7 @@ ExtraTest Searches::test_of(const Inquiry& inquiry, Test test) const {
   return extra;
 }
 
-void Searches::next_round(Inquiry& inquiry) {
+void Searches::next_round(SearchRecord& inquiry) {
   inquiry.round.clear();
   inquiry.shown.clear();
   if (!inquiry.localiser) {
@@ -221,7 +222,7 @@ void Searches::next_round(Inquiry& inquiry) {
   if (inquiry.round.empty()) end(inquiry);
 }
 
-void Searches::end(Inquiry& inquiry) {
+void Searches::end(SearchRecord& inquiry) {
   inquiry.ended = true;
   inquiry.round.clear();
   if (!inquiry.localiser) return;
@@ -259,7 +260,7 @@ void Searches::take(const std::string& test, const TestShown& shown) {
 }
 
 /// Hands a whole round on.
-void Searches::feed(Inquiry& inquiry) {
+void Searches::feed(SearchRecord& inquiry) {
   const auto round = std::exchange(inquiry.round, {});
   for (const auto& test : round) {
     const TestShown& shown = inquiry.shown.at(test.step.id);
@@ -294,11 +295,11 @@ void Searches::feed(Inquiry& inquiry) {
   if (inquiry.ended) begin_ready();
 }
 
-std::size_t Searches::Inquiry::asked() const {
+std::size_t Searches::SearchRecord::asked() const {
   return (first || (!localiser && !round.empty()) ? 1 : 0) + (localiser ? localiser->asked() : 0);
 }
 
-std::size_t Searches::Inquiry::allowed() const {
+std::size_t Searches::SearchRecord::allowed() const {
   return localiser ? localiser->allowed() + offset : planned->budget.allowed(0);
 }
 

@@ -74,29 +74,29 @@ class Searches {
   [[nodiscard]] std::vector<Localised> found() const;
 
  private:
-  struct Promise;  ///< a requirement that a step fell short of (inquiry.h)
-  struct Inquiry;  ///< one search, from what made it due to what it found
+  struct Promise;       ///< a requirement that a step fell short of (inquiry.h)
+  struct SearchRecord;  ///< one search, from what made it due to what it found
   void find_due(const Results& results, const Journal& journal);
   void order();
-  void take_attempts(Inquiry& inquiry, const Journal& journal, const EvidenceReader& evidence) const;
+  void take_attempts(SearchRecord& inquiry, const Journal& journal, const EvidenceReader& evidence) const;
   void begin_ready();
-  void begin(Inquiry& inquiry);
-  void next_round(Inquiry& inquiry);
-  void end(Inquiry& inquiry);
-  void feed(Inquiry& inquiry);
+  void begin(SearchRecord& inquiry);
+  void next_round(SearchRecord& inquiry);
+  void end(SearchRecord& inquiry);
+  void feed(SearchRecord& inquiry);
   [[nodiscard]] bool is_known(const plan::Step& step, const std::string& node) const;
-  [[nodiscard]] ExtraTest test_of(const Inquiry& inquiry, Test test) const;
-  [[nodiscard]] TestShown shown_by(const Inquiry& inquiry, const plan::Step& step, const Attempt& attempt,
+  [[nodiscard]] ExtraTest test_of(const SearchRecord& inquiry, Test test) const;
+  [[nodiscard]] TestShown shown_by(const SearchRecord& inquiry, const plan::Step& step, const Attempt& attempt,
                                    const Journal& part, const EvidenceReader& evidence) const;
-  void tell_finding(const Inquiry& inquiry, Localised& found) const;
-  [[nodiscard]] Localised found_by(const Inquiry& inquiry) const;
+  void tell_finding(const SearchRecord& inquiry, Localised& found) const;
+  [[nodiscard]] Localised found_by(const SearchRecord& inquiry) const;
 
   const plan::Plan& plan_;
   std::map<std::string, const site::Node*> nodes_;  ///< of the site, by name
   std::set<std::string> known_;                     ///< bad alone
   /// By pairs or by a search that ended; by plane and rail, without a rail: on all.
   std::map<std::string, std::set<std::string>> accused_;
-  std::vector<std::unique_ptr<Inquiry>> inquiries_;
+  std::vector<std::unique_ptr<SearchRecord>> inquiries_;
   /// Nodes and purpose of each test, by id.
   std::map<std::string, std::pair<std::vector<std::string>, std::string>> asked_;
 };

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/cells/judge.h"
-#include "orchestrator/judge/locate/inquiry.h"
+#include "orchestrator/judge/locate/search_record.h"
 
 namespace assay::judge {
 namespace {
@@ -43,7 +43,7 @@ std::optional<TestShown> Searches::shown(const ExtraTest& test, const Journal& p
   return shown_by(**inquiry, test.step, *ended, part, evidence);
 }
 
-TestShown Searches::shown_by(const Inquiry& inquiry, const plan::Step& step, const Attempt& attempt,
+TestShown Searches::shown_by(const SearchRecord& inquiry, const plan::Step& step, const Attempt& attempt,
                              const Journal& part, const EvidenceReader& evidence) const {
   std::vector<plan::Cell> cells;
   for (const auto& promise : inquiry.promises)
@@ -83,7 +83,7 @@ TestShown Searches::shown_by(const Inquiry& inquiry, const plan::Step& step, con
 }
 
 /// What each attempt of the step shows by itself: how far alike runs lie apart, and whether the shortfall is in all.
-void Searches::take_attempts(Inquiry& inquiry, const Journal& journal, const EvidenceReader& evidence) const {
+void Searches::take_attempts(SearchRecord& inquiry, const Journal& journal, const EvidenceReader& evidence) const {
   plan::Step once = *inquiry.step;
   once.attempts = 1;
   once.more_attempts = 0;
@@ -101,7 +101,7 @@ void Searches::take_attempts(Inquiry& inquiry, const Journal& journal, const Evi
 }
 
 /// The culprits, and how far the search came.
-void Searches::tell_finding(const Inquiry& inquiry, Localised& found) const {
+void Searches::tell_finding(const SearchRecord& inquiry, Localised& found) const {
   const Finding finding = inquiry.localiser->finding();
   const auto id_of = [&](std::size_t number) {
     return fmt::format("{}.t{:03}", inquiry.step->id, number + inquiry.offset);
@@ -149,7 +149,7 @@ void Searches::tell_finding(const Inquiry& inquiry, Localised& found) const {
   for (const std::size_t node : finding.undecided) found.undecided.push_back(inquiry.peers[node].name);
 }
 
-Localised Searches::found_by(const Inquiry& inquiry) const {
+Localised Searches::found_by(const SearchRecord& inquiry) const {
   Localised found{.requirements = {},
                   .step = inquiry.step->id,
                   .rail = inquiry.step->rail,

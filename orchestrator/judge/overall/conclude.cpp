@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/overall/claims.h"
+#include "orchestrator/judge/overall/limitations.h"
 #include "orchestrator/judge/overall/ranking.h"
 #include "orchestrator/plan/loosened.h"
 #include "orchestrator/plan/profile_check.h"

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "orchestrator/drift/count_and_state.h"
 #include "orchestrator/drift/detector.h"
-#include "orchestrator/drift/other_metric.h"
 
 namespace assay::drift {
 namespace {

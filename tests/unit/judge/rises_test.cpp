@@ -1,5 +1,5 @@
 // What counters rose by, as far as two readings tell.
-#include "orchestrator/judge/cells/rises.h"
+#include "orchestrator/judge/cells/counter_rises.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include "reports/evidence/evidence_files.h"
 #include "reports/figures/html.h"
 #include "reports/figures/plot.h"
-#include "reports/figures/result_words.h"
+#include "reports/figures/result_text.h"
 #include "reports/figures/scale.h"
 #include "reports/page/render.h"
 #include "reports/page/style.h"

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "probes/power/load_told.h"
+#include "probes/power/load_report.h"
 #include "tests/unit/fake_nvml.h"
 #include "tests/unit/fake_tree.h"
 #include "tests/unit/probe_process.h"
@@ -56,8 +56,8 @@ TEST(load_bank, a_machine_without_counters_tells_no_time) {
   EXPECT_TRUE(samples_of(record, "brake_time", {"rank", "0"}).empty());
 }
 
-TEST(LoadTold, is_what_was_told) {
-  const LoadTold told =
+TEST(LoadReport, is_what_was_told) {
+  const LoadReport told =
       load_told_in(text_of({.level_error = 0.25, .late_s = 1e-4, .brake_s = 0, .rates = {1e9, 1.0 / 3}}));
   EXPECT_EQ(told.level_error, 0.25);
   EXPECT_EQ(told.late_s, 1e-4);
@@ -65,7 +65,7 @@ TEST(LoadTold, is_what_was_told) {
   EXPECT_EQ(told.brake_s, 0);
   EXPECT_EQ(told.rates, (std::vector<double>{1e9, 1.0 / 3}));
 }
-TEST(LoadTold, of_words_is_refused) {
+TEST(LoadReport, of_words_is_refused) {
   EXPECT_THROW((void)load_told_in("0 0 nan"), std::runtime_error);
   EXPECT_THROW((void)load_told_in("0 0 nan nan fast"), std::runtime_error);
 }

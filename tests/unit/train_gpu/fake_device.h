@@ -188,7 +188,7 @@ class FakeDevice {
   [[nodiscard]] double seconds(std::size_t call) const { return static_cast<double>(call); }
 
  private:
-  train::HostRoom room_;
+  train::HostBuffers room_;
   std::deque<std::vector<std::int32_t>> tables_;
   std::vector<std::int32_t> tokens_;
 };

@@ -12,7 +12,7 @@
 #include "probes/core/filesystem_facts.h"
 #include "workloads/storage/cluster/block_layout.h"
 #include "workloads/storage/cluster/block_stream.h"
-#include "workloads/storage/shared/cold.h"
+#include "workloads/storage/shared/cold_read.h"
 #include "workloads/storage/shared/run_folder.h"
 #include "workloads/storage/shared/stonewall.h"
 

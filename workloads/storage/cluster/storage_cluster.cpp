@@ -3,12 +3,12 @@
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
 #include "workloads/storage/cluster/storage_run.h"
-#include "workloads/storage/shared/storage_words.h"
+#include "workloads/storage/shared/common_spec.h"
 
 namespace assay::cluster_storage {
 namespace {
 
-using namespace storage_words;
+using namespace common_spec;
 
 constexpr Parameter kParameters[] = {
     kDirectory,

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/core/filesystem_facts.h"
-#include "workloads/storage/shared/cold.h"
 #include "workloads/storage/shared/cold_ledger.h"
-#include "workloads/storage/shared/side_by_side.h"
+#include "workloads/storage/shared/cold_read.h"
+#include "workloads/storage/shared/concurrent_work.h"
 #include "workloads/storage/shared/storage_ranks.h"
 
 namespace assay::cluster_storage {
@@ -66,7 +66,7 @@ ClientPhase client_in(const json& words) {
 }  // namespace
 
 /// One thread's part.
-struct StorageGroup::Lane {
+struct StorageGroup::ThreadPart {
   BlockStream stream;
   std::uint64_t number = 0;  ///< of all ranks' streams
   BlockFile written = {}, read = {};
@@ -99,14 +99,14 @@ std::vector<std::uint64_t> PhaseTaken::reached() const {
 }
 
 StorageGroup::StorageGroup(Rendezvous& group, const StorageSettings& settings) : group_(group), settings_(settings) {
-  for (std::size_t lane = 0; lane < settings_.threads; ++lane)
-    lanes_.push_back({.stream = BlockStream(settings_.stream), .number = stream_of(lane)});
+  for (std::size_t part = 0; part < settings_.threads; ++part)
+    parts_.push_back({.stream = BlockStream(settings_.stream), .number = stream_of(part)});
 }
 
 StorageGroup::~StorageGroup() = default;
 
-std::uint64_t StorageGroup::stream_of(std::size_t lane) const {
-  return static_cast<std::uint64_t>(group_.rank()) * settings_.threads + lane;
+std::uint64_t StorageGroup::stream_of(std::size_t part) const {
+  return static_cast<std::uint64_t>(group_.rank()) * settings_.threads + part;
 }
 
 std::uint64_t StorageGroup::read_by(std::uint64_t stream) const {
@@ -114,27 +114,27 @@ std::uint64_t StorageGroup::read_by(std::uint64_t stream) const {
   return (stream + settings_.layout.streams - back) % settings_.layout.streams;
 }
 
-void StorageGroup::open_files(Lane& lane, const PhasePlan& plan) {
+void StorageGroup::open_files(ThreadPart& part, const PhasePlan& plan) {
   const auto begin = PhaseClock::now();
   const int direct = settings_.stream.direct ? O_DIRECT : 0;
   const auto path = [&](std::uint64_t set, std::uint64_t stream) {
     return settings_.folder + "/" + block_file(settings_.layout, set, stream);
   };
   if (plan.move != Move::write)
-    lane.read = open_block_file(path(plan.read_set, read_by(lane.number)), O_RDONLY | direct);
+    part.read = open_block_file(path(plan.read_set, read_by(part.number)), O_RDONLY | direct);
   if (plan.move != Move::read) {
     const int fresh = settings_.layout.shared ? O_CREAT : O_CREAT | O_EXCL;
-    lane.written = open_block_file(path(plan.written_set, lane.number), O_WRONLY | fresh | direct);
+    part.written = open_block_file(path(plan.written_set, part.number), O_WRONLY | fresh | direct);
   }
-  lane.open_s = passed_since(begin);
+  part.open_s = passed_since(begin);
 }
 
-BlockOperation StorageGroup::operation(const Lane& lane, const PhasePlan& plan, std::uint64_t index) const {
+BlockOperation StorageGroup::operation(const ThreadPart& part, const PhasePlan& plan, std::uint64_t index) const {
   const MixedOperation turn = plan.move == Move::mixed
                                   ? mixed_operation(index, settings_.read_share)
                                   : MixedOperation{.reads = plan.move == Move::read, .number = index};
-  const std::uint64_t stream = turn.reads ? read_by(lane.number) : lane.number;
-  return {.file = turn.reads ? &lane.read : &lane.written,
+  const std::uint64_t stream = turn.reads ? read_by(part.number) : part.number;
+  return {.file = turn.reads ? &part.read : &part.written,
           .reads = turn.reads,
           .offset = block_offset(settings_.layout, stream, turn.number),
           .key = {.rank = stream, .step = turn.reads ? plan.read_set : plan.written_set, .nonce = settings_.nonce},
@@ -145,17 +145,17 @@ BlockOperation StorageGroup::operation(const Lane& lane, const PhasePlan& plan, 
 std::optional<std::uint64_t> StorageGroup::drop_cache(const PhasePlan& plan) {
   if (plan.move == Move::write) return std::nullopt;
   std::vector<std::string> paths;
-  for (const auto& lane : lanes_) {
-    paths.push_back(settings_.folder + "/" + block_file(settings_.layout, plan.read_set, read_by(lane.number)));
+  for (const auto& part : parts_) {
+    paths.push_back(settings_.folder + "/" + block_file(settings_.layout, plan.read_set, read_by(part.number)));
     if (settings_.layout.shared) break;
   }
   return drop_cached(paths);
 }
 
 /// `work` for every lane on a thread of its own, until all are over or another rank has ended early.
-void StorageGroup::together(const std::function<void(Lane&)>& work) {
-  run_side_by_side(
-      lanes_.size(), [&](std::size_t i) { work(lanes_[i]); }, [&] { group_.check(); }, abandoned_);
+void StorageGroup::together(const std::function<void(ThreadPart&)>& work) {
+  run_concurrently(
+      parts_.size(), [&](std::size_t i) { work(parts_[i]); }, [&] { group_.check(); }, abandoned_);
 }
 
 /// Until the stonewall, and beyond it as far as the furthest stream went where the phase is to be complete. Returns
@@ -164,25 +164,25 @@ double StorageGroup::work(const PhasePlan& plan, ClientPhase& mine) {
   std::optional<PhaseClock::time_point> until;
   if (plan.duration_s)
     until = begin_ + std::chrono::duration_cast<PhaseClock::duration>(std::chrono::duration<double>(*plan.duration_s));
-  const auto go_on = [&](Lane& lane, std::uint64_t limit, std::optional<PhaseClock::time_point> end) {
-    lane.next = lane.stream.run({.operation = [&](std::uint64_t index) { return operation(lane, plan, index); },
-                                 .first = lane.next,
-                                 .limit = std::min(limit, plan.limits[lane.number]),
+  const auto go_on = [&](ThreadPart& part, std::uint64_t limit, std::optional<PhaseClock::time_point> end) {
+    part.next = part.stream.run({.operation = [&](std::uint64_t index) { return operation(part, plan, index); },
+                                 .first = part.next,
+                                 .limit = std::min(limit, plan.limits[part.number]),
                                  .until = end,
                                  .abandoned = &abandoned_},
-                                begin_, lane.taken);
+                                begin_, part.taken);
   };
   if (mine.active) {
-    together([&](Lane& lane) {
-      open_files(lane, plan);
-      go_on(lane, UINT64_MAX, until);
+    together([&](ThreadPart& part) {
+      open_files(part, plan);
+      go_on(part, UINT64_MAX, until);
     });
   }
   std::uint64_t furthest = 0;
   bool out_of_work = true;
-  for (const auto& lane : lanes_) {
-    furthest = std::max(furthest, lane.next);
-    out_of_work = out_of_work && lane.next >= plan.limits[lane.number];
+  for (const auto& part : parts_) {
+    furthest = std::max(furthest, part.next);
+    out_of_work = out_of_work && part.next >= plan.limits[part.number];
   }
   std::vector<Standing> standings;
   const json words = {{"next", furthest}, {"end", passed_since(begin_)}, {"out", out_of_work}};
@@ -192,20 +192,20 @@ double StorageGroup::work(const PhasePlan& plan, ClientPhase& mine) {
     standings.push_back({.end_s = all[rank].at("end").get<double>(), .out_of_work = all[rank].at("out").get<bool>()});
     furthest = std::max(furthest, all[rank].at("next").get<std::uint64_t>());
   }
-  if (mine.active && plan.complete) together([&](Lane& lane) { go_on(lane, furthest, std::nullopt); });
+  if (mine.active && plan.complete) together([&](ThreadPart& part) { go_on(part, furthest, std::nullopt); });
   return stonewall_of(standings, plan.duration_s).value_or(0);
 }
 
 /// fsync and close, and what this rank did up to then.
 void StorageGroup::finish(const PhasePlan& plan, double stonewall_s, ClientPhase& mine) {
-  together([&](Lane& lane) {
+  together([&](ThreadPart& part) {
     const auto written = PhaseClock::now();
-    if (plan.move != Move::read) lane.stream.sync(lane.written);
-    lane.sync_s = passed_since(written);
+    if (plan.move != Move::read) part.stream.sync(part.written);
+    part.sync_s = passed_since(written);
     const auto synced = PhaseClock::now();
-    lane.written.descriptor.close();
-    lane.read.descriptor.close();
-    lane.close_s = passed_since(synced);
+    part.written.descriptor.close();
+    part.read.descriptor.close();
+    part.close_s = passed_since(synced);
   });
   const auto closed = PhaseClock::now();
   if (plan.move != Move::read) sync_directory(settings_.folder);
@@ -213,14 +213,14 @@ void StorageGroup::finish(const PhasePlan& plan, double stonewall_s, ClientPhase
   mine.time_s = passed_since(begin_);
   Progress moved;
   TimeClasses latency;
-  for (const auto& lane : lanes_) {
-    moved.add(lane.taken.moved);
-    latency.add(lane.taken.latency);
-    mine.open_s = std::max(mine.open_s, lane.open_s);
-    mine.sync_s = std::max(mine.sync_s, lane.sync_s + names_s);
-    mine.close_s = std::max(mine.close_s, lane.close_s);
-    mine.mismatches += lane.taken.mismatches;
-    if (mine.first_wrong.empty()) mine.first_wrong = lane.taken.first_wrong;
+  for (const auto& part : parts_) {
+    moved.add(part.taken.moved);
+    latency.add(part.taken.latency);
+    mine.open_s = std::max(mine.open_s, part.open_s);
+    mine.sync_s = std::max(mine.sync_s, part.sync_s + names_s);
+    mine.close_s = std::max(mine.close_s, part.close_s);
+    mine.mismatches += part.taken.mismatches;
+    if (mine.first_wrong.empty()) mine.first_wrong = part.taken.first_wrong;
   }
   mine.bytes = static_cast<double>(moved.total());
   mine.bytes_at_stonewall = moved.bytes_by({stonewall_s});
@@ -229,9 +229,9 @@ void StorageGroup::finish(const PhasePlan& plan, double stonewall_s, ClientPhase
 
 PhaseTaken StorageGroup::run(const PhasePlan& plan) {
   ClientPhase mine{.active = plan.active[static_cast<std::size_t>(group_.rank())]};
-  for (auto& lane : lanes_) {
-    lane.taken = {};
-    lane.next = plan.firsts[lane.number];
+  for (auto& part : parts_) {
+    part.taken = {};
+    part.next = plan.firsts[part.number];
   }
   if (mine.active) mine.resident = drop_cache(plan);
   const Arrivals arrivals(settings_.folder);
@@ -240,7 +240,7 @@ PhaseTaken StorageGroup::run(const PhasePlan& plan) {
   const double stonewall_s = work(plan, mine);
   if (mine.active) finish(plan, stonewall_s, mine);
   if (mine.active && plan.move == Move::read) mine.wire = arrivals.since();
-  for (const auto& lane : lanes_) mine.reached.push_back(mine.active ? lane.next : 0);
+  for (const auto& part : parts_) mine.reached.push_back(mine.active ? part.next : 0);
   json words = words_of_client(mine);
   words["barrier"] = in_barrier_s;
   PhaseTaken taken{.stonewall_s = stonewall_s, .start_spread_s = 0, .clients = {}};
@@ -253,16 +253,16 @@ PhaseTaken StorageGroup::run(const PhasePlan& plan) {
 
 double StorageGroup::payload_ceiling() {
   constexpr std::size_t kPiece = 256 << 10, kPieces = 64;  // in the second-level cache, as one transfer is; 16 MiB
-  const auto times = run_side_by_side(lanes_.size(), [&](std::size_t lane) {
+  const auto times = run_concurrently(parts_.size(), [&](std::size_t part) {
     std::vector<std::byte> piece(kPiece);
     for (std::size_t i = 0; i < kPieces; ++i) {
-      const PayloadKey key{.rank = lane, .step = i, .nonce = settings_.nonce};
+      const PayloadKey key{.rank = part, .step = i, .nonce = settings_.nonce};
       fill_payload(key, 0, piece);
       if (payload_mismatches(key, 0, piece) != 0) throw std::logic_error("the payload does not equal itself");
     }
   });
   // Each piece is both made and compared; a phase does one of the two.
-  return 2.0 * kPiece * kPieces * static_cast<double>(lanes_.size()) / std::ranges::max(times);
+  return 2.0 * kPiece * kPieces * static_cast<double>(parts_.size()) / std::ranges::max(times);
 }
 
 }  // namespace assay::cluster_storage

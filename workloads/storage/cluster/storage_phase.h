@@ -91,18 +91,18 @@ class StorageGroup {
   [[nodiscard]] std::uint64_t read_by(std::uint64_t stream) const;
 
  private:
-  struct Lane;
-  [[nodiscard]] std::uint64_t stream_of(std::size_t lane) const;
-  void open_files(Lane& lane, const PhasePlan& plan);
-  [[nodiscard]] BlockOperation operation(const Lane& lane, const PhasePlan& plan, std::uint64_t index) const;
+  struct ThreadPart;
+  [[nodiscard]] std::uint64_t stream_of(std::size_t part) const;
+  void open_files(ThreadPart& part, const PhasePlan& plan);
+  [[nodiscard]] BlockOperation operation(const ThreadPart& part, const PhasePlan& plan, std::uint64_t index) const;
   std::optional<std::uint64_t> drop_cache(const PhasePlan& plan);
-  void together(const std::function<void(Lane&)>& work);
+  void together(const std::function<void(ThreadPart&)>& work);
   double work(const PhasePlan& plan, ClientPhase& mine);
   void finish(const PhasePlan& plan, double stonewall_s, ClientPhase& mine);
 
   Rendezvous& group_;
   StorageSettings settings_;
-  std::vector<Lane> lanes_;
+  std::vector<ThreadPart> parts_;
   std::chrono::steady_clock::time_point begin_;
   std::atomic<bool> abandoned_ = false;  ///< another rank has ended early
 };

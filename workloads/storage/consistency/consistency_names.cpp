@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "workloads/storage/consistency/consistency_cases.h"
-#include "workloads/storage/shared/side_by_side.h"
+#include "workloads/storage/shared/concurrent_work.h"
 #include "workloads/storage/shared/storage_file.h"
 
 namespace assay::cluster_storage {
@@ -64,7 +64,7 @@ void ConsistencyCases::renames(const Pair& pair) {
       rename_on_storage(pair.mine + fresh(number), mine);
     }
   };
-  run_side_by_side(2, [&](std::size_t which) {
+  run_concurrently(2, [&](std::size_t which) {
     if (which == 0 && made[pair.self]) renamed = attempt(Case::rename, rename_all, settings_.names[pair.self]);
     if (which == 0 || !made[pair.writer]) return;
     try {
@@ -103,7 +103,7 @@ void ConsistencyCases::append_together(const Pair& pair) {
       write_durably(path, O_APPEND, record(pair.self, file, number));
   };
   const auto both = [&] {
-    run_side_by_side(2, [&](std::size_t which) {
+    run_concurrently(2, [&](std::size_t which) {
       if (which == 0 && made[pair.self]) append_all(mine, pair.self);
       if (which == 1 && made[pair.writer]) append_all(theirs, pair.writer);
     });

@@ -10,14 +10,14 @@
 #include "probes/core/rendezvous.h"
 #include "workloads/storage/consistency/consistency_cases.h"
 #include "workloads/storage/shared/case_tallies.h"
+#include "workloads/storage/shared/common_spec.h"
 #include "workloads/storage/shared/run_folder.h"
 #include "workloads/storage/shared/storage_ranks.h"
-#include "workloads/storage/shared/storage_words.h"
 
 namespace assay::cluster_storage {
 namespace {
 
-using namespace storage_words;
+using namespace common_spec;
 
 constexpr std::int64_t kMostRounds = 1000;
 constexpr std::uint64_t kSmallest = 4096, kLargest = 16 << 20, kMultiple = 32;

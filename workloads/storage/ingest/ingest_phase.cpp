@@ -17,10 +17,10 @@
 
 #include "probes/core/probe.h"
 #include "workloads/storage/ingest/ingest_feed.h"
-#include "workloads/storage/shared/cold.h"
+#include "workloads/storage/shared/cold_read.h"
+#include "workloads/storage/shared/concurrent_work.h"
 #include "workloads/storage/shared/direct_file.h"
 #include "workloads/storage/shared/payload.h"
-#include "workloads/storage/shared/side_by_side.h"
 #include "workloads/storage/shared/storage_file.h"
 #include "workloads/storage/shared/storage_ranks.h"
 
@@ -114,7 +114,7 @@ void IngestGroup::side_by_side(std::size_t threads, const std::function<void(std
     }
   };
   try {
-    run_side_by_side(
+    run_concurrently(
         threads, guarded, [&] { group_.check(); }, abandoned_);
   } catch (...) {
     if (first) std::rethrow_exception(first);

@@ -10,15 +10,15 @@
 #include "probes/core/rendezvous.h"
 #include "workloads/storage/ingest/ingest_phase.h"
 #include "workloads/storage/ingest/ingest_plan.h"
+#include "workloads/storage/shared/common_spec.h"
 #include "workloads/storage/shared/direct_file.h"
 #include "workloads/storage/shared/run_folder.h"
 #include "workloads/storage/shared/storage_ranks.h"
-#include "workloads/storage/shared/storage_words.h"
 
 namespace assay::cluster_storage {
 namespace {
 
-using namespace storage_words;
+using namespace common_spec;
 
 constexpr std::int64_t kMostSteps = 100'000, kMostAccelerators = 64, kMostReaders = 256, kMostAhead = 64;
 constexpr std::int64_t kMostRepetitions = 100, kMostBatch = 100'000;

@@ -19,8 +19,8 @@
 
 #include "probes/core/descriptor.h"
 #include "probes/core/probe.h"
+#include "workloads/storage/shared/concurrent_work.h"
 #include "workloads/storage/shared/payload.h"
-#include "workloads/storage/shared/side_by_side.h"
 #include "workloads/storage/shared/storage_ranks.h"
 
 namespace assay::cluster_storage {
@@ -110,7 +110,7 @@ MetadataClient metadata_in(const json& words) {
 }  // namespace
 
 /// One thread's part of a phase.
-struct MetadataGroup::Lane {
+struct MetadataGroup::ThreadPart {
   std::uint64_t stream = 0;  ///< whose files it works on
   std::string folder;        ///< where they are
   bool lists = true;         ///< of a directory that all share, one thread of each rank makes the listing
@@ -127,25 +127,25 @@ struct MetadataGroup::Lane {
   }
 };
 
-std::uint64_t MetadataGroup::stream_of(std::size_t lane) const {
-  return static_cast<std::uint64_t>(group_.rank()) * settings_.threads + lane;
+std::uint64_t MetadataGroup::stream_of(std::size_t part) const {
+  return static_cast<std::uint64_t>(group_.rank()) * settings_.threads + part;
 }
 
 void MetadataGroup::prepare(std::uint64_t set) {
-  for (std::size_t lane = 0; lane < settings_.threads; ++lane) {
-    const std::string path = settings_.folder + "/" + metadata_folder(settings_.layout, set, stream_of(lane));
-    if (settings_.layout.shared && (lane > 0 || group_.rank() > 0)) continue;
+  for (std::size_t part = 0; part < settings_.threads; ++part) {
+    const std::string path = settings_.folder + "/" + metadata_folder(settings_.layout, set, stream_of(part));
+    if (settings_.layout.shared && (part > 0 || group_.rank() > 0)) continue;
     if (::mkdir(path.c_str(), 0700) != 0) throw std::system_error(errno, std::generic_category(), path);
   }
   group_.barrier();
 }
 
 /// Reads the whole directory; every name counts as an operation.
-void MetadataGroup::list(Lane& lane) const {
-  if (!lane.lists) return;
-  ListingCheck check(settings_.layout, lane.stream);
+void MetadataGroup::list(ThreadPart& part) const {
+  if (!part.lists) return;
+  ListingCheck check(settings_.layout, part.stream);
   const auto begin = PhaseClock::now();
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(lane.folder.c_str()), ::closedir);
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(part.folder.c_str()), ::closedir);
   Outcome outcome;
   if (!folder) outcome = outcome_of(-1);
   while (folder) {
@@ -158,26 +158,26 @@ void MetadataGroup::list(Lane& lane) const {
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
     check.add(name);
-    ++lane.taken.operations;
+    ++part.taken.operations;
     if (abandoned_) throw std::runtime_error("given up, since the group has ended");
   }
-  lane.take(std::chrono::duration<double>(PhaseClock::now() - begin).count(), outcome, lane.folder, "readdir");
+  part.take(std::chrono::duration<double>(PhaseClock::now() - begin).count(), outcome, part.folder, "readdir");
   if (outcome.refused != 0 || check.errors() == 0) return;
-  lane.taken.wrong += check.errors();
-  if (lane.taken.first_bad.empty()) lane.taken.first_bad = fmt::format("readdir {}: {}", lane.folder, check.text());
+  part.taken.wrong += check.errors();
+  if (part.taken.first_bad.empty()) part.taken.first_bad = fmt::format("readdir {}: {}", part.folder, check.text());
 }
 
-void MetadataGroup::work(MetadataMove move, std::uint64_t set, Lane& lane) const {
-  lane.folder = settings_.folder + "/" + metadata_folder(settings_.layout, set, lane.stream);
-  if (move == MetadataMove::readdir) return list(lane);
+void MetadataGroup::work(MetadataMove move, std::uint64_t set, ThreadPart& part) const {
+  part.folder = settings_.folder + "/" + metadata_folder(settings_.layout, set, part.stream);
+  if (move == MetadataMove::readdir) return list(part);
   for (std::uint64_t index = 0; index < settings_.layout.files; ++index) {
     if (stop_requested()) throw std::runtime_error("stopped by a signal");
     if (abandoned_) throw std::runtime_error("given up, since the group has ended");
-    const std::string made = lane.folder + "/" + metadata_file(lane.stream, index, false);
-    const std::string moved = lane.folder + "/" + metadata_file(lane.stream, index, true);
+    const std::string made = part.folder + "/" + metadata_file(part.stream, index, false);
+    const std::string moved = part.folder + "/" + metadata_file(part.stream, index, true);
     std::vector<std::byte> content;
     if (move == MetadataMove::create || move == MetadataMove::read)
-      content = content_of(settings_, lane.stream, set * settings_.layout.files + index);
+      content = content_of(settings_, part.stream, set * settings_.layout.files + index);
     const auto begin = PhaseClock::now();
     Outcome outcome;
     if (move == MetadataMove::create) outcome = make_file(made, content);
@@ -186,31 +186,31 @@ void MetadataGroup::work(MetadataMove move, std::uint64_t set, Lane& lane) const
     if (move == MetadataMove::rename) outcome = outcome_of(::rename(made.c_str(), moved.c_str()));
     if (move == MetadataMove::unlink) outcome = outcome_of(::unlink(moved.c_str()));
     const double took_s = std::chrono::duration<double>(PhaseClock::now() - begin).count();
-    lane.take(took_s, outcome, move == MetadataMove::unlink ? moved : made, word_of(move));
-    ++lane.taken.operations;
+    part.take(took_s, outcome, move == MetadataMove::unlink ? moved : made, word_of(move));
+    ++part.taken.operations;
   }
 }
 
 MetadataTaken MetadataGroup::run(MetadataMove move, std::uint64_t set) {
-  std::vector<Lane> lanes(settings_.threads);
+  std::vector<ThreadPart> parts(settings_.threads);
   const auto back = static_cast<std::uint64_t>(settings_.shift) * settings_.threads;
-  for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
-    lanes[lane].stream = move == MetadataMove::create
-                             ? stream_of(lane)
-                             : (stream_of(lane) + settings_.layout.streams - back) % settings_.layout.streams;
-    lanes[lane].lists = !settings_.layout.shared || lane == 0;
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    parts[part].stream = move == MetadataMove::create
+                             ? stream_of(part)
+                             : (stream_of(part) + settings_.layout.streams - back) % settings_.layout.streams;
+    parts[part].lists = !settings_.layout.shared || part == 0;
   }
   const double spread_s = start_together(group_);
-  const auto times_s = run_side_by_side(
-      lanes.size(), [&](std::size_t lane) { work(move, set, lanes[lane]); }, [&] { group_.check(); }, abandoned_);
+  const auto times_s = run_concurrently(
+      parts.size(), [&](std::size_t part) { work(move, set, parts[part]); }, [&] { group_.check(); }, abandoned_);
   MetadataClient mine{.time_s = std::ranges::max(times_s)};
   TimeClasses latency;
-  for (const auto& lane : lanes) {
-    mine.operations += lane.taken.operations;
-    mine.failures += lane.taken.failures;
-    mine.wrong += lane.taken.wrong;
-    if (mine.first_bad.empty()) mine.first_bad = lane.taken.first_bad;
-    latency.add(lane.latency);
+  for (const auto& part : parts) {
+    mine.operations += part.taken.operations;
+    mine.failures += part.taken.failures;
+    mine.wrong += part.taken.wrong;
+    if (mine.first_bad.empty()) mine.first_bad = part.taken.first_bad;
+    latency.add(part.latency);
   }
   mine.latency_p99 = latency.quantile(0.99);
   json words = metadata_words(mine);

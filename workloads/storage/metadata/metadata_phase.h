@@ -63,10 +63,10 @@ class MetadataGroup {
   MetadataTaken run(MetadataMove move, std::uint64_t set);
 
  private:
-  struct Lane;
-  [[nodiscard]] std::uint64_t stream_of(std::size_t lane) const;
-  void work(MetadataMove move, std::uint64_t set, Lane& lane) const;
-  void list(Lane& lane) const;
+  struct ThreadPart;
+  [[nodiscard]] std::uint64_t stream_of(std::size_t part) const;
+  void work(MetadataMove move, std::uint64_t set, ThreadPart& part) const;
+  void list(ThreadPart& part) const;
 
   Rendezvous& group_;
   MetadataSettings settings_;

@@ -9,14 +9,14 @@
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
 #include "workloads/storage/metadata/metadata_phase.h"
+#include "workloads/storage/shared/common_spec.h"
 #include "workloads/storage/shared/run_folder.h"
 #include "workloads/storage/shared/storage_ranks.h"
-#include "workloads/storage/shared/storage_words.h"
 
 namespace assay::cluster_storage {
 namespace {
 
-using namespace storage_words;
+using namespace common_spec;
 
 constexpr std::int64_t kMostThreads = 256, kMostFiles = 1'000'000, kMostRepetitions = 100;
 constexpr std::uint64_t kLargestFile = 1 << 20;

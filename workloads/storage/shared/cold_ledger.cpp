@@ -6,7 +6,7 @@
 
 #include "probes/core/filesystem_facts.h"
 #include "probes/core/host_facts.h"
-#include "workloads/storage/shared/cold.h"
+#include "workloads/storage/shared/cold_read.h"
 #include "workloads/storage/shared/storage_ranks.h"
 
 namespace assay::cluster_storage {

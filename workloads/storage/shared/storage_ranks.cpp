@@ -14,7 +14,7 @@
 #include "probes/core/json_io.h"
 #include "probes/core/rank_names.h"
 #include "probes/core/space.h"
-#include "workloads/storage/shared/cold.h"
+#include "workloads/storage/shared/cold_read.h"
 #include "workloads/storage/shared/payload.h"
 
 namespace assay::cluster_storage {

@@ -44,39 +44,39 @@ ExpertWork::At ExpertWork::at(const Op& op) {
 void ExpertWork::compute(const Op& op) {
   const At here = at(op);
   if (op.role == Role::activate) {
-    ExpertRoom& room = memory_.room;
+    ExpertScratch& scratch = memory_.scratch;
     const std::size_t rows = here.route.rows();
     if (op.pass == Pass::forward) return activate(rows, f_, here.kept.both.data(), here.kept.active.data(), exact_);
-    return activate_back(rows, f_, here.kept.both.data(), room.active_gradient.data(), room.both_gradient.data(),
+    return activate_back(rows, f_, here.kept.both.data(), scratch.active_gradient.data(), scratch.both_gradient.data(),
                          exact_);
   }
   op.pass == Pass::forward ? forward_products(here, op) : backward_products(here, op);
 }
 
 void ExpertWork::forward_products(const At& at, const Op& op) {
-  ExpertRoom& room = memory_.room;
+  ExpertScratch& scratch = memory_.scratch;
   if (op.role == Role::gate_up) {
     if (plan_.ep == 1) pack(at, at.layer.mlp_normed, false, at.kept.inputs);
     return multiply_experts(at, op, at.kept.inputs.data(), at.kept.both.data());
   }
-  multiply_experts(at, op, at.kept.active.data(), room.outputs.data());
+  multiply_experts(at, op, at.kept.active.data(), scratch.outputs.data());
   if (plan_.ep > 1) return;
-  std::ranges::copy(room.outputs, at.kept.returned.begin());
+  std::ranges::copy(scratch.outputs, at.kept.returned.begin());
   weigh(at);
   add_up(at, false);
 }
 
 void ExpertWork::backward_products(const At& at, const Op& op) {
-  ExpertRoom& room = memory_.room;
+  ExpertScratch& scratch = memory_.scratch;
   const bool of_input = op.pass == Pass::input;
   if (op.role == Role::down) {
-    if (of_input && plan_.ep == 1) pack(at, memory_.gradient, true, room.output_gradients);
-    return of_input ? multiply_experts(at, op, room.output_gradients.data(), room.active_gradient.data())
-                    : add_weight_gradients(at, op, at.kept.active.data(), room.output_gradients.data());
+    if (of_input && plan_.ep == 1) pack(at, memory_.gradient, true, scratch.output_gradients);
+    return of_input ? multiply_experts(at, op, scratch.output_gradients.data(), scratch.active_gradient.data())
+                    : add_weight_gradients(at, op, at.kept.active.data(), scratch.output_gradients.data());
   }
-  if (!of_input) return add_weight_gradients(at, op, at.kept.inputs.data(), room.both_gradient.data());
-  multiply_experts(at, op, room.both_gradient.data(), room.input_gradients.data());
-  if (plan_.ep == 1) add_input_gradients(at, room.input_gradients, m_.moe->shared > 0);
+  if (!of_input) return add_weight_gradients(at, op, at.kept.inputs.data(), scratch.both_gradient.data());
+  multiply_experts(at, op, scratch.both_gradient.data(), scratch.input_gradients.data());
+  if (plan_.ep == 1) add_input_gradients(at, scratch.input_gradients, m_.moe->shared > 0);
 }
 
 /// Rows of each expert times its weights, or times the transposed ones for the gradient of an input.
@@ -144,7 +144,7 @@ void ExpertWork::pack(const At& at, std::span<const float> tokens, bool weighted
 /// The gates of all copies: softmax over the chosen experts of a token; exact: the router's numbers themselves.
 void ExpertWork::weigh(const At& at) {
   const std::size_t tokens = sized(plan_.tokens()), share = sized(m_.moe->experts / plan_.tp);
-  const std::span<float> sums = memory_.room.token_sums;
+  const std::span<float> sums = memory_.scratch.token_sums;
   std::ranges::fill(sums, 0.0F);
   for (std::size_t i = 0; i < at.route.copies.size(); ++i) {
     const std::size_t token = at.route.copies[i] / k_, expert = at.route.experts[i];
@@ -180,8 +180,8 @@ void ExpertWork::add_input_gradients(const At& at, std::span<const float> copies
 /// This rank's part of the gradients of the router's numbers: its part of what the experts returned.
 void ExpertWork::logit_gradients(const At& at) {
   const std::size_t tokens = sized(plan_.tokens()), share = sized(m_.moe->experts / plan_.tp);
-  const std::span<float> all = memory_.room.logit_gradients;
-  const std::span<float> along = memory_.room.copy_sums, sums = memory_.room.token_sums;
+  const std::span<float> all = memory_.scratch.logit_gradients;
+  const std::span<float> along = memory_.scratch.copy_sums, sums = memory_.scratch.token_sums;
   std::ranges::fill(all, 0.0F);
   std::ranges::fill(sums, 0.0F);
   for (std::size_t i = 0; i < at.route.copies.size(); ++i) {
@@ -205,28 +205,28 @@ void ExpertWork::before_router(const Op& op) {
 }
 
 void ExpertWork::lend(const Op& op) {
-  ExpertRoom& room = memory_.room;
+  ExpertScratch& scratch = memory_.scratch;
   const At here = at(op);
   const bool forward = op.pass == Pass::forward;
   if (op.role == Role::router) return forward ? void() : logit_gradients(here);
   if (op.role == Role::dispatch)
-    return forward ? pack(here, here.layer.mlp_normed, false, room.copies)
-                   : gather_rows(here.route.places, h_, room.input_gradients.data(), room.leaving.data());
+    return forward ? pack(here, here.layer.mlp_normed, false, scratch.copies)
+                   : gather_rows(here.route.places, h_, scratch.input_gradients.data(), scratch.leaving.data());
   if (op.role == Role::combine)
-    return forward ? gather_rows(here.route.places, h_, room.outputs.data(), room.leaving.data())
-                   : pack(here, memory_.gradient, true, room.copies);
+    return forward ? gather_rows(here.route.places, h_, scratch.outputs.data(), scratch.leaving.data())
+                   : pack(here, memory_.gradient, true, scratch.copies);
 }
 
 void ExpertWork::take(const Op& op) {
-  ExpertRoom& room = memory_.room;
+  ExpertScratch& scratch = memory_.scratch;
   const At here = at(op);
   const bool forward = op.pass == Pass::forward;
-  if (op.role == Role::router && !forward && exact_) return fold(room.logit_gradients);
+  if (op.role == Role::router && !forward && exact_) return fold(scratch.logit_gradients);
   if (op.role == Role::dispatch)
-    return forward ? scatter_rows(here.route.places, h_, room.arrived.data(), here.kept.inputs.data())
-                   : add_input_gradients(here, room.copies_back, m_.moe->shared > 0);
+    return forward ? scatter_rows(here.route.places, h_, scratch.arrived.data(), here.kept.inputs.data())
+                   : add_input_gradients(here, scratch.copies_back, m_.moe->shared > 0);
   if (op.role != Role::combine) return;
-  if (!forward) return scatter_rows(here.route.places, h_, room.arrived.data(), room.output_gradients.data());
+  if (!forward) return scatter_rows(here.route.places, h_, scratch.arrived.data(), scratch.output_gradients.data());
   weigh(here);
   add_up(here, m_.moe->shared > 0);
 }

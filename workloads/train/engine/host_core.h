@@ -60,7 +60,7 @@ class HostCore {
   std::vector<Op> ops_;
   ExpertRoutes routes_;
   HostWeights weights_;
-  HostRoom room_;
+  HostBuffers room_;
   StepMemory memory_;
   ExpertWork experts_;
   std::vector<Call> calls_;

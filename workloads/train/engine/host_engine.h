@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "workloads/train/engine/lane.h"
+#include "workloads/train/engine/collective_queue.h"
 #include "workloads/train/graph/step_job.h"
 
 namespace assay::train {

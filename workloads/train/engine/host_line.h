@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "workloads/train/engine/lane.h"
+#include "workloads/train/engine/collective_queue.h"
 
 namespace assay::train {
 
@@ -31,7 +31,7 @@ class HostLine {
 
  private:
   Carry carry_;
-  std::optional<Lane> lane_;
+  std::optional<CollectiveQueue> lane_;
 };
 
 }  // namespace assay::train

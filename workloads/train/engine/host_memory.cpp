@@ -44,12 +44,12 @@ class Binder {
         return {kept.mlp_normed.data(), kept.both.data(), memory_.normed_gradient.data(), memory_.both_gradient.data()};
       case Role::router:
         return {kept.mlp_normed.data(), columns_of(kept.experts.logits).data(), memory_.normed_gradient.data(),
-                columns_of(memory_.room.logit_gradients).data()};
+                columns_of(memory_.scratch.logit_gradients).data()};
       case Role::shared_gate_up:
         return {kept.mlp_normed.data(), kept.experts.shared_both.data(), memory_.normed_gradient.data(),
-                memory_.room.shared_both_gradient.data()};
+                memory_.scratch.shared_both_gradient.data()};
       case Role::shared_down:
-        return {kept.experts.shared_active.data(), memory_.sum.data(), memory_.room.shared_active_gradient.data(),
+        return {kept.experts.shared_active.data(), memory_.sum.data(), memory_.scratch.shared_active_gradient.data(),
                 memory_.gradient.data()};
       default:
         return {kept.active.data(), memory_.sum.data(), memory_.active_gradient.data(), memory_.gradient.data()};
@@ -66,7 +66,7 @@ class Binder {
   std::optional<Call> of_experts(const Op& op) {
     LayerMemory& layer = memory_.layer(op.layer, op.micro_batch);
     ExpertMemory& kept = layer.experts;
-    ExpertRoom& room = memory_.room;
+    ExpertScratch& scratch = memory_.scratch;
     const ExpertRoute* const route = op.micro_batch < 0 ? nullptr : &routes_.at(op.layer, op.micro_batch);
     const bool forward = op.pass == Pass::forward;
     const std::size_t h = sized(m_.hidden), f = sized(m_.moe->ffn / plan_.tp);
@@ -75,25 +75,25 @@ class Binder {
     switch (op.role) {
       case Role::router:
         if (op.kind != OpKind::collective) return std::nullopt;
-        return Call{.out = forward ? kept.logits : room.logit_gradients};
+        return Call{.out = forward ? kept.logits : scratch.logit_gradients};
       case Role::dispatch:
-        return forward ? Call{.out = rows(room.arrived, h), .sent = room.copies}
-                       : Call{.out = room.copies_back, .sent = rows(room.leaving, h)};
+        return forward ? Call{.out = rows(scratch.arrived, h), .sent = scratch.copies}
+                       : Call{.out = scratch.copies_back, .sent = rows(scratch.leaving, h)};
       case Role::combine:
-        return forward ? Call{.out = kept.returned, .sent = rows(room.leaving, h)}
-                       : Call{.out = rows(room.arrived, h), .sent = room.copies};
+        return forward ? Call{.out = kept.returned, .sent = rows(scratch.leaving, h)}
+                       : Call{.out = rows(scratch.arrived, h), .sent = scratch.copies};
       case Role::activate:
-        return work(forward ? rows(kept.active, f) : rows(room.both_gradient, 2 * f));
+        return work(forward ? rows(kept.active, f) : rows(scratch.both_gradient, 2 * f));
       case Role::shared_activate:
-        return Call{.out = forward ? kept.shared_active : room.shared_both_gradient};
+        return Call{.out = forward ? kept.shared_active : scratch.shared_both_gradient};
       case Role::gate_up:
         if (op.kind == OpKind::collective) return std::nullopt;
         if (op.pass == Pass::weight) return work(expert_gradients(op));
-        return work(forward ? rows(kept.both, 2 * f) : rows(room.input_gradients, h));
+        return work(forward ? rows(kept.both, 2 * f) : rows(scratch.input_gradients, h));
       case Role::down:
         if (op.kind == OpKind::collective) return std::nullopt;
         if (op.pass == Pass::weight) return work(expert_gradients(op));
-        return work(forward ? rows(room.outputs, h) : rows(room.active_gradient, f));
+        return work(forward ? rows(scratch.outputs, h) : rows(scratch.active_gradient, f));
       default:
         return std::nullopt;
     }
@@ -242,7 +242,7 @@ StepMemory::StepMemory(const ModelShape& m, const ParallelPlan& plan, const Rank
   if (plan.cp > 1) {
     for (auto* all : {&keys, &keys_gradient}) *all = take(sized(plan.cp) * t * 2 * kv);
   }
-  if (rows > 0) take_room(m, plan, rows, take);
+  if (rows > 0) take_scratch(m, plan, rows, take);
   if (at.pp + 1 < plan.pp) return;
   final_normed = take(t * h);
   final_inverse = take(t);
@@ -278,19 +278,20 @@ void StepMemory::take_experts(ExpertMemory& one, const ModelShape& m, const Para
   one.shared_active = take(t * shared);
 }
 
-void StepMemory::take_room(const ModelShape& m, const ParallelPlan& plan, std::size_t rows, const Take& take) {
+void StepMemory::take_scratch(const ModelShape& m, const ParallelPlan& plan, std::size_t rows, const Take& take) {
   const std::size_t t = sized(plan.tokens()), h = sized(m.hidden), f = sized(m.moe->ffn / plan.tp),
                     copies = t * sized(m.moe->top_k), shared = sized(m.moe->shared) * f;
-  for (auto* one : {&room.copies, &room.copies_back}) *one = take(copies * h);
-  for (auto* one : {&room.arrived, &room.leaving, &room.outputs, &room.output_gradients, &room.input_gradients})
+  for (auto* one : {&scratch.copies, &scratch.copies_back}) *one = take(copies * h);
+  for (auto* one :
+       {&scratch.arrived, &scratch.leaving, &scratch.outputs, &scratch.output_gradients, &scratch.input_gradients})
     *one = take(rows * h);
-  room.both_gradient = take(rows * 2 * f);
-  room.active_gradient = take(rows * f);
-  room.shared_both_gradient = take(t * 2 * shared);
-  room.shared_active_gradient = take(t * shared);
-  room.logit_gradients = take(t * sized(m.moe->experts));
-  room.token_sums = take(t);
-  room.copy_sums = take(copies);
+  scratch.both_gradient = take(rows * 2 * f);
+  scratch.active_gradient = take(rows * f);
+  scratch.shared_both_gradient = take(t * 2 * shared);
+  scratch.shared_active_gradient = take(t * shared);
+  scratch.logit_gradients = take(t * sized(m.moe->experts));
+  scratch.token_sums = take(t);
+  scratch.copy_sums = take(copies);
 }
 
 std::vector<Call> bind_calls(const std::vector<Op>& ops, const ModelShape& model, const ParallelPlan& plan,

@@ -48,7 +48,7 @@ struct LayerMemory {
 };
 
 /// Room for what lies between two operations of a layer with experts.
-struct ExpertRoom {
+struct ExpertScratch {
   std::span<float> copies, copies_back;  ///< of the tokens of this rank, in the order in which they are sent
   std::span<float> arrived, leaving;     ///< of the experts of this rank, in the order of their senders
   std::span<float> outputs, output_gradients, input_gradients;  ///< rows sorted by expert
@@ -99,23 +99,23 @@ struct StepMemory {
   std::span<float> scores_gradient;      ///< of one head
   std::span<float> keys, keys_gradient;  ///< keys and values of a divided sequence, by rank; empty: undivided
   std::span<float> final_normed, final_inverse, logits, row_sums;
-  ExpertRoom room;
+  ExpertScratch scratch;
 
  private:
   void take_layer(LayerMemory& one, const ModelShape& m, const ParallelPlan& plan, std::int64_t layer,
                   const ExpertRoutes& routes, const Take& take) const;
   void take_experts(ExpertMemory& one, const ModelShape& m, const ParallelPlan& plan, std::size_t rows,
                     const Take& take) const;
-  void take_room(const ModelShape& m, const ParallelPlan& plan, std::size_t rows, const Take& take);
+  void take_scratch(const ModelShape& m, const ParallelPlan& plan, std::size_t rows, const Take& take);
 };
 
 /// Memory of this host.
-class HostRoom {
+class HostBuffers {
  public:
-  std::span<float> take(std::size_t count) { return rooms_.emplace_back(count, 0.0F); }
+  std::span<float> take(std::size_t count) { return buffers_.emplace_back(count, 0.0F); }
 
  private:
-  std::vector<std::vector<float>> rooms_;
+  std::vector<std::vector<float>> buffers_;
 };
 
 /// The Call of every operation of `ops`. `weights` and `memory` must outlive them.

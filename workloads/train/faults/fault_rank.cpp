@@ -17,7 +17,7 @@
 #include "workloads/train/engine/step_math.h"
 #include "workloads/train/faults/fault_plan.h"
 #include "workloads/train/faults/kept_states.h"
-#include "workloads/train/step/rank_rig.h"
+#include "workloads/train/step/rank_setup.h"
 
 namespace assay::train {
 namespace {
@@ -250,7 +250,7 @@ class FaultSession {
   collective::RankPage& page_;
   std::optional<gloo::RankMesh> mesh_;  // before the rig, which has windows on it
   std::optional<KeptStates> states_;
-  std::optional<Rig> rig_;
+  std::optional<RankSetup> rig_;
   std::size_t before_count_ = 0;  ///< numbers in the state of the rank before
   bool slow_ = false;
   std::chrono::steady_clock::time_point worked_from_;  ///< of a slow rank: the begin of its last operation

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "workloads/train/graph/over_others.h"
+#include "workloads/train/graph/ratio_to_others.h"
 #include "workloads/train/graph/step_graph.h"
 
 namespace assay::train {
@@ -53,7 +53,7 @@ std::vector<std::vector<std::size_t>> stages_of(const std::vector<Edge>& edges, 
 
 std::optional<std::vector<double>> edge_shares(const std::vector<double>& time_s) {
   if (time_s.size() < 2) return std::nullopt;
-  return over_others(time_s);
+  return ratio_to_others(time_s);
 }
 
 }  // namespace assay::train

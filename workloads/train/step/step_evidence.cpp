@@ -11,7 +11,7 @@
 
 #include "probes/core/small_samples.h"
 #include "probes/core/statistics.h"
-#include "workloads/train/graph/over_others.h"
+#include "workloads/train/graph/ratio_to_others.h"
 #include "workloads/train/graph/virtual_time.h"
 
 namespace assay::train {
@@ -97,7 +97,7 @@ std::vector<RankStanding> standings(const ParallelPlan& plan, const std::vector<
       one.last_share /= static_cast<double>(full[rank].wall.size());
       medians.push_back(median(one.self_time));
     }
-    const auto shares = over_others(medians);
+    const auto shares = ratio_to_others(medians);
     for (std::size_t i = 0; i < place.size() && place.size() > 1; ++i) all[place[i]].self_share = shares[i];
   }
   return all;

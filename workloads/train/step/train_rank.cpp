@@ -13,7 +13,7 @@
 #include "workloads/train/engine/edge_times.h"
 #include "workloads/train/engine/group_traffic.h"
 #include "workloads/train/step/package_energy.h"
-#include "workloads/train/step/rank_rig.h"
+#include "workloads/train/step/rank_setup.h"
 #include "workloads/train/step/step_evidence.h"
 #include "workloads/train/step/step_timeline.h"
 
@@ -57,7 +57,7 @@ class Session {
 
   static json words(const RankPrint& print) { return {print.shared, print.experts}; }
 
-  void make_rig(std::optional<Rig>& rig, const RankJob& job) {
+  void make_rig(std::optional<RankSetup>& rig, const RankJob& job) {
     rig.emplace(job);
     if (job.plan.world() > 1) rig->connect(mesh_.mesh());
   }
@@ -71,7 +71,7 @@ class Session {
   json exact(std::uint64_t count) {
     RankJob job = job_;
     job.data = DataMode::ring;
-    std::optional<Rig> rig;
+    std::optional<RankSetup> rig;
     make_rig(rig, job);
     HostEngine& engine = rig->engine();
     json firsts = json::array(), prints = json::array();
@@ -176,7 +176,7 @@ class Session {
 
   RankJob job_;
   gloo::RankMesh mesh_;  // before the rig, which has windows on it
-  std::optional<Rig> rig_;
+  std::optional<RankSetup> rig_;
 };
 
 }  // namespace

@@ -1,0 +1,47 @@
+// partial_plan: the nodes that stay, and the plan before.
+#include "orchestrator/cli/partial_plan.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "orchestrator/plan/plan.h"
+#include "orchestrator/site/sources.h"
+#include "probes/core/suggest.h"
+
+namespace assay::cli {
+
+std::optional<InputError> keep_nodes(site::Site& site, const std::string& nodes) {
+  const auto wanted = site::expand_host_list(nodes);
+  if (!wanted)
+    return InputError{"--nodes", fmt::format("'{}': {}", nodes, wanted.error()), "write n07,n09 or n[07-09]"};
+  std::vector<std::string> known;
+  for (const auto& node : site.nodes) known.push_back(node.name);
+  for (const auto& name : *wanted) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    return InputError{"--nodes", fmt::format("the site {} has no node '{}'", site.name, name), suggestion(name, known)};
+  }
+  std::erase_if(site.nodes,
+                [&](const site::Node& node) { return std::ranges::find(*wanted, node.name) == wanted->end(); });
+  return std::nullopt;
+}
+
+std::expected<std::string, InputError> continued_plan(const std::string& directory, const plan::Profile& profile) {
+  const std::string path = directory + "/plan.json";
+  const auto bytes = read_file(path);
+  if (!bytes) return std::unexpected(bytes.error());
+  const auto plan = plan::read_plan(*bytes, path);
+  if (!plan) return std::unexpected(plan.error());
+  if (plan->profile.name != profile.name || plan->profile.revision != profile.revision) {
+    return std::unexpected(
+        InputError{"--continues",
+                   fmt::format("the plan in {} is of profile {}, revision {}, and this is {}, revision {}", directory,
+                               plan->profile.name, plan->profile.revision, profile.name, profile.revision),
+                   "continue a test with the profile that it began with"});
+  }
+  return files::sha256(*bytes);
+}
+
+}  // namespace assay::cli

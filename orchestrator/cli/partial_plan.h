@@ -1,0 +1,22 @@
+// partial_plan: a plan for some nodes of a site, such as those replaced after a run.
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+
+#include "orchestrator/plan/profile.h"
+#include "orchestrator/site/site.h"
+#include "probes/core/error.h"
+
+namespace assay::cli {
+
+/// Leaves in `site` only the nodes of the host list `nodes`, in the site's order. Errors: a name that the site does not
+/// have, a list that is none.
+std::optional<InputError> keep_nodes(site::Site& site, const std::string& nodes);
+
+/// The SHA-256 of the plan in the run `directory`. Errors: it is not readable, or of another profile or revision than
+/// `profile`: nodes that are held against other figures do not continue a test.
+std::expected<std::string, InputError> continued_plan(const std::string& directory, const plan::Profile& profile);
+
+}  // namespace assay::cli

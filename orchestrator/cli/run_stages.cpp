@@ -1,0 +1,247 @@
+// run_stages: reading, planning, running and judging, shared by several commands.
+#include "orchestrator/cli/run_stages.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "orchestrator/cli/partial_plan.h"
+#include "orchestrator/cli/table_json.h"
+#include "orchestrator/files/atomic_file.h"
+#include "orchestrator/files/digest.h"
+#include "orchestrator/judge/evidence/import_guard.h"
+#include "orchestrator/judge/run_verdict.h"
+#include "orchestrator/plan/catalogue.h"
+#include "orchestrator/plan/probe_names.h"
+#include "orchestrator/plan/programs.h"
+#include "orchestrator/plan/storage_use.h"
+#include "orchestrator/simulate/simulate.h"
+#include "orchestrator/site/site_file.h"
+#include "probes/core/text.h"
+
+namespace assay::cli {
+namespace {
+
+std::expected<site::Site, InputError> site_for(const PlanRequest& request) {
+  if (request.site.empty()) {
+    site::Site site = site::this_machine();
+    if (!request.directory.empty()) site.nodes.front().directory = std::filesystem::absolute(request.directory);
+    return site::read_site(to_json(site).dump(), "this machine");
+  }
+  return site::read_site_file(request.site);
+}
+
+/// The duration in `text`, the value of `option`: what parse_seconds reads, or hours. Nothing when it is empty.
+std::expected<std::optional<Seconds>, InputError> duration_of(const char* option, const std::string& text) {
+  constexpr double kSecondsOfHour = 3600;
+  if (text.empty()) return std::nullopt;
+  std::optional<Seconds> duration = parse_seconds(text);
+  if (text.ends_with('h')) {
+    duration = parse_seconds(text.substr(0, text.size() - 1) + "s");
+    if (duration) duration->count *= kSecondsOfHour;
+  }
+  const bool unitless = text.find_first_not_of("0123456789.") == std::string::npos;  // 5 of what
+  if (!duration || duration->count <= 0 || unitless)
+    return std::unexpected(InputError{option,
+                                      fmt::format("'{}' {}", text, unitless ? "has no unit" : "is not a duration"),
+                                      "write 2h, 90min or 600s"});
+  return duration;
+}
+
+std::string clock_text(double seconds) {
+  return fmt::format("{}:{:02}", static_cast<int>(seconds) / 60, static_cast<int>(seconds) % 60);
+}
+
+/// How likely the plan accepts a fleet without fault; nothing where no rate is required.
+std::string chance_text(const plan::Plan& plan, const plan::HealthyFleet& fleet) {
+  const plan::AcceptanceChance chance = plan::acceptance_chance(plan, fleet);
+  if (chance.unplanned > 0)
+    return fmt::format("cannot be accepted: nothing measures {} required cells\n", chance.unplanned);
+  if (chance.cells == 0) return "";
+  constexpr double kNearlyCertain = 0.99;  // what is above rounds to 1
+  return fmt::format(
+      "a fleet without fault is accepted with probability {}: {} required rates, {:g} % above their limits, {:g} % "
+      "between nodes, {:g} % between runs (--healthy)\n",
+      chance.accepted > kNearlyCertain ? "over 0.99" : fmt::format("{:.2g}", chance.accepted), chance.cells,
+      fleet.margin * 100, fleet.between_nodes * 100, fleet.between_runs * 100);
+}
+
+}  // namespace
+
+std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
+  const auto profile = plan::profile_named(request.profile);
+  if (!profile) return std::unexpected(profile.error());
+  auto site = site_for(request);
+  if (!site) return std::unexpected(site.error());
+  if (!request.nodes.empty()) {
+    if (auto problem = keep_nodes(*site, request.nodes)) return std::unexpected(std::move(*problem));
+  }
+  std::string continues;
+  if (!request.continues.empty()) {
+    auto plan = continued_plan(request.continues, *profile);
+    if (!plan) return std::unexpected(plan.error());
+    continues = std::move(*plan);
+  }
+  auto programs = plan::installed_programs();
+  if (!programs) return std::unexpected(programs.error());
+  if (!request.allow_missing) {
+    if (auto unknown = plan::find_unknown_probe(*profile, *programs)) return std::unexpected(*unknown);
+  }
+  auto plan = plan::make_plan(*profile, *site, *programs,
+                              {.quick = request.quick,
+                               .only = request.only,
+                               .localise = request.localise,
+                               .continues = std::move(continues),
+                               .challenge = request.challenge,
+                               .allow_settings = request.allow_settings});
+  if (!plan) return std::unexpected(plan.error());
+  Prepared prepared{.plan = std::move(*plan), .programs = std::move(*programs)};
+  if (!request.healthy.empty()) {
+    const auto healthy = plan::healthy_fleet(request.healthy, "--healthy");
+    if (!healthy) return std::unexpected(healthy.error());
+    prepared.healthy = *healthy;
+  }
+  return prepared;
+}
+
+std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadline) {
+  const plan::Plan& plan = prepared.plan;
+  const plan::Durations durations = plan::durations_of(plan);
+  int attempts = 0;
+  for (const auto& step : plan.steps) attempts += step.attempts;
+  std::string text = fmt::format("profile {}: {} steps on {} nodes, {} attempts, {} cells, about {}\n",
+                                 plan.profile.name, plan.steps.size(), plan.site.nodes.size(), attempts,
+                                 plan.coverage.size(), clock_text(durations.first_s));
+  if (durations.most_s > durations.first_s) {
+    text += fmt::format("what is open or failed then is measured again: about {} if that is everything\n",
+                        clock_text(durations.most_s));
+  }
+  text += plan::storage_text(plan::storage_uses(plan));
+  if (!plan.quick && plan.only.empty()) text += chance_text(plan, prepared.healthy);
+  if (deadline) {
+    text += durations.first_s <= deadline->count
+                ? fmt::format("that fits into the deadline of {}\n", clock_text(deadline->count))
+                : fmt::format("that does not fit into the deadline of {}: steps that would end later do not start\n",
+                              clock_text(deadline->count));
+  }
+  std::size_t tests = 0;
+  for (const auto& search : plan.searches) tests += search.budget.most;
+  if (tests > 0)
+    text += fmt::format("if groups miss a limit: extra tests to locate the fault, usually a few, {} at most\n", tests);
+  std::map<std::string, std::vector<std::string>> reasons;
+  std::map<std::string, std::size_t> cells;
+  for (const auto& cell : plan.coverage) {
+    if (!cell.step.empty()) continue;
+    ++cells[cell.reason];
+    auto& requirements = reasons[cell.reason];
+    if (std::ranges::find(requirements, cell.requirement) == requirements.end())
+      requirements.push_back(cell.requirement);
+  }
+  for (const auto& [reason, requirements] : reasons)
+    text += fmt::format("not planned ({} cells), {}: {}\n", cells[reason], reason, fmt::join(requirements, ", "));
+  return text;
+}
+
+void print_steps(const plan::Plan& plan) {
+  for (const auto& step : plan.steps) std::cout << harmless(step.id) << '\n';
+}
+
+void print_steps_json(const char* command, const Prepared& prepared, const std::string& written) {
+  using Json = nlohmann::ordered_json;
+  const plan::Plan& plan = prepared.plan;
+  const plan::Durations durations = plan::durations_of(plan);
+  Json rows = Json::array(), not_planned = Json::array();
+  int attempts = 0;
+  for (const auto& step : plan.steps) {
+    attempts += step.attempts;
+    rows.push_back({{"step", step.id},
+                    {"probe", step.probe},
+                    {"nodes", step.nodes},
+                    {"requirements", step.requirements},
+                    {"attempts", step.attempts},
+                    {"typical_s", step.typical_s}});
+  }
+  for (const auto& cell : plan.coverage) {
+    if (cell.step.empty())
+      not_planned.push_back(
+          {{"requirement", cell.requirement}, {"subject", to_json(cell.subject)}, {"reason", cell.reason}});
+  }
+  print_table(command,
+              {{"profile", plan.profile.name},
+               {"site", plan.site.name},
+               {"nodes", plan.site.nodes.size()},
+               {"attempts", attempts},
+               {"cells", plan.coverage.size()},
+               {"first_s", durations.first_s},
+               {"most_s", durations.most_s},
+               {"quick", plan.quick},
+               {"not_planned", std::move(not_planned)},
+               {"written", written.empty() ? Json() : Json(written)}},
+              std::move(rows));
+}
+
+std::expected<run::RunEnd, InputError> carry_out(const std::string& directory,
+                                                 const std::vector<plan::Program>& programs, bool resume,
+                                                 const RunSettings& settings) {
+  const auto times = times_of(settings);
+  if (!times) return std::unexpected(times.error());
+  const auto bytes = read_file(directory + "/plan.json");
+  if (!bytes) return std::unexpected(bytes.error());
+  const auto plan = plan::read_plan(*bytes, directory + "/plan.json");
+  if (!plan) return std::unexpected(plan.error());
+  run::Progress progress(*plan, run::Progress::mode_for(settings.json));
+  if (!settings.board.empty()) {
+    if (auto problem = progress.show_on(settings.board)) return std::unexpected(std::move(*problem));
+  }
+  run::RunOptions options{.directory = directory,
+                          .agent = plan::installation().binaries + "/assay-node",
+                          .agents = plan::installation().agents(),
+                          .resume = resume,
+                          .starts_at_once = settings.fan_out,
+                          .deadline = times->deadline,
+                          .stop_on_fail = settings.stop_on_fail};
+  if (times->patience) options.patience = *times->patience;
+  return run::run(*plan, files::sha256(*bytes), programs, options, progress);
+}
+
+std::expected<RunTimes, InputError> times_of(const RunSettings& settings) {
+  const auto deadline = duration_of("--deadline", settings.deadline);
+  if (!deadline) return std::unexpected(deadline.error());
+  const auto patience = duration_of("--patience", settings.patience);
+  if (!patience) return std::unexpected(patience.error());
+  return RunTimes{.deadline = *deadline, .patience = *patience};
+}
+
+std::expected<judge::Verdict, InputError> judge_directory(const std::string& directory) {
+  const auto read = judge::read_run(directory);
+  if (!read) return std::unexpected(read.error());
+  if (auto problem = judge::find_imported_files(directory, read->journal)) return std::unexpected(*problem);
+  for (const auto& probe : plan::unknown_probes(read->plan))
+    std::cerr << fmt::format("{} is described by its plan alone; this version does not know it\n", harmless(probe));
+  const judge::EvidenceReader evidence =
+      read->plan.simulation ? simulate::simulated_evidence(read->plan, read->journal) : judge::evidence_in(directory);
+  auto verdict = judge::judge_run(read->plan, read->plan_sha256, read->journal, evidence);
+  if (!verdict) {
+    verdict.error().where = directory + "/" + verdict.error().where;
+    return verdict;
+  }
+  try {
+    files::write_durably(directory + "/verdict.json",
+                         [&](const files::TextSink& sink) { judge::write_verdict(*verdict, sink); });
+  } catch (const std::system_error& error) {
+    return std::unexpected(InputError{directory, fmt::format("the verdict cannot be written: {}", error.what()),
+                                      "check free space and permissions, then run `assay judge`"});
+  }
+  return verdict;
+}
+
+int report_error(const InputError& error) {
+  std::cerr << "assay: " << error.text() << '\n';
+  return files::kExitBadInput;
+}
+
+}  // namespace assay::cli

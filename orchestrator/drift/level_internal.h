@@ -1,0 +1,36 @@
+// level_internal: the figures of one series in one night; shared by the files that implement LevelMetric. The method is
+// described in level.cpp.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "orchestrator/drift/level.h"
+
+namespace assay::drift {
+
+/// One visited series. Smaller is worse, but for `score`.
+struct LevelMetric::Seen {
+  std::uint32_t slot = 0, cohort = 0;
+  double figure = 0;        ///< logarithm of the value, without the partner's part
+  double adjusted = 0;      ///< `figure` without the cohort's shift; Arithmetic::x
+  double residual = 0;      ///< `adjusted` less the mean of the reference
+  double variance = 0;      ///< expected of a single residual
+  double standardised = 0;  ///< residual in its own standard deviations, without what the last one predicts
+  double score = 0;         ///< standard normal for a healthy unit, larger is worse
+  std::size_t peers = 0;    ///< judged series of the cohort that are not constant
+  bool judged = false;      ///< past the warm-up, and its reference is not held
+  bool constant = false;    ///< its variance is 0 but for rounding
+  bool no_cliff = false;    ///< the unit was moved tonight
+  bool bad = false;         ///< the score reaches that of the intermittent rule
+};
+
+/// What all series of a night share.
+struct LevelMetric::Tonight {
+  Day day = 0;
+  LevelLimits limits;
+  double rho = 0;                             ///< serial correlation of residuals
+  std::span<const LevelRetest> retests = {};  ///< by slot
+};
+
+}  // namespace assay::drift

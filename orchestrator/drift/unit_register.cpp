@@ -1,0 +1,156 @@
+// unit_register: derives place, cohort and age of each unit from visits and events.
+#include "orchestrator/drift/unit_register.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace assay::drift {
+namespace {
+
+std::string place_of(const std::string& node, const std::string& kind, const std::string& slot) {
+  return node + '\0' + kind + '\0' + slot;
+}
+
+/// Of several visits in a night what counts: a measurement before all else.
+int rank_of(VisitState state) {
+  switch (state) {
+    case VisitState::measured:
+      return 0;
+    case VisitState::preempted:
+      return 1;
+    case VisitState::busy:
+      return 2;
+    case VisitState::not_measured:
+      return 3;
+    case VisitState::not_due:
+      break;
+  }
+  return 4;
+}
+
+bool changes_version(EventKind kind) {
+  using enum EventKind;
+  return kind == driver || kind == firmware || kind == bios || kind == probe_revision;
+}
+
+}  // namespace
+
+std::string kind_of_cohort(const std::string& cohort) { return cohort.substr(0, cohort.find(" | ")); }
+
+void UnitRegister::grow(const Fleet& fleet) {
+  for (std::size_t i = tracks.size(); i < fleet.units.size(); ++i)
+    tracks.push_back({.node = fleet.units[i].node, .slot = fleet.units[i].slot, .epoch = {}});
+}
+
+std::uint32_t UnitRegister::cohort_number(const std::string& name) {
+  const auto [found, fresh] = cohort_numbers.emplace(name, static_cast<std::uint32_t>(cohorts.size()));
+  if (fresh) cohorts.push_back(name);
+  return found->second;
+}
+
+std::vector<std::uint32_t> UnitRegister::named(const Fleet& fleet, const Event& event) const {
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t i = 0; i < tracks.size(); ++i) {
+    if (event.scope == "fleet" || event.scope == fleet.units[i].id || event.scope == tracks[i].node) found.push_back(i);
+  }
+  return found;
+}
+
+void UnitRegister::take(std::uint32_t unit, const Event& event, Day day) {
+  UnitTrack& track = tracks[unit];
+  if (changes_version(event.kind)) track.epoch = std::string(word_of(event.kind)) + " " + event.text;
+  if (event.kind == EventKind::maintenance) track.out = day;
+  if (event.kind == EventKind::moved) track.moved = day;
+  if (event.kind == EventKind::retired) track.gone = true;
+}
+
+void UnitRegister::place(const Fleet& fleet, const Visit& visit, Day day) {
+  UnitTrack& track = tracks[visit.unit];
+  const std::string& kind = fleet.units[visit.unit].kind;
+  const std::string& node = visit.node.empty() ? track.node : visit.node;
+  const std::string& slot = visit.slot.empty() ? track.slot : visit.slot;
+  if (track.first_known == kNever) {
+    track.first_known = day;
+  } else if (track.node != node || track.slot != slot) {
+    track.moved = day;
+  }
+  const auto [there, fresh] = in_place.emplace(place_of(node, kind, slot), visit.unit);
+  if (!fresh && there->second != visit.unit) {
+    UnitTrack& other = tracks[there->second];
+    if (other.last_seen < day && other.node == node && other.slot == slot) other.gone = true;
+    there->second = visit.unit;
+  }
+  track.node = node;
+  track.slot = slot;
+  track.gone = false;
+}
+
+std::vector<std::uint32_t> UnitRegister::take(const Fleet& fleet, const Night& night, Day day) {
+  std::vector<std::uint32_t> numbers(night.visits.size());
+  std::vector<std::size_t> order(night.visits.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) {
+    const Visit& visit = night.visits[i];
+    return std::tie(fleet.units[visit.unit].id, visit.started, visit.run_sha256);
+  });
+  // Two passes: a unit that changed places with another is not taken for one that is gone.
+  for (const std::size_t i : order) {
+    UnitTrack& track = tracks[night.visits[i].unit];
+    const VisitState state = night.visits[i].state;
+    if (track.last_seen != day || rank_of(state) < rank_of(track.last_state)) track.last_state = state;
+    track.last_seen = day;
+    if (state == VisitState::measured) track.last_measured = day;
+  }
+  for (const std::size_t i : order) {
+    const Visit& visit = night.visits[i];
+    place(fleet, visit, day);
+    const std::string& epoch = tracks[visit.unit].epoch;
+    const std::string& cohort = fleet.cohorts[visit.cohort];
+    numbers[i] = cohort_number(epoch.empty() ? cohort : cohort + " | " + epoch);
+    tracks[visit.unit].cohort = numbers[i];
+  }
+  return numbers;
+}
+
+Coverage UnitRegister::coverage(const Fleet& fleet, Day day, const Policy& policy) const {
+  Coverage all;
+  for (std::size_t i = 0; i < tracks.size(); ++i) {
+    const UnitTrack& track = tracks[i];
+    if (track.gone || track.first_known == kNever) continue;
+    ++all.units;
+    if (track.last_seen != day) {
+      ++all.unseen;
+    } else {
+      switch (track.last_state) {
+        case VisitState::measured:
+          ++all.measured;
+          break;
+        case VisitState::not_due:
+          ++all.not_due;
+          break;
+        case VisitState::busy:
+          ++all.busy;
+          break;
+        case VisitState::preempted:
+          ++all.preempted;
+          break;
+        case VisitState::not_measured:
+          ++all.not_measured;
+          break;
+      }
+    }
+    // A unit that was never measured waits since the night before it became known.
+    const Day since = track.last_measured == kNever ? track.first_known - 1 : track.last_measured;
+    const int nights = day - since;
+    all.max_age_nights = std::max(all.max_age_nights, nights);
+    if (nights > policy.max_age_nights)
+      all.overdue.push_back({.unit = fleet.units[i].id,
+                             .node = track.node,
+                             .nights = nights,
+                             .last_state = track.last_seen == kNever ? "" : std::string(word_of(track.last_state))});
+  }
+  std::ranges::sort(all.overdue, {}, &Overdue::unit);
+  return all;
+}
+
+}  // namespace assay::drift

@@ -1,0 +1,124 @@
+// part_identities: finds UUIDs and serial numbers that two nodes reported: one node was measured twice, or a record was
+// copied.
+#include "orchestrator/judge/cells/part_identities.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace assay::judge {
+namespace {
+
+constexpr std::size_t kShortestSerial = 6;
+
+/// Whether a serial number can be one: makers write "To be filled by O.E.M.", "Not Specified", "0123456789" and zeros.
+bool is_unique(const std::string& serial) {
+  if (serial.size() < kShortestSerial) return false;
+  if (serial.find(' ') != std::string::npos || std::string_view("0123456789").find(serial) != std::string_view::npos)
+    return false;
+  const bool has_digit =
+      std::ranges::any_of(serial, [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
+  return has_digit && std::set<char>(serial.begin(), serial.end()).size() > 2;
+}
+
+bool is_guest(const Record& record) {
+  const auto said = record.start.host.find("hypervisor");
+  return said != record.start.host.end() && said->second != Value{std::string("none")};
+}
+
+/// The kind of part and its identity that a condition tells; an empty kind where it tells none.
+std::pair<std::string, std::string> identity_in(const Condition& condition, const Record& record) {
+  const auto* text = std::get_if<std::string>(&condition.value);
+  if (text == nullptr || !is_unique(*text) || is_guest(record)) return {};
+  if (condition.name == "product_serial" && condition.subject.kind == "node") return {"machine", *text};
+  const bool local_drive = condition.subject.kind == "drive" && condition.subject.id.starts_with("nvme");
+  if (condition.name == "serial" && local_drive) return {"drive", *text};
+  return {};
+}
+
+/// The name of a drive without its partition or namespace: "nvme0" of "nvme0n1p2", "sda" of "sda1".
+std::string drive_of(const std::string& name) {
+  const auto digits_from = [&](std::size_t end) {
+    while (end > 0 && std::isdigit(static_cast<unsigned char>(name[end - 1])) != 0) --end;
+    return end;
+  };
+  if (name.starts_with("nvme")) {
+    const auto space = name.find('n', 4);
+    return space == std::string::npos ? name : name.substr(0, space);
+  }
+  if (name.starts_with("sd") || name.starts_with("vd") || name.starts_with("xvd") || name.starts_with("hd"))
+    return name.substr(0, digits_from(name.size()));
+  return name;
+}
+
+std::string serial_of(const Subject& subject, const Pool& pool) {
+  for (const Record* record : pool.records) {
+    for (const auto& condition : record->conditions) {
+      const auto* text = std::get_if<std::string>(&condition.value);
+      if (condition.name == "serial" && condition.subject == subject && text != nullptr && !text->empty()) return *text;
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::size_t different_parts(const std::map<Subject, Pool>& pools) {
+  std::set<std::string> names;
+  std::set<std::string> serials;
+  for (const auto& [subject, pool] : pools) {
+    if (subject.kind != "drive") {
+      names.insert(subject.id);
+      continue;
+    }
+    const std::string serial = serial_of(subject, pool);
+    if (!serial.empty() && !serials.insert(serial).second) continue;
+    names.insert(drive_of(subject.id));
+  }
+  return names.size();
+}
+
+void PartIdentities::look(const plan::Step& step, const StepEvidence& found) {
+  if (step.nodes.size() != 1) return;
+  const auto note = [&](const std::string& kind, const std::string& identity) {
+    auto& nodes = nodes_of_[{kind, identity}];
+    if (std::ranges::find(nodes, step.nodes.front()) == nodes.end()) nodes.push_back(step.nodes.front());
+  };
+  for (const Record& record : found.records) {
+    for (const auto& measured : record.measurements) {
+      if (measured.subject.kind == "gpu" && measured.subject.id.starts_with("GPU-")) note("gpu", measured.subject.id);
+    }
+    for (const auto& condition : record.conditions) {
+      if (const auto [kind, identity] = identity_in(condition, record); !kind.empty()) note(kind, identity);
+    }
+  }
+}
+
+std::optional<PartIdentities::Twins> PartIdentities::twins() const {
+  const auto found = std::ranges::find_if(nodes_of_, [](const auto& part) { return part.second.size() > 1; });
+  if (found == nodes_of_.end()) return std::nullopt;
+  return Twins{
+      .kind = found->first.first, .identity = found->first.second, .a = found->second[0], .b = found->second[1]};
+}
+
+void PartIdentities::refuse_twins(Results& results) const {
+  std::map<std::string, std::string> words;  // by node
+  for (const auto& [part, nodes] : nodes_of_) {
+    if (nodes.size() < 2) continue;
+    for (const auto& node : nodes) {
+      words.emplace(node, fmt::format("The nodes {} and {} show the same {} {}: one of them was not measured.",
+                                      nodes[0], nodes[1], part.first, part.second));
+    }
+  }
+  if (words.empty()) return;
+  for (auto& result : results) {
+    const auto twin = words.find(result.node);
+    if (twin == words.end() || result.outcome == Outcome::not_measured) continue;
+    result.outcome = Outcome::error;
+    result.reason = twin->second;
+  }
+}
+
+}  // namespace assay::judge

@@ -1,0 +1,43 @@
+// part_identities: parts that cannot be on two nodes at once.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "orchestrator/judge/cells/pool.h"
+#include "orchestrator/judge/evidence/evidence.h"
+#include "orchestrator/judge/verdict.h"
+#include "orchestrator/plan/plan.h"
+
+namespace assay::judge {
+
+/// How many different things of one kind `pools` are of: partitions and namespaces of one drive are one drive.
+std::size_t different_parts(const std::map<Subject, Pool>& pools);
+
+/// Collects what the records of single nodes say of themselves that is unique in the world: UUIDs of GPUs, serial
+/// numbers of NVMe drives and of the machine. Serial numbers that a guest shows are its hypervisor's, and those that
+/// makers leave blank identify nothing: they do not count.
+class PartIdentities {
+ public:
+  /// Looks at the records of one step.
+  void look(const plan::Step& step, const StepEvidence& found);
+
+  /// A part that two nodes show.
+  struct Twins {
+    std::string kind, identity, a, b;
+  };
+  /// The first of them in the order of kinds and identities; nothing when every part is on one node.
+  [[nodiscard]] std::optional<Twins> twins() const;
+
+  /// Every result of a node that shows the same part as another one becomes an error that names both and the part: one
+  /// of the two was not measured.
+  void refuse_twins(Results& results) const;
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> nodes_of_;  ///< kind and identity to nodes
+};
+
+}  // namespace assay::judge

@@ -1,0 +1,79 @@
+// cell_results: the results of all cells, decided as early as they can be.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "orchestrator/judge/decide/between_runs.h"
+#include "orchestrator/judge/decide/undecided_cell.h"
+#include "orchestrator/judge/verdict.h"
+
+namespace assay::judge {
+
+/// The cells as they are looked at, step by step, and their results in the order of the plan. A cell is decided as soon
+/// as it can be: an open one takes twice the memory of its result, and a fleet has millions.
+class CellResults {
+ public:
+  /// Cell `place` of the plan; several subjects of one place come in their order.
+  void take(std::size_t place, UndecidedCell cell) {
+    if (!cell.settled && tells_of_runs(cell.estimate)) {
+      waiting_.emplace_back(place, std::move(cell));
+      order_.push_back({place, kWaits});
+      return;
+    }
+    if (!cell.settled) settle(cell, own_scatter(cell.estimate, cell.requirement->reproducibility));
+    order_.push_back({place, results_.size()});
+    results_.push_back(std::move(cell.result));
+  }
+
+  /// The results, decided with what the attempts of all these cells say of how runs scatter.
+  Results decided() && {
+    std::map<std::string_view, BetweenRuns> between;  // by requirement
+    for (const auto& [place, cell] : waiting_) between[cell.requirement->id].add(cell.result.step, cell.estimate);
+    for (auto& entry : order_) {
+      if (entry.at != kWaits) continue;
+      UndecidedCell& cell = waiting_.front().second;
+      settle(cell, between.at(cell.requirement->id).of(cell.estimate, *cell.requirement));
+      entry.at = results_.size();
+      results_.push_back(std::move(cell.result));
+      waiting_.pop_front();
+    }
+    put_in_order();
+    return std::move(results_);
+  }
+
+ private:
+  struct Entry {
+    std::size_t place, at;  ///< of the plan, and in results_
+  };
+  static constexpr std::size_t kWaits = static_cast<std::size_t>(-1);
+
+  /// Moves every result to its place without a second list of them.
+  void put_in_order() {
+    std::ranges::stable_sort(order_, {}, &Entry::place);
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      if (order_[i].at == i) continue;
+      Result first = std::move(results_[i]);
+      std::size_t to = i;
+      while (order_[to].at != i) {
+        const std::size_t from = order_[to].at;
+        results_[to] = std::move(results_[from]);
+        order_[to].at = to;
+        to = from;
+      }
+      results_[to] = std::move(first);
+      order_[to].at = to;
+    }
+  }
+
+  Results results_;
+  std::vector<Entry> order_;
+  std::deque<std::pair<std::size_t, UndecidedCell>> waiting_;
+};
+
+}  // namespace assay::judge

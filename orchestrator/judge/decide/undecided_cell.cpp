@@ -1,0 +1,55 @@
+// undecided_cell: decides one cell in the order that judge.h states: decision, findings, doubt, conditions.
+#include "orchestrator/judge/decide/undecided_cell.h"
+
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace assay::judge {
+namespace {
+
+bool finite(const Result& result) {
+  for (const auto& number : {result.value, result.uncertainty, result.reference, result.limit_low, result.limit_high,
+                             result.acceptance_low, result.acceptance_high, result.margin, result.between}) {
+    if (number && !std::isfinite(*number)) return false;
+  }
+  return true;
+}
+
+/// JSON has no infinity, so a verdict that cannot be computed has no numbers.
+void clear_numbers(Result& result) {
+  for (auto* number :
+       {&result.value, &result.uncertainty, &result.reference, &result.limit_low, &result.limit_high,
+        &result.acceptance_low, &result.acceptance_high, &result.margin, &result.false_accept, &result.between,
+        &result.bound_low, &result.bound_high, &result.degrees_of_freedom, &result.guard_factor}) {
+    number->reset();
+  }
+  result.interval.reset();
+  result.terms.reset();
+  result.each.clear();
+}
+
+}  // namespace
+
+void settle(UndecidedCell& cell, const Scatter& scatter) {
+  if (cell.settled) return;
+  cell.settled = true;
+  Result& result = cell.result;
+  const auto inconclusive = [&](std::string reason) {
+    result.outcome = Outcome::inconclusive;
+    result.reason = std::move(reason);
+  };
+  decide(cell.requirement->limit, cell.estimate, scatter, cell.instrument, cell.reference, cell.risk, result);
+  if (!finite(result)) {
+    clear_numbers(result);
+    return inconclusive("The limit or the samples are outside the range of the arithmetic.");
+  }
+  note_findings(cell.seen, cell.estimate, scatter.unsteady, cell.requirement->statistic, result);
+  const bool passes = result.outcome == Outcome::pass || result.outcome == Outcome::conditional_pass;
+  if (result.outcome != Outcome::pass && !cell.words.empty()) result.reason += fmt::format(" {}.", cell.words);
+  if (passes && !cell.doubt.empty()) inconclusive(std::move(cell.doubt));
+  if (!cell.unmet.empty()) inconclusive(std::move(cell.unmet));
+}
+
+}  // namespace assay::judge

@@ -1,0 +1,35 @@
+// undecided_cell: a cell whose samples have been looked at, and its decision once it is known how attempts scatter.
+#pragma once
+
+#include <string>
+
+#include "orchestrator/judge/decide/attempts_estimate.h"
+#include "orchestrator/judge/decide/between_runs.h"
+#include "orchestrator/judge/decide/decision.h"
+#include "orchestrator/judge/decide/steadiness.h"
+#include "orchestrator/judge/verdict.h"
+#include "orchestrator/plan/profile.h"
+
+namespace assay::judge {
+
+/// Between looking at a step's records, which are then let go, and deciding its cells, for which the whole run is
+/// needed.
+struct UndecidedCell {
+  Result result;
+  const plan::Requirement* requirement = nullptr;
+  bool settled = false;  ///< `result` has its outcome, and nothing below is known
+  AttemptsEstimate estimate = {};
+  Steadiness seen = {};
+  ReferenceValue reference = {};
+  double instrument = 0;  ///< relative standard uncertainty
+  double risk = 0;        ///< of the decision
+  std::string doubt =
+      {};  ///< why it may not pass, whatever its figure: a fault that no requirement judges, a common cause
+  std::string words = {};  ///< what the figure means, for the reason of a cell that does not pass
+  std::string unmet = {};  ///< the first demanded condition that is not met, in one sentence
+};
+
+/// Decides `cell`, unless it is settled.
+void settle(UndecidedCell& cell, const Scatter& scatter);
+
+}  // namespace assay::judge

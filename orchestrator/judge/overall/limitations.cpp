@@ -1,0 +1,80 @@
+// limitations: counts the requirements that were not judged because the machine does not report a figure, and finds
+// required limits that compare the machines only with each other.
+#include "orchestrator/judge/overall/limitations.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "orchestrator/plan/profile_check.h"
+
+namespace assay::judge {
+namespace {
+
+std::vector<Deviation> not_checked(const plan::Plan& plan, const Results& results) {
+  std::map<std::string_view, std::size_t> unchecked;
+  std::map<std::string_view, std::size_t> all;
+  for (const auto& requirement : plan.profile.requirements) {
+    if (requirement.when_told && requirement.required) all[requirement.id] = 0;
+  }
+  for (const auto& result : results) {
+    const auto known = all.find(result.requirement);
+    if (known == all.end()) continue;
+    ++known->second;
+    if (!result.required) ++unchecked[result.requirement];
+  }
+  std::vector<Deviation> deviations;
+  for (const auto& [id, count] : unchecked) {
+    deviations.push_back(
+        {.what = fmt::format("Not checked, because the machine does not tell: {}, on {} of {} subjects.", id, count,
+                             all.at(id)),
+         .step = "",
+         .kind = DeviationKind::not_checked});
+  }
+  return deviations;
+}
+
+std::string relative_only(const plan::Plan& plan, const Results& results) {
+  std::set<std::string_view> checked;  // requirements with a cell that was held to them
+  for (const auto& result : results) {
+    if (result.required) checked.insert(result.requirement);
+  }
+  std::vector<std::string_view> alone;
+  for (const auto& requirement : plan.profile.requirements) {
+    if (!requirement.required || !plan::is_relative(requirement.limit.reference)) continue;
+    const bool beside = std::ranges::any_of(plan.profile.requirements, [&](const plan::Requirement& other) {
+      return plan::stands_beside(other, requirement) && checked.contains(other.id);
+    });
+    if (!beside) alone.push_back(requirement.id);
+  }
+  if (alone.empty()) return "";
+  return fmt::format(
+      "{} of {} requirements, first {}, hold the machines against each other or themselves, so machines that are all "
+      "slow would pass",
+      alone.size(), plan.profile.requirements.size(), alone.front());
+}
+
+}  // namespace
+
+std::string claim_less(const plan::Plan& plan, Verdict& verdict) {
+  for (auto& deviation : not_checked(plan, verdict.results)) verdict.deviations.push_back(std::move(deviation));
+  const std::string relative = relative_only(plan, verdict.results);
+  if (relative.empty()) return "";
+  const std::string& why = plan.profile.relative_only;
+  verdict.deviations.push_back(
+      {.what = fmt::format("Relative only: {}.{}", relative, why.empty() ? "" : " The profile says why: " + why),
+       .step = "",
+       .kind = DeviationKind::relative_only});
+  return "relative only: " + relative;
+}
+
+bool claims_less(const Deviation& deviation) {
+  return deviation.kind == DeviationKind::not_checked || deviation.kind == DeviationKind::relative_only;
+}
+
+}  // namespace assay::judge

@@ -1,0 +1,20 @@
+// limitations: what a verdict does not say although its cells pass.
+#pragma once
+
+#include <string>
+
+#include "orchestrator/judge/verdict.h"
+#include "orchestrator/plan/plan.h"
+
+namespace assay::judge {
+
+/// Adds to the deviations of `verdict`, whose results are known, on how many subjects each requirement that is judged
+/// where the machine tells was not, and which required limits only the machines themselves set, with nothing absolute
+/// beside them that was checked. Returns the words of the latter for the reason of the whole; empty when there are
+/// none.
+std::string claim_less(const plan::Plan& plan, Verdict& verdict);
+
+/// Whether `deviation` is one of those.
+bool claims_less(const Deviation& deviation);
+
+}  // namespace assay::judge

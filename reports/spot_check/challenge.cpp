@@ -1,0 +1,138 @@
+// challenge: commitments beside the seeds that they hid.
+#include "reports/spot_check/challenge.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "probes/core/json_io.h"
+
+namespace assay::spot_check {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kSchema = "assay.draw/1";
+
+/// A commitment that was checked, and what the challenge has of it.
+struct Part {
+  CheckedCommitment checked;
+  std::string envelope, seed;
+};
+
+std::string trimmed(std::string_view text) {
+  constexpr std::string_view kWhite = " \t\r\n";
+  const auto first = text.find_first_not_of(kWhite);
+  if (first == std::string_view::npos) return "";
+  return std::string(text.substr(first, text.find_last_not_of(kWhite) - first + 1));
+}
+
+std::expected<Part, InputError> part_of(const Revealed& revealed, const dossier::TrustPolicy& policy,
+                                        const DrawnRun& run, dossier::Moment now) {
+  Part part{.checked = {}, .envelope = trimmed(revealed.commitment), .seed = trimmed(revealed.seed)};
+  auto checked = check_commitment(part.envelope, revealed.where, policy, run, now);
+  if (!checked) return std::unexpected(checked.error());
+  part.checked = std::move(*checked);
+  if (!files::is_sha256(part.seed) || files::sha256(part.seed) != part.checked.commitment.seed_sha256) {
+    return std::unexpected(
+        InputError{revealed.where + ": rule draw_seed",
+                   fmt::format("{} of {} committed to another seed", part.checked.signer, part.checked.party),
+                   "the seed is the one that `assay draw commit` wrote beside this commitment"});
+  }
+  return part;
+}
+
+std::optional<InputError> check_parties(const std::vector<Part>& parts, const std::string& where) {
+  if (parts.size() < kLeastParties || parts.size() > kMostParties) {
+    return InputError{where + ": rule draw_parties",
+                      fmt::format("{} commitments, not {} to {}", parts.size(), kLeastParties, kMostParties),
+                      "one party alone could choose the cells"};
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto& one = parts[i].checked;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (parts[j].checked.party == one.party)
+        return InputError{where + ": rule draw_parties", fmt::format("two commitments are of {}", one.party),
+                          "one of each party: who has both seeds chooses the cells"};
+    }
+    if (one.commitment.cells != parts.front().checked.commitment.cells) {
+      return InputError{where + ": rule draw_cells",
+                        fmt::format("{} commits to {} cells, {} to {}", parts.front().checked.party,
+                                    parts.front().checked.commitment.cells, one.party, one.commitment.cells),
+                        "agree on --cells, and commit again"};
+    }
+  }
+  return std::nullopt;
+}
+
+/// The challenge of all parts, in their order.
+std::expected<Challenge, InputError> challenge_of(std::vector<Part>& parts, const std::string& where) {
+  if (auto problem = check_parties(parts, where)) return std::unexpected(*problem);
+  std::ranges::sort(parts, {}, [](const Part& part) { return part.checked.payload_sha256; });
+  Challenge challenge{.parties = {}, .cells = parts.front().checked.commitment.cells, .seed = ""};
+  std::string all = std::string(kSchema) + "\n";
+  for (const auto& part : parts) {
+    all += part.checked.payload_sha256 + "\n" + part.seed + "\n";
+    challenge.parties.push_back(part.checked);
+  }
+  challenge.seed = files::sha256(all);
+  return challenge;
+}
+
+std::string text_of(const std::vector<Part>& parts, const Challenge& challenge) {
+  json parties = json::array();
+  for (const auto& part : parts) parties.push_back({{"commitment", part.envelope}, {"seed", part.seed}});
+  return json{{"schema", kSchema}, {"parties", std::move(parties)}, {"seed", challenge.seed}}.dump(1) + "\n";
+}
+
+}  // namespace
+
+std::expected<std::string, InputError> challenge_text(const std::vector<Revealed>& revealed,
+                                                      const dossier::TrustPolicy& policy, const DrawnRun& run,
+                                                      dossier::Moment now) {
+  std::vector<Part> parts;
+  for (const auto& one : revealed) {
+    auto part = part_of(one, policy, run, now);
+    if (!part) return std::unexpected(part.error());
+    parts.push_back(std::move(*part));
+  }
+  const auto challenge = challenge_of(parts, "--commitment");
+  if (!challenge) return std::unexpected(challenge.error());
+  return text_of(parts, *challenge);
+}
+
+std::expected<Challenge, InputError> read_challenge(std::string_view text, const std::string& where,
+                                                    const dossier::TrustPolicy& policy, const DrawnRun& run,
+                                                    dossier::Moment now) {
+  const auto document = parse_json(text, where, {.max_bytes = kLargestChallenge});
+  if (!document) return std::unexpected(document.error());
+  const std::string hint = "`assay draw challenge` writes it from the commitments and seeds of the parties";
+  std::vector<Revealed> revealed;
+  try {
+    if (document->at("schema") != kSchema)
+      return std::unexpected(InputError{where, fmt::format("is not an {}", kSchema), hint});
+    for (const auto& party : document->at("parties")) {
+      revealed.push_back({.where = fmt::format("{}: parties[{}]", where, revealed.size()),
+                          .commitment = party.at("commitment"),
+                          .seed = party.at("seed")});
+      if (revealed.size() > kMostParties) break;  // refused below, before anything of it is checked
+    }
+  } catch (const json::exception& error) {
+    return std::unexpected(InputError{where, error.what(), hint});
+  }
+  std::vector<Part> parts;
+  for (const auto& one : revealed) {
+    auto part = part_of(one, policy, run, now);
+    if (!part) return std::unexpected(part.error());
+    parts.push_back(std::move(*part));
+  }
+  auto challenge = challenge_of(parts, where);
+  if (!challenge) return challenge;
+  if (text_of(parts, *challenge) != text)
+    return std::unexpected(InputError{where, "is not byte for byte what follows from its commitments and seeds", hint});
+  return challenge;
+}
+
+}  // namespace assay::spot_check

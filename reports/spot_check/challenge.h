@@ -1,0 +1,46 @@
+// challenge: the commitments of two or more parties with the seeds that they had committed to, and the one seed that
+// follows from all of them (assay.draw/1).
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/spot_check/commitment.h"
+
+namespace assay::spot_check {
+
+/// Parties of a draw: two at least, each of which makes the cells unforeseeable for the others.
+inline constexpr std::size_t kLeastParties = 2, kMostParties = 8;
+/// Bytes of the largest challenge.
+inline constexpr std::size_t kLargestChallenge = kMostParties * (kLargestCommitment + (64 << 10));
+
+/// A checked challenge.
+struct Challenge {
+  std::vector<CheckedCommitment> parties;  ///< in the order of payload_sha256
+  std::size_t cells = 0;
+  std::string seed;  ///< 64 hexadecimal digits: SHA-256 over every party's payload digest and seed
+};
+
+/// What a party hands over when all commitments are out: the texts of both files.
+struct Revealed {
+  std::string where;       ///< of the commitment, for errors
+  std::string commitment;  ///< envelope
+  std::string seed;        ///< 64 hexadecimal digits; white space around them is passed over
+};
+
+/// The text of the challenge: the same bytes whoever makes it from the same files, in whatever order. Refused: what
+/// read_challenge refuses.
+std::expected<std::string, InputError> challenge_text(const std::vector<Revealed>& revealed,
+                                                      const dossier::TrustPolicy& policy, const DrawnRun& run,
+                                                      dossier::Moment now);
+
+/// Reads a challenge and checks every commitment. Refused as well, by the name of the rule: draw_parties, fewer than
+/// two, or two of one party; draw_seed, a seed is not the one committed to; draw_cells, the parties name different
+/// numbers of cells. Refused also: bytes that challenge_text would not write.
+std::expected<Challenge, InputError> read_challenge(std::string_view text, const std::string& where,
+                                                    const dossier::TrustPolicy& policy, const DrawnRun& run,
+                                                    dossier::Moment now);
+
+}  // namespace assay::spot_check

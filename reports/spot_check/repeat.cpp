@@ -1,0 +1,173 @@
+// repeat: the same exact test that compares two runs, over the attempts of drawn cells.
+#include "reports/spot_check/repeat.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "reports/spot_check/drawn.h"
+
+namespace assay::spot_check {
+namespace {
+
+constexpr double kConfidence = 0.95;  // of the intervals that are shown
+
+using Key = std::pair<std::string_view, Subject>;
+
+std::map<Key, const judge::Result*> by_cell(const judge::Verdict& verdict) {
+  std::map<Key, const judge::Result*> all;
+  for (const auto& result : verdict.results) all[{result.requirement, result.subject}] = &result;
+  return all;
+}
+
+/// Why the figures of a cell cannot be tested; empty when they can. What the limit refers to may be missing in the
+/// repeat, which leaves its cell open; its figures were measured all the same, unless a condition was not met.
+std::string why_open(const judge::Result* repeat) {
+  if (repeat == nullptr || repeat->each.empty())
+    return repeat == nullptr ? "not measured again" : "not measured again: " + repeat->reason;
+  for (const auto& condition : repeat->conditions) {
+    if (!condition.met) return fmt::format("{} was not {}", condition.name, condition.demanded);
+  }
+  return "";
+}
+
+RepeatedCell repeated_cell(const plan::Requirement& requirement, const judge::Result& dossier,
+                           const judge::Result* repeat) {
+  using enum judge::Outcome;
+  RepeatedCell cell{.dossier = &dossier, .repeat = repeat, .open = why_open(repeat), .change = {}};
+  if (!cell.open.empty()) return cell;
+  if (dossier.value && repeat->value && *dossier.value > 0 && *repeat->value > 0)
+    cell.change = *repeat->value / *dossier.value - 1;
+  cell.fails_now = (dossier.outcome == pass || dossier.outcome == conditional_pass) && repeat->outcome == fail &&
+                   !plan::is_relative(requirement.limit.reference);
+  return cell;
+}
+
+/// The figures of a cell as ratios of which more is better; nothing where one of them is not above 0.
+std::optional<compare::Stratum> towards_better(const RepeatedCell& cell, int better) {
+  compare::Stratum stratum{.a = cell.dossier->each, .b = cell.repeat->each};
+  for (auto* side : {&stratum.a, &stratum.b}) {
+    for (auto& figure : *side) {
+      if (!(figure > 0)) return std::nullopt;
+      if (better < 0) figure = 1 / figure;
+    }
+  }
+  return stratum;
+}
+
+/// The results of the dossier's cells that were drawn, in the order of its verdict.
+std::vector<RepeatedRequirement> drawn_results(const dossier::OpenedRun& dossier, const dossier::OpenedRun& repeat,
+                                               const std::vector<plan::DrawnCell>& drawn) {
+  const auto& plan = dossier.content.run.plan;
+  std::set<std::pair<std::string_view, std::string_view>> steps;
+  for (const auto& cell : plan.coverage) {
+    if (std::ranges::find(drawn, plan::DrawnCell{cell.requirement, cell.subject}) != drawn.end())
+      steps.emplace(cell.requirement, cell.step);
+  }
+  const auto repeated = by_cell(repeat.content.verdict);
+  std::vector<RepeatedRequirement> all;
+  for (const auto& result : dossier.content.verdict.results) {
+    if (!is_judged(result) || !steps.contains({result.requirement, result.step})) continue;
+    auto found = std::ranges::find(all, result.requirement, &RepeatedRequirement::id);
+    if (found == all.end()) {
+      all.push_back({.id = result.requirement, .unit = result.unit, .cells = {}, .test = {}});
+      found = all.end() - 1;
+    }
+    const auto again = repeated.find({result.requirement, result.subject});
+    found->cells.push_back(repeated_cell(*plan.requirement(result.requirement), result,
+                                         again == repeated.end() ? nullptr : again->second));
+  }
+  return all;
+}
+
+/// Tests every requirement, and all together.
+void test(const plan::Plan& plan, const compare::Demands& demands, Repeats& repeats) {
+  std::vector<compare::Stratum> all;
+  std::vector<double> smallest;
+  for (auto& requirement : repeats.requirements) {
+    const int better = compare::better_side(plan, *plan.requirement(requirement.id));
+    std::vector<compare::Stratum> strata;
+    for (const auto& cell : requirement.cells) {
+      if (!cell.open.empty()) continue;
+      strata.push_back({.a = cell.dossier->each, .b = cell.repeat->each});
+      if (better == 0) continue;
+      if (auto stratum = towards_better(cell, better)) all.push_back(std::move(*stratum));
+    }
+    if (strata.empty()) continue;
+    requirement.test = compare::rank_test(strata, kConfidence);
+    smallest.push_back(requirement.test.smallest_p);
+  }
+  repeats.threshold = compare::tarone_threshold(smallest, demands.alpha / 2);
+  repeats.together_threshold = demands.alpha / 2;
+  for (auto& requirement : repeats.requirements) {
+    if (!requirement.test.shift) continue;
+    requirement.finding = compare::finding_of(requirement.test, repeats.threshold, demands.smallest_change,
+                                              compare::better_side(plan, *plan.requirement(requirement.id)));
+  }
+  if (all.empty()) return;
+  repeats.together = compare::rank_test(all, kConfidence);
+  repeats.together_finding =
+      compare::finding_of(repeats.together, repeats.together_threshold, demands.smallest_change, 1);
+}
+
+/// Whether some test had figures enough to show a change.
+bool could_show(const Repeats& repeats) {
+  using enum compare::Finding;
+  const auto able = [](compare::Finding finding) { return finding != too_few && finding != not_compared; };
+  return able(repeats.together_finding) ||
+         std::ranges::any_of(repeats.requirements, [&](const auto& one) { return able(one.finding); });
+}
+
+void conclude(Repeats& repeats) {
+  std::size_t open = 0, fail = 0, worse = 0;
+  for (const auto& requirement : repeats.requirements) {
+    worse += requirement.finding == compare::Finding::worse ? 1 : 0;
+    for (const auto& cell : requirement.cells) {
+      open += cell.open.empty() ? 0 : 1;
+      fail += cell.fails_now ? 1 : 0;
+    }
+  }
+  const bool together = repeats.together_finding == compare::Finding::worse;
+  if (worse > 0 || fail > 0 || together) {
+    repeats.repetition = Repetition::contradicted;
+    repeats.reason =
+        fmt::format("{} requirements came out worse than the dossier says, {} cells that passed fail now{}.", worse,
+                    fail, together ? ", and all cells together are worse" : "");
+  } else if (open > 0) {
+    repeats.reason = fmt::format("{} of the drawn cells have no figure to hold against the dossier's.", open);
+  } else if (!could_show(repeats)) {
+    repeats.reason = "The cells have too few attempts to show any change: draw more of them.";
+  } else {
+    repeats.repetition = Repetition::repeated;
+    repeats.reason = "No drawn cell came out worse than the dossier says.";
+  }
+}
+
+}  // namespace
+
+std::expected<Repeats, InputError> check_repeats(const dossier::OpenedRun& dossier, const dossier::OpenedRun& repeat,
+                                                 const Challenge& challenge, const compare::Demands& demands) {
+  const auto& again = repeat.content.run;
+  if (again.journal.run_id == dossier.content.run.journal.run_id)
+    return std::unexpected(InputError{repeat.path, "is the run of the dossier itself", "run the plan of the draw"});
+  const auto drawn = draw_cells(dossier.content.run.plan, dossier.content.verdict, challenge.seed, challenge.cells);
+  auto plan = drawn_plan(dossier.content.run.plan, drawn, challenge.seed);
+  if (!plan) return std::unexpected(plan.error());
+  plan->assay_version = again.plan.assay_version;
+  if (plan::plan_text(*plan) != plan::plan_text(again.plan)) {
+    return std::unexpected(InputError{repeat.path, "is not of the plan that follows from dossier and challenge",
+                                      "`assay draw plan` writes it; run it as it is"});
+  }
+  if (!again.journal.finished)
+    return std::unexpected(InputError{repeat.path, "did not come to its end", "finish it: assay run --resume"});
+  Repeats repeats{
+      .drawn = drawn.size(), .requirements = drawn_results(dossier, repeat, drawn), .together = {}, .reason = ""};
+  test(dossier.content.run.plan, demands, repeats);
+  conclude(repeats);
+  return repeats;
+}
+
+}  // namespace assay::spot_check

@@ -1,0 +1,133 @@
+// common_spec: parameters, metrics and conditions that mean the same in every probe of a shared storage.
+#pragma once
+
+#include "probes/core/probe.h"
+
+namespace assay::cluster_storage::common_spec {
+
+inline constexpr Parameter kDirectory{
+    .name = "directory", .fallback = ".", .meaning = "directory on the shared storage, by the same path on every node"};
+inline constexpr Parameter kRepetitions{
+    .name = "repetitions",
+    .unit = "1",
+    .fallback = "6",
+    .quick = "1",
+    .meaning =
+        "times that all phases are made, with files of new names, from 1 to 100; fewer than 6 leave a median open"};
+inline constexpr Parameter kShift{.name = "shift",
+                                  .unit = "1",
+                                  .fallback = "1",
+                                  .meaning = "a rank reads what the one so many ranks before it wrote"};
+inline constexpr Parameter kClientsCold{
+    .name = "clients",
+    .fallback = "nodes",
+    .meaning =
+        "nodes: ranks that share a machine are an error; processes: a rehearsal that may, and proves no cold read",
+    .choices = "nodes processes"};
+inline constexpr Parameter kServerMemory{
+    .name = "server_memory",
+    .unit = "B",
+    .fallback = "0B",
+    .meaning = "memory of all servers of the storage as the operator tells it; 0: not told"};
+inline constexpr Parameter kState{
+    .name = "state",
+    .fallback = "not told",
+    .meaning = "what the operator says of the storage, such as healthy, one data node off, rebuild"};
+inline constexpr Parameter kClients{
+    .name = "clients",
+    .fallback = "nodes",
+    .meaning = "nodes: ranks that share a machine are an error; processes: a rehearsal that may, whose caches are one",
+    .choices = "nodes processes"};
+
+inline constexpr Parameter kRounds{
+    .name = "rounds",
+    .unit = "1",
+    .fallback = "10",
+    .quick = "2",
+    .meaning =
+        "times that all cases are made, at most 1000; the pairs of writer and reader change from round to round"};
+
+inline constexpr Metric kRemoveTime{.name = "remove_time",
+                                    .unit = "s",
+                                    .better = Better::lower,
+                                    .meaning = "of rank 0 to remove all files",
+                                    .recorded = Recorded::rank_0};
+
+inline constexpr Metric kStaleReads{
+    .name = "stale_reads",
+    .unit = "1",
+    .better = Better::lower,
+    .meaning = "checks in which another node at first found what was there before, or a beginning of what was written",
+    .kind = MetricKind::fault,
+    .recorded = Recorded::rank_0};
+inline constexpr Metric kWrongReads{
+    .name = "wrong_reads",
+    .unit = "1",
+    .better = Better::lower,
+    .meaning = "checks in which another node found content that never was: zeros, damage, parts of two files",
+    .kind = MetricKind::fault,
+    .recorded = Recorded::rank_0};
+inline constexpr Metric kFalseSuccesses{
+    .name = "false_successes",
+    .unit = "1",
+    .better = Better::lower,
+    .meaning = "calls that reported success while what they promise had not come after `wait`, or was given to several",
+    .kind = MetricKind::fault,
+    .recorded = Recorded::rank_0};
+inline constexpr Metric kFailures{.name = "failures",
+                                  .unit = "1",
+                                  .better = Better::lower,
+                                  .meaning = "calls that the storage refused",
+                                  .kind = MetricKind::fault,
+                                  .recorded = Recorded::rank_0};
+inline constexpr Metric kVisibleAfter{
+    .name = "visible_after",
+    .unit = "s",
+    .better = Better::lower,
+    .meaning =
+        "longest time from a reader's first look until it found the right content, of those that did; 0 where "
+        "all did at once",
+    .recorded = Recorded::rank_0};
+inline constexpr Metric kChecks{.name = "checks",
+                                .unit = "1",
+                                .better = Better::neither,
+                                .meaning = "looks of readers, and attempts to make a name alone, that were judged",
+                                .recorded = Recorded::rank_0};
+
+/// Of probes that look at what others did, case by case.
+inline constexpr Metric kCaseMetrics[] = {
+    kStaleReads, kWrongReads, kFalseSuccesses, kFailures, kVisibleAfter, kChecks,
+};
+
+inline constexpr ConditionSpec kFilesystem{.name = "filesystem", .meaning = "Type of the file system."};
+inline constexpr ConditionSpec kMountSource{.name = "mount_source",
+                                            .meaning = "What is mounted there, where the kernel tells.",
+                                            .recorded = Recorded::if_reported};
+inline constexpr ConditionSpec kMountOptions{
+    .name = "mount_options",
+    .meaning = "Options of the mount and of its file system, where the kernel tells.",
+    .recorded = Recorded::if_reported};
+inline constexpr ConditionSpec kClientsTotal{.name = "clients_total", .meaning = "Ranks at work at the same time."};
+inline constexpr ConditionSpec kReadByOtherNode{
+    .name = "read_by_other_node", .meaning = "Whether all data were read by another machine than wrote them."};
+inline constexpr ConditionSpec kEveryReaderElsewhere{
+    .name = "read_by_other_node", .meaning = "Whether every reader is another machine than its writer."};
+inline constexpr ConditionSpec kNonceOfFiles{
+    .name = "nonce", .meaning = "What the payload of this run is keyed by, besides rank and file; drawn by rank 0."};
+inline constexpr ConditionSpec kSetOverServerMemory{
+    .name = "set_over_server_memory",
+    .meaning = "Payload of all ranks over server_memory, recorded where that is told.",
+    .recorded = Recorded::if_occurred};
+inline constexpr ConditionSpec kPreloaded{
+    .name = "preloaded", .meaning = "Libraries that the loader was told to load first, which could replace calls."};
+inline constexpr ConditionSpec kStartSpread{
+    .name = "start_spread",
+    .meaning =
+        "Longest time in s that a rank spent in a barrier which all entered at once: so far apart they start at "
+        "most."};
+inline constexpr ConditionSpec kAbandonedRemoved{
+    .name = "abandoned_removed",
+    .meaning = "Folders of runs that had been killed, removed before; where this is rank 0.",
+    .recorded = Recorded::rank_0};
+
+}  // namespace assay::cluster_storage::common_spec
