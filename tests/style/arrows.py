@@ -2,6 +2,7 @@
 """Checks every #include of the product against the table "may include" of docs/ARCHITECTURE.md.
 
 Fails on an include that the table does not allow, on a folder with sources that has no row, and on a row whose folder has none.
+A room may have folders; these include each other without a circle.
 """
 import pathlib
 import re
@@ -19,6 +20,29 @@ def room_of(path):
     return "/".join(parts[:2]) if len(parts) > 2 else parts[0]
 
 
+def folder_of(path):
+    """The folder inside its room that a path belongs to, 'orchestrator/judge/cells'; nothing for a file of the room itself."""
+    parts = path.split("/")
+    return "/".join(parts[:3]) if len(parts) > 3 else None
+
+
+def in_circles(arrows):
+    """The folders of `arrows`, pairs of a folder and one that it includes, that reach themselves."""
+    targets = {}
+    for folder, target in arrows:
+        targets.setdefault(folder, set()).add(target)
+    circles = set()
+    for start in targets:
+        seen, todo = set(), [start]
+        while todo:
+            new = targets.get(todo.pop(), set()) - seen
+            seen |= new
+            todo += new
+        if start in seen:
+            circles.add(start)
+    return sorted(circles)
+
+
 def allowed():
     """Room -> rooms that it may include, from rows such as "| `orchestrator/plan` | `orchestrator/site`, `profiles` |"."""
     rows = {}
@@ -33,7 +57,7 @@ def allowed():
 
 
 def main():
-    rows, wrong, seen, arrows = allowed(), [], set(), set()
+    rows, wrong, seen, arrows, inner = allowed(), [], set(), set(), set()
     for top in TOPS:
         for path in sorted((ROOT / top).rglob("*")):
             if path.suffix not in SOURCES:
@@ -47,14 +71,18 @@ def main():
                     continue
                 target = room_of(include[1])
                 if target == room:
+                    ends = (folder_of(name), folder_of(include[1]))
+                    if None not in ends and ends[0] != ends[1]:
+                        inner.add(ends)
                     continue
                 arrows.add((room, target))
                 if target not in rows.get(room, ()):
                     wrong.append(f"{name}:{number}: {room} may not include {target}")
+    wrong += [f"{folder}: is in a circle of folders that include each other" for folder in in_circles(inner)]
     wrong += [f"docs/ARCHITECTURE.md: no row for {room}" for room in sorted(seen - rows.keys())]
     wrong += [f"docs/ARCHITECTURE.md: {room} has a row and no sources" for room in sorted(rows.keys() - seen)]
     print("\n".join(wrong))
-    print(f"{len(seen)} rooms, {len(arrows)} arrows, {len(wrong)} not allowed")
+    print(f"{len(seen)} rooms, {len(arrows)} arrows and {len(inner)} inside rooms, {len(wrong)} not allowed")
     sys.exit(1 if wrong or len(arrows) < LEAST_ARROWS else 0)
 
 
