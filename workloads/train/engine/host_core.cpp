@@ -101,8 +101,8 @@ void HostCore::each_of_layer(const Op& op) {
     const std::size_t width = kept.experts.shared_active.size() / norm_.rows;
     if (forward)
       return activate(norm_.rows, width, kept.experts.shared_both.data(), kept.experts.shared_active.data(), exact_);
-    return activate_back(norm_.rows, width, kept.experts.shared_both.data(), memory_.room.shared_active_gradient.data(),
-                         memory_.room.shared_both_gradient.data(), exact_);
+    return activate_back(norm_.rows, width, kept.experts.shared_both.data(), memory_.scratch.shared_active_gradient.data(),
+                         memory_.scratch.shared_both_gradient.data(), exact_);
   }
   const std::size_t all = kept.x.size();
   if (op.role == Role::residual)
