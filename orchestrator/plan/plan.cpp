@@ -317,7 +317,8 @@ class Planner {
     for (const char* name : kLeastTimes) {
       const auto least = task.parameters.find(name);
       if (least == task.parameters.end()) continue;
-      if (const auto* time_s = std::get_if<double>(&least->second)) typical_s += *time_s;
+      if (const auto* time_s = std::get_if<double>(&least->second))
+        typical_s += task.program->description.loads * *time_s;
     }
     return typical_s;
   }

@@ -41,6 +41,7 @@ ordered_json describe(const Parameter& parameter) {
 
 constexpr const char* kHint = "probe and assay must be of the same version";
 constexpr double kLongest_s = 1e9;  // 30 years
+constexpr int kMostLoads = 1000;
 
 Description::OwnParameter parameter_from(const json& entry, const std::string& path) {
   StrictObject fields(entry, path, kHint);
@@ -180,6 +181,7 @@ Description description_from(const json& document) {
                      .source = fields.text("source"),
                      .needs = fields.text("needs"),
                      .typical_s = fields.number("typical_s", 0, kLongest_s),
+                     .loads = 1,
                      .deadline_s = fields.number("deadline_s", 0, kLongest_s),
                      .parameters = list_from(fields, "parameters", parameter_from),
                      .metrics = list_from(fields, "metrics", metric_from),
@@ -187,6 +189,7 @@ Description description_from(const json& document) {
                      .space = {},
                      .group_size = {},
                      .document = document};
+  if (fields.optional("loads") != nullptr) result.loads = static_cast<int>(fields.whole("loads", 1, kMostLoads));
   if (fields.optional("space") != nullptr) result.space = list_from(fields, "space", space_from);
   if (fields.optional("group_size") != nullptr) result.group_size = list_from(fields, "group_size", group_size_from);
   fields.done();
@@ -302,6 +305,7 @@ ordered_json describe(const ProbeSpec& spec) {
                            {"parameters", std::move(parameters)},
                            {"metrics", std::move(metrics)},
                            {"conditions", std::move(conditions)}};
+  if (spec.loads != 1) document["loads"] = spec.loads;
   for (const auto& rule : spec.space) {
     document["space"].push_back({{"into", rule.into},
                                  {"shared", rule.shared},

@@ -37,6 +37,7 @@ struct Description {
   bool companion = false;
   std::string measures, method, source, needs;
   double typical_s = 0;
+  int loads = 1;  ///< how often its least times (warmup_least, load_least) are spent in one run
   double deadline_s = 0;
   std::vector<OwnParameter> parameters;
   std::vector<OwnMetric> metrics;

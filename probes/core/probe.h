@@ -105,6 +105,7 @@ struct ProbeSpec {
   std::string_view source;
   std::string_view needs = "";  ///< what a node must have, or the probe skips
   Seconds typical = {10};       ///< expected run time with fallback parameters, for the ETA
+  int loads = 1;                ///< how often warmup_least and load_least are spent in one run, for the same
   Seconds deadline = {120};     ///< the run is killed after this
   std::span<const Parameter> parameters = {};
   std::span<const Metric> metrics = {};

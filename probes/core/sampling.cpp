@@ -63,7 +63,7 @@ Sampling sample(const SamplingPlan& plan, const std::function<double()>& measure
   while (true) {
     result.samples.push_back(finite(measure()));
     const std::size_t taken = result.samples.size();
-    if (taken < plan.min_samples) continue;
+    if (taken < plan.min_samples || (!over(begin, plan.load_least) && !stop_requested())) continue;
     const bool looks = taken >= next_look || taken >= plan.max_samples;
     if (looks) next_look = 2 * taken;
     if (looks && known(result.samples, plan.half_width_goal)) {

@@ -23,6 +23,7 @@ struct SamplingPlan {
   Seconds time_limit = {10};      ///< for the samples; min_samples are taken all the same
   Seconds warmup_limit = {3};     ///< cap of the warm-up
   Seconds warmup_least = {0};     ///< warm-up goes on this long, steady or not, beyond the cap too
+  Seconds load_least = {0};       ///< samples are taken this long, whatever max_samples and time_limit say
   double half_width_goal = 0.01;  ///< stop when the 95 % interval's half width is under this share of the median, at
                                   ///< min_samples, twice, four times, … as many, and at max_samples: who looks after
                                   ///< every sample stops when the interval is narrow by chance

@@ -2,9 +2,7 @@
 #include "probes/cuda/figures.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 #include "probes/core/statistics.h"
@@ -96,18 +94,15 @@ std::vector<DevicePair> ordered_pairs(std::size_t devices) {
   return pairs;
 }
 
-std::size_t rounds_that_last(Seconds load, const std::function<void()>& round) {
-  using Clock = std::chrono::steady_clock;
-  constexpr int kRounds = 3;
-  constexpr double kRoom = 1.25, kShortest_s = 1e-6;
-  double fastest_s = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < kRounds; ++i) {
-    const auto begin = Clock::now();
-    round();
-    fastest_s = std::min(fastest_s, std::chrono::duration<double>(Clock::now() - begin).count());
+std::vector<std::size_t> copies_that_end_together(std::size_t copies, std::span<const Seconds> times) {
+  if (times.empty()) throw std::invalid_argument("no lanes: nothing ran");
+  const double slowest_s = std::ranges::max_element(times, {}, &Seconds::count)->count;
+  std::vector<std::size_t> result;
+  for (const Seconds time : times) {
+    if (!(time.count > 0)) throw std::invalid_argument("a lane took no time");
+    result.push_back(static_cast<std::size_t>(std::lround(static_cast<double>(copies) * slowest_s / time.count)));
   }
-  const double rounds = std::ceil(kRoom * load.count / std::max(fastest_s, kShortest_s));
-  return std::max<std::size_t>(1, static_cast<std::size_t>(rounds));
+  return result;
 }
 
 std::vector<Sampling> sample_rounds(const SamplingPlan& plan, const std::function<std::vector<double>()>& round) {

@@ -72,9 +72,10 @@ constexpr std::size_t landing_place(DevicePair pair) {
 }
 static_assert(landing_place({.source = 0, .target = 1}) == 0 && landing_place({.source = 2, .target = 1}) == 1);
 
-/// How many rounds last `load`: a quarter more than it takes of the fastest of three, timed here, so that rounds which
-/// get faster on an awake GPU last long enough too. At least 1.
-std::size_t rounds_that_last(Seconds load, const std::function<void()>& round);
+/// How many copies each of several lanes makes that begin at one moment, so that all end at about the same: `copies` of
+/// the slowest, in proportion more of the others. `times` are those of `copies` in each lane, together. Throws
+/// std::invalid_argument when there are none or one is not positive.
+std::vector<std::size_t> copies_that_end_together(std::size_t copies, std::span<const Seconds> times);
 
 /// Samples several quantities that one round yields together, such as the bandwidths of GPUs that run at once. `round`
 /// gives the same number of values each time, in the same order; the smallest of a round decides when warm-up and

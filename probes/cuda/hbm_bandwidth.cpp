@@ -35,7 +35,6 @@ constexpr Parameter kParameters[] = {
     {.name = "size",
      .unit = "B",
      .fallback = "4GiB",
-     .quick = "1GiB",
      .meaning = "size of each of the three arrays, at least four times the second-level cache"},
     {.name = "slice",
      .unit = "B",
@@ -102,12 +101,14 @@ constexpr ConditionSpec kOwnConditions[] = {
 constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, nvml::kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_hbm_bandwidth",
-    .revision = 2,
+    .revision = 3,
     .sampled = true,
     .measures = "Bandwidth of a GPU's memory by its multiprocessors, and of every slice of that memory.",
     .method =
         "STREAM's copy, scale, add and triad, BabelStream's dot, and a plain read and write, on arrays of doubles "
-        "that are filled anew before each kernel; 16 bytes a load, grid-stride. The arrays are at least four times "
+        "that are filled anew before each kernel. Each thread moves 16 bytes; read and dot take pieces of 32 KiB a "
+        "block. "
+        "The arrays are at least four times "
         "the second-level cache and take at most 80 % of memory. A sample is ten passes, enqueued behind a gate and "
         "timed by events on the device. Bytes are those that the kernel asks to read and write; the best of the "
         "samples is what BabelStream quotes. After each kernel every element of every array is compared with its "
@@ -120,7 +121,8 @@ constexpr ProbeSpec kSpec{
         "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream; Deakin et al., BabelStream, IJCSE 17(3), 2018; the "
         "uncertainties are inferred from the resolution of CUDA events.",
     .needs = "NVIDIA driver for CUDA 13",
-    .typical = {60},
+    .typical = {10},
+    .loads = static_cast<int>(kHbmKernels.size()),
     .deadline = {1800},
     .parameters = kParameters,
     .metrics = kMetrics,
@@ -133,12 +135,6 @@ struct Group {
   std::vector<double> mismatches;  ///< for each GPU
   std::vector<double> overlaps;    ///< of every sample
 };
-
-std::vector<nvml::GpuWatch> start_watches(const std::vector<Device>& devices) {
-  std::vector<nvml::GpuWatch> watches;
-  for (const Device& device : devices) watches.emplace_back(device.pci_bus_id).start();
-  return watches;
-}
 
 Bytes size_of_arrays(const Device& device, Bytes wanted, Recorder& record) {
   use(device);
@@ -173,13 +169,10 @@ void measure_kernels(const Parameters& given, Group& group, Recorder& record) {
     return group.lanes.run_on_each(
         [&](std::size_t i, const Stream& stream) { arrays[i].enqueue(kernel, kPasses, stream); });
   };
+  SamplingPlan plan = sampling_plan(given);
+  plan.load_least = given.seconds("load_least");
   for (const HbmKernel kernel : kHbmKernels) {
     for (HbmArrays& one : arrays) one.prepare(kernel);
-    SamplingPlan plan = sampling_plan(given);
-    if (const Seconds load = given.seconds("load_least"); load.count > 0) {
-      plan.min_samples = std::max(plan.min_samples, rounds_that_last(load, [&] { (void)run(kernel); }));
-      for (HbmArrays& one : arrays) one.prepare(kernel);
-    }
     const auto sampled = sample_rounds(plan, [&] {
       const auto times = run(kernel);
       group.overlaps.push_back(overlap_share(times));
@@ -188,8 +181,9 @@ void measure_kernels(const Parameters& given, Group& group, Recorder& record) {
         group.mismatches[i] += static_cast<double>(arrays[i].wrong_sum(kernel, kPasses));
         rates.push_back(arrays[i].bytes(kernel, kPasses) / times[i].count);
       }
-      // From here on the GPU is awake: what the watch reads before would be clocks at rest.
-      if (group.watches.empty()) group.watches = start_watches(devices);
+      if (group.watches.empty()) {  // from here on the GPU is awake: clocks at rest would be read before
+        for (const Device& device : devices) group.watches.emplace_back(device.pci_bus_id).start();
+      }
       return rates;
     });
     for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -197,6 +191,7 @@ void measure_kernels(const Parameters& given, Group& group, Recorder& record) {
       record.measurement(kMetrics[static_cast<std::size_t>(kernel)].name, sampled[i], devices[i].subject());
     }
   }
+  for (nvml::GpuWatch& watch : group.watches) watch.end_load();  // errors are counted through the walk
 }
 
 void record_walk(const HbmWalk& walk, const Device& device, Recorder& record) {

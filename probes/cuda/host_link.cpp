@@ -62,7 +62,9 @@ constexpr Metric kMetrics[] = {
      .instrument = kInstrument},
     {.name = "duplex_bandwidth",
      .unit = "B/s",
-     .meaning = "sum of both directions by copy engines at once: all payload bytes over the time until both are done",
+     .meaning =
+         "sum of both directions by copy engines at once: all payload bytes over the time until both are done; the "
+         "faster direction makes more copies, so that both end at about the same time",
      .instrument = kInstrument},
     {.name = "latency",
      .unit = "s",
@@ -97,10 +99,13 @@ constexpr Metric kMetrics[] = {
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "payload_bytes", .meaning = "Payload of one copy, in B."},
-    {.name = "copies_per_sample", .meaning = "Copies that one sample spans."},
+    {.name = "copies_per_sample",
+     .meaning = "Copies in one direction that one sample spans; the faster of two makes more."},
     {.name = "devices_at_once", .meaning = "GPUs that were measured at the same time."},
     {.name = "overlap",
-     .meaning = "Share of a sample's time in which all of its copies ran, median over the samples of several."},
+     .meaning = "Share of a sample's time in which all GPUs of it were busy, median over the samples, where the "
+                "schedule is together.",
+     .recorded = Recorded::if_asked},
     {.name = "numa_node",
      .meaning = "NUMA node of the GPU, where the kernel knows it.",
      .recorded = Recorded::if_reported},
@@ -112,7 +117,7 @@ constexpr ConditionSpec kOwnConditions[] = {
 constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, nvml::kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_host_link",
-    .revision = 2,
+    .revision = 3,
     .sampled = true,
     .measures = "Bandwidth and latency between host memory and each GPU, one by one or all at once.",
     .method =
@@ -139,7 +144,7 @@ struct Group {
   std::vector<HostPath> paths;
   std::vector<nvml::GpuWatch> watches;
   std::vector<double> mismatches;  ///< for each GPU
-  std::vector<double> overlaps;    ///< of every sample with several copies at once
+  std::vector<double> overlaps;    ///< of every sample, between the GPUs
 };
 
 std::vector<nvml::GpuWatch> watches_for(const std::vector<Device>& devices) {
@@ -149,46 +154,68 @@ std::vector<nvml::GpuWatch> watches_for(const std::vector<Device>& devices) {
   return watches;
 }
 
-/// One lane for each direction of each GPU, GPU by GPU.
+/// One lane for each direction of each GPU, GPU by GPU, with as many copies each as `copies` says in that order.
 std::vector<StreamWork> copy_lanes(Group& group, std::span<const Direction> directions, Engine engine,
-                                   std::size_t copies) {
+                                   std::span<const std::size_t> copies) {
   std::vector<StreamWork> lanes;
   for (std::size_t i = 0; i < group.paths.size(); ++i) {
     for (const Direction direction : directions) {
       HostPath* const path = &group.paths[i];
+      const std::size_t count = copies[lanes.size()];
       lanes.push_back(
-          {.device = i, .enqueue = [=](const Stream& stream) { path->enqueue(direction, engine, copies, stream); }});
+          {.device = i, .enqueue = [=](const Stream& stream) { path->enqueue(direction, engine, count, stream); }});
     }
   }
   return lanes;
 }
 
+/// kCopies for each lane of one direction; of two as many as end together, by one round of kCopies each.
+std::vector<std::size_t> copies_of(Group& group, std::span<const Direction> directions, Engine engine) {
+  std::vector<std::size_t> copies(group.paths.size() * directions.size(), kCopies);
+  if (directions.size() == 1) return copies;
+  const auto times = group.lanes.run(copy_lanes(group, directions, engine, copies));
+  for (std::size_t first = 0; first < copies.size(); first += directions.size()) {
+    const auto own = copies_that_end_together(kCopies, std::span(times).subspan(first, directions.size()));
+    std::ranges::copy(own, copies.begin() + static_cast<std::ptrdiff_t>(first));
+  }
+  return copies;
+}
+
 /// One sample of every GPU of the group: payload bytes of all `directions` over the time until the last is done.
-std::vector<double> copy_once(Group& group, std::span<const Direction> directions, Engine engine) {
+std::vector<double> copy_once(Group& group, std::span<const Direction> directions, Engine engine,
+                              std::span<const std::size_t> copies) {
   for (HostPath& path : group.paths) {
     for (const Direction direction : directions) path.poison(direction);
   }
-  const auto times = group.lanes.run(copy_lanes(group, directions, engine, kCopies));
-  if (times.size() > 1) group.overlaps.push_back(overlap_share(times));
+  const auto times = group.lanes.run(copy_lanes(group, directions, engine, copies));
   if (group.watches.empty()) {
     // From here on the GPU is awake: what a watch reads before would be clocks at rest.
     group.watches = watches_for(group.lanes.devices());
     for (nvml::GpuWatch& watch : group.watches) watch.start();
   }
   std::vector<double> rates;
+  std::vector<Seconds> of_gpus;
   for (std::size_t i = 0; i < group.paths.size(); ++i) {
-    const auto own = std::span(times).subspan(i * directions.size(), directions.size());
-    const Seconds slowest = *std::ranges::max_element(own, {}, &Seconds::count);
-    rates.push_back((Bytes{group.paths[i].size().count * kCopies * directions.size()} / slowest).count);
+    const std::size_t first = i * directions.size();
+    std::size_t made = 0;
+    Seconds slowest{};
+    for (std::size_t lane = first; lane < first + directions.size(); ++lane) {
+      made += copies[lane];
+      slowest = std::max(slowest, times[lane], [](Seconds a, Seconds b) { return a.count < b.count; });
+    }
+    of_gpus.push_back(slowest);
+    rates.push_back((Bytes{group.paths[i].size().count * made} / slowest).count);
     for (const Direction direction : directions)
       group.mismatches[i] += static_cast<double>(group.paths[i].mismatches(direction));
   }
+  group.overlaps.push_back(overlap_share(of_gpus));
   return rates;
 }
 
 void measure_bandwidth(const SamplingPlan& plan, Group& group, Recorder& record) {
   const auto take = [&](const char* metric, std::span<const Direction> directions, Engine engine) {
-    const auto sampled = sample_rounds(plan, [&] { return copy_once(group, directions, engine); });
+    const auto copies = copies_of(group, directions, engine);
+    const auto sampled = sample_rounds(plan, [&] { return copy_once(group, directions, engine, copies); });
     for (std::size_t i = 0; i < sampled.size(); ++i)
       record.measurement(metric, sampled[i], group.paths[i].device().subject());
   };
@@ -230,11 +257,12 @@ void measure_pageable(const SamplingPlan& plan, Group& group, Recorder& record) 
 /// the last reading nothing is recorded: it may be of a link at rest.
 void measure_link(Group& group, Recorder& record) {
   const std::vector<Device>& devices = group.lanes.devices();
-  const auto once = group.lanes.run(copy_lanes(group, kBoth, Engine::copy_engine, 1));
+  std::vector<std::size_t> copies(2 * devices.size(), 1);
+  const auto once = group.lanes.run(copy_lanes(group, kBoth, Engine::copy_engine, copies));
   const Seconds pass = *std::ranges::max_element(once, {}, &Seconds::count);
   std::vector<nvml::GpuWatch> watches = watches_for(devices);
-  std::vector<StreamWork> lanes =
-      copy_lanes(group, kBoth, Engine::copy_engine, copies_for(pass, kLoadTime, kLoadCopies));
+  std::ranges::fill(copies, copies_for(pass, kLoadTime, kLoadCopies));
+  std::vector<StreamWork> lanes = copy_lanes(group, kBoth, Engine::copy_engine, copies);
   // Nothing waits for a gate here: when the last lane is enqueued, all links are busy.
   const auto begin = std::chrono::steady_clock::now();  // before the copies begin, which errs to the safe side
   Seconds read{};
@@ -298,7 +326,7 @@ void measure_group(const Parameters& given, const std::vector<Device>& devices, 
     watch.record(record, devices[i].subject());
     if (const auto replays = watch.pcie_replays()) record.measurement("pcie_replays", *replays, devices[i].subject());
     record.measurement("mismatches", group.mismatches[i], devices[i].subject());
-    record.condition("overlap", median(group.overlaps), devices[i].subject());
+    if (given.text("schedule") == "together") record.condition("overlap", median(group.overlaps), devices[i].subject());
   }
 }
 

@@ -1,6 +1,7 @@
-// memory_kernels: 16 bytes a load, four loads of a thread in flight, grid-stride loops. Blocks are many times what the
-// GPU holds at once, so that a slow multiprocessor takes fewer of them instead of being waited for.
-#include <algorithm>
+// memory_kernels: each thread of a copy moves one vector of 16 bytes, each block of a sum reads one piece that lies
+// together: no thread walks in steps over the whole array, which would keep distant DRAM pages open and costs 5 to 7 %
+// (docs/MEASUREMENTS.md). Blocks are many and short, so that a slow multiprocessor takes fewer of them instead of being
+// waited for.
 #include <cstdint>
 #include <stdexcept>
 
@@ -16,23 +17,28 @@ using Word = unsigned long long;  // what atomicAdd takes; the same 64 bits as s
 
 constexpr unsigned kThreads = 256;
 constexpr unsigned kWarp = 32;
-constexpr std::uint64_t kUnroll = 4;
-constexpr std::uint64_t kWaves = 16;  // a block's work is then some 60 rounds of the loop in 4 GiB
+constexpr std::uint64_t kPiece = 8;  // vectors that a thread of a sum reads: 32 KiB a block, all loads in flight
 static_assert(sizeof(double2) == kVectorBytes && sizeof(ulonglong2) == kVectorBytes);
 
-template <std::uint64_t kValue>
-struct Count {
-  static constexpr std::uint64_t value = kValue;
-};
+/// The index of this thread among those of all blocks.
+__device__ std::uint64_t own_index() { return std::uint64_t{blockIdx.x} * kThreads + threadIdx.x; }
 
-/// Calls step(first, stride, count) so that all indices below `vectors` are taken once: first, first + stride, ...
-/// count of them at a time.
-template <class Step>
-__device__ void stride_over(std::uint64_t vectors, Step step) {
-  const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
-  std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  for (; i + (kUnroll - 1) * stride < vectors; i += kUnroll * stride) step(i, stride, Count<kUnroll>{});
-  for (; i < vectors; i += stride) step(i, stride, Count<1>{});
+/// Calls use(a[i], b[i]) for the vectors of this block's piece that this thread has, all loads before the first use.
+template <class Vector, class Use>
+__device__ void over_piece(const Vector* __restrict__ a, const Vector* __restrict__ b, std::uint64_t vectors, Use use) {
+  const std::uint64_t first = std::uint64_t{blockIdx.x} * kThreads * kPiece + threadIdx.x;
+  if (std::uint64_t{blockIdx.x + 1} * kThreads * kPiece > vectors) {  // the last piece, which may be shorter
+    for (std::uint64_t i = first; i < vectors; i += kThreads) use(a[i], b[i]);
+    return;
+  }
+  Vector x[kPiece], y[kPiece];
+#pragma unroll
+  for (std::uint64_t k = 0; k < kPiece; ++k) {
+    x[k] = a[first + k * kThreads];
+    y[k] = b[first + k * kThreads];
+  }
+#pragma unroll
+  for (std::uint64_t k = 0; k < kPiece; ++k) use(x[k], y[k]);
 }
 
 /// Adds every thread's `mine` to one of the slots: warps first, then the block, then memory.
@@ -50,24 +56,16 @@ __device__ void add_to_slots(Word mine, Word* sums, unsigned slots) {
 
 __global__ void __launch_bounds__(kThreads)
     copy_kernel(const double2* __restrict__ from, double2* __restrict__ to, std::uint64_t vectors) {
-  stride_over(vectors, [&](std::uint64_t i, std::uint64_t stride, auto count) {
-    double2 x[count.value];
-#pragma unroll
-    for (std::uint64_t k = 0; k < count.value; ++k) x[k] = from[i + k * stride];
-#pragma unroll
-    for (std::uint64_t k = 0; k < count.value; ++k) to[i + k * stride] = x[k];
-  });
+  const std::uint64_t i = own_index();
+  if (i < vectors) to[i] = from[i];
 }
 
 __global__ void __launch_bounds__(kThreads)
     scale_kernel(const double2* __restrict__ c, double2* __restrict__ b, std::uint64_t vectors) {
-  stride_over(vectors, [&](std::uint64_t i, std::uint64_t stride, auto count) {
-    double2 x[count.value];
-#pragma unroll
-    for (std::uint64_t k = 0; k < count.value; ++k) x[k] = c[i + k * stride];
-#pragma unroll
-    for (std::uint64_t k = 0; k < count.value; ++k) b[i + k * stride] = {kHbmScalar * x[k].x, kHbmScalar * x[k].y};
-  });
+  const std::uint64_t i = own_index();
+  if (i >= vectors) return;
+  const double2 x = c[i];
+  b[i] = {kHbmScalar * x.x, kHbmScalar * x.y};
 }
 
 /// out = x + factor y: add with factor 1, triad with STREAM's scalar. All numbers are whole and below 2^53: fused or
@@ -75,93 +73,56 @@ __global__ void __launch_bounds__(kThreads)
 __global__ void __launch_bounds__(kThreads)
     add_kernel(const double2* __restrict__ x, const double2* __restrict__ y, double factor, double2* __restrict__ out,
                std::uint64_t vectors) {
-  stride_over(vectors, [&](std::uint64_t i, std::uint64_t stride, auto count) {
-    double2 p[count.value], q[count.value];
-#pragma unroll
-    for (std::uint64_t k = 0; k < count.value; ++k) {
-      p[k] = x[i + k * stride];
-      q[k] = y[i + k * stride];
-    }
-#pragma unroll
-    for (std::uint64_t k = 0; k < count.value; ++k) {
-      out[i + k * stride] = {p[k].x + factor * q[k].x, p[k].y + factor * q[k].y};
-    }
-  });
+  const std::uint64_t i = own_index();
+  if (i >= vectors) return;
+  const double2 p = x[i], q = y[i];
+  out[i] = {p.x + factor * q.x, p.y + factor * q.y};
 }
 
 __global__ void __launch_bounds__(kThreads)
     dot_kernel(const double2* __restrict__ a, const double2* __restrict__ b, std::uint64_t vectors, Word* sums) {
-  double sum = 0;  // exact: products below 2^20, and far fewer than 2^33 of them in one thread
-  stride_over(vectors, [&](std::uint64_t i, std::uint64_t stride, auto count) {
-    double2 p[count.value], q[count.value];
-#pragma unroll
-    for (std::uint64_t k = 0; k < count.value; ++k) {
-      p[k] = a[i + k * stride];
-      q[k] = b[i + k * stride];
-    }
-#pragma unroll
-    for (std::uint64_t k = 0; k < count.value; ++k) sum += p[k].x * q[k].x + p[k].y * q[k].y;
-  });
+  double sum = 0;  // exact: products below 2^20, and 16 of them in one thread
+  over_piece(a, b, vectors, [&](double2 p, double2 q) { sum += p.x * q.x + p.y * q.y; });
   add_to_slots(static_cast<Word>(sum), sums, kSumSlots);
 }
 
 __global__ void __launch_bounds__(kThreads)
     sum_kernel(const ulonglong2* __restrict__ from, std::uint64_t vectors, Word* sums) {
   Word sum = 0;
-  stride_over(vectors, [&](std::uint64_t i, std::uint64_t stride, auto count) {
-    ulonglong2 x[count.value];
-#pragma unroll
-    for (std::uint64_t k = 0; k < count.value; ++k) x[k] = from[i + k * stride];
-#pragma unroll
-    for (std::uint64_t k = 0; k < count.value; ++k) sum += x[k].x + x[k].y;
-  });
+  over_piece(from, from, vectors, [&](ulonglong2 x, ulonglong2) { sum += x.x + x.y; });
   add_to_slots(sum, sums, kSumSlots);
 }
 
 __global__ void __launch_bounds__(kThreads)
     fill_kernel(ulonglong2* __restrict__ to, std::uint64_t vectors, std::uint64_t seed, std::uint64_t flipped) {
-  stride_over(vectors, [&](std::uint64_t i, std::uint64_t stride, auto count) {
-#pragma unroll
-    for (std::uint64_t k = 0; k < count.value; ++k) {
-      const std::uint64_t word = 2 * (i + k * stride);
-      to[i + k * stride] = {payload_word(seed, word) ^ flipped, payload_word(seed, word + 1) ^ flipped};
-    }
-  });
+  const std::uint64_t i = own_index();
+  if (i < vectors) to[i] = {payload_word(seed, 2 * i) ^ flipped, payload_word(seed, 2 * i + 1) ^ flipped};
 }
 
 __global__ void __launch_bounds__(kThreads)
     payload_check_kernel(const ulonglong2* __restrict__ found, std::uint64_t vectors, std::uint64_t seed,
                          std::uint64_t flipped, Word* wrong) {
+  const std::uint64_t i = own_index();
   Word bad = 0;
-  stride_over(vectors, [&](std::uint64_t i, std::uint64_t stride, auto count) {
-#pragma unroll
-    for (std::uint64_t k = 0; k < count.value; ++k) {
-      const ulonglong2 x = found[i + k * stride];
-      const std::uint64_t word = 2 * (i + k * stride);
-      bad += ((x.x ^ flipped) != payload_word(seed, word) ? 1U : 0U) +
-             ((x.y ^ flipped) != payload_word(seed, word + 1) ? 1U : 0U);
-    }
-  });
+  if (i < vectors) {
+    const ulonglong2 x = found[i];
+    bad = ((x.x ^ flipped) != payload_word(seed, 2 * i) ? 1U : 0U) +
+          ((x.y ^ flipped) != payload_word(seed, 2 * i + 1) ? 1U : 0U);
+  }
   add_to_slots(bad, wrong, 1);
 }
 
 __global__ void __launch_bounds__(kThreads)
     start_kernel(HbmKernel kernel, HbmArray array, double* target, std::uint64_t elements) {
-  const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements; i += stride) {
-    target[i] = hbm_start_value(kernel, array, i);
-  }
+  const std::uint64_t i = own_index();
+  if (i < elements) target[i] = hbm_start_value(kernel, array, i);
 }
 
 __global__ void __launch_bounds__(kThreads)
     check_kernel(HbmKernel kernel, HbmArray array, const double* found, std::uint64_t elements, Word* wrong) {
-  Word bad = 0;
-  const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements; i += stride) {
-    // Equality in this sense is false for a NaN, which is then a mismatch.
-    bad += found[i] == hbm_expected(kernel, array, i) ? 0U : 1U;
-  }
-  add_to_slots(bad, wrong, 1);
+  const std::uint64_t i = own_index();
+  // Equality in this sense is false for a NaN, which is then a mismatch.
+  add_to_slots(i < elements && !(found[i] == hbm_expected(kernel, array, i)) ? 1U : 0U, wrong, 1);
 }
 
 __global__ void chase_kernel(const std::byte* memory, Word* at, std::uint64_t steps) {
@@ -170,24 +131,17 @@ __global__ void chase_kernel(const std::byte* memory, Word* at, std::uint64_t st
   *at = offset;
 }
 
-/// Blocks for `kernel` over `vectors` on the current device: kWaves times what it holds, or as many as have work.
-template <class Kernel>
-unsigned blocks_for(Kernel* kernel, std::uint64_t vectors) {
-  int device = 0, processors = 0, resident = 0;
-  check(cudaGetDevice(&device), "asking for the current GPU");
-  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "counting multiprocessors");
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kThreads, 0), "asking how many blocks fit");
-  const std::uint64_t most = static_cast<std::uint64_t>(processors) * static_cast<std::uint64_t>(resident) * kWaves;
-  const std::uint64_t useful = (vectors + kThreads * kUnroll - 1) / (kThreads * kUnroll);
-  return static_cast<unsigned>(std::max<std::uint64_t>(1, std::min(most, useful)));
-}
-
-/// Launches `kernel` over `vectors`; the arguments are those of the kernel.
+/// Launches `kernel` with a thread for each of `pieces`; the arguments are those of the kernel.
 template <class... Parameters, class... Arguments>
-void launch_over(std::uint64_t vectors, const Stream& stream, void (*kernel)(Parameters...), Arguments... arguments) {
-  kernel<<<blocks_for(kernel, vectors), kThreads, 0, stream.get()>>>(arguments...);
+void launch_over(std::uint64_t pieces, const Stream& stream, void (*kernel)(Parameters...), Arguments... arguments) {
+  const std::uint64_t blocks = (pieces + kThreads - 1) / kThreads;
+  if (blocks > INT32_MAX) throw std::invalid_argument("more elements than one launch takes");
+  kernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream.get()>>>(arguments...);
   check(cudaGetLastError(), "launching a kernel");
 }
+
+/// Threads of a sum over `vectors`.
+std::uint64_t pieces_of(std::uint64_t vectors) { return (vectors + kPiece - 1) / kPiece; }
 
 std::uint64_t vectors_in(Bytes size) {
   if (size.count % kVectorBytes != 0) throw std::invalid_argument("a size is not a multiple of 16 B");
@@ -209,7 +163,8 @@ void enqueue_pass(HbmKernel kernel, const HbmPointers& arrays, std::uint64_t* su
   auto* const c = reinterpret_cast<double2*>(arrays.c);
   switch (kernel) {
     case HbmKernel::read:
-      return launch_over(vectors, stream, sum_kernel, reinterpret_cast<const ulonglong2*>(a), vectors, words(sums));
+      return launch_over(pieces_of(vectors), stream, sum_kernel, reinterpret_cast<const ulonglong2*>(a), vectors,
+                         words(sums));
     case HbmKernel::write:
       return launch_over(vectors, stream, fill_kernel, reinterpret_cast<ulonglong2*>(a), vectors, std::uint64_t{0},
                          std::uint64_t{0});
@@ -222,7 +177,7 @@ void enqueue_pass(HbmKernel kernel, const HbmPointers& arrays, std::uint64_t* su
     case HbmKernel::triad:
       return launch_over(vectors, stream, add_kernel, b, c, kHbmScalar, a, vectors);
     case HbmKernel::dot:
-      return launch_over(vectors, stream, dot_kernel, a, b, vectors, words(sums));
+      return launch_over(pieces_of(vectors), stream, dot_kernel, a, b, vectors, words(sums));
   }
 }
 
@@ -237,8 +192,8 @@ void enqueue_fill(std::byte* target, Bytes size, std::uint64_t seed, const Strea
 }
 
 void enqueue_sum(const std::byte* source, Bytes size, std::uint64_t* sums, const Stream& stream) {
-  launch_over(vectors_in(size), stream, sum_kernel, reinterpret_cast<const ulonglong2*>(source), vectors_in(size),
-              words(sums));
+  launch_over(pieces_of(vectors_in(size)), stream, sum_kernel, reinterpret_cast<const ulonglong2*>(source),
+              vectors_in(size), words(sums));
 }
 
 void enqueue_payload_check(const std::byte* found, Bytes size, std::uint64_t seed, std::uint64_t* wrong,

@@ -54,7 +54,8 @@ class GpuWatch::Watched {
   Watched(const std::string& pci_bus_id, const std::string& library) : nvml_(library), gpu_(find(nvml_, pci_bus_id)) {}
 
   void start() {
-    if (thread_.joinable()) throw std::logic_error("a GpuWatch was started twice");
+    if (open_) throw std::logic_error("a GpuWatch was started twice");
+    open_ = true;
     sm_clock_ = memory_clock_ = temperature_ = memory_temperature_ = power_ = pcie_generation_ = pcie_width_ = {};
     failures_ = samples_ = 0;
     end_.reset();
@@ -67,7 +68,7 @@ class GpuWatch::Watched {
     thread_ = std::jthread([this](const std::stop_token& stop) { sample_until(stop); });
   }
 
-  void stop() {
+  void end_load() {
     if (!thread_.joinable()) return;
     const auto mj = gpu_.energy_mj();  // first, and beside the thread, which may be in the middle of a reading
     energy_end_ = {.time = Clock::now(), .mj = mj.value};
@@ -75,12 +76,18 @@ class GpuWatch::Watched {
     thread_.join();
     thread_ = {};
     if (mj.failed()) ++failures_;
+  }
+
+  void stop() {
+    if (!open_) return;
+    open_ = false;
+    end_load();
     end_ = count();
     xid_numbers_ = xids_->take();
     if (xids_->failed()) ++failures_;
   }
 
-  void record(Recorder& record, const Subject& subject) const;
+  [[nodiscard]] Values conditions() const;
 
   [[nodiscard]] std::optional<double> energy_j() const {
     if (!energy_end_) return std::nullopt;
@@ -106,8 +113,8 @@ class GpuWatch::Watched {
     throw Skip(fmt::format("{} knows no GPU at {}: {}", nvml.path(), pci_bus_id, nvml.words(found.code)));
   }
 
-  void record_readings(Recorder& record, const Subject& subject) const;
-  void record_growth(Recorder& record, const Subject& subject) const;
+  void add_readings(Values& values) const;
+  void add_growth(Values& values) const;
 
   /// The value reported; a failure is counted.
   template <class T>
@@ -161,6 +168,7 @@ class GpuWatch::Watched {
   Clock::time_point first_reading_, last_reading_;
   std::int64_t failures_ = 0;
   std::int64_t samples_ = 0;
+  bool open_ = false;  ///< between start() and stop()
   Energy energy_begin_;
   std::optional<Energy> energy_end_;
   Counters begin_;
@@ -170,33 +178,35 @@ class GpuWatch::Watched {
   std::jthread thread_;  // last, so that it ends before what it uses
 };
 
-void GpuWatch::Watched::record(Recorder& record, const Subject& subject) const {
-  record.condition("nvml", std::string("present"), subject);
-  record.condition("nvml_library", nvml_.path(), subject);
-  record.condition("nvml_driver", nvml_.driver_version(), subject);
-  const auto tell = [&](std::string_view name, const auto& value) {
-    if (value) record.condition(name, *value, subject);
+Values GpuWatch::Watched::conditions() const {
+  Values values;
+  values.emplace("nvml", std::string("present"));
+  values.emplace("nvml_library", nvml_.path());
+  values.emplace("nvml_driver", nvml_.driver_version());
+  const auto tell = [&](const char* name, const auto& value) {
+    if (value) values.emplace(name, *value);
   };
   tell("sm_clock_max_hz", gpu_.sm_clock_max_hz().value);
   tell("memory_clock_max_hz", gpu_.memory_clock_max_hz().value);
   tell("power_limit_w", gpu_.power_limit_w().value);
-  if (!end_) return;
-  record.condition("watch_samples", samples_, subject);
-  record.condition("watch_failures", failures_, subject);
-  record.condition("watch_s", std::chrono::duration<double>(last_reading_ - first_reading_).count(), subject);
-  record_readings(record, subject);
-  record_growth(record, subject);
+  if (!end_) return values;
+  values.emplace("watch_samples", samples_);
+  values.emplace("watch_failures", failures_);
+  values.emplace("watch_s", std::chrono::duration<double>(last_reading_ - first_reading_).count());
+  add_readings(values);
+  add_growth(values);
+  return values;
 }
 
-void GpuWatch::Watched::record_readings(Recorder& record, const Subject& subject) const {
-  const auto tell = [&](std::string_view name, const Readings& readings, auto what) {
-    if (!readings.empty()) record.condition(name, std::invoke(what, readings), subject);
+void GpuWatch::Watched::add_readings(Values& values) const {
+  const auto tell = [&](const char* name, const Readings& readings, auto what) {
+    if (!readings.empty()) values.emplace(name, std::invoke(what, readings));
   };
   tell("sm_clock_min_hz", sm_clock_, &Readings::min);
   tell("sm_clock_mean_hz", sm_clock_, &Readings::mean);
   tell("sm_clock_begin_hz", sm_clock_, &Readings::first);
   tell("sm_clock_end_hz", sm_clock_, &Readings::last);
-  if (const auto drift = sm_clock_.drift()) record.condition("sm_clock_drift", *drift, subject);
+  if (const auto drift = sm_clock_.drift()) values.emplace("sm_clock_drift", *drift);
   tell("memory_clock_min_hz", memory_clock_, &Readings::min);
   tell("temperature_begin_c", temperature_, &Readings::first);
   tell("temperature_end_c", temperature_, &Readings::last);
@@ -208,18 +218,17 @@ void GpuWatch::Watched::record_readings(Recorder& record, const Subject& subject
   tell("pcie_generation_min", pcie_generation_, &Readings::min);
   tell("pcie_width_min", pcie_width_, &Readings::min);
   if (const auto energy = energy_j(); energy && *window_s() > 0) {
-    record.condition("power_mean_w", *energy / *window_s(), subject);
+    values.emplace("power_mean_w", *energy / *window_s());
   }
 }
 
-void GpuWatch::Watched::record_growth(Recorder& record, const Subject& subject) const {
-  const auto tell = [&](std::string_view name, std::optional<std::uint64_t> before,
-                        std::optional<std::uint64_t> after) {
-    if (const auto grown = growth(before, after)) record.condition(name, static_cast<std::int64_t>(*grown), subject);
+void GpuWatch::Watched::add_growth(Values& values) const {
+  const auto tell = [&](const char* name, std::optional<std::uint64_t> before, std::optional<std::uint64_t> after) {
+    if (const auto grown = growth(before, after)) values.emplace(name, static_cast<std::int64_t>(*grown));
   };
-  const auto tell_time = [&](std::string_view name, const std::optional<std::uint64_t> ThrottleTimes::*reason) {
+  const auto tell_time = [&](const char* name, const std::optional<std::uint64_t> ThrottleTimes::*reason) {
     if (const auto time_s = seconds(begin_.throttle.*reason, end_->throttle.*reason)) {
-      record.condition(name, *time_s, subject);
+      values.emplace(name, *time_s);
     }
   };
   tell_time("throttle_power_cap_s", &ThrottleTimes::power_cap_ns);
@@ -233,12 +242,11 @@ void GpuWatch::Watched::record_growth(Recorder& record, const Subject& subject) 
   tell("nvlink_errors_delta", begin_.errors.nvlink_errors, end_->errors.nvlink_errors);
   tell("pcie_replays_delta", begin_.errors.pcie_replays, end_->errors.pcie_replays);
   if (xid_numbers_) {
-    record.condition("xid_events_delta", static_cast<std::int64_t>(xid_numbers_->size()), subject);
-    if (!xid_numbers_->empty())
-      record.condition("xid_numbers", fmt::format("{}", fmt::join(*xid_numbers_, " ")), subject);
+    values.emplace("xid_events_delta", static_cast<std::int64_t>(xid_numbers_->size()));
+    if (!xid_numbers_->empty()) values.emplace("xid_numbers", fmt::format("{}", fmt::join(*xid_numbers_, " ")));
   }
   if (begin_.other_processes && end_->other_processes) {
-    record.condition("other_processes", std::max(*begin_.other_processes, *end_->other_processes), subject);
+    values.emplace("other_processes", std::max(*begin_.other_processes, *end_->other_processes));
   }
 }
 
@@ -258,13 +266,21 @@ void GpuWatch::start() {
   if (watched_) watched_->start();
 }
 
+void GpuWatch::end_load() {
+  if (watched_) watched_->end_load();
+}
+
 void GpuWatch::stop() {
   if (watched_) watched_->stop();
 }
 
+Values GpuWatch::conditions() const {
+  if (watched_) return watched_->conditions();
+  return {{"nvml", absence_}};
+}
+
 void GpuWatch::record(Recorder& record, const Subject& subject) const {
-  if (watched_) return watched_->record(record, subject);
-  record.condition("nvml", absence_, subject);
+  for (const auto& [name, value] : conditions()) record.condition(name, value, subject);
 }
 
 std::optional<double> GpuWatch::energy_j() const { return watched_ ? watched_->energy_j() : std::nullopt; }

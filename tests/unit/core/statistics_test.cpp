@@ -142,6 +142,19 @@ TEST(sampling, warm_up_goes_on_for_its_least_time_though_steady_and_past_its_cap
   EXPECT_EQ(result.samples.size(), 10U);
 }
 
+TEST(sampling, samples_are_taken_for_the_least_load_past_both_caps) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<Clock::time_point> taken;
+  const auto result = sample({.max_samples = 12, .time_limit = {0.02}, .warmup_limit = {0}, .load_least = {0.3}}, [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    taken.push_back(Clock::now());
+    return taken.size() % 2 == 0 ? 50.0 : 100.0;
+  });
+  EXPECT_GT(result.samples.size(), 12U);
+  EXPECT_GT(std::chrono::duration<double>(taken.back() - taken.front()).count(), 0.3);
+  EXPECT_EQ(result.stopped, "sample_cap");
+}
+
 TEST(sampling, a_value_that_is_not_finite_is_an_error) {
   EXPECT_THROW(sample({}, [] { return std::nan(""); }), std::runtime_error);
 }

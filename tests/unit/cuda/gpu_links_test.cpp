@@ -1,9 +1,7 @@
 // From times to bandwidths, pairs, the chase, peer access, and staying on a NUMA node.
-#include <chrono>
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -195,12 +193,15 @@ TEST(numa, memory_of_less_than_a_page_tells_no_share) {
   EXPECT_FALSE(share_on_node({&byte, 1}, 0).has_value());
 }
 
-TEST(rounds_that_last, are_as_many_as_the_load_takes_with_some_room) {
-  const auto round = [] { std::this_thread::sleep_for(std::chrono::milliseconds(10)); };
-  const std::size_t rounds = rounds_that_last({1}, round);
-  EXPECT_GE(rounds, 60U);
-  EXPECT_LE(rounds, 125U);
-  EXPECT_EQ(rounds_that_last({0}, [] {}), 1U);
+TEST(copies_that_end_together, are_more_for_the_faster_lane) {
+  using Counts = std::vector<std::size_t>;
+  const std::vector<Seconds> times = {{1.0}, {0.8}};
+  EXPECT_EQ(copies_that_end_together(16, times), (Counts{16, 20}));
+  const std::vector<Seconds> equal = {{0.5}, {0.5}};
+  EXPECT_EQ(copies_that_end_together(16, equal), (Counts{16, 16}));
+  const std::vector<Seconds> none = {{0.5}, {0}};
+  EXPECT_THROW((void)copies_that_end_together(16, none), std::invalid_argument);
+  EXPECT_THROW((void)copies_that_end_together(16, {}), std::invalid_argument);
 }
 
 }  // namespace assay::cuda

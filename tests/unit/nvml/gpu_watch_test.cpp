@@ -179,6 +179,24 @@ TEST(gpu_watch, energy_is_counted_over_the_load_and_not_over_the_questions_befor
   EXPECT_LT(*watch.window_s(), seconds(begin, end) + 0.1);
 }
 
+TEST(gpu_watch, after_the_load_errors_are_counted_on_and_clocks_and_energy_are_not) {
+  const FakeNvml fake("errors_under_load");
+  GpuWatch watch("0000:9A:00.0", fake.library());
+  watch.start();
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  watch.end_load();
+  const Values at_end = watch.conditions();
+  const double window_s = *watch.window_s();
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  EXPECT_THROW(watch.start(), std::logic_error) << "the window is still open";
+  watch.stop();
+  const Record record = record_with(watch);
+  EXPECT_EQ(*watch.window_s(), window_s);
+  EXPECT_LT(number_of(record, "watch_s"), 0.6);
+  EXPECT_FALSE(at_end.contains("pcie_replays_delta"));
+  EXPECT_GT(number_of(record, "pcie_replays_delta"), 0);
+}
+
 TEST(gpu_errors, of_a_healthy_node_are_none) {
   EXPECT_EQ(errors_of(FakeNvml("healthy"), {"0000:18:00.0", "0000:9a:00.0"}), 0);
 }

@@ -304,6 +304,12 @@ TEST(plan, a_step_takes_the_times_that_its_parameters_ask_for_at_least) {
       fixture::site(1), all, {});
   ASSERT_TRUE(plan) << plan.error().text();
   EXPECT_EQ(plan->steps.front().typical_s, all.front().description.typical_s + 150);
+  all.front().description.loads = 7;
+  const auto seven = make_plan(
+      fixture::profile({R"({"limit": {"at_least": 100, "unit": "B/s"}, "parameters": {"load_least": "2min"}})"}),
+      fixture::site(1), all, {});
+  ASSERT_TRUE(seven) << seven.error().text();
+  EXPECT_EQ(seven->steps.front().typical_s, all.front().description.typical_s + 7 * 120);
   const auto rehearsal = make_plan(
       fixture::profile({R"({"limit": {"at_least": 100, "unit": "B/s"}, "parameters": {"load_least": "2min"}})"}),
       fixture::site(1), all, {.quick = true});
