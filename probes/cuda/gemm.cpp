@@ -1,18 +1,16 @@
 // cuda_gemm: sustained rate of a GPU on dense matrix products, by cuBLASLt.
 #include <algorithm>
-#include <cmath>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/sampling.h"
 #include "probes/cuda/device_record.h"
-#include "probes/cuda/gemm_bench.h"
-#include "probes/nvml/gpu_watch.h"
+#include "probes/cuda/gemm_run.h"
 
 namespace assay::cuda {
 namespace {
@@ -20,6 +18,8 @@ namespace {
 // Events resolve half a microsecond in a window of 100 ms or more.
 constexpr double kInstrument = 1e-5;
 // The energy counter moves every 20 to 100 ms in a window of seconds; inferred, NVIDIA states no accuracy.
+// The same kernel on one GPU repeats within 0.1 % (docs/MEASUREMENTS.md).
+constexpr double kCycleInstrument = 1e-3;
 constexpr double kEnergyInstrument = 0.05;
 
 constexpr Parameter kParameters[] = {
@@ -38,6 +38,18 @@ constexpr Parameter kParameters[] = {
      .unit = "1",
      .fallback = "0",
      .meaning = "1 lets FP8 products accumulate with less precision"},
+    {.name = "sample_length",
+     .unit = "s",
+     .fallback = "1s",
+     .quick = "200ms",
+     .meaning =
+         "a sample is the mean rate over this time at least; under a power cap anything below a second is noise"},
+    {.name = "trials",
+     .unit = "1",
+     .fallback = "8",
+     .quick = "1",
+     .meaning = "algorithms that are tried under load at most, the library's first among them: as many as "
+                "warmup_least has time for, but two; 1: the library's first is taken"},
     {.name = "load_least",
      .unit = "s",
      .fallback = "0s",
@@ -52,7 +64,7 @@ constexpr Metric kMetrics[] = {
     {.name = "throughput",
      .unit = "FLOP/s",
      .better = Better::higher,
-     .meaning = "2 m n k for each product over the time of a sample, with the algorithm that was fastest in trials",
+     .meaning = "2 m n k for each product over the time of a sample, with the algorithm that was fastest under load",
      .instrument = kInstrument},
     {.name = "throughput_first",
      .unit = "FLOP/s",
@@ -65,11 +77,28 @@ constexpr Metric kMetrics[] = {
      .better = Better::higher,
      .meaning = "the fastest single sample of throughput, warm-up included",
      .instrument = kInstrument},
+    {.name = "flop_per_cycle",
+     .unit = "FLOP",
+     .better = Better::higher,
+     .meaning = "FLOPs of throughput for each multiprocessor and cycle of it, by the multiprocessors' own counters, "
+                "which power and clock do not change, where all of them were read",
+     .instrument = kCycleInstrument,
+     .recorded = Recorded::if_reported},
+    {.name = "flop_per_cycle_first",
+     .unit = "FLOP",
+     .better = Better::higher,
+     .meaning = "the same of throughput_first",
+     .instrument = kCycleInstrument,
+     .recorded = Recorded::if_reported},
     {.name = "mismatches",
      .unit = "1",
      .better = Better::lower,
      .meaning = "sampled elements outside the tolerance of the FP64 reference, of both algorithms",
      .kind = MetricKind::fault},
+    {.name = "largest_error_share",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "largest difference of a sampled element from the reference over its tolerance; 0 for whole numbers"},
     {.name = "whole_mismatches",
      .unit = "1",
      .better = Better::lower,
@@ -98,13 +127,27 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "emulated", .meaning = "Whether algorithms that emulate the type by narrower ones were allowed."},
     {.name = "library_version", .meaning = "Version of cuBLASLt."},
     {.name = "library_path", .meaning = "File of cuBLASLt."},
-    {.name = "algorithm", .meaning = "The fastest algorithm, in the library's numbers."},
+    {.name = "algorithm",
+     .meaning = "The algorithm of throughput, in the library's numbers; the same on all GPUs of a model."},
     {.name = "algorithm_first", .meaning = "The first of the library's ranking that it runs, in the same numbers."},
     {.name = "algorithms_refused", .meaning = "Algorithms that the library proposed and then did not run."},
-    {.name = "algorithms_timed", .meaning = "Algorithms that the library proposed and the trials timed."},
+    {.name = "algorithms_timed", .meaning = "Algorithms that the library proposed and short trials timed."},
+    {.name = "trial_rates",
+     .meaning = "Mean rates of the algorithms that were tried under load, in FLOP/s, summed over the GPUs of the model "
+                "that were measured at once, where several were.",
+     .recorded = Recorded::if_occurred},
+    {.name = "choice_margin",
+     .meaning =
+         "Rate of the chosen algorithm in those trials over that of the best other, less 1: under 0.005 there is "
+         "no difference.",
+     .recorded = Recorded::if_occurred},
+    {.name = "sm_clock_counted_hz",
+     .meaning = "Mean SM clock while throughput was measured, by the multiprocessors' own counters, where all of them "
+                "were read; NVML's readings may be 10 % away under a power cap.",
+     .recorded = Recorded::if_reported},
     {.name = "operand_sets", .meaning = "Sets of matrices used in turn."},
     {.name = "operand_bytes", .meaning = "Size of all sets together, in B."},
-    {.name = "products_per_sample", .meaning = "Products in one sample of throughput."},
+    {.name = "products_per_batch", .meaning = "Products between two comparisons of the results."},
     {.name = "elements_checked", .meaning = "Elements that were compared with the reference, of both algorithms."},
     {.name = "energy_window_s",
      .meaning = "Time over which energy was counted, in s, where NVML has an energy counter.",
@@ -113,18 +156,21 @@ constexpr ConditionSpec kOwnConditions[] = {
 constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, nvml::kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_gemm",
-    .revision = 3,
+    .revision = 4,
     .sampled = true,
     .measures = "Sustained rate of an NVIDIA GPU on dense matrix products of one element type.",
     .method =
         "D = op(A) op(B) with A stored transposed (TN), by cuBLASLt with a workspace of 32 MiB. A and B hold standard "
         "normal numbers rounded to the type on the GPU; mxfp8 and nvfp4 carry a scale for each block of 32 or 16 "
         "elements, FP8 one device scale for each matrix. Sets of operands that together pass twice the second-level "
-        "cache are used in turn. Every algorithm that the library's heuristic returns is timed after a second of "
-        "warm-up; those near the fastest three times in turn; the fastest and the library's first choice are then "
-        "measured alike, once where they are the same. A sample is a CUDA graph of products that last at least 100 "
-        "ms, between two events, with the next one already in the queue. 2 m n k FLOPs are counted for each product, "
-        "integer operations alike. FP64 and FP32 are never emulated by narrower types. After each sample the results "
+        "cache are used in turn. Every algorithm that the library's heuristic returns is timed for 20 ms after a "
+        "second "
+        "of warm-up; those near the fastest are tried under a load that does not pause, there and back again, and the "
+        "one with the highest mean rate, summed over the GPUs of a model that are measured at once, is taken by all of "
+        "them. It and the library's first choice are then measured alike, once where they are the same. A sample is "
+        "the mean rate over sample_length of CUDA graphs of products that last at least 100 ms, between two events, "
+        "with the next one already in the queue. 2 m n k FLOPs are counted for each product, "
+        "integer operations alike. FP64 and FP32 are never emulated by narrower types. After each graph the results "
         "of all sets are summed to 64 bits on the GPU and compared with the first ones; at the end 4096 elements of "
         "up to 8 sets, one in every tile of a 64 by 64 grid, are recomputed on the host from the operands as the GPU "
         "stores them, in FP64 or wider, and compared within the accumulator's precision (FP8: 14 bits) and, of "
@@ -136,54 +182,35 @@ constexpr ProbeSpec kSpec{
         "cuBLAS manual (cublasLtMatmul, block scaling layouts); OCP Microscaling 1.0; FP8 accumulation: arXiv "
         "2412.19437, section 3.3.2.",
     .needs = "NVIDIA driver for CUDA 13, libcublasLt 13",
-    .typical = {60},
+    .typical = {35},
     .deadline = {1800},
     .parameters = kParameters,
     .metrics = kMetrics,
     .conditions = kConditions,
 };
 
-/// What one device gave.
-struct Outcome {
-  Sampling throughput, first;
-  std::uint64_t mismatches = 0, changes = 0, whole_mismatches = 0;
-  std::int64_t checked = 0;
-  std::size_t products = 0, algorithms = 0, refused = 0, sets = 0;
-  Bytes operands;
-  std::string algorithm, algorithm_first;
-  std::optional<double> efficiency, energy_window_s;
-  std::optional<nvml::GpuWatch> watch;
-};
+constexpr Seconds kTrialsOfOne = {2.4};  // all that the trials of one algorithm take, with what is thrown away
 
-struct Plan {
-  const GemmType& type;
-  GemmShape shape;
-  Pattern pattern;
-  bool fast_accumulation;
-  SamplingPlan sampling;        ///< of throughput
-  SamplingPlan sampling_first;  ///< of throughput_first: without the long load
-};
-
-/// At least as many samples as last `load`, of at least GemmSeries::kSample each.
-SamplingPlan with_load(SamplingPlan plan, Seconds load) {
-  const auto samples = static_cast<std::size_t>(std::ceil(load.count / GemmSeries::kSample.count));
-  plan.min_samples = std::max(plan.min_samples, samples);
-  return plan;
+/// As many algorithms as warmup_least has time for; two at least, since the library's first alone is no choice.
+std::size_t trials_of(const Parameters& given) {
+  const auto most = static_cast<std::size_t>(given.count("trials"));
+  const auto fit = static_cast<std::size_t>(given.seconds("warmup_least").count / kTrialsOfOne.count);
+  return std::min(most, std::max<std::size_t>(2, fit));
 }
 
-SamplingPlan without_warmup_least(SamplingPlan plan) {
-  plan.warmup_least = {0};
-  return plan;
-}
-
-Plan read_plan(const Parameters& given) {
+GemmPlan read_plan(const Parameters& given) {
   const auto size = [&](const char* name) { return static_cast<std::size_t>(given.count(name)); };
-  Plan plan{.type = gemm_type(given.text("type")),
-            .shape = {.m = size("m"), .n = size("n"), .k = size("k")},
-            .pattern = given.text("data") == "gaussian" ? Pattern::gaussian : Pattern::constant,
-            .fast_accumulation = given.count("fast_accumulation") != 0,
-            .sampling = with_load(sampling_plan(given), given.seconds("load_least")),
-            .sampling_first = without_warmup_least(sampling_plan(given))};
+  GemmPlan plan{.type = gemm_type(given.text("type")),
+                .shape = {.m = size("m"), .n = size("n"), .k = size("k")},
+                .pattern = given.text("data") == "gaussian" ? Pattern::gaussian : Pattern::constant,
+                .fast_accumulation = given.count("fast_accumulation") != 0,
+                .trials = trials_of(given),
+                .sample_length = given.seconds("sample_length"),
+                .sampling = sampling_plan(given),
+                .sampling_first = sampling_plan(given)};
+  if (plan.trials == 0) throw std::runtime_error("trials: give 1 or more");
+  plan.sampling.load_least = given.seconds("load_least");
+  plan.sampling_first.warmup_least = {0};
   if (const auto problem = shape_problem(plan.type, plan.shape)) throw std::runtime_error(*problem);
   if (given.count("fast_accumulation") > 1) throw std::runtime_error("fast_accumulation: give 0 or 1");
   if (plan.fast_accumulation && plan.type.scaling != Scaling::tensor) {
@@ -199,92 +226,42 @@ void require_type(const Device& device, const GemmType& type) {
                          type.compute % 10, device.uuid, device.name, device.compute_capability()));
 }
 
-/// Measures one candidate; with `watch`, what the GPU does meanwhile. The load runs before the watch begins and until
-/// after it ends, so that its mean power is that of the load. The watch's questions may take longer than what is in the
-/// queue, so another sample is taken before the mean rate begins.
-Sampling measure_candidate(GemmSeries& series, const SamplingPlan& plan, nvml::GpuWatch* watch) {
-  series.next();
-  if (watch != nullptr) {
-    watch->start();
-    series.next();
-  }
-  series.restart_mean();
-  Sampling result = sample(plan, [&] { return series.next(); });
-  if (watch != nullptr) watch->stop();
-  series.drain();
-  return result;
+std::string words(const AlgorithmRates& rates) {
+  std::vector<std::string> texts;
+  for (const auto& one : rates) texts.push_back(fmt::format("{}: {:.5g}", one.algorithm, one.rate));
+  return fmt::format("{}", fmt::join(texts, "; "));
 }
 
-std::uint64_t wrong(const std::vector<SampledProduct>& samples, const GemmType& type, std::size_t parts,
-                    std::int64_t& checked) {
-  std::uint64_t count = 0;
-  for (const auto& product : samples) {
-    count += wrong_elements(product, type.exactness, parts);
-    checked += static_cast<std::int64_t>(product.d.size());
-  }
-  return count;
+void record_cycles(Recorder& record, const char* metric, const GemmFigures& figures, const Device& device) {
+  if (figures.counted) record.measurement(metric, figures.flop / figures.counted->cycles, device.subject());
 }
 
-Outcome measure_device(const Device& device, Barrier& barrier, const CublasLt& library, const Plan& plan) {
-  GemmBench bench(device, library, plan.type, plan.shape, plan.pattern, plan.fast_accumulation);
-  Outcome outcome;
-  outcome.watch.emplace(device.pci_bus_id);
-  const std::size_t best = bench.try_all();
-  barrier.wait_for_all();
-  GemmSeries series(bench, best);
-  outcome.throughput = measure_candidate(series, plan.sampling, &*outcome.watch);
-  outcome.changes = series.changes();
-  const auto energy_j = outcome.watch->energy_j(), window_s = outcome.watch->window_s();
-  if (energy_j && window_s && *energy_j > 0) {
-    outcome.efficiency = series.mean_rate() / (*energy_j / *window_s);
-    outcome.energy_window_s = window_s;
-  }
-  const auto samples = take_samples(bench);
-  std::vector<SampledProduct> samples_first;
-  outcome.first = outcome.throughput;
-  if (best != 0) {
-    GemmSeries series_first(bench, 0);
-    outcome.first = measure_candidate(series_first, plan.sampling_first, nullptr);
-    outcome.changes += series_first.changes();
-    samples_first = take_samples(bench);
-  }
-  barrier.finish();
-  while (!barrier.all_finished()) series.next();  // company for those that are still measured
-  series.drain();
-  outcome.whole_mismatches = bench.wrong_whole_lines(best);
-  if (best != 0) outcome.whole_mismatches += bench.wrong_whole_lines(0);
-  outcome.mismatches = wrong(samples, plan.type, bench.stored_parts(best), outcome.checked) +
-                       wrong(samples_first, plan.type, bench.stored_parts(0), outcome.checked);
-  outcome.products = series.products();
-  outcome.algorithms = bench.candidates().size();
-  outcome.refused = bench.refused();
-  outcome.sets = bench.operands().sets();
-  outcome.operands = bench.operands().size();
-  outcome.algorithm = bench.text(best);
-  outcome.algorithm_first = bench.text(0);
-  return outcome;
-}
-
-void record_outcome(Recorder& record, const Device& device, const Outcome& outcome) {
+void record_outcome(Recorder& record, const Device& device, const GemmOutcome& outcome) {
   const Subject subject = device.subject();
-  record.measurement("throughput", outcome.throughput, subject);
-  record.measurement("throughput_first", outcome.first, subject);
+  record.measurement("throughput", outcome.chosen.throughput, subject);
+  record.measurement("throughput_first", outcome.first.throughput, subject);
   double fastest_sample = 0;
-  for (const auto* values : {&outcome.throughput.warmup, &outcome.throughput.samples}) {
+  for (const auto* values : {&outcome.chosen.throughput.warmup, &outcome.chosen.throughput.samples}) {
     for (const double value : *values) fastest_sample = std::max(fastest_sample, value);
   }
   record.measurement("throughput_best", fastest_sample, subject);
-  record.measurement("mismatches", static_cast<double>(outcome.mismatches), subject);
+  record_cycles(record, "flop_per_cycle", outcome.chosen, device);
+  record_cycles(record, "flop_per_cycle_first", outcome.first, device);
+  record.measurement("mismatches", static_cast<double>(outcome.errors.wrong), subject);
+  record.measurement("largest_error_share", outcome.errors.largest_share, subject);
   record.measurement("whole_mismatches", static_cast<double>(outcome.whole_mismatches), subject);
   record.measurement("checksum_changes", static_cast<double>(outcome.changes), subject);
   if (outcome.efficiency) record.measurement("energy_efficiency", *outcome.efficiency, subject);
-  record.condition("algorithm", outcome.algorithm, subject);
+  record.condition("algorithm", outcome.choice.algorithm, subject);
   record.condition("algorithm_first", outcome.algorithm_first, subject);
   record.condition("algorithms_timed", static_cast<std::int64_t>(outcome.algorithms), subject);
   record.condition("algorithms_refused", static_cast<std::int64_t>(outcome.refused), subject);
   record.condition("operand_sets", static_cast<std::int64_t>(outcome.sets), subject);
   record.condition("operand_bytes", static_cast<std::int64_t>(outcome.operands.count), subject);
-  record.condition("products_per_sample", static_cast<std::int64_t>(outcome.products), subject);
+  record.condition("products_per_batch", static_cast<std::int64_t>(outcome.products), subject);
+  if (!outcome.choice.tried.empty()) record.condition("trial_rates", words(outcome.choice.tried), subject);
+  if (outcome.choice.margin) record.condition("choice_margin", *outcome.choice.margin, subject);
+  if (outcome.chosen.counted) record.condition("sm_clock_counted_hz", outcome.chosen.counted->clock_hz, subject);
   record.condition("elements_checked", outcome.checked, subject);
   if (outcome.energy_window_s) record.condition("energy_window_s", *outcome.energy_window_s, subject);
   record_device(record, device);
@@ -307,13 +284,15 @@ const char* result_type(Format format) {
 }
 
 void measure(const Parameters& given, Recorder& record) {
-  const Plan plan = read_plan(given);
+  const GemmPlan plan = read_plan(given);
   const auto devices = chosen_devices(given);
   for (const auto& device : devices) require_type(device, plan.type);
   const CublasLt library(given.text("library_path"));
-  std::vector<Outcome> outcomes(devices.size());
+  std::vector<GemmOutcome> outcomes(devices.size());
+  TrialBoard board(devices.size(), given.text("schedule") == "together");
   for_each_device(devices, given.text("schedule"), [&](const Device& device, Barrier& barrier) {
-    outcomes[static_cast<std::size_t>(&device - devices.data())] = measure_device(device, barrier, library, plan);
+    const auto place = static_cast<std::size_t>(&device - devices.data());
+    outcomes[place] = measure_device(device, place, barrier, board, library, plan);
   });
   for (std::size_t i = 0; i < devices.size(); ++i) record_outcome(record, devices[i], outcomes[i]);
   record.condition("layout", std::string("TN"));

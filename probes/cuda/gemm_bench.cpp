@@ -8,16 +8,14 @@
 #include <fmt/format.h>
 
 #include "probes/core/probe.h"
-#include "probes/core/statistics.h"
 
 namespace assay::cuda {
 namespace {
 
 constexpr std::size_t kMostAlgorithms = 64;  // more than the heuristic returns for one product
-constexpr Seconds kWarmUp = {1};             // the clock's governor answers a load within some hundred milliseconds
-constexpr Seconds kTrial = {0.02};           // long against the few microseconds of a graph's launch
-constexpr std::size_t kTrials = 3;           // the fewest with a median that one disturbance cannot move
-constexpr double kNear = 1.3;                // clocks sag by less than this between the first trial and the last
+constexpr Seconds kTrialWarmUp = {1};        // the clock's governor answers a load within some hundred milliseconds
+constexpr Seconds kShortTrial = {0.02};      // long against the few microseconds of a graph's launch
+constexpr Seconds kSettle = {0.4};           // the transient after a change of load is over (docs/MEASUREMENTS.md)
 constexpr std::size_t kCheckedSets = 8;      // 4096 elements each; with k = 8192 about a tenth of a second a set
 
 }  // namespace
@@ -31,7 +29,7 @@ GemmBench::GemmBench(const Device& device, const CublasLt& library, const GemmTy
       operands_(device, type, shape, pattern),
       matmul_(library, type, shape, fast_accumulation) {
   for (const auto& algorithm : matmul_.algorithms(operands_.set(0), kMostAlgorithms)) {
-    candidates_.push_back({.algorithm = algorithm, .times_s = {}});
+    candidates_.push_back({.algorithm = algorithm});
   }
   if (candidates_.empty()) {
     throw Skip(
@@ -80,43 +78,33 @@ double GemmBench::time_of(const Graph& graph, std::size_t launches) {
   return elapsed(begin_, end_).count;
 }
 
-std::size_t GemmBench::try_all() {
+AlgorithmRates GemmBench::time_all() {
   const std::size_t sets = operands_.sets();
   enqueue_turns(0, sets);  // the first call loads the kernel
   const Graph favourite = graph(0, sets);
-  for (double warm_s = 0; warm_s < kWarmUp.count;) warm_s += time_of(favourite, 1);
-
-  double least_s = 0;
+  for (double warm_s = 0; warm_s < kTrialWarmUp.count;) warm_s += time_of(favourite, 1);
+  AlgorithmRates rates;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     enqueue_turns(i, sets);
     wait(stream_);
-    const double product_s = time_of(graph(i, sets), 1) / static_cast<double>(sets);
-    candidates_[i].times_s = {product_s};
-    least_s = i == 0 ? product_s : std::min(least_s, product_s);
+    const SamplePlan plan = plan_sample({time_of(graph(i, sets), 1) / static_cast<double>(sets)}, sets, kShortTrial);
+    candidates_[i].product = {time_of(graph(i, plan.products), plan.launches) /
+                              static_cast<double>(plan.products * plan.launches)};
+    rates.push_back({.algorithm = text(i), .rate = shape_.flop() / candidates_[i].product.count});
   }
-  const SamplePlan plan = plan_sample({least_s}, sets, kTrial);
-  std::vector<std::pair<std::size_t, Graph>> near;
-  for (std::size_t i = 0; i < candidates_.size(); ++i) {
-    if (candidates_[i].times_s.front() <= kNear * least_s) near.emplace_back(i, graph(i, plan.products));
-  }
-  for (const auto& [index, unused] : near) candidates_[index].times_s.clear();
-  for (std::size_t trial = 0; trial < kTrials; ++trial) {
-    for (const auto& [index, recorded] : near) {
-      candidates_[index].times_s.push_back(time_of(recorded, plan.launches) /
-                                           static_cast<double>(plan.products * plan.launches));
-    }
-  }
-  std::vector<std::vector<double>> times;
-  times.reserve(candidates_.size());
-  for (const auto& candidate : candidates_) times.push_back(candidate.times_s);
-  return fastest(times);
+  return rates;
 }
 
-Seconds GemmBench::product_time(std::size_t candidate) const { return {median(candidates_[candidate].times_s)}; }
+std::optional<std::size_t> GemmBench::place_of(const std::string& algorithm) const {
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    if (text(i) == algorithm) return i;
+  }
+  return std::nullopt;
+}
 
 GemmSeries::GemmSeries(GemmBench& bench, std::size_t candidate)
     : bench_(bench),
-      plan_(plan_sample(bench.product_time(candidate), bench.operands().sets(), kSample)),
+      plan_(plan_sample(bench.product_time(candidate), bench.operands().sets(), kBatch)),
       graph_(bench.graph(candidate, plan_.products)) {
   const Bytes sums = {bench.operands().sets() * sizeof(std::uint64_t)};
   for (auto& slot : slots_) {
@@ -139,20 +127,24 @@ void GemmSeries::enqueue(Slot& slot) {
                         stream.get()),
         "copying the sums of results");
   mark(slot.summed, stream);
+  enqueued_flop_ += bench_.shape().flop() * static_cast<double>(products());
 }
 
-double GemmSeries::next() {
-  Slot& slot = slots_[turn_];
-  Slot& other = slots_[1 - turn_];
-  if (!queued_) enqueue(slot);
-  enqueue(other);
-  queued_ = true;
-  turn_ = 1 - turn_;
-  const double time_s = elapsed(slot.begin, slot.end).count;
-  look_at_sums(slot);
-  const double flop = bench_.shape().flop() * static_cast<double>(products());
-  counted_flop_ += flop;
-  counted_s_ += elapsed(slot.begin, other.begin).count;
+double GemmSeries::rate_over(Seconds least) {
+  double flop = 0, time_s = 0;
+  do {
+    Slot& slot = slots_[turn_];
+    Slot& other = slots_[1 - turn_];
+    if (!queued_) enqueue(slot);
+    enqueue(other);
+    queued_ = true;
+    turn_ = 1 - turn_;
+    time_s += elapsed(slot.begin, slot.end).count;
+    look_at_sums(slot);
+    flop += bench_.shape().flop() * static_cast<double>(products());
+    counted_flop_ += bench_.shape().flop() * static_cast<double>(products());
+    counted_s_ += elapsed(slot.begin, other.begin).count;
+  } while (time_s < least.count);
   return flop / time_s;
 }
 
@@ -172,6 +164,28 @@ void GemmSeries::look_at_sums(const Slot& slot) {
 }
 
 void GemmSeries::restart_mean() { counted_flop_ = counted_s_ = 0; }
+
+AlgorithmRates rates_under_load(GemmBench& bench, const std::vector<std::string>& algorithms, Seconds each,
+                                std::uint64_t& changes) {
+  AlgorithmRates rates;
+  if (algorithms.size() < 2) return rates;
+  std::vector<GemmSeries> series;
+  series.reserve(algorithms.size());
+  for (const std::string& algorithm : algorithms) {
+    series.emplace_back(bench, bench.place_of(algorithm).value());
+    rates.push_back({.algorithm = algorithm, .rate = 0});
+  }
+  for (std::size_t turn = 0; turn < 2 * series.size(); ++turn) {
+    const std::size_t i = turn < series.size() ? turn : 2 * series.size() - 1 - turn;
+    (void)series[i].rate_over(kSettle);
+    rates[i].rate += series[i].rate_over(each) / 2;
+  }
+  for (GemmSeries& one : series) {
+    one.drain();
+    changes += one.changes();
+  }
+  return rates;
+}
 
 std::vector<SampledProduct> take_samples(const GemmBench& bench) {
   std::vector<SampledProduct> samples;

@@ -4,9 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "probes/cuda/algorithm_choice.h"
 #include "probes/cuda/cublaslt.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/gemm_check.h"
@@ -15,10 +17,10 @@
 
 namespace assay::cuda {
 
-/// One algorithm and how long it took in the trials.
+/// One algorithm and how long one product took in short trials.
 struct Candidate {
   Algorithm algorithm;
-  std::vector<double> times_s;  ///< of one product, one for each trial
+  Seconds product{};
 };
 
 /// Operands, library and candidates for one type and shape on one device.
@@ -30,14 +32,16 @@ class GemmBench {
   GemmBench(const Device& device, const CublasLt& library, const GemmType& type, const GemmShape& shape,
             Pattern pattern, bool fast_accumulation);
 
-  /// Times every candidate on rotating sets: warms the device up with the library's first, then takes a short time
-  /// of each, then longer ones in turn of those near the fastest. Returns the index of the fastest.
-  std::size_t try_all();
+  /// Times every candidate on rotating sets for some 20 ms, after a second of the library's first: enough to see which
+  /// are far behind, not which is the fastest under a load that lasts. Returns rates in the library's order.
+  AlgorithmRates time_all();
 
   /// In the library's order: the first is the best ranked of those that it runs.
   [[nodiscard]] const std::vector<Candidate>& candidates() const { return candidates_; }
   /// How many algorithms the library proposed and refused to run.
   [[nodiscard]] std::size_t refused() const { return refused_; }
+  /// The place of `algorithm`, as text() gives it, among the candidates.
+  [[nodiscard]] std::optional<std::size_t> place_of(const std::string& algorithm) const;
   /// The candidate in words.
   [[nodiscard]] std::string text(std::size_t candidate) const { return matmul_.text(candidates_[candidate].algorithm); }
   /// See Matmul::stored_parts.
@@ -54,8 +58,8 @@ class GemmBench {
 
   /// A graph of `products` products of one candidate, sets in turn from the first.
   [[nodiscard]] Graph graph(std::size_t candidate, std::size_t products);
-  /// Time of one product of `candidate` in its trials; try_all() must have run.
-  [[nodiscard]] Seconds product_time(std::size_t candidate) const;
+  /// Time of one product of `candidate` in its trial; time_all() must have run.
+  [[nodiscard]] Seconds product_time(std::size_t candidate) const { return candidates_[candidate].product; }
 
  private:
   void drop_refused();
@@ -71,34 +75,40 @@ class GemmBench {
   std::size_t refused_ = 0;
 };
 
-/// Samples of one candidate without a pause between them: while one is waited for, the next is in the queue.
+/// Products of one candidate without a pause between them: while some are waited for, the next are in the queue.
+/// Another series of the same bench may go on where this one stops, without a pause either.
 class GemmSeries {
  public:
-  /// A sample lasts at least this long: the resolution of events is far below it, and the clock's governor sees a
-  /// steady load.
-  static constexpr Seconds kSample = {0.1};
+  /// What is put into the queue at a time lasts at least this long: the resolution of events is far below it, and the
+  /// results are compared after each.
+  static constexpr Seconds kBatch = {0.1};
 
   /// `bench` must outlive the series; results of earlier products are forgotten.
   GemmSeries(GemmBench& bench, std::size_t candidate);
 
-  /// FLOP/s of the next sample. Keeps one more in the queue.
-  double next();
+  /// FLOP/s over the next batches, of which the time adds up to `least` or more: 2 m n k for each product over the time
+  /// of the batches, without what lies between them. Keeps one more in the queue.
+  double rate_over(Seconds least);
   /// Waits for the one that is left in the queue, and counts its changes too.
   void drain();
 
-  /// Results that differ from the first of the same candidate and set: each set once in each sample.
+  /// Results that differ from the first of the same candidate and set: each set once in each batch.
   [[nodiscard]] std::uint64_t changes() const { return changes_; }
-  /// Products in one sample.
+  /// Products in one batch.
   [[nodiscard]] std::size_t products() const { return plan_.products * plan_.launches; }
   /// Forgets what mean_rate has seen.
   void restart_mean();
-  /// FLOPs over time from the begin of the first sample since restart_mean to the begin of the one after the last: with
-  /// the sums of the results, so that it is the rate that goes with the energy. At least one sample must lie in
+  /// FLOPs over time from the begin of the first batch since restart_mean to the begin of the one after the last: with
+  /// the sums of the results, so that it is the rate that goes with the energy. At least one batch must lie in
   /// between.
   [[nodiscard]] double mean_rate() const { return counted_flop_ / counted_s_; }
 
+  /// FLOPs of everything that was put into the queue so far.
+  [[nodiscard]] double enqueued_flop() const { return enqueued_flop_; }
+  [[nodiscard]] const Stream& stream() const { return bench_.stream(); }
+
  private:
-  /// One sample in the queue.
+  /// One batch in the queue.
   struct Slot {
     Event begin, end, summed;
     DeviceBuffer sums;
@@ -115,8 +125,14 @@ class GemmSeries {
   bool queued_ = false;
   std::vector<std::uint64_t> first_sums_;  ///< of each set; empty before the first sample
   std::uint64_t changes_ = 0;
-  double counted_flop_ = 0, counted_s_ = 0;
+  double counted_flop_ = 0, counted_s_ = 0, enqueued_flop_ = 0;
 };
+
+/// Mean rates of `algorithms` of `bench` under a load that does not pause: each for `each` and back again in the
+/// opposite order, after a moment in which the controller of power finds the new load. Adds to `changes` results that
+/// changed meanwhile. Empty for fewer than two.
+AlgorithmRates rates_under_load(GemmBench& bench, const std::vector<std::string>& algorithms, Seconds each,
+                                std::uint64_t& changes);
 
 /// What the check needs of the results that are in the memory of the device: those of the first sets, as many as are
 /// checked in a few seconds.

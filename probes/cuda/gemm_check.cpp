@@ -6,7 +6,6 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "probes/core/statistics.h"
 #include "probes/cuda/quantise.h"
 
 namespace assay::cuda {
@@ -101,9 +100,9 @@ double largest_error(const Exactness& exactness, std::size_t k, double sum, doub
   return accumulated + exactness.output * (std::abs(sum) + accumulated) + split;
 }
 
-std::uint64_t wrong_elements(const SampledProduct& product, const Exactness& exactness, std::size_t parts) {
+ElementErrors check_elements(const SampledProduct& product, const Exactness& exactness, std::size_t parts) {
   const std::size_t k = product.k, lines = product.a.size() / k, columns = product.b.size() / k;
-  std::uint64_t wrong = 0;
+  ElementErrors errors;
   for (std::size_t i = 0; i < lines; ++i) {
     for (std::size_t j = 0; j < columns; ++j) {
       const double* a = product.a.data() + i * k;
@@ -116,16 +115,13 @@ std::uint64_t wrong_elements(const SampledProduct& product, const Exactness& exa
         squares += static_cast<double>(term * term);
       }
       const auto error = static_cast<double>(std::abs(product.d[i * columns + j] - sum));
+      const double allowed = largest_error(exactness, k, static_cast<double>(sum), squares, parts);
       // Written so that a result that is not a number is wrong.
-      if (!(error <= largest_error(exactness, k, static_cast<double>(sum), squares, parts))) ++wrong;
+      if (!(error <= allowed)) ++errors.wrong;
+      if (allowed > 0 && std::isfinite(error)) errors.largest_share = std::max(errors.largest_share, error / allowed);
     }
   }
-  return wrong;
-}
-
-std::size_t fastest(std::span<const std::vector<double>> times) {
-  return static_cast<std::size_t>(std::ranges::min_element(times, {}, [](const auto& list) { return median(list); }) -
-                                  times.begin());
+  return errors;
 }
 
 }  // namespace assay::cuda

@@ -44,11 +44,13 @@ struct SampledProduct {
 double largest_error(const Exactness& exactness, std::size_t k, double sum, double sum_of_squares,
                      std::size_t parts = 1);
 
-/// How many of the results differ from the reference (long double, terms in order) by more than largest_error or are
-/// not finite. `parts` as there.
-std::uint64_t wrong_elements(const SampledProduct& product, const Exactness& exactness, std::size_t parts = 1);
+/// What a comparison with the reference found.
+struct ElementErrors {
+  std::uint64_t wrong = 0;   ///< results that differ by more than largest_error, or are not finite
+  double largest_share = 0;  ///< largest difference over largest_error, where both are finite and that is not 0
+};
 
-/// The index of the smallest median among `times` (one list of at least one for each candidate; the first of equals).
-std::size_t fastest(std::span<const std::vector<double>> times);
+/// Compares the results with the reference (long double, terms in order). `parts` as in largest_error.
+ElementErrors check_elements(const SampledProduct& product, const Exactness& exactness, std::size_t parts = 1);
 
 }  // namespace assay::cuda

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "probes/core/statistics.h"
 #include "probes/cuda/gemm_type.h"
 #include "tests/hardware/hardware_test.h"
 
@@ -43,6 +44,22 @@ void expect_right(const Record& record, const std::string& what, Claims& claims)
                 what + ": at least 4096 elements were checked on every GPU");
 }
 
+/// The rate is what the counters of the multiprocessors say: FLOPs of a cycle, times multiprocessors, times their clock.
+void expect_counted(const Record& record, const std::string& what, Claims& claims) {
+  for (const Measurement& one : record.measurements) {
+    if (one.metric != "flop_per_cycle") continue;
+    const auto number = [&](const char* name) {
+      const auto found = conditions_of(record, name, one.subject);
+      return found.size() == 1 ? number_in(found.front()->value).value_or(0) : 0;
+    };
+    const double counted = one.samples.front() * number("sm_count") * number("sm_clock_counted_hz");
+    for (const Measurement& rate : record.measurements) {
+      if (rate.metric == "throughput" && rate.subject == one.subject)
+        claims.expect(std::abs(median(rate.samples) / counted - 1) < 0.05, what + ": cycles and clock give the rate");
+    }
+  }
+}
+
 void test(const std::string& folder, Claims& claims) {
   const std::string probe = folder + "/cuda_gemm";
   const auto compute = least_compute(claims.measured(probe, {"--quick"}));
@@ -62,8 +79,10 @@ void test(const std::string& folder, Claims& claims) {
                     std::string(type) + ": " + metric + " is positive and below what any GPU can do");
     }
     expect_right(*record, type, claims);
+    expect_counted(*record, type, claims);
   }
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--quick", "--schedule", "together"},
+                                                    {"--quick", "--trials", "3"},
                                                     {"--quick", "--data", "constant"},
                                                     {"--quick", "--type", "fp8_e4m3", "--fast-accumulation", "1"},
                                                     {"--quick", "--m", "384", "--n", "640", "--k", "1536"}}) {

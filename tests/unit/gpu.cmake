@@ -1,5 +1,5 @@
 add_executable(unit_gpu unit/cuda/gpu_choice_test.cpp unit/cuda/library_test.cpp unit/cuda/gemm_arithmetic_test.cpp
-  unit/cuda/patience_test.cpp unit/cuda/whole_test.cpp)
+  unit/cuda/patience_test.cpp unit/cuda/whole_test.cpp unit/cuda/algorithm_choice_test.cpp)
 target_link_libraries(unit_gpu PRIVATE assay_cuda_driver GTest::gtest_main)
 # A library to open and to miss functions in.
 add_library(fake_library SHARED fakes/fake_library.cpp)

@@ -1,0 +1,54 @@
+// gemm_run: one GPU's part of cuda_gemm: trials, the load, the checks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "probes/core/sampling.h"
+#include "probes/cuda/algorithm_choice.h"
+#include "probes/cuda/gemm_bench.h"
+#include "probes/cuda/sm_cycles.h"
+#include "probes/nvml/gpu_watch.h"
+
+namespace assay::cuda {
+
+/// What one algorithm gave on one device.
+struct GemmFigures {
+  Sampling throughput;
+  std::optional<SmCycles::Counted> counted;
+  double flop = 0;  ///< while cycles were counted
+  double mean_rate = 0;
+};
+
+/// What one device gave.
+struct GemmOutcome {
+  GemmFigures chosen, first;
+  ElementErrors errors;
+  std::uint64_t changes = 0, whole_mismatches = 0;
+  std::int64_t checked = 0;
+  std::size_t products = 0, algorithms = 0, refused = 0, sets = 0;
+  Bytes operands;
+  AlgorithmChoice choice;
+  std::string algorithm_first;
+  std::optional<double> efficiency, energy_window_s;
+  std::optional<nvml::GpuWatch> watch;
+};
+
+struct GemmPlan {
+  const GemmType& type;
+  GemmShape shape;
+  Pattern pattern;
+  bool fast_accumulation;
+  std::size_t trials;  ///< algorithms that are tried under load, at most
+  Seconds sample_length;
+  SamplingPlan sampling;        ///< of throughput
+  SamplingPlan sampling_first;  ///< of throughput_first: without the long load
+};
+
+/// Measures `device`, which is current, as all GPUs of the run are; `place` is its place among them.
+GemmOutcome measure_device(const Device& device, std::size_t place, Barrier& barrier, TrialBoard& board,
+                           const CublasLt& library, const GemmPlan& plan);
+
+}  // namespace assay::cuda
