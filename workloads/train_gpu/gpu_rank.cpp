@@ -14,8 +14,10 @@
 
 #include "probes/collective/limits.h"
 #include "probes/collective/rank_loop.h"
+#include "probes/core/json_io.h"
 #include "probes/core/statistics.h"
 #include "probes/cuda/device.h"
+#include "probes/nvml/gpu_watch.h"
 #include "workloads/train/engine/executor.h"
 #include "workloads/train/engine/host_engine.h"
 #include "workloads/train/step/rank_job.h"
@@ -65,6 +67,7 @@ class GpuSession {
   explicit GpuSession(const train::RankStart& start)
       : job_(start.job),
         gpu_(enter_gpu(start.address)),
+        watch_(gpu_.pci_bus_id),
         ops_(train::step_graph(job_.model, job_.plan, job_.rank)),
         products_(job_.factors) {}
 
@@ -80,6 +83,7 @@ class GpuSession {
     if (what == "steps") return steps(request);
     if (what == "votes") return votes(request.at("number").get<std::uint64_t>());
     if (what == "settle") return settle();
+    if (what == "watch") return {{"conditions", to_json(watch_.conditions())}};
     if (what == "facts")
       return {{"cublaslt", products_.version()}, {"nccl", nccl_.version()}, {"gpu", gpu_.name}, {"uuid", gpu_.uuid}};
     throw std::runtime_error(fmt::format("'{}' is no request", what));
@@ -182,6 +186,8 @@ class GpuSession {
       }
     }
     groups_->check_alive();
+    if (!watches_) watch_.start();
+    watches_ = true;
     json times = json::array();
     for (const auto& [key, all] : alone)
       times.push_back({static_cast<int>(key.first), static_cast<int>(key.second), all.mean});
@@ -191,6 +197,7 @@ class GpuSession {
   json votes(std::uint64_t number) { return {{"print", words(gradients(number))}}; }
 
   json settle() {
+    watch_.stop();
     json answer = {{"print", words(rig().core.print(false))}, {"not_finite", rig().core.not_finite()}};
     drop();
     return answer;
@@ -198,6 +205,8 @@ class GpuSession {
 
   train::RankJob job_;
   cuda::Device gpu_;
+  nvml::GpuWatch watch_;  ///< from the end of the first steps, which warm up, to settle()
+  bool watches_ = false;
   std::vector<train::Op> ops_;
   nccl::Nccl nccl_;
   Products products_;

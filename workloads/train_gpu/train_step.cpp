@@ -9,6 +9,7 @@
 #include "probes/collective/local_ranks.h"
 #include "probes/core/host_facts.h"
 #include "probes/core/join.h"
+#include "probes/core/json_io.h"
 #include "probes/core/probe.h"
 #include "probes/core/rank_names.h"
 #include "probes/core/recorder.h"
@@ -16,6 +17,7 @@
 #include "probes/cuda/device.h"
 #include "probes/cuda/device_record.h"
 #include "probes/nccl/communicator.h"
+#include "probes/nvml/gpu_watch.h"
 #include "workloads/train/graph/plan_parameters.h"
 #include "workloads/train/step/rank_job.h"
 #include "workloads/train/step/step_figures.h"
@@ -103,7 +105,7 @@ constexpr ConditionSpec kOwnConditions[] = {
      .meaning = "version of the NCCL library, where this is rank 0",
      .recorded = Recorded::rank_0},
 };
-constexpr auto kConditions = cuda::join_conditions(cuda::kDeviceConditions, kOwnConditions);
+constexpr auto kConditions = cuda::join_conditions(cuda::kDeviceConditions, nvml::kGpuWatchConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_train_step",
     .scope = Scope::group,
@@ -122,7 +124,9 @@ constexpr ProbeSpec kSpec{
         "step's is the host's, from the end of the step before. A round is compute-only steps, communication-only "
         "steps, then a block of full ones. Before and after, two steps run in exact arithmetic modulo 7, each twice "
         "from the same weights; their weights are compared with those of one rank that does all of it on a host. "
-        "Tokens go to routed experts by their place in the step, as in train_step. It has not run on a GPU yet.",
+        "Tokens go to routed experts by their place in the step, as in train_step. Clocks, power, throttling and "
+        "errors of "
+        "each GPU are read from the end of the warm-up steps to that of the last timed one.",
     .source =
         "Narayanan et al. 2021 (1F1B), Shoeybi et al. 2019 (tensor parallelism), Rajbhandari et al. 2020 (ZeRO), "
         "Kingma & Ba 2015 (Adam); cuBLAS manual (cublasLtMatmul).",
@@ -185,6 +189,15 @@ void record_plan(const Parameters& given, const train::RankJob& job, const colle
   record.condition("launch", std::string("eager"));
 }
 
+/// What a rank saw of its GPU during the steps.
+void record_watch(const std::string& answer, const cuda::Device& device, Recorder& record) {
+  const auto said = nlohmann::json::parse(answer);
+  if (said.contains("error"))
+    throw std::runtime_error(fmt::format("{}: {}", device.uuid, said["error"].get<std::string>()));
+  for (const auto& [name, value] : said.at("conditions").items())
+    record.condition(name, value_from(value).value(), device.subject());
+}
+
 /// The part of this node.
 void take_part(const Parameters& given, const Placement& placement, Recorder& record, Rendezvous* group) {
   const auto devices = cuda::chosen_devices(given);
@@ -210,6 +223,8 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
   } else {
     (void)fleet.follow();  // rank 0 records
   }
+  const auto watched = ranks.ask(R"({"do": "watch"})", collective::kHelloLimit);
+  for (std::size_t i = 0; i < devices.size(); ++i) record_watch(watched[i], devices[i], record);
   ranks.finish(collective::kLeaveLimit);
 }
 
