@@ -51,6 +51,40 @@ std::string upper(std::string text) {
   return text;
 }
 
+/// What the reader can do next, in one sentence; empty for a simulation.
+std::string next_step(const Verdict& verdict) {
+  if (verdict.simulated) return "";
+  if (verdict.overall == Overall::accepted)
+    return "hand over the dossier; whoever receives it checks it with `assay-report verify`.";
+  const auto first = [&](auto matches) {
+    const auto found = std::ranges::find_if(verdict.results, [&](const Result& result) {
+      return result.required && result.outcome != Outcome::pass && matches(result);
+    });
+    return found == verdict.results.end() ? nullptr : &*found;
+  };
+  if (const auto* one = first([](const Result& result) { return result.outcome == Outcome::fail; }))
+    return fmt::format("repair what is listed under `not passed`, first {} on {}, then measure again.",
+                       one->requirement, one->node);
+  if (const auto* one = first([](const Result& result) { return !result.set_aside.empty(); }))
+    return fmt::format("stop other programs on {} and run the same command again: {} was disturbed.", one->node,
+                       one->requirement);
+  for (const Result& result : verdict.results) {
+    for (const ConditionSeen& condition : result.conditions) {
+      if (result.required && result.outcome != Outcome::pass && !condition.met)
+        return fmt::format("{} demands {} {} on {}: see to that, then run the same command again.", result.requirement,
+                           condition.name, condition.demanded, result.node);
+    }
+  }
+  if (const auto* one = first([](const Result& result) { return result.outcome == Outcome::inconclusive; }))
+    return fmt::format(
+        "run the same command again while nothing else uses {}; if {} is open again, the machine itself is not steady.",
+        one->node, one->requirement);
+  if (const auto* one = first([](const Result&) { return true; }))
+    return fmt::format("see the reason of {} on {} above: it says what could not be measured.", one->requirement,
+                       one->node);
+  return "measure the whole profile without --quick or --only; `assay resume` continues a run that was stopped.";
+}
+
 /// Writes the parts of the table; every text goes through harmless() before a colour is added.
 class Table {
  public:
@@ -66,6 +100,7 @@ class Table {
     nodes();
     text_ += '\n' + in_colour(upper(to_string(verdict_.overall)), overall_colour()) +
              wrapped(harmless(": " + verdict_.reason), room_after(columns_of(to_string(verdict_.overall))), "");
+    if (const std::string next = next_step(verdict_); !next.empty()) paragraph("next     ", next);
     return std::move(text_);
   }
 

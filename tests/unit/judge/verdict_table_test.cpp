@@ -105,6 +105,35 @@ TEST(VerdictTable, what_several_steps_say_is_told_once) {
   EXPECT_NE(text.find("deviation: 9 steps: exited: power_sampler skip: no RAPL"), std::string::npos) << text;
 }
 
+TEST(VerdictTable, the_last_line_says_what_to_do_next) {
+  const auto last = [](const Verdict& verdict) {
+    const std::string text = verdict_table(verdict, {.width = 1000});
+    const auto begin = text.rfind('\n', text.size() - 2) + 1;
+    return text.substr(begin, text.size() - begin - 1);
+  };
+  Verdict verdict = fleet();
+  EXPECT_EQ(last(verdict),
+            "next     repair what is listed under `not passed`, first network.bandwidth.between.nodes on n5, then "
+            "measure again.");
+  verdict.overall = Overall::accepted;
+  EXPECT_NE(last(verdict).find("hand over the dossier"), std::string::npos);
+  verdict.overall = Overall::incomplete;
+  for (auto& result : verdict.results) {
+    if (result.outcome == Outcome::fail) result.outcome = Outcome::inconclusive;
+  }
+  EXPECT_NE(last(verdict).find("while nothing else uses n5; if network.bandwidth.between.nodes is open again"),
+            std::string::npos);
+  verdict.results[26].conditions =
+      std::vector<ConditionSeen>{{.name = "power_limit_w", .demanded = ">= 690", .seen = Value{600.0}, .met = false}};
+  EXPECT_NE(last(verdict).find("demands power_limit_w >= 690 on n7: see to that"), std::string::npos);
+  verdict.results[24].set_aside = {{.attempt = 1, .reason = "busy"}};
+  EXPECT_NE(last(verdict).find("stop other programs on n5"), std::string::npos);
+  verdict.results.clear();
+  EXPECT_NE(last(verdict).find("measure the whole profile"), std::string::npos);
+  verdict.simulated = true;
+  EXPECT_EQ(last(verdict).find("next"), std::string::npos);
+}
+
 TEST(VerdictTable, a_deviation_of_one_step_names_it) {
   Verdict verdict = fleet();
   verdict.deviations = {{.what = "Attempt 1 was set aside: busy.", .step = "0001-host_gemm-n01"},
