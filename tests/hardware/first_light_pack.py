@@ -1,4 +1,5 @@
 """The archive that travels to the machine, and the one that comes back."""
+import lzma
 import pathlib
 import shutil
 import subprocess
@@ -23,13 +24,18 @@ PROBES = (
     "cuda_hbm_bandwidth",
     "cuda_host_link",
     "cuda_peer_bandwidth",
+    "cuda_train_step",
     "nccl_collective",
     "health_gpu",
     "health_inventory",
+    "load_bank",
+    "power_cap",
     "power_sampler",
+    "thermal_soak",
 )
 SCRIPTS = (
     "first_light",
+    "first_light_lists.py",
     "first_light_pack.py",
     "first_light_plan.py",
     "first_light_report.py",
@@ -39,16 +45,13 @@ SCRIPTS = (
     "sanitize",
     "README.md",
 )
+WINDOW = 1 << 27  # B: four programs bring the same BLAS; one copy of it travels
 
 
-def build():
-    tree = ROOT / "build/first_light"
-    targets = [pathlib.Path(program).name for program in PROGRAMS] + list(PROBES)
-    subprocess.run(
-        ["cmake", "-S", ROOT, "-B", tree, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DASSAY_CUDA=ON"], check=True
-    )
-    subprocess.run(["cmake", "--build", tree, "--target", *targets], check=True)
-    return tree
+def build(tree):
+    """The programs of `tree`, which `./quickstart build` configured; without tests these few are built as well."""
+    if (tree / "build.ninja").is_file():
+        subprocess.run(["cmake", "--build", tree, "--target", "first_light"], check=True)
 
 
 def stripped(source, target):
@@ -61,14 +64,14 @@ def stripped(source, target):
         sys.exit(f"first_light: strip failed for {source}; hint: install binutils")
 
 
-def pack(build_tree, archive, most):
-    tree = pathlib.Path(build_tree) if build_tree else build()
+def pack(tree, archive, most):
+    build(tree)
     archive = pathlib.Path(archive).resolve()
     files = list(PROGRAMS) + [f"libexec/assay/probes/{probe}" for probe in PROBES]
     missing = [name for name in files if not (tree / name).is_file()]
     if missing:
         sys.exit(
-            f"first_light: {tree} lacks {', '.join(missing)}; hint: configure with -DASSAY_CUDA=ON and build these targets"
+            f"first_light: {tree} lacks {', '.join(missing)}; hint: ./quickstart build, where the CUDA Toolkit 13 and nccl.h are"
         )
     with tempfile.TemporaryDirectory() as scratch:
         top = pathlib.Path(scratch) / "first_light"
@@ -78,8 +81,9 @@ def pack(build_tree, archive, most):
         (top / "tests/hardware").mkdir(parents=True)
         for name in SCRIPTS:
             shutil.copy2(pathlib.Path(__file__).resolve().parent / name, top / "tests/hardware" / name)
-        with tarfile.open(archive, "w:gz") as tar:
-            tar.add(top, "first_light")
+        with lzma.open(archive, "wb", filters=[{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": WINDOW}]) as packed:
+            with tarfile.open(fileobj=packed, mode="w") as tar:
+                tar.add(top, "first_light")
     size = archive.stat().st_size
     if size >= most:
         archive.unlink()
@@ -88,7 +92,8 @@ def pack(build_tree, archive, most):
             "-DCMAKE_CUDA_ARCHITECTURES="
         )
     print(
-        f"{archive}: {size} B; on the machine: tar -xf {archive.name} && first_light/tests/hardware/first_light measure OUT"
+        f"{archive}: {size} B; on the machine: python3 -m tarfile -e {archive.name} && "
+        "first_light/tests/hardware/first_light measure OUT"
     )
 
 
@@ -96,7 +101,7 @@ def pack_results(out):
     """Records, run and summary; scratch files and links to libraries stay behind."""
     archive = out / "first_light.tar.gz"
     with tarfile.open(archive, "w:gz") as tar:
-        for name in ("records", "run", "summary.md", "site.json", "first-light.json"):
+        for name in ("records", "run", "run_model", "summary.md", "site.json", "first-light.json"):
             if (out / name).exists():
                 tar.add(out / name, f"first_light/{name}")
     return archive

@@ -1,8 +1,9 @@
-"""What is measured, most telling first, and what it needs: libraries, a site, a profile that fits into the time."""
+"""What stages need: libraries, an interpreter with PyTorch, a site, a profile that fits into the time."""
 import json
 import os
 import pathlib
 import re
+import shutil
 import site
 import socket
 import subprocess
@@ -18,28 +19,62 @@ USUAL = (
 )
 DEPTH = 6  # site-packages/nvidia/cublas/lib is 3
 PROFILE = "first-light.json"
+KEPT_OF_ONE = r"(health|after|hbm|host_link\.one_by_one)\.|cuda_gemm\.bf16\."
+KEPT_OF_SEVERAL = r"(health|after|hbm|host_link|peer)\.(?!one_by_one)|cuda_gemm\.bf16\."
+LOADS = {
+    "cuda_gemm": {"warmup_least": "20s", "load_least": "60s"},
+    "cuda_hbm_bandwidth": {"warmup_least": "1s", "load_least": "2s"},
+    "cuda_host_link": {"size": "256MiB", "max_samples": 20, "time_limit": "3s"},
+}
+BETWEEN_RUNS = {
+    "u": 0.005,
+    "source": {
+        "document": "docs/records/2026-11-27-gpus, h100/gemm_bf16.jsonl and gemm_bf16_b.jsonl",
+        "figure": "694.3 and 696.6 TFLOP/s",
+        "date": "2026-11-27",
+        "method": "Two runs on one board differ by 0.3 %; rounded up. There is time for one run.",
+        "status": "sourced",
+    },
+}
+WATCHED_S = {"cuda_gemm": 75, "cuda_hbm_bandwidth": 15}
 
 
-def python_folders():
-    folders = list(site.getsitepackages()) + [site.getusersitepackages()] + [entry for entry in sys.path if entry]
-    for interpreter in ("python3", "python"):  # another one may have the packages
-        try:
-            words = subprocess.run(
-                [interpreter, "-c", "import sys; print('\\n'.join(p for p in sys.path if p))"],
-                capture_output=True,
-                text=True,
-                timeout=20,
-                check=False,
-            )
-            folders += words.stdout.split("\n")
-        except (OSError, subprocess.TimeoutExpired):
-            pass
+def interpreters():
+    """Python interpreters of this machine, this one last: another one may have the packages."""
+    named = [os.environ.get("VIRTUAL_ENV", "/nowhere") + "/bin/python"]
+    in_opt = [
+        str(path)
+        for pattern in ("*/bin/python", "*/.venv/bin/python")
+        for path in sorted(pathlib.Path("/opt").glob(pattern))
+    ]
+    return [path for path in named + in_opt + ["python3", "python"] if shutil.which(path)] + [sys.executable]
+
+
+def asked(interpreter, words):
+    try:
+        return subprocess.run(
+            [interpreter, "-c", words], capture_output=True, text=True, timeout=20, check=True
+        ).stdout.split("\n")
+    except (OSError, subprocess.SubprocessError):
+        return []
+
+
+def with_torch(candidates):
+    """The first interpreter that has PyTorch; the last one where none has."""
+    words = "import importlib.util; print('yes' if importlib.util.find_spec('torch') else '')"
+    return next((one for one in candidates if "yes" in asked(one, words)), candidates[-1])
+
+
+def python_folders(candidates):
+    folders = list(site.getsitepackages()) + [site.getusersitepackages()]
+    for interpreter in candidates:
+        folders += asked(interpreter, "import sys; print('\\n'.join(p for p in sys.path if p))")
     return folders
 
 
-def find_libraries(search=()):
+def find_libraries(search=(), candidates=()):
     """The first file of each name, as {name: path}: in `search`, LD_LIBRARY_PATH, Python packages, the usual folders."""
-    roots = list(search) + os.environ.get("LD_LIBRARY_PATH", "").split(":") + python_folders() + list(USUAL)
+    roots = list(search) + os.environ.get("LD_LIBRARY_PATH", "").split(":") + python_folders(candidates) + list(USUAL)
     found, seen = {}, set()
     for root in roots:
         path = os.path.realpath(root) if root else ""
@@ -65,100 +100,48 @@ def environment(libraries):
     return variables
 
 
-def one_gpu_profile(each):
-    """The profile of every GPU by itself, cut to minutes: the figures of the host and of further types are left to other stages,
-    the two minutes of bf16 stay."""
-    keep = re.compile(r"(health|after|hbm|host_link\.one_by_one)\.|cuda_gemm\.bf16\.")
-    requirements = [one for one in each["requirements"] if keep.match(one["id"])]
+def short_profile(profiles, kept):
+    """The requirements that `kept` matches, of all `profiles` (read from JSON), cut to minutes, one attempt each. What the host and
+    further types must reach is left to other stages."""
+    requirements = [one for profile in profiles for one in profile["requirements"] if re.match(kept, one["id"])]
     for one in requirements:
-        if one["probe"] == "cuda_hbm_bandwidth":
-            one["parameters"].update(warmup_least="2s", load_least="8s")
-            one["conditions"] = [demand for demand in one.get("conditions", []) if demand["name"] != "watch_s"]
+        one["parameters"] = {**one.get("parameters", {}), **LOADS.get(one["probe"], {})}
+        if "repeat" not in one:
+            one.update(repeat={"attempts": 1, "more_attempts": 0}, reproducibility=BETWEEN_RUNS)
+        for demand in one.get("conditions", []):
+            if demand["name"] == "watch_s":
+                demand["at_least"] = WATCHED_S.get(one["probe"], 0)
     return {
-        "schema": each["schema"],
+        "schema": profiles[0]["schema"],
         "name": "first-light",
-        "revision": each["revision"],
-        "node": each["node"],
-        "title": "First light of one GPU: part of nvidia-gpu-each, in minutes",
+        "revision": profiles[0]["revision"],
+        "node": profiles[-1]["node"],
+        "title": "First light: a part of what holds for GPUs of any model, in minutes",
         "requirements": requirements,
     }
 
 
 def write_inputs(tree, out, libraries, gpus):
-    each = json.loads((tree / "share/assay/profiles/nvidia-gpu-each.json").read_text())
-    (out / PROFILE).write_text(json.dumps(one_gpu_profile(each), indent=2) + "\n")
     name = re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname()).strip("-._")[:60] or "machine"
-    (out / "site.json").write_text(
-        json.dumps(
-            {
-                "schema": "assay.site/1",
-                "name": "first-light",
-                "nodes": [
-                    {"name": name, "launcher": "local", "directory": str(out / "scratch"), "parts": {"gpu": gpus}}
-                ],
-            }
-        )
-        + "\n"
-    )
+    names = ("nvidia-gpu-each",) if gpus == 1 else ("nvidia-gpu-each", "nvidia-gpu")
+    profiles = [json.loads((tree / f"share/assay/profiles/{one}.json").read_text()) for one in names]
+    profile = short_profile(profiles, KEPT_OF_ONE if gpus == 1 else KEPT_OF_SEVERAL)
+    parts = {"gpu": gpus} if gpus == 1 else {"gpu": gpus, "pair": gpus * (gpus - 1)}
+    node = {"name": name, "launcher": "local", "directory": str(out / "scratch"), "parts": parts}
+    site_file = {"schema": "assay.site/1", "name": "first-light", "nodes": [node]}
+    (out / PROFILE).write_text(json.dumps(profile, indent=2) + "\n")
+    (out / "site.json").write_text(json.dumps(site_file) + "\n")
     # Agents give their probes no environment; libraries below the directory of the agent are found.
     beside = out / "scratch/lib/assay"
-    beside.mkdir(parents=True, exist_ok=True)
+    link_all(libraries, beside)
+    # cuBLASLt where no library that compiles is found: an empty file is in the place of that one.
+    alone = out / "scratch/no_nvrtc"
+    link_all({name: path for name, path in libraries.items() if "nvrtc" not in name}, alone)
+    (alone / "libnvrtc.so.13").write_bytes(b"")
+
+
+def link_all(libraries, folder):
+    folder.mkdir(parents=True, exist_ok=True)
     for name, path in libraries.items():
-        link = beside / name
-        if link.is_symlink() or link.exists():
-            link.unlink()
-        link.symlink_to(os.path.realpath(path))
-
-
-def facts(tree, libraries_of=LIBRARIES):
-    return [
-        "bash",
-        "-c",
-        "nvidia-smi -q 2>&1; nvidia-smi topo -m 2>&1; uname -a; nproc; free -g; cat /sys/module/nvidia/version; "
-        f"sha256sum '{tree}'/libexec/assay/probes/*; true",
-    ]
-
-
-def stages(tree, out):
-    from first_light_stages import Stage
-
-    probes, program = tree / "libexec/assay/probes", tree / "bin/assay"
-
-    def gemm(kind, *more, wanted=(0,), limit=60):
-        name = "gemm_" + kind + ("_exact" if kind.startswith("fp8") and not more else "")
-        return Stage(name, limit, [probes / "cuda_gemm", "--type", kind, *more], wanted)
-
-    here = pathlib.Path(__file__).resolve().parent
-    run = out / "run"
-    return [
-        Stage("facts", 30, facts(tree), (0,), required=False),
-        Stage("health_before", 20, [probes / "health_gpu"]),
-        gemm("fp64"),
-        gemm("fp8_e4m3", "--fast-accumulation", "1"),
-        gemm("int8", limit=40),
-        Stage("nccl_one_rank", 75, [tree / "bin/hardware_collective", probes]),
-        # Plan, run, judge and sign; a verdict of any kind is a result. The power sampler is a companion of its own here.
-        Stage(
-            "accept",
-            330,
-            [program, "accept", "--profile", out / PROFILE, "--site", out / "site.json", "--out", run],
-            (0, 1, 3),
-            companion=[probes / "power_sampler"],
-        ),
-        Stage("verify", 20, [tree / "bin/assay-report", "verify", run / "dossier"]),
-        Stage("yardstick", 60, [sys.executable, here / "yardstick.py"], (0,), required=False),
-        gemm("mxfp8", "--quick", wanted=(0, 77), limit=15),
-        gemm("nvfp4", "--quick", wanted=(0, 77), limit=15),
-        gemm("fp16", "--quick", limit=30),
-        gemm("tf32", "--quick", limit=30),
-        gemm("fp32", "--quick", limit=30),
-        Stage("constant_data", 30, [probes / "cuda_gemm", "--quick", "--data", "constant"], required=False),
-        Stage(
-            "with_a_stranger",
-            30,
-            [probes / "cuda_gemm", "--quick"],
-            required=False,
-            companion=[probes / "cuda_hbm_bandwidth", "--slice", "0B", "--load-least", "60s"],
-        ),
-        Stage("health_after", 20, [probes / "health_gpu"]),
-    ]
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(os.path.realpath(path))

@@ -2,19 +2,33 @@
 import json
 import statistics
 
-SHOWN = {
-    "throughput": ("FLOP/s", 1e12, "TFLOP/s"),
-    "throughput_first": ("FLOP/s", 1e12, "TFLOP/s"),
-    "energy_efficiency": ("FLOP/J", 1e12, "TFLOP/J"),
-}
 RATES = {"B/s": (1e12, "TB/s", 1e9, "GB/s"), "FLOP/s": (1e12, "TFLOP/s", 1e9, "GFLOP/s")}
-COUNTS = ("mismatches", "whole_mismatches", "checksum_changes", "xid_events", "ecc_uncorrected", "query_errors")
+SHOWN = (  # though they have one sample
+    "mismatches",
+    "whole_mismatches",
+    "checksum_changes",
+    "flop_per_cycle",
+    "largest_error_share",
+    "rate_kept",
+    "slice_worst",
+    "time_to_steady",
+    "xid_events",
+    "ecc_uncorrected",
+    "query_errors",
+)
 CONDITIONS = (
+    "algorithm",
+    "algorithms_refused",
+    "choice_margin",
     "driver_version",
     "sm_clock_mean_hz",
     "sm_clock_drift",
     "temperature_end_c",
+    "power_limit_w",
     "power_mean_w",
+    "steady",
+    "unsteady_because",
+    "throttle_power_cap_s",
     "other_processes",
     "ecc_uncorrected_delta",
     "xid_events_delta",
@@ -51,7 +65,7 @@ def figures(path, name):
         if not one or "slice" in one.get("at", {}):
             continue
         samples = one["samples"]
-        if len(samples) < 3 and one["metric"] not in COUNTS and one["unit"] not in RATES:
+        if len(samples) < 3 and one["metric"] not in SHOWN and one["unit"] not in RATES:
             continue
         at = " ".join(f"{key} {value}" for key, value in one.get("at", {}).items())
         rows.append(

@@ -1,5 +1,6 @@
-"""One stage at a time, each with a limit, none of which can hold up the others."""
+"""One stage at a time, each with a limit, none of which can hold up the others, all within one time budget."""
 import dataclasses
+import fnmatch
 import os
 import signal
 import subprocess
@@ -13,11 +14,13 @@ SKIPPED = 77
 @dataclasses.dataclass
 class Stage:
     name: str
+    expected_s: float
     limit_s: float
     command: list
     wanted: tuple = (0,)  # exit codes that are right
     required: bool = True  # whether it counts for the exit code of the whole
-    companion: list = None  # a command that runs beside it and is ended with it
+    chosen: bool = True  # whether it runs without being named
+    environment: dict = dataclasses.field(default_factory=dict)  # beside that of all stages
 
 
 @dataclasses.dataclass
@@ -31,14 +34,51 @@ class Result:
 
 
 class Budget:
-    def __init__(self, seconds):
-        self.begin, self.seconds = time.monotonic(), seconds
+    def __init__(self, seconds, now=time.monotonic):
+        self.now, self.begin, self.seconds = now, now(), seconds
 
     def spent(self):
-        return time.monotonic() - self.begin
+        return self.now() - self.begin
 
     def left(self):
         return self.seconds - self.spent() - RESERVE_S
+
+
+def choose(stages, words):
+    """The stages that `words` name (patterns), in their own order; those that run unnamed without words."""
+    unknown = [word for word in words if not any(fnmatch.fnmatch(stage.name, word) for stage in stages)]
+    if unknown:
+        raise ValueError(f"no stage {', '.join(unknown)}; there are {', '.join(stage.name for stage in stages)}")
+    if not words:
+        return [stage for stage in stages if stage.chosen]
+    return [stage for stage in stages if any(fnmatch.fnmatch(stage.name, word) for word in words)]
+
+
+def run_all(stages, budget, run_one):
+    """Yields a result for each stage. One whose expected time is not left is passed over; one that takes longer ends at its limit
+    and at the end of the budget. run_one(stage, limit_s) runs one."""
+    for stage in stages:
+        left_s = budget.left()
+        if stage.expected_s > left_s:
+            yield Result(
+                stage.name, "not run", stage.required, last_words=f"{stage.expected_s:g} s, {left_s:.0f} s left"
+            )
+        else:
+            yield run_one(stage, min(stage.limit_s, left_s))
+
+
+def listing(stages, seconds):
+    """What would run within `seconds` if every stage took what is expected, as lines."""
+    lines, begin_s = [f"{'stage':16} {'expected':>9} {'limit':>7} {'begins':>8}"], 0.0
+    for stage in stages:
+        fits = begin_s + stage.expected_s <= seconds - RESERVE_S
+        begins = f"{begin_s:6.0f} s" if fits else "left out"
+        lines.append(f"{stage.name:16} {stage.expected_s:7g} s {stage.limit_s:5g} s {begins:>8}")
+        begin_s += stage.expected_s if fits else 0
+    lines.append(
+        f"{begin_s:.0f} s expected; limits add up to {sum(stage.limit_s for stage in stages):g} s; {seconds:g} s given"
+    )
+    return lines
 
 
 def end(process):
@@ -73,38 +113,25 @@ def last_words(path):
         return ""
 
 
-def start(command, records, name, environment):
-    out, err = open(records / f"{name}.out", "wb"), open(records / f"{name}.err", "wb")
-    with out, err:
-        return subprocess.Popen(
-            [str(part) for part in command],
-            stdout=out,
-            stderr=err,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-            env=environment,
-        )
-
-
-def run(stage, clock, records, environment, times=1):
+def run(stage, limit_s, records, environment):
     records.mkdir(parents=True, exist_ok=True)
-    limit = min(stage.limit_s * times, clock.left() - GRACE_S)
-    if limit < min(stage.limit_s * times, 5):
-        return Result(stage.name, "not run", stage.required, last_words="out of time")
-    begin, companion, code = time.monotonic(), None, None
+    begin, code = time.monotonic(), None
     try:
-        if stage.companion:
-            companion = start(stage.companion, records, stage.name + "_companion", environment)
-        process = start(stage.command, records, stage.name, environment)
+        with open(records / f"{stage.name}.out", "wb") as out, open(records / f"{stage.name}.err", "wb") as err:
+            process = subprocess.Popen(
+                [str(part) for part in stage.command],
+                stdout=out,
+                stderr=err,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                env={**environment, **stage.environment},
+            )
         try:
-            code = process.wait(limit)
+            code = process.wait(limit_s)
         except subprocess.TimeoutExpired:
             end(process)
     except OSError as error:
         return Result(stage.name, "failed", stage.required, time.monotonic() - begin, last_words=str(error))
-    finally:
-        if companion:
-            end(companion)
     words = last_words(records / f"{stage.name}.err") or last_words(records / f"{stage.name}.out")
     return Result(stage.name, outcome_of(code, stage.wanted), stage.required, time.monotonic() - begin, code, words)
 

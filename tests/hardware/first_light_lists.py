@@ -1,0 +1,144 @@
+"""What is measured on one GPU, and on several: most telling first. The limits of what runs unnamed add up to less than 570 s."""
+import pathlib
+import subprocess
+
+from first_light_stages import Stage
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Machine:
+    """Where things lie: the unpacked archive, the folder of results, an interpreter that has PyTorch."""
+
+    def __init__(self, tree, out, python, gpus):
+        self.tree, self.out, self.python, self.gpus = tree, out, python, gpus
+        self.run, self.scratch = out / "run", out / "scratch"
+        self.state = {"XDG_STATE_HOME": str(self.scratch / "state")}  # the machine's own signing key
+
+    def probe(self, name, *more):
+        return [self.tree / "libexec/assay/probes" / name, *more]
+
+    def assay(self, name, *more):
+        return [self.tree / "bin" / name, *more]
+
+
+def product(machine, name, *more, kind=None, limit=22):
+    load = ("--warmup-least", "4s", "--load-least", "5s")
+    return Stage(name, 14, limit, machine.probe("cuda_gemm", "--type", kind or name, *load, *more))
+
+
+def begin(machine):
+    facts = (
+        "nvidia-smi -q 2>&1; nvidia-smi topo -m 2>&1; uname -a; nproc; free -g; cat /sys/module/nvidia/version; "
+        f"sha256sum '{machine.tree}'/libexec/assay/probes/*; true"
+    )
+    return [
+        Stage("facts", 2, 8, ["bash", "-c", facts], required=False),
+        Stage("health_before", 1, 5, machine.probe("health_gpu")),
+    ]
+
+
+def accepted(machine, profile, expected_s, limit_s):
+    """Plan, run, judge and sign, then what a receiver does. A verdict of any kind is a result."""
+    accept = ["accept", "--profile", profile, "--site", machine.out / "site.json", "--out", machine.run]
+    key = machine.scratch / "state/assay/machine.key.pub"
+    verify = ["verify", machine.run / "dossier", "--key", key]
+    return [
+        Stage("accept", expected_s, limit_s, machine.assay("assay", *accept), (0, 1, 3), environment=machine.state),
+        Stage("verify", 2, 8, machine.assay("assay-report", *verify)),
+    ]
+
+
+def without_nvrtc(machine):
+    """An environment in which cuBLASLt finds no library that compiles: an empty file lies in its place."""
+    folder = machine.scratch / "no_nvrtc"
+    return {"ASSAY_LIBRARY_PATH": str(folder), "LD_LIBRARY_PATH": str(folder)}
+
+
+def profile_of_this_gpu(machine):
+    """Path of the profile for one GPU of the model that the driver names; nothing where there is none."""
+    try:
+        names = subprocess.run(
+            ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        ).stdout.lower()
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    for path in sorted((machine.tree / "share/assay/profiles").glob("nvidia-*-one.json")):
+        if path.name.split("-")[1] in names:
+            return path
+    return None
+
+
+def one_gpu(machine):
+    gpu = ("--engine", "gpu", "--quick")
+    racecheck = [HERE / "sanitize", machine.tree, "racecheck", "type=bf16", "slice=0B"]
+    stages = [
+        *begin(machine),
+        *accepted(machine, machine.out / "first-light.json", 135, 165),
+        Stage("hbm_4gib", 5, 10, machine.probe("cuda_hbm_bandwidth", "--size", "4GiB", "--slice", "0B")),
+        Stage("hbm_1gib", 4, 8, machine.probe("cuda_hbm_bandwidth", "--size", "1GiB", "--slice", "0B")),
+        product(machine, "fp8", "--fast-accumulation", "1", kind="fp8_e4m3"),
+        product(machine, "fp16"),
+        product(machine, "tf32"),
+        product(machine, "fp32"),
+        product(machine, "fp64", limit=24),
+        product(machine, "int8"),
+        Stage("train_dense", 3, 8, machine.probe("cuda_train_step", "--quick")),
+        Stage("train_moe", 3, 8, machine.probe("cuda_train_step", "--quick", "--model", "tiny-moe")),
+        Stage("split_k", 5, 9, machine.probe("cuda_gemm", "--quick", "--m", "512", "--n", "512", "--k", "65536")),
+        Stage("no_nvrtc", 9, 13, machine.probe("cuda_gemm", "--quick"), environment=without_nvrtc(machine)),
+        Stage("thermal_soak", 20, 36, machine.probe("thermal_soak", *gpu)),
+        Stage("load_bank", 6, 9, machine.probe("load_bank", *gpu)),
+        Stage("power_cap", 5, 9, machine.probe("power_cap", *gpu)),
+        Stage("mxfp8", 1, 9, machine.probe("cuda_gemm", "--type", "mxfp8", "--quick"), (0, 77)),
+        Stage("nvfp4", 1, 9, machine.probe("cuda_gemm", "--type", "nvfp4", "--quick"), (0, 77)),
+        Stage("yardstick", 23, 32, [machine.python, HERE / "yardstick.py"], required=False),
+        Stage("nccl_one_rank", 19, 25, machine.assay("hardware_collective", machine.tree / "libexec/assay/probes")),
+        Stage("health_after", 1, 5, machine.probe("health_gpu")),
+        Stage("racecheck", 40, 45, racecheck, required=False),
+    ]
+    profile = profile_of_this_gpu(machine)
+    if profile:  # the whole of it, for a second call
+        command = machine.assay(
+            "assay",
+            "accept",
+            "--profile",
+            profile,
+            "--site",
+            machine.out / "site.json",
+            "--out",
+            machine.out / "run_model",
+        )
+        stages.append(Stage("accept_model", 480, 555, command, (0, 1, 3), chosen=False, environment=machine.state))
+    return stages
+
+
+def several_gpus(machine):
+    def collective(operation, *more):
+        return machine.probe("nccl_collective", "--quick", "--operation", operation, *more)
+
+    large = ("--sizes", "1MiB,1GiB,8GiB")
+    return [
+        *begin(machine),
+        *accepted(machine, machine.out / "first-light.json", 190, 240),
+        Stage("all_reduce", 20, 30, collective("all_reduce", *large)),
+        Stage("all_reduce_8_b", 10, 20, collective("all_reduce", "--sizes", "8..64KiB")),
+        Stage("all_reduce_ring", 15, 25, collective("all_reduce", *large, "--algorithm", "ring")),
+        Stage("all_gather", 15, 25, collective("all_gather", *large)),
+        Stage("reduce_scatter", 15, 25, collective("reduce_scatter", *large)),
+        Stage("all_to_all", 15, 25, collective("all_to_all", *large)),
+        Stage("link_one_by_one", 14, 20, machine.probe("cuda_host_link", "--quick", "--device", "0")),
+        product(machine, "fp8", "--fast-accumulation", "1", "--schedule", "together", kind="fp8_e4m3", limit=30),
+        Stage("train_tp2", 5, 15, machine.probe("cuda_train_step", "--quick", "--tp", "2")),
+        Stage("train_dp", 5, 15, machine.probe("cuda_train_step", "--quick", "--dp", str(machine.gpus))),
+        Stage("health_after", 1, 5, machine.probe("health_gpu")),
+        Stage("racecheck", 40, 45, [HERE / "sanitize", machine.tree, "racecheck", "cuda_peer"], required=False),
+    ]
+
+
+def stages(machine):
+    return one_gpu(machine) if machine.gpus == 1 else several_gpus(machine)
