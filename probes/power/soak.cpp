@@ -29,8 +29,8 @@ Soak::Soak(const SoakPlan& plan, const ThermalSensors& sensors, InBandPower* pow
       sensors_(sensors),
       power_(power),
       engine_(engine),
-      steadiness_({.window_s = plan.window_s}),
-      mark_({.window_s = plan.window_s}, plan.hold_s) {
+      steadiness_(plan.limits),
+      mark_(plan.limits, plan.hold_s) {
   for (const auto& one : sensors.series())
     curves_.push_back({.metric = one.metric, .subject = one.subject, .at = one.at});
 }
@@ -39,7 +39,7 @@ void Soak::run() {
   begin_utc_s_ = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   at_mark_ = counters();  // without a mark the whole soak counts
   begin_ = Clock::now();
-  double next_look_s = plan_.window_s;
+  double next_look_s = plan_.limits.window_s;
   for (double due_s = plan_.interval_s; !mark_.held(now_s()) && now_s() < plan_.cap_s; due_s += plan_.interval_s) {
     wait_until(due_s);
     if (stop_requested()) break;
@@ -47,7 +47,7 @@ void Soak::run() {
     read(at_s);
     while (due_s + plan_.interval_s <= at_s) due_s += plan_.interval_s;  // a late reading is not made up for
     if (at_s < next_look_s) continue;
-    next_look_s = at_s + plan_.window_s / kLooks;
+    next_look_s = at_s + plan_.limits.window_s / kLooks;
     const bool was = mark_.at_s().has_value();
     mark_.look(steadiness_, at_s);
     if (!was && mark_.at_s()) set_mark();
@@ -122,7 +122,7 @@ void Soak::set_mark() {
 }
 
 Sampling Soak::sampling_of(const Curve& curve) const {
-  const auto window = static_cast<std::size_t>(plan_.window_s / plan_.interval_s);
+  const auto window = static_cast<std::size_t>(plan_.limits.window_s / plan_.interval_s);
   const std::size_t last = curve.values.size() > window ? curve.values.size() - window : 0;
   // A mark that is as new as the last reading has none after it: that reading counts.
   const std::size_t at = std::min(mark_.at_s() ? curve.marked : last, curve.values.size() - 1);
@@ -133,7 +133,7 @@ Sampling Soak::sampling_of(const Curve& curve) const {
 }
 
 void Soak::record_rate_kept(Recorder& record) const {
-  const auto window = static_cast<std::ptrdiff_t>(plan_.window_s / plan_.interval_s);
+  const auto window = static_cast<std::ptrdiff_t>(plan_.limits.window_s / plan_.interval_s);
   const auto ramp = static_cast<std::ptrdiff_t>(std::ceil(plan_.ramp_s / plan_.interval_s));
   if (std::ssize(rate_.values) < ramp + 2 * window) return;
   const auto first = rate_.values.begin() + ramp;
@@ -164,7 +164,7 @@ void Soak::record(Recorder& record, std::optional<double> base_hz) const {
   record_rate_kept(record);
   record.condition("steady", mark_.held(ended_s_));
   record.condition("marks_withdrawn", std::int64_t{mark_.withdrawn()});
-  record.condition("window_s", plan_.window_s);
+  record.condition("window_s", plan_.limits.window_s);
   record.condition("interval_s", plan_.interval_s);
   record.condition("soak_begin_s", begin_utc_s_);
 }

@@ -22,7 +22,7 @@ namespace assay::power {
 
 /// All times in s.
 struct SoakPlan {
-  double window_s = 600;  ///< over which slopes are taken
+  SteadyLimits limits;    ///< and the window over which slopes are taken
   double hold_s = 1800;   ///< after the steady mark
   double cap_s = 14400;   ///< the end, steady or not
   double ramp_s = 5;      ///< of the load, up and down

@@ -107,13 +107,15 @@ std::optional<SteadySlope> Steadiness::slope_of(std::string_view name, double no
 
 std::string Steadiness::words(const std::string& name, const Series& series, const SteadySlope& slope) const {
   constexpr double kMinute_s = 60, kPercent = 100;
+  const double limit = limit_of(series, slope.mean), known = limits_.surely * slope.error;
+  const char* verdict = std::abs(slope.slope) - known > limit ? "it moves" : "not known to be steady";
   if (series.kind == SteadyKind::temperature)
-    return fmt::format("{} moves by {:.3f} +- {:.3f} K a minute, {:.2g} is steady", name, slope.slope * kMinute_s,
-                       slope.error * kMinute_s, limits_.temperature_k_s * kMinute_s);
-  const double share = series.kind == SteadyKind::power ? limits_.power_share : limits_.clock_share;
+    return fmt::format("{} moves by {:.3f} K a minute, known to +-{:.3f} ({:g} standard errors); {:.2g} is steady: {}",
+                       name, slope.slope * kMinute_s, known * kMinute_s, limits_.surely, limit * kMinute_s, verdict);
   const double whole = limits_.window_s / std::abs(slope.mean) * kPercent;
-  return fmt::format("{} moves by {:.2f} +- {:.2f} % in {:g} s, {:.2g} % is steady", name, slope.slope * whole,
-                     slope.error * whole, limits_.window_s, share * kPercent);
+  return fmt::format(
+      "{} moves by {:.2f} % in {:g} s, known to +-{:.2f} % ({:g} standard errors); {:.2g} % is steady: {}", name,
+      slope.slope * whole, limits_.window_s, known * whole, limits_.surely, limit * whole, verdict);
 }
 
 std::string Steadiness::unsteady(double now_s) const {

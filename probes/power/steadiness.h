@@ -23,6 +23,12 @@ struct SteadyLimits {
   double surely = 3;                  ///< standard errors by which a slope must be known
 };
 
+/// The limits of a rehearsal over seconds: 1 K and 1 % in the window. Sensors have steps of 1 K, and means of 0.4 s
+/// scatter by 0.3 % on a GPU at its power limit, so that no slope of 0.5 % in 8 s can be known.
+constexpr SteadyLimits rehearsal_limits(double window_s) {
+  return {.window_s = window_s, .temperature_k_s = 1 / window_s, .power_share = 0.01, .clock_share = 0.01};
+}
+
 /// The slope of one series over the last window, with its standard error, both a second.
 struct SteadySlope {
   double slope = 0, error = 0, mean = 0;

@@ -38,10 +38,15 @@ constexpr Parameter kParameters[] = {
     {.name = "window",
      .unit = "s",
      .fallback = "10min",
-     .quick = "3s",
+     .quick = "8s",
      .meaning = "the time over which slopes are taken, 1s to 1h"},
+    {.name = "slopes",
+     .fallback = "steady",
+     .quick = "rehearsal",
+     .meaning = "steady: at most 0.1 K a minute, and 0.5 % in a window; rehearsal: 1 K and 1 % in a window of seconds",
+     .choices = "steady rehearsal"},
     {.name = "hold", .unit = "s", .fallback = "30min", .quick = "4s", .meaning = "how long it is watched once steady"},
-    {.name = "time_cap", .unit = "s", .fallback = "240min", .quick = "20s", .meaning = "when it ends, steady or not"},
+    {.name = "time_cap", .unit = "s", .fallback = "240min", .quick = "30s", .meaning = "when it ends, steady or not"},
     {.name = "ramp", .unit = "s", .fallback = "5s", .quick = "500ms", .meaning = "of the load, up and down"},
     {.name = "interval",
      .unit = "s",
@@ -175,21 +180,23 @@ constexpr ProbeSpec kSpec{
     .conditions = kConditions};
 
 SoakPlan soak_plan(const Parameters& given) {
-  const SoakPlan plan{.window_s = given.seconds("window").count,
-                      .hold_s = given.seconds("hold").count,
-                      .cap_s = given.seconds("time_cap").count,
-                      .ramp_s = given.seconds("ramp").count,
-                      .interval_s = given.seconds("interval").count};
+  const double window_s = given.seconds("window").count;
+  const SoakPlan plan{
+      .limits = given.text("slopes") == "steady" ? SteadyLimits{.window_s = window_s} : rehearsal_limits(window_s),
+      .hold_s = given.seconds("hold").count,
+      .cap_s = given.seconds("time_cap").count,
+      .ramp_s = given.seconds("ramp").count,
+      .interval_s = given.seconds("interval").count};
   const auto check = [](const char* name, double value, double least, double most) {
     if (value < least || value > most)
       throw BadParameter(fmt::format("{}: {:g} s is not between {:g} s and {:g} s", name, value, least, most));
   };
   check("interval", plan.interval_s, 0.05, 60);
-  check("window", plan.window_s, 1, 3600);
+  check("window", window_s, 1, 3600);
   check("hold", plan.hold_s, 1, 24 * 3600);
   check("ramp", plan.ramp_s, 0.1, 600);
-  check("time_cap", plan.cap_s, plan.window_s, kLongest_s - 3600);
-  if (plan.window_s < kLeastReadings * plan.interval_s)
+  check("time_cap", plan.cap_s, window_s, kLongest_s - 3600);
+  if (window_s < kLeastReadings * plan.interval_s)
     throw BadParameter(fmt::format("window: has less than {} intervals", kLeastReadings));
   if (plan.cap_s / plan.interval_s > static_cast<double>(kMostReadings))
     throw BadParameter(fmt::format("interval: time_cap has more than {} of it", kMostReadings));
