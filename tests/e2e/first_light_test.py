@@ -200,7 +200,7 @@ class FirstLight(unittest.TestCase):
 
 def lists():
     for gpus in (1, 2, 8):
-        machine = first_light_lists.Machine(pathlib.Path("/tree"), pathlib.Path("/out"), "python3", gpus)
+        machine = first_light_lists.Machine(pathlib.Path("/tree"), pathlib.Path("/out"), gpus)
         yield first_light_stages.choose(first_light_lists.stages(machine), [])
 
 
@@ -279,7 +279,7 @@ class Stages(unittest.TestCase):
             for name in ("nvidia-h100-one.json", "nvidia-h200-one.json"):
                 (tree / "share/assay/profiles" / name).write_text("{}")
             with unittest.mock.patch.dict(os.environ, PATH=f"{tree}:{os.environ['PATH']}"):
-                stages = first_light_lists.stages(first_light_lists.Machine(tree, tree / "out", "python3", 1))
+                stages = first_light_lists.stages(first_light_lists.Machine(tree, tree / "out", 1))
             named = first_light_stages.choose(stages, ["accept_model"])
             self.assertIn(tree / "share/assay/profiles/nvidia-h200-one.json", named[0].command)
             self.assertNotIn("accept_model", [one.name for one in first_light_stages.choose(stages, [])])

@@ -1,6 +1,7 @@
 """What is measured on one GPU, and on several: most telling first. The limits of what runs unnamed add up to less than 570 s."""
 import pathlib
 import subprocess
+import sys
 
 from first_light_stages import Stage
 
@@ -8,10 +9,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 class Machine:
-    """Where things lie: the unpacked archive, the folder of results, an interpreter that has PyTorch."""
+    """Where things lie: the unpacked archive, the folder of results, an interpreter that has PyTorch, folders of libraries."""
 
-    def __init__(self, tree, out, python, gpus):
-        self.tree, self.out, self.python, self.gpus = tree, out, python, gpus
+    def __init__(self, tree, out, gpus, python=sys.executable, folders=()):
+        self.tree, self.out, self.gpus, self.python, self.folders = tree, out, gpus, python, folders
         self.run, self.scratch = out / "run", out / "scratch"
         self.state = {"XDG_STATE_HOME": str(self.scratch / "state")}  # the machine's own signing key
 
@@ -52,7 +53,7 @@ def accepted(machine, profile, expected_s, limit_s):
 def without_nvrtc(machine):
     """An environment in which cuBLASLt finds no library that compiles: an empty file lies in its place."""
     folder = machine.scratch / "no_nvrtc"
-    return {"ASSAY_LIBRARY_PATH": str(folder), "LD_LIBRARY_PATH": str(folder)}
+    return {"ASSAY_LIBRARY_PATH": str(folder), "LD_LIBRARY_PATH": ":".join([str(folder), *machine.folders])}
 
 
 def profile_of_this_gpu(machine):

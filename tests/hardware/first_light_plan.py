@@ -73,8 +73,8 @@ def python_folders(candidates):
 
 
 def find_libraries(search=(), candidates=()):
-    """The first file of each name, as {name: path}: in `search`, LD_LIBRARY_PATH, Python packages, the usual folders."""
-    roots = list(search) + os.environ.get("LD_LIBRARY_PATH", "").split(":") + python_folders(candidates) + list(USUAL)
+    """The first file of each name, as {name: path}: in `search`, LD_LIBRARY_PATH, the usual folders, Python packages."""
+    roots = list(search) + os.environ.get("LD_LIBRARY_PATH", "").split(":") + list(USUAL) + python_folders(candidates)
     found, seen = {}, set()
     for root in roots:
         path = os.path.realpath(root) if root else ""
@@ -93,8 +93,12 @@ def find_libraries(search=(), candidates=()):
     return found
 
 
+def folders_of(libraries):
+    return list(dict.fromkeys(os.path.dirname(path) for path in libraries.values()))
+
+
 def environment(libraries):
-    folders = list(dict.fromkeys(os.path.dirname(path) for path in libraries.values()))
+    folders = folders_of(libraries)
     variables = dict(os.environ, ASSAY_LIBRARY_PATH=":".join(folders))
     variables["LD_LIBRARY_PATH"] = ":".join(folders + [os.environ.get("LD_LIBRARY_PATH", "")]).strip(":")
     return variables
