@@ -39,6 +39,9 @@ std::string anchor_of(const plan::Profile& profile, const std::string& requireme
 /// What follows from the verdict: who is at fault and where to look, which requirements to look at first, which nodes
 /// were lost, and the matrix of pairs where one shows it.
 std::string action_section(const ReportContent& content);
+/// The GPUs with their driver, and for each rate the slowest with clock, power and temperature; empty without records
+/// of GPUs.
+std::string gpu_section(const ReportContent& content);
 /// The matrix of the pairs of `requirement`; empty where it has none.
 std::string pair_figure(const ReportContent& content, const figures::StepIndex& steps,
                         const plan::Requirement& requirement, const figures::ResultsOf& results);

@@ -28,7 +28,8 @@ caption { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-pa
 a { color: var(--blue); }
 section.action { border-left: 3pt solid var(--ink); padding: 0 0 0 5mm; margin: 0 0 6mm; }
 section.action h2 { margin: 0 0 2mm; border: 0; padding: 0; }
-table.action td:nth-child(2), table.action td:nth-child(3), table.action td:nth-child(4) { white-space: nowrap; }
+table.action td:nth-child(2), table.action td:nth-child(3), table.action td:nth-child(4),
+table.gpus td:nth-child(n+3) { white-space: nowrap; }
 nav ol { columns: 3; font-size: 9pt; padding-left: 7mm; margin: 0 0 6mm; }
 tr { break-inside: avoid; }
 th { text-align: left; font-weight: 600; vertical-align: bottom; border-bottom: 1pt solid var(--ink); padding: 1mm 1.6mm 1mm 0; }

@@ -131,6 +131,42 @@ TEST(Report, its_first_screen_says_what_to_do_before_who_signed) {
   EXPECT_TRUE(contains(html, "<title>rejected: "));
 }
 
+/// The accepted run as if its first two rates were of two GPUs of one board, the second slower.
+ReportContent content_of_gpus() {
+  const fixture::TemporaryFolder folder;
+  fixture::make_run(folder.path(), fixture::Kind::accepted);
+  const auto files = evidence::read_evidence_files(folder.path()).value();
+  ReportContent content = report_content(evidence::examine(files).value(), evidence::evidence_in(files), "");
+  const judge::Result first = content.verdict.results.front();
+  content.verdict.results.clear();
+  for (int i = 0; i < 2; ++i) {
+    judge::Result rate = first;
+    rate.subject = {"gpu", "GPU-" + std::to_string(i)};
+    rate.unit = "FLOP/s";
+    rate.value = 6.9e14 - i * 1e13;
+    content.verdict.results.push_back(rate);
+    Record record;
+    record.conditions = {{"device_name", rate.subject, std::string("NVIDIA <H200>")},
+                         {"driver_version", rate.subject, std::string("580.159.04")},
+                         {"sm_clock_mean_hz", rate.subject, 1.4e9 + i * 1e6},
+                         {"power_mean_w", rate.subject, 692.4 - i},
+                         {"power_limit_w", rate.subject, 700.0},
+                         {"temperature_max_c", rate.subject, 60.0}};
+    content.records[rate.step].push_back(std::move(record));
+  }
+  return content;
+}
+
+TEST(Report, its_first_page_shows_the_slowest_gpu_with_clock_power_and_temperature) {
+  const ReportContent content = content_of_gpus();
+  const std::string html = render_html(content);
+  EXPECT_TRUE(contains(html, "<p>2 × <strong>NVIDIA &lt;H200&gt;</strong>, driver 580.159.04</p>"));
+  EXPECT_TRUE(contains(html, "gpu GPU-1, slowest of 2</td>"));
+  EXPECT_TRUE(contains(html, "<td>1401 MHz</td><td>691 W of 700 W</td><td>60 °C</td><td>—</td>"));
+  EXPECT_LT(html.find("<table class=\"gpus\">"), html.find("<h2 id=\"s1\""));
+  EXPECT_FALSE(contains(rendered(fixture::Kind::accepted), "<h2 id=\"gpus\""));
+}
+
 TEST(Report, every_link_leads_to_a_place_and_every_table_has_a_caption) {
   const std::string html = rendered(fixture::Kind::mixed);
   EXPECT_GE(count(html, "<a href=\"#"), 13U);
