@@ -166,12 +166,22 @@ class FirstLight(unittest.TestCase):
         self.assertIn({"name": "watch_s", "at_least": 75}, steady["conditions"])
         self.assertEqual(parts, {"gpu": 1})
 
-    def test_the_profile_of_several_gpus_holds_them_against_each_other_and_has_their_pairs(self):
+    def test_the_profile_of_several_gpus_holds_them_against_each_other(self):
         of, parts = self.written(8)
         self.assertLessEqual({"cuda_gemm.bf16.spread", "hbm.triad.spread", "peer.read.spread"}, set(of))
         self.assertEqual({one["repeat"]["attempts"] for name, one in of.items() if name.endswith("spread")}, {1})
         self.assertFalse([one for one in of if "one_by_one" in one])
-        self.assertEqual(parts, {"gpu": 8, "pair": 56})
+        self.assertEqual(parts, {"gpu": 8})
+
+    def test_assay_plans_what_is_written(self):
+        if not os.environ.get("ASSAY"):
+            self.skipTest("a build without GPU probes")
+        for gpus in (1, 8):
+            self.written(gpus)
+            files = ("--profile", self.out / "first-light.json", "--site", self.out / "site.json")
+            command = [os.environ["ASSAY"], "plan", *files, "--out", self.root / f"plan-{gpus}.json"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_what_travels_is_stripped_named_where_it_is_missing_and_refused_where_it_is_large(self):
         archive = self.root / "a.tar.gz"
