@@ -55,16 +55,16 @@ def choose(stages, words):
 
 
 def run_all(stages, budget, run_one):
-    """Yields a result for each stage. One whose expected time is not left is passed over; one that takes longer ends at its limit
-    and at the end of the budget. run_one(stage, limit_s) runs one."""
-    for stage in stages:
+    """Yields a result for each stage. One whose expected time is not left is passed over. One that is slow gets its limit and as much
+    again where the limits of all later ones leave that. run_one(stage, limit_s) runs one."""
+    for place, stage in enumerate(stages):
         left_s = budget.left()
+        spare_s = left_s - sum(later.limit_s for later in stages[place + 1 :])
         if stage.expected_s > left_s:
-            yield Result(
-                stage.name, "not run", stage.required, last_words=f"{stage.expected_s:g} s, {left_s:.0f} s left"
-            )
+            words = f"{stage.expected_s:g} s, {left_s:.0f} s left"
+            yield Result(stage.name, "not run", stage.required, last_words=words)
         else:
-            yield run_one(stage, min(stage.limit_s, left_s))
+            yield run_one(stage, min(left_s, max(stage.limit_s, min(2 * stage.limit_s, spare_s))))
 
 
 def listing(stages, seconds):

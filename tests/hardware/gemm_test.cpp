@@ -44,7 +44,8 @@ void expect_right(const Record& record, const std::string& what, Claims& claims)
                 what + ": at least 4096 elements were checked on every GPU");
 }
 
-/// The rate is what the counters of the multiprocessors say: FLOPs of a cycle, times multiprocessors, times their clock.
+/// The rate is what the counters of the multiprocessors say: FLOPs of a cycle, times multiprocessors, times their
+/// clock.
 void expect_counted(const Record& record, const std::string& what, Claims& claims) {
   for (const Measurement& one : record.measurements) {
     if (one.metric != "flop_per_cycle") continue;

@@ -148,7 +148,8 @@ ReportContent content_of_gpus() {
     Record record;
     record.conditions = {{"device_name", rate.subject, std::string("NVIDIA <H200>")},
                          {"driver_version", rate.subject, std::string("580.159.04")},
-                         {"sm_clock_mean_hz", rate.subject, 1.4e9 + i * 1e6},
+                         {"sm_clock_mean_hz", rate.subject, 1.5e9},
+                         {"sm_clock_counted_hz", rate.subject, 1.4e9 + i * 1e6},
                          {"power_mean_w", rate.subject, 692.4 - i},
                          {"power_limit_w", rate.subject, 700.0},
                          {"temperature_max_c", rate.subject, 60.0}};
