@@ -1,4 +1,5 @@
 """What is measured on one GPU, and on several: most telling first. The limits of what runs unnamed add up to less than 570 s."""
+import os
 import pathlib
 import subprocess
 import sys
@@ -87,7 +88,7 @@ def profile_of_this_gpu(machine):
 
 
 def one_gpu(machine):
-    gpu = ("--engine", "gpu", "--quick")
+    gpu, plain = ("--engine", "gpu", "--quick"), {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")}
     racecheck = [HERE / "sanitize", machine.tree, "racecheck", "type=bf16", "slice=0B"]
     stages = [
         *begin(machine),
@@ -109,7 +110,8 @@ def one_gpu(machine):
         Stage("power_cap", 5, 8, machine.probe("power_cap", *gpu)),
         Stage("mxfp8", 1, 8, machine.probe("cuda_gemm", "--type", "mxfp8", "--quick"), (0, 77)),
         Stage("nvfp4", 1, 8, machine.probe("cuda_gemm", "--type", "nvfp4", "--quick"), (0, 77)),
-        Stage("yardstick", 23, 30, [machine.python, HERE / "yardstick.py"], required=False),
+        # PyTorch brings libraries of its own.
+        Stage("yardstick", 23, 30, [machine.python, HERE / "yardstick.py"], required=False, environment=plain),
         Stage("nccl_one_rank", 19, 22, machine.assay("hardware_collective", machine.tree / "libexec/assay/probes")),
         Stage("health_after", 1, 5, machine.probe("health_gpu")),
         Stage("racecheck", 38, 42, racecheck, required=False),
