@@ -111,8 +111,9 @@ def short_profile(profiles, kept):
     for one in requirements:
         one["title"] = one["title"].replace("for two minutes under load", "for a minute under load")
         one["parameters"] = {**one.get("parameters", {}), **LOADS.get(one["probe"], {})}
-        if "repeat" not in one:
-            one.update(repeat={"attempts": 1, "more_attempts": 0}, reproducibility=BETWEEN_RUNS)
+        if one.get("statistic") not in ("min", "max"):
+            one["repeat"] = {**one.get("repeat", {}), "attempts": 1, "more_attempts": 0}
+            one.setdefault("reproducibility", BETWEEN_RUNS)
         for demand in one.get("conditions", []):
             if demand["name"] == "watch_s":
                 demand["at_least"] = WATCHED_S.get(one["probe"], 0)
