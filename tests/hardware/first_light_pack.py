@@ -51,7 +51,9 @@ WINDOW = 1 << 27  # B: four programs bring the same BLAS; one copy of it travels
 def build(tree):
     """The programs of `tree`, which `./quickstart build` configured; without tests these few are built as well."""
     if (tree / "build.ninja").is_file():
-        subprocess.run(["cmake", "--build", tree, "--target", "first_light"], check=True)
+        subprocess.run(
+            ["cmake", "--build", tree, "--target", "first_light"], check=True
+        )
 
 
 def stripped(source, target):
@@ -80,8 +82,15 @@ def pack(tree, archive, most):
         shutil.copytree(tree / "share/assay/profiles", top / "share/assay/profiles")
         (top / "tests/hardware").mkdir(parents=True)
         for name in SCRIPTS:
-            shutil.copy2(pathlib.Path(__file__).resolve().parent / name, top / "tests/hardware" / name)
-        with lzma.open(archive, "wb", filters=[{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": WINDOW}]) as packed:
+            shutil.copy2(
+                pathlib.Path(__file__).resolve().parent / name,
+                top / "tests/hardware" / name,
+            )
+        with lzma.open(
+            archive,
+            "wb",
+            filters=[{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": WINDOW}],
+        ) as packed:
             with tarfile.open(fileobj=packed, mode="w") as tar:
                 tar.add(top, "first_light")
     size = archive.stat().st_size
@@ -101,7 +110,14 @@ def pack_results(out):
     """Records, run and summary; scratch files and links to libraries stay behind."""
     archive = out / "first_light.tar.gz"
     with tarfile.open(archive, "w:gz") as tar:
-        for name in ("records", "run", "run_model", "summary.md", "site.json", "first-light.json"):
+        for name in (
+            "records",
+            "run",
+            "run_model",
+            "summary.md",
+            "site.json",
+            "first-light.json",
+        ):
             if (out / name).exists():
                 tar.add(out / name, f"first_light/{name}")
     return archive

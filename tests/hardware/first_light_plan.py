@@ -9,7 +9,13 @@ import socket
 import subprocess
 import sys
 
-LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1", "libcublasLt.so.13", "libnvrtc.so.13", "libnccl.so.2")
+LIBRARIES = (
+    "libcuda.so.1",
+    "libnvidia-ml.so.1",
+    "libcublasLt.so.13",
+    "libnvrtc.so.13",
+    "libnccl.so.2",
+)
 USUAL = (
     "/usr/local/nvidia",
     "/usr/local/cuda/lib64",
@@ -47,13 +53,19 @@ def interpreters():
         for pattern in ("*/bin/python", "*/.venv/bin/python")
         for path in sorted(pathlib.Path("/opt").glob(pattern))
     ]
-    return [path for path in named + in_opt + ["python3", "python"] if shutil.which(path)] + [sys.executable]
+    return [
+        path for path in named + in_opt + ["python3", "python"] if shutil.which(path)
+    ] + [sys.executable]
 
 
 def asked(interpreter, words):
     try:
         return subprocess.run(
-            [interpreter, "-c", words], capture_output=True, text=True, timeout=20, check=True
+            [interpreter, "-c", words],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
         ).stdout.split("\n")
     except (OSError, subprocess.SubprocessError):
         return []
@@ -62,19 +74,28 @@ def asked(interpreter, words):
 def with_torch(candidates):
     """The first interpreter that has PyTorch; the last one where none has."""
     words = "import importlib.util; print('yes' if importlib.util.find_spec('torch') else '')"
-    return next((one for one in candidates if "yes" in asked(one, words)), candidates[-1])
+    return next(
+        (one for one in candidates if "yes" in asked(one, words)), candidates[-1]
+    )
 
 
 def python_folders(candidates):
     folders = list(site.getsitepackages()) + [site.getusersitepackages()]
     for interpreter in candidates:
-        folders += asked(interpreter, "import sys; print('\\n'.join(p for p in sys.path if p))")
+        folders += asked(
+            interpreter, "import sys; print('\\n'.join(p for p in sys.path if p))"
+        )
     return folders
 
 
 def find_libraries(search=(), candidates=()):
     """The first file of each name, as {name: path}: in `search`, LD_LIBRARY_PATH, the usual folders, Python packages."""
-    roots = list(search) + os.environ.get("LD_LIBRARY_PATH", "").split(":") + list(USUAL) + python_folders(candidates)
+    roots = (
+        list(search)
+        + os.environ.get("LD_LIBRARY_PATH", "").split(":")
+        + list(USUAL)
+        + python_folders(candidates)
+    )
     found, seen = {}, set()
     for root in roots:
         path = os.path.realpath(root) if root else ""
@@ -84,7 +105,9 @@ def find_libraries(search=(), candidates=()):
         for folder, subfolders, files in os.walk(path, followlinks=True):
             if folder[len(path) :].count(os.sep) >= DEPTH:
                 subfolders.clear()
-            subfolders[:] = [name for name in subfolders if not name.startswith((".", "__"))]
+            subfolders[:] = [
+                name for name in subfolders if not name.startswith((".", "__"))
+            ]
             for name in LIBRARIES:
                 if name in files and name not in found:
                     found[name] = os.path.join(folder, name)
@@ -100,16 +123,25 @@ def folders_of(libraries):
 def environment(libraries):
     folders = folders_of(libraries)
     variables = dict(os.environ, ASSAY_LIBRARY_PATH=":".join(folders))
-    variables["LD_LIBRARY_PATH"] = ":".join(folders + [os.environ.get("LD_LIBRARY_PATH", "")]).strip(":")
+    variables["LD_LIBRARY_PATH"] = ":".join(
+        folders + [os.environ.get("LD_LIBRARY_PATH", "")]
+    ).strip(":")
     return variables
 
 
 def short_profile(profiles, kept):
     """The requirements that `kept` matches, of all `profiles` (read from JSON), cut to minutes, one attempt each. What the host and
     further types must reach is left to other stages."""
-    requirements = [one for profile in profiles for one in profile["requirements"] if re.match(kept, one["id"])]
+    requirements = [
+        one
+        for profile in profiles
+        for one in profile["requirements"]
+        if re.match(kept, one["id"])
+    ]
     for one in requirements:
-        one["title"] = one["title"].replace("for two minutes under load", "for a minute under load")
+        one["title"] = one["title"].replace(
+            "for two minutes under load", "for a minute under load"
+        )
         one["parameters"] = {**one.get("parameters", {}), **LOADS.get(one["probe"], {})}
         if one.get("statistic") not in ("min", "max"):
             one["repeat"] = {**one.get("repeat", {}), "attempts": 1, "more_attempts": 0}
@@ -129,11 +161,22 @@ def short_profile(profiles, kept):
 
 
 def write_inputs(tree, out, libraries, gpus):
-    name = re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname()).strip("-._")[:60] or "machine"
+    name = (
+        re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname()).strip("-._")[:60]
+        or "machine"
+    )
     names = ("nvidia-gpu-each",) if gpus == 1 else ("nvidia-gpu-each", "nvidia-gpu")
-    profiles = [json.loads((tree / f"share/assay/profiles/{one}.json").read_text()) for one in names]
+    profiles = [
+        json.loads((tree / f"share/assay/profiles/{one}.json").read_text())
+        for one in names
+    ]
     profile = short_profile(profiles, KEPT_OF_ONE if gpus == 1 else KEPT_OF_SEVERAL)
-    node = {"name": name, "launcher": "local", "directory": str(out / "scratch"), "parts": {"gpu": gpus}}
+    node = {
+        "name": name,
+        "launcher": "local",
+        "directory": str(out / "scratch"),
+        "parts": {"gpu": gpus},
+    }
     site_file = {"schema": "assay.site/1", "name": "first-light", "nodes": [node]}
     (out / PROFILE).write_text(json.dumps(profile, indent=2) + "\n")
     (out / "site.json").write_text(json.dumps(site_file) + "\n")
@@ -142,7 +185,9 @@ def write_inputs(tree, out, libraries, gpus):
     link_all(libraries, beside)
     # cuBLASLt where no library that compiles is found: an empty file is in the place of that one.
     alone = out / "scratch/no_nvrtc"
-    link_all({name: path for name, path in libraries.items() if "nvrtc" not in name}, alone)
+    link_all(
+        {name: path for name, path in libraries.items() if "nvrtc" not in name}, alone
+    )
     (alone / "libnvrtc.so.13").write_bytes(b"")
 
 

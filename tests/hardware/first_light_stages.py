@@ -20,7 +20,9 @@ class Stage:
     wanted: tuple = (0,)  # exit codes that are right
     required: bool = True  # whether it counts for the exit code of the whole
     chosen: bool = True  # whether it runs without being named
-    environment: dict = dataclasses.field(default_factory=dict)  # beside that of all stages
+    environment: dict = dataclasses.field(
+        default_factory=dict
+    )  # beside that of all stages
 
 
 @dataclasses.dataclass
@@ -46,17 +48,28 @@ class Budget:
 
 def choose(stages, words):
     """The stages that `words` name (patterns), in their own order; those that run unnamed without words."""
-    unknown = [word for word in words if not any(fnmatch.fnmatch(stage.name, word) for stage in stages)]
+    unknown = [
+        word
+        for word in words
+        if not any(fnmatch.fnmatch(stage.name, word) for stage in stages)
+    ]
     if unknown:
-        raise ValueError(f"no stage {', '.join(unknown)}; there are {', '.join(stage.name for stage in stages)}")
+        raise ValueError(
+            f"no stage {', '.join(unknown)}; there are {', '.join(stage.name for stage in stages)}"
+        )
     if not words:
         return [stage for stage in stages if stage.chosen]
-    return [stage for stage in stages if any(fnmatch.fnmatch(stage.name, word) for word in words)]
+    return [
+        stage
+        for stage in stages
+        if any(fnmatch.fnmatch(stage.name, word) for word in words)
+    ]
 
 
 def run_all(stages, budget, run_one):
     """Yields a result for each stage. One whose expected time is not left is passed over. One that is slow gets its limit and as much
-    again where the limits of all later ones leave that. run_one(stage, limit_s) runs one."""
+    again where the limits of all later ones leave that. run_one(stage, limit_s) runs one.
+    """
     for place, stage in enumerate(stages):
         left_s = budget.left()
         spare_s = left_s - sum(later.limit_s for later in stages[place + 1 :])
@@ -64,7 +77,9 @@ def run_all(stages, budget, run_one):
             words = f"{stage.expected_s:g} s, {left_s:.0f} s left"
             yield Result(stage.name, "not run", stage.required, last_words=words)
         else:
-            yield run_one(stage, min(left_s, max(stage.limit_s, min(2 * stage.limit_s, spare_s))))
+            yield run_one(
+                stage, min(left_s, max(stage.limit_s, min(2 * stage.limit_s, spare_s)))
+            )
 
 
 def listing(stages, seconds):
@@ -73,7 +88,9 @@ def listing(stages, seconds):
     for stage in stages:
         fits = begin_s + stage.expected_s <= seconds - RESERVE_S
         begins = f"{begin_s:6.0f} s" if fits else "left out"
-        lines.append(f"{stage.name:16} {stage.expected_s:7g} s {stage.limit_s:5g} s {begins:>8}")
+        lines.append(
+            f"{stage.name:16} {stage.expected_s:7g} s {stage.limit_s:5g} s {begins:>8}"
+        )
         begin_s += stage.expected_s if fits else 0
     lines.append(
         f"{begin_s:.0f} s expected; limits add up to {sum(stage.limit_s for stage in stages):g} s; {seconds:g} s given"
@@ -117,7 +134,9 @@ def run(stage, limit_s, records, environment):
     records.mkdir(parents=True, exist_ok=True)
     begin, code = time.monotonic(), None
     try:
-        with open(records / f"{stage.name}.out", "wb") as out, open(records / f"{stage.name}.err", "wb") as err:
+        with open(records / f"{stage.name}.out", "wb") as out, open(
+            records / f"{stage.name}.err", "wb"
+        ) as err:
             process = subprocess.Popen(
                 [str(part) for part in stage.command],
                 stdout=out,
@@ -131,9 +150,24 @@ def run(stage, limit_s, records, environment):
         except subprocess.TimeoutExpired:
             end(process)
     except OSError as error:
-        return Result(stage.name, "failed", stage.required, time.monotonic() - begin, last_words=str(error))
-    words = last_words(records / f"{stage.name}.err") or last_words(records / f"{stage.name}.out")
-    return Result(stage.name, outcome_of(code, stage.wanted), stage.required, time.monotonic() - begin, code, words)
+        return Result(
+            stage.name,
+            "failed",
+            stage.required,
+            time.monotonic() - begin,
+            last_words=str(error),
+        )
+    words = last_words(records / f"{stage.name}.err") or last_words(
+        records / f"{stage.name}.out"
+    )
+    return Result(
+        stage.name,
+        outcome_of(code, stage.wanted),
+        stage.required,
+        time.monotonic() - begin,
+        code,
+        words,
+    )
 
 
 def outcome_of(code, wanted):
