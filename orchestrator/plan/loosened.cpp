@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/json_io.h"
+#include "probes/core/units.h"
 
 namespace assay::plan {
 namespace {
@@ -105,6 +106,23 @@ void compare_conditions(const Requirement& before, const Requirement& changed, C
   }
 }
 
+/// `changed` with the least times of a load (warmup_least, load_least) as they were `before` where they grew: a longer
+/// load is no looser.
+Values but_for_longer_loads(const Values& before, Values changed) {
+  const auto seconds = [](const Value& value) {
+    const auto* text = std::get_if<std::string>(&value);
+    return text == nullptr ? std::nullopt : parse_seconds(*text);
+  };
+  for (auto& [name, value] : changed) {
+    const auto old = before.find(name);
+    if (!name.ends_with("_least") || old == before.end()) continue;
+    const auto from = seconds(old->second);
+    const auto to = seconds(value);
+    if (from && to && to->count >= from->count) value = old->second;
+  }
+  return changed;
+}
+
 }  // namespace
 
 std::vector<Loosened> loosened_in(const Requirement& before, const Requirement& changed, const std::string& base) {
@@ -120,7 +138,8 @@ std::vector<Loosened> loosened_in(const Requirement& before, const Requirement& 
     found.add("reproducibility", kNothing, text_of(changed.reproducibility->u));
   if (before.after && !changed.after) found.add("after", "true", "false");
   if (!before.rise && changed.rise) found.add("rise", "false", "true");
-  found.same("parameters", assay::to_json(before.parameters), assay::to_json(changed.parameters));
+  found.same("parameters", assay::to_json(before.parameters),
+             assay::to_json(but_for_longer_loads(before.parameters, changed.parameters)));
   found.same("during", json(before.during), json(changed.during));
   found.same("scope", json(word_of(before.scope)), json(word_of(changed.scope)));
   if (before.at_every && !changed.at_every) {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/plan/catalogue.h"
+#include "orchestrator/plan/inherit.h"
 #include "orchestrator/plan/loosened.h"
 #include "orchestrator/plan/profile_check.h"
 #include "orchestrator/plan/repeat.h"
@@ -22,6 +23,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kProfileSchema = "assay.profile/1";
+constexpr std::size_t kMostBases = 4;   // as the schema says
 constexpr int kDeepestInheritance = 8;  // vendor > product > site > contract leaves room; more is a circle
 
 template <class Enum>
@@ -231,39 +233,60 @@ std::optional<InputError> take_requirements(const json& document, const std::str
   return std::nullopt;
 }
 
-/// Reads one document over what it inherits.
 std::expected<Profile, InputError> read_level(std::string_view text, const std::string& where,
+                                              const ProfileLibrary& library, int level);
+
+/// The profiles that `document` extends, each taken over those before it; one without a name where there are none.
+/// What is no list of names is left for the schema to refuse.
+std::expected<Profile, InputError> read_bases(const json& document, const std::string& where,
                                               const ProfileLibrary& library, int level) {
-  const auto document = parse_json(text, where);
-  if (!document) return std::unexpected(document.error());
-  if (auto problem = profiles::check_schema(*document, "schema", where)) return std::unexpected(*problem);
-  Profile profile;
-  if (const auto base = document->find("extends"); base != document->end()) {
-    const std::string name = *base;
+  Profile all;
+  json bases = document.value("extends", json::array());
+  if (bases.is_string()) bases = json::array({bases});
+  if (!bases.is_array() || bases.size() > kMostBases) return all;
+  for (const json& entry : bases) {
+    if (!entry.is_string()) continue;
+    const std::string name = entry;
     if (level >= kDeepestInheritance) {
       return std::unexpected(
           InputError{where + ": extends", "inheritance is deeper than eight or runs in a circle", ""});
     }
-    const auto base_text = library(name);
-    if (!base_text) {
+    const auto text = library(name);
+    if (!text) {
       std::vector<std::string> names;
       for (const auto& [known, unused] : embedded_profiles()) names.push_back(known);
       return std::unexpected(
           InputError{where + ": extends", fmt::format("there is no profile '{}'", name), suggestion(name, names)});
     }
-    auto inherited = read_level(*base_text, name, library, level + 1);
-    if (!inherited) return inherited;
-    if (document->contains("loosened")) {
-      return std::unexpected(InputError{where + ": loosened", "is for assay to find out",
-                                        "leave it out: the plan lists what is looser than in the profile extended"});
+    auto base = read_level(*text, name, library, level + 1);
+    if (!base) return base;
+    if (all.name.empty()) {
+      all = std::move(*base);
+    } else {
+      take_over(all, std::move(*base));
     }
-    profile = std::move(*inherited);
   }
-  const Profile base = profile;
+  return all;
+}
+
+/// Reads one document over what it inherits.
+std::expected<Profile, InputError> read_level(std::string_view text, const std::string& where,
+                                              const ProfileLibrary& library, int level) {
+  auto document = parse_json(text, where);
+  if (!document) return std::unexpected(document.error());
+  auto base = document->is_object() ? read_bases(*document, where, library, level) : Profile{};
+  if (!base) return base;
+  if (auto problem = fill_in_like(*document, *base, where)) return std::unexpected(std::move(*problem));
+  if (auto problem = profiles::check_schema(*document, "schema", where)) return std::unexpected(*problem);
+  if (!base->name.empty() && document->contains("loosened")) {
+    return std::unexpected(InputError{where + ": loosened", "is for assay to find out",
+                                      "leave it out: the plan lists what is looser than in the profile extended"});
+  }
+  Profile profile = *base;
   take_design(*document, profile);
-  profile.loosened = base.name.empty() ? loosened_from(*document) : base.loosened;
-  if (!base.name.empty()) std::ranges::move(loosened_in(base, profile), std::back_inserter(profile.loosened));
-  if (auto problem = take_requirements(*document, where, base.name, profile))
+  profile.loosened = base->name.empty() ? loosened_from(*document) : base->loosened;
+  if (!base->name.empty()) std::ranges::move(loosened_in(*base, profile), std::back_inserter(profile.loosened));
+  if (auto problem = take_requirements(*document, where, base->name, profile))
     return std::unexpected(std::move(*problem));
   return profile;
 }

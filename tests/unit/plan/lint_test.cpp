@@ -243,4 +243,82 @@ TEST(loosened, what_became_stricter_is_not_listed_and_a_plan_may_not_bring_its_o
   EXPECT_NE(forged.error().text().find("child.json: loosened"), std::string::npos);
 }
 
+/// A profile that extends `names` of these: "base" has r0 and r1 at 100 B/s, "other" r1 at 50 B/s and r2, "same" is
+/// base.
+std::expected<Profile, InputError> heir(const json& names, json requirements) {
+  const json document = {{"schema", "assay.profile/1"},
+                         {"name", "heir"},
+                         {"title", "H"},
+                         {"revision", 1},
+                         {"extends", names},
+                         {"requirements", std::move(requirements)}};
+  return read_profile(document.dump(), "heir.json", [](const std::string& name) -> std::optional<std::string> {
+    constexpr const char* kHundred = R"({"limit": {"at_least": 100, "unit": "B/s"}, "parameters": {"size": "4KiB"},
+        "conditions": [{"name": "direct_io", "equals": true}, {"name": "cpu_steal", "at_most": 0.1}]})";
+    constexpr const char* kFifty = R"({"limit": {"at_least": 50, "unit": "B/s"}})";
+    json text =
+        json::parse(name == "other" ? profile_text({kFifty, kFifty, kFifty}) : profile_text({kHundred, kHundred}));
+    if (name == "other") text.at("requirements").erase(0);
+    text["name"] = name;
+    return text.dump();
+  });
+}
+
+TEST(inherit, of_several_profiles_the_later_ones_count_and_what_one_asks_less_is_listed) {
+  const auto profile = heir({"base", "other"}, json::array());
+  ASSERT_TRUE(profile) << profile.error().text();
+  ASSERT_EQ(profile->requirements.size(), 3U);
+  EXPECT_EQ(profile->requirements[0].limit.at_least, 100);
+  EXPECT_EQ(profile->requirements[1].limit.at_least, 50);
+  EXPECT_EQ(profile->requirements[2].id, "r2");
+  ASSERT_FALSE(profile->loosened.empty());
+  EXPECT_EQ(words_of_loosened(profile->loosened[0]),
+            "The profile asks less than base, which it extends: r1: limit.at_least is 50.0 instead of 100.0.");
+  const auto twice = heir({"base", "same"}, json::array());
+  ASSERT_TRUE(twice) << twice.error().text();
+  EXPECT_TRUE(twice->loosened.empty());
+  EXPECT_NE(heir({"base", "other", "same", "base", "other"}, json::array()).error().text().find("extends"),
+            std::string::npos);
+}
+
+TEST(inherit, a_requirement_like_another_has_its_fields_and_its_parameters_and_conditions_by_name) {
+  const auto profile = heir("base", {{{"id", "r0"}, {"like", "r0"}, {"limit", {{"at_least", 200}, {"unit", "B/s"}}}},
+                                     {{"id", "new"},
+                                      {"like", "r0"},
+                                      {"title", "Another size"},
+                                      {"parameters", {{"direction", "read"}}},
+                                      {"conditions", {{{"name", "cpu_steal"}, {"at_most", 0}}}}}});
+  ASSERT_TRUE(profile) << profile.error().text();
+  EXPECT_TRUE(profile->loosened.empty());
+  ASSERT_EQ(profile->requirements.size(), 3U);
+  EXPECT_EQ(profile->requirements[0].conditions.size(), 2U);
+  const Requirement& added = profile->requirements[2];
+  EXPECT_EQ(added.title, "Another size");
+  EXPECT_EQ(added.limit.at_least, 200);
+  EXPECT_EQ(assay::to_json(added.parameters).dump(), R"({"direction":"read","size":"4KiB"})");
+  ASSERT_EQ(added.conditions.size(), 2U);
+  EXPECT_EQ(added.conditions[0].name, "direct_io");
+  EXPECT_EQ(added.conditions[1].at_most, 0);
+}
+
+TEST(inherit, a_requirement_like_one_that_there_is_not_is_refused) {
+  const auto profile = heir("base", {{{"id", "new"}, {"like", "r9"}}});
+  ASSERT_FALSE(profile);
+  EXPECT_EQ(profile.error().text(),
+            "heir.json: requirements[0].like: there is no requirement 'r9' before it or in a profile extended\n"
+            "hint: did you mean 'r0'?");
+}
+
+TEST(inherit, a_longer_load_is_no_looser_and_a_shorter_one_is) {
+  constexpr const char* kBase =
+      R"({"limit": {"at_least": 100, "unit": "B/s"}, "parameters": {"load_least": "60s", "size": "4KiB"}})";
+  const auto with = [&](const char* load, const char* size) {
+    const auto profile = child({kBase}, replaced(kBase, {{"parameters", {{"load_least", load}, {"size", size}}}}));
+    return profile ? profile->loosened.size() : 99;
+  };
+  EXPECT_EQ(with("2min", "4KiB"), 0U);
+  EXPECT_EQ(with("59s", "4KiB"), 1U);
+  EXPECT_EQ(with("2min", "8KiB"), 1U);
+}
+
 }  // namespace assay::plan
