@@ -31,6 +31,9 @@ const std::map<std::string, Design> kDesigns = {
     {"nvidia-h200-sxm", {.host_link = kPcie5, .network = 50e9, .peer = 450e9, .board_w = 700}},
     {"nvidia-b200", {.host_link = kPcie5, .network = 50e9, .peer = 900e9, .board_w = 1000}},
     {"nvidia-gb200-nvl72", {.host_link = 450e9, .network = 900e9, .peer = 900e9, .board_w = 1200}},
+    {"nvidia-h100-one", {.host_link = kPcie5, .board_w = 700}},
+    {"nvidia-h200-one", {.host_link = kPcie5, .board_w = 700}},
+    {"nvidia-b200-one", {.host_link = kPcie5, .board_w = 1000}},
     {"amd-mi300x", {.host_link = kPcie5, .network = 50e9, .peer = 64e9, .board_w = 750}},
     {"ascend-910c", {.peer = 392e9}},
     {"train-llama3-70b-h100", {.training = 8 * 989e12}},
@@ -74,7 +77,7 @@ std::optional<Ceiling> peak_of(const Profile& profile, const Requirement& requir
     return peak == profile.peaks.end() ? std::nullopt : std::optional(Ceiling{peak->second.value, peak->second.value});
   };
   if (metric == "model_flop_rate") return Ceiling{design->second.training, design->second.training};
-  if (probe.ends_with("_gemm") && metric == "throughput") return of_profile(text_in(requirement, "type"));
+  if (probe.ends_with("_gemm") && metric.starts_with("throughput")) return of_profile(text_in(requirement, "type"));
   if (probe.ends_with("_gemm") && metric == "energy_efficiency") {
     auto peak = of_profile(text_in(requirement, "type"));
     if (peak) peak = Ceiling{peak->link / design->second.board_w, peak->most / design->second.board_w};

@@ -7,38 +7,21 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/run_verdict.h"
-#include "orchestrator/plan/programs.h"
 #include "orchestrator/simulate/plant_site.h"
 #include "orchestrator/simulate/simulate.h"
+#include "tests/unit/profiles/built_in.h"
 
 namespace assay::simulate {
 namespace {
 
 using Words = std::vector<std::string>;
 
-plan::Profile built_in(const std::string& name) {
-  auto profile = plan::read_profile(plan::embedded_profile(name).value(), name, plan::embedded_profile);
-  if (!profile) throw std::runtime_error(profile.error().text());
-  return *profile;
-}
-
-const std::vector<plan::Program>& programs() {
-  static const auto kPrograms = plan::find_programs(ASSAY_PROBES);
-  if (!kPrograms) throw std::runtime_error(kPrograms.error().text());
-  return *kPrograms;
-}
-
-Words names() {
-  Words all;
-  for (const auto& [name, text] : plan::embedded_profiles()) all.push_back(name);
-  return all;
-}
-
 /// Whether this build has every probe that a required figure of the profile needs.
 bool is_built(const std::string& name) {
   const auto profile = built_in(name);
   return std::ranges::all_of(profile.requirements, [](const plan::Requirement& one) {
-    return !one.required || std::ranges::find(programs(), one.probe, &plan::Program::name) != programs().end();
+    return !one.required ||
+           std::ranges::find(built_programs(), one.probe, &plan::Program::name) != built_programs().end();
   });
 }
 
@@ -55,7 +38,7 @@ struct Simulated {
     const auto profile = built_in(name);
     site::Site site = simulated_site(shape_for(profile, {.nodes = nodes}));
     tell_parts(profile, site);
-    auto plan = plan::make_plan(profile, site, programs(), {});
+    auto plan = plan::make_plan(profile, site, built_programs(), {});
     if (!plan) throw std::runtime_error(plan.error().text());
     plan->simulation = plan::Simulation{.seed = 1, .faults = faults};
     const auto run = simulate(*plan, "digest");
@@ -99,8 +82,9 @@ std::string only_faults(const std::string& name) {
   const auto profile = built_in(name);
   for (const auto& one : profile.requirements) {
     if (!one.required) continue;
-    const auto program = std::ranges::find(programs(), one.probe, &plan::Program::name);
-    if (program == programs().end() || program->description.metric(one.metric)->kind != MetricKind::fault) return "";
+    const auto program = std::ranges::find(built_programs(), one.probe, &plan::Program::name);
+    if (program == built_programs().end() || program->description.metric(one.metric)->kind != MetricKind::fault)
+      return "";
     if (first.empty()) first = one.metric;
   }
   return first;
@@ -121,12 +105,6 @@ TEST_P(SimulatedProfile, of_a_fleet_with_a_node_at_half_speed_or_with_faults_wou
   }
 }
 
-std::string name_of(const testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  std::ranges::replace(name, '-', '_');
-  return name;
-}
-
 TEST(SimulatedTraining, names_a_slow_node_by_its_ranks_and_blames_no_other) {
   const Simulated fleet("train-host", 16, {.faults = {{.node = "n00007", .metric = "self_time", .factor = 0.7}}});
   Words late;
@@ -138,7 +116,7 @@ TEST(SimulatedTraining, names_a_slow_node_by_its_ranks_and_blames_no_other) {
   EXPECT_EQ(late, Words{"n00007"}) << no_pass(fleet.verdict);
 }
 
-INSTANTIATE_TEST_SUITE_P(shipped, SimulatedProfile, testing::ValuesIn(names()), name_of);
+INSTANTIATE_TEST_SUITE_P(shipped, SimulatedProfile, testing::ValuesIn(profile_names()), name_of_test);
 
 }  // namespace
 }  // namespace assay::simulate

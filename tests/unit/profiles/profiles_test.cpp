@@ -4,25 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include "orchestrator/plan/plan.h"
-#include "orchestrator/plan/programs.h"
 #include "probes/core/units.h"
+#include "tests/unit/profiles/built_in.h"
 
 namespace assay {
 namespace {
-
-/// A built-in profile, read; a fault of it fails the test with its coordinates.
-plan::Profile built_in(const std::string& name) {
-  auto profile = plan::read_profile(plan::embedded_profile(name).value(), name, plan::embedded_profile);
-  if (!profile) throw std::runtime_error(profile.error().text());
-  return *profile;
-}
-
-std::vector<std::string> names() {
-  std::vector<std::string> all;
-  for (const auto& [name, text] : plan::embedded_profiles()) all.push_back(name);
-  return all;
-}
 
 site::Site two_nodes() {
   const auto site = site::read_site(R"({"schema": "assay.site/1", "name": "s", "nodes": [
@@ -32,14 +18,8 @@ site::Site two_nodes() {
   return *site;
 }
 
-const std::vector<plan::Program>& programs() {
-  static const auto kPrograms = plan::find_programs(ASSAY_PROBES);
-  if (!kPrograms) throw std::runtime_error(kPrograms.error().text());
-  return *kPrograms;
-}
-
 plan::Plan planned(const std::string& name) {
-  auto plan = plan::make_plan(built_in(name), two_nodes(), programs(), {});
+  auto plan = plan::make_plan(built_in(name), two_nodes(), built_programs(), {});
   if (!plan) throw std::runtime_error(plan.error().text());
   return *plan;
 }
@@ -119,11 +99,7 @@ TEST_P(BuiltIn, coordinates_are_among_the_sizes_asked_for) {
             "");
 }
 
-INSTANTIATE_TEST_SUITE_P(profiles, BuiltIn, testing::ValuesIn(names()), [](const auto& test) {
-  std::string name = test.param;
-  std::ranges::replace(name, '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(profiles, BuiltIn, testing::ValuesIn(profile_names()), name_of_test);
 
 TEST(profiles, design_data_without_probes_is_planned_as_missing_by_name) {
   const auto plan = planned("amd-mi300x");
