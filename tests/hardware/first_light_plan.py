@@ -42,7 +42,7 @@ BETWEEN_RUNS = {
         "status": "sourced",
     },
 }
-WATCHED_S = {"cuda_gemm": 75, "cuda_hbm_bandwidth": 15}
+WATCHED_S = {"cuda_gemm": 60, "cuda_hbm_bandwidth": 15}
 
 
 def interpreters():
