@@ -1,6 +1,7 @@
 // table_json: what a command says in a table, as one JSON object (assay.table/1).
 #pragma once
 
+#include <iostream>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -9,6 +10,11 @@ namespace assay::cli {
 
 /// Prints {"schema": "assay.table/1", "command", "summary", "rows"} on stdout, ASCII alone. `summary` is an object with
 /// what holds for all, `rows` an array of objects, in the order of the table for people.
-void print_table(const std::string& command, nlohmann::ordered_json summary, nlohmann::ordered_json rows);
+inline void print_table(const std::string& command, nlohmann::ordered_json summary, nlohmann::ordered_json rows) {
+  if (rows.is_null()) rows = nlohmann::ordered_json::array();
+  const nlohmann::ordered_json document = {
+      {"schema", "assay.table/1"}, {"command", command}, {"summary", std::move(summary)}, {"rows", std::move(rows)}};
+  std::cout << document.dump(1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+}
 
 }  // namespace assay::cli

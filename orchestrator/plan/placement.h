@@ -1,10 +1,12 @@
 // placement: where the steps of a requirement run, and what each of them is judged as.
 #pragma once
 
+#include <cstddef>
 #include <expected>
 #include <string>
 #include <vector>
 
+#include "orchestrator/plan/plan.h"
 #include "orchestrator/plan/profile.h"
 #include "orchestrator/site/site.h"
 #include "probes/core/description.h"
@@ -39,5 +41,12 @@ std::expected<std::vector<Spot>, InputError> spots_of(const Requirement& require
 /// site where several nodes belong to one cell.
 std::vector<Spot> spots_without_steps(const Requirement& requirement, const site::Site& site,
                                       const std::string& reason);
+
+/// Takes the nodes from spots that have a machine for which there is no build of `program`.
+void keep_built(const Program& program, const site::Site& site, std::vector<Spot>& spots);
+
+/// Takes the nodes from all spots of `requirement` that are not among `drawn`; what growing groups are held against
+/// stays. Returns how many drawn ones can be measured.
+std::size_t keep_drawn(const Requirement& requirement, const std::vector<DrawnCell>& drawn, std::vector<Spot>& spots);
 
 }  // namespace assay::plan

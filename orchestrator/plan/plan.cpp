@@ -10,7 +10,6 @@
 
 #include "orchestrator/files/digest.h"
 #include "orchestrator/plan/derived.h"
-#include "orchestrator/plan/kept_spots.h"
 #include "orchestrator/plan/lint.h"
 #include "orchestrator/plan/metered.h"
 #include "orchestrator/plan/placement.h"

@@ -5,9 +5,9 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "orchestrator/files/line_log.h"
-#include "orchestrator/sweep/visit_json.h"
 #include "probes/core/json_io.h"
 #include "probes/core/strict_object.h"
 #include "probes/core/text.h"
@@ -123,6 +123,20 @@ std::vector<Candidate> aged(std::vector<Candidate> candidates, const Ledger& led
     one.nights_since = nights;
   }
   return candidates;
+}
+
+nlohmann::json to_json(const NodeVisit& visit) {
+  return {{"node", visit.node}, {"state", visit.state}, {"reason", printable(visit.reason)}};
+}
+
+NodeVisit visit_from(StrictObject object) {
+  NodeVisit visit{.node = object.text("node", is_node_name)};
+  const auto state = from_word<drift::VisitState>(object.text("state"));
+  if (!state) object.refuse("state", "is no state of a visit");
+  visit.state = *state;
+  visit.reason = object.text("reason");
+  object.done();
+  return visit;
 }
 
 }  // namespace assay::sweep

@@ -7,12 +7,15 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "orchestrator/drift/night.h"
 #include "orchestrator/plan/plan.h"
 #include "orchestrator/site/site.h"
 #include "orchestrator/sweep/choice.h"
 #include "orchestrator/sweep/due.h"
 #include "probes/core/error.h"
+#include "probes/core/strict_object.h"
 
 namespace assay::sweep {
 
@@ -52,5 +55,11 @@ std::vector<DueNode> due_nodes(const site::Site& site, const Ledger& ledger, Nig
 
 /// `candidates` with the nights since each was measured last, by the ledger.
 std::vector<Candidate> aged(std::vector<Candidate> candidates, const Ledger& ledger, Night tonight);
+
+/// {"node", "state", "reason"}; the reason printable.
+nlohmann::json to_json(const NodeVisit& visit);
+
+/// The visit that `object` is; refuses it as a StrictObject does.
+NodeVisit visit_from(StrictObject object);
 
 }  // namespace assay::sweep

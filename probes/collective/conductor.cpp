@@ -12,7 +12,7 @@
 #include "probes/collective/batches.h"
 #include "probes/collective/fleet.h"
 #include "probes/collective/limits.h"
-#include "probes/collective/sizes.h"
+#include "probes/collective/operation.h"
 #include "probes/core/recorder.h"
 
 namespace assay::collective {

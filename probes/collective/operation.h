@@ -3,7 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "probes/core/sizes.h"
+#include "probes/core/units.h"
 
 namespace assay::collective {
 
@@ -110,5 +115,18 @@ constexpr std::size_t rotated_offset(std::uint64_t number, std::size_t bytes, st
 }
 static_assert(rotated_offset(0, 8, 1024) == 0 && rotated_offset(1, 8, 1024) == 512 && rotated_offset(2, 8, 1024) == 0);
 static_assert(rotated_offset(7, 1024, 1024) == 0);
+
+/// Which sizes can be measured.
+struct FittingSizes {
+  std::vector<Bytes> kept;
+  std::vector<Bytes> too_large;  ///< send and receive buffer together need more than a rank has to give
+  std::vector<Bytes> too_small;  ///< less than one element for each rank
+};
+
+/// Divides `sizes` for `ranks` ranks, the least of which has `memory` to give for both buffers together.
+FittingSizes fit_sizes(const std::vector<Bytes>& sizes, Operation operation, Element element, int ranks, Bytes memory);
+
+/// The sizes left out and why, in B: "too_large=17179869184 too_small=8", or "none".
+std::string left_out(const FittingSizes& sizes);
 
 }  // namespace assay::collective

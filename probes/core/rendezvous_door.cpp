@@ -2,16 +2,42 @@
 #include "probes/core/rendezvous_door.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include <netdb.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <fmt/format.h>
 
+#include "probes/core/rendezvous_link.h"
+#include "probes/core/sha256.h"
+
 namespace assay::rendezvous {
+
+std::string fresh_nonce() {
+  std::string nonce(kNonce, '\0');
+  std::size_t have = 0;
+  while (have < nonce.size()) {
+    const ssize_t got = getrandom(nonce.data() + have, nonce.size() - have, 0);
+    if (got < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "getrandom");
+    if (got > 0) have += static_cast<std::size_t>(got);
+  }
+  return nonce;
+}
+
+std::string proof_of(std::string_view token, Side side, const Join& join) {
+  std::string message = "assay rendezvous 2 ";
+  message += static_cast<char>(side);
+  put_u32(message, join.rank);
+  put_u32(message, join.world);
+  return hmac_sha256(token, message + join.caller + join.listener);
+}
+
 namespace {
 
 constexpr std::size_t kHello = 8 + kNonce;  // rank, world, nonce: the most that a stranger may send at once

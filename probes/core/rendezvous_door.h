@@ -2,15 +2,34 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "probes/core/rendezvous_group.h"
-#include "probes/core/rendezvous_proof.h"
 
 namespace assay::rendezvous {
+
+/// Bytes of a nonce and of a proof.
+inline constexpr std::size_t kNonce = 32, kProof = 32;
+
+/// What both sides of one join have said: who the caller is, and a fresh nonce of each.
+struct Join {
+  std::uint32_t rank = 0, world = 0;
+  std::string caller, listener;
+};
+
+/// Which of the two proves.
+enum class Side : char { caller = 'C', listener = 'L' };
+
+/// Fresh random bytes. Throws std::system_error when the kernel gives none.
+std::string fresh_nonce();
+
+/// HMAC-SHA-256 under `token` of the side and everything in `join`.
+std::string proof_of(std::string_view token, Side side, const Join& join);
 
 /// Callers not yet known, at most; one more costs the oldest silent one of the address with the most its place.
 inline constexpr std::size_t kMostStrangers = 256;

@@ -6,7 +6,7 @@
 
 #include "probes/core/parameters.h"
 #include "probes/core/recorder.h"
-#include "probes/meters/guard.h"
+#include "probes/meters/watched.h"
 
 namespace assay::meters {
 

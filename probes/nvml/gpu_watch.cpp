@@ -6,6 +6,8 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <numeric>
+#include <span>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -16,11 +18,36 @@
 #include "probes/core/recorder.h"
 #include "probes/nvml/gpu_errors.h"
 #include "probes/nvml/nvml_gpu.h"
-#include "probes/nvml/readings.h"
 #include "probes/nvml/users.h"
 #include "probes/nvml/xid_watch.h"
 
 namespace assay::nvml {
+namespace {
+
+double mean_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+}  // namespace
+
+void Readings::add(const std::optional<double>& reading) {
+  if (reading) values_.push_back(*reading);
+}
+
+double Readings::min() const { return std::ranges::min(values_); }
+double Readings::max() const { return std::ranges::max(values_); }
+double Readings::mean() const { return mean_of(values_); }
+
+std::optional<double> Readings::drift() const {
+  constexpr std::size_t kFewest = 8, kQuarters = 4;
+  if (values_.size() < kFewest) return std::nullopt;
+  const std::size_t quarter = values_.size() / kQuarters;
+  const auto newest = std::span(values_).last(quarter);
+  const auto before = std::span(values_).last(2 * quarter).first(quarter);
+  const double reference = mean_of(before);
+  return reference > 0 ? std::optional(mean_of(newest) / reference) : std::nullopt;
+}
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

@@ -1,6 +1,7 @@
 // predicate_types: the types of what assay signs, as in-toto names them.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -31,6 +32,16 @@ inline constexpr std::string_view kCommitmentType =
 
 /// Replaces the predicate type of `document` by the present one where it is the same type under its former name,
 /// https://assay-suite.example/attestation/…: what was signed with it still verifies.
-void rename_former_type(nlohmann::json& document);
+inline void rename_former_type(nlohmann::json& document) {
+  constexpr std::string_view kFormer = "https://assay-suite.example/";
+  if (!document.is_object()) return;
+  const auto member = document.find("predicateType");
+  if (member == document.end() || !member->is_string()) return;
+  const auto found = member->get<std::string>();
+  if (!found.starts_with(kFormer)) return;
+  for (const auto type : {kPredicateType, kSimulationType, kWaiverType, kHeadType, kJointType}) {
+    if (found.substr(kFormer.size()) == type.substr(type.find('#') + 1)) *member = type;
+  }
+}
 
 }  // namespace assay::dossier

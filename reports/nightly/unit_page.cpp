@@ -2,19 +2,168 @@
 #include "reports/nightly/unit_page.h"
 
 #include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "orchestrator/drift/report.h"
+#include "probes/core/portable_math.h"
 #include "probes/core/scale.h"
 #include "probes/core/words.h"
 #include "reports/figures/html.h"
-#include "reports/nightly/night_chart.h"
+#include "reports/figures/plot.h"
+#include "reports/figures/scale.h"
+#include "reports/figures/svg.h"
+#include "reports/nightly/nights.h"
 #include "reports/nightly/shell.h"
 
 namespace assay::nightly {
 namespace {
 
 using figures::escape;
+
+using drift::Date;
+using figures::kFigureWidth;
+
+constexpr double kBeside = 84, kRight = 12, kAbove = 22, kPlot = 150, kBelow = 24;
+constexpr double kBand = 3;  // deviations
+constexpr double kDot = 2.2;
+constexpr std::size_t kDates = 6;
+
+/// The lowest and highest expected figure of a night: its reference's mean, moved with the cohort.
+struct Expected {
+  Date night = {};
+  double low = 0, high = 0;
+};
+
+std::vector<Expected> expected_of(const SeriesTrend& series, const drift::Flag* flag) {
+  std::vector<Expected> all;
+  if (flag == nullptr || flag->type != drift::MetricClass::level || !(flag->arithmetic.s > 0)) return all;
+  const double sign = series.metric.lower_is_better ? -1 : 1;  // logarithms in which smaller is worse
+  for (const auto& one : series.nights) {
+    if (one.retest || (one.cohort && !(*one.cohort > 0))) continue;
+    const double centre = flag->arithmetic.m + (one.cohort ? sign * portable_log(*one.cohort) : 0);
+    const double a = portable_exp(sign * (centre - kBand * flag->arithmetic.s));
+    const double b = portable_exp(sign * (centre + kBand * flag->arithmetic.s));
+    all.push_back({.night = one.night, .low = std::min(a, b), .high = std::max(a, b)});
+  }
+  return all;
+}
+
+/// Where values and nights lie.
+struct Frame {
+  Date from, to;
+  double low = 0, high = 1;
+
+  [[nodiscard]] double x(Date night) const {
+    const auto days = std::max<double>(1, static_cast<double>((to - from).count()));
+    return kBeside + (kFigureWidth - kBeside - kRight) * static_cast<double>((night - from).count()) / days;
+  }
+  [[nodiscard]] double y(double value) const { return kAbove + kPlot * (high - value) / (high - low); }
+};
+
+Frame frame_of(const SeriesTrend& series, const std::vector<Expected>& band, Date from, Date to) {
+  Frame frame{.from = from, .to = to, .low = series.nights.front().value, .high = series.nights.front().value};
+  const auto take = [&](double value) {
+    frame.low = std::min(frame.low, value);
+    frame.high = std::max(frame.high, value);
+  };
+  for (const auto& one : series.nights) {
+    take(one.value);
+    if (one.cohort) take(*one.cohort);
+  }
+  for (const auto& one : band) {
+    take(one.low);
+    take(one.high);
+  }
+  if (series.accepted) take(*series.accepted);
+  const double margin =
+      frame.high > frame.low ? 0.06 * (frame.high - frame.low) : std::max(1.0, std::abs(frame.high)) * 0.01;
+  frame.low -= margin;
+  frame.high += margin;
+  return frame;
+}
+
+std::string axes(const Frame& frame, const std::string& unit) {
+  std::string out;
+  std::vector<double> marks = figures::axis_marks(frame.low, frame.high);
+  std::erase_if(marks, [&](double mark) { return mark < frame.low || mark > frame.high; });
+  const Scale scale = figures::scale_for_marks(marks, unit);
+  for (const double mark : marks) {
+    out += figures::svg_line(kBeside, frame.y(mark), kFigureWidth - kRight, frame.y(mark), "grid");
+    out += figures::svg_text(kBeside - 5, frame.y(mark) + 4, "end", "mark", scale.text(mark));
+  }
+  const auto days = (frame.to - frame.from).count();
+  const auto step = std::max<std::int64_t>(1, days / static_cast<std::int64_t>(kDates));
+  for (std::int64_t day = 0; day <= days; day += step) {
+    const Date night = frame.from + std::chrono::days(day);
+    if (frame.x(night) + 62 > kFigureWidth) break;
+    out += figures::svg_text(frame.x(night), kAbove + kPlot + 16, "start", "mark", drift::date_text(night));
+  }
+  return out + figures::svg_line(kBeside, kAbove + kPlot, kFigureWidth - kRight, kAbove + kPlot, "axis");
+}
+
+std::string polygon(const Frame& frame, const std::vector<Expected>& band) {
+  if (band.size() < 2) return "";
+  std::string points;
+  for (const auto& one : band) points += fmt::format("{:.1f},{:.1f} ", frame.x(one.night), frame.y(one.high));
+  for (auto one = band.rbegin(); one != band.rend(); ++one)
+    points += fmt::format("{:.1f},{:.1f} ", frame.x(one->night), frame.y(one->low));
+  return fmt::format(R"(<polygon class="expected" points="{}"/>)", points);
+}
+
+std::string dots(const Frame& frame, const SeriesTrend& series) {
+  std::string line;
+  std::string out;
+  for (const auto& one : series.nights) {
+    const double x = frame.x(one.night);
+    const double y = frame.y(one.value);
+    if (one.cohort && !one.retest) line += fmt::format("{:.1f},{:.1f} ", x, frame.y(*one.cohort));
+    if (one.retest) {
+      out += figures::svg_line(x - 3, y - 3, x + 3, y + 3, "retest") +
+             figures::svg_line(x - 3, y + 3, x + 3, y - 3, "retest");
+    } else {
+      out += fmt::format(R"(<circle class="night-value" cx="{:.1f}" cy="{:.1f}" r="{:.1f}"/>)", x, y, kDot);
+    }
+  }
+  if (!line.empty()) line = fmt::format(R"(<polyline class="cohort" points="{}"/>)", line);
+  return line + out;
+}
+
+std::string upright(const Frame& frame, Date night, const char* css_class, const std::string& words) {
+  if (night < frame.from || night > frame.to) return "";
+  const double x = frame.x(night);
+  const bool right = x > kFigureWidth * 0.8;
+  return figures::svg_line(x, kAbove - 6, x, kAbove + kPlot, css_class) +
+         figures::svg_text(right ? x - 3 : x + 3, kAbove - 8, right ? "end" : "start", "mark", words);
+}
+
+/// Dots are nightly figures, crosses re-tests, the thin line the median of comparable units (from four on), the dashed
+/// line the signed acceptance. The band is what the flag's reference expects, three deviations each way, moved with the
+/// median of the night; without a flag there is none. Upright lines are the onset of the flag and the events.
+std::string night_chart(const SeriesTrend& series, const drift::Flag* flag, const std::vector<drift::Event>& events,
+                        Date from, Date to) {
+  const auto band = expected_of(series, flag);
+  const Frame frame = frame_of(series, band, from, to);
+  const Scale scale = scale_for(std::vector<double>{frame.low, frame.high}, series.metric.unit);
+  std::string out = figures::svg_open(
+      series.metric.name + " by night",
+      fmt::format("{} figures from {} to {}, between {} and {}.", series.nights.size(), drift::date_text(from),
+                  drift::date_text(to), scale.text(frame.low), scale.text(frame.high)),
+      kAbove + kPlot + kBelow);
+  out += polygon(frame, band) + axes(frame, series.metric.unit);
+  if (series.accepted) {
+    const double y = frame.y(*series.accepted);
+    out += figures::svg_line(kBeside, y, kFigureWidth - kRight, y, "accepted");
+    out += figures::svg_text(kFigureWidth - kRight, y - 3, "end", "mark",
+                             "accepted " + for_people(*series.accepted, series.metric.unit));
+  }
+  for (const auto& event : events) out += upright(frame, event.night, "event", std::string(word_of(event.kind)));
+  if (flag != nullptr) out += upright(frame, flag->onset, "onset", "onset");
+  return out + dots(frame, series) + "</svg>";
+}
 
 /// Four significant digits of a number without a unit.
 std::string number(double value) { return for_people(value, "1"); }

@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 
 #include "probes/core/rendezvous.h"
+#include "probes/core/rendezvous_door.h"
 #include "probes/core/rendezvous_link.h"
-#include "probes/core/rendezvous_proof.h"
 
 namespace assay {
 

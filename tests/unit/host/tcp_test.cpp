@@ -13,7 +13,7 @@
 
 #include "probes/host/tcp_flow.h"
 #include "probes/host/tcp_path.h"
-#include "probes/traffic/flows.h"
+#include "probes/traffic/traffic.h"
 #include "tests/unit/free_port.h"
 #include "tests/unit/probe_process.h"
 

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "probes/collective/batches.h"
+#include "probes/collective/operation.h"
 #include "probes/collective/pattern.h"
-#include "probes/collective/sizes.h"
 #include "probes/core/parameters.h"
 #include "probes/core/text.h"
 #include "probes/nccl/outcome.h"

@@ -9,7 +9,6 @@
 #include "probes/core/recorder.h"
 #include "probes/nvml/gpu_errors.h"
 #include "probes/nvml/gpu_watch.h"
-#include "probes/nvml/readings.h"
 #include "probes/nvml/users.h"
 #include "tests/unit/fake_nvml.h"
 #include "tests/unit/probe_process.h"

@@ -4,14 +4,41 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 #include <utility>
 
+#include "workloads/train/engine/collective_queue.h"
 #include "workloads/train/engine/executor.h"
 #include "workloads/train/engine/host_core.h"
-#include "workloads/train/engine/host_line.h"
 
 namespace assay::train {
 namespace {
+
+/// Calls a Carry. Without one a step of several ranks cannot be walked.
+class HostLine {
+ public:
+  /// `posted` is the largest number of collectives that are posted in a step; 0: none is, and no thread is made.
+  void connect(Carry carry, std::size_t posted) {
+    carry_ = std::move(carry);
+    if (posted > 0) lane_.emplace(carry_, posted);
+  }
+  /// Ends the thread; the collective that is under way is waited for.
+  void disconnect() {
+    lane_.reset();
+    carry_ = nullptr;
+  }
+
+  void restart() {
+    if (lane_) lane_->restart();
+  }
+  void carry(std::size_t op) { carry_(op); }
+  void post(std::size_t op) { (void)lane_.value().post(op); }  // the executor has counted it
+  void wait(std::size_t posted) { lane_.value().wait(posted); }
+
+ private:
+  Carry carry_;
+  std::optional<CollectiveQueue> lane_;
+};
 
 void turn(std::span<float> values, std::size_t element, int bit) {
   float& value = values[element % values.size()];
