@@ -6,8 +6,72 @@
 #include "orchestrator/files/exit_codes.h"
 #include "orchestrator/plan/json_array.h"
 #include "orchestrator/plan/simulation.h"
+#include "probes/core/json_fields.h"
+
+namespace assay {
+
+template <class Io, Of<Interval> I>
+void fields(Io& io, I& one) {
+  io("low", one.low), io("high", one.high), io("level", one.level);
+}
+
+}  // namespace assay
 
 namespace assay::judge {
+
+template <class Io, Of<UncertaintyTerms> T>
+void fields(Io& io, T& terms) {
+  io("repeatability", terms.repeatability), io("within", terms.within), io("instrument", terms.instrument);
+  io("reference", terms.reference);
+}
+
+template <class Io, Of<SetAside> S>
+void fields(Io& io, S& one) {
+  io("attempt", one.attempt), io("reason", one.reason);
+}
+
+template <class Io, Of<SteadinessFinding> F>
+void fields(Io& io, F& finding) {
+  io("finding", finding.kind), io("opens", finding.opens), io("words", finding.words);
+}
+
+template <class Io, Of<ConditionSeen> C>
+void fields(Io& io, C& condition) {
+  io("name", condition.name), io("demanded", condition.demanded), io("seen", condition.seen), io("met", condition.met);
+}
+
+template <class Io, Of<Culprit> C>
+void fields(Io& io, C& culprit) {
+  io("fault", culprit.fault), io("nodes", culprit.nodes), io("leaf", culprit.leaf);
+  io("unsteady", culprit.unsteady), io("tests", culprit.tests), io("words", culprit.words);
+}
+
+template <class Io, Of<MadeTest> T>
+void fields(Io& io, T& test) {
+  io("id", test.id), io("purpose", test.purpose), io("outcome", test.outcome), io("nodes", test.nodes);
+  io("share", test.share), io("control", test.control);
+}
+
+template <class Io, Of<Localised> L>
+void fields(Io& io, L& one) {
+  io("requirements", one.requirements), io("step", one.step), io("rail", one.rail), io("state", one.state);
+  io("reason", one.reason), io("budget", one.budget), io("excluded", one.excluded), io("undecided", one.undecided);
+  io("culprits", one.culprits), io("tests", one.tests);
+}
+
+template <class Io, Of<NodeVerdict> N>
+void fields(Io& io, N& node) {
+  io("node", node.node), io("outcome", node.outcome), io("required", node.required), io("passed", node.passed);
+  io("reason", node.reason);
+}
+
+template <class Io, Of<Verdict> V>
+void fields(Io& io, V& verdict) {
+  io("plan_sha256", verdict.plan_sha256), io("run_id", verdict.run_id), io("profile", verdict.profile);
+  io("site", verdict.site), io("overall", verdict.overall), io("reason", verdict.reason);
+  io("localised", verdict.localised), io("counts", verdict.counts);
+}
+
 namespace {
 
 using nlohmann::json;
@@ -18,126 +82,16 @@ constexpr std::string_view kOldNotChecked = "Not checked, because the machine do
 constexpr std::string_view kOldRelativeOnly = "Relative only: ";
 constexpr std::string_view kOldAttempt = "Attempt ";
 
-void put(json& object, const char* name, const std::optional<double>& value) {
-  if (value) object[name] = *value;
-}
-std::optional<double> take(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found == object.end() ? std::nullopt : std::optional<double>(found->get<double>());
-}
-
-json to_json(const ConditionSeen& condition) {
-  json object = {{"name", condition.name}, {"demanded", condition.demanded}, {"met", condition.met}};
-  if (condition.seen) object["seen"] = assay::to_json(*condition.seen);
-  return object;
-}
-
 json to_json(const Result& result, VerdictFormat format) {
-  json conditions = json::array();
-  for (const auto& condition : result.conditions) conditions.push_back(to_json(condition));
-  json object = {{"requirement", result.requirement},
-                 {"subject", assay::to_json(result.subject)},
-                 {"node", result.node},
-                 {"step", result.step},
-                 {"required", result.required},
-                 {"outcome", to_string(result.outcome)},
-                 {"reason", result.reason},
-                 {"unit", result.unit},
-                 {"samples", result.samples},
-                 {"attempts", result.attempts},
-                 {"each", result.each},
-                 {"between_steps", result.between_steps},
-                 {"conditions", conditions},
-                 {"evidence", result.evidence.list()}};
+  json object = result;
   if (format == VerdictFormat::current) object["unchecked"] = result.unchecked;
-  if (result.interval) {
-    object["interval"] = {
-        {"low", result.interval->low}, {"high", result.interval->high}, {"level", result.interval->level}};
-  }
-  json set_aside = json::array();
-  for (const auto& one : result.set_aside) set_aside.push_back({{"attempt", one.attempt}, {"reason", one.reason}});
-  object["set_aside"] = std::move(set_aside);
-  json findings = json::array();
-  for (const auto& finding : result.findings)
-    findings.push_back({{"finding", finding.kind}, {"opens", finding.opens}, {"words", finding.words}});
-  object["findings"] = std::move(findings);
-  if (result.terms) {
-    object["terms"] = {{"repeatability", result.terms->repeatability},
-                       {"within", result.terms->within},
-                       {"instrument", result.terms->instrument},
-                       {"reference", result.terms->reference}};
-  }
-  put(object, "value", result.value);
-  put(object, "bound_low", result.bound_low);
-  put(object, "bound_high", result.bound_high);
-  put(object, "between", result.between);
-  put(object, "degrees_of_freedom", result.degrees_of_freedom);
-  put(object, "guard_factor", result.guard_factor);
-  put(object, "uncertainty", result.uncertainty);
-  put(object, "reference", result.reference);
-  put(object, "limit_low", result.limit_low);
-  put(object, "limit_high", result.limit_high);
-  put(object, "acceptance_low", result.acceptance_low);
-  put(object, "acceptance_high", result.acceptance_high);
-  put(object, "margin", result.margin);
-  put(object, "false_accept", result.false_accept);
   return object;
 }
 
 Result result_from(const json& object, VerdictFormat format) {
-  Result result{.requirement = object.at("requirement"),
-                .subject = subject_from(object.at("subject")).value(),
-                .node = object.at("node"),
-                .step = object.at("step"),
-                .required = object.at("required"),
-                .outcome = object.at("outcome"),
-                .reason = object.at("reason"),
-                .unit = object.at("unit"),
-                .value = take(object, "value"),
-                .samples = Whole(object.at("samples")),
-                .attempts = Whole(object.at("attempts")),
-                .each = object.at("each"),
-                .interval = std::nullopt,
-                .bound_low = take(object, "bound_low"),
-                .bound_high = take(object, "bound_high"),
-                .uncertainty = take(object, "uncertainty"),
-                .between = take(object, "between"),
-                .between_steps = Whole(object.at("between_steps")),
-                .degrees_of_freedom = take(object, "degrees_of_freedom"),
-                .guard_factor = take(object, "guard_factor"),
-                .reference = take(object, "reference"),
-                .limit_low = take(object, "limit_low"),
-                .limit_high = take(object, "limit_high"),
-                .acceptance_low = take(object, "acceptance_low"),
-                .acceptance_high = take(object, "acceptance_high"),
-                .margin = take(object, "margin"),
-                .false_accept = take(object, "false_accept"),
-                .conditions = {},
-                .evidence = object.at("evidence").get<std::vector<std::string>>()};
+  auto result = object.get<Result>();
   result.unchecked =
       format == VerdictFormat::current ? object.at("unchecked").get<bool>() : result.reason.starts_with(kOldUnchecked);
-  if (const auto interval = object.find("interval"); interval != object.end()) {
-    result.interval =
-        Interval{.low = interval->at("low"), .high = interval->at("high"), .level = interval->at("level")};
-  }
-  if (const auto terms = object.find("terms"); terms != object.end()) {
-    result.terms = UncertaintyTerms{.repeatability = terms->at("repeatability"),
-                                    .within = terms->at("within"),
-                                    .instrument = terms->at("instrument"),
-                                    .reference = terms->at("reference")};
-  }
-  for (const auto& one : object.at("set_aside"))
-    result.set_aside.push_back({.attempt = Whole(one.at("attempt")), .reason = one.at("reason")});
-  for (const auto& one : object.at("findings"))
-    result.findings.push_back({.kind = one.at("finding"), .opens = one.at("opens"), .words = one.at("words")});
-  std::vector<ConditionSeen> conditions;
-  for (const auto& condition : object.at("conditions")) {
-    conditions.push_back({.name = condition.at("name"),
-                          .demanded = condition.at("demanded"),
-                          .seen = condition.contains("seen") ? value_from(condition.at("seen")) : std::nullopt,
-                          .met = condition.at("met")});
-  }
-  result.conditions = std::move(conditions);
   return result;
 }
 
@@ -169,80 +123,6 @@ Deviation deviation_from(const json& object, VerdictFormat format) {
   return deviation;
 }
 
-json to_json(const Localised& one) {
-  json culprits = json::array();
-  for (const auto& culprit : one.culprits) {
-    culprits.push_back({{"fault", culprit.fault},
-                        {"nodes", culprit.nodes},
-                        {"leaf", culprit.leaf},
-                        {"unsteady", culprit.unsteady},
-                        {"tests", culprit.tests},
-                        {"words", culprit.words}});
-  }
-  json tests = json::array();
-  for (const auto& test : one.tests) {
-    tests.push_back({{"id", test.id}, {"purpose", test.purpose}, {"outcome", test.outcome}, {"nodes", test.nodes}});
-    put(tests.back(), "share", test.share);
-    put(tests.back(), "control", test.control);
-  }
-  return {{"requirements", one.requirements},
-          {"step", one.step},
-          {"rail", one.rail},
-          {"state", one.state},
-          {"reason", one.reason},
-          {"budget", one.budget},
-          {"excluded", one.excluded},
-          {"undecided", one.undecided},
-          {"culprits", std::move(culprits)},
-          {"tests", std::move(tests)}};
-}
-
-Localised localised_from(const json& object) {
-  Localised one{.requirements = object.at("requirements"),
-                .step = object.at("step"),
-                .rail = object.at("rail"),
-                .state = object.at("state"),
-                .reason = object.at("reason"),
-                .budget = Whole(object.at("budget")),
-                .excluded = object.at("excluded"),
-                .undecided = object.at("undecided"),
-                .culprits = {},
-                .tests = {}};
-  for (const auto& culprit : object.at("culprits")) {
-    one.culprits.push_back({.fault = culprit.at("fault"),
-                            .nodes = culprit.at("nodes"),
-                            .leaf = culprit.at("leaf"),
-                            .unsteady = culprit.at("unsteady"),
-                            .tests = culprit.at("tests"),
-                            .words = culprit.at("words")});
-  }
-  for (const auto& test : object.at("tests")) {
-    one.tests.push_back({.id = test.at("id"),
-                         .purpose = test.at("purpose"),
-                         .outcome = test.at("outcome"),
-                         .nodes = test.at("nodes"),
-                         .share = take(test, "share"),
-                         .control = take(test, "control")});
-  }
-  return one;
-}
-
-json to_json(const NodeVerdict& node) {
-  return {{"node", node.node},
-          {"outcome", node.outcome},
-          {"required", node.required},
-          {"passed", node.passed},
-          {"reason", node.reason}};
-}
-
-NodeVerdict node_from(const json& object) {
-  return {.node = object.at("node"),
-          .outcome = object.at("outcome"),
-          .required = Whole(object.at("required")),
-          .passed = Whole(object.at("passed")),
-          .reason = object.at("reason")};
-}
-
 /// How many nodes have which outcome, all outcomes present.
 json fleet_of(const std::vector<NodeVerdict>& nodes) {
   json fleet = json::object();
@@ -266,28 +146,17 @@ int exit_code(Overall overall) {
 }
 
 void write_verdict(const Verdict& verdict, const files::TextSink& sink, VerdictFormat format) {
-  json deviations = json::array();
-  for (const auto& deviation : verdict.deviations) deviations.push_back(to_json(deviation, format));
-  json localised = json::array();
-  for (const auto& one : verdict.localised) localised.push_back(to_json(one));
-  json document{{"schema", format},
-                {"plan_sha256", verdict.plan_sha256},
-                {"run_id", verdict.run_id},
-                {"profile", verdict.profile},
-                {"site", verdict.site},
-                {"overall", to_string(verdict.overall)},
-                {"reason", verdict.reason},
-                {"nodes", nullptr},
-                {"fleet", fleet_of(verdict.nodes)},
-                {"results", nullptr},
-                {"localised", std::move(localised)},
-                {"counts", verdict.counts},
-                {"deviations", std::move(deviations)}};
+  json document = verdict;
+  document["schema"] = format;
+  document["fleet"] = fleet_of(verdict.nodes);
+  document["nodes"] = document["results"] = nullptr;
+  document["deviations"] = json::array();
+  for (const auto& deviation : verdict.deviations) document["deviations"].push_back(to_json(deviation, format));
   if (verdict.simulated) document["kind_of_run"] = plan::kSimulated;
   plan::write_with_arrays(document,
                           {{.member = "nodes",
                             .count = verdict.nodes.size(),
-                            .element = [&](std::size_t i) { return to_json(verdict.nodes[i]); }},
+                            .element = [&](std::size_t i) { return json(verdict.nodes[i]); }},
                            {.member = "results",
                             .count = verdict.results.size(),
                             .element = [&](std::size_t i) { return to_json(verdict.results[i], format); }}},
@@ -329,20 +198,9 @@ std::expected<Verdict, InputError> read_verdict(std::string_view text, const std
     const auto format =
         schema.is_string() ? from_word<VerdictFormat>(schema.get_ref<const std::string&>()) : std::nullopt;
     if (!format) return std::unexpected(InputError{where, fmt::format("is not an {}", VerdictFormat::current), hint});
-    Verdict verdict{.plan_sha256 = document->at("plan_sha256"),
-                    .run_id = document->at("run_id"),
-                    .profile = document->at("profile"),
-                    .site = document->at("site"),
-                    .simulated = document->contains("kind_of_run"),
-                    .overall = document->at("overall"),
-                    .reason = document->at("reason"),
-                    .results = {},
-                    .localised = {},
-                    .counts = document->at("counts"),
-                    .deviations = {},
-                    .nodes = {}};
-    for (const auto& node : document->at("nodes")) verdict.nodes.push_back(node_from(node));
-    for (const auto& one : document->at("localised")) verdict.localised.push_back(localised_from(one));
+    auto verdict = document->get<Verdict>();
+    verdict.simulated = document->contains("kind_of_run");
+    document->at("nodes").get_to(verdict.nodes);
     for (const auto& result : document->at("results")) verdict.results.push_back(result_from(result, *format));
     for (const auto& deviation : document->at("deviations"))
       verdict.deviations.push_back(deviation_from(deviation, *format));

@@ -12,6 +12,7 @@
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/judge/shared_list.h"
 #include "probes/core/error.h"
+#include "probes/core/fields.h"
 #include "probes/core/record.h"
 #include "probes/core/statistics.h"
 #include "probes/core/words.h"
@@ -133,6 +134,21 @@ struct Result {
   SharedList<ConditionSeen> conditions;
   SharedList<std::string> evidence;  ///< paths in the run directory
 };
+
+/// The members of a result in verdict.json, but for `unchecked`, which old ones do not have.
+template <class Io, Of<Result> R>
+void fields(Io& io, R& r) {
+  io("requirement", r.requirement), io("subject", r.subject), io("node", r.node), io("step", r.step);
+  io("required", r.required), io("outcome", r.outcome), io("reason", r.reason), io("unit", r.unit);
+  io("value", r.value), io("samples", r.samples), io("attempts", r.attempts), io("set_aside", r.set_aside);
+  io("each", r.each), io("interval", r.interval), io("bound_low", r.bound_low), io("bound_high", r.bound_high);
+  io("uncertainty", r.uncertainty), io("terms", r.terms), io("between", r.between);
+  io("between_steps", r.between_steps), io("degrees_of_freedom", r.degrees_of_freedom);
+  io("guard_factor", r.guard_factor), io("reference", r.reference), io("limit_low", r.limit_low);
+  io("limit_high", r.limit_high), io("acceptance_low", r.acceptance_low), io("acceptance_high", r.acceptance_high);
+  io("margin", r.margin), io("false_accept", r.false_accept), io("findings", r.findings);
+  io("conditions", r.conditions), io("evidence", r.evidence);
+}
 
 /// Of millions: a vector would be copied as it grows, and copied again when it is handed on.
 using Results = std::deque<Result>;

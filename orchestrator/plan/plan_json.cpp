@@ -9,89 +9,52 @@
 #include "orchestrator/plan/catalogue.h"
 #include "orchestrator/plan/json_array.h"
 #include "orchestrator/plan/plan.h"
+#include "probes/core/json_fields.h"
 
 namespace assay::plan {
+
+template <class Io, Of<Step> S>
+void fields(Io& io, S& step) {
+  io("id", step.id), io("probe", step.probe), io("parameters", step.parameters), io("nodes", step.nodes);
+  io("requirements", step.requirements), io("companions", step.companions), io("deadline_s", step.deadline_s);
+  io("typical_s", step.typical_s), io("attempts", step.attempts), io("more_attempts", step.more_attempts);
+  io("power_w", step.power_w), io("plane", step.plane), io("rail", step.rail), io("alone", step.alone);
+  io("after", step.after);
+}
+
+template <class Io, Of<Cell> C>
+void fields(Io& io, C& cell) {
+  io("requirement", cell.requirement), io("subject", cell.subject), io("step", cell.step), io("reason", cell.reason);
+}
+
+template <class Io, Of<DrawnCell> C>
+void fields(Io& io, C& cell) {
+  io("requirement", cell.requirement), io("subject", cell.subject);
+}
+
+template <class Io, Of<SearchBudget> B>
+void fields(Io& io, B& budget) {
+  io("base", budget.base), io("per_culprit", budget.per_culprit), io("most", budget.most);
+}
+
+template <class Io, Of<PlannedSearch> S>
+void fields(Io& io, S& search) {
+  io("step", search.step), io("requirements", search.requirements), io("budget", search.budget);
+  io("reason", search.reason);
+}
+
+template <class Io, Of<Plan> P>
+void fields(Io& io, P& plan) {
+  io("assay_version", plan.assay_version), io("quick", plan.quick), io("only", plan.only);
+  io("localise", plan.localise), io("continues", plan.continues), io.sparse("challenge", plan.challenge);
+  io.sparse("allow_settings", plan.allow_settings), io.sparse("drawn", plan.drawn);
+}
+
 namespace {
 
 using nlohmann::json;
 
 constexpr const char* kPlanSchema = "assay.plan/1";
-
-json to_json(const Step& step) {
-  return {{"id", step.id},
-          {"probe", step.probe},
-          {"parameters", assay::to_json(step.parameters)},
-          {"nodes", step.nodes},
-          {"requirements", step.requirements},
-          {"companions", step.companions},
-          {"deadline_s", step.deadline_s},
-          {"typical_s", step.typical_s},
-          {"attempts", step.attempts},
-          {"more_attempts", step.more_attempts},
-          {"power_w", step.power_w},
-          {"plane", step.plane},
-          {"rail", step.rail},
-          {"alone", step.alone},
-          {"after", step.after}};
-}
-
-Step step_from(const json& object) {
-  return {.id = object.at("id"),
-          .probe = object.at("probe"),
-          .parameters = values_from(object.at("parameters")).value(),
-          .nodes = object.at("nodes"),
-          .requirements = object.at("requirements"),
-          .companions = object.at("companions"),
-          .deadline_s = object.at("deadline_s"),
-          .typical_s = object.at("typical_s"),
-          .attempts = Whole(object.at("attempts")),
-          .more_attempts = Whole(object.at("more_attempts")),
-          .power_w = object.at("power_w"),
-          .plane = object.at("plane"),
-          .rail = object.at("rail"),
-          .alone = object.at("alone"),
-          .after = object.at("after")};
-}
-
-json to_json(const Cell& cell) {
-  return {{"requirement", cell.requirement},
-          {"subject", assay::to_json(cell.subject)},
-          {"step", cell.step},
-          {"reason", cell.reason}};
-}
-
-Cell cell_from(const json& object) {
-  return {.requirement = object.at("requirement"),
-          .subject = subject_from(object.at("subject")).value(),
-          .step = object.at("step"),
-          .reason = object.at("reason")};
-}
-
-json to_json(const DrawnCell& cell) {
-  return {{"requirement", cell.requirement}, {"subject", assay::to_json(cell.subject)}};
-}
-
-DrawnCell drawn_from(const json& object) {
-  return {.requirement = object.at("requirement"), .subject = subject_from(object.at("subject")).value()};
-}
-
-json to_json(const PlannedSearch& search) {
-  return {{"step", search.step},
-          {"requirements", search.requirements},
-          {"budget",
-           {{"base", search.budget.base}, {"per_culprit", search.budget.per_culprit}, {"most", search.budget.most}}},
-          {"reason", search.reason}};
-}
-
-PlannedSearch search_from(const json& object) {
-  const json& budget = object.at("budget");
-  return {.step = object.at("step"),
-          .requirements = object.at("requirements"),
-          .budget = {.base = Whole(budget.at("base")),
-                     .per_culprit = Whole(budget.at("per_culprit")),
-                     .most = Whole(budget.at("most"))},
-          .reason = object.at("reason")};
-}
 
 bool is_step_id(const std::string& id) {
   constexpr std::size_t kLongest = 200;
@@ -178,35 +141,26 @@ std::string plan_text(const Plan& plan) {
     probes[name] = {{"sha256", probe.sha256}, {"description", probe.description.document}};
     if (!probe.builds.empty()) probes[name]["builds"] = probe.builds;
   }
-  json document{{"schema", kPlanSchema},
-                {"assay_version", plan.assay_version},
-                {"planner", kPlannerRevision},
-                {"quick", plan.quick},
-                {"only", plan.only},
-                {"localise", plan.localise},
-                {"continues", plan.continues},
-                {"searches", nullptr},
-                {"profile", to_json(plan.profile)},
-                {"site", site::to_json(plan.site)},
-                {"probes", std::move(probes)},
-                {"steps", nullptr},
-                {"coverage", nullptr}};
-  if (!plan.challenge.empty()) document["challenge"] = plan.challenge;
-  if (plan.allow_settings) document["allow_settings"] = true;
-  for (const auto& cell : plan.drawn) document["drawn"].push_back(to_json(cell));
+  json document = plan;
+  document["schema"] = kPlanSchema;
+  document["planner"] = kPlannerRevision;
+  document["searches"] = document["steps"] = document["coverage"] = nullptr;
+  document["profile"] = to_json(plan.profile);
+  document["site"] = site::to_json(plan.site);
+  document["probes"] = std::move(probes);
   if (plan.simulation) {
     document["kind_of_run"] = kSimulated;
     document["simulation"] = to_json(*plan.simulation);
   }
-  return text_with_arrays(document, {{.member = "coverage",
-                                      .count = plan.coverage.size(),
-                                      .element = [&](std::size_t i) { return to_json(plan.coverage[i]); }},
-                                     {.member = "searches",
-                                      .count = plan.searches.size(),
-                                      .element = [&](std::size_t i) { return to_json(plan.searches[i]); }},
-                                     {.member = "steps", .count = plan.steps.size(), .element = [&](std::size_t i) {
-                                        return to_json(plan.steps[i]);
-                                      }}});
+  return text_with_arrays(
+      document,
+      {{.member = "coverage",
+        .count = plan.coverage.size(),
+        .element = [&](std::size_t i) { return json(plan.coverage[i]); }},
+       {.member = "searches",
+        .count = plan.searches.size(),
+        .element = [&](std::size_t i) { return json(plan.searches[i]); }},
+       {.member = "steps", .count = plan.steps.size(), .element = [&](std::size_t i) { return json(plan.steps[i]); }}});
 }
 
 std::expected<Plan, InputError> read_plan(std::string_view text, const std::string& where) {
@@ -228,30 +182,18 @@ std::expected<Plan, InputError> read_plan(std::string_view text, const std::stri
     if (!profile) return std::unexpected(profile.error());
     auto site = site::read_site(document->at("site").dump(), where + ": site");
     if (!site) return std::unexpected(site.error());
-    Plan plan{.assay_version = version,
-              .quick = document->at("quick"),
-              .only = document->at("only"),
-              .localise = document->at("localise"),
-              .continues = document->at("continues"),
-              .challenge = document->value("challenge", ""),
-              .allow_settings = document->value("allow_settings", false),
-              .profile = std::move(*profile),
-              .site = std::move(*site),
-              .probes = {},
-              .steps = {},
-              .coverage = {},
-              .searches = {},
-              .simulation = std::nullopt};
+    auto plan = document->get<Plan>();
+    plan.profile = std::move(*profile);
+    plan.site = std::move(*site);
     if (document->contains("simulation")) {
       auto simulation = simulation_from(document->at("simulation"), where + ": simulation");
       if (!simulation) return std::unexpected(simulation.error());
       plan.simulation = std::move(*simulation);
     }
-    for (const auto& cell : document->value("drawn", json::array())) plan.drawn.push_back(drawn_from(cell));
     if (auto problem = read_probes(document->at("probes"), where, plan)) return std::unexpected(*problem);
-    for (const auto& step : document->at("steps")) plan.steps.push_back(step_from(step));
-    for (const auto& cell : document->at("coverage")) plan.coverage.push_back(cell_from(cell));
-    for (const auto& search : document->at("searches")) plan.searches.push_back(search_from(search));
+    document->at("steps").get_to(plan.steps);
+    document->at("coverage").get_to(plan.coverage);
+    document->at("searches").get_to(plan.searches);
     if (auto problem = check_references(plan, where)) return std::unexpected(*problem);
     if (auto problem = check_probes(plan, where)) return std::unexpected(*problem);
     // One check against everything else: what was read must write the same bytes.

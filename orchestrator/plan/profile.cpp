@@ -13,11 +13,51 @@
 #include "orchestrator/plan/loosened.h"
 #include "orchestrator/plan/profile_check.h"
 #include "orchestrator/plan/repeat.h"
+#include "probes/core/json_fields.h"
 #include "probes/core/suggest.h"
 #include "profiles/embedded.h"
 #include "profiles/schema.h"
 
 namespace assay::plan {
+
+template <class Io, Of<Limit> L>
+void fields(Io& io, L& limit) {
+  io("at_least", limit.at_least), io("at_most", limit.at_most), io("unit", limit.unit);
+}
+
+template <class Io, Of<Ceiling> C>
+void fields(Io& io, C& ceiling) {
+  io("value", ceiling.value), io.sparse("source", ceiling.source);
+}
+
+template <class Io, Of<RequiredCondition> C>
+void fields(Io& io, C& demand) {
+  io("name", demand.name), io("equals", demand.equals), io("at_least", demand.at_least);
+  io("at_most", demand.at_most), io.sparse("site", demand.site), io.sparse("surroundings", demand.surroundings);
+}
+
+/// But for `at`, `severity`, `repeat` and `reproducibility`, and for what limit and ceiling refer to.
+template <class Io, Of<Requirement> R>
+void fields(Io& io, R& r) {
+  io("id", r.id), io("title", r.title), io("probe", r.probe), io.defaulted("parameters", r.parameters);
+  io("metric", r.metric), io("scope", r.scope), io.sparse("during", r.during), io("by", r.by);
+  io.sparse("plane", r.plane), io("pairs", r.pairs), io.sparse("alone", r.alone), io.sparse("after", r.after);
+  io.sparse("rise", r.rise), io.sparse("rounds", r.rounds), io.defaulted("statistic", r.statistic);
+  io("limit", r.limit), io("ceiling", r.ceiling), io.sparse("when_told", r.when_told);
+  io.defaulted("conditions", r.conditions), io("power_w", r.power_w), io("source", r.source);
+}
+
+template <class Io, Of<Peak> P>
+void fields(Io& io, P& peak) {
+  io("value", peak.value), io("unit", peak.unit), io("source", peak.source);
+}
+
+template <class Io, Of<Loosened> L>
+void fields(Io& io, L& one) {
+  io("requirement", one.requirement), io("what", one.what), io("from", one.from), io("to", one.to);
+  io("base", one.base);
+}
+
 namespace {
 
 using nlohmann::json;
@@ -25,17 +65,6 @@ using nlohmann::json;
 constexpr const char* kProfileSchema = "assay.profile/1";
 constexpr std::size_t kMostBases = 4;   // as the schema says
 constexpr int kDeepestInheritance = 8;  // vendor > product > site > contract leaves room; more is a circle
-
-template <class Enum>
-std::optional<Enum> choice(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found == object.end() ? std::nullopt : std::optional<Enum>(found->get<Enum>());
-}
-
-std::optional<double> number(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found == object.end() ? std::nullopt : std::optional<double>(found->get<double>());
-}
 
 /// How references are written that have no name, and those with one in front of it.
 constexpr std::pair<std::string_view, Reference> kReferences[] = {
@@ -56,130 +85,39 @@ std::pair<Reference, std::string> reference_from(const std::string& of) {
   return {known->second, colon == std::string::npos ? "" : of.substr(colon + 1)};
 }
 
-std::optional<Ceiling> ceiling_from(const json& entry) {
-  const auto object = entry.find("ceiling");
-  if (object == entry.end()) return std::nullopt;
-  Ceiling ceiling{.value = number(*object, "value"), .reference = Reference::none, .name = "", .source = {}};
-  std::tie(ceiling.reference, ceiling.name) = reference_from(object->value("of", ""));
-  if (const auto source = object->find("source"); source != object->end()) ceiling.source = source_from(*source);
-  return ceiling;
-}
-
-json to_json(const Ceiling& ceiling) {
-  if (!ceiling.value) return {{"of", reference_text(ceiling.reference, ceiling.name)}};
-  json object = {{"value", *ceiling.value}};
-  if (!ceiling.source.document.empty()) object["source"] = to_json(ceiling.source);
-  return object;
-}
-
-Limit limit_from(const json& object) {
-  Limit limit{.at_least = number(object, "at_least"),
-              .at_most = number(object, "at_most"),
-              .unit = object.at("unit"),
-              .reference = Reference::none,
-              .name = ""};
-  std::tie(limit.reference, limit.name) = reference_from(object.value("of", ""));
-  limit.capped_by = reference_from(object.value("capped_by", "")).second;
-  return limit;
-}
-
-json to_json(const Limit& limit) {
-  json object = {{"unit", limit.unit}};
-  if (limit.at_least) object["at_least"] = *limit.at_least;
-  if (limit.at_most) object["at_most"] = *limit.at_most;
-  if (const std::string of = reference_text(limit.reference, limit.name); !of.empty()) object["of"] = of;
-  if (!limit.capped_by.empty()) object["capped_by"] = reference_text(Reference::peak, limit.capped_by);
-  return object;
+void take_reference(const json& object, Reference& reference, std::string& name) {
+  std::tie(reference, name) = reference_from(object.value("of", ""));
 }
 
 Requirement requirement_from(const json& entry) {
-  const bool every = entry.contains("at") && entry.at("at").is_string();
-  Requirement result{.id = entry.at("id"),
-                     .title = entry.at("title"),
-                     .probe = entry.at("probe"),
-                     .parameters = values_from(entry.value("parameters", json::object())).value_or(Values{}),
-                     .metric = entry.at("metric"),
-                     .at = values_from(every ? json::object() : entry.value("at", json::object())).value_or(Values{}),
-                     .at_every = every,
-                     .scope = entry.at("scope"),
-                     .during = entry.value("during", ""),
-                     .by = choice<Grouping>(entry, "by"),
-                     .plane = entry.value("plane", ""),
-                     .pairs = choice<PairChoice>(entry, "pairs"),
-                     .alone = entry.value("alone", false),
-                     .after = entry.value("after", false),
-                     .rise = entry.value("rise", false),
-                     .rounds = entry.value("rounds", 0),
-                     .statistic = choice<Statistic>(entry, "statistic").value_or(Statistic::median),
-                     .limit = limit_from(entry.at("limit")),
-                     .ceiling = ceiling_from(entry),
-                     .when_told = entry.value("when_told", false),
-                     .conditions = {},
-                     .reproducibility = std::nullopt,
-                     .power_w = number(entry, "power_w"),
-                     .required = entry.value("severity", "required") == "required",
-                     .source = source_from(entry.at("source"))};
-  for (const auto& demand : entry.value("conditions", json::array())) {
-    result.conditions.push_back({.name = demand.at("name"),
-                                 .equals = demand.contains("equals") ? value_from(demand.at("equals")) : std::nullopt,
-                                 .at_least = number(demand, "at_least"),
-                                 .at_most = number(demand, "at_most"),
-                                 .site = demand.value("site", ""),
-                                 .surroundings = demand.value("surroundings", false)});
-  }
+  auto result = entry.get<Requirement>();
+  result.at_every = entry.contains("at") && entry.at("at").is_string();
+  if (entry.contains("at") && !result.at_every) result.at = values_from(entry.at("at")).value_or(Values{});
+  const json& limit = entry.at("limit");
+  take_reference(limit, result.limit.reference, result.limit.name);
+  result.limit.capped_by = reference_from(limit.value("capped_by", "")).second;
+  if (result.ceiling) take_reference(entry.at("ceiling"), result.ceiling->reference, result.ceiling->name);
+  result.required = entry.value("severity", "required") == "required";
   take_repeat(entry, result);
   return result;
 }
 
 json to_json(const Requirement& requirement) {
-  json conditions = json::array();
-  for (const auto& demand : requirement.conditions) {
-    json object = {{"name", demand.name}};
-    if (demand.equals) object["equals"] = assay::to_json(*demand.equals);
-    if (demand.at_least) object["at_least"] = *demand.at_least;
-    if (demand.at_most) object["at_most"] = *demand.at_most;
-    if (!demand.site.empty()) object["site"] = demand.site;
-    if (demand.surroundings) object["surroundings"] = true;
-    conditions.push_back(std::move(object));
-  }
-  json object = {{"id", requirement.id},
-                 {"title", requirement.title},
-                 {"probe", requirement.probe},
-                 {"parameters", assay::to_json(requirement.parameters)},
-                 {"metric", requirement.metric},
-                 {"at", requirement.at_every ? json("every") : json(assay::to_json(requirement.at))},
-                 {"scope", requirement.scope},
-                 {"statistic", requirement.statistic},
-                 {"limit", to_json(requirement.limit)},
-                 {"conditions", std::move(conditions)},
-                 {"severity", requirement.required ? "required" : "advisory"},
-                 {"source", to_json(requirement.source)}};
-  if (!requirement.during.empty()) object["during"] = requirement.during;
-  if (requirement.by) object["by"] = *requirement.by;
-  if (requirement.rounds > 0) object["rounds"] = requirement.rounds;
-  if (!requirement.plane.empty()) object["plane"] = requirement.plane;
-  if (requirement.pairs) object["pairs"] = *requirement.pairs;
-  if (requirement.alone) object["alone"] = true;
-  if (requirement.after) object["after"] = true;
-  if (requirement.rise) object["rise"] = true;
-  if (requirement.when_told) object["when_told"] = true;
-  if (requirement.ceiling) object["ceiling"] = to_json(*requirement.ceiling);
-  if (requirement.power_w) object["power_w"] = *requirement.power_w;
+  json object = requirement;
+  object["at"] = requirement.at_every ? json("every") : assay::to_json(requirement.at);
+  const Limit& limit = requirement.limit;
+  if (const std::string of = reference_text(limit.reference, limit.name); !of.empty()) object["limit"]["of"] = of;
+  if (!limit.capped_by.empty()) object["limit"]["capped_by"] = reference_text(Reference::peak, limit.capped_by);
+  if (const auto& ceiling = requirement.ceiling; ceiling && !ceiling->value)
+    object["ceiling"] = {{"of", reference_text(ceiling->reference, ceiling->name)}};
+  object["severity"] = requirement.required ? "required" : "advisory";
   put_repeat(requirement, object);
   return object;
 }
 
 /// What was loosened below, in a profile that was resolved before; one that extends another finds out by itself.
 std::vector<Loosened> loosened_from(const json& document) {
-  std::vector<Loosened> all;
-  for (const auto& one : document.value("loosened", json::array())) {
-    all.push_back({.requirement = one.at("requirement"),
-                   .what = one.at("what"),
-                   .from = one.at("from"),
-                   .to = one.at("to"),
-                   .base = one.at("base")});
-  }
-  return all;
+  return document.value("loosened", std::vector<Loosened>{});
 }
 
 /// Takes everything but the requirements of one document over what it inherits.
@@ -195,13 +133,10 @@ void take_design(const json& document, Profile& profile) {
   const json per_node = document.value("node", json::object());
   for (const auto& [kind, count] : per_node.items())
     profile.per_node[kind] = count.is_number() ? count.get<int>() : kOfSite;
-  if (const auto power = number(document, "power_w")) profile.power_w = power;
+  if (const auto power = document.find("power_w"); power != document.end()) profile.power_w = power->get<double>();
   profile.relative_only = document.value("relative_only", profile.relative_only);
   const json peaks = document.value("peaks", json::object());
-  for (const auto& [name, peak] : peaks.items()) {
-    profile.peaks[name] = {
-        .value = peak.at("value"), .unit = peak.at("unit"), .source = source_from(peak.at("source"))};
-  }
+  for (const auto& [name, peak] : peaks.items()) peak.get_to(profile.peaks[name]);
 }
 
 /// Takes the requirements of one document: each is added, or replaces the inherited one of the same id.
@@ -317,19 +252,10 @@ std::optional<int> designed_parts(const Profile& profile, const site::Node& node
 }
 
 json to_json(const Profile& profile) {
-  json peaks = json::object();
-  for (const auto& [name, peak] : profile.peaks) {
-    peaks[name] = {{"value", peak.value}, {"unit", peak.unit}, {"source", to_json(peak.source)}};
-  }
   json per_node = json::object();
   for (const auto& [kind, count] : profile.per_node) per_node[kind] = count == kOfSite ? json("site") : json(count);
   json requirements = json::array();
   for (const auto& requirement : profile.requirements) requirements.push_back(to_json(requirement));
-  json loosened = json::array();
-  for (const auto& one : profile.loosened) {
-    loosened.push_back(
-        {{"requirement", one.requirement}, {"what", one.what}, {"from", one.from}, {"to", one.to}, {"base", one.base}});
-  }
   json object = {{"schema", kProfileSchema},
                  {"name", profile.name},
                  {"title", profile.title},
@@ -337,9 +263,9 @@ json to_json(const Profile& profile) {
                  {"decision", {{"guard_factor", profile.guard_factor}, {"confidence", profile.confidence}}},
                  {"companions", profile.companions},
                  {"node", std::move(per_node)},
-                 {"peaks", std::move(peaks)},
+                 {"peaks", profile.peaks},
                  {"requirements", std::move(requirements)},
-                 {"loosened", std::move(loosened)}};
+                 {"loosened", profile.loosened}};
   if (!profile.relative_only.empty()) object["relative_only"] = profile.relative_only;
   if (profile.power_w) object["power_w"] = *profile.power_w;
   return object;

@@ -13,6 +13,7 @@
 
 #include "orchestrator/site/site.h"
 #include "probes/core/error.h"
+#include "probes/core/fields.h"
 #include "probes/core/json_io.h"
 #include "probes/core/words.h"
 
@@ -113,7 +114,15 @@ constexpr std::optional<double> quantile_of(Statistic statistic) {
 struct Source {
   std::string document, figure, date, method;
   std::string status;  ///< sourced | inferred | unsourced
+  bool operator==(const Source&) const = default;
 };
+
+/// The members of a source in JSON.
+template <class Io, Of<Source> S>
+void fields(Io& io, S& source) {
+  io("document", source.document), io.defaulted("figure", source.figure), io.sparse("date", source.date);
+  io.defaulted("method", source.method), io("status", source.status);
+}
 
 /// What a limit's value is a share of.
 enum class Reference {
@@ -253,10 +262,6 @@ struct Profile {
   std::string relative_only;       ///< why limits that only the machines themselves set will do; empty: they will not
   std::vector<Loosened> loosened;  ///< in the order of reading, from the deepest profile up
 };
-
-/// The JSON form of `source`, and back; the schema was checked before.
-nlohmann::json to_json(const Source& source);
-Source source_from(const nlohmann::json& object);
 
 /// How many subjects of `kind` a node has by design: the profile's number, or the site's where the profile leaves it to
 /// that; a pair of GPUs is one for each direction. Nothing where neither tells.

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/json_fields.h"
+
 namespace assay::plan {
 namespace {
 
@@ -21,14 +23,14 @@ void take_repeat(const json& entry, Requirement& requirement) {
   requirement.attempts = repeat.value("attempts", varies ? kAttempts : 1);
   requirement.more_attempts = repeat.value("more_attempts", varies ? kMoreAttempts : 0);
   if (const auto stated = entry.find("reproducibility"); stated != entry.end())
-    requirement.reproducibility = Reproducibility{.u = stated->at("u"), .source = source_from(stated->at("source"))};
+    requirement.reproducibility = Reproducibility{.u = stated->at("u"), .source = stated->at("source").get<Source>()};
 }
 
 void put_repeat(const Requirement& requirement, json& object) {
   object["repeat"] = {
       {"n", requirement.repeat_n}, {"attempts", requirement.attempts}, {"more_attempts", requirement.more_attempts}};
   if (const auto& stated = requirement.reproducibility)
-    object["reproducibility"] = {{"u", stated->u}, {"source", to_json(stated->source)}};
+    object["reproducibility"] = {{"u", stated->u}, {"source", stated->source}};
 }
 
 std::optional<InputError> check_repeat(const Requirement& requirement, const std::string& here) {

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "orchestrator/files/state.h"
+#include "probes/core/json_fields.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
@@ -149,8 +150,8 @@ ordered_json document_of(const dossier::Verified& verified) {
           {"issued_at", contents.claims.issued_at},
           {"signers", std::move(signers)},
           {"policy", policy_of(verified)},
-          {"supersedes", contents.claims.supersedes ? ordered_json(dossier::document_of(*contents.claims.supersedes))
-                                                    : ordered_json()},
+          {"supersedes",
+           contents.claims.supersedes ? ordered_json(nlohmann::json(*contents.claims.supersedes)) : ordered_json()},
           {"time_stamps", stamps_of(verified)},
           {"heads", ordered_json::array()},
           {"waivers", ordered_json::array()},

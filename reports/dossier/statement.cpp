@@ -14,6 +14,7 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/decide/decision.h"
 #include "probes/core/es6_number.h"
+#include "probes/core/json_fields.h"
 #include "probes/core/portable_math.h"
 #include "probes/core/utc_time.h"
 #include "profiles/schema.h"
@@ -21,7 +22,37 @@
 #include "reports/dossier/dsse.h"
 #include "reports/page/non_claims.h"
 
+namespace assay::evidence {
+
+template <class Io, Of<EvidenceSummary> E>
+void fields(Io& io, E& evidence) {
+  io("manifestSha256", evidence.manifest_sha256), io("fileCount", evidence.file_count);
+  io("totalBytes", evidence.total_bytes), io("merkleRoot", evidence.merkle_root);
+}
+
+}  // namespace assay::evidence
+
 namespace assay::dossier {
+
+template <class Io, Of<Rendering> R>
+void fields(Io& io, R& rendering) {
+  io("path", rendering.path), io("mediaType", rendering.media_type), io("sha256", rendering.sha256);
+  io("renderer", rendering.renderer);
+}
+
+template <class Io, Of<Signatory> S>
+void fields(Io& io, S& signatory) {
+  io("role", signatory.role), io("name", signatory.name), io("organisation", signatory.organisation);
+  io("keyFingerprint", signatory.key_fingerprint), io("meaning", signatory.meaning);
+}
+
+template <class Io, Of<Claims> C>
+void fields(Io& io, C& claims) {
+  io("issuedAt", claims.issued_at), io("tool", claims.tool), io("evidence", claims.evidence);
+  io("renderings", claims.renderings), io("signatories", claims.signatories), io("nonClaims", claims.non_claims);
+  io("supersedes", claims.supersedes);
+}
+
 namespace {
 
 using nlohmann::json;
@@ -97,61 +128,6 @@ json run_part(const judge::Run& run) {
                {"orchestrator", {{"name", "assay"}, {"version", run.plan.assay_version}}}};
   if (!run.journal.end.empty()) part["finishedAt"] = run.journal.end;
   return part;
-}
-
-/// The members that the claims carry.
-void put_claims(const Claims& claims, json& predicate) {
-  predicate["evidence"] = {{"manifestSha256", claims.evidence.manifest_sha256},
-                           {"fileCount", claims.evidence.file_count},
-                           {"totalBytes", claims.evidence.total_bytes},
-                           {"merkleRoot", claims.evidence.merkle_root}};
-  predicate["renderings"] = json::array();
-  for (const auto& rendering : claims.renderings) {
-    predicate["renderings"].push_back({{"path", rendering.path},
-                                       {"mediaType", rendering.media_type},
-                                       {"sha256", rendering.sha256},
-                                       {"renderer", rendering.renderer}});
-  }
-  predicate["signatories"] = json::array();
-  for (const auto& signatory : claims.signatories) {
-    predicate["signatories"].push_back({{"role", signatory.role},
-                                        {"name", signatory.name},
-                                        {"organisation", signatory.organisation},
-                                        {"keyFingerprint", signatory.key_fingerprint},
-                                        {"meaning", signatory.meaning}});
-  }
-  predicate["issuedAt"] = claims.issued_at;
-  predicate["tool"] = claims.tool;
-  predicate["nonClaims"] = claims.non_claims;
-  if (claims.supersedes) predicate["supersedes"] = document_of(*claims.supersedes);
-}
-
-Claims claims_from(const json& predicate) {
-  const auto& evidence = predicate.at("evidence");
-  Claims claims{.issued_at = predicate.at("issuedAt"),
-                .tool = predicate.at("tool"),
-                .evidence = {.manifest_sha256 = evidence.at("manifestSha256"),
-                             .file_count = Whole(evidence.at("fileCount")),
-                             .total_bytes = Whole(evidence.at("totalBytes")),
-                             .merkle_root = evidence.at("merkleRoot")},
-                .renderings = {},
-                .signatories = {},
-                .non_claims = predicate.at("nonClaims")};
-  if (predicate.contains("supersedes")) claims.supersedes = superseded_from(predicate.at("supersedes"));
-  for (const auto& rendering : predicate.at("renderings")) {
-    claims.renderings.push_back({.path = rendering.at("path"),
-                                 .media_type = rendering.at("mediaType"),
-                                 .sha256 = rendering.at("sha256"),
-                                 .renderer = rendering.at("renderer")});
-  }
-  for (const auto& one : predicate.at("signatories")) {
-    claims.signatories.push_back({.role = one.at("role"),
-                                  .name = one.at("name"),
-                                  .organisation = one.at("organisation"),
-                                  .key_fingerprint = one.at("keyFingerprint"),
-                                  .meaning = one.at("meaning")});
-  }
-  return claims;
 }
 
 bool is_decimal(const std::string& text) {
@@ -292,7 +268,7 @@ std::expected<json, InputError> statement_of(const Claims& claims, const judge::
       {"results", results_of(plan, verdict)},
       {"coverage", std::move(coverage)},
       {"deviations", std::move(deviations)}};
-  put_claims(claims, predicate);
+  predicate.update(json(claims));
   return json{{"_type", kStatementType},
               {"subject", json::array({{{"name", "evidence/plan.json"}, {"digest", {{"sha256", run.plan_sha256}}}},
                                        {{"name", "evidence/verdict.json"}, {"digest", {{"sha256", verdict_sha256}}}}})},
@@ -320,7 +296,7 @@ std::expected<ReadStatement, InputError> read_statement(std::string_view payload
   }
   if (auto problem = profiles::check_schema(*document, "statement.schema", where)) return std::unexpected(*problem);
   if (auto problem = check_spelling(document->at("predicate"), where + ": predicate")) return std::unexpected(*problem);
-  Claims claims = claims_from(document->at("predicate"));
+  auto claims = document->at("predicate").get<Claims>();
   if (auto problem = check_claims(claims, where + ": predicate")) return std::unexpected(*problem);
   return ReadStatement{.document = std::move(*document), .claims = std::move(claims)};
 }

@@ -11,22 +11,6 @@
 
 namespace assay::dossier {
 
-nlohmann::json document_of(const Superseded& superseded) {
-  return {{"statementSha256", superseded.statement_sha256},
-          {"run", superseded.run_id},
-          {"overall", superseded.overall},
-          {"issuedAt", superseded.issued_at},
-          {"reason", superseded.reason}};
-}
-
-Superseded superseded_from(const nlohmann::json& document) {
-  return {.statement_sha256 = document.at("statementSha256"),
-          .run_id = document.at("run"),
-          .overall = document.at("overall"),
-          .issued_at = document.at("issuedAt"),
-          .reason = document.at("reason")};
-}
-
 std::expected<Older, InputError> read_older(const std::string& directory) {
   const std::string where = fmt::format("{}/{}", directory, kStatementFile);
   const auto text = evidence::read_plain_file(directory, kStatementFile, kLargestEnvelope);

@@ -5,9 +5,8 @@
 #include <optional>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include "probes/core/error.h"
+#include "probes/core/fields.h"
 
 namespace assay::dossier {
 
@@ -21,9 +20,12 @@ struct Superseded {
   friend bool operator==(const Superseded&, const Superseded&) = default;
 };
 
-/// The member `supersedes` of a predicate, and back; `document` must fit the schema.
-nlohmann::json document_of(const Superseded& superseded);
-Superseded superseded_from(const nlohmann::json& document);
+/// The members of `supersedes` in a predicate.
+template <class Io, Of<Superseded> S>
+void fields(Io& io, S& superseded) {
+  io("statementSha256", superseded.statement_sha256), io("run", superseded.run_id), io("overall", superseded.overall);
+  io("issuedAt", superseded.issued_at), io("reason", superseded.reason);
+}
 
 /// The statement of a dossier that another one may supersede: its bytes, not looked into yet.
 struct Older {

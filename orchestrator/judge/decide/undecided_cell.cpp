@@ -2,6 +2,7 @@
 #include "orchestrator/judge/decide/undecided_cell.h"
 
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,22 +10,24 @@
 namespace assay::judge {
 namespace {
 
+/// Calls `act` for each number of `result` that may be missing.
+template <class R, class Act>
+void each_number(R& result, Act act) {
+  EachField io{[&]<class T>(const char*, T& member) {
+    if constexpr (Of<T, std::optional<double>>) act(member);
+  }};
+  fields(io, result);
+}
+
 bool finite(const Result& result) {
-  for (const auto& number : {result.value, result.uncertainty, result.reference, result.limit_low, result.limit_high,
-                             result.acceptance_low, result.acceptance_high, result.margin, result.between}) {
-    if (number && !std::isfinite(*number)) return false;
-  }
-  return true;
+  bool all = true;
+  each_number(result, [&](const auto& number) { all = all && (!number || std::isfinite(*number)); });
+  return all;
 }
 
 /// JSON has no infinity, so a verdict that cannot be computed has no numbers.
 void clear_numbers(Result& result) {
-  for (auto* number :
-       {&result.value, &result.uncertainty, &result.reference, &result.limit_low, &result.limit_high,
-        &result.acceptance_low, &result.acceptance_high, &result.margin, &result.false_accept, &result.between,
-        &result.bound_low, &result.bound_high, &result.degrees_of_freedom, &result.guard_factor}) {
-    number->reset();
-  }
+  each_number(result, [](auto& number) { number.reset(); });
   result.interval.reset();
   result.terms.reset();
   result.each.clear();

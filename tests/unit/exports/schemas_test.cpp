@@ -1,9 +1,12 @@
 // schemas_test: the published schemas of record and verdict say what the readers take: what the schema refuses, the
 // reader refuses, and members that are missing, unknown or null are refused by both or by neither.
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/evidence/evidence.h"
 #include "probes/core/record_reader.h"
+#include "profiles/embedded.h"
 #include "profiles/schema.h"
 #include "tests/unit/run_fixture.h"
 
@@ -99,6 +102,17 @@ TEST_F(Schemas, a_bent_line_of_a_record_is_refused_by_reader_and_schema_alike) {
     }
   }
   EXPECT_GT(refused, 50U);
+}
+
+TEST_F(Schemas, a_result_has_the_members_that_the_schema_of_a_verdict_names) {
+  std::set<std::string> listed = {"unchecked"};  // which old verdicts do not have
+  EachField io{[&](const char* name, const auto&) { listed.insert(name); }};
+  const judge::Result result;
+  fields(io, result);
+  const auto schema = parse_json(profiles::embedded_documents().at("verdict.schema"), "verdict.schema").value();
+  std::set<std::string> named;
+  for (const auto& member : schema.at("definitions").at("result").at("properties").items()) named.insert(member.key());
+  EXPECT_EQ(listed, named);
 }
 
 TEST_F(Schemas, a_bent_verdict_is_refused_by_reader_and_schema_alike) {
