@@ -6,10 +6,13 @@
 #include <set>
 #include <stdexcept>
 
+#include <unistd.h>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "probes/core/recorder.h"
+#include "probes/nccl/rank_process.h"
 
 namespace assay::nccl {
 namespace {
@@ -99,6 +102,17 @@ Bytes memory_for_buffers(Bytes free) {
   // Inferred, generous: 32 channels with 16 MiB for each of 7 peers are 3.5 GiB; a small GPU gives half of what it has.
   constexpr std::uint64_t kReserve = std::uint64_t{4} << 30;
   return {free.count > 2 * kReserve ? free.count - kReserve : free.count / 2};
+}
+
+std::vector<std::string> rank_arguments(const std::string& program, const RankPlace& place) {
+  return {program,
+          "--local-rank",
+          std::to_string(getpid()),
+          std::to_string(place.rank),
+          std::to_string(place.ranks),
+          place.gpu,
+          place.operation,
+          place.type};
 }
 
 }  // namespace assay::nccl

@@ -17,6 +17,7 @@
 
 #include "probes/collective/limits.h"
 #include "probes/collective/rank_loop.h"
+#include "probes/collective/rank_session.h"
 #include "probes/core/rendezvous_link.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/gate.h"
@@ -63,100 +64,51 @@ cuda::Device enter_device(const std::string& uuid) {
   return device;
 }
 
-/// The state of one rank between requests.
-class Session {
+/// Buffers in memory of one GPU, and the communicator that works on them.
+class NcclRank {
  public:
-  explicit Session(const RankPlace& place)
-      : place_(place),
-        operation_(collective::operation_named(place.operation)),
-        element_(collective::element_named(place.type)),
-        device_(enter_device(place.gpu)),
-        stream_(cuda::make_stream()) {}
+  explicit NcclRank(const RankPlace& place)
+      : place_(place), device_(enter_device(place.gpu)), stream_(cuda::make_stream()) {}
 
-  json answer(const json& request) {
-    const std::string what = request.at("do");
-    if (what == "hello") return {{"free", cuda::free_memory().count}, {"version", nccl_.version()}};
-    if (what == "introduce") return {{"word", place_.rank == 0 ? nccl_.unique_id() : ""}};
-    if (what == "enter") return enter(request.at("words").at(0));
-    if (what == "allocate") return allocate(request);
-    if (what == "check") return check_once(request);
-    if (what == "time") return time(request);
-    if (what == "facts") return facts();
-    throw std::runtime_error(fmt::format("'{}' is no request", what));
-  }
-
- private:
-  json enter(const std::string& id) {
+  [[nodiscard]] json hello() const { return {{"free", cuda::free_memory().count}, {"version", nccl_.version()}}; }
+  [[nodiscard]] json introduce() const { return {{"word", place_.rank == 0 ? nccl_.unique_id() : ""}}; }
+  json enter(const json& words) {
+    const std::string id = words.at(0);
     communicator_ = std::make_unique<Communicator>(nccl_, id, place_.ranks, place_.rank, collective::kEnterLimit);
     return json::object();
   }
 
-  json allocate(const json& request) {
-    source_ = CollectiveBuffer(nccl_, {request.at("sent").get<std::uint64_t>()});
-    target_ = CollectiveBuffer(nccl_, {request.at("received").get<std::uint64_t>()});
+  void allocate(Bytes sent, Bytes received) {
+    source_ = CollectiveBuffer(nccl_, sent);
+    target_ = CollectiveBuffer(nccl_, received);
     mismatches_ = cuda::DeviceBuffer({sizeof(std::uint64_t)});
-    return json::object();
   }
+  [[nodiscard]] std::span<std::byte> sent() const { return {source_.data(), source_.size().count}; }
+  [[nodiscard]] std::span<std::byte> received() const { return {target_.data(), target_.size().count}; }
 
-  [[nodiscard]] collective::Shape shape(const json& request) const {
-    const collective::Shape shape = collective::shape_of(operation_, request.at("size").get<std::size_t>(),
-                                                         collective::size_of(element_), place_.ranks);
-    if (shape.sent * collective::size_of(element_) > source_.size().count ||
-        shape.received * collective::size_of(element_) > target_.size().count) {
-      throw std::logic_error("a size is larger than the buffers");
-    }
-    return shape;
-  }
-
-  /// The places of both buffers in iteration `number`.
-  struct Places {
-    std::byte* source;
-    std::byte* target;
-  };
-  [[nodiscard]] Places places(const collective::Shape& shape, std::uint64_t number) const {
-    return {
-        .source = source_.data() +
-                  collective::rotated_offset(number, shape.sent * collective::size_of(element_), source_.size().count),
-        .target = target_.data() + collective::rotated_offset(number, shape.received * collective::size_of(element_),
-                                                              target_.size().count)};
-  }
-
-  json check_once(const json& request) {
-    const collective::Shape now = shape(request);
-    const auto number = request.at("number").get<std::uint64_t>();
-    const auto ranks = static_cast<std::uint32_t>(place_.ranks);
-    const collective::Pattern pattern{.operation = operation_,
-                                      .rank = static_cast<std::uint32_t>(place_.rank),
-                                      .ranks = ranks,
-                                      .chunk = now.chunk,
-                                      .seed = number,
-                                      .modulus = collective::sum_modulus(ranks, collective::exact_limit(element_)),
-                                      .sparse = collective::sum_is_sparse(ranks, collective::exact_limit(element_))};
-    const Places at = places(now, number);
+  std::uint64_t check(const collective::Iteration& at, const collective::Pattern& pattern) {
     clear(mismatches_.as<std::uint64_t>(), stream_);
-    fill(at.source, now.sent, element_, pattern, stream_);
-    overwrite(at.target, now.received * collective::size_of(element_),
-              stream_);  // what the collective does not write cannot pass
-    communicator_->enqueue(operation_, element_, now.chunk, at.source, at.target, stream_);
-    count_mismatches(at.target, now.received, element_, pattern, mismatches_.as<std::uint64_t>(), stream_);
+    fill(at.source, at.shape.sent, at.element, pattern, stream_);
+    // What the collective does not write cannot pass.
+    overwrite(at.target, at.shape.received * collective::size_of(at.element), stream_);
+    enqueue(at);
+    count_mismatches(at.target, at.shape.received, at.element, pattern, mismatches_.as<std::uint64_t>(), stream_);
     communicator_->finish(stream_, collective::kBatchLimit);
     std::uint64_t found = 0;
     cuda::copy_to_host(std::as_writable_bytes(std::span(&found, 1)), mismatches_.data());
-    return {{"mismatches", found}};
+    return found;
   }
 
-  json time(const json& request) {
-    const collective::Shape now = shape(request);
-    const auto lead = request.at("lead").get<std::int64_t>(), counted = request.at("counted").get<std::int64_t>();
-    auto number = request.at("number").get<std::uint64_t>();
+  template <class IterationOf>
+  std::vector<double> time(std::int64_t lead, std::int64_t counted, IterationOf iteration) {
     std::vector<std::pair<cuda::Event, cuda::Event>> marks;
     marks.reserve(static_cast<std::size_t>(counted));
     for (std::int64_t i = 0; i < counted; ++i) marks.emplace_back(cuda::make_event(), cuda::make_event());
     if (gated_) gate_.close(stream_);
-    for (std::int64_t i = 0; i < lead + counted; ++i, ++number) {
-      const Places at = places(now, number);
+    for (std::int64_t i = 0; i < lead + counted; ++i) {
+      const collective::Iteration at = iteration(i);
       if (i >= lead) cuda::mark(marks[static_cast<std::size_t>(i - lead)].first, stream_);
-      communicator_->enqueue(operation_, element_, now.chunk, at.source, at.target, stream_);
+      enqueue(at);
       if (i >= lead) cuda::mark(marks[static_cast<std::size_t>(i - lead)].second, stream_);
     }
     gate_.open();
@@ -165,16 +117,7 @@ class Session {
     std::vector<double> times;
     times.reserve(marks.size());
     for (const auto& [begin, end] : marks) times.push_back(cuda::elapsed(begin, end).count);
-    return {{"times", times}};
-  }
-
-  /// A gate that opened by itself means that enqueueing waits for the device: then it is done without, and said so.
-  void notice_gate() {
-    try {
-      gate_.check_held();
-    } catch (const std::runtime_error&) {
-      gated_ = false;
-    }
+    return times;
   }
 
   [[nodiscard]] json facts() const {
@@ -196,9 +139,21 @@ class Session {
     return result;
   }
 
+ private:
+  void enqueue(const collective::Iteration& at) {
+    communicator_->enqueue(at.operation, at.element, at.shape.chunk, at.source, at.target, stream_);
+  }
+
+  /// A gate that opened by itself means that enqueueing waits for the device: then it is done without, and said so.
+  void notice_gate() {
+    try {
+      gate_.check_held();
+    } catch (const std::runtime_error&) {
+      gated_ = false;
+    }
+  }
+
   RankPlace place_;
-  collective::Operation operation_;
-  collective::Element element_;
   cuda::Device device_;
   LogFile log_;  // before the library, which reads where its log goes
   Nccl nccl_;
@@ -211,9 +166,10 @@ class Session {
 };
 
 void run(const RankPlace& place) {
-  std::optional<Session> session;  // made by the first request, so that what fails in it is an answer
+  std::optional<collective::RankSession<NcclRank>>
+      session;  // made by the first request, so that what fails in it is an answer
   collective::answer_leader([&](const json& request) {
-    if (!session) session.emplace(place);
+    if (!session) session.emplace(place.rank, place.ranks, place.operation, place.type, place);
     return session->answer(request);
   });
 }
