@@ -5,8 +5,13 @@
 #include <string>
 
 #include "tests/unit/fake_tree.h"
+#include "tests/unit/paths.h"
 
 namespace assay {
+
+/// The library itself; a file of its states.
+inline std::string fake_nvml() { return build_file("tests/fakes/nvml/libnvidia-ml.so.1"); }
+inline std::string nvml_state(const std::string& name) { return source_file("tests/fakes/nvml/" + name); }
 
 /// A directory with libnvidia-ml.so.1 and the state of a scenario under tests/fakes/nvml.
 class FakeNvml {
@@ -14,9 +19,9 @@ class FakeNvml {
   /// `scenario` is the name of a file there, without ".json".
   /// `more` is JSON that is merged over it, such as {"gpu": {"lists_caller": true}}.
   explicit FakeNvml(const std::string& scenario, const std::string& more = "{}") {
-    tree_.file("more.json", R"({"base": ")" FAKE_NVML_STATES "/" + scenario + R"(.json"})");
+    tree_.file("more.json", R"({"base": ")" + nvml_state(scenario + ".json") + R"("})");
     tree_.file("state.json", R"({"base": "more.json")" + (more == "{}" ? "}" : ", " + more.substr(1)));
-    std::filesystem::create_symlink(FAKE_NVML, library());
+    std::filesystem::create_symlink(fake_nvml(), library());
   }
   /// The path to open.
   [[nodiscard]] std::string library() const { return tree_.path("libnvidia-ml.so.1"); }

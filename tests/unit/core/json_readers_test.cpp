@@ -27,6 +27,7 @@
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/statement.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/run_fixture.h"
 
 namespace assay {
@@ -175,7 +176,7 @@ TEST(JsonReaders, no_file_of_the_product_reads_json_but_through_the_strict_reade
   std::vector<std::string> found;
   std::size_t files = 0;
   for (const char* folder : {"probes", "workloads", "orchestrator", "reports"}) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(std::string(ASSAY_SOURCE) + "/" + folder)) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(source_file(folder))) {
       const auto extension = entry.path().extension();
       if (extension != ".cpp" && extension != ".h" && extension != ".cu") continue;
       ++files;

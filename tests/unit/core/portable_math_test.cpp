@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "probes/core/statistics.h"
+#include "tests/unit/paths.h"
 
 namespace assay {
 namespace {
@@ -100,7 +101,7 @@ TEST(PortableMath, nothing_that_judges_or_reports_calls_libm) {
   std::vector<std::string> found;
   std::size_t files = 0;
   for (const char* folder : {"probes/core", "orchestrator", "reports"}) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(std::string(ASSAY_SOURCE) + "/" + folder)) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(source_file(folder))) {
       const auto extension = entry.path().extension();
       if (extension != ".cpp" && extension != ".h") continue;
       ++files;

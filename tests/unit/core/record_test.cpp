@@ -6,7 +6,7 @@
 #include "probes/core/record_reader.h"
 #include "probes/core/recorder.h"
 
-namespace assay {
+namespace assay::record_test {
 namespace {
 
 constexpr Parameter kParameters[] = {{.name = "size", .unit = "B", .fallback = "1MiB", .meaning = "payload"}};
@@ -197,4 +197,4 @@ TEST(description, resolves_parameters_and_names_the_unknown) {
   EXPECT_FALSE(description().resolve({{"size", std::string("big")}}, false));
 }
 
-}  // namespace assay
+}  // namespace assay::record_test

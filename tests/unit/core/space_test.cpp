@@ -62,10 +62,10 @@ TEST(Space, a_rule_that_names_no_parameter_of_the_probe_is_refused_by_its_part) 
 }
 
 TEST(Space, a_description_keeps_its_rules) {
-  constexpr Parameter kParameters[] = {{.name = "directory", .fallback = ".", .meaning = "where"}};
+  constexpr Parameter kDirectory[] = {{.name = "directory", .fallback = ".", .meaning = "where"}};
   constexpr SpaceRule kRules[] = {{.shared = true, .held = "7", .times = "2"}};
   const ProbeSpec spec{
-      .name = "p", .measures = "M.", .method = "M.", .source = "S.", .parameters = kParameters, .space = kRules};
+      .name = "p", .measures = "M.", .method = "M.", .source = "S.", .parameters = kDirectory, .space = kRules};
   const auto read = read_description(describe(spec).dump(), "p");
   ASSERT_TRUE(read) << read.error().text();
   const auto needs = space_needs(read->space, {{"directory", "."}}, 1);

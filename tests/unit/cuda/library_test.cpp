@@ -8,6 +8,7 @@
 
 #include "probes/core/library.h"
 #include "probes/core/probe.h"
+#include "tests/unit/paths.h"
 
 extern "C" int fake_library_answer();
 
@@ -15,6 +16,7 @@ namespace assay::cuda {
 namespace {
 
 constexpr const char* kFake = "libfake_library.so";
+const std::string kFolder = build_file("tests/fakes/library");
 
 std::string skip_text(const std::function<void()>& action) {
   try {
@@ -39,30 +41,30 @@ TEST(library, a_missing_library_is_a_skip_that_names_it_and_where_it_was_sought)
 }
 
 TEST(library, a_library_in_a_named_folder_is_opened_and_its_functions_called) {
-  const auto library = Library::open(kFake, "the fake", ASSAY_FAKE_LIBRARIES);
-  EXPECT_EQ(library.path(), std::string(ASSAY_FAKE_LIBRARIES) + "/" + kFake);
+  const auto library = Library::open(kFake, "the fake", kFolder);
+  EXPECT_EQ(library.path(), kFolder + "/" + kFake);
   EXPECT_EQ(library.symbol<decltype(&::fake_library_answer)>("fake_library_answer")(), 42);
 }
 
 TEST(library, the_environment_names_folders_too) {
-  ASSERT_EQ(setenv(kLibraryPathVariable, "/nowhere:" ASSAY_FAKE_LIBRARIES, 1), 0);
+  ASSERT_EQ(setenv(kLibraryPathVariable, ("/nowhere:" + kFolder).c_str(), 1), 0);
   EXPECT_EQ(Library::open(kFake, "the fake").title(), "the fake");
   ASSERT_EQ(unsetenv(kLibraryPathVariable), 0);
 }
 
 TEST(library, the_first_of_several_names_that_is_there_is_taken) {
   const std::string_view names[] = {"libno_such.so.7", kFake};
-  EXPECT_TRUE(Library::open(names, "the fake", ASSAY_FAKE_LIBRARIES).path().ends_with(kFake));
+  EXPECT_TRUE(Library::open(names, "the fake", kFolder).path().ends_with(kFake));
 }
 
 TEST(library, a_missing_function_is_a_skip_that_names_it) {
-  const auto library = Library::open(kFake, "the fake", ASSAY_FAKE_LIBRARIES);
+  const auto library = Library::open(kFake, "the fake", kFolder);
   const std::string text = skip_text([&] { (void)library.symbol<void (*)()>("no_such_function"); });
   EXPECT_TRUE(contains(text, "has no function no_such_function")) << text;
 }
 
 TEST(library, another_major_version_is_a_skip_that_names_both) {
-  const auto library = Library::open(kFake, "the fake", ASSAY_FAKE_LIBRARIES);
+  const auto library = Library::open(kFake, "the fake", kFolder);
   library.require_major(13, 13);
   const std::string text = skip_text([&] { library.require_major(12, 13); });
   EXPECT_TRUE(contains(text, "is version 12, this probe needs version 13")) << text;

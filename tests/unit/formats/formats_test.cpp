@@ -11,9 +11,13 @@
 #include "orchestrator/plan/profile.h"
 #include "probes/core/record_reader.h"
 #include "probes/core/units.h"
+#include "tests/unit/paths.h"
 
 namespace assay {
 namespace {
+
+const std::string kFormats = source_file("docs/FORMATS.md");
+const std::string kProfileSchema = source_file("profiles/schemas/schema.json");
 
 constexpr Parameter kParameters[] = {{.name = "size", .unit = "B", .fallback = "8MiB", .meaning = "payload"}};
 constexpr Metric kMetrics[] = {
@@ -60,7 +64,7 @@ Words quoted_in(const std::string& text) {
 
 /// The lines of FORMATS.md.
 Words formats_lines() {
-  std::istringstream document(read_file(FORMATS_DOCUMENT).value());
+  std::istringstream document(read_file(kFormats).value());
   Words lines;
   for (std::string line; std::getline(document, line);) lines.push_back(line);
   return lines;
@@ -94,7 +98,7 @@ testing::AssertionResult row_names(const std::string& row) {
 
 /// The closed list of a requirement's field in the schema of profiles.
 Words schema_words(const std::string& field) {
-  const auto schema = parse_json(read_file(PROFILE_SCHEMA).value(), PROFILE_SCHEMA).value();
+  const auto schema = parse_json(read_file(kProfileSchema).value(), kProfileSchema).value();
   return schema.at("definitions").at("requirement").at("properties").at(field).at("enum");
 }
 
@@ -124,9 +128,9 @@ TEST(vocabularies, the_schema_of_profiles_has_the_words_of_the_code_and_no_other
 }
 
 TEST(vocabularies, the_schemas_of_profiles_and_records_have_the_units_of_the_code_and_no_others) {
-  const std::pair<const char*, const char*> places[] = {
-      {PROFILE_SCHEMA, "/definitions/unit/enum"},
-      {RECORD_SCHEMA, "/definitions/measurement/properties/unit/enum"},
+  const std::pair<std::string, const char*> places[] = {
+      {kProfileSchema, "/definitions/unit/enum"},
+      {source_file("profiles/schemas/record.schema.json"), "/definitions/measurement/properties/unit/enum"},
   };
   for (const auto& [path, place] : places) {
     const auto schema = parse_json(read_file(path).value(), path).value();
@@ -145,7 +149,7 @@ TEST(vocabularies, an_enumerator_is_its_word_in_json_and_in_messages_and_another
 }
 
 TEST(formats, the_example_in_the_documentation_is_a_record) {
-  const auto document = read_file(FORMATS_DOCUMENT);
+  const auto document = read_file(kFormats);
   ASSERT_TRUE(document) << document.error().text();
   const auto record = read_record(first_json_block(*document), *read_description(describe(kSpec).dump(), "example"));
   ASSERT_TRUE(record) << record.error().text();
@@ -155,7 +159,7 @@ TEST(formats, the_example_in_the_documentation_is_a_record) {
 }
 
 TEST(formats, the_documentation_names_every_kind_of_subject_and_every_unit) {
-  const auto document = read_file(FORMATS_DOCUMENT);
+  const auto document = read_file(kFormats);
   ASSERT_TRUE(document) << document.error().text();
   EXPECT_NE(document->find(std::string(kBaseUnits) + ". There are no prefixes"), std::string::npos);
   for (const auto* kind :

@@ -12,17 +12,18 @@
 #include "probes/collective/operation.h"
 #include "probes/core/rendezvous_link.h"
 #include "tests/unit/node_processes.h"
+#include "tests/unit/paths.h"
 
 namespace assay::gloo {
 namespace {
 
-const std::string kProbe = HOST_COLLECTIVE;
+const std::string kHostCollective = probe_file("host_collective");
 const std::vector<std::string> kShort = {"--quick", "--path=loopback", "--max-samples=10", "--time-limit=100ms",
                                          "--warmup-limit=20ms"};
 
-Record read(const ProbeOutput& output) { return record_in(kProbe, output); }
+Record read(const ProbeOutput& output) { return record_in(kHostCollective, output); }
 
-Record ended(const std::vector<std::string>& more) { return read(run_probe(with({kProbe}, more))); }
+Record ended(const std::vector<std::string>& more) { return read(run_probe(with({kHostCollective}, more))); }
 
 const Measurement& measured(const Record& record, const std::string& metric, std::int64_t size) {
   for (const auto& one : record.measurements) {
@@ -76,7 +77,7 @@ TEST(HostCollective, records_what_its_connections_really_are) {
 }
 
 std::vector<ProbeOutput> three_nodes(const std::vector<std::string>& more, unsigned stop_s = 0) {
-  return run_nodes(kProbe, 3, more, stop_s);
+  return run_nodes(kHostCollective, 3, more, stop_s);
 }
 
 TEST(HostCollective, of_several_nodes_is_one_group_and_each_node_has_a_whole_record) {
@@ -112,7 +113,7 @@ TEST(HostCollective, of_a_node_that_stops_ends_everywhere_and_names_its_rank) {
 }
 
 TEST(HostCollective, that_has_no_other_rank_skips_and_says_why) {
-  const auto alone = run_probe({kProbe, "--quick"});
+  const auto alone = run_probe({kHostCollective, "--quick"});
   EXPECT_EQ(alone.exit_code, 77);
   EXPECT_NE(read(alone).end.reason.find("one rank alone: a collective needs two"), std::string::npos);
   EXPECT_NE(ended({"--ranks-per-node=2"}).end.reason.find("one node alone: that is no network"), std::string::npos);
@@ -124,7 +125,7 @@ TEST(HostCollective, without_its_library_is_a_skip_that_names_it) {
   const std::string file = std::string(folder) + "/libgloo.so.0";
   std::ofstream(file) << "no library";
   setenv("LD_LIBRARY_PATH", folder, 1);  // the loader stops at the first file of the name
-  const auto output = run_probe({kProbe, "--quick", "--path=loopback", "--ranks-per-node=2"});
+  const auto output = run_probe({kHostCollective, "--quick", "--path=loopback", "--ranks-per-node=2"});
   unsetenv("LD_LIBRARY_PATH");
   (void)::remove(file.c_str());  // what stays of a test is in /tmp
   (void)::rmdir(folder);
@@ -141,12 +142,13 @@ TEST(HostCollective, names_parameters_that_measure_nothing) {
   EXPECT_NE(ended({"--path=loopback", "--ranks-per-node=3", "--operation=scatter", "--sizes=8"})
                 .end.reason.find("none of them fits 3 ranks (too_small=8)"),
             std::string::npos);
-  EXPECT_EQ(run_probe({kProbe, "--type=bf16"}).exit_code, 2);
+  EXPECT_EQ(run_probe({kHostCollective, "--type=bf16"}).exit_code, 2);
 }
 
 TEST(HostCollectiveRank, of_another_parent_ends_at_once) {
-  EXPECT_EQ(run_probe({HOST_COLLECTIVE_RANK}).exit_code, 1);
-  EXPECT_EQ(run_probe({HOST_COLLECTIVE_RANK, "1", "0", "2", "all_reduce", "fp32", "127.0.0.1"}).exit_code, 1);
+  EXPECT_EQ(run_probe({program_file("host_collective_rank")}).exit_code, 1);
+  EXPECT_EQ(
+      run_probe({program_file("host_collective_rank"), "1", "0", "2", "all_reduce", "fp32", "127.0.0.1"}).exit_code, 1);
 }
 
 }  // namespace

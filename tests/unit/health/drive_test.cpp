@@ -9,6 +9,7 @@
 #include "probes/health/drive_log.h"
 #include "probes/health/nvme_paths.h"
 #include "tests/unit/fake_tree.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay::health {
@@ -110,7 +111,7 @@ TEST(health_drive, an_nvme_drive_tells_its_counters_warnings_and_link) {
   tree.file("dev/nvme0.nvme-health", nvme_health({.warning = 0b101, .spare = 8, .media = 2}));
   tree.file("dev/nvme0.nvme-errors",
             error_entry(12, 2, 0x81, 4711) + error_entry(11, 0, 0x02, 0) + std::string(64, '\0'));
-  const Record record = record_of(HEALTH_DRIVE, {"--root", tree.path()});
+  const Record record = record_of(probe_file("health_drive"), {"--root", tree.path()});
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_EQ(samples_of(record, "critical_warnings", kNvme), Samples{2});
   EXPECT_EQ(value_of(record, "warnings", kNvme), Value{std::string("spare below its threshold, reliability degraded")});
@@ -147,7 +148,7 @@ TEST(health_drive, a_sata_drive_tells_its_statistics_and_else_its_vendors_attrib
   tree.file("dev/sda.sata-errors", statistics(4, 8, 6));
   tree.file("dev/sda.sata-transport", statistics(6, 24, 5, 0x80));  // supported, without a value
   tree.file("dev/sda.sata-endurance", statistics(7, 8, 104));
-  const Record record = record_of(HEALTH_DRIVE, {"--root", tree.path()});
+  const Record record = record_of(probe_file("health_drive"), {"--root", tree.path()});
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_EQ(samples_of(record, "critical_warnings", kSata), Samples{1});
   EXPECT_EQ(samples_of(record, "media_errors", kSata), Samples{6});         // the statistic, not attribute 187
@@ -174,7 +175,7 @@ TEST(health_drive, a_namespace_over_a_fabric_tells_its_paths_and_their_ana_state
   add("nvme4", "live", "non-optimized");
   tree.directory("sys/class/nvme-subsystem/nvme-subsys0/nvme0n1");
   tree.file("dev/nvme2.nvme-health", nvme_health({}));
-  const Record record = record_of(HEALTH_DRIVE, {"--root", tree.path()});
+  const Record record = record_of(probe_file("health_drive"), {"--root", tree.path()});
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_EQ(samples_of(record, "paths", kNvme), Samples{4});
   EXPECT_EQ(samples_of(record, "paths_usable", kNvme), Samples{2});
@@ -192,7 +193,7 @@ TEST(health_drive, a_drive_that_does_not_answer_is_counted_beside_one_that_does)
   tree.file("sys/block/sda/size", "1000\n");
   tree.file("sys/block/sda/device/vendor", "ATA\n");
   tree.file("dev/sda.sata-attributes", std::string(511, '\0') + "x");
-  const Record record = record_of(HEALTH_DRIVE, {"--root", tree.path()});
+  const Record record = record_of(probe_file("health_drive"), {"--root", tree.path()});
   const Subject node{"node", std::get<std::string>(record.start.host.at("name"))};
   EXPECT_EQ(samples_of(record, "drives", node), Samples{2});
   EXPECT_EQ(samples_of(record, "drives_silent", node), Samples{1});
@@ -211,10 +212,10 @@ TEST(health_drive, a_short_log_is_no_health) {
 TEST(health_drive, no_drive_and_no_permission_are_skips_with_their_cause) {
   const FakeTree tree;
   tree.directory("sys/block");
-  EXPECT_EQ(record_of(HEALTH_DRIVE, {"--root", tree.path()}).end.reason,
+  EXPECT_EQ(record_of(probe_file("health_drive"), {"--root", tree.path()}).end.reason,
             "the machine has no NVMe or SATA drive: neither sys/class/nvme nor sys/block lists one");
   add_nvme(tree);
-  const Record record = record_of(HEALTH_DRIVE, {"--root", tree.path()});
+  const Record record = record_of(probe_file("health_drive"), {"--root", tree.path()});
   EXPECT_EQ(record.end.status, Status::skip);
   EXPECT_EQ(record.end.reason, "no drive's health can be read: " + tree.path() +
                                    "/dev/nvme0.nvme-health is not there; drives answer root alone");
@@ -243,7 +244,7 @@ TEST_P(Gpudirect, the_way_is_told_with_its_reason) {
   tree.file("usr/local/cuda-13.0/targets/x86_64-linux/lib/libcufile.so.0", "");
   if (GetParam().configuration != nullptr) tree.file("etc/cufile.json", GetParam().configuration);
   if (GetParam().driver) tree.file("sys/module/nvidia_fs/version", "2.26.6\n");
-  const Record record = record_of(HEALTH_DRIVE, {"--root", tree.path()});
+  const Record record = record_of(probe_file("health_drive"), {"--root", tree.path()});
   EXPECT_EQ(record.end.status, Status::complete) << record.end.reason;
   const Subject node{"node", std::get<std::string>(record.start.host.at("name"))};
   EXPECT_EQ(value_of(record, "gpudirect_storage_state", node), Value{std::string(GetParam().state)});
@@ -287,7 +288,7 @@ TEST(health_drive, without_libcufile_nothing_is_said_of_it) {
   add_nvme(tree);
   tree.file("dev/nvme0.nvme-health", nvme_health({}));
   tree.file("sys/module/nvidia_fs/version", "2.26.6\n");
-  const Record record = record_of(HEALTH_DRIVE, {"--root", tree.path()});
+  const Record record = record_of(probe_file("health_drive"), {"--root", tree.path()});
   const Subject node{"node", std::get<std::string>(record.start.host.at("name"))};
   EXPECT_EQ(samples_of(record, "drives", node), Samples{1});
   EXPECT_EQ(samples_of(record, "gpudirect_storage", node), Samples{});

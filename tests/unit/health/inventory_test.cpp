@@ -3,6 +3,7 @@
 
 #include "tests/unit/fake_tree.h"
 #include "tests/unit/health/smbios_table.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay::health {
@@ -46,7 +47,7 @@ void add_machine(const FakeTree& tree) {
 TEST(health_inventory, records_exactly_what_the_machine_tells) {
   const FakeTree tree;
   add_machine(tree);
-  const Record record = record_of(HEALTH_INVENTORY, {"--root", tree.path()});
+  const Record record = record_of(probe_file("health_inventory"), {"--root", tree.path()});
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   const Subject node{"node", std::get<std::string>(record.start.host.at("name"))};
   const Subject drive{"drive", "nvme0n1"};
@@ -90,7 +91,7 @@ TEST(health_inventory, records_exactly_what_the_machine_tells) {
 TEST(health_inventory, counts_are_absent_and_not_zero_where_nothing_is_told) {
   const FakeTree tree;
   tree.file("proc/meminfo", "MemTotal: 1024 kB\n");
-  const Record record = record_of(HEALTH_INVENTORY, {"--root", tree.path()});
+  const Record record = record_of(probe_file("health_inventory"), {"--root", tree.path()});
   EXPECT_EQ(record.end.status, Status::complete);
   ASSERT_EQ(record.measurements.size(), 1U);
   EXPECT_EQ(record.measurements[0].metric, "memory_total");
@@ -98,7 +99,7 @@ TEST(health_inventory, counts_are_absent_and_not_zero_where_nothing_is_told) {
 
 TEST(health_inventory, a_root_that_is_no_machine_is_an_error_with_a_hint) {
   const FakeTree tree;
-  const Record record = record_of(HEALTH_INVENTORY, {"--root", tree.path()});
+  const Record record = record_of(probe_file("health_inventory"), {"--root", tree.path()});
   EXPECT_EQ(record.end.status, Status::error);
   EXPECT_EQ(record.end.reason, "root: '" + tree.path() +
                                    "' holds neither proc/meminfo nor sys/devices\n"
@@ -111,7 +112,7 @@ TEST(health_inventory, a_guest_and_switched_off_threads_tell_nothing_of_widths_a
   tree.file("proc/cpuinfo", "processor : 0\nflags : fpu hypervisor sse\n");
   tree.file("sys/devices/system/cpu/online", "0\n");
   tree.file("sys/devices/system/cpu/smt/control", "off\n");
-  const Record record = record_of(HEALTH_INVENTORY, {"--root", tree.path()});
+  const Record record = record_of(probe_file("health_inventory"), {"--root", tree.path()});
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   const Subject node{"node", std::get<std::string>(record.start.host.at("name"))};
   EXPECT_EQ(samples_of(record, "pcie_narrow_links", node), std::vector<double>{});

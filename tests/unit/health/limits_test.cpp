@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/fake_tree.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay::health {
@@ -29,7 +30,7 @@ void add_package(const FakeTree& tree, int number, const std::string& limit) {
   tree.file(directory + "constraint_0_power_limit_uw", limit + "\n");
 }
 
-Record limits_of(const FakeTree& tree) { return record_of(HEALTH_LIMITS, {"--root", tree.path()}); }
+Record limits_of(const FakeTree& tree) { return record_of(probe_file("health_limits"), {"--root", tree.path()}); }
 
 Subject node_of(const Record& record) { return {"node", std::get<std::string>(record.start.host.at("name"))}; }
 

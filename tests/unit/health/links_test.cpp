@@ -13,6 +13,7 @@
 #include "probes/health/link_counters.h"
 #include "probes/health/optics.h"
 #include "tests/unit/fake_tree.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay::health {
@@ -248,7 +249,7 @@ const Subject kEth0{"nic", "eth0"};
 TEST(health_links, a_port_tells_counters_corrections_light_and_its_rdma_side) {
   const FakeTree tree;
   add_port(tree, qsfp28());
-  const Record record = record_of(HEALTH_LINKS, {"--root", tree.path(), "--duration", "10ms"});
+  const Record record = record_of(probe_file("health_links"), {"--root", tree.path(), "--duration", "10ms"});
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_EQ(samples_of(record, "carrier_losses", kEth0), Samples{2});
   EXPECT_EQ(samples_of(record, "crc_errors", kEth0), Samples{5});
@@ -272,7 +273,7 @@ TEST(health_links, a_link_that_is_down_has_counters_and_no_light) {
   memory["lower"][9] = 0x44;  // no light arrives: of an unplugged fibre no sign of age
   add_port(tree, memory);
   tree.file("sys/class/net/eth0/carrier", "0\n");
-  const Record record = record_of(HEALTH_LINKS, {"--root", tree.path()});
+  const Record record = record_of(probe_file("health_links"), {"--root", tree.path()});
   EXPECT_EQ(value_of(record, "link", kEth0), Value{std::string("down")});
   EXPECT_EQ(samples_of(record, "carrier_losses", kEth0), Samples{2});
   EXPECT_EQ(samples_of(record, "optics_alarms", kEth0), Samples{});
@@ -281,9 +282,9 @@ TEST(health_links, a_link_that_is_down_has_counters_and_no_light) {
 TEST(health_links, a_machine_without_ports_and_a_port_that_is_not_there_are_skips) {
   const FakeTree tree;
   tree.directory("sys/class/net/lo");
-  EXPECT_EQ(record_of(HEALTH_LINKS, {"--root", tree.path()}).end.reason,
+  EXPECT_EQ(record_of(probe_file("health_links"), {"--root", tree.path()}).end.reason,
             "the machine has no network or RDMA port with hardware behind it");
-  EXPECT_EQ(record_of(HEALTH_LINKS, {"--root", tree.path(), "--interface", "eth9"}).end.reason,
+  EXPECT_EQ(record_of(probe_file("health_links"), {"--root", tree.path(), "--interface", "eth9"}).end.reason,
             "there is no network port eth9");
 }
 

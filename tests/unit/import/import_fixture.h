@@ -7,12 +7,13 @@
 #include <string>
 
 #include "orchestrator/import/import.h"
+#include "tests/unit/paths.h"
 
 namespace assay::fixture {
 
 /// The recorded output `name`.
 inline std::string recorded(const std::string& name) {
-  auto bytes = read_file(std::string(ASSAY_GOLDEN) + "/" + name);
+  auto bytes = read_file(golden_file(name));
   if (!bytes) throw std::runtime_error(bytes.error().text());
   return *bytes;
 }

@@ -4,15 +4,16 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/node_processes.h"
+#include "tests/unit/paths.h"
 
-namespace assay::inference {
+namespace assay::inference::decode_step_process_test {
 namespace {
 
-const std::string kProbe = DECODE_STEP;
+const std::string kDecodeStep = probe_file("decode_step");
 const std::vector<std::string> kShort = {"--model=tiny-dense", "--batches=1,3", "--contexts=40", "--steps=5",
                                          "--threads=1"};
 
-Record ended(const std::vector<std::string>& more) { return record_of(kProbe, with(kShort, more)); }
+Record ended(const std::vector<std::string>& more) { return record_of(kDecodeStep, with(kShort, more)); }
 
 TEST(DecodeStep, is_right_and_has_a_latency_over_a_floor_for_each_batch) {
   const Record record = ended({});
@@ -33,7 +34,7 @@ TEST(DecodeStep, in_whole_numbers_yields_no_rate) {
 }
 
 void expect_refused(const std::vector<std::string>& more, const std::string& part) {
-  const Record record = record_of(kProbe, more);
+  const Record record = record_of(kDecodeStep, more);
   EXPECT_TRUE(record.measurements.empty());
   EXPECT_NE(record.end.reason.find(part), std::string::npos) << record.end.reason;
 }
@@ -48,4 +49,4 @@ TEST(DecodeStep, refuses_what_cannot_be_run) {
 }
 
 }  // namespace
-}  // namespace assay::inference
+}  // namespace assay::inference::decode_step_process_test

@@ -10,7 +10,7 @@
 #include "tests/unit/inference/recorded.h"
 #include "workloads/inference/kv_run.h"
 
-namespace assay::inference {
+namespace assay::inference::kv_blocks_test {
 namespace {
 
 const KvShape kShape{.model = {.layers = 3, .hidden = 64, .heads = 4, .kv_heads = 2, .head_dim = 16}, .tokens = 64};
@@ -163,4 +163,4 @@ TEST(KvRecord, with_a_wrong_block_has_no_bandwidth) {
 }
 
 }  // namespace
-}  // namespace assay::inference
+}  // namespace assay::inference::kv_blocks_test

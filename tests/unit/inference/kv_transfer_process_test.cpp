@@ -4,11 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/node_processes.h"
+#include "tests/unit/paths.h"
 
-namespace assay::inference {
+namespace assay::inference::kv_transfer_process_test {
 namespace {
 
-const std::string kProbe = KV_TRANSFER;
+const std::string kKvTransfer = probe_file("kv_transfer");
 const std::vector<std::string> kShort = {"--tokens=64", "--layers-run=4", "--transfers=2"};
 
 std::optional<Value> condition(const Record& record, const std::string& name) {
@@ -20,35 +21,35 @@ std::optional<Value> condition(const Record& record, const std::string& name) {
 
 TEST(KvTransfer, over_loopback_is_right_and_has_figures_of_its_own) {
   for (const char* layout : {"--layout=layer", "--layout=page"}) {
-    const auto ranks = run_nodes(kProbe, 2, with(kShort, {"--path=loopback", layout}));
+    const auto ranks = run_nodes(kKvTransfer, 2, with(kShort, {"--path=loopback", layout}));
     for (const auto& output : ranks) ASSERT_EQ(output.exit_code, 0) << output.out;
-    const Record first = record_in(kProbe, ranks[0]);
+    const Record first = record_in(kKvTransfer, ranks[0]);
     EXPECT_EQ(sum_of(first, "mismatches"), 0);
     for (const char* metric : {"loopback_bandwidth", "loopback_time", "loopback_first_block", "loopback_paging_cost"})
       EXPECT_EQ(count_of(first, metric), 1U) << metric;
     EXPECT_EQ(count_of(first, "forward_bandwidth") + count_of(first, "backward_time"), 0U);
     EXPECT_EQ(condition(first, "bytes_per_token"), Value(std::int64_t{4 * 2 * 8 * 128 * 2}));
-    EXPECT_TRUE(record_in(kProbe, ranks[1]).measurements.empty());
+    EXPECT_TRUE(record_in(kKvTransfer, ranks[1]).measurements.empty());
   }
 }
 
 TEST(KvTransfer, between_processes_of_one_machine_is_no_fabric) {
-  for (const auto& output : run_nodes(kProbe, 2, with(kShort, {"--path=fabric"}))) {
+  for (const auto& output : run_nodes(kKvTransfer, 2, with(kShort, {"--path=fabric"}))) {
     EXPECT_EQ(output.exit_code, 1);
-    EXPECT_NE(record_in(kProbe, output).end.reason.find("one machine"), std::string::npos)
-        << record_in(kProbe, output).end.reason;
+    EXPECT_NE(record_in(kKvTransfer, output).end.reason.find("one machine"), std::string::npos)
+        << record_in(kKvTransfer, output).end.reason;
   }
 }
 
 TEST(KvTransfer, sends_the_whole_latent_to_each_rank_and_a_part_of_the_heads) {
-  const auto heads = run_nodes(kProbe, 2, with(kShort, {"--path=loopback", "--model=llama3-70b", "--tp=8"}));
-  EXPECT_EQ(condition(record_in(kProbe, heads[0]), "bytes_per_token"), Value(std::int64_t{4 * 2 * 128 * 2}));
-  const auto latent = run_nodes(kProbe, 2, with(kShort, {"--path=loopback", "--model=deepseek-v3", "--tp=8"}));
-  EXPECT_EQ(condition(record_in(kProbe, latent[0]), "bytes_per_token"), Value(std::int64_t{4 * 576 * 2}));
+  const auto heads = run_nodes(kKvTransfer, 2, with(kShort, {"--path=loopback", "--model=llama3-70b", "--tp=8"}));
+  EXPECT_EQ(condition(record_in(kKvTransfer, heads[0]), "bytes_per_token"), Value(std::int64_t{4 * 2 * 128 * 2}));
+  const auto latent = run_nodes(kKvTransfer, 2, with(kShort, {"--path=loopback", "--model=deepseek-v3", "--tp=8"}));
+  EXPECT_EQ(condition(record_in(kKvTransfer, latent[0]), "bytes_per_token"), Value(std::int64_t{4 * 576 * 2}));
 }
 
 void expect_refused(const std::vector<std::string>& more, const std::string& part) {
-  const Record record = record_of(kProbe, more);
+  const Record record = record_of(kKvTransfer, more);
   EXPECT_TRUE(record.measurements.empty());
   EXPECT_NE(record.end.reason.find(part), std::string::npos) << record.end.reason;
 }
@@ -58,8 +59,8 @@ TEST(KvTransfer, refuses_what_does_not_divide_or_fit_and_skips_one_rank) {
   expect_refused({"--tp=3"}, "tp: 3 does not divide 8 kv heads; the nearest that does: 2");
   expect_refused({"--element=3"}, "element: 3 is none of 1, 2 and 4");
   expect_refused({"--tokens=4194304"}, "half of memory is");
-  EXPECT_EQ(run_probe({kProbe}).exit_code, 77);
+  EXPECT_EQ(run_probe({kKvTransfer}).exit_code, 77);
 }
 
 }  // namespace
-}  // namespace assay::inference
+}  // namespace assay::inference::kv_transfer_process_test

@@ -6,11 +6,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/node_processes.h"
+#include "tests/unit/paths.h"
 
-namespace assay::inference {
+namespace assay::inference::moe_dispatch_process_test {
 namespace {
 
-const std::string kProbe = MOE_DISPATCH;
+const std::string kMoeDispatch = probe_file("moe_dispatch");
 const std::vector<std::string> kShort = {"--rounds=1", "--tokens=16", "--families=uniform,zipf,hot_rank,burst"};
 
 std::vector<std::string> families_with(const Record& record, const std::string& metric) {
@@ -22,7 +23,7 @@ std::vector<std::string> families_with(const Record& record, const std::string& 
 }
 
 TEST(MoeDispatch, of_four_ranks_is_right_in_every_family_and_has_no_rate_of_forced_routes) {
-  const Record record = record_of(kProbe, {"--rounds=1", "--tokens=16", "--ranks-per-node=4"});
+  const Record record = record_of(kMoeDispatch, {"--rounds=1", "--tokens=16", "--ranks-per-node=4"});
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_EQ(sum_of(record, "mismatches"), 0);
   EXPECT_TRUE(record.notes.empty());
@@ -39,11 +40,12 @@ TEST(MoeDispatch, of_four_ranks_is_right_in_every_family_and_has_no_rate_of_forc
 }
 
 TEST(MoeDispatch, of_two_nodes_counts_what_stays_on_a_node_apart) {
-  const auto nodes = run_nodes(kProbe, 2, with(kShort, {"--path=loopback", "--ranks-per-node=2", "--copies=expert"}));
+  const auto nodes =
+      run_nodes(kMoeDispatch, 2, with(kShort, {"--path=loopback", "--ranks-per-node=2", "--copies=expert"}));
   for (const auto& output : nodes) ASSERT_EQ(output.exit_code, 0) << output.out;
-  const Record first = record_in(kProbe, nodes[0]);
+  const Record first = record_in(kMoeDispatch, nodes[0]);
   EXPECT_EQ(sum_of(first, "mismatches"), 0);
-  EXPECT_TRUE(record_in(kProbe, nodes[1]).measurements.empty());
+  EXPECT_TRUE(record_in(kMoeDispatch, nodes[1]).measurements.empty());
   for (const auto& one : first.measurements) {
     if (one.metric != "node_share" || one.at.at("family") != Value(std::string("spread"))) continue;
     EXPECT_DOUBLE_EQ(one.samples.at(0), 0.25);  // every rank has a quarter
@@ -51,16 +53,16 @@ TEST(MoeDispatch, of_two_nodes_counts_what_stays_on_a_node_apart) {
 }
 
 TEST(MoeDispatch, of_one_rank_is_skipped_and_of_two_nodes_that_are_one_machine_is_no_fabric) {
-  EXPECT_EQ(run_probe({kProbe}).exit_code, 77);
-  for (const auto& output : run_nodes(kProbe, 2, with(kShort, {"--path=fabric", "--ranks-per-node=1"}))) {
+  EXPECT_EQ(run_probe({kMoeDispatch}).exit_code, 77);
+  for (const auto& output : run_nodes(kMoeDispatch, 2, with(kShort, {"--path=fabric", "--ranks-per-node=1"}))) {
     EXPECT_EQ(output.exit_code, 1);
-    EXPECT_NE(record_in(kProbe, output).end.reason.find("ranks 0 and 1 of two nodes run on one machine"),
+    EXPECT_NE(record_in(kMoeDispatch, output).end.reason.find("ranks 0 and 1 of two nodes run on one machine"),
               std::string::npos);
   }
 }
 
 void expect_refused(const std::vector<std::string>& more, const std::string& part) {
-  const Record record = record_of(kProbe, with({"--ranks-per-node=2"}, more));
+  const Record record = record_of(kMoeDispatch, with({"--ranks-per-node=2"}, more));
   EXPECT_TRUE(record.measurements.empty());
   EXPECT_NE(record.end.reason.find(part), std::string::npos) << record.end.reason;
 }
@@ -72,23 +74,23 @@ TEST(MoeDispatch, refuses_what_cannot_be_run) {
   expect_refused({"--tokens=0"}, "tokens: 0 is not from 1 to 65536");
   expect_refused({"--model=deepseek-v3", "--experts-per-rank=2"},
                  "experts_per_rank: 8 experts of each token, of 4; at most 4 are run");
-  const Record record = record_of(kProbe, {"--ranks-per-node=3"});
+  const Record record = record_of(kMoeDispatch, {"--ranks-per-node=3"});
   EXPECT_NE(record.end.reason.find("3 ranks do not divide 8 experts; the nearest that do: 2 and 4"), std::string::npos)
       << record.end.reason;
-  EXPECT_EQ(run_probe({kProbe, "--copies=none"}).exit_code, 2);
+  EXPECT_EQ(run_probe({kMoeDispatch, "--copies=none"}).exit_code, 2);
 }
 
 TEST(MoeDispatch, of_a_node_that_stops_ends_everywhere_and_names_its_rank) {
-  const auto nodes = run_nodes(kProbe, 2, {"--path=loopback", "--rounds=1000", "--ranks-per-node=1"}, 2);
+  const auto nodes = run_nodes(kMoeDispatch, 2, {"--path=loopback", "--rounds=1000", "--ranks-per-node=1"}, 2);
   EXPECT_EQ(nodes[0].exit_code, 1);
-  const Record record = record_in(kProbe, nodes[0]);
+  const Record record = record_in(kMoeDispatch, nodes[0]);
   EXPECT_NE(record.end.reason.find("rank 1: stopped by a signal"), std::string::npos) << record.end.reason;
 }
 
 TEST(MoeDispatchRank, of_another_parent_ends_at_once) {
-  EXPECT_EQ(run_probe({MOE_DISPATCH_RANK}).exit_code, 1);
-  EXPECT_EQ(run_probe({MOE_DISPATCH_RANK, "1", "{}"}).exit_code, 1);
+  EXPECT_EQ(run_probe({program_file("moe_dispatch_rank")}).exit_code, 1);
+  EXPECT_EQ(run_probe({program_file("moe_dispatch_rank"), "1", "{}"}).exit_code, 1);
 }
 
 }  // namespace
-}  // namespace assay::inference
+}  // namespace assay::inference::moe_dispatch_process_test

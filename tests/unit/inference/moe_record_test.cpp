@@ -4,7 +4,7 @@
 #include "tests/unit/inference/recorded.h"
 #include "workloads/inference/moe_run.h"
 
-namespace assay::inference {
+namespace assay::inference::moe_record_test {
 namespace {
 
 const std::vector<std::string_view> kMetrics = {
@@ -89,4 +89,4 @@ TEST(MoeRecord, that_sent_nothing_has_no_rate_of_bytes) {
 }
 
 }  // namespace
-}  // namespace assay::inference
+}  // namespace assay::inference::moe_record_test

@@ -4,7 +4,7 @@
 #include "orchestrator/judge/run_verdict.h"
 #include "tests/unit/fixture.h"
 
-namespace assay::judge {
+namespace assay::judge::faults_test {
 namespace {
 
 using fixture::MemoryRun;
@@ -272,4 +272,4 @@ TEST(faults, a_partition_is_not_a_second_drive) {
   EXPECT_EQ(verdict.results.at(2).reason, "1 subjects of kind drive measured; the design has 2.");
 }
 
-}  // namespace assay::judge
+}  // namespace assay::judge::faults_test

@@ -8,6 +8,7 @@
 #include "probes/nccl/environment.h"
 #include "probes/nccl/log.h"
 #include "probes/nccl/outcome.h"
+#include "tests/unit/paths.h"
 
 namespace assay::nccl {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 NcclLog golden(const std::string& name) {
-  const std::ifstream file(std::string(ASSAY_GOLDEN) + "/nccl/" + name);
+  const std::ifstream file(golden_file("nccl/") + name);
   std::ostringstream text;
   text << file.rdbuf();
   EXPECT_FALSE(text.str().empty()) << name;

@@ -8,6 +8,7 @@
 
 #include "probes/collective/local_ranks.h"
 #include "probes/nccl/rank_process.h"
+#include "tests/unit/paths.h"
 
 namespace assay::nccl {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 constexpr Seconds kAnswerTime = {30};  // a bound: answers come within milliseconds
 
 collective::RankProgram rank(const std::string& behaviour, const std::string& told = "it") {
-  return {.path = ASSAY_FAKE_RANK,
+  return {.path = program_file("fake_rank"),
           .arguments = {"fake_rank", behaviour},
           .environment = {"FAKE_RANK=" + told},
           .title = "rank " + told};

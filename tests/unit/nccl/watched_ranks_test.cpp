@@ -7,6 +7,7 @@
 
 #include "probes/collective/heartbeat.h"
 #include "probes/collective/watched_fleet.h"
+#include "tests/unit/paths.h"
 
 namespace assay::nccl {
 namespace {
@@ -15,7 +16,7 @@ constexpr Seconds kEventTime = {30};  // a bound: answers come within millisecon
 constexpr collective::HeartbeatLimits kHeartbeat = {.period = {1}, .missed = 3};
 
 collective::RankProgram program(const std::string& behaviour, std::size_t slot) {
-  return {.path = ASSAY_FAKE_RANK,
+  return {.path = program_file("fake_rank"),
           .arguments = {"fake_rank", behaviour},
           .environment = {"FAKE_RANK=" + std::to_string(slot)},
           .title = "rank " + std::to_string(slot)};

@@ -7,6 +7,7 @@
 #include "probes/health/gpus.h"
 #include "probes/health/kernel_log.h"
 #include "tests/unit/fake_nvml.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay::nvml {
@@ -14,9 +15,9 @@ namespace {
 
 using Samples = std::vector<double>;
 
-Record health_of(const std::string& scenario, const std::string& log = FAKE_NVML_STATES "/quiet.log") {
+Record health_of(const std::string& scenario, const std::string& log = nvml_state("quiet.log")) {
   const FakeNvml fake(scenario);
-  return record_of(HEALTH_GPU, {"--nvml-library", fake.library(), "--kernel-log", log});
+  return record_of(probe_file("health_gpu"), {"--nvml-library", fake.library(), "--kernel-log", log});
 }
 
 Subject gpu(int index) { return {"gpu", uuid_of(index)}; }
@@ -42,7 +43,7 @@ TEST(kernel_log, lines_that_are_no_event_are_passed_over) {
 TEST(kernel_log, a_file_from_boot_is_whole_and_a_later_one_is_not) {
   const FakeTree tree;
   tree.file("late.log", "[ 900.1] usb 1-1: new device\n");
-  EXPECT_EQ(health::read_kernel_log(FAKE_NVML_STATES "/xid.log").whole, true);
+  EXPECT_EQ(health::read_kernel_log(nvml_state("xid.log")).whole, true);
   EXPECT_EQ(health::read_kernel_log(tree.path("late.log")).whole, false);
 }
 
@@ -72,7 +73,7 @@ TEST(fabric, states_and_ailments_have_words) {
 }
 
 TEST(health_gpu, a_missing_library_is_a_skip_that_names_it) {
-  const Record record = record_of(HEALTH_GPU, {"--nvml-library", "libnvidia-ml-absent.so.1"});
+  const Record record = record_of(probe_file("health_gpu"), {"--nvml-library", "libnvidia-ml-absent.so.1"});
   EXPECT_EQ(record.end.status, Status::skip);
   EXPECT_NE(record.end.reason.find("libnvidia-ml-absent.so.1"), std::string::npos) << record.end.reason;
 }
@@ -177,7 +178,8 @@ TEST(health_inventory, gpus_are_named_by_their_uuid_on_the_bus_too) {
   tree.link("sys/devices/pci0000:00/0000:18:00.0/driver", "sys/bus/pci/drivers/nvidia");
   tree.file("sys/devices/pci0000:00/0000:18:00.0/class", "0x030200\n");
   tree.file("sys/devices/pci0000:00/0000:18:00.0/max_link_width", "16\n");
-  const Record record = record_of(HEALTH_INVENTORY, {"--root", tree.path(), "--nvml-library", fake.library()});
+  const Record record =
+      record_of(probe_file("health_inventory"), {"--root", tree.path(), "--nvml-library", fake.library()});
   EXPECT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_EQ(samples_of(record, "gpus_total", node_of(record)), Samples{8});
   EXPECT_EQ(samples_of(record, "gpu_memory", gpu(0)), Samples{150754820096});
@@ -191,14 +193,15 @@ TEST(health_inventory, gpus_are_named_by_their_uuid_on_the_bus_too) {
 TEST(health_inventory, nvml_is_not_asked_about_a_tree_that_is_not_this_machine) {
   const FakeTree tree;
   tree.file("proc/meminfo", "MemTotal: 1024 kB\n");
-  const Record record = record_of(HEALTH_INVENTORY, {"--root", tree.path()});
+  const Record record = record_of(probe_file("health_inventory"), {"--root", tree.path()});
   EXPECT_EQ(value_of(record, "nvml_library", node_of(record)), std::nullopt);
 }
 
 TEST(power_sampler, gpus_are_measured_by_their_counter_and_a_superchip_has_its_module) {
   const FakeNvml fake("superchip");
-  const Record record = record_of(POWER_SAMPLER, {"--powercap", "/nonexistent", "--nvml-library", fake.library(),
-                                                  "--duration", "500ms", "--interval", "100ms"});
+  const Record record = record_of(
+      probe_file("power_sampler"),
+      {"--powercap", "/nonexistent", "--nvml-library", fake.library(), "--duration", "500ms", "--interval", "100ms"});
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_GT(samples_of(record, "energy", gpu(0)).at(0), 0);
   EXPECT_FALSE(samples_of(record, "power", gpu(0)).empty());
@@ -211,16 +214,17 @@ TEST(power_sampler, gpus_are_measured_by_their_counter_and_a_superchip_has_its_m
 
 TEST(power_sampler, a_lost_gpu_is_left_out_and_the_others_are_measured) {
   const FakeNvml fake("lost_gpu");
-  const Record record = record_of(POWER_SAMPLER, {"--powercap", "/nonexistent", "--nvml-library", fake.library(),
-                                                  "--duration", "200ms", "--interval", "100ms"});
+  const Record record = record_of(
+      probe_file("power_sampler"),
+      {"--powercap", "/nonexistent", "--nvml-library", fake.library(), "--duration", "200ms", "--interval", "100ms"});
   EXPECT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_EQ(std::ranges::count(record.measurements, "energy", &Measurement::metric), 7);
   EXPECT_TRUE(samples_of(record, "power_module", gpu(0)).empty());
 }
 
 TEST(power_sampler, without_any_instrument_it_skips_and_names_both) {
-  const Record record =
-      record_of(POWER_SAMPLER, {"--powercap", "/nonexistent", "--nvml-library", "absent.so", "--duration", "1s"});
+  const Record record = record_of(probe_file("power_sampler"),
+                                  {"--powercap", "/nonexistent", "--nvml-library", "absent.so", "--duration", "1s"});
   EXPECT_EQ(record.end.status, Status::skip);
   EXPECT_NE(record.end.reason.find("/nonexistent"), std::string::npos) << record.end.reason;
   EXPECT_NE(record.end.reason.find("absent.so"), std::string::npos) << record.end.reason;

@@ -73,7 +73,7 @@ TEST(gpu_watch, a_gpu_that_nvml_does_not_know_is_an_absence_that_names_it) {
   const FakeNvml fake("healthy");
   const Record record = record_with(GpuWatch("0000:FF:00.0", fake.library()));
   EXPECT_EQ(value_of(record, "nvml", kGpu),
-            Value{std::string("absent: " FAKE_NVML " knows no GPU at 0000:FF:00.0: Not Found (NVML 6)")});
+            Value{"absent: " + fake_nvml() + " knows no GPU at 0000:FF:00.0: Not Found (NVML 6)"});
 }
 
 TEST(gpu_watch, a_window_has_the_state_of_its_gpu_and_differences_of_counters) {

@@ -8,6 +8,7 @@
 #include "probes/core/probe.h"
 #include "probes/nvml/nvlinks.h"
 #include "tests/unit/fake_nvml.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay::nvml {
@@ -50,7 +51,7 @@ TEST(nvml, a_library_that_is_another_is_a_skip_that_says_so) {
 
 TEST(nvml, a_library_without_its_driver_is_a_skip_with_its_words) {
   const FakeNvml fake("no_driver");
-  EXPECT_EQ(skip_of(fake.library()), FAKE_NVML " finds no working NVIDIA driver: Driver Not Loaded (NVML 9)");
+  EXPECT_EQ(skip_of(fake.library()), fake_nvml() + " finds no working NVIDIA driver: Driver Not Loaded (NVML 9)");
 }
 
 TEST(nvml, is_looked_for_in_the_folders_of_libraries_and_by_its_own_variable_first) {
@@ -66,9 +67,9 @@ TEST(nvml, is_looked_for_in_the_folders_of_libraries_and_by_its_own_variable_fir
 TEST(nvml, is_found_by_the_probes_of_health_and_power_as_by_those_of_cuda) {
   const FakeNvml fake("healthy");
   const Variable library("ASSAY_NVML_LIBRARY", fake.library());
-  const Record health = record_of(HEALTH_GPU, {"--kernel-log", FAKE_NVML_STATES "/quiet.log"});
+  const Record health = record_of(probe_file("health_gpu"), {"--kernel-log", nvml_state("quiet.log")});
   EXPECT_EQ(health.end.status, Status::complete) << health.end.reason;
-  const Record power = record_of(POWER_SAMPLER, {"--duration", "300ms"});
+  const Record power = record_of(probe_file("power_sampler"), {"--duration", "300ms"});
   EXPECT_TRUE(std::ranges::any_of(power.measurements, [](const Measurement& m) { return m.subject.kind == "gpu"; }));
 }
 
@@ -76,7 +77,7 @@ TEST(nvml, a_simulated_driver_says_so) {
   const FakeNvml fake("healthy");
   const Nvml nvml(fake.library());
   EXPECT_EQ(nvml.driver_version(), "simulated 575.57.08");
-  EXPECT_EQ(nvml.path(), FAKE_NVML);
+  EXPECT_EQ(nvml.path(), fake_nvml());
 }
 
 TEST(nvml, results_are_told_absent_or_failed) {

@@ -14,6 +14,7 @@
 #include "reports/figures/scale.h"
 #include "reports/page/render.h"
 #include "reports/page/style.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/run_fixture.h"
 
 namespace assay::page {
@@ -214,7 +215,7 @@ TEST(Report, bytes_are_those_of_this_renderer) {
   const std::string now = std::string(kRenderer) + "\naccepted " +
                           files::sha256(rendered(fixture::Kind::accepted, files::sha256("key"))) + "\nmixed " +
                           files::sha256(rendered(fixture::Kind::mixed)) + "\n";
-  const std::string golden = std::string(ASSAY_GOLDEN) + "/report.txt";
+  const std::string golden = golden_file("report.txt");
   if (std::getenv("ASSAY_BLESS") != nullptr) fixture::write(golden, now);
   EXPECT_EQ(fixture::read(golden), now)
       << "raise the number in kRenderer when the bytes must change, then run with ASSAY_BLESS=1";

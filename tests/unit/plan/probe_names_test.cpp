@@ -6,6 +6,7 @@
 
 #include "orchestrator/plan/probe_names.h"
 #include "tests/unit/fixture.h"
+#include "tests/unit/paths.h"
 
 namespace assay::plan {
 namespace {
@@ -16,7 +17,7 @@ std::string error_of_profile(const std::string& requirement) {
 }
 
 TEST(ProbeNames, are_those_of_the_table_in_the_documents) {
-  std::ifstream file(std::string(ASSAY_DOCS) + "/PROBES.md");
+  std::ifstream file(source_file("docs/PROBES.md"));
   const auto known = known_probe_names();
   std::size_t rows = 0;
   for (std::string line; std::getline(file, line);) {

@@ -7,6 +7,7 @@
 #include "probes/power/load_report.h"
 #include "tests/unit/fake_nvml.h"
 #include "tests/unit/fake_tree.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay::power {
@@ -21,7 +22,7 @@ std::vector<std::string> short_load(std::vector<std::string> more = {}) {
 Subject node_of(const Record& record) { return {"node", std::get<std::string>(record.start.host.at("name"))}; }
 
 TEST(load_bank, a_load_of_processors_says_what_multiplies) {
-  const Record record = record_of(LOAD_BANK, short_load({"--threads", "2", "--shape", "soak"}));
+  const Record record = record_of(probe_file("load_bank"), short_load({"--threads", "2", "--shape", "soak"}));
   if (record.end.status == Status::skip) GTEST_SKIP() << record.end.reason;
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_EQ(value_of(record, "engine", node_of(record)), Value{std::string("cpu_gemm")});
@@ -37,8 +38,8 @@ TEST(load_bank, a_square_wave_tells_how_long_a_signal_slowed_a_gpu_down) {
   tree.file(cpu + "thermal_throttle/package_throttle_total_time_ms", "17\n");
   const FakeNvml gpus("power_brake");
   const Record record =
-      record_of(LOAD_BANK, short_load({"--threads", "1", "--shape", "square", "--frequency-mhz", "2000", "--root",
-                                       tree.path(), "--nvml-library", gpus.library()}));
+      record_of(probe_file("load_bank"), short_load({"--threads", "1", "--shape", "square", "--frequency-mhz", "2000",
+                                                     "--root", tree.path(), "--nvml-library", gpus.library()}));
   if (record.end.status == Status::skip) GTEST_SKIP() << record.end.reason;
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   const Subject rank{"rank", "0"};
@@ -49,7 +50,8 @@ TEST(load_bank, a_square_wave_tells_how_long_a_signal_slowed_a_gpu_down) {
 TEST(load_bank, a_machine_without_counters_tells_no_time) {
   const FakeTree tree;
   const Record record =
-      record_of(LOAD_BANK, short_load({"--threads", "1", "--root", tree.path(), "--nvml-library", "/no-such-nvml"}));
+      record_of(probe_file("load_bank"),
+                short_load({"--threads", "1", "--root", tree.path(), "--nvml-library", "/no-such-nvml"}));
   if (record.end.status == Status::skip) GTEST_SKIP() << record.end.reason;
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_TRUE(samples_of(record, "throttled_time", {"rank", "0"}).empty());
@@ -71,7 +73,7 @@ TEST(LoadReport, of_words_is_refused) {
 }
 
 TEST(load_bank, gpus_that_cannot_be_loaded_are_never_replaced_by_processors) {
-  const Record record = record_of(LOAD_BANK, short_load({"--engine", "gpu", "--gpus", "GPU-no-such"}));
+  const Record record = record_of(probe_file("load_bank"), short_load({"--engine", "gpu", "--gpus", "GPU-no-such"}));
   ASSERT_EQ(record.end.status, Status::skip) << record.end.reason;
   EXPECT_TRUE(record.measurements.empty());
 }

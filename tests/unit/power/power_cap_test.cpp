@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tests/unit/fake_tree.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay::power {
@@ -60,7 +61,7 @@ bool comes_true(const std::function<bool()>& is) {
 TEST(power_cap, what_is_read_alone_changes_nothing_and_a_load_that_does_not_reach_the_limit_shows_nothing) {
   const FakeTree tree;
   add_zone(tree);
-  const Record record = record_of(POWER_CAP, arguments_of(tree));
+  const Record record = record_of(probe_file("power_cap"), arguments_of(tree));
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_EQ(value_of(record, "cap_w", kCapped), Value{200.0});
   EXPECT_EQ(value_of(record, "cap_reached", kCapped), Value{false});
@@ -80,7 +81,7 @@ TEST(power_cap, a_package_over_its_limit_is_over_it) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
   });
-  const Record record = record_of(POWER_CAP, arguments_of(tree));
+  const Record record = record_of(probe_file("power_cap"), arguments_of(tree));
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_EQ(value_of(record, "cap_reached", kCapped), Value{true});
   for (const double share : samples_of(record, "cap_share", kCapped)) EXPECT_GT(share, 1.02);
@@ -90,7 +91,7 @@ TEST(power_cap, lowering_a_limit_needs_the_word_that_allows_it) {
   const FakeTree tree;
   add_zone(tree);
   const auto all = arguments_of(tree, {"--lower-to", "80"});
-  std::vector<std::string> command = {POWER_CAP};
+  std::vector<std::string> command = {probe_file("power_cap")};
   command.insert(command.end(), all.begin(), all.end());
   EXPECT_NE(run_probe(command).exit_code, 0);
   EXPECT_EQ(limit_of(tree), "200000000");
@@ -106,7 +107,8 @@ TEST(power_cap, a_lowered_limit_is_seen_lowered_and_is_back_at_the_end) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
   });
-  const Record record = record_of(POWER_CAP, arguments_of(tree, {"--lower-to", "80", "--allow-settings", "yes"}));
+  const Record record =
+      record_of(probe_file("power_cap"), arguments_of(tree, {"--lower-to", "80", "--allow-settings", "yes"}));
   look.request_stop();
   look.join();
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
@@ -120,7 +122,7 @@ TEST(power_cap, a_lowered_limit_is_back_after_kill_9_and_after_sigterm) {
     const FakeTree tree;
     add_zone(tree);
     auto all = arguments_of(tree, {"--lower-to", "80", "--allow-settings", "yes"});
-    all.insert(all.begin(), POWER_CAP);
+    all.insert(all.begin(), probe_file("power_cap"));
     std::vector<char*> argv;
     for (auto& one : all) argv.push_back(one.data());
     argv.push_back(nullptr);
@@ -136,8 +138,8 @@ TEST(power_cap, a_lowered_limit_is_back_after_kill_9_and_after_sigterm) {
 
 TEST(power_cap, a_machine_without_a_limit_is_a_skip_that_says_what_was_looked_for) {
   const FakeTree tree;
-  const Record record =
-      record_of(POWER_CAP, {"--powercap", tree.path(), "--nvml-library", "/no-such-nvml", "--device", "/no-such-bmc"});
+  const Record record = record_of(probe_file("power_cap"), {"--powercap", tree.path(), "--nvml-library",
+                                                            "/no-such-nvml", "--device", "/no-such-bmc"});
   EXPECT_EQ(record.end.status, Status::skip);
   EXPECT_TRUE(record.end.reason.starts_with("no limit of power is in force: ")) << record.end.reason;
   EXPECT_NE(record.end.reason.find("/no-such-bmc"), std::string::npos);

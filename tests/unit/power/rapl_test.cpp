@@ -10,6 +10,7 @@
 #include "probes/power/meter.h"
 #include "probes/power/rapl.h"
 #include "tests/unit/fake_tree.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay::power {
@@ -158,15 +159,16 @@ TEST(rapl, a_counter_that_cannot_be_read_is_a_skip_that_names_the_file) {
 TEST(power_sampler, counters_that_stand_still_are_a_skip) {
   const FakeTree tree;
   add_two_packages(tree);
-  const Record record = record_of(POWER_SAMPLER, {"--powercap", tree.path(), "--nvml-library", "absent.so",
-                                                  "--duration", "50ms", "--interval", "10ms"});
+  const Record record =
+      record_of(probe_file("power_sampler"),
+                {"--powercap", tree.path(), "--nvml-library", "absent.so", "--duration", "50ms", "--interval", "10ms"});
   EXPECT_EQ(record.end.status, Status::skip);
   EXPECT_NE(record.end.reason.find("intel-rapl:0/energy_uj did not move"), std::string::npos) << record.end.reason;
   EXPECT_TRUE(record.measurements.empty());
 }
 
 TEST(power_sampler, an_interval_that_could_miss_a_wrap_is_refused) {
-  const Record record = record_of(POWER_SAMPLER, {"--interval", "2s", "--duration", "1s"});
+  const Record record = record_of(probe_file("power_sampler"), {"--interval", "2s", "--duration", "1s"});
   EXPECT_EQ(record.end.status, Status::error);
   EXPECT_EQ(record.end.reason, "interval: 2 s is not between 0.01 s and 1 s");
 }
@@ -181,8 +183,9 @@ TEST(power_sampler, a_moving_counter_becomes_power_and_energy_of_its_package_onl
       std::filesystem::rename(tree.path("next"), tree.path("intel-rapl:0/energy_uj"));
     }
   });
-  const Record record = record_of(POWER_SAMPLER, {"--powercap", tree.path(), "--nvml-library", "absent.so",
-                                                  "--duration", "500ms", "--interval", "50ms"});
+  const Record record = record_of(
+      probe_file("power_sampler"),
+      {"--powercap", tree.path(), "--nvml-library", "absent.so", "--duration", "500ms", "--interval", "50ms"});
   counter.request_stop();
   counter.join();
 

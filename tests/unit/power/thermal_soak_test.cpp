@@ -11,6 +11,7 @@
 
 #include "tests/unit/fake_nvml.h"
 #include "tests/unit/fake_tree.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay::power {
@@ -78,7 +79,7 @@ TEST(thermal_soak, a_throttled_gpu_is_named_after_the_mark_and_what_was_before_i
   const FakeTree tree;
   add_package(tree, "61000");
   const FakeNvml gpus("thermal_throttle");
-  const Record record = record_of(THERMAL_SOAK, short_soak(tree.path(), gpus.library()));
+  const Record record = record_of(probe_file("thermal_soak"), short_soak(tree.path(), gpus.library()));
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   const Subject node{"node", std::get<std::string>(record.start.host.at("name"))};
   EXPECT_EQ(value_of(record, "steady", node), Value{true});
@@ -101,7 +102,7 @@ TEST(thermal_soak, the_mark_is_not_before_that_of_a_first_order_plant) {
   const FakeTree tree;
   add_package(tree, "40000");
   const PlayedPlant plant(tree);
-  const Record record = record_of(THERMAL_SOAK, short_soak(tree.path(), "/no-such-nvml"));
+  const Record record = record_of(probe_file("thermal_soak"), short_soak(tree.path(), "/no-such-nvml"));
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   const Subject node{"node", std::get<std::string>(record.start.host.at("name"))};
   ASSERT_EQ(value_of(record, "steady", node), Value{true});
@@ -114,9 +115,9 @@ TEST(thermal_soak, a_gpu_that_warms_up_until_the_end_has_no_mark_and_counts_as_a
   const FakeTree tree;
   add_package(tree, "61000");
   const FakeNvml gpus("healthy", R"({"gpus": {"5": {"temperature_c": {"start": 40, "rate": 4}}}})");
-  const Record record =
-      record_of(THERMAL_SOAK, {"--root", tree.path(), "--nvml-library", gpus.library(), "--engine", "none", "--window",
-                               "2s", "--hold", "1s", "--time-cap", "3s", "--interval", "50ms"});
+  const Record record = record_of(probe_file("thermal_soak"),
+                                  {"--root", tree.path(), "--nvml-library", gpus.library(), "--engine", "none",
+                                   "--window", "2s", "--hold", "1s", "--time-cap", "3s", "--interval", "50ms"});
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   const Subject node{"node", std::get<std::string>(record.start.host.at("name"))};
   EXPECT_EQ(value_of(record, "steady", node), Value{false});
@@ -131,7 +132,8 @@ TEST(thermal_soak, a_gpu_that_warms_up_until_the_end_has_no_mark_and_counts_as_a
 
 TEST(thermal_soak, without_a_temperature_there_is_nothing_to_watch_with_any_default_either) {
   const FakeTree tree;
-  const Record record = record_of(THERMAL_SOAK, {"--root", tree.path(), "--nvml-library", "/no-such-nvml"});
+  const Record record =
+      record_of(probe_file("thermal_soak"), {"--root", tree.path(), "--nvml-library", "/no-such-nvml"});
   EXPECT_EQ(record.end.status, Status::skip);
   EXPECT_TRUE(record.end.reason.starts_with("no temperature to watch: neither hwmon")) << record.end.reason;
 }
@@ -141,7 +143,7 @@ TEST(thermal_soak, a_window_of_less_than_twenty_readings_is_refused) {
   auto arguments = short_soak(tree.path(), "/no-such-nvml");
   arguments.back() = "51ms";
   const auto output = run_probe([&] {
-    std::vector<std::string> all = {THERMAL_SOAK};
+    std::vector<std::string> all = {probe_file("thermal_soak")};
     all.insert(all.end(), arguments.begin(), arguments.end());
     return all;
   }());

@@ -10,6 +10,7 @@
 
 #include "orchestrator/plan/plan.h"
 #include "orchestrator/plan/programs.h"
+#include "tests/unit/paths.h"
 
 namespace assay {
 
@@ -29,7 +30,7 @@ inline std::vector<std::string> profile_names() {
 
 /// The probes of this build.
 inline const std::vector<plan::Program>& built_programs() {
-  static const auto kPrograms = plan::find_programs(ASSAY_PROBES);
+  static const auto kPrograms = plan::find_programs(probe_file(""));
   if (!kPrograms) throw std::runtime_error(kPrograms.error().text());
   return *kPrograms;
 }

@@ -7,6 +7,7 @@
 #include "orchestrator/plan/catalogue.h"
 #include "orchestrator/plan/programs.h"
 #include "tests/unit/fixture.h"
+#include "tests/unit/paths.h"
 
 namespace assay::plan {
 namespace {
@@ -15,7 +16,7 @@ using nlohmann::json;
 
 /// The probes of this build. Those that it leaves out keep their entries, and a build that has them compares those.
 const std::vector<Program>& built() {
-  static const auto kPrograms = find_programs(ASSAY_PROBES);
+  static const auto kPrograms = find_programs(probe_file(""));
   if (!kPrograms) throw std::runtime_error(kPrograms.error().text());
   return *kPrograms;
 }
@@ -28,7 +29,7 @@ void bless() {
     entries[{program.name, program.description.revision}] = program.description.document;
   json document = {{"schema", "assay.probes/1"}, {"probes", json::array()}};
   for (auto& [key, entry] : entries) document["probes"].push_back(std::move(entry));
-  std::ofstream(ASSAY_CATALOGUE) << document.dump(1) << '\n';
+  std::ofstream(source_file("profiles/probes.json")) << document.dump(1) << '\n';
 }
 
 /// A plan for the fixture's machine with one requirement on host_memory_bandwidth as `change` makes it.

@@ -9,6 +9,7 @@
 #include "orchestrator/judge/run_verdict.h"
 #include "orchestrator/simulate/simulate.h"
 #include "probes/core/json_io.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/profiles/built_in.h"
 
 namespace assay::simulate {
@@ -17,7 +18,8 @@ namespace {
 using Said = std::set<std::string>;
 
 const nlohmann::json& typical_figures() {
-  static const auto kFigures = parse_json(read_file(ASSAY_TYPICAL).value(), ASSAY_TYPICAL).value();
+  static const std::string kFile = source_file("tests/unit/profiles/typical_gpu_figures.json");
+  static const auto kFigures = parse_json(read_file(kFile).value(), kFile).value();
   return kFigures;
 }
 

@@ -5,11 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "probes/core/lldp.h"
+#include "tests/unit/paths.h"
 
 namespace assay::site {
 namespace {
 
-std::string golden(const std::string& name) { return read_file(std::string(ASSAY_GOLDEN) + "/fabric/" + name).value(); }
+std::string golden(const std::string& name) { return read_file(golden_file("fabric/") + name).value(); }
 
 /// Nodes n1 and n2 with `planes` each.
 Site site_of(const std::string& one, const std::string& two) {

@@ -2,11 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "probes/storage/fio_output.h"
+#include "tests/unit/paths.h"
 
 namespace assay::storage {
 namespace {
 
-std::string recorded(const std::string& name) { return *read_file(std::string(ASSAY_GOLDEN) + "/fio/" + name); }
+std::string recorded(const std::string& name) { return *read_file(golden_file("fio/") + name); }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   const auto at = text.find(from);

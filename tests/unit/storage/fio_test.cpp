@@ -15,6 +15,7 @@
 
 #include "probes/core/child.h"
 #include "probes/storage/fio.h"
+#include "tests/unit/paths.h"
 
 namespace assay::storage {
 namespace {
@@ -34,7 +35,7 @@ class fake_fio : public testing::Test {
  protected:
   void SetUp() override {
     if (!filesystem_facts(".").unfit.empty()) GTEST_SKIP() << filesystem_facts(".").unfit;
-    setenv("PATH", ASSAY_FAKES, 1);
+    setenv("PATH", build_file("tests/fakes/fio").c_str(), 1);
     ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
   }
   void TearDown() override {
@@ -124,7 +125,8 @@ TEST_F(fake_fio, is_killed_and_its_files_removed_when_the_probe_is_told_to_stop)
   const pid_t probe = fork();
   if (probe == 0) {
     (void)dup2(open(printed.c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);  // a failure shows as an empty record
-    execl(ASSAY_STORAGE_BANDWIDTH, ASSAY_STORAGE_BANDWIDTH, "--quick", "--directory", scratch.path().c_str(), nullptr);
+    const auto program = probe_file("storage_bandwidth");
+    execl(program.c_str(), program.c_str(), "--quick", "--directory", scratch.path().c_str(), nullptr);
     _exit(127);
   }
   close(open(ready.c_str(), O_RDONLY));  // returns when the fake runs
@@ -148,7 +150,8 @@ TEST_F(fake_fio, and_its_data_are_removed_by_the_next_probe_where_the_first_was_
   const pid_t probe = fork();
   if (probe == 0) {
     (void)dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
-    execl(ASSAY_STORAGE_BANDWIDTH, ASSAY_STORAGE_BANDWIDTH, "--quick", "--directory", scratch.path().c_str(), nullptr);
+    const auto program = probe_file("storage_bandwidth");
+    execl(program.c_str(), program.c_str(), "--quick", "--directory", scratch.path().c_str(), nullptr);
     _exit(127);
   }
   close(open(ready.c_str(), O_RDONLY));  // returns when the fake runs

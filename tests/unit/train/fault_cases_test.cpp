@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay::train {
@@ -19,7 +20,7 @@ class FaultCases : public ::testing::TestWithParam<Division> {};
 TEST_P(FaultCases, all_go_on_with_the_bits_of_the_run_without_faults) {
   std::vector<std::string> words = {"--seq=16", "--micro-batch=1", "--heartbeat=200ms", "--local=/tmp"};
   words.insert(words.end(), GetParam().words.begin(), GetParam().words.end());
-  const Record record = record_of(FAULT_RESUME, words);
+  const Record record = record_of(probe_file("fault_resume"), words);
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_EQ(sum_of(record, "mismatches"), 0);
   EXPECT_EQ(sum_of(record, "false_losses"), 0);

@@ -6,14 +6,15 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/node_processes.h"
+#include "tests/unit/paths.h"
 
-namespace assay::train {
+namespace assay::train::fault_resume_process_test {
 namespace {
 
-const std::string kProbe = FAULT_RESUME;
+const std::string kFaultResume = probe_file("fault_resume");
 const std::vector<std::string> kShort = {"--seq=16", "--micro-batch=1", "--save-every=2", "--local=/tmp"};
 
-Record ended(const std::vector<std::string>& more) { return record_of(kProbe, with(kShort, more)); }
+Record ended(const std::vector<std::string>& more) { return record_of(kFaultResume, with(kShort, more)); }
 
 void expect_resumed(const Record& record, std::size_t faults) {
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
@@ -64,15 +65,15 @@ TEST(FaultResume, without_a_spare_ends_and_names_the_rank) {
 
 TEST(FaultResume, of_two_nodes_replaces_the_rank_of_either) {
   const auto nodes = run_nodes(
-      kProbe, 2,
+      kFaultResume, 2,
       with(kShort, {"--path=loopback", "--ranks-per-node=1", "--faults=kill", "--phases=backward", "--rounds=2"}));
   for (const auto& output : nodes) ASSERT_EQ(output.exit_code, 0) << output.out;
-  expect_resumed(record_in(kProbe, nodes[0]), 2);
-  EXPECT_TRUE(record_in(kProbe, nodes[1]).measurements.empty());
+  expect_resumed(record_in(kFaultResume, nodes[0]), 2);
+  EXPECT_TRUE(record_in(kFaultResume, nodes[1]).measurements.empty());
 }
 
 void expect_refused(const std::vector<std::string>& more, const std::string& part) {
-  const Record record = record_of(kProbe, more);
+  const Record record = record_of(kFaultResume, more);
   EXPECT_TRUE(record.measurements.empty());
   EXPECT_NE(record.end.reason.find(part), std::string::npos) << record.end.reason;
 }
@@ -83,10 +84,12 @@ TEST(FaultResume, refuses_what_cannot_be_run) {
   expect_refused({"--save-every=1"}, "save_every: 1 is not from 2 to 1000");
   expect_refused({"--heartbeat=1ms"}, "heartbeat: not from 10ms to 60s");
   expect_refused({"--missed=1"}, "missed: 1 is not from 2 to 100");
-  EXPECT_EQ(run_probe({kProbe, "--faults=other"}).exit_code, 2);
+  EXPECT_EQ(run_probe({kFaultResume, "--faults=other"}).exit_code, 2);
 }
 
-TEST(FaultResumeRank, of_another_parent_ends_at_once) { EXPECT_EQ(run_probe({FAULT_RESUME_RANK}).exit_code, 1); }
+TEST(FaultResumeRank, of_another_parent_ends_at_once) {
+  EXPECT_EQ(run_probe({program_file("fault_resume_rank")}).exit_code, 1);
+}
 
 }  // namespace
-}  // namespace assay::train
+}  // namespace assay::train::fault_resume_process_test

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/node_processes.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/rank_processes.h"
 
 namespace assay::train {
@@ -98,13 +99,13 @@ const std::vector<std::string> kSmall = {"--seq=16", "--micro-batch=1"};
 
 INSTANTIATE_TEST_SUITE_P(
     of, StoppedAnywhere,
-    ::testing::Values(Subject{"train_soak", TRAIN_SOAK, "train_step_rank",
+    ::testing::Values(Subject{"train_soak", probe_file("train_soak"), "train_step_rank",
                               with(kSmall, {"--quick", "--silence=2s", "--window=100ms", "--segment=60s"}), 6},
-                      Subject{"train_step", TRAIN_STEP, "train_step_rank",
+                      Subject{"train_step", probe_file("train_step"), "train_step_rank",
                               with(kSmall, {"--quick", "--ranks-per-node=3", "--steps=200", "--data=replicated"}), 4},
-                      Subject{"train_step_of_two_nodes", TRAIN_STEP, "train_step_rank",
+                      Subject{"train_step_of_two_nodes", probe_file("train_step"), "train_step_rank",
                               with(kSmall, {"--quick", "--path=loopback", "--steps=200"}), 4, 2},
-                      Subject{"fault_resume", FAULT_RESUME, "fault_resume_rank",
+                      Subject{"fault_resume", probe_file("fault_resume"), "fault_resume_rank",
                               with(kSmall, {"--heartbeat=200ms", "--local=/tmp", "--phases=reduce"}), 6}),
     [](const auto& one) { return one.param.name; });
 

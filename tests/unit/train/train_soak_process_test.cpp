@@ -6,15 +6,16 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/node_processes.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/rank_processes.h"
 
-namespace assay::train {
+namespace assay::train::train_soak_process_test {
 namespace {
 
-const std::string kProbe = TRAIN_SOAK;
+const std::string kTrainSoak = probe_file("train_soak");
 const std::vector<std::string> kShort = {"--quick", "--window=100ms", "--seq=16", "--micro-batch=1"};
 
-Record read(const ProbeOutput& output) { return record_in(kProbe, output); }
+Record read(const ProbeOutput& output) { return record_in(kTrainSoak, output); }
 
 std::vector<double> samples(const Record& record, const std::string& metric, const std::string& of_class = "") {
   for (const auto& one : record.measurements) {
@@ -32,7 +33,7 @@ std::string notes(const Record& record) {
 /// Runs a soak of 6 s; once the first window has been measured, one rank gets `signal`.
 Record struck(int signal, const std::vector<std::string>& more) {
   bool struck = false;
-  const auto words = with(with({kProbe}, kShort), with({"--load-least=6s", "--segment=60s"}, more));
+  const auto words = with(with({kTrainSoak}, kShort), with({"--load-least=6s", "--segment=60s"}, more));
   return read(run_and_hear(words, [&](const std::string& out, pid_t leader) {
     if (struck || out.find("start_time") == std::string::npos) return;
     struck = true;
@@ -41,7 +42,7 @@ Record struck(int signal, const std::vector<std::string>& more) {
 }
 
 TEST(TrainSoak, undisturbed_has_no_interruption_and_a_bound_of_a_third_of_its_time) {
-  const Record record = read(run_probe(with({kProbe}, kShort)));
+  const Record record = read(run_probe(with({kTrainSoak}, kShort)));
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   for (const char* how : {"ended", "silent", "error"})
     EXPECT_EQ(samples(record, "interruptions", how), std::vector<double>{0});
@@ -70,11 +71,11 @@ TEST(TrainSoak, goes_on_after_a_rank_hung_and_counts_it) {
 
 TEST(TrainSoak, refuses_what_is_out_of_range_and_replicas_that_are_alone) {
   const auto reason = [](const std::vector<std::string>& more) {
-    return read(run_probe(with(with({kProbe}, kShort), more))).end.reason;
+    return read(run_probe(with(with({kTrainSoak}, kShort), more))).end.reason;
   };
   EXPECT_NE(reason({"--load-least=0s"}).find("load_least: 0 s is not above 0"), std::string::npos);
   EXPECT_NE(reason({"--ranks-per-node=2", "--tp=2"}).find("data: replicated needs two replicas"), std::string::npos);
 }
 
 }  // namespace
-}  // namespace assay::train
+}  // namespace assay::train::train_soak_process_test

@@ -6,17 +6,18 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/node_processes.h"
+#include "tests/unit/paths.h"
 
-namespace assay::train {
+namespace assay::train::train_step_process_test {
 namespace {
 
-const std::string kProbe = TRAIN_STEP;
+const std::string kTrainStep = probe_file("train_step");
 const std::vector<std::string> kShort = {"--quick",          "--steps=6", "--block=2",
                                          "--warmup-steps=1", "--seq=16",  "--micro-batch=1"};
 
-Record read(const ProbeOutput& output) { return record_in(kProbe, output); }
+Record read(const ProbeOutput& output) { return record_in(kTrainStep, output); }
 
-Record ended(const std::vector<std::string>& more) { return read(run_probe(with(with({kProbe}, kShort), more))); }
+Record ended(const std::vector<std::string>& more) { return read(run_probe(with(with({kTrainStep}, kShort), more))); }
 
 std::vector<const Measurement*> all_of(const Record& record, const std::string& metric) {
   std::vector<const Measurement*> all;
@@ -64,7 +65,7 @@ TEST(TrainStep, in_exact_arithmetic_yields_no_rate) {
 // Compared with one rank in exact arithmetic, before and after.
 TEST(TrainStep, of_experts_and_a_divided_sequence_is_exact_and_says_how_it_routes) {
   const auto output =
-      run_probe(with(with({kProbe}, kShort), {"--model=tiny-moe", "--ranks-per-node=2", "--cp=2", "--ep=2"}));
+      run_probe(with(with({kTrainStep}, kShort), {"--model=tiny-moe", "--ranks-per-node=2", "--cp=2", "--ep=2"}));
   ASSERT_EQ(output.exit_code, 0) << output.out;
   const Record record = read(output);
   EXPECT_EQ(all_of(record, "mismatches").at(0)->samples, std::vector<double>{0});
@@ -74,7 +75,7 @@ TEST(TrainStep, of_experts_and_a_divided_sequence_is_exact_and_says_how_it_route
 }
 
 std::vector<ProbeOutput> two_nodes(const std::vector<std::string>& more, unsigned stop_s = 0) {
-  return run_nodes(kProbe, 2, more, stop_s);
+  return run_nodes(kTrainStep, 2, more, stop_s);
 }
 
 TEST(TrainStep, of_two_nodes_has_figures_of_the_group_and_of_each_rank) {
@@ -107,7 +108,7 @@ TEST(TrainStep, of_a_node_that_stops_ends_everywhere_and_names_its_rank) {
 }
 
 void expect_refused(const std::vector<std::string>& more, const std::string& part) {
-  const Record record = read(run_probe(with({kProbe, "--quick"}, more)));
+  const Record record = read(run_probe(with({kTrainStep, "--quick"}, more)));
   EXPECT_TRUE(record.measurements.empty());
   EXPECT_NE(record.end.reason.find(part), std::string::npos) << record.end.reason;
 }
@@ -128,13 +129,13 @@ TEST(TrainStep, refuses_what_its_engine_does_not_run) {
   expect_refused({"--project-ranks=1", "--ranks-per-node=2"}, "project_ranks: 1 is not from 2 to 1048576");
   expect_refused({"--steps=1"}, "steps: 1 is not from 5 to 1000000");
   expect_refused({"--ranks-per-node=0"}, "ranks_per_node: 0 is not from 1 to 256");
-  EXPECT_EQ(run_probe({kProbe, "--data=constant"}).exit_code, 2);
+  EXPECT_EQ(run_probe({kTrainStep, "--data=constant"}).exit_code, 2);
 }
 
 TEST(TrainStepRank, of_another_parent_ends_at_once) {
-  EXPECT_EQ(run_probe({TRAIN_STEP_RANK}).exit_code, 1);
-  EXPECT_EQ(run_probe({TRAIN_STEP_RANK, "1", "{}"}).exit_code, 1);
+  EXPECT_EQ(run_probe({program_file("train_step_rank")}).exit_code, 1);
+  EXPECT_EQ(run_probe({program_file("train_step_rank"), "1", "{}"}).exit_code, 1);
 }
 
 }  // namespace
-}  // namespace assay::train
+}  // namespace assay::train::train_step_process_test

@@ -6,13 +6,16 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
 #include "tests/unit/verbs/verbs_tree.h"
 
 namespace assay::verbs {
 namespace {
 
-const std::string kBoth = ASSAY_FAKE_VERBS_FOLDER ":" ASSAY_FAKE_CUDA_FOLDER;
+const std::string kVerbs = build_file("tests/fakes/verbs");
+const std::string kCuda = build_file("tests/fakes/cuda");
+const std::string kBoth = kVerbs + ":" + kCuda;
 const std::string kNear = "GPU-9b9b9b9b-9b9b-9b9b-9b9b-9b9b9b9b9b9b", kFar = "GPU-1b1b1b1b-1b1b-1b1b-1b1b-1b1b1b1b1b1b";
 
 /// A machine with one port of the fake library, and beside it the second of the fake driver's GPUs on the bus.
@@ -31,10 +34,10 @@ class verbs_gpu : public testing::Test {
                                "--buffer", "1MiB"});
     more.insert(more.end(),
                 {"--min-samples", "6", "--window", "2ms", "--warmup-limit", "10ms", "--time-limit", "50ms"});
-    return record_of(VERBS_BANDWIDTH, more);
+    return record_of(probe_file("verbs_bandwidth"), more);
   }
   [[nodiscard]] Record latency(const std::string& operation = "send") const {
-    return record_of(VERBS_LATENCY,
+    return record_of(probe_file("verbs_latency"),
                      {"--root", tree_.path(), "--path", "loopback", "--memory", "gpu", "--operation", operation,
                       "--sizes", "2,4KiB", "--messages", "20", "--batches", "10", "--warmup", "5"});
   }
@@ -146,12 +149,12 @@ TEST_F(verbs_gpu, a_driver_that_lends_no_dma_buf_is_told_from_a_kernel_that_take
 }
 
 TEST_F(verbs_gpu, libraries_without_the_functions_for_dma_buf_leave_peermem_and_say_so) {
-  setenv("ASSAY_LIBRARY_PATH", ASSAY_FAKE_VERBS_FOLDER "/no_dmabuf:" ASSAY_FAKE_CUDA_FOLDER, 1);
+  setenv("ASSAY_LIBRARY_PATH", (kVerbs + "/no_dmabuf:" + kCuda).c_str(), 1);
   const Record verbs = bandwidth();
   ASSERT_EQ(verbs.end.status, Status::complete) << verbs.end.reason;
   EXPECT_EQ(text_of(verbs, "registration"), "peermem");
   EXPECT_NE(text_of(verbs, "dma_buf_refused").find("has no ibv_reg_dmabuf_mr (rdma-core 34)"), std::string::npos);
-  setenv("ASSAY_LIBRARY_PATH", ASSAY_FAKE_VERBS_FOLDER ":" ASSAY_FAKE_CUDA_FOLDER "/no_dmabuf", 1);
+  setenv("ASSAY_LIBRARY_PATH", (kBoth + "/no_dmabuf").c_str(), 1);
   const Record driver = bandwidth();
   ASSERT_EQ(driver.end.status, Status::complete) << driver.end.reason;
   EXPECT_NE(text_of(driver, "dma_buf_refused").find("has no cuMemGetHandleForAddressRange (CUDA 11.7)"),
@@ -199,7 +202,7 @@ TEST_F(verbs_gpu, without_a_gpu_that_can_it_skips_and_does_not_measure_host_memo
 }
 
 TEST_F(verbs_gpu, a_driver_that_lacks_a_function_is_a_skip_that_names_it) {
-  setenv("ASSAY_LIBRARY_PATH", ASSAY_FAKE_VERBS_FOLDER ":" ASSAY_OLD_CUDA_FOLDER, 1);
+  setenv("ASSAY_LIBRARY_PATH", (kVerbs + ":" + build_file("tests/fakes/old_cuda")).c_str(), 1);
   const Record record = bandwidth();
   EXPECT_EQ(record.end.status, Status::skip);
   EXPECT_NE(record.end.reason.find("has no function cuInit"), std::string::npos) << record.end.reason;

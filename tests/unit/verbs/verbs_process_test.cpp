@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
 #include "tests/unit/verbs/verbs_tree.h"
 
@@ -20,7 +21,7 @@ class verbs_process : public testing::Test {
   verbs_process() {
     add_port(tree_, {.device = "fake0"});
     tree_.file("sys/class/infiniband/fake0/ports/1/hw_counters/out_of_sequence", "2\n");
-    setenv("ASSAY_LIBRARY_PATH", ASSAY_FAKE_VERBS_FOLDER, 1);
+    setenv("ASSAY_LIBRARY_PATH", build_file("tests/fakes/verbs").c_str(), 1);
     unsetenv("ASSAY_FAKE_VERBS");
   }
   static void fault(const std::string& name) { setenv("ASSAY_FAKE_VERBS", name.c_str(), 1); }
@@ -31,18 +32,18 @@ class verbs_process : public testing::Test {
   [[nodiscard]] Record bandwidth(std::vector<std::string> more = {}) const {
     more.insert(more.begin(), {"--path", "loopback", "--sizes", "2,64KiB", "--min-samples", "6", "--window", "2ms",
                                "--warmup-limit", "10ms", "--time-limit", "50ms"});
-    return record_of(VERBS_BANDWIDTH, with(more));
+    return record_of(probe_file("verbs_bandwidth"), with(more));
   }
   [[nodiscard]] Record latency(std::vector<std::string> more = {}) const {
     more.insert(more.begin(),
                 {"--path", "loopback", "--sizes", "2,4KiB", "--messages", "20", "--batches", "10", "--warmup", "5"});
-    return record_of(VERBS_LATENCY, with(more));
+    return record_of(probe_file("verbs_latency"), with(more));
   }
 
   [[nodiscard]] Record traffic(std::vector<std::string> more = {}) const {
     more.insert(more.begin(), {"--path", "loopback", "--size", "4KiB", "--buffer", "64KiB", "--window", "10ms",
                                "--warmup", "1", "--windows", "3"});
-    return record_of(VERBS_TRAFFIC, with(more));
+    return record_of(probe_file("verbs_traffic"), with(more));
   }
 
   FakeTree tree_;
@@ -145,13 +146,13 @@ TEST_F(verbs_process, too_little_lockable_memory_is_an_error_with_a_hint) {
 TEST_F(verbs_process, a_device_that_the_library_does_not_list_is_a_skip) {
   const FakeTree other;
   add_port(other, {.device = "mlx5_0"});
-  const Record record = record_of(VERBS_BANDWIDTH, {"--root", other.path(), "--path", "loopback"});
+  const Record record = record_of(probe_file("verbs_bandwidth"), {"--root", other.path(), "--path", "loopback"});
   EXPECT_EQ(record.end.status, Status::skip);
   EXPECT_NE(record.end.reason.find("does not list it"), std::string::npos) << record.end.reason;
 }
 
 TEST_F(verbs_process, one_rank_alone_measures_no_fabric) {
-  const Record record = record_of(VERBS_BANDWIDTH, with({}));
+  const Record record = record_of(probe_file("verbs_bandwidth"), with({}));
   EXPECT_EQ(record.end.status, Status::skip);
   EXPECT_NE(record.end.reason.find("between two machines"), std::string::npos) << record.end.reason;
 }
@@ -161,8 +162,8 @@ TEST_F(verbs_process, two_ranks_on_one_machine_are_an_error) {
   const std::string at = "127.0.0.1:" + std::to_string(20000 + getpid() % 10000);
   // A device has another name on every node; that is no difference.
   const auto rank = [&](const std::string& number, const std::string& device) {
-    return record_of(VERBS_BANDWIDTH, with({"--rank", number, "--world", "2", "--rendezvous", at, "--token", token,
-                                            "--device", device}));
+    return record_of(probe_file("verbs_bandwidth"), with({"--rank", number, "--world", "2", "--rendezvous", at,
+                                                          "--token", token, "--device", device}));
   };
   Record second;
   std::thread other([&] { second = rank("1", "fake0/1"); });
@@ -177,7 +178,8 @@ TEST_F(verbs_process, two_ranks_on_one_machine_are_an_error) {
 
 TEST_F(verbs_process, without_an_adapter_every_probe_skips_with_the_reason) {
   const FakeTree bare;
-  for (const std::string probe : {VERBS_BANDWIDTH, VERBS_LATENCY, VERBS_TRAFFIC, VERBS_PORT}) {
+  for (const auto& probe : {probe_file("verbs_bandwidth"), probe_file("verbs_latency"), probe_file("verbs_traffic"),
+                            probe_file("verbs_port")}) {
     const ProbeOutput output = run_probe({probe, "--root", bare.path()});
     EXPECT_EQ(output.exit_code, 77);
     EXPECT_NE(output.out.find("no RDMA device"), std::string::npos);
@@ -185,7 +187,7 @@ TEST_F(verbs_process, without_an_adapter_every_probe_skips_with_the_reason) {
 }
 
 TEST_F(verbs_process, a_library_that_lacks_a_function_is_a_skip_that_names_it) {
-  setenv("ASSAY_LIBRARY_PATH", ASSAY_OLD_VERBS_FOLDER, 1);
+  setenv("ASSAY_LIBRARY_PATH", build_file("tests/fakes/old_verbs").c_str(), 1);
   const Record record = bandwidth();
   EXPECT_EQ(record.end.status, Status::skip);
   EXPECT_NE(record.end.reason.find("has no function ibv_"), std::string::npos) << record.end.reason;
@@ -195,13 +197,14 @@ TEST_F(verbs_process, parameters_out_of_range_are_errors_that_say_the_range) {
   EXPECT_EQ(bandwidth({"--qps", "17"}).end.reason, "qps: 17 is not from 1 to 16");
   EXPECT_EQ(bandwidth({"--depth", "1"}).end.reason, "depth: 1 is not from 2 to 1024");
   EXPECT_EQ(bandwidth({"--traffic-class", "256"}).end.reason, "traffic_class: 256 is not from 0 to 255");
-  EXPECT_EQ(record_of(VERBS_LATENCY, {"--messages", "0"}).end.reason,
+  EXPECT_EQ(record_of(probe_file("verbs_latency"), {"--messages", "0"}).end.reason,
             "messages: 0 in 10 batches are not from 1 to 200000 samples");
-  EXPECT_NE(record_of(VERBS_BANDWIDTH, {"--sizes", "1"}).end.reason.find("2 B to 64 MiB"), std::string::npos);
+  EXPECT_NE(record_of(probe_file("verbs_bandwidth"), {"--sizes", "1"}).end.reason.find("2 B to 64 MiB"),
+            std::string::npos);
 }
 
 TEST_F(verbs_process, a_node_tells_its_ports) {
-  const Record record = record_of(VERBS_PORT, with({}));
+  const Record record = record_of(probe_file("verbs_port"), with({}));
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_EQ(samples_of(record, "ports_active", node_of(record)), std::vector<double>{1});
   EXPECT_EQ(samples_of(record, "port_rate", port_), std::vector<double>{5e10});
@@ -253,10 +256,11 @@ TEST_F(verbs_process, traffic_with_a_corrupt_byte_is_a_mismatch_and_without_comp
 }
 
 TEST_F(verbs_process, traffic_of_one_machine_is_no_fabric_and_its_parameters_have_ranges) {
-  EXPECT_EQ(record_of(VERBS_TRAFFIC, with({})).end.status, Status::skip);
+  EXPECT_EQ(record_of(probe_file("verbs_traffic"), with({})).end.status, Status::skip);
   EXPECT_EQ(traffic({"--loopback-ranks", "1"}).end.reason, "loopback_ranks: 1 is not from 2 to 16");
   EXPECT_EQ(traffic({"--shift", "0"}).end.reason, "shift: 0 is not from 1 to 1000000");
-  EXPECT_EQ(record_of(VERBS_TRAFFIC, with({"--size", "1"})).end.reason, "size: 1 B is not from 2 B to 64 MiB");
+  EXPECT_EQ(record_of(probe_file("verbs_traffic"), with({"--size", "1"})).end.reason,
+            "size: 1 B is not from 2 B to 64 MiB");
   EXPECT_EQ(traffic({"--ack-timeout", "20s"}).end.reason,
             "ack_timeout: 20 s is more than the 17.1799 s that a queue pair waits at most");
 }

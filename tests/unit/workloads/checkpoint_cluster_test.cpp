@@ -2,6 +2,7 @@
 #include <chrono>
 #include <thread>
 
+#include "tests/unit/paths.h"
 #include "tests/unit/workloads/rank_processes.h"
 
 namespace assay::cluster_checkpoint {
@@ -9,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kProbe = ASSAY_CHECKPOINT_CLUSTER;
+const std::string kCheckpointCluster = probe_file("checkpoint_cluster");
 const Values kQuick = {{"checkpoint", std::string("llama3-8b/20000")}};
 
 /// Only of files that are committed: one that is still being written is the writer's.
@@ -46,9 +47,9 @@ class checkpoint_cluster : public SharedDirectory {
   std::vector<Record> complete(std::vector<std::string> more, std::size_t ranks = 3) {
     more.push_back("--local-directory=" + drive());
     std::vector<Record> records;
-    for (const auto& output : run_ranks(kProbe, std::vector(ranks, shared()), more)) {
+    for (const auto& output : run_ranks(kCheckpointCluster, std::vector(ranks, shared()), more)) {
       EXPECT_EQ(output.exit_code, 0) << output.out;
-      records.push_back(record_in(kProbe, output));
+      records.push_back(record_in(kCheckpointCluster, output));
     }
     EXPECT_EQ(names_in(shared()), std::set<std::string>{});
     EXPECT_EQ(names_in(drive()), std::set<std::string>{});
@@ -86,9 +87,9 @@ TEST_F(checkpoint_cluster, what_carried_copies_to_a_peer_is_told_and_verbs_are_n
   EXPECT_EQ(value_of(record, "peer_transport", node_of(record)), Value(std::string("tcp")));
   const auto none = complete({"--tiers=shared", "--peer-transport=verbs"})[0];
   EXPECT_FALSE(value_of(none, "peer_transport", node_of(none)).has_value()) << "no tier needs a transport";
-  const auto refused =
-      run_ranks(kProbe, {shared(), shared()}, {"--tiers=memory,peer", "--peer-transport=verbs", "--device=none7"});
-  const auto end = record_in(kProbe, refused[0]).end;
+  const auto refused = run_ranks(kCheckpointCluster, {shared(), shared()},
+                                 {"--tiers=memory,peer", "--peer-transport=verbs", "--device=none7"});
+  const auto end = record_in(kCheckpointCluster, refused[0]).end;
   EXPECT_EQ(end.status, Status::error);
   EXPECT_NE(end.reason.find("peer_transport: verbs cannot be had: "), std::string::npos) << end.reason;
   EXPECT_EQ(names_in(shared()), std::set<std::string>{});
@@ -96,7 +97,7 @@ TEST_F(checkpoint_cluster, what_carried_copies_to_a_peer_is_told_and_verbs_are_n
 
 TEST_F(checkpoint_cluster, it_records_what_it_declares) {
   const auto records = complete({"--tiers=memory,peer,local,shared", "--lost=nothing", "--server-memory=1MiB"});
-  auto declared = declared_by(kProbe);
+  auto declared = declared_by(kCheckpointCluster);
   for (const char* of_files :
        {"cold_rung", "resident_pages", "wire_share", "set_over_client_memory", "set_over_server_memory"})
     declared.conditions.erase(of_files);
@@ -170,7 +171,7 @@ TEST_F(checkpoint_cluster, a_commit_that_another_node_does_not_see_in_time_is_a_
 }
 
 TEST_F(checkpoint_cluster, what_ranks_leave_that_were_killed_is_removed_by_the_next_from_drive_and_storage) {
-  StartedRanks ranks(kProbe, {shared(), shared(), shared()},
+  StartedRanks ranks(kCheckpointCluster, {shared(), shared(), shared()},
                      {"--tiers=local,shared", "--local-directory=" + drive(), "--repetitions=1000", "--divisor=200"});
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   const auto working = [&] { return folders_at_work(drive()) == 3 && folders_at_work(shared()) == 1; };
@@ -183,7 +184,7 @@ TEST_F(checkpoint_cluster, what_ranks_leave_that_were_killed_is_removed_by_the_n
 
 TEST(CheckpointCluster, parameters_that_do_not_fit_are_errors_that_name_them) {
   const auto reason = [](const std::string& word) {
-    return record_in(kProbe, run_probe({kProbe, "--quick", word})).end.reason;
+    return record_in(kCheckpointCluster, run_probe({kCheckpointCluster, "--quick", word})).end.reason;
   };
   EXPECT_NE(reason("--tiers=memory").find("tiers: memory leaves nothing to restore from when the node is lost"),
             std::string::npos);

@@ -7,6 +7,7 @@
 #include "probes/core/description.h"
 #include "probes/core/error.h"
 #include "probes/core/parameters.h"
+#include "tests/unit/paths.h"
 #include "workloads/cluster_checkpoint/checkpoint_layout.h"
 #include "workloads/cluster_checkpoint/checkpoint_tiers.h"
 
@@ -43,7 +44,7 @@ TEST(CheckpointLayout, a_whole_checkpoint_is_14_B_for_each_parameter_in_any_divi
 }
 
 TEST(CheckpointLayout, what_a_plan_says_of_the_space_is_that_of_the_layout) {
-  const auto catalogue = nlohmann::json::parse(*read_file(ASSAY_PROBES_JSON));
+  const auto catalogue = nlohmann::json::parse(*read_file(source_file("profiles/probes.json")));
   for (const auto& probe : catalogue.at("probes")) {
     if (probe.at("name") != "checkpoint_cluster") continue;
     const auto description = read_description(probe.dump(), "checkpoint_cluster");

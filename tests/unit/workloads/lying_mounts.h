@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "probes/core/filesystem_facts.h"
+#include "tests/unit/paths.h"
 
 namespace assay {
 
@@ -76,7 +77,7 @@ class LyingMounts {
     points_.push_back(point);
   }
   pid_t spawn(const std::string& point, const std::string& lie) {
-    std::vector<std::string> words = {ASSAY_LYING_FS, backing(), point, lie};
+    std::vector<std::string> words = {program_file("lying_fs"), backing(), point, lie};
     std::vector<char*> argv;
     for (auto& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);

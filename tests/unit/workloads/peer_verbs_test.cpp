@@ -9,6 +9,7 @@
 
 #include "probes/core/recorder.h"
 #include "probes/verbs/session.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/verbs/verbs_tree.h"
 #include "workloads/cluster_checkpoint/checkpoint_tiers.h"
 #include "workloads/cluster_checkpoint/peer_paths.h"
@@ -61,7 +62,7 @@ struct Node {
 class peer_verbs : public testing::Test {
  protected:
   peer_verbs() {
-    setenv("ASSAY_LIBRARY_PATH", ASSAY_FAKE_VERBS_FOLDER, 1);
+    setenv("ASSAY_LIBRARY_PATH", build_file("tests/fakes/verbs").c_str(), 1);
     unsetenv("ASSAY_FAKE_VERBS");
   }
   ~peer_verbs() override {

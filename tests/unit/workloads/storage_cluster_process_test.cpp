@@ -11,15 +11,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "tests/unit/paths.h"
 #include "tests/unit/workloads/rank_processes.h"
 #include "workloads/storage/shared/run_folder.h"
 
-namespace assay::cluster_storage {
+namespace assay::cluster_storage::storage_cluster_process_test {
 namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kProbe = ASSAY_STORAGE_CLUSTER;
+const std::string kStorageCluster = probe_file("storage_cluster");
 constexpr int kRanks = 3;
 const Subject kAll{"group", "all clients"};
 
@@ -37,10 +38,10 @@ std::vector<std::string> short_run(std::vector<std::string> words) {
 /// given.
 std::vector<ProbeOutput> three_ranks(const std::string& directory, const std::vector<std::string>& more,
                                      unsigned stop_s = 0, const std::string& other = "") {
-  return run_ranks(kProbe, {directory, other.empty() ? directory : other, directory}, short_run(more), stop_s);
+  return run_ranks(kStorageCluster, {directory, other.empty() ? directory : other, directory}, short_run(more), stop_s);
 }
 
-Record read(const ProbeOutput& output) { return record_in(kProbe, output); }
+Record read(const ProbeOutput& output) { return record_in(kStorageCluster, output); }
 
 double figure(const Record& record, const std::string& metric, const std::string& phase) {
   return figure_at(record, metric, {{"phase", phase}});
@@ -74,7 +75,7 @@ TEST_F(storage_cluster, its_operations_record_every_metric_and_condition_that_it
   for (const auto& words : {std::vector<std::string>{"--block=47008", "--server-memory=1MiB"},
                             std::vector<std::string>{"--operation=interference"}})
     records.push_back(complete(words));
-  EXPECT_EQ(recorded_in(records), declared_by(kProbe));
+  EXPECT_EQ(recorded_in(records), declared_by(kStorageCluster));
 }
 
 /// Transfers of all ranks in `phase`: bandwidth times the longest time, over the size of one.
@@ -211,7 +212,7 @@ TEST(StorageCluster, memory_is_no_storage) {
 
 TEST(StorageCluster, parameters_out_of_range_are_errors_that_name_them) {
   const auto reason = [](const std::vector<std::string>& words) {
-    auto all = std::vector<std::string>{kProbe, "--quick"};
+    auto all = std::vector<std::string>{kStorageCluster, "--quick"};
     all.insert(all.end(), words.begin(), words.end());
     return read(run_probe(all)).end.reason;
   };
@@ -226,4 +227,4 @@ TEST(StorageCluster, parameters_out_of_range_are_errors_that_name_them) {
 }
 
 }  // namespace
-}  // namespace assay::cluster_storage
+}  // namespace assay::cluster_storage::storage_cluster_process_test

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <string>
 
+#include "tests/unit/paths.h"
 #include "tests/unit/workloads/lying_mounts.h"
 #include "tests/unit/workloads/rank_processes.h"
 
 namespace assay::cluster_storage {
 namespace {
 
-const std::string kProbe = ASSAY_STORAGE_CONSISTENCY;
+const std::string kStorageConsistency = probe_file("storage_consistency");
 const std::vector<std::string> kCases = {"new_file",        "overwrite", "held_open", "size",   "append",
                                          "append_together", "exclusive", "rename",    "unlink", "listing"};
 const std::vector<std::string> kFaults = {"stale_reads", "wrong_reads", "false_successes", "failures"};
@@ -28,16 +29,16 @@ std::string notes_of(const Record& record) {
 
 /// Rank 0's record of a run that ended well on every rank.
 Record complete(const std::vector<std::string>& directories, const std::vector<std::string>& more) {
-  const auto ranks = run_ranks(kProbe, directories, more);
+  const auto ranks = run_ranks(kStorageConsistency, directories, more);
   for (const auto& output : ranks) EXPECT_EQ(output.exit_code, 0) << output.out;
-  return record_in(kProbe, ranks[0]);
+  return record_in(kStorageConsistency, ranks[0]);
 }
 
 class storage_consistency : public SharedDirectory {};
 
 TEST_F(storage_consistency, it_records_every_case_and_what_it_declares_and_leaves_nothing) {
   const auto record = complete(places(), {});
-  EXPECT_EQ(recorded_in({record}), declared_by(kProbe));
+  EXPECT_EQ(recorded_in({record}), declared_by(kStorageConsistency));
   for (const auto& name : kCases) EXPECT_GE(figure_at(record, "checks", {{"case", name}}), 6) << name;
   EXPECT_EQ(value_of(record, "pairs", node_of(record)), Value(std::int64_t{6}));
   EXPECT_EQ(faults(record), 0) << notes_of(record);
@@ -109,8 +110,8 @@ TEST(SlowMount, is_named_by_its_share_of_the_median_rate) {
   if (const auto why = no_fuse(); !why.empty()) GTEST_SKIP() << why;
   const LyingMounts storage({"honest", "slow", "honest"});
   ASSERT_EQ(storage.trouble(), "");
-  const auto ranks = run_ranks(ASSAY_STORAGE_METADATA, storage.points(), {"--files=20"});
-  const auto record = record_in(ASSAY_STORAGE_METADATA, ranks[0]);
+  const auto ranks = run_ranks(probe_file("storage_metadata"), storage.points(), {"--files=20"});
+  const auto record = record_in(probe_file("storage_metadata"), ranks[0]);
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   const auto slowest = std::ranges::min_element(record.measurements, {}, [](const Measurement& one) {
     return one.metric == "client_share" && one.at == Values{{"phase", std::string("stat")}} ? one.samples.at(0) : 2;
@@ -121,7 +122,7 @@ TEST(SlowMount, is_named_by_its_share_of_the_median_rate) {
 
 TEST(StorageConsistency, parameters_out_of_range_are_errors_that_name_them) {
   const auto reason = [](const std::string& word) {
-    return record_in(kProbe, run_probe({kProbe, "--quick", word})).end.reason;
+    return record_in(kStorageConsistency, run_probe({kStorageConsistency, "--quick", word})).end.reason;
   };
   EXPECT_NE(reason("--size=1000").find("size: 1000 B is not a multiple of 32 B from 4 KiB"), std::string::npos);
   EXPECT_NE(reason("--rounds=0").find("rounds: 0 is not from 1 to 1000"), std::string::npos);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <future>
 
+#include "tests/unit/paths.h"
 #include "tests/unit/workloads/lying_mounts.h"
 #include "tests/unit/workloads/rank_processes.h"
 
@@ -10,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kProbe = ASSAY_STORAGE_DURABILITY;
+const std::string kStorageDurability = probe_file("storage_durability");
 const std::vector<std::string> kFaults = {"lost_writes", "rolled_back_writes", "torn_writes"};
 
 double faults(const Record& record) {
@@ -32,10 +33,10 @@ bool interrupted(const Record& record) {
 class storage_durability : public SharedDirectory {};
 
 TEST_F(storage_durability, without_a_fault_it_records_what_it_declares_but_a_recovery_and_says_that_none_came) {
-  const auto ranks = run_ranks(kProbe, places(), {"--stall=30s"});
+  const auto ranks = run_ranks(kStorageDurability, places(), {"--stall=30s"});
   for (const auto& output : ranks) ASSERT_EQ(output.exit_code, 0) << output.out;
-  const auto record = record_in(kProbe, ranks[0]);
-  auto declared = declared_by(kProbe);
+  const auto record = record_in(kStorageDurability, ranks[0]);
+  auto declared = declared_by(kStorageDurability);
   declared.metrics.erase("recovery_time");
   EXPECT_EQ(recorded_in({record}), declared);
   for (const char* operation : {"overwrite", "append", "rename"})
@@ -66,7 +67,7 @@ class killed_server : public testing::Test {
                                                const std::vector<std::string>& more) {
     EXPECT_EQ(mounts.trouble(), "");
     const auto point = mounts.points().at(0);
-    auto running = std::async(std::launch::async, run_ranks, kProbe, std::vector{point, point}, more, 0U);
+    auto running = std::async(std::launch::async, run_ranks, kStorageDurability, std::vector{point, point}, more, 0U);
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (!at_work(mounts) && std::chrono::steady_clock::now() < until)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -82,7 +83,7 @@ TEST_F(killed_server, of_an_honest_storage_loses_nothing_and_the_interruption_is
   LyingMounts mounts({"honest"});
   const auto ranks = run_and_kill(mounts, "honest", kLong);
   for (const auto& output : ranks) ASSERT_EQ(output.exit_code, 0) << output.out;
-  const auto record = record_in(kProbe, ranks[0]);
+  const auto record = record_in(kStorageDurability, ranks[0]);
   EXPECT_EQ(faults(record), 0) << notes_of(record);
   EXPECT_TRUE(interrupted(record));
   EXPECT_EQ(value_of(record, "interrupted_clients", node_of(record)), Value(std::int64_t{2}));
@@ -95,7 +96,7 @@ TEST_F(killed_server, that_acknowledged_what_was_in_its_memory_is_found_and_name
   LyingMounts mounts({"volatile"});
   const auto ranks = run_and_kill(mounts, "honest", kLong);
   for (const auto& output : ranks) ASSERT_EQ(output.exit_code, 0) << output.out;
-  const auto record = record_in(kProbe, ranks[0]);
+  const auto record = record_in(kStorageDurability, ranks[0]);
   EXPECT_TRUE(interrupted(record));
   for (const char* operation : {"overwrite", "append", "rename"}) {
     double found = 0;
@@ -109,7 +110,7 @@ TEST_F(killed_server, that_acknowledged_what_was_in_its_memory_is_found_and_name
 TEST_F(killed_server, that_does_not_come_back_is_an_error_with_the_refusal) {
   LyingMounts mounts({"honest"});
   const auto ranks = run_and_kill(mounts, "", {"--duration=60s", "--recovery=1s"});
-  EXPECT_EQ(record_in(kProbe, ranks[0]).end.status, Status::error);
+  EXPECT_EQ(record_in(kStorageDurability, ranks[0]).end.status, Status::error);
   EXPECT_NE(ranks[0].out.find("the storage refuses for more than 1 s what it took before: "), std::string::npos)
       << ranks[0].out;
 }
@@ -119,9 +120,9 @@ class lying_storage : public killed_server {
  protected:
   static Record with(const std::string& lie) {
     const LyingMounts mounts({lie});
-    const auto ranks = run_ranks(kProbe, {mounts.points().at(0), mounts.points().at(0)}, {"--slots=4"});
+    const auto ranks = run_ranks(kStorageDurability, {mounts.points().at(0), mounts.points().at(0)}, {"--slots=4"});
     for (const auto& output : ranks) EXPECT_EQ(output.exit_code, 0) << output.out;
-    return record_in(kProbe, ranks[0]);
+    return record_in(kStorageDurability, ranks[0]);
   }
 };
 
@@ -135,7 +136,7 @@ TEST_F(lying_storage, that_changes_a_bit_has_torn_it) { EXPECT_GT(sum_of(with("f
 
 TEST(StorageDurability, parameters_that_do_not_fit_are_errors_that_name_them) {
   const auto reason = [](const std::string& word) {
-    return record_in(kProbe, run_probe({kProbe, "--quick", word})).end.reason;
+    return record_in(kStorageDurability, run_probe({kStorageDurability, "--quick", word})).end.reason;
   };
   EXPECT_NE(reason("--streams=0").find("streams: 0 is not from 1 to 256"), std::string::npos);
   EXPECT_NE(reason("--slots=65537").find("slots: 65537 is not from 1 to 65536"), std::string::npos);

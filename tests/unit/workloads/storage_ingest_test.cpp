@@ -3,23 +3,24 @@
 #include <chrono>
 #include <thread>
 
+#include "tests/unit/paths.h"
 #include "tests/unit/workloads/rank_processes.h"
 
-namespace assay::cluster_storage {
+namespace assay::cluster_storage::storage_ingest_test {
 namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kProbe = ASSAY_STORAGE_INGEST;
+const std::string kStorageIngest = probe_file("storage_ingest");
 constexpr int kRanks = 3;
 
 class storage_ingest : public SharedDirectory {
  protected:
   std::vector<Record> complete(const std::vector<std::string>& more) {
     std::vector<Record> records;
-    for (const auto& output : run_ranks(kProbe, places(), more)) {
+    for (const auto& output : run_ranks(kStorageIngest, places(), more)) {
       EXPECT_EQ(output.exit_code, 0) << output.out;
-      records.push_back(record_in(kProbe, output));
+      records.push_back(record_in(kStorageIngest, output));
     }
     return records;
   }
@@ -39,7 +40,7 @@ TEST_F(storage_ingest, both_models_are_exact_and_leave_nothing) {
 
 TEST_F(storage_ingest, it_records_what_it_declares_and_no_rung_above_2_on_one_machine) {
   const auto records = complete({"--server-memory=1MiB"});
-  EXPECT_EQ(recorded_in({records[0]}), declared_by(kProbe));
+  EXPECT_EQ(recorded_in({records[0]}), declared_by(kStorageIngest));
   EXPECT_LE(std::get<std::int64_t>(value_of(records[2], "cold_rung", node_of(records[2])).value()), 2);
   EXPECT_EQ(value_of(records[0], "accelerators_total", node_of(records[0])), Value(std::int64_t{kRanks * 2}));
 }
@@ -65,7 +66,7 @@ TEST_F(storage_ingest, samples_that_are_damaged_after_they_were_written_are_mism
 }
 
 TEST_F(storage_ingest, what_a_run_leaves_whose_ranks_were_all_killed_is_removed_by_the_next) {
-  StartedRanks ranks(kProbe, places(), {"--compute=10s"});
+  StartedRanks ranks(kStorageIngest, places(), {"--compute=10s"});
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   const auto working = [&] {
     const auto names = left();
@@ -82,16 +83,16 @@ TEST_F(storage_ingest, what_a_run_leaves_whose_ranks_were_all_killed_is_removed_
 
 TEST_F(storage_ingest, samples_that_vanish_end_the_run_on_all_ranks_with_the_path) {
   const Vandal vandal(place_.path(), "-sample-00000003", [](const fs::path& path) { fs::remove(path); });
-  const auto ranks = run_ranks(kProbe, places(), {});
+  const auto ranks = run_ranks(kStorageIngest, places(), {});
   for (const auto& output : ranks) EXPECT_EQ(output.exit_code, 1);
-  const auto reason = record_in(kProbe, ranks[0]).end.reason;
+  const auto reason = record_in(kStorageIngest, ranks[0]).end.reason;
   EXPECT_NE(reason.find("-sample-00000003"), std::string::npos) << reason;
   EXPECT_EQ(left(), std::set<std::string>{});
 }
 
 TEST(StorageIngest, parameters_out_of_range_are_errors_that_name_them) {
   const auto reason = [](const std::string& word) {
-    return record_in(kProbe, run_probe({kProbe, "--quick", word})).end.reason;
+    return record_in(kStorageIngest, run_probe({kStorageIngest, "--quick", word})).end.reason;
   };
   EXPECT_NE(reason("--steps=1").find("steps: of 1 step nothing is left"), std::string::npos);
   EXPECT_NE(reason("--record=1KiB").find("record: 1024 B is neither 0 nor from 4 KiB"), std::string::npos);
@@ -103,4 +104,4 @@ TEST(StorageIngest, parameters_out_of_range_are_errors_that_name_them) {
 }
 
 }  // namespace
-}  // namespace assay::cluster_storage
+}  // namespace assay::cluster_storage::storage_ingest_test

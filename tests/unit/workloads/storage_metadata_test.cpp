@@ -3,15 +3,16 @@
 #include <chrono>
 #include <thread>
 
+#include "tests/unit/paths.h"
 #include "tests/unit/workloads/rank_processes.h"
 #include "workloads/storage/metadata/metadata_names.h"
 
-namespace assay::cluster_storage {
+namespace assay::cluster_storage::storage_metadata_test {
 namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kProbe = ASSAY_STORAGE_METADATA;
+const std::string kStorageMetadata = probe_file("storage_metadata");
 const std::vector<std::string> kPhases = {"create", "stat", "read", "rename", "readdir", "unlink"};
 constexpr int kRanks = 3;
 const Subject kAll{"group", "all clients"};
@@ -54,9 +55,9 @@ class storage_metadata : public SharedDirectory {
  protected:
   std::vector<Record> complete(const std::vector<std::string>& more) {
     std::vector<Record> records;
-    for (const auto& output : run_ranks(kProbe, places(), more)) {
+    for (const auto& output : run_ranks(kStorageMetadata, places(), more)) {
       EXPECT_EQ(output.exit_code, 0) << output.out;
-      records.push_back(record_in(kProbe, output));
+      records.push_back(record_in(kStorageMetadata, output));
     }
     return records;
   }
@@ -80,7 +81,7 @@ TEST_F(storage_metadata, an_honest_storage_has_rates_of_every_phase_and_no_fault
 
 TEST_F(storage_metadata, it_records_what_it_declares_and_the_ranks_have_one_nonce) {
   const auto records = complete({});
-  EXPECT_EQ(recorded_in({records[0]}), declared_by(kProbe));
+  EXPECT_EQ(recorded_in({records[0]}), declared_by(kStorageMetadata));
   EXPECT_EQ(value_of(records[0], "nonce", node_of(records[0])), value_of(records[2], "nonce", node_of(records[2])));
   EXPECT_EQ(value_of(records[0], "files_total", node_of(records[0])), Value(std::int64_t{3 * 2 * 20}));
 }
@@ -104,7 +105,7 @@ TEST_F(storage_metadata, files_that_vanish_are_failures_of_every_phase_after_and
 }
 
 TEST_F(storage_metadata, what_a_run_leaves_whose_ranks_were_all_killed_is_removed_by_the_next) {
-  StartedRanks ranks(kProbe, places(), {"--files=100000"});
+  StartedRanks ranks(kStorageMetadata, places(), {"--files=100000"});
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   const auto working = [&] {
     const auto names = left();
@@ -120,24 +121,25 @@ TEST_F(storage_metadata, what_a_run_leaves_whose_ranks_were_all_killed_is_remove
 }
 
 TEST_F(storage_metadata, a_rank_that_stops_is_named_on_all_and_its_files_are_gone) {
-  const auto ranks = run_ranks(kProbe, places(), {"--files=100000"}, 1);
+  const auto ranks = run_ranks(kStorageMetadata, places(), {"--files=100000"}, 1);
   for (const auto& output : ranks) EXPECT_EQ(output.exit_code, 1);
-  const auto reason = record_in(kProbe, ranks[0]).end.reason;
+  const auto reason = record_in(kStorageMetadata, ranks[0]).end.reason;
   EXPECT_NE(reason.find("rank 1: stopped by a signal"), std::string::npos) << reason;
   EXPECT_EQ(left(), std::set<std::string>{});
 }
 
 TEST_F(storage_metadata, too_little_room_is_a_skip_that_says_how_much_is_needed) {
-  for (const auto& output : run_ranks(kProbe, places(), {"--files=1000000", "--size=1MiB", "--threads=256"})) {
+  for (const auto& output :
+       run_ranks(kStorageMetadata, places(), {"--files=1000000", "--size=1MiB", "--threads=256"})) {
     EXPECT_EQ(output.exit_code, 77);
-    const auto reason = record_in(kProbe, output).end.reason;
+    const auto reason = record_in(kStorageMetadata, output).end.reason;
     EXPECT_NE(reason.find("885837004800000 B are needed"), std::string::npos) << reason;
   }
 }
 
 TEST(StorageMetadata, parameters_out_of_range_are_errors_that_name_them) {
   const auto reason = [](const std::string& word) {
-    return record_in(kProbe, run_probe({kProbe, "--quick", word})).end.reason;
+    return record_in(kStorageMetadata, run_probe({kStorageMetadata, "--quick", word})).end.reason;
   };
   EXPECT_NE(reason("--files=0").find("files: 0 is not from 1 to 1000000"), std::string::npos);
   EXPECT_NE(reason("--threads=257").find("threads: 257 is not from 1 to 256"), std::string::npos);
@@ -147,4 +149,4 @@ TEST(StorageMetadata, parameters_out_of_range_are_errors_that_name_them) {
 }
 
 }  // namespace
-}  // namespace assay::cluster_storage
+}  // namespace assay::cluster_storage::storage_metadata_test

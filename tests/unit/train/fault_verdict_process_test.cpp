@@ -7,6 +7,7 @@
 #include "orchestrator/judge/run_verdict.h"
 #include "orchestrator/run/attempt.h"
 #include "tests/unit/fixture.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay::train {
@@ -15,7 +16,8 @@ namespace {
 using nlohmann::json;
 
 const Description& resume() {
-  static const auto kDescription = *read_description(run_probe({FAULT_RESUME, "--describe"}).out, "fault_resume");
+  static const auto kDescription =
+      *read_description(run_probe({probe_file("fault_resume"), "--describe"}).out, "fault_resume");
   return kDescription;
 }
 
@@ -36,11 +38,13 @@ fixture::MemoryRun planned(const json& more) {
   json losses = json::parse(right);
   losses["metric"] = "false_losses";
   fixture::MemoryRun run({R"({"limit": {"at_least": 100, "unit": "B/s"}})"});
-  run.plan =
-      plan::make_plan(
-          fixture::profile({right, losses.dump()}), fixture::site(1),
-          {{.name = "fault_resume", .sha256 = std::string(64, 'a'), .path = FAULT_RESUME, .description = resume()}}, {})
-          .value();
+  run.plan = plan::make_plan(fixture::profile({right, losses.dump()}), fixture::site(1),
+                             {{.name = "fault_resume",
+                               .sha256 = std::string(64, 'a'),
+                               .path = probe_file("fault_resume"),
+                               .description = resume()}},
+                             {})
+                 .value();
   return run;
 }
 
@@ -54,7 +58,7 @@ judge::Verdict verdict_on(fixture::MemoryRun& run, const std::string& bytes) {
 /// The record of fault_resume with the parameters of the planned step.
 std::string record_for(const fixture::MemoryRun& run) {
   auto words = run::arguments_of(run.plan.steps.front().parameters);
-  words.insert(words.begin(), FAULT_RESUME);
+  words.insert(words.begin(), probe_file("fault_resume"));
   return run_probe(words).out;
 }
 

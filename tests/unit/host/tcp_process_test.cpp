@@ -15,6 +15,7 @@
 #include "probes/host/tcp_path.h"
 #include "probes/traffic/traffic.h"
 #include "tests/unit/free_port.h"
+#include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay::host {
@@ -139,7 +140,7 @@ Record read(const std::string& probe, const ProbeOutput& output) {
 }
 
 TEST(TcpProbes, a_loopback_has_metrics_of_its_own_and_each_rank_a_whole_record) {
-  for (const std::string probe : {HOST_TCP_BANDWIDTH, HOST_TCP_LATENCY}) {
+  for (const auto& probe : {probe_file("host_tcp_bandwidth"), probe_file("host_tcp_latency")}) {
     const auto ranks = both_ranks(probe, {"--path=loopback"});
     for (const auto& output : ranks) {
       ASSERT_EQ(output.exit_code, 0) << output.out;
@@ -159,7 +160,7 @@ TEST(TcpProbes, a_loopback_has_metrics_of_its_own_and_each_rank_a_whole_record) 
 }
 
 TEST(TcpProbes, two_ranks_on_one_machine_are_no_network) {
-  for (const std::string probe : {HOST_TCP_BANDWIDTH, HOST_TCP_LATENCY}) {
+  for (const auto& probe : {probe_file("host_tcp_bandwidth"), probe_file("host_tcp_latency")}) {
     for (const auto& output : both_ranks(probe, {})) {
       EXPECT_EQ(output.exit_code, 1);
       const Record record = read(probe, output);
@@ -170,7 +171,7 @@ TEST(TcpProbes, two_ranks_on_one_machine_are_no_network) {
 }
 
 TEST(TcpProbes, one_rank_alone_skips_and_says_why) {
-  for (const std::string probe : {HOST_TCP_BANDWIDTH, HOST_TCP_LATENCY}) {
+  for (const auto& probe : {probe_file("host_tcp_bandwidth"), probe_file("host_tcp_latency")}) {
     const auto output = run_probe({probe, "--quick"});
     EXPECT_EQ(output.exit_code, 77);
     EXPECT_NE(read(probe, output).end.reason.find("use it with scope pair"), std::string::npos);
@@ -181,13 +182,17 @@ TEST(TcpProbes, parameters_that_measure_nothing_are_named) {
   for (const auto& [flag, words] : {std::pair{"--streams=0", "streams: 0 is not from 1"},
                                     {"--block=63", "block: 63 B"},
                                     {"--window=1ms", "window: 0.001 s"}}) {
-    EXPECT_NE(read(HOST_TCP_BANDWIDTH, run_probe({HOST_TCP_BANDWIDTH, flag})).end.reason.find(words), std::string::npos)
+    EXPECT_NE(read(probe_file("host_tcp_bandwidth"), run_probe({probe_file("host_tcp_bandwidth"), flag}))
+                  .end.reason.find(words),
+              std::string::npos)
         << flag;
   }
   for (const auto& [flag, words] : {std::pair{"--size=0", "size: 0 B"},
                                     {"--count=0", "count: 0 is not from 1"},
                                     {"--warmup=0", "warmup: 0 is not"}}) {
-    EXPECT_NE(read(HOST_TCP_LATENCY, run_probe({HOST_TCP_LATENCY, flag})).end.reason.find(words), std::string::npos)
+    EXPECT_NE(
+        read(probe_file("host_tcp_latency"), run_probe({probe_file("host_tcp_latency"), flag})).end.reason.find(words),
+        std::string::npos)
         << flag;
   }
 }
@@ -225,15 +230,15 @@ TEST(TcpTraffic, every_flow_has_a_figure_alone_and_one_with_all_others_and_nothi
   const auto port = free_port();
   for (int rank = 0; rank < 3; ++rank) {
     started.push_back(std::async(std::launch::async, [&, rank] {
-      return run_probe({HOST_TCP_TRAFFIC, "--path=loopback", "--pattern=incast", "--block=4KiB", "--window=20ms",
-                        "--warmup=1", "--windows=3", fmt::format("--rank={}", rank), "--world=3",
+      return run_probe({probe_file("host_tcp_traffic"), "--path=loopback", "--pattern=incast", "--block=4KiB",
+                        "--window=20ms", "--warmup=1", "--windows=3", fmt::format("--rank={}", rank), "--world=3",
                         fmt::format("--rendezvous=127.0.0.1:{}", port), "--token=0123456789abcdef0123456789abcdef"});
     }));
   }
   std::vector<ProbeOutput> ranks;
   for (auto& one : started) ranks.push_back(one.get());
   for (const auto& output : ranks) ASSERT_EQ(output.exit_code, 0) << output.out;
-  const Record record = read(HOST_TCP_TRAFFIC, ranks[0]);
+  const Record record = read(probe_file("host_tcp_traffic"), ranks[0]);
   std::map<std::string, int> counts;
   for (const auto& measured : record.measurements) ++counts[measured.metric];
   EXPECT_EQ(counts, (std::map<std::string, int>{{"alone_bandwidth", 2},

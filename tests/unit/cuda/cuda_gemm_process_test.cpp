@@ -1,13 +1,14 @@
 // What cuda_gemm refuses before it looks for a GPU.
 #include <gtest/gtest.h>
 
+#include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
 
 namespace assay::cuda {
 namespace {
 
 std::string refusal(std::vector<std::string> arguments) {
-  const Record record = record_of(CUDA_GEMM, std::move(arguments));
+  const Record record = record_of(probe_file("cuda_gemm"), std::move(arguments));
   return record.end.status == Status::error ? record.end.reason : "no error";
 }
 

@@ -1,6 +1,0 @@
-add_executable(unit_gloo unit/gloo/host_collective_test.cpp unit/gloo/host_collective_process_test.cpp)
-target_sources(unit_gloo PRIVATE ${PROJECT_SOURCE_DIR}/probes/gloo/rank_check.cpp)
-target_link_libraries(unit_gloo PRIVATE assay_gloo_facts GTest::gtest_main)
-target_compile_definitions(unit_gloo PRIVATE HOST_COLLECTIVE="$<TARGET_FILE:host_collective>" HOST_COLLECTIVE_RANK="$<TARGET_FILE:host_collective_rank>")
-add_dependencies(unit_gloo host_collective)
-gtest_discover_tests(unit_gloo PROPERTIES LABELS unit)

@@ -1,7 +1,0 @@
-add_executable(unit_json unit/core/json_test.cpp)
-target_link_libraries(unit_json PRIVATE assay_core GTest::gtest_main)
-gtest_discover_tests(unit_json PROPERTIES LABELS unit)
-add_executable(unit_json_readers unit/core/json_readers_test.cpp)
-target_link_libraries(unit_json_readers PRIVATE assay_dossier assay_import assay_launch assay_fio run_fixture GTest::gtest_main)
-target_compile_definitions(unit_json_readers PRIVATE ASSAY_SOURCE="${CMAKE_SOURCE_DIR}")
-gtest_discover_tests(unit_json_readers PROPERTIES LABELS unit)

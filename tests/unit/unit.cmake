@@ -1,0 +1,111 @@
+# Unit tests: one program for the tests of several rooms. A source file costs the compiler seconds before its first line, and a program
+# as much again; so rooms share programs, and a release compiles their files together.
+configure_file(unit/paths.cpp.in unit/paths.cpp @ONLY)
+add_library(unit_paths STATIC ${CMAKE_CURRENT_BINARY_DIR}/unit/paths.cpp)
+target_link_libraries(unit_paths PUBLIC assay_flags)
+
+# A run without running anything; make_run writes one for end-to-end tests.
+add_library(run_fixture STATIC unit/run_fixture.cpp)
+target_link_libraries(run_fixture PUBLIC assay_judge)
+add_executable(make_run unit/make_run.cpp)
+target_link_libraries(make_run PRIVATE run_fixture)
+
+# What needs a program that this build leaves out.
+set(absent "^$")
+if(NOT TARGET verbs_bandwidth)
+  string(APPEND absent "|verbs_process|verbs_gpu|peer_verbs")
+endif()
+if(NOT TARGET nccl_collective)
+  string(APPEND absent "|nccl_process|cuda_train_step_process")
+endif()
+if(NOT ASSAY_WITH_CUDA)
+  string(APPEND absent "|cuda_gemm_process|quantise")
+endif()
+
+# unit_program(NAME FILES pattern... [WITHOUT regex] [LIBRARIES library...] [STARTS program...]): unit_NAME of the files
+# unit/<pattern>_test.cpp, without those that `regex` finds. It starts the programs named, where this build has them.
+function(unit_program name)
+  cmake_parse_arguments(unit "" "WITHOUT" "FILES;LIBRARIES;STARTS" ${ARGN})
+  list(TRANSFORM unit_FILES PREPEND unit/)
+  list(TRANSFORM unit_FILES APPEND _test.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${unit_FILES})
+  if(unit_WITHOUT)
+    list(FILTER sources EXCLUDE REGEX "${unit_WITHOUT}")
+  endif()
+  set_property(GLOBAL APPEND PROPERTY ASSAY_UNIT_SOURCES ${sources})
+  list(FILTER sources EXCLUDE REGEX "${absent}")
+  add_executable(unit_${name} ${sources})
+  target_link_libraries(unit_${name} PRIVATE ${unit_LIBRARIES} unit_paths GTest::gtest_main)
+  foreach(program IN LISTS unit_STARTS)
+    if(TARGET ${program})
+      add_dependencies(unit_${name} ${program})
+    endif()
+  endforeach()
+endfunction()
+
+# What starts no program, in files that do not end in _process_test.cpp.
+find_package(Gloo CONFIG REQUIRED)  # probes/gloo says which package it is
+unit_program(core FILES core/* files/* wire/* host/* cuda/* WITHOUT "rendezvous|json_readers|process_test"
+  LIBRARIES assay_wire assay_files assay_links assay_cuda_driver STARTS fake_library)
+if(ASSAY_WITH_CUDA)  # NVIDIA's headers on the host
+  target_link_libraries(unit_core PRIVATE CUDA::cudart_static)
+endif()
+unit_program(plan FILES site/* plan/* run/* formats/* import/* LIBRARIES assay_run assay_import)
+unit_program(judge FILES judge/* simulate/* meters/* LIBRARIES assay_simulate assay_meters)
+unit_program(nightly FILES sweep/* drain/* drift/* history/* nightly/*
+  LIBRARIES assay_nightly assay_sweep assay_drain assay_simulate run_fixture)
+unit_program(reports FILES dossier/* page/* figures/* compare/* exports/* core/json_readers
+  LIBRARIES assay_exports assay_compare assay_import assay_launch assay_fio run_fixture)
+unit_program(train FILES train/* train_gpu/* inference/* WITHOUT "process_test|fault_cases|stopped_anywhere"
+  LIBRARIES assay_train_device assay_train_wire assay_inference_wire assay_decode assay_kv assay_openblas gloo)
+target_sources(unit_train PRIVATE ${PROJECT_SOURCE_DIR}/workloads/inference/moe_record.cpp)
+unit_program(launch FILES launch/* core/rendezvous* LIBRARIES assay_launch)
+
+# What starts programs of this build.
+get_property(every_probe GLOBAL PROPERTY ASSAY_PROBES)
+unit_program(storage FILES storage/* workloads/* LIBRARIES assay_fio assay_protocols assay_durability
+  STARTS fake_fio lying_fs fake_verbs storage_bandwidth storage_cluster storage_metadata storage_consistency storage_ingest
+  storage_durability checkpoint_cluster)
+unit_program(processes FILES gloo/* nccl/* nvml/* power/* health/* verbs/* host/*_process cuda/*_process train/*_process
+  train_gpu/*_process inference/*_process
+  LIBRARIES assay_gloo_facts assay_nccl assay_verbs_facts power_steadiness power_step_watch power_load power_told power_instruments
+  assay_run assay_train_plan
+  STARTS ${every_probe} fake_rank fake_nvml fake_cuda fake_verbs_without_dmabuf fake_cuda_without_dmabuf old_verbs old_cuda)
+target_sources(unit_processes PRIVATE ${PROJECT_SOURCE_DIR}/probes/gloo/rank_check.cpp)
+# Fleets are simulated and judged here: the linker takes templates of the tests for those of the libraries, and they shall be as fast.
+unit_program(profiles FILES profiles/* LIBRARIES assay_simulate STARTS ${every_probe})
+target_compile_options(unit_profiles PRIVATE -O1)
+
+foreach(name core judge nightly reports train launch processes profiles)
+  gtest_discover_tests(unit_${name} PROPERTIES LABELS unit)
+endforeach()
+gtest_discover_tests(unit_plan NO_PRETTY_VALUES PROPERTIES LABELS unit)  # those of import hold addresses
+# In a directory of their own, because a test checks that nothing is left behind; a lock, because they share it.
+foreach(folder storage fake_fio)
+  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_${folder})
+endforeach()
+gtest_discover_tests(unit_storage TEST_FILTER -fake_fio.* WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_storage
+  PROPERTIES LABELS unit)
+gtest_discover_tests(unit_storage TEST_FILTER fake_fio.* WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_fake_fio
+  PROPERTIES LABELS unit RESOURCE_LOCK unit_fake_fio_directory)
+
+# Twenty plants take two minutes of processor time, and more where other work shares the machine.
+add_test(NAME twenty_plants COMMAND unit_judge --gtest_filter=Hall.honest_plants* CONFIGURATIONS meters)
+set_tests_properties(twenty_plants PROPERTIES LABELS meters TIMEOUT 1200 ENVIRONMENT ASSAY_HONEST_PLANTS=20)
+# All faults in all phases of three divisions, and a rank stopped at sixty moments.
+foreach(name fault_cases stopped_anywhere)
+  add_executable(${name} unit/train/${name}_test.cpp)
+  target_link_libraries(${name} PRIVATE assay_core unit_paths GTest::gtest_main)
+  add_dependencies(${name} train_soak train_step fault_resume)
+  add_test(NAME ${name} COMMAND ${name} CONFIGURATIONS train)
+  set_tests_properties(${name} PROPERTIES LABELS train TIMEOUT 1500 RUN_SERIAL ON)
+  set_property(GLOBAL APPEND PROPERTY ASSAY_UNIT_SOURCES unit/train/${name}_test.cpp)
+endforeach()
+
+# Every file of tests is in a program.
+get_property(known GLOBAL PROPERTY ASSAY_UNIT_SOURCES)
+file(GLOB unknown CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} unit/*/*_test.cpp)
+list(REMOVE_ITEM unknown ${known})
+if(unknown)
+  message(FATAL_ERROR "in no unit program of tests/unit/unit.cmake: ${unknown}")
+endif()
