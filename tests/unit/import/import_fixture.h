@@ -13,7 +13,7 @@ namespace assay::fixture {
 
 /// The recorded output `name`.
 inline std::string recorded(const std::string& name) {
-  auto bytes = read_file(golden_file(name));
+  auto bytes = read_file(golden_file("imports/" + name));
   if (!bytes) throw std::runtime_error(bytes.error().text());
   return *bytes;
 }
