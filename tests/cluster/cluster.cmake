@@ -21,18 +21,24 @@ add_custom_target(cluster_installation ALL DEPENDS ${cluster_installation}/stamp
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 # Two clusters at a time, which mostly wait; each has networks of its own. Those whose outcome depends on speeds have the
-# machine for themselves. Those of storage, of training steps and of serving take minutes: -C storage, -C train.
+# machine for themselves. cluster.cluster is in every run; the others are in -C cluster, and those of storage, of training steps and of
+# serving in -C storage and -C train.
 set(one_cluster cluster faults)
 set(storage_areas storage storage_probes checkpoint durability gluster ganesha rados_gateway power_cut nfs_kernel local_disks)
 set(train_areas train inference)
 set(classes_of_fleet Fleet)  # the rest is in cluster.healthy
 foreach(area cluster faults fleet resume ${storage_areas} ${train_areas})
-  set(only_in "")
+  set(only_in CONFIGURATIONS cluster)
   set(labels cluster)
+  set(fixture "")
+  if(area STREQUAL cluster)
+    set(only_in "")
+  endif()
   foreach(label storage train)
     if(area IN_LIST ${label}_areas)
       set(only_in CONFIGURATIONS ${label})
       list(APPEND labels ${label})
+      set(fixture FIXTURES_REQUIRED special_${label})
     endif()
   endforeach()
   set(lock other_cluster)
@@ -40,12 +46,14 @@ foreach(area cluster faults fleet resume ${storage_areas} ${train_areas})
     set(lock one_cluster)
   endif()
   add_test(NAME cluster.${area} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/${area}_test.py ${classes_of_${area}} ${only_in})
-  set_tests_properties(cluster.${area} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77 TIMEOUT 1800 RESOURCE_LOCK ${lock} COST 100
+  set_tests_properties(cluster.${area} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77 TIMEOUT 1800 RESOURCE_LOCK ${lock} COST 100 ${fixture}
     ENVIRONMENT "ASSAY_E2E=${cluster_installation};ASSAY_LYING_FS=${CMAKE_BINARY_DIR}/bin/lying_fs;ASSAY_STORAGE_PROTOCOLS=$<TARGET_FILE:storage_protocols>;ASSAY_S3_ONCE=$<TARGET_FILE:s3_once>;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 endforeach()
 # A minute of silence, and one in which ssh sees that a network is cut: both at the same time.
-add_test(NAME cluster.silence COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py silence:Frozen silence:CutOff)
-add_test(NAME cluster.speeds COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py fabric:OneRailPairs collective)
+add_test(NAME cluster.silence COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py silence:Frozen silence:CutOff
+  CONFIGURATIONS cluster)
+add_test(NAME cluster.speeds COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py fabric:OneRailPairs collective
+  CONFIGURATIONS cluster)
 # Longer, in -C long: whole fabrics and links, and a healthy cluster again and again.
 add_test(NAME cluster.fabric COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py
   fabric:OneRail fabric:TwoRails,links CONFIGURATIONS long)

@@ -8,23 +8,26 @@ set(meter_environment "POWER_FEED=$<TARGET_FILE:power_feed>" PYTHONDONTWRITEBYTE
 if(ASSAY_MODBUS_INCLUDE AND ASSAY_MODBUS_LIBRARY)
   add_executable(fake_modbus fakes/fake_modbus.cpp)
   target_link_libraries(fake_modbus PRIVATE ${ASSAY_MODBUS_LIBRARY})
+  special(meters fake_modbus)
   list(APPEND meter_environment "FAKE_MODBUS=$<TARGET_FILE:fake_modbus>")
 endif()
 if(ASSAY_OPENIPMI_INCLUDE)
   add_library(fake_dcmi MODULE fakes/fake_dcmi.cpp)
+  special(meters fake_dcmi)
   list(APPEND meter_environment "FAKE_DCMI=$<TARGET_FILE:fake_dcmi>")
 endif()
 add_library(fake_ipmi_device MODULE fakes/fake_ipmi_device.cpp)
+special(meters fake_ipmi_device)
 list(APPEND meter_environment "FAKE_IPMI_DEVICE=$<TARGET_FILE:fake_ipmi_device>" "POWER_BMC=$<TARGET_FILE:power_bmc>"
   "POWER_AGREEMENT=$<TARGET_FILE:power_agreement>" "POWER_CAP=$<TARGET_FILE:power_cap>")
 add_test(NAME e2e.power_in_band COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/power_in_band_test.py
   CONFIGURATIONS meters)
-set_tests_properties(e2e.power_in_band PROPERTIES LABELS meters TIMEOUT 300 ENVIRONMENT "${meter_environment}")
+set_tests_properties(e2e.power_in_band PROPERTIES FIXTURES_REQUIRED special_meters LABELS meters TIMEOUT 300 ENVIRONMENT "${meter_environment}")
 add_test(NAME cluster.bmc_guest COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/bmc_guest_test.py CONFIGURATIONS meters)
-set_tests_properties(cluster.bmc_guest PROPERTIES LABELS "cluster;meters" SKIP_RETURN_CODE 77 TIMEOUT 900
+set_tests_properties(cluster.bmc_guest PROPERTIES FIXTURES_REQUIRED special_meters LABELS "cluster;meters" SKIP_RETURN_CODE 77 TIMEOUT 900
   ENVIRONMENT "${meter_environment};ASSAY_E2E=${CMAKE_BINARY_DIR};PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 add_test(NAME e2e.meters COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/meters_test.py CONFIGURATIONS meters)
-set_tests_properties(e2e.meters PROPERTIES LABELS meters TIMEOUT 300 ENVIRONMENT "${meter_environment}")
+set_tests_properties(e2e.meters PROPERTIES FIXTURES_REQUIRED special_meters LABELS meters TIMEOUT 300 ENVIRONMENT "${meter_environment}")
 
 # The meters of a site during a run; the plant behind them is simulated by the test. It runs the build's own programs.
 add_test(NAME e2e.site_meters COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/site_meters_test.py)

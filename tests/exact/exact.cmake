@@ -15,10 +15,12 @@ endif()
 
 add_executable(exact_figures exact/figures.cpp)
 target_link_libraries(exact_figures PRIVATE assay_dossier assay_simulate)
+special(cluster exact_figures)
 
 set(exact_environment "ASSAY_E2E=${CMAKE_BINARY_DIR}/e2e;MAKE_RUN=$<TARGET_FILE:make_run>;FIGURES=$<TARGET_FILE:exact_figures>")
-add_test(NAME exact.another_libm_gives_the_same_bytes COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/exact/same_bytes libm)
-set_tests_properties(exact.another_libm_gives_the_same_bytes PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 ENVIRONMENT "${exact_environment}")
+add_test(NAME exact.another_libm_gives_the_same_bytes COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/exact/same_bytes libm
+  CONFIGURATIONS cluster)
+set_tests_properties(exact.another_libm_gives_the_same_bytes PROPERTIES LABELS exact FIXTURES_REQUIRED special_cluster SKIP_RETURN_CODE 77 ENVIRONMENT "${exact_environment}")
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   # The objects come before the libraries, and the first definition of a function is used: a release compiles the files of a room
@@ -33,8 +35,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   set_target_properties(exact_report_other PROPERTIES LINKER_LANGUAGE CXX)
   target_link_libraries(exact_report_other PRIVATE assay_joint assay_spot_check assay_nightly assay_exports assay_compare assay_dossier CLI11::CLI11)
   add_test(NAME exact.another_build_gives_the_same_bytes
-    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/exact/same_bytes builds $<TARGET_FILE:exact_figures_other> $<TARGET_FILE:exact_report_other>)
-  set_tests_properties(exact.another_build_gives_the_same_bytes PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 ENVIRONMENT "${exact_environment}")
+    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/exact/same_bytes builds $<TARGET_FILE:exact_figures_other> $<TARGET_FILE:exact_report_other>
+    CONFIGURATIONS cluster)
+  set_tests_properties(exact.another_build_gives_the_same_bytes PROPERTIES LABELS exact FIXTURES_REQUIRED special_cluster SKIP_RETURN_CODE 77 ENVIRONMENT "${exact_environment}")
+  special(cluster exact_other exact_figures_other exact_report_other)
   target_link_options(exact_figures_other PRIVATE -Wl,--allow-multiple-definition)
   target_link_options(exact_report_other PRIVATE -Wl,--allow-multiple-definition)
 endif()

@@ -34,9 +34,11 @@ if(ASSAY_NFS)
   target_include_directories(nfs_fs SYSTEM PRIVATE ${ASSAY_FUSE_INCLUDE} ${ASSAY_FUSE_INCLUDE}/fuse3)
   target_compile_definitions(nfs_fs PRIVATE _FILE_OFFSET_BITS=64)
   target_link_libraries(nfs_fs PRIVATE assay_flags ${ASSAY_FUSE} ${ASSAY_NFS})
+  special(storage nfs_fs)
 endif()
 add_executable(s3_once fakes/s3_once.cpp)
 target_link_libraries(s3_once PRIVATE assay_protocols)
+special(storage s3_once)
 
 # add_fake(TARGET NAME FOLDER SOURCE): a library of RDMA or CUDA under the name that the probes open.
 function(add_fake target name folder source)

@@ -3,3 +3,4 @@
 add_executable(decision_risk performance/decision_risk.cpp)
 target_link_libraries(decision_risk PRIVATE assay_judge)
 target_compile_options(decision_risk PRIVATE -O2)
+special(performance decision_risk)

@@ -7,6 +7,7 @@ if(OpenMP_CXX_FOUND)
   add_executable(stream_loop performance/stream_loop.cpp)
   target_link_libraries(stream_loop PRIVATE assay_core OpenMP::OpenMP_CXX)
   target_compile_options(stream_loop PRIVATE -O3)
+  special(performance stream_loop)
   set_target_properties(stream_loop PROPERTIES CXX_CLANG_TIDY "")  # clang-tidy does not see GCC's omp.h
 else()  # g++ brings it; a clang for the fuzz targets need not have it
   message(STATUS "OpenMP: not found; stream_loop, a yardstick, is left out")
@@ -19,3 +20,4 @@ target_link_libraries(gloo_loop PRIVATE assay_flags gloo)
 add_executable(train_loop performance/train_loop.cpp)
 target_compile_options(train_loop PRIVATE -O3)
 target_link_libraries(train_loop PRIVATE assay_train_engine)
+special(performance openblas_loop gloo_loop train_loop)

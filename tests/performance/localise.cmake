@@ -2,3 +2,4 @@
 add_executable(localise_monte_carlo performance/localise_monte_carlo.cpp)
 target_link_libraries(localise_monte_carlo PRIVATE assay_judge assay_simulate)
 target_compile_options(localise_monte_carlo PRIVATE -O2)
+special(performance localise_monte_carlo)

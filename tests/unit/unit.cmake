@@ -98,9 +98,10 @@ foreach(name fault_cases stopped_anywhere)
   target_link_libraries(${name} PRIVATE assay_core unit_paths GTest::gtest_main)
   add_dependencies(${name} train_soak train_step fault_resume)
   add_test(NAME ${name} COMMAND ${name} CONFIGURATIONS train)
-  set_tests_properties(${name} PROPERTIES LABELS train TIMEOUT 1500 RUN_SERIAL ON)
+  set_tests_properties(${name} PROPERTIES LABELS train TIMEOUT 1500 RUN_SERIAL ON FIXTURES_REQUIRED special_train)
   set_property(GLOBAL APPEND PROPERTY ASSAY_UNIT_SOURCES unit/train/${name}_test.cpp)
 endforeach()
+special(train fault_cases stopped_anywhere)
 
 # Every file of tests is in a program.
 get_property(known GLOBAL PROPERTY ASSAY_UNIT_SOURCES)
