@@ -136,18 +136,14 @@ TEST_P(GpuLimits, of_a_healthy_board_are_met_at_both_ends_of_the_spread) {
 }
 
 TEST_P(GpuLimits, make_a_board_with_another_power_limit_inconclusive_and_never_rejected) {
-  const double design_w = board_of(GetParam())->at("power_w");
-  const double limit_w = design_w * 6 / 7;
+  const double limit_w = board_of(GetParam())->at("lowered_w");
   const Judged board(GetParam(),
                      {.products = 0.93, .states = {{"power_limit_w", limit_w}, {"power_mean_w", limit_w * 0.99}}});
   EXPECT_FALSE(board.is_accepted()) << board.summary.would_be;
   const auto others = board.cells(
       [](const judge::Result& one) { return is_no_pass(one) && one.outcome != judge::Outcome::inconclusive; });
   EXPECT_EQ(others, Said{});
-  const auto words = fmt::format(
-      "The condition power_limit_w (power limit in force, where NVML reports it) was {:.4g}, "
-      "at least {} is demanded, at most {} is allowed.",
-      limit_w, design_w - 1, design_w + 1);
+  const auto words = fmt::format("The power limit was {} W, at least ", limit_w);
   for (const auto& said : board.cells(is_no_pass)) EXPECT_NE(said.find(words), std::string::npos) << said;
 }
 
