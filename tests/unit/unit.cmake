@@ -68,7 +68,7 @@ unit_program(storage FILES storage/* workloads/* LIBRARIES assay_fio assay_proto
   storage_durability checkpoint_cluster)
 unit_program(processes FILES gloo/* nccl/* nvml/* power/* health/* verbs/* host/*_process cuda/*_process train/*_process
   train_gpu/*_process inference/*_process
-  LIBRARIES assay_gloo_facts assay_nccl assay_verbs_facts power_steadiness power_step_watch power_load power_told power_instruments
+  LIBRARIES assay_gloo_facts assay_nccl assay_verbs_facts power_steps
   assay_run assay_train_plan
   STARTS ${every_probe} fake_rank fake_nvml fake_cuda fake_verbs_without_dmabuf fake_cuda_without_dmabuf old_verbs old_cuda)
 target_sources(unit_processes PRIVATE ${PROJECT_SOURCE_DIR}/probes/gloo/rank_check.cpp)
