@@ -1,6 +1,5 @@
 // main: the command line of assay.
 #include <algorithm>
-#include <array>
 #include <exception>
 #include <iostream>
 #include <string>

@@ -1,6 +1,5 @@
 // actors: scontrol, kubectl, and the site's own program.
 #include <algorithm>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

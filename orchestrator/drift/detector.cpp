@@ -19,7 +19,6 @@
 #include "orchestrator/drift/detector.h"
 
 #include <algorithm>
-#include <bit>
 #include <stdexcept>
 
 #include <fmt/format.h>

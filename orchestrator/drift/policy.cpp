@@ -1,8 +1,6 @@
 // policy: reads and writes assay.policy/1.
 #include "orchestrator/drift/policy.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

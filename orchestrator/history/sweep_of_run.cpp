@@ -13,7 +13,6 @@
 #include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/judge/run_verdict.h"
 #include "orchestrator/plan/profile.h"
-#include "probes/core/json_io.h"
 #include "probes/core/statistics.h"
 #include "probes/core/utc_time.h"
 

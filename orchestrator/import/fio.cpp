@@ -1,5 +1,4 @@
 // fio: what fio 3 prints with --output-format=json or json+.
-#include <algorithm>
 #include <array>
 #include <cctype>
 

@@ -1,6 +1,5 @@
 // nvbandwidth: what nvbandwidth prints with --json: matrices whose cells are texts and whose unit is part of a
 // sentence.
-#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>

@@ -1,7 +1,6 @@
 // osu: the tables of the OSU micro-benchmarks. Their MB is 1e6 bytes.
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include <fmt/format.h>
 

@@ -2,7 +2,6 @@
 #include "orchestrator/launch/listener.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <span>
 #include <utility>

@@ -1,7 +1,6 @@
 // messages: checks the messages of an agent, which are untrusted, and passes them to the coroutines that wait for them.
 #include <algorithm>
 #include <csignal>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>

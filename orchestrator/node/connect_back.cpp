@@ -4,7 +4,6 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
-#include <optional>
 #include <span>
 #include <utility>
 

@@ -2,7 +2,6 @@
 #include "orchestrator/node/program_store.h"
 
 #include <cerrno>
-#include <memory>
 #include <system_error>
 
 #include <fcntl.h>

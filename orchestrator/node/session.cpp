@@ -8,7 +8,6 @@
 #include <csignal>
 #include <iostream>
 #include <map>
-#include <memory>
 #include <system_error>
 
 #include <sys/prctl.h>

@@ -2,7 +2,6 @@
 #include "orchestrator/plan/forecast.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace assay::plan {
 

@@ -1,9 +1,7 @@
 // storage_use: evaluates the space rules of the probes' descriptions with the parameters of each step.
 #include "orchestrator/plan/storage_use.h"
 
-#include <algorithm>
 #include <set>
-#include <tuple>
 
 #include <fmt/format.h>
 

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdio>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>

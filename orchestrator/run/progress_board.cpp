@@ -1,5 +1,4 @@
 // progress_board: the fleet in a few lines, and what the page of a run shows.
-#include <algorithm>
 
 #include <unistd.h>
 

@@ -1,5 +1,4 @@
 // runner_stages: the turns of a stage, pass after pass, and what the second stage measures again.
-#include <algorithm>
 #include <string_view>
 
 #include <fmt/format.h>

@@ -2,7 +2,6 @@
 #include "orchestrator/simulate/plant_site.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // install_files: texts of the files.
 #include "orchestrator/sweep/install_files.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>

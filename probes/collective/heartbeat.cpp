@@ -3,7 +3,6 @@
 // that drops everything. The part of the two levels of watching is drawn in watched_fleet.h.
 #include "probes/collective/heartbeat.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>

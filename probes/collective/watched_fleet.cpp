@@ -1,9 +1,6 @@
 // watched_fleet: one broadcast of orders and one gathering of reports a tick; the drawing is in the header.
 #include "probes/collective/watched_fleet.h"
 
-#include <algorithm>
-#include <stdexcept>
-
 #include <fmt/format.h>
 
 #include "probes/core/json_io.h"

@@ -2,7 +2,6 @@
 #include "probes/core/json_io.h"
 
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <vector>
 

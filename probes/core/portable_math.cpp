@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <limits>
 #include <string_view>
-#include <system_error>
 
 #if defined(__FAST_MATH__)
 #error "-ffast-math lets the compiler reorder arithmetic, and a dossier from another build would then be refused"

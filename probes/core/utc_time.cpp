@@ -1,8 +1,6 @@
 // utc_time: ISO 8601 in UTC with milliseconds.
 #include "probes/core/utc_time.h"
 
-#include <ctime>
-
 #include <fmt/format.h>
 
 namespace assay {

@@ -2,10 +2,8 @@
 // that have none but those of the driver. Layout: Documentation/networking/ethtool-netlink.rst and linux/genetlink.h.
 #include "probes/health/ethtool_netlink.h"
 
-#include <array>
 #include <cerrno>
 #include <cstring>
-#include <span>
 #include <system_error>
 #include <utility>
 

@@ -1,6 +1,5 @@
 // health_inventory: the parts of this node, as firmware and kernel report them; a later run is compared with it.
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <map>
 #include <optional>

@@ -1,7 +1,6 @@
 // nics: reads sysfs; the firmware version of an Ethernet port comes from an ioctl.
 #include "probes/health/nics.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <limits>

@@ -1,7 +1,6 @@
 // pcie: class codes of the PCI Code and ID Assignment Specification 1.16, links from sysfs.
 #include "probes/health/pcie.h"
 
-#include <algorithm>
 #include <charconv>
 #include <sstream>
 

@@ -2,7 +2,6 @@
 #include "probes/host/fma_peak.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #if defined(__x86_64__)

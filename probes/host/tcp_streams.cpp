@@ -1,7 +1,6 @@
 // tcp_streams: sockets that wait in slices, so that a deadline or a stop is seen whatever the peer does.
 #include "probes/host/tcp_streams.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>

@@ -2,7 +2,6 @@
 // (linux/ipmi.h).
 #include "probes/meters/bmc_device.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>

@@ -1,7 +1,5 @@
 // modbus: registers of a device over TCP, by libmodbus.
-#include <bit>
 #include <cerrno>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 

@@ -1,6 +1,5 @@
 // snmp: objects of a strip over SNMP v2c or v3 (SHA, AES), by Net-SNMP.
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>

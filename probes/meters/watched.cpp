@@ -2,7 +2,6 @@
 #include "probes/meters/watched.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <iterator>

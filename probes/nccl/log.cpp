@@ -2,7 +2,6 @@
 #include "probes/nccl/log.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <ranges>
 

@@ -10,7 +10,6 @@
 #include <span>
 #include <stop_token>
 #include <thread>
-#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -2,7 +2,6 @@
 #include "probes/nvml/nvml.h"
 
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <ranges>

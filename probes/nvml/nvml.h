@@ -1,7 +1,6 @@
 // nvml: NVIDIA's management library, opened at run time, with every answer typed: available, absent or failed.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>

@@ -2,8 +2,6 @@
 // (NVML API reference, version 13), declared so that neither building nor starting needs the library.
 #pragma once
 
-#include <cstdint>
-
 namespace assay::nvml_api {
 
 /// The file name of the library that every NVIDIA driver installs.

@@ -3,8 +3,6 @@
 #include "probes/verbs/counters.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 

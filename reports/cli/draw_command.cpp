@@ -4,7 +4,6 @@
 #include <chrono>
 #include <expected>
 #include <iostream>
-#include <optional>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

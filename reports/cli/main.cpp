@@ -1,5 +1,4 @@
 // main: the command line of assay-report.
-#include <algorithm>
 #include <exception>
 #include <functional>
 #include <iostream>

@@ -1,5 +1,4 @@
 // waive_command: `assay-report waive`, and waivers that other commands are given.
-#include <chrono>
 #include <iostream>
 
 #include <fmt/format.h>

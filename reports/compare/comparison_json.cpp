@@ -2,7 +2,6 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/core/json_io.h"
-#include "probes/core/text.h"
 #include "reports/compare/shown.h"
 
 namespace assay::compare {

@@ -1,6 +1,5 @@
 // page: the comparison in the style of the report.
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 

@@ -20,7 +20,6 @@
 
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
-#include "probes/core/text.h"
 #include "reports/dossier/openssl.h"
 #include "reports/dossier/ssh_key.h"
 

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <optional>
 #include <span>
-#include <vector>
 
 #if __has_include(<libp11.h>)
 #define ASSAY_HAS_LIBP11

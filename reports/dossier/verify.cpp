@@ -10,7 +10,6 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/evidence/import_guard.h"
 #include "orchestrator/plan/catalogue.h"
-#include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/dossier/certificate.h"
 #include "reports/dossier/contents.h"

@@ -1,7 +1,6 @@
 // waiver: written from a verified verdict, and read against one.
 #include "reports/dossier/waiver.h"
 
-#include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>

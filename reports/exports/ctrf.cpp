@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "probes/core/json_io.h"
-#include "probes/core/text.h"
 #include "reports/exports/cells.h"
 #include "reports/exports/exports.h"
 

@@ -2,7 +2,6 @@
 #include "reports/figures/curve.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 

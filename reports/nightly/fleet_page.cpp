@@ -1,7 +1,6 @@
 // fleet_page: from a report and the nights behind it to HTML.
 #include "reports/nightly/fleet_page.h"
 
-#include <algorithm>
 #include <set>
 #include <sstream>
 

@@ -1,5 +1,4 @@
 // moe_record: the outcome of moe_dispatch as lines of a record.
-#include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,8 +1,6 @@
 // moe_run: rounds of all families, each beside the one in which every rank has the same to do.
 #include "workloads/inference/moe_run.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "probes/collective/limits.h"

@@ -1,5 +1,4 @@
 // storage_protocols: whether one store shows through S3 what was done through its file system, and the reverse.
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <thread>

@@ -2,7 +2,6 @@
 #include <pwd.h>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include <unistd.h>

@@ -9,7 +9,6 @@
 #include "orchestrator/cli/table_json.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/history/history.h"
-#include "orchestrator/site/site_file.h"
 #include "orchestrator/sweep/verdict_cache.h"
 #include "probes/core/text.h"
 

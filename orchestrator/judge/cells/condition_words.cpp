@@ -2,9 +2,7 @@
 #include "orchestrator/judge/cells/condition_words.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <optional>
 #include <span>
 
 #include <fmt/format.h>

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/evidence/journal.h"
-#include "probes/core/json_io.h"
 
 namespace assay::judge {
 namespace {

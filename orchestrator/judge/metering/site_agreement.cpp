@@ -6,7 +6,6 @@
 // agreement_of() (probes/meters) compares the windows; the line through the three levels gives gain and offset.
 #include "orchestrator/judge/metering/site_agreement.h"
 
-#include <algorithm>
 #include <array>
 #include <optional>
 #include <set>

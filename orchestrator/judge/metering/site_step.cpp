@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <expected>
 #include <optional>
-#include <set>
 
 #include <fmt/format.h>
 

@@ -1,8 +1,6 @@
 // expert_work: the routed experts of one rank: copies of tokens packed, sorted, multiplied and added up again.
 #pragma once
 
-#include <cstdint>
-
 #include "workloads/train/engine/host_memory.h"
 
 namespace assay::train {

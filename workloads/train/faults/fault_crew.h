@@ -1,7 +1,6 @@
 // fault_crew: which process is which rank, what is asked of them and who is lost meanwhile; abort, rebuild and restore.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>

@@ -1,10 +1,7 @@
 // parallel_plan: how a training step is divided among ranks, and what does not divide or fit.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
 #include "probes/core/units.h"
 #include "workloads/train/graph/model_card.h"
