@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,7 +21,7 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/run/all_of.h"
-#include "orchestrator/run/rendezvous_endpoint.h"
+#include "orchestrator/wire/tls.h"
 #include "probes/core/record_reader.h"
 
 namespace assay::run {
@@ -338,6 +340,23 @@ asio::awaitable<AttemptEnd> run_attempt(std::vector<launch::Agent*> agents, cons
   for (std::size_t i = 0; i < ranks.size(); ++i)
     write_evidence_of(end.attempt, inputs.directory, static_cast<int>(i), ranks[i]);
   co_return end;
+}
+
+std::string rendezvous_endpoint(const plan::Plan& plan, const plan::Step& step) {
+  const site::Node& first = *plan.site.node(step.nodes.front());
+  const site::Port* const port_in_plane = step.plane.empty() ? nullptr : site::port_of(first, step.plane, step.rail);
+  const std::string& host =
+      port_in_plane == nullptr || port_in_plane->address.empty() ? first.rendezvous : port_in_plane->address;
+  const auto ordinal = std::strtoul(step.id.c_str(), nullptr, 10);  // "0012-…": reads up to the hyphen
+  const auto port = static_cast<unsigned long>(kFirstRendezvousPort) + ordinal % kRendezvousPorts;
+  return fmt::format("{}:{}", host.find(':') == std::string::npos ? host : "[" + host + "]", port);
+}
+
+std::string rendezvous_token() {
+  constexpr std::size_t kTokenBytes = 32;
+  auto token = wire::random_hexadecimal(kTokenBytes);
+  if (token.empty()) throw std::runtime_error("no random numbers from the system for a token");
+  return token;
 }
 
 }  // namespace assay::run

@@ -69,10 +69,11 @@ std::expected<RunEnd, InputError> execute(const plan::Plan& plan, const std::str
   if (!journal) return std::unexpected(journal.error());
   if (journal->finished) return RunEnd::finished;
   if (journal->run_id.empty()) {
-    writer.run_begin(boost::uuids::to_string(boost::uuids::random_generator()()), plan_sha256, process_identity());
+    writer.write(judge::JournalEntry::run_begin(boost::uuids::to_string(boost::uuids::random_generator()()),
+                                                plan_sha256, process_identity()));
   } else {
     for (const char* folder : {"/records", "/logs"}) files::remove_partial_files(options.directory + folder);
-    writer.run_resume(process_identity());
+    writer.write(judge::JournalEntry::run_resume(process_identity()));
   }
   RunJournal run_journal(plan, options.directory, std::move(*journal), std::move(writer), progress);
   return Runner(plan, programs, options, run_journal, progress).go();

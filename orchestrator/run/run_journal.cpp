@@ -53,13 +53,13 @@ RunJournal::RunJournal(const plan::Plan& plan, const std::string& directory, jud
 
 void RunJournal::node_up(const std::string& node, const nlohmann::json& facts) {
   journal_.node_facts[node] = facts;
-  writer_.node_up(node, facts);
+  writer_.write(judge::JournalEntry::node_up(node, facts));
   progress_.node(node, "ready");
 }
 
 void RunJournal::node_down(const std::string& node, const std::string& reason) {
   journal_.node_events.push_back({.node = node, .time = "", .reason = reason});
-  writer_.node_down(node, reason);
+  writer_.write(judge::JournalEntry::node_down(node, reason));
   progress_.node(node, reason);
 }
 
@@ -67,7 +67,7 @@ int RunJournal::begin_attempt(const plan::Step& step, const std::string& purpose
   const auto earlier = attempts_.find(step.id);
   const int number = earlier == attempts_.end() ? 1 : static_cast<int>(earlier->second.size()) + 1;
   if (purpose.empty()) {
-    begun_[step.id] = writer_.attempt_begin(step.id, number, step.nodes.front());
+    begun_[step.id] = writer_.write(judge::JournalEntry::attempt_begin(step.id, number, step.nodes.front()));
   } else {
     judge::Attempt test;
     test.step = step.id;
@@ -75,7 +75,7 @@ int RunJournal::begin_attempt(const plan::Step& step, const std::string& purpose
     test.node = step.nodes.front();
     test.nodes = step.nodes;
     test.purpose = purpose;
-    begun_[step.id] = writer_.test_begin(test);
+    begun_[step.id] = writer_.write(judge::JournalEntry::test_begin(test));
   }
   progress_.step_begin(step, number);
   return number;
@@ -85,7 +85,7 @@ void RunJournal::end_attempt(const plan::Step& step, judge::Attempt attempt, boo
   attempt.second_stage = journal_.second_stage && !attempt.is_extra();
   if (!measured) unmeasured_.insert(step.id);
   attempt.begin = begun_[step.id];
-  attempt.end = writer_.attempt_end(attempt);
+  attempt.end = writer_.write(judge::JournalEntry::attempt_end(attempt));
   const int number = attempt.number;
   const AttemptOutcome outcome = attempt.outcome;
   const std::string reason = attempt.reason;
@@ -98,7 +98,7 @@ void RunJournal::end_attempt(const plan::Step& step, judge::Attempt attempt, boo
 
 int RunJournal::begin_watch(const std::string& probe) {
   const int number = static_cast<int>(journal_.watches.size()) + 1;
-  std::string time = writer_.watch_begin(number, probe);
+  std::string time = writer_.write(judge::JournalEntry::watch_begin(number, probe));
   journal_.watches.push_back(
       {.number = number, .probe = probe, .reason = {}, .begin = std::move(time), .end = {}, .evidence = {}});
   return number;
@@ -106,29 +106,29 @@ int RunJournal::begin_watch(const std::string& probe) {
 
 void RunJournal::end_watch(judge::Watch watch) {
   watch.begin = journal_.watches.back().begin;
-  watch.end = writer_.watch_end(watch);
+  watch.end = writer_.write(judge::JournalEntry::watch_end(watch));
   journal_.watches.back() = std::move(watch);
 }
 
 void RunJournal::begin_second_stage(const judge::SecondStage& steps) {
-  writer_.second_stage_begin(steps);
+  writer_.write(judge::JournalEntry::second_stage_begin(steps));
   journal_.second_stage = true;
   journal_.more_attempts = steps;
   unmeasured_.clear();
 }
 
 void RunJournal::begin_localising() {
-  if (!journal_.localising) writer_.localise_begin();
+  if (!journal_.localising) writer_.write(judge::JournalEntry::localise_begin());
   journal_.localising = true;
 }
 
 void RunJournal::leave_out(const std::string& reason, const std::vector<std::string>& steps) {
-  writer_.steps_left_out(reason, steps);
+  writer_.write(judge::JournalEntry::steps_left_out(reason, steps));
 }
 
-void RunJournal::interrupt() { writer_.run_interrupt(); }
+void RunJournal::interrupt() { writer_.write(judge::JournalEntry::run_interrupt()); }
 
-void RunJournal::end_run() { writer_.run_end(); }
+void RunJournal::end_run() { writer_.write(judge::JournalEntry::run_end()); }
 
 judge::Journal RunJournal::part_of(const plan::Step& step) const {
   judge::Journal part;

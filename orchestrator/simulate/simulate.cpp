@@ -136,7 +136,8 @@ class VirtualRun {
     run_.journal.plan_sha256 = plan_sha256;
     run_.journal.simulated = true;
     run_.journal.begin = moment(0);
-    run_.journal_text = lines_.run_begin(moment(0), run_.journal.run_id, plan_sha256, true);
+    run_.journal_text =
+        lines_.line(moment(0), judge::JournalEntry::run_begin(run_.journal.run_id, plan_sha256, "", true));
   }
 
   SimulatedRun go() {
@@ -146,7 +147,7 @@ class VirtualRun {
     localise();
     run_.journal.end = moment(run_.duration_s + run_.localisation_s);
     run_.journal.finished = true;
-    run_.journal_text += lines_.run_end(run_.journal.end);
+    run_.journal_text += lines_.line(run_.journal.end, judge::JournalEntry::run_end());
     return std::move(run_);
   }
 
@@ -156,12 +157,12 @@ class VirtualRun {
     if (model_->is_dead(node)) {
       const std::string reason = "simulated: the node does not answer";
       run_.journal.node_events.push_back({.node = node, .time = moment(0), .reason = reason});
-      run_.journal_text += lines_.node_down(moment(0), node, reason);
+      run_.journal_text += lines_.line(moment(0), judge::JournalEntry::node_down(node, reason));
       return;
     }
     const nlohmann::json facts = {{"name", node}, {plan::kSimulated, true}};
     run_.journal.node_facts[node] = facts;
-    run_.journal_text += lines_.node_up(moment(0), node, facts);
+    run_.journal_text += lines_.line(moment(0), judge::JournalEntry::node_up(node, facts));
   }
 
   void perform(plan::Stage stage) {
@@ -179,7 +180,7 @@ class VirtualRun {
     if (passes_.count(plan::Stage::second) == 0) return;
     auto chosen = judge::second_stage(plan_, judge::judge_cells(plan_, run_.journal, evidence_));
     if (chosen.empty()) return;
-    run_.journal_text += lines_.second_stage_begin(moment(run_.duration_s), chosen);
+    run_.journal_text += lines_.line(moment(run_.duration_s), judge::JournalEntry::second_stage_begin(chosen));
     run_.journal.second_stage = true;
     run_.journal.more_attempts = std::move(chosen);
     for (auto& [node, free_at] : free_at_) free_at = run_.duration_s;
@@ -211,7 +212,7 @@ class VirtualRun {
                        .probe = plan::site_companion(plan_.profile),
                        .outcome = AttemptOutcome::exited,
                        .begin = moment(time)};
-    run_.journal_text += lines_.watch_begin(watch.begin, watch.number, watch.probe);
+    run_.journal_text += lines_.line(watch.begin, judge::JournalEntry::watch_begin(watch.number, watch.probe));
     times_->watches.emplace(watch.number, std::pair(&step, seconds_of(watch.begin)));
     run_.journal.watches.push_back(std::move(watch));
   }
@@ -224,16 +225,16 @@ class VirtualRun {
     watch.evidence.push_back({.path = judge::watch_record_path(watch.number, watch.probe),
                               .sha256 = files::sha256(bytes),
                               .bytes = bytes.size()});
-    run_.journal_text += lines_.watch_end(watch.end, watch);
+    run_.journal_text += lines_.line(watch.end, judge::JournalEntry::watch_end(watch));
   }
 
   judge::Attempt attempt(const plan::Step& step, int number, double begin, double end, bool metered) {
     if (metered) times_->attempts.emplace(std::pair(step.id, number), seconds_of(moment(begin)));
     judge::Attempt attempt = ended(step, number, begin, end);
     attempt.second_stage = run_.journal.second_stage;
-    run_.journal_text += lines_.attempt_begin(attempt.begin, step.id, number, attempt.node);
+    run_.journal_text += lines_.line(attempt.begin, judge::JournalEntry::attempt_begin(step.id, number, attempt.node));
     if (metered) end_watch(end);
-    run_.journal_text += lines_.attempt_end(attempt.end, attempt);
+    run_.journal_text += lines_.line(attempt.end, judge::JournalEntry::attempt_end(attempt));
     return attempt;
   }
 
@@ -264,7 +265,7 @@ class VirtualRun {
     if (tests.empty()) return;
     double time = run_.duration_s;
     run_.journal.localising = true;
-    run_.journal_text += lines_.localise_begin(moment(time));
+    run_.journal_text += lines_.line(moment(time), judge::JournalEntry::localise_begin());
     for (; !tests.empty(); tests = searches.open()) {
       double longest_s = 0;
       for (const auto& test : tests) {
@@ -283,8 +284,8 @@ class VirtualRun {
     judge::Attempt attempt = ended(step, 1, begin, begin + step.typical_s);
     attempt.nodes = step.nodes;
     attempt.purpose = test.test.purpose;
-    run_.journal_text += lines_.test_begin(attempt.begin, attempt);
-    run_.journal_text += lines_.attempt_end(attempt.end, attempt);
+    run_.journal_text += lines_.line(attempt.begin, judge::JournalEntry::test_begin(attempt));
+    run_.journal_text += lines_.line(attempt.end, judge::JournalEntry::attempt_end(attempt));
     searches.take(id, searches.shown(test, part_of(step, {attempt}), evidence_).value());
     run_.journal.attempts.push_back(std::move(attempt));
   }

@@ -4,7 +4,7 @@
 // payload; then the payload. What follows each other on one connection:
 //   caller -> rank 0   hello      rank (u32), world (u32), a nonce of 32 B
 //   rank 0 -> caller   challenge  a nonce of 32 B
-//   caller -> rank 0   proof      HMAC of 32 B (rendezvous_proof.h)
+//   caller -> rank 0   proof      HMAC of 32 B (rendezvous_door.h)
 //   rank 0 -> caller   welcome    HMAC of 32 B of rank 0's side; or refused: the reason as text
 //   in an exchange     gather     to rank 0: this rank's bytes; then spread: every rank's, or rank 0's
 //   at any time        failed     the reason as text; the group has ended

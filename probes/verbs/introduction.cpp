@@ -8,10 +8,27 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "probes/core/json_fields.h"
 #include "probes/core/json_io.h"
 #include "probes/verbs/port_choice.h"
 
 namespace assay::verbs {
+
+template <class Io, Of<Introduction> I>
+void fields(Io& io, I& i) {
+  io("host", i.host), io("boot", i.boot), io("parameters", i.parameters), io("port", i.port);
+  io("node_guid", i.node_guid), io("link_layer", i.link_layer), io("gid", i.gid), io("gid_type", i.gid_type);
+  io("gid_index", i.gid_index), io("lid", i.lid), io("mtu", i.mtu), io("mtu_max", i.mtu_max), io("rate", i.rate);
+  io("rate_max", i.rate_max), io("reads_as_initiator", i.reads_as_initiator);
+  io("reads_as_responder", i.reads_as_responder);
+}
+
+template <class Io, Of<EndpointAddress> A>
+void fields(Io& io, A& address) {
+  io("queue_pairs", address.queue_pairs), io("packet_sequence", address.packet_sequence);
+  io("memory", address.memory), io("remote_key", address.remote_key);
+}
+
 namespace {
 
 using nlohmann::json;
@@ -34,61 +51,14 @@ auto read_json(std::string_view bytes, std::string_view what, const Read& read) 
 }  // namespace
 
 std::string packed(const Introduction& introduction) {
-  return json{{"host", introduction.host},
-              {"boot", introduction.boot},
-              {"parameters", introduction.parameters},
-              {"port", introduction.port},
-              {"node_guid", introduction.node_guid},
-              {"link_layer", introduction.link_layer},
-              {"gid", introduction.gid},
-              {"gid_type", introduction.gid_type},
-              {"gid_index", introduction.gid_index},
-              {"lid", introduction.lid},
-              {"mtu", introduction.mtu},
-              {"mtu_max", introduction.mtu_max},
-              {"rate", introduction.rate},
-              {"rate_max", introduction.rate_max},
-              {"reads_as_initiator", introduction.reads_as_initiator},
-              {"reads_as_responder", introduction.reads_as_responder}}
-      .dump(-1, ' ', false, json::error_handler_t::replace);
+  return json(introduction).dump(-1, ' ', false, json::error_handler_t::replace);
 }
-
 Introduction unpacked_introduction(std::string_view bytes) {
-  return read_json(bytes, "introduction", [](const json& from) {
-    return Introduction{.host = from.at("host"),
-                        .boot = from.at("boot"),
-                        .parameters = from.at("parameters"),
-                        .port = from.at("port"),
-                        .node_guid = from.at("node_guid"),
-                        .link_layer = from.at("link_layer"),
-                        .gid = from.at("gid"),
-                        .gid_type = from.at("gid_type"),
-                        .gid_index = from.at("gid_index"),
-                        .lid = from.at("lid"),
-                        .mtu = from.at("mtu"),
-                        .mtu_max = from.at("mtu_max"),
-                        .rate = from.at("rate"),
-                        .rate_max = from.at("rate_max"),
-                        .reads_as_initiator = from.at("reads_as_initiator"),
-                        .reads_as_responder = from.at("reads_as_responder")};
-  });
+  return read_json(bytes, "introduction", [](const json& from) { return from.get<Introduction>(); });
 }
-
-std::string packed(const EndpointAddress& address) {
-  return json{{"queue_pairs", address.queue_pairs},
-              {"packet_sequence", address.packet_sequence},
-              {"memory", address.memory},
-              {"remote_key", address.remote_key}}
-      .dump();
-}
-
+std::string packed(const EndpointAddress& address) { return json(address).dump(); }
 EndpointAddress unpacked_address(std::string_view bytes) {
-  return read_json(bytes, "address", [](const json& from) {
-    return EndpointAddress{.queue_pairs = from.at("queue_pairs").get<std::vector<std::uint32_t>>(),
-                           .packet_sequence = from.at("packet_sequence"),
-                           .memory = from.at("memory"),
-                           .remote_key = from.at("remote_key")};
-  });
+  return read_json(bytes, "address", [](const json& from) { return from.get<EndpointAddress>(); });
 }
 
 bool one_machine(const Introduction& a, const Introduction& b) { return !a.boot.empty() && a.boot == b.boot; }

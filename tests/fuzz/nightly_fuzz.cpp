@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "orchestrator/drain/reason.h"
+#include "orchestrator/drain/decide.h"
 #include "orchestrator/drift/policy.h"
 #include "orchestrator/drift/report.h"
 #include "orchestrator/simulate/nights.h"

@@ -268,25 +268,26 @@ struct Maker {
     const std::string path = directory + "/journal.jsonl";
     {
       judge::JournalWriter journal(path);
-      journal.run_begin(plan.profile.name == "fleet" ? part.run_id : "5f0c3c1e-8a51-4f0e-9b64-0b1d5a7e2c11",
-                        files::sha256(text));
+      journal.write(judge::JournalEntry::run_begin(
+          plan.profile.name == "fleet" ? part.run_id : "5f0c3c1e-8a51-4f0e-9b64-0b1d5a7e2c11", files::sha256(text)));
       for (const auto& node : plan.site.nodes) {
-        journal.node_up(node.name, {{"name", node.name},
-                                    {"kernel", "Linux 6.8.0"},
-                                    {"cores", 64},
-                                    {"cpu_model", mixed() && node.name == "n02" ? kHostile : "Example CPU 9000"}});
+        journal.write(judge::JournalEntry::node_up(
+            node.name, {{"name", node.name},
+                        {"kernel", "Linux 6.8.0"},
+                        {"cores", 64},
+                        {"cpu_model", mixed() && node.name == "n02" ? kHostile : "Example CPU 9000"}}));
       }
       for (const auto& step : plan.steps) {
         const std::string& node = step.nodes.front();
         const bool again = mixed() && step.probe == "example_memory" && node == "n01";
         if (again) {
-          journal.attempt_begin(step.id, 1, node);
-          journal.run_resume();
+          journal.write(judge::JournalEntry::attempt_begin(step.id, 1, node));
+          journal.write(judge::JournalEntry::run_resume());
         }
-        journal.attempt_begin(step.id, again ? 2 : 1, node);
-        journal.attempt_end(attempt(step, again ? 2 : 1, node));
+        journal.write(judge::JournalEntry::attempt_begin(step.id, again ? 2 : 1, node));
+        journal.write(judge::JournalEntry::attempt_end(attempt(step, again ? 2 : 1, node)));
       }
-      journal.run_end();
+      journal.write(judge::JournalEntry::run_end());
     }
     int journal_tick = 0;
     write(path, with_moments(read(path), journal_tick));

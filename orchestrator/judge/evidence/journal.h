@@ -100,8 +100,46 @@ struct Journal {
 /// `interrupted`.
 std::expected<Journal, InputError> read_journal(std::string_view text, const std::string& where);
 
+/// What a line of a journal says besides its time.
+struct JournalEntry {
+  const char* kind;
+  std::string members;  ///< the others, as JSON without its braces
+
+  /// A run begins; `simulated` says in its first line that nothing is measured in it; `by` says who runs it.
+  static JournalEntry run_begin(const std::string& run_id, const std::string& plan_sha256, const std::string& by = "",
+                                bool simulated = false);
+  /// A killed run goes on.
+  static JournalEntry run_resume(const std::string& by = "");
+  /// An agent answered and said `facts` of its node.
+  static JournalEntry node_up(const std::string& node, const nlohmann::json& facts);
+  /// A node could not be reached, or was lost.
+  static JournalEntry node_down(const std::string& node, const std::string& reason);
+  /// An attempt is about to start.
+  static JournalEntry attempt_begin(const std::string& step, int number, const std::string& node);
+  /// An extra test of a search is about to start.
+  static JournalEntry test_begin(const Attempt& test);
+  /// The planned attempts are over; these steps get those of the second stage, each for the reason beside it.
+  static JournalEntry second_stage_begin(const std::map<std::string, std::string>& steps);
+  /// The plan's steps are over; what follows are extra tests of searches.
+  static JournalEntry localise_begin();
+  /// These steps do not start any more, for `reason`.
+  static JournalEntry steps_left_out(const std::string& reason, const std::vector<std::string>& steps);
+  /// The wall clock jumped.
+  static JournalEntry clock_jump(double by_s);
+  /// An attempt ended and its evidence is on disk.
+  static JournalEntry attempt_end(const Attempt& attempt);
+  /// The site's meters are about to be read.
+  static JournalEntry watch_begin(int number, const std::string& probe);
+  /// They are read no longer, and the evidence is on disk.
+  static JournalEntry watch_end(const Watch& watch);
+  /// A signal asked the run to stop: running steps finish unless it comes again.
+  static JournalEntry run_interrupt();
+  /// Every step was tried.
+  static JournalEntry run_end();
+};
+
 /// The lines of a journal, each with its newline, the first with the schema: what JournalWriter appends, and what a
-/// simulation gathers. Times are those that the caller names.
+/// simulation gathers.
 class JournalLines {
  public:
   /// `fresh`: the next line is the journal's first.
@@ -109,41 +147,10 @@ class JournalLines {
 
   /// Whether the next line is the journal's first.
   [[nodiscard]] bool is_fresh() const { return fresh_; }
-
-  /// A run begins; `simulated` says in its first line that nothing is measured in it.
-  std::string run_begin(const std::string& time, const std::string& run_id, const std::string& plan_sha256,
-                        bool simulated, const std::string& by = "");
-  /// A killed run goes on.
-  std::string run_resume(const std::string& time, const std::string& by = "");
-  /// An agent answered and said `facts` of its node.
-  std::string node_up(const std::string& time, const std::string& node, const nlohmann::json& facts);
-  /// A node could not be reached, or was lost.
-  std::string node_down(const std::string& time, const std::string& node, const std::string& reason);
-  /// An attempt is about to start.
-  std::string attempt_begin(const std::string& time, const std::string& step, int number, const std::string& node);
-  /// An extra test of a search is about to start.
-  std::string test_begin(const std::string& time, const Attempt& test);
-  /// The planned attempts are over; these steps get those of the second stage, each for the reason beside it.
-  std::string second_stage_begin(const std::string& time, const std::map<std::string, std::string>& steps);
-  /// The plan's steps are over; what follows are extra tests of searches.
-  std::string localise_begin(const std::string& time);
-  /// These steps do not start any more.
-  std::string steps_left_out(const std::string& time, const std::string& reason, const std::vector<std::string>& steps);
-  /// The wall clock jumped.
-  std::string clock_jump(const std::string& time, double by_s);
-  /// An attempt ended.
-  std::string attempt_end(const std::string& time, const Attempt& attempt);
-  /// The site's meters are about to be read.
-  std::string watch_begin(const std::string& time, int number, const std::string& probe);
-  /// They are read no longer.
-  std::string watch_end(const std::string& time, const Watch& watch);
-  /// A signal asked the run to stop.
-  std::string run_interrupt(const std::string& time);
-  /// Every step was tried.
-  std::string run_end(const std::string& time);
+  /// The line of `entry` at `time`.
+  std::string line(const std::string& time, const JournalEntry& entry);
 
  private:
-  std::string line(const std::string& time, const char* kind, const nlohmann::ordered_json& body);
   bool fresh_;
 };
 
@@ -158,7 +165,7 @@ struct JournalInUse : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The journal being written. Every call appends one line and fsyncs before it returns; a write that fails throws
+/// The journal being written. write() appends one line and fsyncs before it returns; one that fails throws
 /// std::system_error, because a run without its account must stop. A wall clock that went another way than the
 /// monotonic one by more than a second since the line before gets a line of its own.
 class JournalWriter {
@@ -167,34 +174,8 @@ class JournalWriter {
   /// with who it is in the words of the journal.
   explicit JournalWriter(const std::string& path, Clocks clocks = {});
 
-  /// A fresh run begins; `by` says who runs it.
-  void run_begin(const std::string& run_id, const std::string& plan_sha256, const std::string& by = "");
-  /// A killed run goes on.
-  void run_resume(const std::string& by = "");
-  /// An agent answered and said `facts` of its node.
-  void node_up(const std::string& node, const nlohmann::json& facts);
-  /// A node could not be reached, or was lost.
-  void node_down(const std::string& node, const std::string& reason);
-  /// An attempt is about to start. Returns the time of the line.
-  std::string attempt_begin(const std::string& step, int number, const std::string& node);
-  /// An extra test of a search is about to start. Returns the time of the line.
-  std::string test_begin(const Attempt& test);
-  /// The planned attempts are over; these steps get those of the second stage, each for the reason beside it.
-  void second_stage_begin(const std::map<std::string, std::string>& steps);
-  /// The plan's steps are over; what follows are extra tests of searches.
-  void localise_begin();
-  /// These steps do not start any more, for `reason`.
-  void steps_left_out(const std::string& reason, const std::vector<std::string>& steps);
-  /// An attempt ended and its evidence is on disk. Returns the time of the line.
-  std::string attempt_end(const Attempt& attempt);
-  /// The site's meters are about to be read. Returns the time of the line.
-  std::string watch_begin(int number, const std::string& probe);
-  /// They are read no longer, and the evidence is on disk. Returns the time of the line.
-  std::string watch_end(const Watch& watch);
-  /// A signal asked the run to stop: running steps finish unless it comes again.
-  void run_interrupt();
-  /// Every step was tried.
-  void run_end();
+  /// Appends `entry` at the time that it is. Returns the time.
+  std::string write(const JournalEntry& entry);
 
  private:
   std::string now();

@@ -27,6 +27,12 @@ ordered_json to_json(const std::vector<EvidenceFile>& files) {
   return list;
 }
 
+/// An object without its braces.
+std::string members_of(const ordered_json& object) {
+  const std::string text = object.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return text.substr(1, text.size() - 2);
+}
+
 }  // namespace
 
 JournalWriter::JournalWriter(const std::string& path, Clocks clocks)
@@ -64,124 +70,76 @@ std::string JournalWriter::now() {
   const double by_s = std::chrono::duration<double>(wall - std::exchange(wall_, wall)).count() -
                       std::chrono::duration<double>(steady - std::exchange(steady_, steady)).count();
   // A journal's first line is its beginning; there is nothing to compare it with.
-  if (std::abs(by_s) > kMostDrift_s && !lines_.is_fresh()) append(lines_.clock_jump(utc_text(wall), by_s));
+  if (std::abs(by_s) > kMostDrift_s && !lines_.is_fresh())
+    append(lines_.line(utc_text(wall), JournalEntry::clock_jump(by_s)));
   return utc_text(wall);
 }
 
-void JournalWriter::run_begin(const std::string& run_id, const std::string& plan_sha256, const std::string& by) {
-  append(lines_.run_begin(now(), run_id, plan_sha256, false, by));
-}
-void JournalWriter::run_resume(const std::string& by) { append(lines_.run_resume(now(), by)); }
-void JournalWriter::node_up(const std::string& node, const json& facts) { append(lines_.node_up(now(), node, facts)); }
-void JournalWriter::node_down(const std::string& node, const std::string& reason) {
-  append(lines_.node_down(now(), node, reason));
-}
-std::string JournalWriter::attempt_begin(const std::string& step, int number, const std::string& node) {
+std::string JournalWriter::write(const JournalEntry& entry) {
   std::string time = now();
-  append(lines_.attempt_begin(time, step, number, node));
+  append(lines_.line(time, entry));
   return time;
-}
-std::string JournalWriter::test_begin(const Attempt& test) {
-  std::string time = now();
-  append(lines_.test_begin(time, test));
-  return time;
-}
-void JournalWriter::second_stage_begin(const std::map<std::string, std::string>& steps) {
-  append(lines_.second_stage_begin(now(), steps));
-}
-void JournalWriter::localise_begin() { append(lines_.localise_begin(now())); }
-void JournalWriter::steps_left_out(const std::string& reason, const std::vector<std::string>& steps) {
-  append(lines_.steps_left_out(now(), reason, steps));
-}
-std::string JournalWriter::attempt_end(const Attempt& attempt) {
-  std::string time = now();
-  append(lines_.attempt_end(time, attempt));
-  return time;
-}
-std::string JournalWriter::watch_begin(int number, const std::string& probe) {
-  std::string time = now();
-  append(lines_.watch_begin(time, number, probe));
-  return time;
-}
-std::string JournalWriter::watch_end(const Watch& watch) {
-  std::string time = now();
-  append(lines_.watch_end(time, watch));
-  return time;
-}
-void JournalWriter::run_interrupt() { append(lines_.run_interrupt(now())); }
-void JournalWriter::run_end() { append(lines_.run_end(now())); }
-
-std::string JournalLines::line(const std::string& time, const char* kind, const ordered_json& body) {
-  ordered_json line;
-  if (std::exchange(fresh_, false)) line["schema"] = kJournalSchema;
-  line["time"] = time;
-  line["kind"] = kind;
-  line.update(body);
-  return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string JournalLines::run_begin(const std::string& time, const std::string& run_id, const std::string& plan_sha256,
-                                    bool simulated, const std::string& by) {
+std::string JournalLines::line(const std::string& time, const JournalEntry& entry) {
+  ordered_json head;
+  if (std::exchange(fresh_, false)) head["schema"] = kJournalSchema;
+  head["time"] = time;
+  head["kind"] = entry.kind;
+  return "{" + members_of(head) + (entry.members.empty() ? "" : "," + entry.members) + "}\n";
+}
+
+JournalEntry JournalEntry::run_begin(const std::string& run_id, const std::string& plan_sha256, const std::string& by,
+                                     bool simulated) {
   ordered_json body = {{"run_id", run_id}, {"plan_sha256", plan_sha256}};
   if (!by.empty()) body["by"] = by;
   if (simulated) body["kind_of_run"] = plan::kSimulated;
-  return line(time, "run_begin", body);
+  return {"run_begin", members_of(body)};
 }
-std::string JournalLines::run_resume(const std::string& time, const std::string& by) {
-  return line(time, "run_resume", by.empty() ? ordered_json::object() : ordered_json{{"by", by}});
+JournalEntry JournalEntry::run_resume(const std::string& by) {
+  return {"run_resume", by.empty() ? "" : members_of({{"by", by}})};
 }
-std::string JournalLines::node_up(const std::string& time, const std::string& node, const json& facts) {
-  return line(time, "node_up", {{"node", node}, {"facts", facts}});
+JournalEntry JournalEntry::node_up(const std::string& node, const json& facts) {
+  return {"node_up", members_of({{"node", node}, {"facts", facts}})};
 }
-std::string JournalLines::node_down(const std::string& time, const std::string& node, const std::string& reason) {
-  return line(time, "node_down", {{"node", node}, {"reason", reason}});
+JournalEntry JournalEntry::node_down(const std::string& node, const std::string& reason) {
+  return {"node_down", members_of({{"node", node}, {"reason", reason}})};
 }
-std::string JournalLines::attempt_begin(const std::string& time, const std::string& step, int number,
-                                        const std::string& node) {
-  return line(time, "attempt_begin", {{"step", step}, {"attempt", number}, {"node", node}});
+JournalEntry JournalEntry::attempt_begin(const std::string& step, int number, const std::string& node) {
+  return {"attempt_begin", members_of({{"step", step}, {"attempt", number}, {"node", node}})};
 }
-std::string JournalLines::test_begin(const std::string& time, const Attempt& test) {
-  return line(time, "attempt_begin",
-              {{"step", test.step},
-               {"attempt", test.number},
-               {"node", test.node},
-               {"nodes", test.nodes},
-               {"purpose", test.purpose}});
+JournalEntry JournalEntry::test_begin(const Attempt& test) {
+  return {"attempt_begin", members_of({{"step", test.step},
+                                       {"attempt", test.number},
+                                       {"node", test.node},
+                                       {"nodes", test.nodes},
+                                       {"purpose", test.purpose}})};
 }
-std::string JournalLines::second_stage_begin(const std::string& time, const std::map<std::string, std::string>& steps) {
-  return line(time, "second_stage_begin", {{"steps", steps}});
+JournalEntry JournalEntry::second_stage_begin(const std::map<std::string, std::string>& steps) {
+  return {"second_stage_begin", members_of({{"steps", steps}})};
 }
-std::string JournalLines::localise_begin(const std::string& time) {
-  return line(time, "localise_begin", ordered_json::object());
+JournalEntry JournalEntry::localise_begin() { return {"localise_begin", ""}; }
+JournalEntry JournalEntry::steps_left_out(const std::string& reason, const std::vector<std::string>& steps) {
+  return {"steps_left_out", members_of({{"reason", reason}, {"steps", steps}})};
 }
-std::string JournalLines::steps_left_out(const std::string& time, const std::string& reason,
-                                         const std::vector<std::string>& steps) {
-  return line(time, "steps_left_out", {{"reason", reason}, {"steps", steps}});
+JournalEntry JournalEntry::clock_jump(double by_s) { return {"clock_jump", members_of({{"by_s", by_s}})}; }
+JournalEntry JournalEntry::attempt_end(const Attempt& attempt) {
+  return {"attempt_end", members_of({{"step", attempt.step},
+                                     {"attempt", attempt.number},
+                                     {"outcome", attempt.outcome},
+                                     {"reason", attempt.reason},
+                                     {"evidence", to_json(attempt.evidence)}})};
 }
-std::string JournalLines::clock_jump(const std::string& time, double by_s) {
-  return line(time, "clock_jump", {{"by_s", by_s}});
+JournalEntry JournalEntry::watch_begin(int number, const std::string& probe) {
+  return {"watch_begin", members_of({{"watch", number}, {"probe", probe}})};
 }
-std::string JournalLines::attempt_end(const std::string& time, const Attempt& attempt) {
-  return line(time, "attempt_end",
-              {{"step", attempt.step},
-               {"attempt", attempt.number},
-               {"outcome", attempt.outcome},
-               {"reason", attempt.reason},
-               {"evidence", to_json(attempt.evidence)}});
+JournalEntry JournalEntry::watch_end(const Watch& watch) {
+  return {"watch_end", members_of({{"watch", watch.number},
+                                   {"outcome", watch.outcome},
+                                   {"reason", watch.reason},
+                                   {"evidence", to_json(watch.evidence)}})};
 }
-std::string JournalLines::watch_begin(const std::string& time, int number, const std::string& probe) {
-  return line(time, "watch_begin", {{"watch", number}, {"probe", probe}});
-}
-std::string JournalLines::watch_end(const std::string& time, const Watch& watch) {
-  return line(time, "watch_end",
-              {{"watch", watch.number},
-               {"outcome", watch.outcome},
-               {"reason", watch.reason},
-               {"evidence", to_json(watch.evidence)}});
-}
-std::string JournalLines::run_interrupt(const std::string& time) {
-  return line(time, "run_interrupt", ordered_json::object());
-}
-std::string JournalLines::run_end(const std::string& time) { return line(time, "run_end", ordered_json::object()); }
+JournalEntry JournalEntry::run_interrupt() { return {"run_interrupt", ""}; }
+JournalEntry JournalEntry::run_end() { return {"run_end", ""}; }
 
 }  // namespace assay::judge

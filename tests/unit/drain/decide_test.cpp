@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "orchestrator/drain/reason.h"
 #include "tests/unit/drain/fleet.h"
 
 namespace assay::drain {

@@ -36,18 +36,18 @@ TEST(journal, what_is_written_is_read_back_and_a_torn_line_is_passed_over) {
   const std::string path = scratch.path + "/journal.jsonl";
   {
     JournalWriter writer(path);
-    writer.run_begin("id", "digest");
-    writer.node_up("n1", {{"name", "n1"}});
-    writer.attempt_begin("s1", 1, "n1");
-    writer.attempt_end({.step = "s1",
-                        .number = 1,
-                        .node = "n1",
-                        .outcome = AttemptOutcome::exited,
-                        .reason = "",
-                        .begin = "",
-                        .end = "",
-                        .evidence = {{.path = "p", .sha256 = "x", .bytes = 3}}});
-    writer.attempt_begin("s2", 1, "n1");
+    writer.write(JournalEntry::run_begin("id", "digest"));
+    writer.write(JournalEntry::node_up("n1", {{"name", "n1"}}));
+    writer.write(JournalEntry::attempt_begin("s1", 1, "n1"));
+    writer.write(JournalEntry::attempt_end({.step = "s1",
+                                            .number = 1,
+                                            .node = "n1",
+                                            .outcome = AttemptOutcome::exited,
+                                            .reason = "",
+                                            .begin = "",
+                                            .end = "",
+                                            .evidence = {{.path = "p", .sha256 = "x", .bytes = 3}}}));
+    writer.write(JournalEntry::attempt_begin("s2", 1, "n1"));
   }
   std::ofstream(path, std::ios::app) << R"({"time": "2026)";
   const auto journal = read_journal(*read_file(path), path);
@@ -58,8 +58,8 @@ TEST(journal, what_is_written_is_read_back_and_a_torn_line_is_passed_over) {
   EXPECT_FALSE(journal->finished);
   {
     JournalWriter writer(path);
-    writer.run_resume();
-    writer.run_end();
+    writer.write(JournalEntry::run_resume());
+    writer.write(JournalEntry::run_end());
   }
   const auto resumed = read_journal(*read_file(path), path);
   ASSERT_TRUE(resumed) << resumed.error().text();
@@ -144,7 +144,7 @@ TEST(journal, what_no_run_can_have_written_is_refused) {
 TEST(journal, a_second_writer_is_told_who_the_first_is) {
   const Scratch scratch;
   JournalWriter first(scratch.path + "/journal.jsonl");
-  first.run_begin("id", "digest", "process 4711 on head1");
+  first.write(JournalEntry::run_begin("id", "digest", "process 4711 on head1"));
   try {
     const JournalWriter second(scratch.path + "/journal.jsonl");
     ADD_FAILURE() << "two writers on one journal";
@@ -203,11 +203,11 @@ TEST(journal, steps_that_were_left_out_say_why_until_the_run_goes_on) {
   const Scratch scratch;
   const std::string path = scratch.path + "/journal.jsonl";
   JournalWriter writer(path);
-  writer.run_begin("id", "digest");
-  writer.steps_left_out("the deadline", {"s1", "s2"});
+  writer.write(JournalEntry::run_begin("id", "digest"));
+  writer.write(JournalEntry::steps_left_out("the deadline", {"s1", "s2"}));
   EXPECT_EQ(read_journal(*read_file(path), path)->left_out,
             (std::map<std::string, std::string>{{"s1", "the deadline"}, {"s2", "the deadline"}}));
-  writer.run_resume();
+  writer.write(JournalEntry::run_resume());
   EXPECT_TRUE(read_journal(*read_file(path), path)->left_out.empty());
 }
 
@@ -223,12 +223,12 @@ TEST(journal, a_wall_clock_that_jumps_is_on_record_and_one_that_runs_is_not) {
   const Scratch scratch;
   const std::string path = scratch.path + "/journal.jsonl";
   JournalWriter writer(path, {.wall = [] { return wall; }, .steady = [] { return steady; }});
-  writer.run_begin("id", "digest");
+  writer.write(JournalEntry::run_begin("id", "digest"));
   pass(std::chrono::seconds(3600), std::chrono::seconds(3600));
-  writer.node_down("n1", "away");
+  writer.write(JournalEntry::node_down("n1", "away"));
   EXPECT_TRUE(read_journal(*read_file(path), path)->clock_jumps.empty());
   pass(std::chrono::seconds(-7190), std::chrono::seconds(10));
-  writer.node_down("n1", "away again");
+  writer.write(JournalEntry::node_down("n1", "away again"));
   const auto journal = read_journal(*read_file(path), path);
   ASSERT_TRUE(journal) << journal.error().text();
   ASSERT_EQ(journal->clock_jumps.size(), 1U);

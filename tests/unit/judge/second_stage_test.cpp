@@ -150,15 +150,17 @@ TEST(second_stage, the_journal_says_which_steps_and_refuses_attempts_of_others) 
   JournalLines lines(true);
   const std::string kTime = "2026-01-05T06:00:00.000Z";
   const auto begin = [&](const std::string& step, int number) {
-    return lines.attempt_begin(kTime, step, number, "n1");
+    return lines.line(kTime, JournalEntry::attempt_begin(step, number, "n1"));
   };
   const auto end = [&](const std::string& step, int number) {
     Attempt attempt{.step = step, .number = number, .node = "n1", .outcome = AttemptOutcome::exited};
-    return lines.attempt_end(kTime, attempt);
+    return lines.line(kTime, JournalEntry::attempt_end(attempt));
   };
-  const std::string head = lines.run_begin(kTime, "id", "digest", false);  // the first line alone has the schema
+  const std::string head =
+      lines.line(kTime, JournalEntry::run_begin("id", "digest"));  // the first line alone has the schema
   const std::string first = head + begin("0001-a", 1);
-  const std::string text = first + end("0001-a", 1) + lines.second_stage_begin(kTime, {{"0001-a", "r0 on n1 is fail"}});
+  const std::string text =
+      first + end("0001-a", 1) + lines.line(kTime, JournalEntry::second_stage_begin({{"0001-a", "r0 on n1 is fail"}}));
   const auto journal = read_journal(text + begin("0001-a", 2) + end("0001-a", 2), "j");
   ASSERT_TRUE(journal) << journal.error().text();
   EXPECT_TRUE(journal->second_stage);
@@ -168,8 +170,8 @@ TEST(second_stage, the_journal_says_which_steps_and_refuses_attempts_of_others) 
   const auto other = read_journal(text + begin("0002-b", 1), "j");
   ASSERT_FALSE(other);
   EXPECT_NE(other.error().text().find("a second stage that it has no part in"), std::string::npos);
-  EXPECT_FALSE(read_journal(text + lines.second_stage_begin(kTime, {}), "j"));
-  EXPECT_FALSE(read_journal(first + lines.second_stage_begin(kTime, {}), "j"));
+  EXPECT_FALSE(read_journal(text + lines.line(kTime, JournalEntry::second_stage_begin({})), "j"));
+  EXPECT_FALSE(read_journal(first + lines.line(kTime, JournalEntry::second_stage_begin({})), "j"));
 }
 
 TEST(second_stage, progress_counts_attempts_and_passes_of_both_stages) {

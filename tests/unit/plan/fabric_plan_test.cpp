@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/run_verdict.h"
-#include "orchestrator/run/rendezvous_endpoint.h"
+#include "orchestrator/run/attempt.h"
 #include "tests/unit/fixture.h"
 
 namespace assay::plan {
