@@ -22,16 +22,14 @@ constexpr const char* kScopes[] = {"node", "pair", "group"};
 constexpr const char* kBetter[] = {"higher", "lower", "neither"};
 
 constexpr ConditionSpec kCommonConditions[] = {
-    {.name = "cpu_load_by_others",
-     .meaning = "Share of the CPUs' time, where /proc/stat reports it, that went to other processes during the run.",
-     .recorded = Recorded::if_reported},
+    if_reported("cpu_load_by_others",
+                "Share of the CPUs' time, where /proc/stat reports it, that went to other processes during the run."),
     {.name = "cpu_steal",
      .meaning =
          "Share of the CPUs' time, where /proc/stat reports it, that the hypervisor gave to others during the run.",
      .recorded = Recorded::if_reported},
-    {.name = "clock_synchronised",
-     .meaning = "Whether the kernel reports, where it can be queried, that its clock follows a time source.",
-     .recorded = Recorded::if_reported},
+    if_reported("clock_synchronised",
+                "Whether the kernel reports, where it can be queried, that its clock follows a time source."),
 };
 
 ordered_json describe(const Parameter& parameter) {

@@ -83,12 +83,57 @@ struct Metric {
   Recorded recorded = Recorded::always;
 };
 
+/// Figures that are better when lower, or higher.
+constexpr Metric lower(std::string_view name, std::string_view unit, std::string_view meaning,
+                       Recorded recorded = Recorded::always, double instrument = 0) {
+  return {.name = name,
+          .unit = unit,
+          .better = Better::lower,
+          .meaning = meaning,
+          .instrument = instrument,
+          .recorded = recorded};
+}
+constexpr Metric higher(std::string_view name, std::string_view unit, std::string_view meaning,
+                        Recorded recorded = Recorded::always, double instrument = 0) {
+  Metric metric = lower(name, unit, meaning, recorded, instrument);
+  metric.better = Better::higher;
+  return metric;
+}
+/// A metric of kind fault: a count of what is wrong.
+constexpr Metric fault(std::string_view name, std::string_view meaning, Recorded recorded = Recorded::always,
+                       Course course = Course::each_run) {
+  return {.name = name,
+          .unit = "1",
+          .better = Better::lower,
+          .meaning = meaning,
+          .kind = MetricKind::fault,
+          .course = course,
+          .recorded = recorded};
+}
+
 /// One circumstance a probe records beside its numbers.
 struct ConditionSpec {
   std::string_view name;
   std::string_view meaning;
   Recorded recorded = Recorded::always;
 };
+
+/// Conditions that not every record has.
+constexpr ConditionSpec rank_0(std::string_view name, std::string_view meaning) {
+  return {.name = name, .meaning = meaning, .recorded = Recorded::rank_0};
+}
+constexpr ConditionSpec if_asked(std::string_view name, std::string_view meaning) {
+  return {.name = name, .meaning = meaning, .recorded = Recorded::if_asked};
+}
+constexpr ConditionSpec if_present(std::string_view name, std::string_view meaning) {
+  return {.name = name, .meaning = meaning, .recorded = Recorded::if_present};
+}
+constexpr ConditionSpec if_reported(std::string_view name, std::string_view meaning) {
+  return {.name = name, .meaning = meaning, .recorded = Recorded::if_reported};
+}
+constexpr ConditionSpec if_occurred(std::string_view name, std::string_view meaning) {
+  return {.name = name, .meaning = meaning, .recorded = Recorded::if_occurred};
+}
 
 /// What one run of the probe measures at a time; decides how the plan places it.
 enum class Scope { node, pair, group };

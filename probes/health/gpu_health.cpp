@@ -3,7 +3,6 @@
 #include <array>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -30,17 +29,6 @@ constexpr Metric bad(std::string_view name, std::string_view meaning, Recorded r
                      Course course = Course::each_run) {
   return {
       .name = name, .unit = "1", .better = Better::lower, .meaning = meaning, .course = course, .recorded = recorded};
-}
-/// A count of what is wrong, however it is read.
-constexpr Metric fault(std::string_view name, std::string_view meaning, Recorded recorded,
-                       Course course = Course::each_run) {
-  return {.name = name,
-          .unit = "1",
-          .better = Better::lower,
-          .meaning = meaning,
-          .kind = MetricKind::fault,
-          .course = course,
-          .recorded = recorded};
 }
 /// A count that gets better as it rises.
 constexpr Metric good(std::string_view name, std::string_view meaning, Recorded recorded,
@@ -78,8 +66,8 @@ constexpr Metric kMetrics[] = {
     bad("retired_pages_pending", "1 when a page waits for a reboot to be retired, else 0, where the GPU does that",
         Recorded::if_present, Course::fixed),
     fault("xid_events",
-          "Xid lines about this GPU in the kernel's log, where the log can be read; a GPU that the driver no "
-          "longer lists is named by its PCI address",
+          "Xid lines about this GPU in the kernel's log, where the log can be read; a GPU that the driver no longer "
+          "lists is named by its PCI address",
           Recorded::if_reported, Course::since_boot),
     good("nvlinks_active", "NVLinks that are up, where the GPU has any", Recorded::if_present, Course::fixed),
     bad("nvlinks_inactive", "NVLinks that are down, where the GPU has any", Recorded::if_present, Course::fixed),
@@ -98,18 +86,14 @@ constexpr Metric kMetrics[] = {
          Recorded::if_reported, Course::fixed),
     bad("pcie_replays", "PCIe replays since the driver was loaded, where the driver counts them", Recorded::if_reported,
         Course::since_boot),
-    {.name = "thermal_throttle_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "time since the driver was loaded that software or hardware lowered clocks for temperature, where the "
-                "driver counts it",
-     .recorded = Recorded::if_reported},
-    {.name = "power_brake_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "time since the driver was loaded that an outside signal lowered clocks, where the driver counts it "
-                "(from 575)",
-     .recorded = Recorded::if_reported},
+    lower("thermal_throttle_time", "s",
+          "time since the driver was loaded that software or hardware lowered clocks for temperature, where the driver "
+          "counts it",
+          Recorded::if_reported),
+    lower(
+        "power_brake_time", "s",
+        "time since the driver was loaded that an outside signal lowered clocks, where the driver counts it (from 575)",
+        Recorded::if_reported),
     bad("power_limit_lowered",
         "1 when the power limit in force is below the one that the board boots with, else 0, where the driver reports "
         "both",
@@ -125,51 +109,23 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "driver_version", .meaning = "version of the NVIDIA driver"},
     {.name = "gpus_listed", .meaning = "GPUs that the driver counts, whether they answer or not"},
     {.name = "kernel_log", .meaning = "where Xid events were read, or \"absent: \" and why they were not"},
-    {.name = "kernel_log_whole",
-     .meaning = "whether the log begins at boot, so that no event is missed, where there is a log",
-     .recorded = Recorded::if_reported},
-    {.name = "xid_numbers",
-     .meaning = "numbers of the Xid events of a gpu, where there are any",
-     .recorded = Recorded::if_occurred},
-    {.name = "facts_missing_names",
-     .meaning = "metrics that this gpu alone does not report, where there are any",
-     .recorded = Recorded::if_occurred},
-    {.name = "query_error",
-     .meaning = "the first question that failed, with NVML's words, where one did",
-     .recorded = Recorded::if_occurred},
-    {.name = "persistence_mode",
-     .meaning = "whether the driver keeps a gpu initialised, where it reports it",
-     .recorded = Recorded::if_reported},
-    {.name = "mig_mode", .meaning = "whether a gpu is partitioned, where it can be", .recorded = Recorded::if_reported},
-    {.name = "ecc_mode",
-     .meaning = "whether a gpu's memory is protected, where it can be",
-     .recorded = Recorded::if_reported},
-    {.name = "sm_clock_hz", .meaning = "SM clock now, where the driver reports it", .recorded = Recorded::if_reported},
-    {.name = "sm_clock_max_hz",
-     .meaning = "SM clock that a gpu is made for, where the driver reports it",
-     .recorded = Recorded::if_reported},
-    {.name = "memory_clock_hz",
-     .meaning = "memory clock now, where the driver reports it",
-     .recorded = Recorded::if_reported},
-    {.name = "memory_clock_max_hz",
-     .meaning = "memory clock that a gpu is made for, where the driver reports it",
-     .recorded = Recorded::if_reported},
-    {.name = "temperature_c",
-     .meaning = "temperature of the die now, where the driver reports it",
-     .recorded = Recorded::if_reported},
-    {.name = "memory_temperature_c",
-     .meaning = "temperature of the memory now, where the driver reports it",
-     .recorded = Recorded::if_reported},
-    {.name = "power_w", .meaning = "power now, where the driver reports it", .recorded = Recorded::if_reported},
-    {.name = "power_limit_w",
-     .meaning = "power limit in force, where the driver reports it",
-     .recorded = Recorded::if_reported},
-    {.name = "power_limit_default_w",
-     .meaning = "power limit that the board boots with, where the driver reports it",
-     .recorded = Recorded::if_reported},
-    {.name = "recovery_action",
-     .meaning = "what the driver asks for to recover a gpu, where it reports it (from driver 570)",
-     .recorded = Recorded::if_reported},
+    if_reported("kernel_log_whole", "whether the log begins at boot, so that no event is missed, where there is a log"),
+    if_occurred("xid_numbers", "numbers of the Xid events of a gpu, where there are any"),
+    if_occurred("facts_missing_names", "metrics that this gpu alone does not report, where there are any"),
+    if_occurred("query_error", "the first question that failed, with NVML's words, where one did"),
+    if_reported("persistence_mode", "whether the driver keeps a gpu initialised, where it reports it"),
+    if_reported("mig_mode", "whether a gpu is partitioned, where it can be"),
+    if_reported("ecc_mode", "whether a gpu's memory is protected, where it can be"),
+    if_reported("sm_clock_hz", "SM clock now, where the driver reports it"),
+    if_reported("sm_clock_max_hz", "SM clock that a gpu is made for, where the driver reports it"),
+    if_reported("memory_clock_hz", "memory clock now, where the driver reports it"),
+    if_reported("memory_clock_max_hz", "memory clock that a gpu is made for, where the driver reports it"),
+    if_reported("temperature_c", "temperature of the die now, where the driver reports it"),
+    if_reported("memory_temperature_c", "temperature of the memory now, where the driver reports it"),
+    if_reported("power_w", "power now, where the driver reports it"),
+    if_reported("power_limit_w", "power limit in force, where the driver reports it"),
+    if_reported("power_limit_default_w", "power limit that the board boots with, where the driver reports it"),
+    if_reported("recovery_action", "what the driver asks for to recover a gpu, where it reports it (from driver 570)"),
 };
 
 /// kOwnConditions and kGpuConditions in one array.

@@ -21,32 +21,17 @@ struct Gpu {
 
 /// The conditions that record_gpu records, for the spec of a probe that does.
 inline constexpr ConditionSpec kGpuConditions[] = {
-    {.name = "model",
-     .meaning = "product name of a gpu, where the driver reports it",
-     .recorded = Recorded::if_reported},
-    {.name = "serial",
-     .meaning = "serial number of a gpu, where the driver reports it",
-     .recorded = Recorded::if_reported},
-    {.name = "part",
-     .meaning = "board part number of a gpu, where the driver reports it",
-     .recorded = Recorded::if_reported},
-    {.name = "vbios",
-     .meaning = "version of a gpu's video BIOS, where the driver reports it",
-     .recorded = Recorded::if_reported},
-    {.name = "inforom",
-     .meaning = "version of a gpu's InfoROM image, where the driver reports it",
-     .recorded = Recorded::if_reported},
-    {.name = "firmware", .meaning = "version of a gpu's GSP firmware, where it runs", .recorded = Recorded::if_present},
-    {.name = "pci_address",
-     .meaning = "PCI function of a gpu, where the driver reports it",
-     .recorded = Recorded::if_reported},
-    {.name = "fabric_state",
-     .meaning = "whether a gpu has joined its NVLink fabric (not_supported, not_started, in_progress, "
-                "completed, failed), where there is a fabric manager to join",
-     .recorded = Recorded::if_present},
-    {.name = "fabric_health",
-     .meaning = "healthy, or the faults of a gpu's NVLink fabric, where the driver reports it",
-     .recorded = Recorded::if_reported},
+    if_reported("model", "product name of a gpu, where the driver reports it"),
+    if_reported("serial", "serial number of a gpu, where the driver reports it"),
+    if_reported("part", "board part number of a gpu, where the driver reports it"),
+    if_reported("vbios", "version of a gpu's video BIOS, where the driver reports it"),
+    if_reported("inforom", "version of a gpu's InfoROM image, where the driver reports it"),
+    if_present("firmware", "version of a gpu's GSP firmware, where it runs"),
+    if_reported("pci_address", "PCI function of a gpu, where the driver reports it"),
+    if_present("fabric_state",
+               "whether a gpu has joined its NVLink fabric (not_supported, not_started, in_progress, completed, "
+               "failed), where there is a fabric manager to join"),
+    if_reported("fabric_health", "healthy, or the faults of a gpu's NVLink fabric, where the driver reports it"),
 };
 
 /// Asks `gpu` what it is.

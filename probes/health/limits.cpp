@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -40,18 +39,10 @@ constexpr Metric kMetrics[] = {
 };
 
 constexpr ConditionSpec kConditions[] = {
-    {.name = "scaling_driver",
-     .meaning = "driver of the clocks, where there is one, of the first CPU",
-     .recorded = Recorded::if_present},
-    {.name = "governor",
-     .meaning = "policy of the clocks, where there is one, of the first CPU",
-     .recorded = Recorded::if_present},
-    {.name = "lowest_clock_limit_hz",
-     .meaning = "lowest limit among the CPUs, where a driver reports clocks",
-     .recorded = Recorded::if_reported},
-    {.name = "lowest_power_limit_w",
-     .meaning = "lowest lasting limit among packages, where RAPL reports it",
-     .recorded = Recorded::if_reported},
+    if_present("scaling_driver", "driver of the clocks, where there is one, of the first CPU"),
+    if_present("governor", "policy of the clocks, where there is one, of the first CPU"),
+    if_reported("lowest_clock_limit_hz", "lowest limit among the CPUs, where a driver reports clocks"),
+    if_reported("lowest_power_limit_w", "lowest lasting limit among packages, where RAPL reports it"),
 };
 
 constexpr ProbeSpec kSpec{

@@ -1,6 +1,4 @@
 // health_load: how much of a node's processors other programs use while this one sleeps.
-#include <optional>
-#include <stdexcept>
 
 #include "probes/core/host_facts.h"
 #include "probes/core/probe.h"
@@ -14,10 +12,7 @@ constexpr Parameter kParameters[] = {
     {.name = "samples", .unit = "1", .fallback = "10", .meaning = "samples taken"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "cpu_load",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "share of all processors' time that ran in other processes while this one slept"},
+    lower("cpu_load", "1", "share of all processors' time that ran in other processes while this one slept"),
 };
 constexpr ProbeSpec kSpec{
     .name = "health_load",

@@ -1,8 +1,6 @@
 // health_ports: what a node's network ports are connected to: link, rate, addresses, and the switch that LLDP reports.
-#include <algorithm>
 #include <map>
 #include <memory>
-#include <stdexcept>
 
 #include <ifaddrs.h>
 #include <netdb.h>
@@ -40,24 +38,17 @@ constexpr Metric kMetrics[] = {
      .meaning =
          "signalling rate of one direction in bytes (bits over 8), where the link is up and the driver reports it",
      .recorded = Recorded::if_reported},
-    {.name = "link_rate_max",
-     .unit = "B/s",
-     .meaning = "the same of the fastest mode that port and driver support, where the driver lists its modes",
-     .recorded = Recorded::if_reported},
+    higher("link_rate_max", "B/s",
+           "the same of the fastest mode that port and driver support, where the driver lists its modes",
+           Recorded::if_reported),
 };
 constexpr ConditionSpec kConditions[] = {
-    {.name = "address",
-     .meaning = "first address of the port that is not link-local, IPv4 before IPv6, where it has one",
-     .recorded = Recorded::if_present},
-    {.name = "addresses", .meaning = "all of those, where it has one", .recorded = Recorded::if_present},
-    {.name = "mtu", .meaning = "largest packet in B, where the kernel reports it", .recorded = Recorded::if_reported},
-    {.name = "mac_address", .meaning = "hardware address, where there is one", .recorded = Recorded::if_present},
-    {.name = "switch",
-     .meaning = "name of the system that LLDP reports at the port, where lldpd runs; several with commas",
-     .recorded = Recorded::if_present},
-    {.name = "switch_port",
-     .meaning = "port of that system, where lldpd runs and it says",
-     .recorded = Recorded::if_reported},
+    if_present("address", "first address of the port that is not link-local, IPv4 before IPv6, where it has one"),
+    if_present("addresses", "all of those, where it has one"),
+    if_reported("mtu", "largest packet in B, where the kernel reports it"),
+    if_present("mac_address", "hardware address, where there is one"),
+    if_present("switch", "name of the system that LLDP reports at the port, where lldpd runs; several with commas"),
+    if_reported("switch_port", "port of that system, where lldpd runs and it says"),
     {.name = "lldp", .meaning = "program that reported the neighbours, or \"absent: \" and the reason"},
 };
 constexpr ProbeSpec kSpec{

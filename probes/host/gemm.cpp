@@ -1,6 +1,5 @@
 // host_gemm: floating-point rate of the processor on dense matrix products, by OpenBLAS.
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <stdexcept>
 #include <type_traits>
@@ -36,23 +35,16 @@ constexpr Parameter kParameters[] = {
      .meaning = "threads, each pinned to a core of its own; 0 for one on every physical core"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "throughput",
-     .unit = "FLOP/s",
-     .better = Better::higher,
-     .meaning = "2 n^3 over the wall time of one product",
-     .instrument = kInstrument},
+    higher("throughput", "FLOP/s", "2 n^3 over the wall time of one product", Recorded::always, kInstrument),
     {.name = "efficiency",
      .unit = "1",
      .better = Better::higher,
      .meaning = "throughput over the better of the multiply-add peaks measured just before and just after that product",
      .instrument = kInstrument,
      .kind = MetricKind::share},
-    {.name = "mismatches",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "sampled elements and rows that the independent references refuse, and products that differ from an "
-                "earlier one of the same operands",
-     .kind = MetricKind::fault},
+    fault("mismatches",
+          "sampled elements and rows that the independent references refuse, and products that differ from an earlier "
+          "one of the same operands"),
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "isa", .meaning = "Instruction set of the multiply-add peak."},

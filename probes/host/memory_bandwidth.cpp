@@ -1,6 +1,5 @@
 // host_memory_bandwidth: bandwidth of the host's memory with all cores at once, by STREAM's method.
 #include <array>
-#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -45,40 +44,23 @@ constexpr Parameter kParameters[] = {
      .choices = "on off"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "copy_bandwidth",
-     .unit = "B/s",
-     .better = Better::higher,
-     .meaning = "c = a: 2 x 8 bytes an element over the wall time of one pass",
-     .instrument = kInstrument},
-    {.name = "scale_bandwidth",
-     .unit = "B/s",
-     .better = Better::higher,
-     .meaning = "b = s c: 2 x 8 bytes an element over the wall time of one pass",
-     .instrument = kInstrument},
-    {.name = "add_bandwidth",
-     .unit = "B/s",
-     .better = Better::higher,
-     .meaning = "c = a + b: 3 x 8 bytes an element over the wall time of one pass",
-     .instrument = kInstrument},
-    {.name = "triad_bandwidth",
-     .unit = "B/s",
-     .better = Better::higher,
-     .meaning = "a = b + s c: 3 x 8 bytes an element over the wall time of one pass",
-     .instrument = kInstrument},
-    {.name = "mismatches",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "elements of the three arrays that are not what the rounds must have made of them",
-     .kind = MetricKind::fault},
+    higher("copy_bandwidth", "B/s", "c = a: 2 x 8 bytes an element over the wall time of one pass", Recorded::always,
+           kInstrument),
+    higher("scale_bandwidth", "B/s", "b = s c: 2 x 8 bytes an element over the wall time of one pass", Recorded::always,
+           kInstrument),
+    higher("add_bandwidth", "B/s", "c = a + b: 3 x 8 bytes an element over the wall time of one pass", Recorded::always,
+           kInstrument),
+    higher("triad_bandwidth", "B/s", "a = b + s c: 3 x 8 bytes an element over the wall time of one pass",
+           Recorded::always, kInstrument),
+    fault("mismatches", "elements of the three arrays that are not what the rounds must have made of them"),
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "isa",
      .meaning = "Instruction set of the non-temporal kernels; `compiler` for the plain loops of regular stores."},
     {.name = "non_temporal_stores", .meaning = "Whether results bypassed the caches."},
     {.name = "array_bytes", .meaning = "Size of each array, in B."},
-    {.name = "cache_multiple",
-     .meaning = "Size of each array over the sum of last-level caches, where the kernel reports those.",
-     .recorded = Recorded::if_reported},
+    if_reported("cache_multiple",
+                "Size of each array over the sum of last-level caches, where the kernel reports those."),
     {.name = "rounds", .meaning = "Rounds of the four kernels, warm-up included."},
     {.name = "threads", .meaning = "Threads that moved data."},
     {.name = "pinned", .meaning = "Whether every thread was bound to one CPU, read back from the kernel."},

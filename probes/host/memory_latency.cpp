@@ -38,17 +38,12 @@ constexpr Parameter kParameters[] = {
      .choices = "on off"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "latency",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "mean wall time of one dependent load over a chunk of about 50 ms of CPU time",
-     .instrument = kInstrument},
+    lower("latency", "s", "mean wall time of one dependent load over a chunk of about 50 ms of CPU time",
+          Recorded::always, kInstrument),
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "size_bytes", .meaning = "Memory that the cycle runs through, in B."},
-    {.name = "cache_multiple",
-     .meaning = "That size over the sum of last-level caches, where the kernel reports those.",
-     .recorded = Recorded::if_reported},
+    if_reported("cache_multiple", "That size over the sum of last-level caches, where the kernel reports those."),
     {.name = "steps", .meaning = "Loads in one chunk."},
     {.name = "huge_pages_requested", .meaning = "Whether transparent huge pages were asked for."},
     {.name = "huge_page_share",

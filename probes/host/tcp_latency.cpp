@@ -1,9 +1,7 @@
 // host_tcp_latency: latency of a small message between two nodes over TCP.
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <stdexcept>
 #include <vector>
 
 #include <fmt/format.h>
@@ -35,30 +33,13 @@ constexpr Parameter kParameters[] = {
     {.name = "warmup", .unit = "1", .fallback = "200", .meaning = "round trips before them, at least 1"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "latency",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "half a round trip, every one a sample, where path is fabric",
-     .instrument = kInstrument,
-     .recorded = Recorded::if_asked},
-    {.name = "latency_p999",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "99.9th percentile of these samples, where path is fabric",
-     .instrument = kInstrument,
-     .recorded = Recorded::if_asked},
-    {.name = "loopback_latency",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "half a round trip between two processes of one machine, where path is loopback",
-     .instrument = kInstrument,
-     .recorded = Recorded::if_asked},
-    {.name = "mismatches",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "messages that came back other than they went",
-     .kind = MetricKind::fault,
-     .recorded = Recorded::rank_0},
+    lower("latency", "s", "half a round trip, every one a sample, where path is fabric", Recorded::if_asked,
+          kInstrument),
+    lower("latency_p999", "s", "99.9th percentile of these samples, where path is fabric", Recorded::if_asked,
+          kInstrument),
+    lower("loopback_latency", "s", "half a round trip between two processes of one machine, where path is loopback",
+          Recorded::if_asked, kInstrument),
+    fault("mismatches", "messages that came back other than they went", Recorded::rank_0),
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "segments_retransmitted", .meaning = "Segments that this rank sent again."},

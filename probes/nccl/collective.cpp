@@ -1,7 +1,5 @@
 // nccl_collective: time and bandwidth of one NCCL collective over all GPUs of a node or of several, checked exactly.
 #include <unistd.h>
-#include <array>
-#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -56,35 +54,20 @@ constexpr Parameter kParameters[] = {
      .choices = "default 0 1"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "time of one collective, the longest of all ranks",
-     .recorded = Recorded::rank_0},
-    {.name = "algbw",
-     .unit = "B/s",
-     .meaning = "size over time, the size counted as nccl-tests does",
-     .recorded = Recorded::rank_0},
-    {.name = "busbw",
-     .unit = "B/s",
-     .meaning = "algbw times the operation's factor for this number of ranks",
-     .recorded = Recorded::rank_0},
-    {.name = "mismatches",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "elements, of all ranks and of a check before and one after the timing, that are not exactly what they "
-                "must be",
-     .kind = MetricKind::fault,
-     .recorded = Recorded::rank_0},
+    lower("time", "s", "time of one collective, the longest of all ranks", Recorded::rank_0),
+    higher("algbw", "B/s", "size over time, the size counted as nccl-tests does", Recorded::rank_0),
+    higher("busbw", "B/s", "algbw times the operation's factor for this number of ranks", Recorded::rank_0),
+    fault(
+        "mismatches",
+        "elements, of all ranks and of a check before and one after the timing, that are not exactly what they must be",
+        Recorded::rank_0),
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "ranks", .meaning = "GPUs that took part"},
     {.name = "nodes", .meaning = "nodes that took part"},
     {.name = "gpus_per_node", .meaning = "GPUs that took part on each node"},
     {.name = "node_names", .meaning = "names of the nodes by rank, separated by commas"},
-    {.name = "sizes_left_out",
-     .meaning = "sizes in B that were asked for and do not fit, or none, where this is rank 0",
-     .recorded = Recorded::rank_0},
+    rank_0("sizes_left_out", "sizes in B that were asked for and do not fit, or none, where this is rank 0"),
 };
 constexpr ConditionSpec kErrorConditions[] = {nvml::kGpuErrorsCondition};
 constexpr auto kConditions =

@@ -11,12 +11,8 @@ constexpr auto kParameters = with_fio_parameters(std::array{
     Parameter{.name = "jobs", .unit = "1", .fallback = "4", .meaning = "threads of fio on the one file"},
 });
 constexpr Metric kMetrics[] = {
-    {.name = "read_iops",
-     .unit = "1/s",
-     .meaning = "reads completed over the counted time of one fio run, all jobs together"},
-    {.name = "write_iops",
-     .unit = "1/s",
-     .meaning = "writes completed over the counted time of one fio run, all jobs together"},
+    higher("read_iops", "1/s", "reads completed over the counted time of one fio run, all jobs together"),
+    higher("write_iops", "1/s", "writes completed over the counted time of one fio run, all jobs together"),
 };
 constexpr ProbeSpec kSpec{
     .name = "storage_iops",

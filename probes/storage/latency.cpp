@@ -17,25 +17,11 @@ constexpr auto kParameters = with_fio_parameters(std::array{
 // A bucket of fio's histogram is at most 1/64 of its value wide (stat.h, FIO_IO_U_PLAT_BITS 6); uniform within it.
 constexpr double kHistogram = 1.0 / 64 / 3.4641;
 constexpr Metric kMetrics[] = {
-    {.name = "latency_p50",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "median completion latency within one fio run",
-     .instrument = kHistogram},
-    {.name = "latency_p99",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "99th percentile of completion latency within one fio run",
-     .instrument = kHistogram},
-    {.name = "latency_p999",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "99.9th percentile of completion latency within one fio run",
-     .instrument = kHistogram},
-    {.name = "latency_max",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "longest completion latency within one fio run"},
+    lower("latency_p50", "s", "median completion latency within one fio run", Recorded::always, kHistogram),
+    lower("latency_p99", "s", "99th percentile of completion latency within one fio run", Recorded::always, kHistogram),
+    lower("latency_p999", "s", "99.9th percentile of completion latency within one fio run", Recorded::always,
+          kHistogram),
+    lower("latency_max", "s", "longest completion latency within one fio run"),
 };
 constexpr ProbeSpec kSpec{
     .name = "storage_latency",

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,31 +52,17 @@ inline constexpr Parameter kTrafficParameters[] = {
 /// The bandwidths of every probe of traffic, with the transport's own uncertainty of a window.
 constexpr std::array<Metric, 5> traffic_metrics(double instrument) {
   return {{
-      {.name = "alone_bandwidth",
-       .unit = "B/s",
-       .meaning = "payload of one flow while no other flow is at work",
-       .instrument = instrument,
-       .recorded = Recorded::rank_0},
-      {.name = "together_bandwidth",
-       .unit = "B/s",
-       .meaning = "payload of one flow while all flows are at work",
-       .instrument = instrument,
-       .recorded = Recorded::rank_0},
-      {.name = "aggregate_bandwidth",
-       .unit = "B/s",
-       .meaning = "the sum of together_bandwidth over all flows, window by window",
-       .instrument = instrument,
-       .recorded = Recorded::rank_0},
-      {.name = "alone_sum",
-       .unit = "B/s",
-       .meaning = "the sum of alone_bandwidth over all flows, window by window; they never ran at one time",
-       .instrument = instrument,
-       .recorded = Recorded::rank_0},
-      {.name = "alone_mean",
-       .unit = "B/s",
-       .meaning = "alone_sum over the number of flows: what one port carries",
-       .instrument = instrument,
-       .recorded = Recorded::rank_0},
+      higher("alone_bandwidth", "B/s", "payload of one flow while no other flow is at work", Recorded::rank_0,
+             instrument),
+      higher("together_bandwidth", "B/s", "payload of one flow while all flows are at work", Recorded::rank_0,
+             instrument),
+      higher("aggregate_bandwidth", "B/s", "the sum of together_bandwidth over all flows, window by window",
+             Recorded::rank_0, instrument),
+      higher("alone_sum", "B/s",
+             "the sum of alone_bandwidth over all flows, window by window; they never ran at one time",
+             Recorded::rank_0, instrument),
+      higher("alone_mean", "B/s", "alone_sum over the number of flows: what one port carries", Recorded::rank_0,
+             instrument),
   }};
 }
 

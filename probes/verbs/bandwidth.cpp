@@ -4,7 +4,6 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <stdexcept>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -56,16 +55,10 @@ constexpr Metric kMetrics[] = {
      .instrument = kInstrument,
      .direction = PairDirection::backward,
      .recorded = Recorded::if_asked},
-    {.name = "bandwidth_both",
-     .unit = "B/s",
-     .meaning = "sum of both directions at once, where the path is fabric",
-     .instrument = kInstrument,
-     .recorded = Recorded::if_asked},
-    {.name = "bandwidth_both_slower",
-     .unit = "B/s",
-     .meaning = "the slower direction while both are at work, where the path is fabric",
-     .instrument = kInstrument,
-     .recorded = Recorded::if_asked},
+    higher("bandwidth_both", "B/s", "sum of both directions at once, where the path is fabric", Recorded::if_asked,
+           kInstrument),
+    higher("bandwidth_both_slower", "B/s", "the slower direction while both are at work, where the path is fabric",
+           Recorded::if_asked, kInstrument),
     {.name = "wire_share_forward",
      .unit = "1",
      .meaning = "bandwidth_forward over payload_limit, where both ports report their rate",
@@ -80,22 +73,13 @@ constexpr Metric kMetrics[] = {
      .kind = MetricKind::share,
      .direction = PairDirection::backward,
      .recorded = Recorded::if_reported},
-    {.name = "loopback_bandwidth",
-     .unit = "B/s",
-     .meaning = "payload from a port to itself, where the path is loopback; says nothing of cables and switches",
-     .instrument = kInstrument,
-     .recorded = Recorded::if_asked},
-    {.name = "mismatches",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "bytes, of all slots and directions, that are not what was sent",
-     .kind = MetricKind::fault,
-     .recorded = Recorded::rank_0},
+    higher("loopback_bandwidth", "B/s",
+           "payload from a port to itself, where the path is loopback; says nothing of cables and switches",
+           Recorded::if_asked, kInstrument),
+    fault("mismatches", "bytes, of all slots and directions, that are not what was sent", Recorded::rank_0),
 };
 constexpr ConditionSpec kOwnConditions[] = {
-    {.name = "slots",
-     .meaning = "message slots of each queue pair that were verified, at the largest size, where this is rank 0",
-     .recorded = Recorded::rank_0},
+    rank_0("slots", "message slots of each queue pair that were verified, at the largest size, where this is rank 0"),
 };
 constexpr auto kConditions =
     join(kPathConditions, kStationConditions, kPlaceConditions, kCounterConditions, kOwnConditions);

@@ -50,34 +50,24 @@ std::string counter_words(const Counters& counters);
 
 /// The conditions that record_counters() writes, for a spec.
 inline constexpr ConditionSpec kCounterConditions[] = {
-    {.name = "counters_before",
-     .meaning = "counters of this rank's port before the measurement that are not 0, where it has any",
-     .recorded = Recorded::if_occurred},
-    {.name = "counters_after",
-     .meaning = "the same after the measurement, where it has any",
-     .recorded = Recorded::if_occurred},
-    {.name = "counters_changed",
-     .meaning = "their differences that are not 0, where it has any",
-     .recorded = Recorded::if_occurred},
+    if_occurred("counters_before",
+                "counters of this rank's port before the measurement that are not 0, where it has any"),
+    if_occurred("counters_after", "the same after the measurement, where it has any"),
+    if_occurred("counters_changed", "their differences that are not 0, where it has any"),
     {.name = "counters_read", .meaning = "how many counters the port reports"},
-    {.name = "retransmits",
-     .meaning = "change of the counters of lost, repeated and out-of-order packets, timeouts and retries, where the "
-                "port has one",
-     .recorded = Recorded::if_present},
+    if_present("retransmits",
+               "change of the counters of lost, repeated and out-of-order packets, timeouts and retries, where the "
+               "port has one"),
     {.name = "link_errors",
      .meaning =
          "change of the counters of symbol, FEC and other receive errors and of link downs, where the port has one",
      .recorded = Recorded::if_present},
-    {.name = "discards",
-     .meaning = "change of the counters of packets dropped for want of buffers, where the port has one",
-     .recorded = Recorded::if_present},
+    if_present("discards", "change of the counters of packets dropped for want of buffers, where the port has one"),
     {.name = "pauses",
      .meaning =
          "change of the counters of PFC and global pause frames and of waiting for credit, where the port has one",
      .recorded = Recorded::if_present},
-    {.name = "congestion_marks",
-     .meaning = "change of the counters of ECN marks and CNPs, where the port has one",
-     .recorded = Recorded::if_present},
+    if_present("congestion_marks", "change of the counters of ECN marks and CNPs, where the port has one"),
     {.name = "counters_reset", .meaning = "whether a counter ran backwards during the measurement"},
 };
 

@@ -1,8 +1,5 @@
 // verbs_latency: one message at a time between two RDMA ports, every sample kept, the largest too.
-#include <algorithm>
-#include <array>
 #include <span>
-#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -36,42 +33,13 @@ constexpr auto kParameters = join(kOperationParameter, kStationParameters, kPlac
 // Two readings of the clock, some 50 ns together, in 1 us or more; half of that in half of a round trip.
 constexpr double kInstrument = 0.03;
 constexpr Metric kMetrics[] = {
-    {.name = "latency",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "every message: half of the round trip with write and send, the whole with read",
-     .instrument = kInstrument,
-     .recorded = Recorded::rank_0},
-    {.name = "latency_p50",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "median of each batch",
-     .instrument = kInstrument,
-     .recorded = Recorded::rank_0},
-    {.name = "latency_p99",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "99th percentile of each batch",
-     .instrument = kInstrument,
-     .recorded = Recorded::rank_0},
-    {.name = "latency_p999",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "99.9th percentile of each batch",
-     .instrument = kInstrument,
-     .recorded = Recorded::rank_0},
-    {.name = "latency_max",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "largest sample of each batch, none left out",
-     .instrument = kInstrument,
-     .recorded = Recorded::rank_0},
-    {.name = "mismatches",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "bytes, at both ends, that are not what was sent",
-     .kind = MetricKind::fault,
-     .recorded = Recorded::rank_0},
+    lower("latency", "s", "every message: half of the round trip with write and send, the whole with read",
+          Recorded::rank_0, kInstrument),
+    lower("latency_p50", "s", "median of each batch", Recorded::rank_0, kInstrument),
+    lower("latency_p99", "s", "99th percentile of each batch", Recorded::rank_0, kInstrument),
+    lower("latency_p999", "s", "99.9th percentile of each batch", Recorded::rank_0, kInstrument),
+    lower("latency_max", "s", "largest sample of each batch, none left out", Recorded::rank_0, kInstrument),
+    fault("mismatches", "bytes, at both ends, that are not what was sent", Recorded::rank_0),
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "inlined", .meaning = "largest message that is copied into the work request, B"},

@@ -38,20 +38,15 @@ inline constexpr ConditionSpec kPlaceConditions[] = {
     {.name = "gpu", .meaning = "UUID of the GPU that holds the payload, with memory gpu"},
     {.name = "gpu_pci_bus_id", .meaning = "of that GPU"},
     {.name = "gpu_name", .meaning = "model of that GPU"},
-    {.name = "gpu_numa_node",
-     .meaning = "NUMA node of that GPU, where the kernel reports it",
-     .recorded = Recorded::if_reported},
+    if_reported("gpu_numa_node", "NUMA node of that GPU, where the kernel reports it"),
     {.name = "gpu_nic_path",
      .meaning =
          "how near GPU and port are: same_switch, same_root (host bridge), same_numa_node, other_numa_node or unknown"},
-    {.name = "gpu_nic_bridges",
-     .meaning = "PCI bridges between GPU and port, where their path is known",
-     .recorded = Recorded::if_reported},
+    if_reported("gpu_nic_bridges", "PCI bridges between GPU and port, where their path is known"),
     {.name = "cuda_driver", .meaning = "CUDA version that the driver supports at most, with memory gpu"},
     {.name = "thread_numa_node", .meaning = "NUMA node that the measuring thread ran on at the end"},
-    {.name = "memory_numa_share",
-     .meaning = "share of the host memory's pages on the port's NUMA node, where the kernel reports it",
-     .recorded = Recorded::if_reported},
+    if_reported("memory_numa_share",
+                "share of the host memory's pages on the port's NUMA node, where the kernel reports it"),
 };
 
 /// Throws BadParameter when `gpu` is given and memory is host.

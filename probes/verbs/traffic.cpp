@@ -25,39 +25,25 @@ constexpr Parameter kOwnParameters[] = {
 constexpr auto kParameters =
     join(kStationParameters, kPlaceParameters, traffic::kTrafficParameters, kStreamParameters, kOwnParameters);
 constexpr Metric kOwnMetrics[] = {
-    {.name = "loopback_alone",
-     .unit = "B/s",
-     .meaning = "as alone_bandwidth, from a port to itself, where the path is loopback",
-     .instrument = kInstrument,
-     .recorded = Recorded::if_asked},
-    {.name = "loopback_together",
-     .unit = "B/s",
-     .meaning = "as together_bandwidth, from a port to itself, where the path is loopback",
-     .instrument = kInstrument,
-     .recorded = Recorded::if_asked},
-    {.name = "mismatches",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "bytes, of all slots, flows and phases, that are not what was sent",
-     .kind = MetricKind::fault,
-     .recorded = Recorded::rank_0},
+    higher("loopback_alone", "B/s", "as alone_bandwidth, from a port to itself, where the path is loopback",
+           Recorded::if_asked, kInstrument),
+    higher("loopback_together", "B/s", "as together_bandwidth, from a port to itself, where the path is loopback",
+           Recorded::if_asked, kInstrument),
+    fault("mismatches", "bytes, of all slots, flows and phases, that are not what was sent", Recorded::rank_0),
 };
 constexpr auto kMetrics = join(traffic::traffic_metrics(kInstrument), kOwnMetrics);
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "qps", .meaning = "queue pairs of each flow"},
-    {.name = "local", .meaning = "this rank's host, port and address, where it sends", .recorded = Recorded::if_asked},
-    {.name = "sends_to",
-     .meaning = "host, port and address of the rank that this one sends to, where it sends",
-     .recorded = Recorded::if_asked},
+    if_asked("local", "this rank's host, port and address, where it sends"),
+    if_asked("sends_to", "host, port and address of the rank that this one sends to, where it sends"),
     {.name = "mtu", .meaning = "path MTU in B to that rank"},
     {.name = "payload_limit",
      .meaning =
          "largest payload rate in B/s that the fastest mode of the slower port, its MTU and headers leave, where both "
          "ports report their rate",
      .recorded = Recorded::if_reported},
-    {.name = "payload_limit_of",
-     .meaning = "fastest mode, or rate now: one of the two ports does not tell its modes; where it sends",
-     .recorded = Recorded::if_asked},
+    if_asked("payload_limit_of",
+             "fastest mode, or rate now: one of the two ports does not tell its modes; where it sends"),
 };
 constexpr auto kConditions =
     join(traffic::kTrafficConditions, kStationConditions, kPlaceConditions, kCounterConditions, kOwnConditions);

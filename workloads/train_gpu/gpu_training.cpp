@@ -11,7 +11,7 @@
 #include "probes/collective/limits.h"
 #include "probes/core/statistics.h"
 #include "workloads/train/graph/virtual_time.h"
-#include "workloads/train/step/rank_answers.h"
+#include "workloads/train/step/rank_job.h"
 #include "workloads/train/step/step_evidence.h"
 #include "workloads/train/step/step_figures.h"
 #include "workloads/train_gpu/algorithm_table.h"

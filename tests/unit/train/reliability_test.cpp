@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/fake_tree.h"
-#include "workloads/train/step/machine_errors.h"
 
 namespace assay::train {
 namespace {

@@ -1,6 +1,5 @@
 // storage_metadata: names and small files of one storage that several nodes make, look at, rename and remove at once.
 #include <algorithm>
-#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -41,43 +40,22 @@ constexpr Parameter kParameters[] = {
     kState,
 };
 constexpr Metric kMetrics[] = {
-    {.name = "rate",
-     .unit = "1/s",
-     .meaning = "operations of all ranks over the time from the common start until the last one has done its part",
-     .recorded = Recorded::rank_0},
+    higher("rate", "1/s",
+           "operations of all ranks over the time from the common start until the last one has done its part",
+           Recorded::rank_0),
     {.name = "rate_slowest", .unit = "1/s", .meaning = "client_rate of the slowest rank", .recorded = Recorded::rank_0},
-    {.name = "client_rate",
-     .unit = "1/s",
-     .meaning = "operations of one rank over the time from the common start until it has done its part",
-     .recorded = Recorded::rank_0},
-    {.name = "client_share",
-     .unit = "1",
-     .meaning = "client_rate over the median of all ranks in the same phase",
-     .recorded = Recorded::rank_0},
-    {.name = "latency_p99",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "99th percentile of the time of one rank's operations, to 1.6 %; of readdir: of one whole directory",
-     .instrument = 0.005,
-     .recorded = Recorded::rank_0},
-    {.name = "failures",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "operations of all ranks and repetitions that the storage refused",
-     .kind = MetricKind::fault,
-     .recorded = Recorded::rank_0},
-    {.name = "wrong_answers",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "files of another size or content than were made, and names that a directory lacks, has twice or "
-                "should not have, of all ranks and repetitions",
-     .kind = MetricKind::fault,
-     .recorded = Recorded::rank_0},
-    {.name = "remove_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "of rank 0 to remove the directories, and files that are left",
-     .recorded = Recorded::rank_0},
+    higher("client_rate", "1/s",
+           "operations of one rank over the time from the common start until it has done its part", Recorded::rank_0),
+    higher("client_share", "1", "client_rate over the median of all ranks in the same phase", Recorded::rank_0),
+    lower("latency_p99", "s",
+          "99th percentile of the time of one rank's operations, to 1.6 %; of readdir: of one whole directory",
+          Recorded::rank_0, 0.005),
+    fault("failures", "operations of all ranks and repetitions that the storage refused", Recorded::rank_0),
+    fault("wrong_answers",
+          "files of another size or content than were made, and names that a directory lacks, has twice or should not "
+          "have, of all ranks and repetitions",
+          Recorded::rank_0),
+    lower("remove_time", "s", "of rank 0 to remove the directories, and files that are left", Recorded::rank_0),
 };
 constexpr ConditionSpec kConditions[] = {
     kFilesystem,

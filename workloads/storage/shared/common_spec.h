@@ -47,39 +47,20 @@ inline constexpr Parameter kRounds{
     .meaning =
         "times that all cases are made, at most 1000; the pairs of writer and reader change from round to round"};
 
-inline constexpr Metric kRemoveTime{.name = "remove_time",
-                                    .unit = "s",
-                                    .better = Better::lower,
-                                    .meaning = "of rank 0 to remove all files",
-                                    .recorded = Recorded::rank_0};
+inline constexpr Metric kRemoveTime = lower("remove_time", "s", "of rank 0 to remove all files", Recorded::rank_0);
 
-inline constexpr Metric kStaleReads{
-    .name = "stale_reads",
-    .unit = "1",
-    .better = Better::lower,
-    .meaning = "checks in which another node at first found what was there before, or a beginning of what was written",
-    .kind = MetricKind::fault,
-    .recorded = Recorded::rank_0};
-inline constexpr Metric kWrongReads{
-    .name = "wrong_reads",
-    .unit = "1",
-    .better = Better::lower,
-    .meaning = "checks in which another node found content that never was: zeros, damage, parts of two files",
-    .kind = MetricKind::fault,
-    .recorded = Recorded::rank_0};
-inline constexpr Metric kFalseSuccesses{
-    .name = "false_successes",
-    .unit = "1",
-    .better = Better::lower,
-    .meaning = "calls that reported success while what they promise had not come after `wait`, or was given to several",
-    .kind = MetricKind::fault,
-    .recorded = Recorded::rank_0};
-inline constexpr Metric kFailures{.name = "failures",
-                                  .unit = "1",
-                                  .better = Better::lower,
-                                  .meaning = "calls that the storage refused",
-                                  .kind = MetricKind::fault,
-                                  .recorded = Recorded::rank_0};
+inline constexpr Metric kStaleReads =
+    fault("stale_reads",
+          "checks in which another node at first found what was there before, or a beginning of what was written",
+          Recorded::rank_0);
+inline constexpr Metric kWrongReads =
+    fault("wrong_reads", "checks in which another node found content that never was: zeros, damage, parts of two files",
+          Recorded::rank_0);
+inline constexpr Metric kFalseSuccesses =
+    fault("false_successes",
+          "calls that reported success while what they promise had not come after `wait`, or was given to several",
+          Recorded::rank_0);
+inline constexpr Metric kFailures = fault("failures", "calls that the storage refused", Recorded::rank_0);
 inline constexpr Metric kVisibleAfter{
     .name = "visible_after",
     .unit = "s",
@@ -100,13 +81,10 @@ inline constexpr Metric kCaseMetrics[] = {
 };
 
 inline constexpr ConditionSpec kFilesystem{.name = "filesystem", .meaning = "Type of the file system."};
-inline constexpr ConditionSpec kMountSource{.name = "mount_source",
-                                            .meaning = "What is mounted there, where the kernel tells.",
-                                            .recorded = Recorded::if_reported};
-inline constexpr ConditionSpec kMountOptions{
-    .name = "mount_options",
-    .meaning = "Options of the mount and of its file system, where the kernel tells.",
-    .recorded = Recorded::if_reported};
+inline constexpr ConditionSpec kMountSource =
+    if_reported("mount_source", "What is mounted there, where the kernel tells.");
+inline constexpr ConditionSpec kMountOptions =
+    if_reported("mount_options", "Options of the mount and of its file system, where the kernel tells.");
 inline constexpr ConditionSpec kClientsTotal{.name = "clients_total", .meaning = "Ranks at work at the same time."};
 inline constexpr ConditionSpec kReadByOtherNode{
     .name = "read_by_other_node", .meaning = "Whether all data were read by another machine than wrote them."};
@@ -114,10 +92,8 @@ inline constexpr ConditionSpec kEveryReaderElsewhere{
     .name = "read_by_other_node", .meaning = "Whether every reader is another machine than its writer."};
 inline constexpr ConditionSpec kNonceOfFiles{
     .name = "nonce", .meaning = "What the payload of this run is keyed by, besides rank and file; drawn by rank 0."};
-inline constexpr ConditionSpec kSetOverServerMemory{
-    .name = "set_over_server_memory",
-    .meaning = "Payload of all ranks over server_memory, recorded where that is told.",
-    .recorded = Recorded::if_occurred};
+inline constexpr ConditionSpec kSetOverServerMemory =
+    if_occurred("set_over_server_memory", "Payload of all ranks over server_memory, recorded where that is told.");
 inline constexpr ConditionSpec kPreloaded{
     .name = "preloaded", .meaning = "Libraries that the loader was told to load first, which could replace calls."};
 inline constexpr ConditionSpec kStartSpread{
@@ -125,9 +101,7 @@ inline constexpr ConditionSpec kStartSpread{
     .meaning =
         "Longest time in s that a rank spent in a barrier which all entered at once: so far apart they start at "
         "most."};
-inline constexpr ConditionSpec kAbandonedRemoved{
-    .name = "abandoned_removed",
-    .meaning = "Folders of runs that had been killed, removed before; where this is rank 0.",
-    .recorded = Recorded::rank_0};
+inline constexpr ConditionSpec kAbandonedRemoved =
+    rank_0("abandoned_removed", "Folders of runs that had been killed, removed before; where this is rank 0.");
 
 }  // namespace assay::cluster_storage::common_spec

@@ -24,10 +24,9 @@ inline constexpr ConditionSpec kPlanConditions[] = {
     {.name = "layers_run", .meaning = "layers of the model that were run"},
     {.name = "parameters_run", .meaning = "parameters of the model with these layers"},
     {.name = "attention", .meaning = "how attention is computed"},
-    {.name = "routing",
-     .meaning = "how tokens were given to routed experts, where there are such: by_place, from a token's place in the "
-                "step, whatever the router computes",
-     .recorded = Recorded::if_asked},
+    if_asked("routing",
+             "how tokens were given to routed experts, where there are such: by_place, from a token's place in the "
+             "step, whatever the router computes"),
     {.name = "data_mode", .meaning = "what weights and tokens were: gaussian, replicated or ring"},
     {.name = "launch", .meaning = "how operations are started: eager, one after the other from a loop"},
 };

@@ -8,34 +8,23 @@
 
 #include <nlohmann/json.hpp>
 
+#include "probes/core/json_fields.h"
 #include "probes/core/json_io.h"
 
 namespace assay::train {
+
+template <class Io, Of<ParallelPlan> P>
+void fields(Io& io, P& plan) {
+  io("layers", plan.layers), io("seq", plan.seq), io("micro_batch", plan.micro_batch);
+  io("micro_batches", plan.micro_batches), io("tp", plan.tp), io("cp", plan.cp), io("ep", plan.ep), io("pp", plan.pp);
+  io("dp", plan.dp), io("virtual_stages", plan.virtual_stages), io("zero", plan.zero), io("element", plan.element);
+}
+
 namespace {
 
 using nlohmann::json;
 
 constexpr std::array<std::string_view, 3> kModes = {"gaussian", "replicated", "ring"};
-
-json plan_json(const ParallelPlan& p) {
-  return {p.layers, p.seq, p.micro_batch, p.micro_batches,  p.tp,   p.cp,
-          p.ep,     p.pp,  p.dp,          p.virtual_stages, p.zero, p.element};
-}
-
-ParallelPlan plan_of(const json& a) {
-  return {.layers = a.at(0),
-          .seq = a.at(1),
-          .micro_batch = a.at(2),
-          .micro_batches = a.at(3),
-          .tp = a.at(4),
-          .cp = a.at(5),
-          .ep = a.at(6),
-          .pp = a.at(7),
-          .dp = a.at(8),
-          .virtual_stages = a.at(9),
-          .zero = a.at(10),
-          .element = a.at(11)};
-}
 
 }  // namespace
 
@@ -48,7 +37,7 @@ DataMode data_mode_named(std::string_view word) {
 
 std::vector<std::string> rank_arguments(const char* program, const RankStart& start) {
   json job = {{"model", model_card_json({.name = "model", .shape = start.job.model})},
-              {"plan", plan_json(start.job.plan)},
+              {"plan", start.job.plan},
               {"rank", start.job.rank},
               {"data", kModes.at(static_cast<std::size_t>(start.job.data))},
               {"beside", start.job.beside},
@@ -75,7 +64,7 @@ std::optional<RankStart> rank_start(const std::vector<std::string>& arguments) {
                          .period_s = found->at(3),
                          .folder = found->at(4)};
     return RankStart{.job = {.model = model->shape,
-                             .plan = plan_of(job.at("plan")),
+                             .plan = job.at("plan").get<ParallelPlan>(),
                              .rank = job.at("rank"),
                              .data = data_mode_named(job.at("data").get<std::string>()),
                              .beside = job.at("beside"),
@@ -86,5 +75,17 @@ std::optional<RankStart> rank_start(const std::vector<std::string>& arguments) {
     return std::nullopt;
   }
 }
+
+RankSteps steps_from(const json& answer) {
+  RankSteps steps{.wall = answer.at("wall"),
+                  .collective = answer.at("collective"),
+                  .optimizer = answer.at("optimizer"),
+                  .alone = {}};
+  for (const auto& one : answer.at("alone"))
+    steps.alone[{static_cast<Role>(one.at(0).get<int>()), static_cast<Pass>(one.at(1).get<int>())}] = one.at(2);
+  return steps;
+}
+
+RankPrint print_from(const json& words) { return {.shared = words.at(0), .experts = words.at(1)}; }
 
 }  // namespace assay::train

@@ -5,7 +5,10 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "workloads/train/graph/step_job.h"
+#include "workloads/train/step/step_evidence.h"
 
 namespace assay::train {
 
@@ -34,5 +37,12 @@ std::vector<std::string> rank_arguments(const char* program, const RankStart& st
 
 /// What rank_arguments() passed; nothing for other arguments.
 std::optional<RankStart> rank_start(const std::vector<std::string>& arguments);
+
+/// The steps of one rank: `wall`, `collective` and `optimizer` in s, and `alone`, a list of role, pass and s. Throws
+/// nlohmann::json::exception for anything else.
+RankSteps steps_from(const nlohmann::json& answer);
+
+/// A print of weights or gradients: both sums. Throws likewise.
+RankPrint print_from(const nlohmann::json& words);
 
 }  // namespace assay::train

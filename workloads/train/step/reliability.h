@@ -5,6 +5,8 @@
 #include <optional>
 #include <span>
 
+#include "probes/core/machine_tree.h"
+
 namespace assay::train {
 
 /// The mean time between interruptions that is exceeded with 95 % confidence after `load_s` seconds under load with
@@ -32,5 +34,18 @@ struct Drift {
 /// pairs (Theil 1950, Sen 1968), the bound by Kendall's variance for independent values. Of more than 1500 values,
 /// neighbours are joined by their medians. Nothing for fewer than ten, or where the median is not above 0.
 std::optional<Drift> drift_of(std::span<const double> times, std::span<const double> values);
+
+/// Sums over the machine since its boot; nothing where it has none of the kind.
+struct MachineErrors {
+  std::optional<std::int64_t> throttled;    ///< times that a core or package was slowed down for its temperature
+  std::optional<std::int64_t> corrected;    ///< memory errors that ECC corrected
+  std::optional<std::int64_t> uncorrected;  ///< memory errors that it could not correct
+};
+
+/// Source: Linux Documentation/ABI/testing/sysfs-devices-edac; arch/x86/kernel/cpu/mce/therm_throt.c.
+MachineErrors machine_errors(const MachineTree& tree);
+
+/// `after` less `before`; nothing where either has none. A counter that fell was reset: what it has now is new.
+std::optional<std::int64_t> risen(const std::optional<std::int64_t>& before, const std::optional<std::int64_t>& after);
 
 }  // namespace assay::train

@@ -18,30 +18,19 @@ inline constexpr std::size_t kMostRanksStepByStep = 1024;
 
 /// What StepFigures records beside step_time, whose begin and end each probe says.
 inline constexpr Metric kFigureMetrics[] = {
-    {.name = "tokens_rate",
-     .unit = "1/s",
-     .meaning = "tokens of all replicas over step_time, recorded where data is not ring",
-     .recorded = Recorded::if_asked},
-    {.name = "model_flop_rate",
-     .unit = "FLOP/s",
-     .meaning = "FLOPs of the model on these tokens, by flop_count, over step_time, recorded where data is not ring",
-     .recorded = Recorded::if_asked},
-    {.name = "compute_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "the same step without its collectives, the longest of all ranks, the median of a round",
-     .recorded = Recorded::rank_0},
-    {.name = "comm_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "the collectives of the step alone, one after the other, the longest of all ranks, the median of a "
-                "round, recorded where there are several ranks",
-     .recorded = Recorded::if_asked},
-    {.name = "exposed_comm",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "step_time less compute_time of the same round, recorded where there are several ranks",
-     .recorded = Recorded::if_asked},
+    higher("tokens_rate", "1/s", "tokens of all replicas over step_time, recorded where data is not ring",
+           Recorded::if_asked),
+    higher("model_flop_rate", "FLOP/s",
+           "FLOPs of the model on these tokens, by flop_count, over step_time, recorded where data is not ring",
+           Recorded::if_asked),
+    lower("compute_time", "s", "the same step without its collectives, the longest of all ranks, the median of a round",
+          Recorded::rank_0),
+    lower("comm_time", "s",
+          "the collectives of the step alone, one after the other, the longest of all ranks, the median of a round, "
+          "recorded where there are several ranks",
+          Recorded::if_asked),
+    lower("exposed_comm", "s", "step_time less compute_time of the same round, recorded where there are several ranks",
+          Recorded::if_asked),
     {.name = "overlap",
      .unit = "1",
      .meaning =
@@ -55,16 +44,8 @@ inline constexpr Metric kFigureMetrics[] = {
          "step_time over what its operations, timed by themselves in the same round by the same processes, add up "
          "to in the order of the step, waits of the pipeline and what runs beside included",
      .recorded = Recorded::rank_0},
-    {.name = "optimizer_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "of a step, in the update of weights, the longest of all ranks",
-     .recorded = Recorded::rank_0},
-    {.name = "tail_share",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "share of steps over 1.1 of their median",
-     .recorded = Recorded::rank_0},
+    lower("optimizer_time", "s", "of a step, in the update of weights, the longest of all ranks", Recorded::rank_0),
+    lower("tail_share", "1", "share of steps over 1.1 of their median", Recorded::rank_0),
     {.name = "self_time",
      .unit = "s",
      .better = Better::lower,
@@ -72,26 +53,18 @@ inline constexpr Metric kFigureMetrics[] = {
          "of a step, what one rank spends outside of collectives, recorded where there are several ranks; of more "
          "than 1024 ranks the median of each round",
      .recorded = Recorded::if_asked},
-    {.name = "self_share",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "of a round, median self_time of one rank over the median of the others at its place in the pipeline, "
-                "recorded where "
-                "there are such",
-     .recorded = Recorded::if_asked},
-    {.name = "lateness",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "of a step, how much less time one rank spends in collectives than the one at its place that waits "
-                "longest, recorded where there are several ranks; of more than 1024 ranks the median of each round",
-     .recorded = Recorded::if_asked},
-    {.name = "last_share",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "share of a round's steps in which one rank spends the least time in collectives of those at its "
-                "place: the others "
-                "wait for it; recorded where there are several ranks",
-     .recorded = Recorded::if_asked},
+    lower("self_share", "1",
+          "of a round, median self_time of one rank over the median of the others at its place in the pipeline, "
+          "recorded where there are such",
+          Recorded::if_asked),
+    lower("lateness", "s",
+          "of a step, how much less time one rank spends in collectives than the one at its place that waits longest, "
+          "recorded where there are several ranks; of more than 1024 ranks the median of each round",
+          Recorded::if_asked),
+    lower("last_share", "1",
+          "share of a round's steps in which one rank spends the least time in collectives of those at its place: the "
+          "others wait for it; recorded where there are several ranks",
+          Recorded::if_asked),
 };
 
 /// Samples of a fixed number.

@@ -16,7 +16,6 @@
 #include "probes/gloo/rank_program.h"
 #include "probes/gloo/rank_start.h"
 #include "workloads/train/graph/plan_parameters.h"
-#include "workloads/train/step/machine_errors.h"
 #include "workloads/train/step/plan_conditions.h"
 #include "workloads/train/step/rank_job.h"
 #include "workloads/train/step/reliability.h"
@@ -76,21 +75,12 @@ constexpr Parameter kOwnParameters[] = {
 };
 constexpr auto kParameters = join(kPlanParameters, kOwnParameters, kPlaceParameters);
 constexpr Metric kMetrics[] = {
-    {.name = "start_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "from the begin until the first window of steps is whole, exact steps before it included"},
-    {.name = "step_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "wall time of a step, the longest of all ranks: the median of each window is a sample"},
-    {.name = "window_time",
-     .unit = "s",
-     .meaning = "middle of each window since the soak began, in the order of step_time"},
-    {.name = "interruption_time",
-     .unit = "s",
-     .meaning = "when each interruption was noticed, since the soak began, by class, recorded where there was one",
-     .recorded = Recorded::if_occurred},
+    lower("start_time", "s", "from the begin until the first window of steps is whole, exact steps before it included"),
+    lower("step_time", "s", "wall time of a step, the longest of all ranks: the median of each window is a sample"),
+    higher("window_time", "s", "middle of each window since the soak began, in the order of step_time"),
+    higher("interruption_time", "s",
+           "when each interruption was noticed, since the soak began, by class, recorded where there was one",
+           Recorded::if_occurred),
     {.name = "step_growth",
      .unit = "1",
      .better = Better::lower,
@@ -98,55 +88,37 @@ constexpr Metric kMetrics[] = {
          "1 and the slope of step_time after settling, by Theil and Sen, times the length of that time, over the "
          "median: 1.02 is a step 2 % longer at the end; recorded where there are ten windows",
      .recorded = Recorded::if_occurred},
-    {.name = "step_growth_bound",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "the same of the slope that is not exceeded with 95 % confidence, for windows that are independent; "
-                "recorded where step_growth is",
-     .recorded = Recorded::if_occurred},
+    lower("step_growth_bound", "1",
+          "the same of the slope that is not exceeded with 95 % confidence, for windows that are independent; recorded "
+          "where step_growth is",
+          Recorded::if_occurred),
     {.name = "slow_windows",
      .unit = "1",
      .better = Better::lower,
      .meaning = "share of windows over 1.1 of their median",
      .kind = MetricKind::share},
-    {.name = "interruptions",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "by class: ended, a rank's process ended; silent, a rank did not answer; error, it reported one, or "
-                "the next segment could not begin",
-     .kind = MetricKind::fault},
-    {.name = "mismatches",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "findings of all checks: exact steps that differ from themselves or from one rank, gradients that are "
-                "outvoted, weights that differ between replicas or are not finite",
-     .kind = MetricKind::fault},
+    fault("interruptions",
+          "by class: ended, a rank's process ended; silent, a rank did not answer; error, it reported one, or the next "
+          "segment could not begin"),
+    fault("mismatches",
+          "findings of all checks: exact steps that differ from themselves or from one rank, gradients that are "
+          "outvoted, weights that differ between replicas or are not finite"),
     {.name = "load_time", .unit = "s", .meaning = "time in windows, which counts as time under load"},
     {.name = "load_share",
      .unit = "1",
      .meaning = "load_time over the time that was asked for, load_least",
      .kind = MetricKind::share},
-    {.name = "mtbf_bound",
-     .unit = "s",
-     .meaning = "mean time under load between interruptions that is exceeded with 95 % confidence, for a constant "
-                "rate; recorded where no trend shows that it is not constant",
-     .recorded = Recorded::if_occurred},
-    {.name = "throttled",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "how often cores or packages were slowed down for their temperature meanwhile, where they count it",
-     .recorded = Recorded::if_reported},
-    {.name = "corrected_errors",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "memory errors that ECC corrected meanwhile, where a driver counts them",
-     .recorded = Recorded::if_reported},
-    {.name = "uncorrected_errors",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "memory errors that it could not correct, where a driver counts them",
-     .kind = MetricKind::fault,
-     .recorded = Recorded::if_reported},
+    higher("mtbf_bound", "s",
+           "mean time under load between interruptions that is exceeded with 95 % confidence, for a constant rate; "
+           "recorded where no trend shows that it is not constant",
+           Recorded::if_occurred),
+    lower("throttled", "1",
+          "how often cores or packages were slowed down for their temperature meanwhile, where they count it",
+          Recorded::if_reported),
+    lower("corrected_errors", "1", "memory errors that ECC corrected meanwhile, where a driver counts them",
+          Recorded::if_reported),
+    fault("uncorrected_errors", "memory errors that it could not correct, where a driver counts them",
+          Recorded::if_reported),
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "segments", .meaning = "segments that were begun"},
@@ -157,12 +129,8 @@ constexpr ConditionSpec kOwnConditions[] = {
          "rate is not constant",
      .recorded = Recorded::if_occurred},
     {.name = "shows", .meaning = "what this time under load shows, and what it does not, as a sentence"},
-    {.name = "blas_library",
-     .meaning = "version and build options of the BLAS in use, where a segment was whole",
-     .recorded = Recorded::if_occurred},
-    {.name = "blas_core",
-     .meaning = "processor core that it chose its kernels for, where a segment was whole",
-     .recorded = Recorded::if_occurred},
+    if_occurred("blas_library", "version and build options of the BLAS in use, where a segment was whole"),
+    if_occurred("blas_core", "processor core that it chose its kernels for, where a segment was whole"),
 };
 constexpr auto kConditions = join(kPlanConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{

@@ -58,11 +58,8 @@ constexpr Parameter kOwnParameters[] = {
 };
 constexpr auto kParameters = join(kPlanParameters, kOwnParameters, kPlaceParameters);
 constexpr Metric kOwnMetrics[] = {
-    {.name = "step_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "wall time of one full step, the longest of all ranks; every step is a sample",
-     .recorded = Recorded::rank_0},
+    lower("step_time", "s", "wall time of one full step, the longest of all ranks; every step is a sample",
+          Recorded::rank_0),
     {.name = "tail_share_projected",
      .unit = "1",
      .better = Better::lower,
@@ -70,12 +67,10 @@ constexpr Metric kOwnMetrics[] = {
          "1 - (1 - tail_share)^(project_ranks / ranks): the share of delayed steps where each rank stalls as often "
          "and by itself, recorded where project_ranks is given",
      .recorded = Recorded::if_asked},
-    {.name = "tail_share_projected_bound",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "the same of the tail share that is not exceeded with 95 % confidence (Clopper and Pearson), recorded "
-                "where project_ranks is given",
-     .recorded = Recorded::if_asked},
+    lower("tail_share_projected_bound", "1",
+          "the same of the tail share that is not exceeded with 95 % confidence (Clopper and Pearson), recorded where "
+          "project_ranks is given",
+          Recorded::if_asked),
     {.name = "energy_per_token",
      .unit = "J",
      .better = Better::lower,
@@ -83,12 +78,10 @@ constexpr Metric kOwnMetrics[] = {
          "what the processors' packages of all nodes took over full steps, by RAPL, for each token; recorded where "
          "data is not ring and every package of every node has a counter that moves as one does",
      .recorded = Recorded::if_asked},
-    {.name = "group_share",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "of a round, the time of messages round the groups of one kind while all kinds have theirs, over that "
-                "by themselves, the longest of all ranks; recorded where there are groups of two kinds",
-     .recorded = Recorded::if_asked},
+    lower("group_share", "1",
+          "of a round, the time of messages round the groups of one kind while all kinds have theirs, over that by "
+          "themselves, the longest of all ranks; recorded where there are groups of two kinds",
+          Recorded::if_asked),
     {.name = "timeline",
      .unit = "s",
      .meaning =
@@ -111,13 +104,10 @@ constexpr Metric kOwnMetrics[] = {
          "of a round, edge_time over the median of all other edges: a slow way between two nodes, recorded where "
          "there are several edges",
      .recorded = Recorded::if_asked},
-    {.name = "mismatches",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "findings of all checks: exact steps that differ from themselves, from one rank or between replicas, "
-                "gradients that are outvoted, weights that differ between replicas or are not finite",
-     .kind = MetricKind::fault,
-     .recorded = Recorded::rank_0},
+    fault("mismatches",
+          "findings of all checks: exact steps that differ from themselves, from one rank or between replicas, "
+          "gradients that are outvoted, weights that differ between replicas or are not finite",
+          Recorded::rank_0),
 };
 constexpr auto kMetrics = join(kOwnMetrics, kFigureMetrics);
 constexpr ConditionSpec kOwnConditions[] = {
@@ -126,45 +116,21 @@ constexpr ConditionSpec kOwnConditions[] = {
          "largest share, over the ranks and rounds, of compute-only steps in which a rank did not run: CPU quota, "
          "hypervisor, other processes or other ranks, recorded where this is rank 0",
      .recorded = Recorded::rank_0},
-    {.name = "blas_library",
-     .meaning = "version and build options of the BLAS in use, recorded where this is rank 0",
-     .recorded = Recorded::rank_0},
-    {.name = "blas_core",
-     .meaning = "processor core that it chose its kernels for, recorded where this is rank 0",
-     .recorded = Recorded::rank_0},
+    rank_0("blas_library", "version and build options of the BLAS in use, recorded where this is rank 0"),
+    rank_0("blas_core", "processor core that it chose its kernels for, recorded where this is rank 0"),
 };
 /// Those of record_facts().
 constexpr ConditionSpec kWireConditions[] = {
-    {.name = "transport",
-     .meaning = "what carries messages: tcp; recorded where there are several ranks",
-     .recorded = Recorded::if_asked},
-    {.name = "algorithm",
-     .meaning = "own_ring: rings of Gloo's messages; recorded where there are several ranks",
-     .recorded = Recorded::if_asked},
-    {.name = "gloo_library",
-     .meaning = "file that Gloo was loaded from, recorded where there are several ranks",
-     .recorded = Recorded::if_asked},
-    {.name = "address",
-     .meaning = "addresses of this node's ranks on their connections, recorded where there are such",
-     .recorded = Recorded::if_asked},
-    {.name = "interface",
-     .meaning = "network ports that have these addresses, recorded where there are such",
-     .recorded = Recorded::if_asked},
-    {.name = "mtu",
-     .meaning = "largest packet of those ports, in B; the smallest of them, where there are such",
-     .recorded = Recorded::if_asked},
-    {.name = "link_speed",
-     .meaning = "rate of those ports in B/s, the smallest, where their drivers report it",
-     .recorded = Recorded::if_reported},
-    {.name = "mss",
-     .meaning = "largest segment of these connections, in B; the smallest, where there are such",
-     .recorded = Recorded::if_asked},
-    {.name = "congestion_control",
-     .meaning = "algorithms of this node's connections, recorded where there are such",
-     .recorded = Recorded::if_asked},
-    {.name = "segments_retransmitted",
-     .meaning = "segments sent again by this node's ranks, where there are several",
-     .recorded = Recorded::if_asked},
+    if_asked("transport", "what carries messages: tcp; recorded where there are several ranks"),
+    if_asked("algorithm", "own_ring: rings of Gloo's messages; recorded where there are several ranks"),
+    if_asked("gloo_library", "file that Gloo was loaded from, recorded where there are several ranks"),
+    if_asked("address", "addresses of this node's ranks on their connections, recorded where there are such"),
+    if_asked("interface", "network ports that have these addresses, recorded where there are such"),
+    if_asked("mtu", "largest packet of those ports, in B; the smallest of them, where there are such"),
+    if_reported("link_speed", "rate of those ports in B/s, the smallest, where their drivers report it"),
+    if_asked("mss", "largest segment of these connections, in B; the smallest, where there are such"),
+    if_asked("congestion_control", "algorithms of this node's connections, recorded where there are such"),
+    if_asked("segments_retransmitted", "segments sent again by this node's ranks, where there are several"),
 };
 constexpr auto kConditions = join(kPlanConditions, kOwnConditions, kWireConditions);
 constexpr ProbeSpec kSpec{

@@ -7,7 +7,6 @@
 
 #include "probes/gloo/rank_start.h"
 #include "workloads/train/graph/accounting.h"
-#include "workloads/train/step/rank_answers.h"
 #include "workloads/train/step/rank_job.h"
 
 namespace assay::train {
