@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "probes/meters/agreement.h"
-#include "probes/meters/facility.h"
+#include "tests/unit/meters/facility.h"
 
 namespace assay::simulate {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "orchestrator/plan/catalogue.h"
 #include "orchestrator/simulate/plant_site.h"
-#include "probes/meters/facility.h"
+#include "tests/unit/meters/facility.h"
 #include "tests/unit/simulate/rehearsal.h"
 
 namespace assay::simulate {

@@ -1,27 +1,41 @@
-// facility: one function for each rule; see facility.h.
-#include "probes/meters/facility.h"
+// facility: rules for racks, cooling and steps, from readings of meters. Tests hold the simulated plant to them.
+#pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <expected>
 #include <functional>
+#include <map>
 #include <numeric>
+#include <optional>
 #include <ranges>
+#include <span>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
-namespace assay::meters {
-namespace {
+#include "probes/meters/agreement.h"
+#include "probes/meters/doubts.h"
 
-constexpr double kSteady_s = 600;
-constexpr double kPowerSlope = 0.005;      // of the mean, over the ten minutes
-constexpr double kTemperatureSlope = 0.1;  // K a minute
-constexpr double kFullLoad = 0.95;         // of the budget
-constexpr double kFastEnough = 5;          // averaging windows in a rise
-constexpr double kYear_h = 8760;
-constexpr double kEdge = 0.1;  // of a step, where its rise begins and ends
+namespace assay::meters {
+
+/// A finding of one rule, and the figures as a sentence.
+struct Judged {
+  Finding finding = Finding::undecided;  ///< agrees: the rule is met; differs: it is not
+  std::string figures;
+};
+
+inline constexpr double kSteady_s = 600;
+inline constexpr double kPowerSlope = 0.005;      // of the mean, over the ten minutes
+inline constexpr double kTemperatureSlope = 0.1;  // K a minute
+inline constexpr double kFullLoad = 0.95;         // of the budget
+inline constexpr double kFastEnough = 5;          // averaging windows in a rise
+inline constexpr double kYear_h = 8760;
+inline constexpr double kEdge = 0.1;  // of a step, where its rise begins and ends
 
 /// The slope a second of the last ten minutes, by least squares; nothing with less than nine tenths of them.
-std::optional<double> slope_of_end(std::span<const MeterReading> readings) {
+inline std::optional<double> slope_of_end(std::span<const MeterReading> readings) {
   std::vector<const MeterReading*> last;
   for (const auto& one : readings) {
     if (!one.absent && one.taken_s > readings.back().taken_s - kSteady_s) last.push_back(&one);
@@ -42,20 +56,21 @@ std::optional<double> slope_of_end(std::span<const MeterReading> readings) {
   return ty / tt;
 }
 
-double mean_of(std::span<const MeterReading> readings) {
+inline double mean_of(std::span<const MeterReading> readings) {
   return std::accumulate(readings.begin(), readings.end(), 0.0,
                          [](double sum, const MeterReading& one) { return sum + one.value; }) /
          static_cast<double>(readings.size());
 }
 
-Judged of(bool met, std::string figures) {
+inline Judged of(bool met, std::string figures) {
   return {.finding = met ? Finding::agrees : Finding::differs, .figures = std::move(figures)};
 }
 
-}  // namespace
-
-Judged steady(std::span<const MeterReading> power,
-              const std::map<std::string, std::vector<MeterReading>>& temperatures) {
+/// Whether a load held steady for the last ten minutes of `power` and of each series in `temperatures`: the slope of
+/// power over ten minutes is at most 0.5 % of its mean, and that of each temperature at most 0.1 K a minute. undecided
+/// with less than ten minutes. The limits are proposals of this project, not of a document.
+inline Judged steady(std::span<const MeterReading> power,
+                     const std::map<std::string, std::vector<MeterReading>>& temperatures) {
   const auto slope = slope_of_end(power);
   if (!slope) return {.figures = "less than ten minutes of power"};
   const double mean_w = mean_of(power.last(std::min<std::size_t>(power.size(), static_cast<std::size_t>(kSteady_s))));
@@ -73,7 +88,9 @@ Judged steady(std::span<const MeterReading> power,
   return of(true, fmt::format("power changed by {:.2f} % in ten minutes", 100 * change));
 }
 
-Judged unthrottled(const std::map<std::string, double>& throttled_s) {
+/// Whether any unit was throttled for its temperature after the steady mark: `throttled_s` has the seconds of each.
+/// undecided without a unit.
+inline Judged unthrottled(const std::map<std::string, double>& throttled_s) {
   if (throttled_s.empty()) return {.figures = "no unit says whether it was throttled"};
   for (const auto& [unit, seconds] : throttled_s) {
     if (seconds > 0)
@@ -82,7 +99,8 @@ Judged unthrottled(const std::map<std::string, double>& throttled_s) {
   return of(true, fmt::format("none of {} units was throttled", throttled_s.size()));
 }
 
-Judged leak_detectors(std::size_t promised, const std::map<std::string, bool>& enabled) {
+/// Whether all promised leak detectors are there and enabled. `enabled` has every detector that answered.
+inline Judged leak_detectors(std::size_t promised, const std::map<std::string, bool>& enabled) {
   std::string off;
   for (const auto& [name, is_on] : enabled) {
     if (!is_on) off += (off.empty() ? "" : ", ") + name;
@@ -92,7 +110,8 @@ Judged leak_detectors(std::size_t promised, const std::map<std::string, bool>& e
             fmt::format("{} of {} promised leak detectors answer", enabled.size(), promised));
 }
 
-Judged feeds_alive(const std::map<std::string, std::vector<MeterReading>>& feeds) {
+/// Whether all feeds carry power: a rack fed by A and B draws from both. undecided with less than two feeds.
+inline Judged feeds_alive(const std::map<std::string, std::vector<MeterReading>>& feeds) {
   if (feeds.size() < 2) return {.figures = fmt::format("{} feed is metered", feeds.size())};
   for (const auto& [name, readings] : feeds) {
     const auto carries = [](const MeterReading& one) { return !one.absent && one.value > 0; };
@@ -103,7 +122,9 @@ Judged feeds_alive(const std::map<std::string, std::vector<MeterReading>>& feeds
   return of(true, fmt::format("all {} feeds carry power", feeds.size()));
 }
 
-Judged budget(std::span<const MeterReading> meter, double budget_w) {
+/// Whether the power of `meter` stayed at most `budget_w` in every mean of one second, and came to 0.95 of it at least,
+/// without which the load was not full and nothing is shown.
+inline Judged budget(std::span<const MeterReading> meter, double budget_w) {
   if (auto doubts = doubts_of(meter, {.window_s = 1}); !doubts.empty()) return {.figures = text_of(doubts)};
   const double most_w = std::ranges::max(meter, {}, &MeterReading::value).value;
   if (most_w > budget_w) return of(false, fmt::format("{:.0f} W were drawn, the budget is {:.0f} W", most_w, budget_w));
@@ -113,7 +134,8 @@ Judged budget(std::span<const MeterReading> meter, double budget_w) {
   return of(true, fmt::format("{:.0f} W of {:.0f} W", most_w, budget_w));
 }
 
-Judged phase_balance(std::span<const double> currents_a, double limit) {
+/// (max - mean) / mean of the phase currents against `limit`.
+inline Judged phase_balance(std::span<const double> currents_a, double limit) {
   if (currents_a.size() < 2) return {.figures = "fewer than two phases are metered"};
   const double mean_a =
       std::accumulate(currents_a.begin(), currents_a.end(), 0.0) / static_cast<double>(currents_a.size());
@@ -122,7 +144,9 @@ Judged phase_balance(std::span<const double> currents_a, double limit) {
   return of(imbalance <= limit, fmt::format("the fullest phase is {:.1f} % above the mean", 100 * imbalance));
 }
 
-std::expected<double, NamedDoubt> rise_time_s(std::span<const MeterReading> readings, double step_at_s) {
+/// The rise of a step of load from 10 to 90 %, in s. An error where the meter cannot see it: its averaging window must
+/// be stated and at most a fifth of the rise.
+inline std::expected<double, NamedDoubt> rise_time_s(std::span<const MeterReading> readings, double step_at_s) {
   if (readings.empty()) return std::unexpected(NamedDoubt{Doubt::absent, "no reading"});
   if (!readings.front().averaging_s)
     return std::unexpected(NamedDoubt{Doubt::slow, "its averaging window is not stated"});
@@ -160,7 +184,8 @@ std::expected<double, NamedDoubt> rise_time_s(std::span<const MeterReading> read
   return rise_s;
 }
 
-Judged pue_claim(double hours) {
+/// PUE is an energy ratio over twelve months (ISO/IEC 30134-2): a claim from less is refused, whatever its value.
+inline Judged pue_claim(double hours) {
   return of(hours >= kYear_h, fmt::format("{:.0f} hours: PUE is defined over twelve months; over less it is a power "
                                           "ratio at the load and weather of that time",
                                           hours));
