@@ -129,6 +129,21 @@ class Text(unittest.TestCase):
                     f"{name_of(path)}: ASSAY_BLESS=1 writes it from docs/ARCHITECTURE.md",
                 )
 
+    def test_the_guide_names_every_profile(self):
+        table = (
+            (ROOT / "docs/GUIDE.md")
+            .read_text()
+            .split("\n| profile | nodes, and what is judged |\n")[1]
+            .split("\n\n")[0]
+        )
+        named = []
+        for row in table.splitlines():
+            for name in re.findall(r"`([^`]+)`", row.split("|")[1]):
+                # `-405b` stands for the name before with another end.
+                named.append(named[-1].rsplit("-", 1)[0] + name if name.startswith("-") else name)
+        profiles = {path.stem for path in (ROOT / "profiles").glob("*.json")} - {"probes"}
+        self.assertEqual(sorted(named), sorted(profiles))
+
 
 # Lines of probes that a build may be without.
 PARTS = {
