@@ -1,0 +1,1 @@
+// A room far below its ceiling, which has to be lowered.
