@@ -18,7 +18,7 @@ SLACK = 1.0
 TOKEN = re.compile(r'//([^\n]*)|/\*(.*?)\*/|"((?:[^"\\\n]|\\.)*)"|' + r"'(?:[^'\\\n]|\\.)+'", re.S)
 PATTERNS = (
     ("what-clause", r"\bwhat(?:ever)?\s+[a-z]"),
-    ("person", r"\b(?:who|whom|whose|whoever|somebody|someone|nobody|anybody|anyone)\b"),
+    ("person", r"\b(?:who|whom|whoever|somebody|someone|nobody|anybody|anyone)\b"),
     ("he", r"\b(?:he|him|his|himself)\b"),
     ("tell", r"\b(?:tell|tells|told|untold|telling)\b"),
     ("held against", r"\b(?:held|hold|holds|holding)\s+(?:\w+\s+)?against\b"),
