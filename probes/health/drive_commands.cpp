@@ -26,8 +26,8 @@ constexpr std::size_t kAnswerSize = 512;
 
 std::string words_of_errno(int number) { return std::error_code(number, std::generic_category()).message(); }
 
-/// NVM Express Base Specification 2.0, 5.16: Get Log Page. CDW10 bit 15, Retain Asynchronous Event, leaves what the
-/// kernel waits for alone.
+/// NVM Express Base Specification 2.0, 5.16: Get Log Page. CDW10 bit 15, Retain Asynchronous Event, keeps the event
+/// that the kernel waits for.
 DriveAnswer nvme_log(int file, const std::string& device, unsigned page, std::size_t size) {
   constexpr std::uint8_t kGetLogPage = 0x02;
   constexpr std::uint32_t kWholeController = 0xffffffff, kRetainEvent = 1U << 15U;

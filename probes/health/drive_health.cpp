@@ -26,13 +26,13 @@ constexpr Parameter kParameters[] = {
      .meaning = "where /sys of the machine is; for tests, which have saved logs of the drives in its /dev"},
 };
 
-/// A count of what gets worse as it rises.
+/// A count that is worse the higher it is.
 constexpr Metric bad(std::string_view name, Course course, std::string_view meaning,
                      Recorded recorded = Recorded::always) {
   return {
       .name = name, .unit = "1", .better = Better::lower, .meaning = meaning, .course = course, .recorded = recorded};
 }
-/// The same of what is wrong however it is read.
+/// A count of faults: any value above 0 is wrong.
 constexpr Metric fault(std::string_view name, Course course, std::string_view meaning, Recorded recorded) {
   return {.name = name,
           .unit = "1",
@@ -42,7 +42,7 @@ constexpr Metric fault(std::string_view name, Course course, std::string_view me
           .course = course,
           .recorded = recorded};
 }
-/// What stays as it is.
+/// A property that does not change.
 constexpr Metric fixed(std::string_view name, std::string_view unit, std::string_view meaning,
                        Recorded recorded = Recorded::always) {
   return {.name = name,
@@ -55,30 +55,25 @@ constexpr Metric fixed(std::string_view name, std::string_view unit, std::string
 
 constexpr Metric kMetrics[] = {
     fixed("drives", "1", "NVMe and SATA drives of the node"),
-    bad("drives_silent", Course::fixed, "those of them whose health could not be read"),
+    bad("drives_silent", Course::fixed, "drives whose health could not be read"),
     fault("critical_warnings", Course::each_run,
-          "warnings that the drive raises, where it reports them: of NVMe the bits of its critical warning, of SATA 1 "
+          "warnings that the drive raises, if reported: of NVMe the bits of its critical warning, of SATA 1 "
           "when it expects to fail",
           Recorded::if_reported),
     fault("media_errors", Course::for_life,
           "times that data could not be read back or failed its check, where the drive counts them",
           Recorded::if_reported),
     fault("spare_below_threshold", Course::each_run,
-          "1 when less spare is left than the drive's threshold, else 0, where it is an NVMe drive",
-          Recorded::if_present),
-    bad("spare_used", Course::for_life, "spare that is used up, in hundredths, where it is an NVMe drive",
-        Recorded::if_present),
-    bad("wear", Course::for_life,
-        "rated endurance that is used up, in hundredths and maybe more than 100, where the drive estimates it",
+          "1 when less spare is left than the drive's threshold, else 0, NVMe drives only", Recorded::if_present),
+    bad("spare_used", Course::for_life, "spare that is used up, in hundredths, NVMe drives only", Recorded::if_present),
+    bad("wear", Course::for_life, "rated endurance used up, in hundredths, may exceed 100, if the drive estimates it",
         Recorded::if_reported),
-    bad("unsafe_shutdowns", Course::for_life, "times that power went without notice, where it is an NVMe drive",
+    bad("unsafe_shutdowns", Course::for_life, "times that power went without notice, NVMe drives only",
         Recorded::if_present),
     bad("error_log_entries", Course::for_life,
-        "entries ever made in its error log, refused commands among them, where it is an NVMe drive",
-        Recorded::if_present),
+        "entries ever made in its error log, refused commands among them, NVMe drives only", Recorded::if_present),
     bad("logged_media_errors", Course::each_run,
-        "entries now in its error log that are errors of media or data integrity, where it is an NVMe drive that gives "
-        "the log",
+        "entries now in its error log that are errors of media or data integrity, NVMe drives that have the log",
         Recorded::if_reported),
     bad("reallocated_sectors", Course::for_life, "sectors replaced by spare ones, where a SATA drive counts them",
         Recorded::if_reported),
@@ -87,22 +82,23 @@ constexpr Metric kMetrics[] = {
     bad("link_crc_errors", Course::for_life, "errors of the cable to the drive, where a SATA drive counts them",
         Recorded::if_reported),
     fixed("gpudirect_storage", "1",
-          "1 when cuFile can move data between storage and GPU past the host's memory, 0 when it is in compatibility "
-          "mode or refused, where libcufile is installed and its way is known without a load",
+          "1 when cuFile can move data between storage and GPU past the host's memory, 0 in compatibility "
+          "mode or if refused, where libcufile is installed and its path is known without a load",
           Recorded::if_reported),
-    fixed("namespaces", "1", "namespaces of the drive, where it is an NVMe drive", Recorded::if_present),
-    fixed("paths", "1", "ways to its namespaces, where there are several or one over a fabric", Recorded::if_asked),
-    fixed("paths_usable", "1", "those of them that take I/O now, where there are several or one over a fabric",
+    fixed("namespaces", "1", "namespaces of the drive, NVMe drives only", Recorded::if_present),
+    fixed("paths", "1", "paths to the drive's namespaces, if several or one over a fabric", Recorded::if_asked),
+    fixed("paths_usable", "1", "paths that take I/O now, if there are several or one over a fabric",
           Recorded::if_asked),
     fixed("paths_optimized", "1",
-          "those of them that the drive calls its best (ANA), where there are several or one over a fabric",
+          "paths that the drive reports as optimized (ANA), if there are several or one over a fabric",
           Recorded::if_asked),
-    fixed("pcie_rate", "1/s", "transfers of one lane a second now, where the drive is on PCIe and tells",
+    fixed("pcie_rate", "1/s", "transfers per second of one lane now, if the drive is on PCIe and reports them",
           Recorded::if_reported),
-    fixed("pcie_rate_max", "1/s", "the same that the drive is made for, where it is on PCIe and tells",
+    fixed("pcie_rate_max", "1/s",
+          "highest transfers per second of one lane of the drive, if it is on PCIe and reports them",
           Recorded::if_reported),
-    fixed("pcie_width", "1", "PCIe lanes now, where the drive is on PCIe and tells", Recorded::if_reported),
-    fixed("pcie_width_max", "1", "PCIe lanes that the drive is made for, where it is on PCIe and tells",
+    fixed("pcie_width", "1", "PCIe lanes now, if the drive is on PCIe and reports them", Recorded::if_reported),
+    fixed("pcie_width_max", "1", "most PCIe lanes of the drive, if it is on PCIe and reports them",
           Recorded::if_reported),
     bad("pcie_errors_corrected", Course::since_boot,
         "corrected errors of its PCIe link since boot, where the kernel reports them (AER)", Recorded::if_reported),
@@ -143,8 +139,9 @@ constexpr ProbeSpec kSpec{
     .method =
         "Asks every drive once for its own health log, with commands that only read: NVMe log pages 02h and 01h, ATA "
         "SMART data, status and device statistics. Links, paths and ANA states come from /sys. Counters run for the "
-        "drive's life and errors of the PCIe link since boot; a run tells the difference of two readings apart from "
-        "what was there before. Where libcufile is installed, its kernel driver and configuration are read; nothing is "
+        "drive's life and errors of the PCIe link since boot; a run compares two readings with "
+        "the counts from before. Where libcufile is installed, its kernel driver and configuration are read; nothing "
+        "is "
         "transferred. Counters of SATA drives without device statistics are the vendors' attributes 5, 187, "
         "197 and 199, whose meaning is a convention. SAS, virtual and USB drives are left out.",
     .source =
@@ -159,7 +156,7 @@ constexpr ProbeSpec kSpec{
     .metrics = kMetrics,
     .conditions = kConditions};
 
-/// A drive and what it reported.
+/// A drive and its reported state.
 struct Asked {
   Subject subject;
   std::optional<std::string> model, serial, firmware, pci_address;
@@ -259,7 +256,7 @@ void measure(const Parameters& given, Recorder& record) {
     throw Skip("the machine has no NVMe or SATA drive: neither sys/class/nvme nor sys/block lists one");
   const auto silent = std::ranges::count_if(all, [](const Asked& one) { return !one.state.absence.empty(); });
   if (!all.empty() && silent == std::ssize(all))
-    throw Skip(fmt::format("no drive's health can be read: {}; drives answer root alone", all.front().state.absence));
+    throw Skip(fmt::format("no drive's health can be read: {}; only root may query drives", all.front().state.absence));
 
   if (gpudirect) record_gpudirect(*gpudirect, record);
   record.measurement("drives", static_cast<double>(all.size()));

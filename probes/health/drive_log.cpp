@@ -45,7 +45,7 @@ void read_error_log(const std::string& log, DriveState& state) {
   state.metrics["logged_media_errors"] = media;
 }
 
-/// A number of the Device Statistics log at `offset`; nothing where the drive does not support it or has no value.
+/// A number of the Device Statistics log at `offset`; nothing if the drive does not support it or has no value.
 std::optional<double> statistic(const DriveAnswer& page, std::size_t offset, std::size_t size) {
   constexpr unsigned kSupportedAndValid = 0xc0;
   if (page.bytes.size() < kPage) return std::nullopt;

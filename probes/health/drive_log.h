@@ -1,4 +1,4 @@
-// drive_log: what a drive reports of its own health, decoded from its logs.
+// drive_log: a drive's own health data, decoded from its logs.
 #pragma once
 
 #include <functional>
@@ -38,17 +38,17 @@ constexpr auto words_of(DriveLog) {
 /// A log's bytes, or why there are none.
 struct DriveAnswer {
   std::string bytes;
-  std::string absence;  ///< empty where it answered
+  std::string absence;  ///< empty if it answered
 };
 
 /// Reads one log of a device by its name in /dev ("nvme0", "sda").
 using DriveLogReader = std::function<DriveAnswer(const std::string& device, DriveLog log)>;
 
-/// What one drive reported, by the names of health_drive's metrics and conditions.
+/// Values reported by one drive, by the names of health_drive's metrics and conditions.
 struct DriveState {
   std::map<std::string_view, double> metrics;
   std::map<std::string_view, Value> conditions;
-  std::string absence;  ///< why its health is not known; empty where it is
+  std::string absence;  ///< why its health is not known; empty if it is
 };
 
 /// The health of the NVMe controller `device`. Without log page 02h there is no health; the error log is optional.

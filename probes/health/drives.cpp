@@ -10,7 +10,7 @@
 namespace assay::health {
 namespace {
 
-constexpr std::int64_t kSector = 512;     // unit of sys/block/*/size whatever the drive's own sector is
+constexpr std::int64_t kSector = 512;     // unit of sys/block/*/size for any sector size of the drive
 constexpr std::int64_t kScsiOptical = 5;  // peripheral device type, SPC-5 table 146
 constexpr std::size_t kPageLimit = 4096;  // a vital product data page is shorter
 

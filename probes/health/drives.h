@@ -13,7 +13,7 @@ class MachineTree;
 
 namespace assay::health {
 
-/// One drive; what it does not report is absent.
+/// One drive; unreported values are absent.
 struct Drive {
   std::string name;  ///< of the block device: "nvme0n1"
   std::optional<Bytes> size = {};

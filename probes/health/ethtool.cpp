@@ -40,7 +40,7 @@ std::vector<std::pair<std::string, std::int64_t>> ethtool_counters(const std::st
   driver.cmd = ETHTOOL_GDRVINFO;
   if (!ask(socket.number(), interface, &driver) || driver.n_stats == 0 || driver.n_stats > kMaxCounters) return {};
 
-  // The kernel writes as many as there are by then, whatever was asked for: room for those of queues that come
+  // The kernel writes as many as there are by then, not as many as requested: room for those of queues that come
   // meanwhile.
   const std::size_t room = 2 * std::size_t{driver.n_stats};
   auto name_room = room_for(sizeof(ethtool_gstrings), room * ETH_GSTRING_LEN);

@@ -43,7 +43,7 @@ std::string attribute_of(unsigned type, Number value) {
   return attribute(type, {reinterpret_cast<const char*>(&value), sizeof value});
 }
 
-/// The bytes of the first attribute of `type` in a row of attributes; nothing where there is none.
+/// The bytes of the first attribute of `type` in a row of attributes; nothing if there is none.
 std::optional<std::string_view> find_attribute(std::string_view row, unsigned type) {
   while (row.size() >= sizeof(nlattr)) {
     nlattr head = {};
@@ -86,7 +86,7 @@ Asked ask(int socket, unsigned family, unsigned command, const std::string& attr
   return {answer.substr(sizeof outer + sizeof inner), ""};
 }
 
-/// Asks the family "ethtool", whose number the kernel's controller knows.
+/// Asks the family "ethtool", whose number comes from the kernel's controller.
 Asked ask_ethtool(unsigned command, const std::string& attributes) {
   const Descriptor socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC));
   if (!socket) return {"", words_of(errno)};
@@ -148,7 +148,7 @@ FecStatistics fec_statistics(const std::string& interface) {
       ask_ethtool(ETHTOOL_MSG_FEC_GET, header(ETHTOOL_A_FEC_HEADER, interface, ETHTOOL_FLAG_STATS));
   if (cause.empty()) return parse_fec(attributes);
   FecStatistics nothing;
-  nothing.absence = fmt::format("error correction of {} is not told: {}", interface, cause);
+  nothing.absence = fmt::format("error correction of {} is not reported: {}", interface, cause);
   return nothing;
 }
 
@@ -166,7 +166,7 @@ ModuleAnswer module_memory(const std::string& interface, ModulePlace place) {
   const auto data = find_attribute(attributes, ETHTOOL_A_MODULE_EEPROM_DATA);
   if (data && data->size() == kHalf) return {.bytes = std::string(*data), .absence = ""};
   return {.bytes = "",
-          .absence = fmt::format("the module of {} is not told: {}", interface,
+          .absence = fmt::format("the module of {} is not reported: {}", interface,
                                  cause.empty() ? "its memory is not given" : cause)};
 }
 

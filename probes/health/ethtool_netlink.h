@@ -1,4 +1,4 @@
-// ethtool_netlink: what the kernel tells of a network port by ethtool's netlink family: error correction and pluggable
+// ethtool_netlink: state of a network port by ethtool's netlink family: error correction and pluggable
 // modules.
 #pragma once
 
@@ -10,11 +10,11 @@
 
 namespace assay::health {
 
-/// Counters of forward error correction since the driver was loaded; what the driver does not count is absent.
+/// Counters of forward error correction since the driver was loaded; counters that the driver lacks are absent.
 struct FecStatistics {
   std::optional<std::uint64_t> corrected_blocks, uncorrectable_blocks, corrected_bits;
   std::vector<std::uint64_t> corrected_by_lane;  ///< bits where the driver counts bits, else blocks
-  std::string absence;                           ///< why nothing is known; empty where the kernel answered
+  std::string absence;                           ///< why nothing is known; empty if the kernel answered
 };
 
 /// 128 bytes of a module's memory, or why there are none.
@@ -33,7 +33,7 @@ struct ModulePlace {
 FecStatistics fec_statistics(const std::string& interface);
 
 /// Asks by ETHTOOL_MSG_MODULE_EEPROM_GET at I2C address 50h; needs CAP_NET_ADMIN and Linux 5.13 or newer. For drivers
-/// that have the older ETHTOOL_GMODULEEEPROM alone the kernel translates.
+/// that have only the older ETHTOOL_GMODULEEEPROM the kernel translates.
 ModuleAnswer module_memory(const std::string& interface, ModulePlace place);
 
 /// The counters in the attributes of an answer to ETHTOOL_MSG_FEC_GET.

@@ -39,9 +39,9 @@ constexpr Metric good(std::string_view name, std::string_view meaning, Recorded 
 
 constexpr Metric kMetrics[] = {
     good("gpus", "GPUs of the node that answer the driver", Recorded::always, Course::fixed),
-    fault("query_errors", "questions that the driver answered with an error, as for a lost GPU, where there is a GPU",
+    fault("query_errors", "queries that the driver answered with an error, as for a lost GPU, if there is a GPU",
           Recorded::if_present),
-    bad("facts_missing", "metrics that another GPU of the node reports and this one does not, where there is a GPU",
+    bad("facts_missing", "metrics that another GPU of the node reports and this one does not, if there is a GPU",
         Recorded::if_present, Course::fixed),
     bad("ecc_corrected", "corrected memory errors since the driver was loaded, where ECC is on", Recorded::if_present,
         Course::since_boot),
@@ -73,7 +73,7 @@ constexpr Metric kMetrics[] = {
     bad("nvlinks_inactive", "NVLinks that are down, where the GPU has any", Recorded::if_present, Course::fixed),
     bad("nvlink_errors",
         "errors of all NVLinks since the driver was loaded (replays, recoveries and CRC errors; from NVLink "
-        "5 malformed packets, overruns, receive and integrity errors and recoveries), where they are counted",
+        "5 malformed packets, overruns, receive and integrity errors and recoveries), if counted",
         Recorded::if_reported, Course::since_boot),
     good("pcie_generation", "PCIe generation now, where the driver reports it; an idle GPU may lower it",
          Recorded::if_reported),
@@ -99,7 +99,7 @@ constexpr Metric kMetrics[] = {
         "both",
         Recorded::if_reported, Course::fixed),
     bad("other_processes",
-        "processes that use the GPU, where that can be told: the driver lists those of the probe's own process "
+        "processes that use the GPU, if known: the driver lists those of the probe's own process "
         "namespace, and in a container memory in use that none of them has counts as one more",
         Recorded::if_reported),
 };
@@ -154,7 +154,7 @@ constexpr ProbeSpec kSpec{
 /// Numbers of Xid events by the GPU's address on the bus, without its function.
 using XidNumbers = std::map<std::string, std::vector<int>>;
 
-/// Records how far the log reaches; nothing when it cannot be read.
+/// Records how far the log reaches; nothing if it cannot be read.
 std::optional<XidNumbers> read_xids(const std::string& path, Recorder& record) {
   const KernelLog log = read_kernel_log(path);
   record.condition("kernel_log", log.absence.empty() ? path : nvml::absent_because(log.absence));
@@ -206,7 +206,7 @@ void measure(const Parameters& given, Recorder& record) {
     xids->erase(address);
   }
   record.measurement("gpus", static_cast<double>(answering));
-  // What is left is about a GPU that fell off the bus: the driver lists it no more, the log still names it.
+  // The rest is about a GPU that fell off the bus: the driver lists it no more, the log still names it.
   for (const auto& [address, numbers] : xids.value_or(XidNumbers{})) {
     record_xids(numbers, {.kind = "gpu", .id = address}, record);
   }

@@ -1,4 +1,4 @@
-// gpu_state: queries each fact by itself; a query that fails is counted, and the next one follows.
+// gpu_state: queries each fact separately; a query that fails is counted, and the next one follows.
 #include "probes/health/gpu_state.h"
 
 #include <array>
@@ -111,7 +111,7 @@ void ask_conditions(const nvml::NvmlGpu& gpu, Facts& facts) {
 
 GpuState read_gpu_state(const nvml::Nvml& nvml, const nvml::NvmlGpu& gpu) {
   Facts facts(nvml);
-  // What identifies it is asked again here, because only here failures count.
+  // Identities are queried again here, because only here failures count.
   (void)facts.told("uuid", gpu.uuid());
   ask_memory(gpu, facts);
   ask_links(gpu, facts);

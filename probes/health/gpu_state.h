@@ -13,13 +13,13 @@
 
 namespace assay::health {
 
-/// What one GPU reported, by the names of health_gpu's metrics and conditions.
+/// Values reported by one GPU, by the names of health_gpu's metrics and conditions.
 struct GpuState {
   std::map<std::string_view, double> metrics;  ///< base units; those that were reported
   std::map<std::string_view, Value> conditions;
   std::int64_t query_errors = 0;  ///< questions that the driver answered with an error
   bool lost = false;              ///< it fell off the bus, or could never be reached
-  std::string first_error;        ///< the first of them, in words; empty when there was none
+  std::string first_error;        ///< the first of them, as a message; empty if there was none
 };
 
 /// Asks `gpu` everything. `nvml` has the words for errors.

@@ -36,13 +36,13 @@ struct Properties {
   std::optional<bool> forces_compatibility, allows_compatibility, uses_p2pdma;
 };
 
-/// What happens where data cannot go directly; releases of the library differ in what they do when nothing is stated.
+/// The fallback where data cannot go directly; releases of the library differ in their default.
 std::string otherwise(const Properties& properties) {
   if (!properties.allows_compatibility) return "goes through host memory or gives an error";
   return *properties.allows_compatibility ? "goes through host memory without an error" : "gives an error";
 }
 
-/// Nothing where the file is there and cannot be understood.
+/// Nothing if the file is there and cannot be understood.
 std::optional<Properties> properties_in(const MachineTree& tree) {
   constexpr std::size_t kLargest = std::size_t{1} << 20;
   Properties found;

@@ -10,15 +10,15 @@ class MachineTree;
 
 namespace assay::health {
 
-/// What a machine says of cuFile; nothing of it is a transfer.
+/// A machine's cuFile configuration; no data is transferred.
 struct GpudirectStorage {
   std::string library;         ///< path of libcufile
-  std::optional<bool> direct;  ///< false: compatibility mode, or refused; nothing where only a load can tell
+  std::optional<bool> direct;  ///< false: compatibility mode, or refused; absent if only a load can show it
   std::string state;           ///< in words, with the reason
 };
 
-/// What this machine has; nothing where libcufile is not installed. Its configuration is that of etc/cufile.json; a
-/// process may name another one in its environment (CUFILE_ENV_PATH_JSON).
+/// The configuration of this machine; nothing if libcufile is not installed. Its configuration is that of
+/// etc/cufile.json; a process may name another one in its environment (CUFILE_ENV_PATH_JSON).
 std::optional<GpudirectStorage> read_gpudirect_storage(const MachineTree& tree);
 
 }  // namespace assay::health

@@ -12,7 +12,7 @@
 
 namespace assay::health {
 
-/// One GPU; what the driver does not report is absent.
+/// One GPU; values that the driver does not report are absent.
 struct Gpu {
   Subject subject;  ///< its UUID; "index-5" when it does not answer
   std::optional<std::string> model, serial, part, vbios, inforom, firmware, pci_address, fabric_state, fabric_health;
@@ -34,7 +34,7 @@ inline constexpr ConditionSpec kGpuConditions[] = {
     if_reported("fabric_health", "healthy, or the faults of a gpu's NVLink fabric, where the driver reports it"),
 };
 
-/// Asks `gpu` what it is.
+/// Queries the identity of `gpu`.
 Gpu read_gpu(const nvml::NvmlGpu& gpu);
 
 /// Records all of it but the memory as conditions of its subject.
@@ -43,7 +43,7 @@ void record_gpu(const Gpu& gpu, Recorder& record);
 /// State of a GPU in its fabric in one word.
 std::string fabric_state_word(const nvml_api::FabricInfo& fabric);
 
-/// "healthy", or the faults of a completed fabric with one space between; nothing when the driver reports none of them.
+/// "healthy", or the faults of a completed fabric with one space between; nothing if the driver reports none of them.
 std::optional<std::string> fabric_health_words(const nvml_api::FabricInfo& fabric);
 
 }  // namespace assay::health

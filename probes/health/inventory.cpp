@@ -29,16 +29,17 @@ constexpr Parameter kParameters[] = {
     {.name = "root", .fallback = "/", .meaning = "directory that holds the proc, sys and etc to read"},
     {.name = "nvml_library",
      .fallback = "auto",
-     .meaning = "file name or path of NVML; auto: libnvidia-ml.so.1, and none when root is not this machine"},
+     .meaning = "file name or path of NVML; auto: libnvidia-ml.so.1, and none if root is not this machine"},
 };
 constexpr ProbeSpec kSpec{
     .name = "health_inventory",
-    .measures = "Counts, capacities, link rates, models, serial numbers and firmware of what the node is made of.",
+    .measures = "Counts, capacities, link rates, models, serial numbers and firmware of the node's parts.",
     .method =
-        "Reads /proc, /sys and the SMBIOS table once and asks NVML about GPUs; nothing is changed. What the machine "
-        "does not report is absent. Counted are parts with hardware behind them: no loop, ram, device-mapper or md "
+        "Reads /proc, /sys and the SMBIOS table once and asks NVML about GPUs; nothing is changed. Values that the "
+        "machine "
+        "does not report are absent. Counted are parts with hardware behind them: no loop, ram, device-mapper or md "
         "drives, no bridges, bonds or virtual functions, no removable drive without a medium. A PCIe link is compared "
-        "with what the device itself is made for, so a device in a slower slot counts as degraded.",
+        "with the device's own maximum, so a device in a slower slot counts as degraded.",
     .source =
         "DMTF DSP0134 (SMBIOS) section 7.18; Linux Documentation/ABI/testing/sysfs-bus-pci, sysfs-class-net and "
         "stable/sysfs-block; PCI Code and ID Assignment Specification 1.16; NVIDIA NVML API Reference Guide.",
@@ -163,7 +164,7 @@ void record_nics(const std::vector<Nic>& nics, Recorder& record) {
   }
 }
 
-/// The GPUs that the NVIDIA driver lists, recorded; none where it was not asked or is not there.
+/// The GPUs that the NVIDIA driver lists, recorded; none if it was not asked or is not there.
 std::vector<Gpu> record_gpus(const std::string& library, bool is_this_machine, Recorder& record) {
   const bool automatic = library == "auto";
   if (automatic && !is_this_machine) return {};
@@ -186,7 +187,7 @@ std::vector<Gpu> record_gpus(const std::string& library, bool is_this_machine, R
   return gpus;
 }
 
-/// Who sits on which PCI function; the first in order where several do.
+/// Device on each PCI function; the first in order if there are several.
 std::map<std::string, Subject> names_by_address(const std::vector<Drive>& drives, const std::vector<Nic>& nics,
                                                 const std::vector<Gpu>& gpus) {
   std::map<std::string, Subject> names;
@@ -202,7 +203,7 @@ std::map<std::string, Subject> names_by_address(const std::vector<Drive>& drives
   return names;
 }
 
-/// Devices with fewer lanes than they are made for; nothing where no width can be compared.
+/// Devices with fewer lanes than they are made for; nothing if no width can be compared.
 std::optional<std::int64_t> narrow_links(const std::vector<PcieDevice>& devices) {
   std::optional<std::int64_t> narrow;
   for (const PcieDevice& device : devices) {

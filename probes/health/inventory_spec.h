@@ -10,7 +10,7 @@
 
 namespace assay::health {
 
-/// What is counted, without its course.
+/// A count, without its course.
 inline constexpr Metric kInventoryCounts[] = {
     {.name = "cpus_total", .unit = "1", .meaning = "logical CPUs present"},
     {.name = "cpus_online", .unit = "1", .meaning = "logical CPUs in use"},
@@ -40,7 +40,7 @@ inline constexpr Metric kInventoryCounts[] = {
      .better = Better::lower,
      .meaning =
          "modules that run at less than they are made for, where SMBIOS reports both of all; a processor may not "
-         "support what its modules are made for",
+         "support the rated speed of its modules",
      .recorded = Recorded::if_reported},
     higher("memory_fitted", "B", "summed capacity of the modules, where SMBIOS reports it of all",
            Recorded::if_reported),
@@ -82,7 +82,7 @@ inline constexpr Metric kInventoryCounts[] = {
           Recorded::if_reported),
 };
 
-/// An inventory has no noise: what it counts stays as it is.
+/// An inventory has no noise: its counts do not change.
 inline constexpr auto kInventoryMetrics = [] {
   auto all = std::to_array(kInventoryCounts);
   for (Metric& metric : all) metric.course = Course::fixed;

@@ -11,8 +11,8 @@ namespace assay::health {
 /// The kernel's log, or why there is none.
 struct KernelLog {
   std::string text;           ///< lines, oldest first
-  std::optional<bool> whole;  ///< whether it begins at boot; nothing when there is no log
-  std::string absence;        ///< why it cannot be read; empty when it can
+  std::optional<bool> whole;  ///< whether it begins at boot; nothing if there is no log
+  std::string absence;        ///< why it cannot be read; empty if it can
 };
 
 /// Reads the kernel's log: /dev/kmsg to its present end, or a file that a person saved (`dmesg`, `journalctl -k`). At
@@ -22,7 +22,7 @@ KernelLog read_kernel_log(const std::string& path);
 /// One complaint of the driver.
 struct XidEvent {
   std::string pci_address;  ///< of the GPU, without the function: "0000:ba:00"
-  int number = 0;           ///< what happened, as NVIDIA's list of Xid errors numbers it
+  int number = 0;           ///< number in NVIDIA's list of Xid errors
   friend bool operator==(const XidEvent&, const XidEvent&) = default;
 };
 

@@ -21,7 +21,7 @@ constexpr Metric kMetrics[] = {
     {.name = "clock_limits_lowered",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "CPUs whose highest clock is limited below what they are made for, where a driver reports clocks",
+     .meaning = "CPUs whose highest clock is limited below their maximum, where a driver reports clocks",
      .course = Course::fixed,
      .recorded = Recorded::if_reported},
     {.name = "turbo_off",
@@ -49,10 +49,9 @@ constexpr ProbeSpec kSpec{
     .name = "health_limits",
     .measures = "Processors of a node whose clock or power is limited below their own maximum.",
     .method =
-        "Reads the limit of each CPU's clock beside the clock it is made for (cpufreq: scaling_max_freq and "
+        "Compares the limit of each CPU's clock with its maximum (cpufreq: scaling_max_freq and "
         "cpuinfo_max_freq), the switch for clocks above the base clock, and the lasting power limit of each package "
-        "beside "
-        "its maximum (RAPL: constraint long_term). Nothing is changed, and nothing is run.",
+        "with its maximum (RAPL: constraint long_term). Nothing is changed, and nothing is run.",
     .source = "Linux Documentation/admin-guide/pm/cpufreq.rst and intel_pstate.rst; power/powercap/powercap.rst.",
     .typical = {2},
     .deadline = {60},
@@ -91,7 +90,7 @@ Lowered clocks_of(const MachineTree& tree) {
   return all;
 }
 
-/// 1 or 0; nothing where no driver has the switch.
+/// 1 or 0; nothing if no driver has the switch.
 std::optional<std::int64_t> turbo_off(const MachineTree& tree) {
   if (const auto off = tree.number("sys/devices/system/cpu/intel_pstate/no_turbo")) return *off != 0 ? 1 : 0;
   if (const auto on = tree.number("sys/devices/system/cpu/cpufreq/boost")) return *on == 0 ? 1 : 0;

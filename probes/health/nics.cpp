@@ -55,7 +55,7 @@ std::optional<BytesPerSecond> rdma_rate(const MachineTree& tree, const std::stri
   return BytesPerSecond{rate * 1e9 / kBitsPerByte};
 }
 
-/// The names of what is inside `directory`, as one text.
+/// The names of the entries of `directory`, as one text.
 std::optional<std::string> listed(const MachineTree& tree, const std::string& directory) {
   std::string all;
   for (const auto& name : tree.names(directory)) all += (all.empty() ? "" : " ") + name;

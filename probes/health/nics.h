@@ -13,7 +13,7 @@ class MachineTree;
 
 namespace assay::health {
 
-/// One port; what it does not report is absent.
+/// One port; unreported values are absent.
 struct Nic {
   std::string name;  ///< of its network interface ("eth0"), else of its RDMA port ("mlx5_0", "mlx5_0/2")
   bool up = false;   ///< whether it has a link
@@ -28,7 +28,7 @@ struct Nic {
 /// machine and sysfs does not report it.
 std::vector<Nic> read_nics(const MachineTree& tree);
 
-/// The names in a row with commas, such as "eth0,eth1". Throws BadParameter where one is empty, holds a slash or none
+/// The names in a row with commas, such as "eth0,eth1". Throws BadParameter if one is empty, holds a slash or none
 /// is there.
 std::vector<std::string> port_names(const std::string& row);
 

@@ -1,5 +1,5 @@
 // nvme_paths: names as the kernel gives them (drivers/nvme/host/multipath.c): nvme<subsystem>n<namespace> for the
-// drive, nvme<subsystem>c<controller>n<namespace> for a hidden path, which alone has an ANA state.
+// drive, nvme<subsystem>c<controller>n<namespace> for a hidden path; only that has an ANA state.
 #include "probes/health/nvme_paths.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kClass = "sys/class/nvme";
 
-/// "nvme0c1n2" in the form "nvmecn"; empty where it is no such name.
+/// "nvme0c1n2" in the form "nvmecn"; empty if it is no such name.
 std::string form_of(std::string_view name) {
   std::string form;
   for (const char c : name) {

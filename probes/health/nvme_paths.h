@@ -11,7 +11,7 @@ class MachineTree;
 
 namespace assay::health {
 
-/// One way to a namespace: a controller, and what it says of the namespace.
+/// One way to a namespace: a controller and its state for the namespace.
 struct NvmePath {
   std::string controller;                ///< "nvme0"
   std::string transport, address;        ///< "pcie" and "0000:5e:00.0", "tcp" and "traddr=10.0.0.1,trsvcid=4420"
@@ -26,7 +26,7 @@ struct NvmePath {
 
 /// One NVMe drive or subsystem, its namespaces and the ways to them.
 struct NvmeDrive {
-  std::string name;  ///< of the first namespace's block device ("nvme0n1"); of the controller where it has none
+  std::string name;  ///< of the first namespace's block device ("nvme0n1"); of the controller if it has none
   std::vector<std::string> controllers;
   std::vector<std::string> namespaces;  ///< block devices
   std::vector<NvmePath> paths;          ///< one for each controller and namespace; for each controller without any

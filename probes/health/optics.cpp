@@ -18,7 +18,7 @@ constexpr double kPowerStep_w = 1e-7;            // 0.1 uW
 constexpr double kDark_w = 1e-6;                 // -30 dBm
 constexpr double kDecibel = 1.2589254117941673;  // 10^(1/10)
 
-/// Places of what a form of module reports for `lanes` lanes, by absolute offset in its half of a page.
+/// Offsets of a module form's values for `lanes` lanes, absolute in its half of a page.
 struct MemoryMap {
   const char* form;
   int lanes;
@@ -64,7 +64,7 @@ std::string text_at(const std::string& half, std::size_t offset) {
   return told(std::string_view(half).substr(offset % kHalf, kLength)).value_or("");
 }
 
-/// The halves that hold a module's monitors and thresholds; empty where it has none.
+/// The halves that hold a module's monitors and thresholds; empty if it has none.
 struct Halves {
   std::string monitors, thresholds;
   bool has_bias = true, has_tx_power = true, has_rx_power = true;
@@ -88,7 +88,7 @@ OpticalLane lane_of(const MemoryMap& map, const Halves& halves, int index) {
   };
   lane.rx_power_w = power(halves.has_rx_power, map.rx_power, map.rx_alarm);
   lane.tx_power_w = power(halves.has_tx_power, map.tx_power, map.tx_alarm);
-  const unsigned bias = pair_at(halves.monitors, map.tx_bias + at);  // both in the same step, whatever CMIS multiplies
+  const unsigned bias = pair_at(halves.monitors, map.tx_bias + at);  // both in the same unit, for any CMIS multiplier
   const unsigned alarm = halves.thresholds.empty() ? 0 : pair_at(halves.thresholds, map.bias_alarm);
   if (halves.has_bias && bias > 0 && alarm > 0) lane.tx_bias_share = static_cast<double>(bias) / alarm;
   return lane;
@@ -162,7 +162,7 @@ Optics read_optics(const ModuleReader& read, const std::string& interface) {
   const ModuleAnswer lower = half(false, 0);
   const std::string names = lower.bytes.empty() ? "" : half(true, 0).bytes;
   if (names.empty()) {
-    optics.absence = lower.absence.empty() ? fmt::format("the module of {} is not told", interface) : lower.absence;
+    optics.absence = lower.absence.empty() ? fmt::format("the module of {} is not reported", interface) : lower.absence;
     return optics;
   }
   const unsigned id = octet(lower.bytes, 0);
@@ -178,7 +178,7 @@ Optics read_optics(const ModuleReader& read, const std::string& interface) {
   optics.serial = text_at(names, map.serial);
   optics.optical = octet(names, map.technology) < map.copper_from;
   if (!optics.optical) return optics;
-  const bool flat = (octet(lower.bytes, 2) & (sff ? 0x04U : 0x80U)) != 0;  // it has page 00h alone
+  const bool flat = (octet(lower.bytes, 2) & (sff ? 0x04U : 0x80U)) != 0;  // it has only page 00h
   if (sff) {
     optics.temperature_c = temperature(lower.bytes, 22);
     add_sff_alarms(lower.bytes, optics);

@@ -19,7 +19,7 @@ struct OpticalLane {
   bool near_alarm = false;  ///< its light is within 1 dB of a threshold at which the module alarms, or beyond
 };
 
-/// What a module reports; what it does not is absent.
+/// Values of a module; unreported ones are absent.
 struct Optics {
   std::string form;  ///< "SFF-8636" or "CMIS"
   std::string vendor, part, serial;
@@ -27,8 +27,8 @@ struct Optics {
   std::optional<double> temperature_c;
   std::vector<OpticalLane> lanes;  ///< those with light in either direction
   int alarms = 0;                  ///< alarm flags that are raised, of temperature, voltage, light and laser current
-  std::string alarm_names;         ///< which; empty where none is
-  std::string absence;             ///< why nothing is known; empty where the module answered
+  std::string alarm_names;         ///< which; empty if none is
+  std::string absence;             ///< why nothing is known; empty if the module answered
 };
 
 /// Reads one half of the memory of the module in `interface`.

@@ -15,7 +15,7 @@ class MachineTree;
 
 namespace assay::health {
 
-/// A link's rate and width; what the device does not report is absent.
+/// A link's rate and width; unreported values are absent.
 struct PcieLink {
   std::optional<double> transfers_per_s;  ///< of one lane: 32 GT/s is 3.2e10
   std::optional<std::int64_t> width;      ///< lanes
@@ -29,13 +29,13 @@ struct PcieDevice {
   std::optional<std::string> driver;
   std::optional<std::int64_t> numa_node;
   bool accelerator = false;   ///< a 3D controller or processing accelerator
-  PcieLink current, maximum;  ///< as negotiated; what the device itself is made for
+  PcieLink current, maximum;  ///< as negotiated; the device's own maximum
 
-  /// Whether the link is slower or narrower than the device is made for; nothing when neither can be compared.
+  /// Whether the link is slower or narrower than the device's maximum; nothing if neither can be compared.
   [[nodiscard]] std::optional<bool> degraded() const;
 };
 
-/// Errors of a function's link since boot, as the kernel reports them (Advanced Error Reporting); absent where it does
+/// Errors of a function's link since boot, as the kernel reports them (Advanced Error Reporting); absent if it does
 /// not.
 struct PcieErrors {
   std::optional<std::int64_t> corrected, uncorrected;

@@ -20,7 +20,7 @@ namespace assay::health {
 namespace {
 
 constexpr double kBitsPerByte = 8;
-constexpr std::int64_t kUnknownSpeed = UINT32_MAX;  // what some drivers write for unknown; others write -1
+constexpr std::int64_t kUnknownSpeed = UINT32_MAX;  // unknown, of some drivers; others write -1
 constexpr Seconds kLldpDeadline = {10};             // a daemon on this machine answers at once
 constexpr std::size_t kMostLldp = 8 << 20;          // B; a neighbour has about 2 kB
 
@@ -56,7 +56,7 @@ constexpr ProbeSpec kSpec{
     .measures = "Link, rate, addresses and LLDP neighbour of the network ports of a node.",
     .method =
         "Reads /sys/class/net and the kernel's list of addresses, and asks lldpd's client for the neighbours; nothing "
-        "is changed. A named port that is not there has a link_up of 0. What the machine does not report is absent.",
+        "is changed. A named port that is not there has a link_up of 0. Unreported values are absent.",
     .source = "Linux Documentation/ABI/testing/sysfs-class-net; getifaddrs(3); IEEE 802.1AB; lldpctl(8) of lldpd.",
     .needs = "Linux; lldpd for the neighbours",
     .typical = {1},

@@ -25,7 +25,7 @@ struct Processors {
   bool threads_off = false;                 ///< second threads of cores are switched off (smt/control)
   std::map<std::string, Package> packages;  ///< by name: "package-0"
 
-  /// CPUs present that are not in use; nothing where counts are absent or second threads were switched off.
+  /// CPUs present that are not in use; nothing if counts are absent or second threads were switched off.
   [[nodiscard]] std::optional<std::int64_t> cpus_offline() const {
     if (!cpus || !cpus_online || threads_off) return std::nullopt;
     return *cpus - *cpus_online;

@@ -21,7 +21,7 @@ class Structure {
   Structure(std::string_view formatted, std::vector<std::string_view> strings)
       : formatted_(formatted), strings_(std::move(strings)) {}
 
-  /// The little-endian number of `size` bytes at `offset`; nothing when the structure is of an older, shorter version.
+  /// The little-endian number of `size` bytes at `offset`; nothing if the structure is of an older, shorter version.
   [[nodiscard]] std::optional<std::uint32_t> number(std::size_t offset, std::size_t size) const {
     if (offset + size > formatted_.size()) return std::nullopt;
     std::uint32_t value = 0;
@@ -42,7 +42,7 @@ class Structure {
   std::vector<std::string_view> strings_;
 };
 
-/// Takes the first structure off `table`; nothing when what is left is no whole structure.
+/// Takes the first structure off `table`; nothing if the rest is no whole structure.
 std::optional<Structure> take_structure(std::string_view& table) {
   if (table.size() < kHeader) return std::nullopt;
   const std::size_t length = static_cast<unsigned char>(table[1]);
@@ -63,7 +63,7 @@ std::optional<Structure> take_structure(std::string_view& table) {
   return Structure(formatted, std::move(strings));
 }
 
-/// Whole bytes of the module; nothing when unknown. Only called for slots that are not empty.
+/// Whole bytes of the module; nothing if unknown. Only called for slots that are not empty.
 std::optional<Bytes> size_of(const Structure& device) {
   constexpr std::uint32_t kUnknown = 0xFFFF;
   constexpr std::uint32_t kSeeExtended = 0x7FFF;

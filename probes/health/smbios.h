@@ -11,13 +11,13 @@
 
 namespace assay::health {
 
-/// One module in its slot, from a Memory Device structure (type 17). What the firmware does not report is absent.
+/// One module in its slot, from a Memory Device structure (type 17). Unreported values are absent.
 struct Dimm {
   std::string slot;  ///< its locator ("DIMM_A1"); with its bank or handle in front where locators repeat
   std::optional<Bytes> size;
   std::optional<std::string> memory_type;       ///< "DDR5"
-  std::optional<double> transfers_per_s;        ///< configured: what the module runs at
-  std::optional<double> transfers_per_s_rated;  ///< what the module is made for
+  std::optional<double> transfers_per_s;        ///< configured
+  std::optional<double> transfers_per_s_rated;  ///< the module's maximum
   std::optional<std::string> manufacturer, part, serial;
 };
 
@@ -34,11 +34,11 @@ std::optional<std::int64_t> dimms_slow(const MemorySlots& slots);
 /// Summed capacity in B; nothing unless known of all.
 std::optional<double> memory_fitted(const MemorySlots& slots);
 /// Bytes a second of all channels, 8 B a transfer; nothing unless the rate is known of all. Modules whose slots differ
-/// in their last digits alone ("DIMM_A1", "DIMM_A2") share a channel, whose rate is that of the slowest. Where slots
+/// only in their last digits ("DIMM_A1", "DIMM_A2") share a channel, whose rate is that of the slowest. Where slots
 /// are numbered through, that counts too few channels, never too many.
 std::optional<double> memory_rate(const MemorySlots& slots);
 
-/// Reads the raw table (/sys/firmware/dmi/tables/DMI). Structures that are cut off end the reading; nothing when the
+/// Reads the raw table (/sys/firmware/dmi/tables/DMI). Structures that are cut off end the reading; nothing if the
 /// table holds no Memory Device at all.
 std::optional<MemorySlots> read_memory_slots(std::string_view table);
 

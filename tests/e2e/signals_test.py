@@ -106,7 +106,9 @@ ip link set port1 down; ip link set port1 up; ip link set port1 down; ip link se
         self.assertEqual(seen[1][0] - seen[0][0], 2)
         causes = [line["condition"]["value"] for line in lines if line.get("condition", {}).get("name") == "module"]
         self.assertEqual(len(causes), 2)
-        self.assertTrue(all(cause.startswith("absent: the module of port0 is not told: ") for cause in causes), causes)
+        self.assertTrue(
+            all(cause.startswith("absent: the module of port0 is not reported: ") for cause in causes), causes
+        )
 
 
 if __name__ == "__main__":

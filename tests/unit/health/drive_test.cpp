@@ -218,7 +218,7 @@ TEST(health_drive, no_drive_and_no_permission_are_skips_with_their_cause) {
   const Record record = record_of(probe_file("health_drive"), {"--root", tree.path()});
   EXPECT_EQ(record.end.status, Status::skip);
   EXPECT_EQ(record.end.reason, "no drive's health can be read: " + tree.path() +
-                                   "/dev/nvme0.nvme-health is not there; drives answer root alone");
+                                   "/dev/nvme0.nvme-health is not there; only root may query drives");
 }
 
 TEST(health_drive, a_device_that_is_no_drive_refuses_each_command_with_its_cause) {

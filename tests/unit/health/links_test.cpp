@@ -198,8 +198,8 @@ TEST(Fec, a_total_that_is_not_set_and_an_attribute_that_is_cut_off_are_absent) {
 }
 
 TEST(Fec, a_port_without_it_tells_the_kernels_cause) {
-  EXPECT_EQ(fec_statistics("assay-none").absence, "error correction of assay-none is not told: No such device");
-  EXPECT_NE(module_memory("lo", {}).absence.find("the module of lo is not told: "), std::string::npos);
+  EXPECT_EQ(fec_statistics("assay-none").absence, "error correction of assay-none is not reported: No such device");
+  EXPECT_NE(module_memory("lo", {}).absence.find("the module of lo is not reported: "), std::string::npos);
 }
 
 TEST(LinkCounters, mlx5_and_bnxt_are_known_by_their_own_names) {
