@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kLeastReadings = 0.9;  // of those that were due: the procedure asks for even ones
 constexpr double kCoarseClass = 0.05;   // its limit for meters of the 5 % class
-constexpr double kLeastStep = 0.1;      // between levels, of the highest: else a gain cannot be told from noise
+constexpr double kLeastStep = 0.1;      // between levels, of the highest: else a gain is lost in noise
 constexpr double kMovedShare = 0.1, kMovedLeast_w = 5;
 constexpr std::size_t kFewestOfMedian = 5;
 
@@ -87,7 +87,7 @@ std::optional<NamedDoubt> levels_doubt(std::span<const double> levels_w) {
   std::ranges::sort(sorted);
   for (std::size_t i = 1; i < sorted.size(); ++i) {
     if (sorted[i] - sorted[i - 1] >= kLeastStep * sorted.back()) continue;
-    return NamedDoubt{Doubt::gaps, fmt::format("two levels of load lie only {:.0f} W apart at {:.0f} W",
+    return NamedDoubt{Doubt::gaps, fmt::format("two levels of load are only {:.0f} W apart at {:.0f} W",
                                                sorted[i] - sorted[i - 1], sorted.back())};
   }
   return std::nullopt;

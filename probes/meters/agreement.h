@@ -36,7 +36,7 @@ std::expected<double, NamedDoubt> olympic_power_w(std::span<const MeterReading> 
 /// not.
 std::optional<NamedDoubt> levels_doubt(std::span<const double> levels_w);
 
-/// What became of a comparison. undecided: an instrument is doubtful, or a level is missing.
+/// Outcome of a comparison. undecided: an instrument is doubtful, or a level is missing.
 enum class Finding { agrees, differs, undecided };
 
 constexpr auto words_of(Finding) {
@@ -52,7 +52,7 @@ struct Agreement {
   std::vector<NamedDoubt> doubts;
 };
 
-/// The largest relative difference that two instruments of these accuracies may show: 5 % where one of them is only
+/// The largest relative difference that two instruments of these accuracies may show: 5 % if one of them is only
 /// known to 5 % or not at all, as the procedure has it; otherwise the root of the sum of squares.
 double agreement_limit(std::optional<double> accuracy, std::optional<double> other);
 
@@ -71,7 +71,7 @@ struct Line {
   double r_squared = 0;
 };
 
-/// The line through at least three levels; nothing when x hardly changes.
+/// The line through at least three levels; nothing if x hardly changes.
 std::optional<Line> line_through(std::span<const double> x_w, std::span<const double> y_w);
 
 /// Nodes whose gain is off the median of `gains` by more than `limit` (0.03): a mis-scaled BMC, or the wrong outlets.
@@ -79,14 +79,14 @@ std::optional<Line> line_through(std::span<const double> x_w, std::span<const do
 std::optional<std::map<std::string, double>> off_median(const std::map<std::string, double>& gains,
                                                         double limit = 0.03);
 
-/// One node loaded alone while all others are idle.
+/// One node under load while all others are idle.
 struct LoadedAlone {
   std::string node;
   double idle_s = 0;    ///< when a window without load begins
   double loaded_s = 0;  ///< when a window of load begins
 };
 
-/// What the map of outlets says and what the outlets do.
+/// The map of outlets and the outlets' behaviour.
 struct OutletFinding {
   std::string node;
   std::vector<std::string> mapped, moved;  ///< outlets, as "pdu-a1/3", sorted
@@ -94,7 +94,7 @@ struct OutletFinding {
   [[nodiscard]] bool proved() const { return !moved.empty() && mapped == moved; }
 };
 
-/// For each node the outlets that rose by a tenth of the strongest rise, and 5 W, when it alone was loaded, from the
+/// For each node the outlets that rose by a tenth of the strongest rise, and 5 W, when only it was loaded, from the
 /// mean of one window of `window_s` to that of the other. `readings` and `map` go by outlet name.
 std::vector<OutletFinding> prove_outlets(const std::map<std::string, std::vector<MeterReading>>& readings,
                                          const std::map<std::string, std::string>& map,

@@ -13,7 +13,7 @@ namespace assay::meters {
 /// wait. Throws Skip when the device is not there or not for this user; the session throws MeterFault.
 MeterSession open_bmc_device(const std::string& device, double timeout_s);
 
-/// The power limit of the BMC behind `device` (DCMI Get Power Limit); nothing where none is in force. Throws Skip as
+/// The power limit of the BMC behind `device` (DCMI Get Power Limit); nothing if none is in force. Throws Skip as
 /// open_bmc_device() does, MeterFault when the BMC does not answer within `timeout_s` or refuses.
 std::optional<DcmiLimit> bmc_power_limit(const std::string& device, double timeout_s);
 

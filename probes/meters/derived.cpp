@@ -14,7 +14,7 @@ namespace {
 /// Numbers by slot, of one grid.
 using Slots = std::map<std::int64_t, double>;
 
-/// What is known of one thing: its numbers, and the meters that they are from.
+/// Numbers of one subject, and the meters that they are from.
 struct Known {
   Slots slots;
   std::vector<std::string> meters;
@@ -79,7 +79,7 @@ class Facility {
                       .stretches = stretches_of(known.slots, interval_s_)});
   }
 
-  /// The sum over the meters of `rack` with this subject; nothing where there are none.
+  /// The sum over the meters of `rack` with this subject; nothing if there are none.
   [[nodiscard]] std::optional<Known> sum_of(const std::string& rack, const char* subject) const {
     std::optional<Known> sum;
     for (const auto& one : meters_) {
@@ -134,7 +134,7 @@ class Facility {
     add("rating_share", one.meter->subject_of(), share);
   }
 
-  /// What a feed carries of its part, where its rack has two or more.
+  /// Power of a feed over its equal part, if its rack has two or more.
   void of_feeds(const MeteredHistory& one) {
     if (one.meter->subject != "feed" || one.meter->rack.empty()) return;
     const auto feeds = std::ranges::count_if(meters_, [&](const MeteredHistory& other) {

@@ -15,17 +15,17 @@ struct DerivedSeries {
   std::string metric;  ///< total_power, rating_share, feed_share, phase_imbalance, voltage_deviation,
                        ///< frequency_deviation, supply_efficiency, heat_share or power_ratio
   Subject subject;
-  std::vector<std::string> meters;  ///< what it was computed from, by name
+  std::vector<std::string> meters;  ///< sources of the computation, by name
   std::vector<Stretch> stretches;
 };
 
-/// A meter and what it gave.
+/// A meter and its readings.
 struct MeteredHistory {
   const Meter* meter = nullptr;
   const MeterHistory* history = nullptr;
 };
 
-/// A meter and what its whole power is at this moment, in W.
+/// A meter and its whole power at this moment, in W.
 struct MeterPower {
   const Meter* meter = nullptr;
   double power_w = 0;
@@ -37,8 +37,8 @@ double power_of_racks_w(std::span<const MeterPower> powers);
 
 /// Everything that `meters` allow: the power of each rack (its own meter, or else the sum of its feeds, or else of its
 /// shelves), power over rating, a feed over an equal part of the feeds of its rack, (max - mean) / mean of three
-/// phases, voltage and frequency off what the site states as nominal, output over input of power supplies, heat of a
-/// cooling unit, as water (heat_of_water_w), over the power of the rack that it serves (of all racks where it names
+/// phases, deviation of voltage and frequency from the site's nominal ones, output over input of power supplies, heat
+/// of a cooling unit, as water (heat_of_water_w), over the power of the rack that it serves (of all racks if it names
 /// none), and the intake of the site over the power of all racks. The intake is the only meter of subject `meter`
 /// without rack and nodes. A slot in which one of them has no reading has no figure.
 std::vector<DerivedSeries> derived_series(std::span<const MeteredHistory> meters);

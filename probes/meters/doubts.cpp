@@ -11,8 +11,8 @@
 namespace assay::meters {
 namespace {
 
-constexpr double kMostStep = 0.02;          // a step of 2 % of the reading is half of what agreement may differ by
-constexpr double kMostAge_s = 60;           // a window of the published procedure is a minute
+constexpr double kMostStep = 0.02;  // a step of 2 % of the reading is half of the difference that agreement allows
+constexpr double kMostAge_s = 60;   // a window of the published procedure is a minute
 constexpr double kMostClockOffset_s = 300;  // beyond it the instrument's clock is wrong, and its times say nothing
 constexpr double kLeastShare = 0.9;         // of the readings that were due
 constexpr std::size_t kFewest = 5;          // readings before stillness says anything
@@ -20,12 +20,12 @@ constexpr double kLast16Bit = 65535;
 constexpr double kHalf16Bit = 32768;
 constexpr double kMostScaleError = 0.03;
 constexpr double kMostHeatError = 0.10;
-// What instruments answer that have no number: DCMI controllers answer 1023 (ten bits, all set) or all of 16 bits.
+// Answers of instruments without a value: DCMI controllers answer 1023 (ten bits, all set) or all of 16 bits.
 constexpr std::array kNoNumbers = {1023.0, kLast16Bit};
 
 bool is_present(const MeterReading& one) { return !one.absent && std::isfinite(one.value); }
 
-/// Nothing, or only what stands for nothing. A supply that carries a running node draws power, so 0 W is none.
+/// Only the codes for "no value". A supply that carries a running node draws power, so 0 W is none.
 std::optional<NamedDoubt> absence(std::span<const MeterReading> readings) {
   const auto says_nothing = [](const MeterReading& one) {
     const bool of_power = one.quantity == Quantity::power || one.quantity == Quantity::voltage;
@@ -48,7 +48,7 @@ std::optional<NamedDoubt> stillness(const std::vector<MeterReading>& present, co
                     fmt::format("{:.6g} in {} readings while the load changed", most.value, present.size())};
 }
 
-/// The instrument's own times: old by more than a window where its clock agrees with ours, or standing still where it
+/// The instrument's own times: old by more than a window where its clock agrees with ours, or constant if it
 /// does not.
 std::optional<NamedDoubt> staleness(const std::vector<MeterReading>& present) {
   std::vector<const MeterReading*> stated;
@@ -59,7 +59,7 @@ std::optional<NamedDoubt> staleness(const std::vector<MeterReading>& present) {
   const auto age = [](const MeterReading* one) { return one->taken_s - *one->stated_s; };
   const double spread_s = stated.back()->taken_s - stated.front()->taken_s;
   if (spread_s > kMostAge_s && *stated.back()->stated_s <= *stated.front()->stated_s)
-    return NamedDoubt{Doubt::stale, fmt::format("its own time stood still for {:.0f} s", spread_s)};
+    return NamedDoubt{Doubt::stale, fmt::format("its own time did not change for {:.0f} s", spread_s)};
   const double newest = std::ranges::min(stated | std::views::transform(age));
   const double oldest = std::ranges::max(stated | std::views::transform(age));
   // A clock that is wrong by hours is wrong for all readings alike: then only how much ages grow is known.

@@ -1,4 +1,4 @@
-// doubts: what is wrong with the readings of one instrument. Arithmetic only: readings in, named doubts out.
+// doubts: faults in the readings of one instrument. Arithmetic only: readings in, named doubts out.
 #pragma once
 
 #include <optional>
@@ -14,12 +14,12 @@ namespace assay::meters {
 enum class Doubt {
   absent,       ///< no reading, or only such as an instrument gives that has none
   stuck,        ///< the number did not change while the load did
-  stale,        ///< the instrument's own time stands still or is old
+  stale,        ///< the instrument's own time does not change or is old
   mis_scaled,   ///< power is not voltage x current x power factor of the same strip
   wrapped,      ///< the number is at, or fell from, the end of 16 bits
   coarse,       ///< its least step is too large a share of it
   synthesised,  ///< computed by the instrument and not measured
-  slow,         ///< it averages over longer than the window that it should tell apart
+  slow,         ///< it averages over longer than the window that it should resolve
   gaps,         ///< too few of the readings that were due
 };
 
@@ -42,7 +42,7 @@ struct NamedDoubt {
   std::string figures;
 };
 
-/// What the readings of one quantity of one instrument are held against.
+/// References for the readings of one quantity of one instrument.
 struct Expected {
   double interval_s = 1;             ///< how far apart readings were due
   double window_s = 60;              ///< the shortest span that a mean is taken over
@@ -69,7 +69,7 @@ constexpr double heat_of_water_w(double flow_m3_s, double rise_k) {
   return kDensity * kCapacity * flow_m3_s * rise_k;
 }
 
-/// All doubts in one line: "stuck: …; stale: …". Empty when there are none.
+/// All doubts in one line: "stuck: …; stale: …". Empty if there are none.
 std::string text_of(std::span<const NamedDoubt> doubts);
 
 }  // namespace assay::meters

@@ -12,14 +12,14 @@ namespace assay::meters {
 namespace {
 
 constexpr std::size_t kBefore = 5, kBalanced = 5;  // readings of a level
-constexpr double kCarries = 0.1;                   // of an equal part: less is a feed that stands by
-constexpr double kGone = 0.02;                     // of what it had
-constexpr double kBack = 0.5;                      // of what it had
-constexpr double kNodeLost = 0.1;                  // of what it had
-constexpr double kDip = 0.9;                       // of what the rack had
+constexpr double kCarries = 0.1;                   // of an equal part: less is a standby feed
+constexpr double kGone = 0.02;                     // of its power before
+constexpr double kBack = 0.5;                      // of its power before
+constexpr double kNodeLost = 0.1;                  // of its power before
+constexpr double kDip = 0.9;                       // of the rack's power before
 constexpr std::ptrdiff_t kSilent = 3;              // intervals
 
-/// Power by slot of the interval; what is absent is 0.
+/// Power by slot of the interval; absent slots are 0.
 using PowerSlots = std::map<std::int64_t, double>;
 
 PowerSlots slots_of(std::span<const MeterReading> readings, int outlet, double interval_s) {
@@ -63,7 +63,7 @@ const Meter* meter_named(std::span<const FeedReadings> meters, const std::string
   return found == meters.end() ? nullptr : found->meter;
 }
 
-/// The sum of feeds, slot by slot; the lost one counts 0 where it is silent.
+/// The sum of feeds, slot by slot; the lost one counts 0 if it is silent.
 PowerSlots rack_power(const std::map<std::string, PowerSlots>& feeds, const FeedLoss& loss, double interval_s) {
   PowerSlots sum;
   std::map<std::int64_t, std::size_t> known;
@@ -104,7 +104,7 @@ std::optional<std::int64_t> gone_at(const PowerSlots& own, double others_w, cons
   return std::nullopt;
 }
 
-/// When the feed has half of what it had again.
+/// When the feed has half of its former power again.
 std::optional<std::int64_t> back_at(const PowerSlots& own, std::int64_t lost) {
   const auto level_w = level_before(own, lost);
   if (!level_w) return std::nullopt;

@@ -1,4 +1,4 @@
-// failover: what happened to nodes and feeds when one feed was taken away, from readings. Arithmetic only.
+// failover: effect of the loss of one feed on nodes and feeds, from readings. Arithmetic only.
 #pragma once
 
 #include <expected>
@@ -27,18 +27,18 @@ struct FeedLoss {
 };
 
 /// Of each rack the first feed that lost its power: after five readings of more than a tenth of an equal part of its
-/// rack's, two in a row below a fiftieth of what it had, or no reading for three intervals while another feed of the
-/// rack was read. `only` limits it to the meter of this name, or to the feeds of this letter; empty: any feed. Empty
-/// while all carry their load. In the order of the racks' names.
+/// rack's, two in a row below a fiftieth of its former power, or no reading for three intervals while another feed of
+/// the rack was read. `only` limits it to the meter of this name, or to the feeds of this letter; empty: any feed.
+/// Empty while all carry their load. In the order of the racks' names.
 std::vector<FeedLoss> feed_losses(std::span<const FeedReadings> meters, const std::string& only, double interval_s,
                                   double now_s);
 
-/// What came of a loss.
+/// Effects of a loss.
 struct Failover {
   FeedLoss loss;
-  std::vector<std::string> lost_nodes;         ///< their own supply fell below a tenth of what it was, for good or not
-  std::vector<std::string> unseen_nodes;       ///< that no meter shows by itself
-  std::map<std::string, double> rise_w;        ///< of the other feeds of the rack: mean after less mean before
+  std::vector<std::string> lost_nodes;    ///< their own supply fell below a tenth of its power before, for good or not
+  std::vector<std::string> unseen_nodes;  ///< without a meter of their own
+  std::map<std::string, double> rise_w;   ///< of the other feeds of the rack: mean after less mean before
   std::map<std::string, double> rating_share;  ///< of them: their highest reading after the loss over their rating
   double dip = 1;                              ///< the rack's lowest power after the loss over the mean before
   double dip_s = 0;                            ///< how long the rack drew less than 0.9 of the mean before

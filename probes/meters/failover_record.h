@@ -1,4 +1,4 @@
-// failover_record: what lost feeds did, as the lines of a record. failover_watch writes it, and the simulated plant
+// failover_record: losses of feeds, as the lines of a record. failover_watch writes it, and the simulated plant
 // too.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace assay::meters {
 /// The power that `meter`, which must outlive it, and its outlets gave so far, at the middle of each slot.
 FeedReadings power_so_far(const Meter& meter, const MeterHistory& history);
 
-/// Records whether a feed was lost, and of each loss, with the rack as subject, what came of it or why that is not
+/// Records whether a feed was lost, and of each loss, with the rack as subject, its effects or why they are not
 /// known.
 void record_failovers(std::span<const FeedReadings> meters, const std::vector<FeedLoss>& losses, double interval_s,
                       Recorder& record);

@@ -1,4 +1,4 @@
-// feed_record: writes series with their begin in UTC as measurements, and what is known of each meter as conditions.
+// feed_record: writes series with their begin in UTC as measurements, and the properties of each meter as conditions.
 #include "probes/meters/feed_record.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::string doubts_text(const Meter& meter, const MeterHistory& history, double 
   std::vector<NamedDoubt> doubts;
   const bool of_power = std::ranges::any_of(
       history.series, [](const auto& one) { return one.first.first == Quantity::power && one.first.second == 0; });
-  // A cooling unit has no power; what it has is in its series.
+  // A cooling unit has no power, only its series.
   if (of_power || history.series.empty())
     doubts = doubts_of(latest, {.interval_s = interval_s, .integers_are_16_bit = meter.kind == MeterKind::ipmi});
   if (history.scale) doubts.push_back(*history.scale);

@@ -1,4 +1,4 @@
-// feed_record: what the meters of a site gave, as the lines of a record. power_feed and failover_watch write it, and
+// feed_record: readings of a site's meters, as the lines of a record. power_feed and failover_watch write it, and
 // the simulated plant writes the same.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace assay::meters {
 /// is known of the meter as conditions of the subject meter. The record's description must have their names.
 void record_meter(const Meter& meter, const MeterHistory& history, double interval_s, Recorder& record);
 
-/// Records what follows from several meters (derived_series), and whether the weather was read.
+/// Records values derived from several meters (derived_series), and whether the weather was read.
 void record_derived(const std::vector<MeteredHistory>& all, Recorder& record);
 
 }  // namespace assay::meters

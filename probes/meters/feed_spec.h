@@ -1,4 +1,4 @@
-// feed_spec: what a probe that reads the meters of a site takes and records.
+// feed_spec: parameters, metrics and conditions of a probe that reads the meters of a site.
 #pragma once
 
 #include <string_view>
@@ -33,21 +33,20 @@ constexpr Metric feed_reading(std::string_view name, std::string_view unit, std:
   return {.name = name, .unit = unit, .better = Better::neither, .meaning = meaning, .recorded = recorded};
 }
 
-/// Every metric of the record: series of meters, what follows from several, and what the judge joins.
+/// Every metric of the record: series of meters, values derived from several, and values that the judge joins.
 inline constexpr Metric kFeedMetrics[] = {
-    feed_reading("power", "W", "active power of what one meter covers, or of one outlet (at.outlet), at each reading",
+    feed_reading("power", "W", "active power of one meter's subject, or of one outlet (at.outlet), at each reading",
                  Recorded::if_reported),
-    feed_reading("apparent_power", "VA", "apparent power, where the meter tells it", Recorded::if_reported),
-    feed_reading("energy", "J", "the meter's own energy counter at each reading, where it has one",
-                 Recorded::if_present),
-    feed_reading("current", "A", "current of the first phase or of the inlet, where the meter tells it",
+    feed_reading("apparent_power", "VA", "apparent power, where the meter reports it", Recorded::if_reported),
+    feed_reading("energy", "J", "the meter's own energy counter at each reading, if it has one", Recorded::if_present),
+    feed_reading("current", "A", "current of the first phase or of the inlet, where the meter reports it",
                  Recorded::if_reported),
-    feed_reading("current_l2", "A", "current of the second phase, where the meter tells it", Recorded::if_reported),
-    feed_reading("current_l3", "A", "current of the third phase, where the meter tells it", Recorded::if_reported),
-    feed_reading("voltage", "V", "voltage of the first phase or of the inlet, where the meter tells it",
+    feed_reading("current_l2", "A", "current of the second phase, where the meter reports it", Recorded::if_reported),
+    feed_reading("current_l3", "A", "current of the third phase, where the meter reports it", Recorded::if_reported),
+    feed_reading("voltage", "V", "voltage of the first phase or of the inlet, where the meter reports it",
                  Recorded::if_reported),
-    feed_reading("power_factor", "1", "active over apparent power, where the meter tells it", Recorded::if_reported),
-    feed_reading("frequency", "Hz", "frequency of the mains, where the meter tells it", Recorded::if_reported),
+    feed_reading("power_factor", "1", "active over apparent power, where the meter reports it", Recorded::if_reported),
+    feed_reading("frequency", "Hz", "frequency of the mains, where the meter reports it", Recorded::if_reported),
     feed_reading("flow", "m3/s", "flow of the coolant, where the meter is of a cooling unit", Recorded::if_present),
     feed_reading("supply_temperature", "degC",
                  "temperature of the coolant to the racks, where the meter is of a cooling unit", Recorded::if_present),
@@ -67,9 +66,9 @@ inline constexpr Metric kFeedMetrics[] = {
                  Recorded::if_present),
     feed_reading("outdoor_wet_bulb", "degC", "wet-bulb temperature of the air outside, where a meter has it",
                  Recorded::if_present),
-    feed_reading("output_power", "W", "what the power supplies of a chassis give, where they tell it",
+    feed_reading("output_power", "W", "output of the power supplies of a chassis, where they report it",
                  Recorded::if_reported),
-    feed_reading("voltage_thd", "1", "harmonic distortion of the voltage, where the meter tells it",
+    feed_reading("voltage_thd", "1", "harmonic distortion of the voltage, where the meter reports it",
                  Recorded::if_reported),
     feed_reading("voltage_deviation", "1",
                  "how far the voltage is off the nominal one of the site, up or down, as a share of it, where the site "
@@ -79,8 +78,8 @@ inline constexpr Metric kFeedMetrics[] = {
                  "how far the frequency is off the nominal one of the site, up or down, as a share of it, where the "
                  "site states one (nominal_hz)",
                  Recorded::if_reported),
-    feed_reading("supply_efficiency", "1", "output over input of the power supplies of a chassis, where they tell both",
-                 Recorded::if_reported),
+    feed_reading("supply_efficiency", "1",
+                 "output over input of the power supplies of a chassis, where they report both", Recorded::if_reported),
     feed_reading("total_power", "W",
                  "power of a rack: of its own meter, else the sum of its feeds, else of its shelves",
                  Recorded::if_present),
@@ -94,7 +93,7 @@ inline constexpr Metric kFeedMetrics[] = {
     feed_reading("phase_imbalance", "1", "(max - mean) / mean of the currents of three phases", Recorded::if_reported),
     feed_reading(
         "heat_share", "1",
-        "flow x rise of a cooling unit, as water, over the power of the rack that it serves, of all racks where it "
+        "flow x rise of a cooling unit, as water, over the power of the rack that it serves, of all racks if it "
         "names none",
         Recorded::if_reported),
     feed_reading(
@@ -128,7 +127,7 @@ inline constexpr Metric kFeedMetrics[] = {
      .unit = "1",
      .better = Better::neither,
      .meaning = "power of a node's meter over that of its outlets, or of all nodes' meters over that of their rack, at "
-                "the level of load where it is farthest from 1, where the judge joins them by a load of shape stairs",
+                "the level of load farthest from 1, where the judge joins them by a load of shape stairs",
      .recorded = Recorded::if_asked},
     feed_reading("agreement_power", "W",
                  "mean of one side (at.side) of such a comparison at a level of load (at.load, in %), where the judge "
@@ -137,12 +136,12 @@ inline constexpr Metric kFeedMetrics[] = {
     {.name = "agreement_gain",
      .unit = "1",
      .better = Better::neither,
-     .meaning = "rise of the one over the rise of the other, over three levels, where the judge joins them",
+     .meaning = "slope of the meter over its reference, over three levels, where the judge joins them",
      .recorded = Recorded::if_occurred},
     {.name = "agreement_offset",
      .unit = "W",
      .better = Better::neither,
-     .meaning = "what the one tells where the other tells nothing, by the line through the levels, where the judge "
+     .meaning = "intercept of the line of meter over reference through the levels, where the judge "
                 "joins them",
      .recorded = Recorded::if_occurred},
 };

@@ -76,7 +76,7 @@ std::string FeedWatch::wait(const std::function<bool()>& look) const {
     if (!guards_) continue;
     const double now_s = utc_now_s();
     if (auto words = over_limit(watched_, limit_w_, now_s - patience_s); !words.empty()) {
-      // A meter has this long for its first answer, too; what answered is judged from the first reading on.
+      // The limit for the first answer, too; a meter that answered is judged from its first reading on.
       const bool blind = words.ends_with("unseen");
       if (!blind || now_s - begin_s > patience_s) return words;
     }

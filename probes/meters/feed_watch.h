@@ -22,7 +22,7 @@ class FeedWatch {
   std::string wait(const std::function<bool()>& look = {}) const;
   /// Ends the readings and gives answers under way six seconds.
   void stop() const;
-  /// Records what every meter gave, what follows from several, and why meters gave nothing. Throws Skip with the
+  /// Records the readings of every meter, values derived from several, and why meters gave none. Throws Skip with the
   /// reasons when none answered.
   void record(const std::string& over_limit, Recorder& record) const;
   [[nodiscard]] const Watched& watched() const { return watched_; }

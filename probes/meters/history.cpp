@@ -18,8 +18,8 @@ std::optional<double> whole(const std::vector<MeterReading>& answer, Quantity qu
   return found == answer.end() ? std::nullopt : std::optional(found->value);
 }
 
-/// Checks what one answer says twice. Strips with three phases give one phase's current: their product is a third of
-/// the power, or that by the root of 3 where the voltage is between phases, and more or less where the load is not
+/// Checks quantities that one answer has twice. Strips with three phases give one phase's current: their product is a
+/// third of the power, or that by the root of 3 if the voltage is between phases, and more or less if the load is not
 /// balanced. So only a scale that is wrong by ten shows there.
 void check_scale(const std::vector<MeterReading>& answer, MeterHistory& history) {
   const auto power = whole(answer, Quantity::power), voltage = whole(answer, Quantity::voltage),

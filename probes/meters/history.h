@@ -1,4 +1,4 @@
-// history: what one meter gave so far: its series, its latest readings, and what its own numbers say of its scale.
+// history: one meter's series so far, its latest readings, and the check of its scale by its own numbers.
 #pragma once
 
 #include <deque>
@@ -13,7 +13,7 @@
 
 namespace assay::meters {
 
-/// What one meter gave so far.
+/// The readings of one meter so far.
 struct MeterHistory {
   std::map<std::pair<Quantity, int>, SlotSeries> series;  ///< by quantity and outlet
   std::deque<MeterReading> latest;                        ///< of its power, for the doubts

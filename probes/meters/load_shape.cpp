@@ -39,7 +39,7 @@ double shape_level(const LoadShape& load, double at_s) {
   return trapezoid(at_s, load.ramp_s, load.hold_s);
 }
 
-/// One rank after another: first nobody, then it alone.
+/// One rank after another: first all idle, then only it.
 double turn_level(const LoadShape& load, int rank, double at_s) {
   if (at_s < 0 || at_s >= shape_s(load)) return 0;
   const double turn_s = 2 * load.hold_s;
@@ -51,7 +51,7 @@ double turn_level(const LoadShape& load, int rank, double at_s) {
 }  // namespace
 
 TurnTime turn_of(double hold_s, double ramp_s) {
-  constexpr double kMostOfHold = 0.25;  // what is left is held at full load
+  constexpr double kMostOfHold = 0.25;  // the rest is held at full load
   TurnTime turn{.ramp_s = std::min(ramp_s, kMostOfHold * hold_s)};
   turn.loaded_s = hold_s + turn.ramp_s;
   turn.length_s = hold_s - 2 * turn.ramp_s;

@@ -10,7 +10,7 @@ struct LoadShape {
   std::string_view shape;  ///< soak, stairs, step, square, ramp or turns
   double ramp_s = 5;       ///< from nothing to the full load and back, wherever the shape has no edge
   double hold_s = 120;  ///< soak: the full load; stairs: each stair; step: each half; square: the whole; ramp: the top;
-                        ///< turns: nobody, and then one rank, for each rank
+                        ///< turns: all idle, then one rank, for each rank
   int steps = 5;        ///< of step: how many
   double frequency_hz = 1;  ///< of square
   double grow_hold_s = 10;  ///< each group of ranks before all of them
@@ -33,7 +33,7 @@ HeldTime held(const LoadShape& load);
 
 /// When the shape itself begins, after every group, in s from the begin.
 double shape_begin_s(const LoadShape& load);
-/// One turn of the shape turns, in s since its begin: nobody works before `loaded_s - ramp_s`; from `loaded_s` on its
+/// One turn of the shape turns, in s since its begin: all ranks idle before `loaded_s - ramp_s`; from `loaded_s` on its
 /// rank works fully for `length_s`.
 struct TurnTime {
   double loaded_s = 0, length_s = 0, ramp_s = 0;

@@ -10,7 +10,7 @@
 #include "probes/meters/session.h"
 
 #if __has_include(<curl/curl.h>)
-#define CURL_DISABLE_TYPECHECK  // its macros know the functions by name alone, and ours are pointers
+#define CURL_DISABLE_TYPECHECK  // its macros know the functions only by name, and ours are pointers
 #include <curl/curl.h>
 
 namespace assay::meters {
@@ -92,11 +92,11 @@ class RedfishService {
     set(CURLOPT_URL, url.c_str());
     set(CURLOPT_PROTOCOLS_STR, "https");
     set(CURLOPT_FOLLOWLOCATION, 0L);  // another place would get the password
-    set(CURLOPT_PROXY, "");           // whatever the environment says: a BMC is near
+    set(CURLOPT_PROXY, "");           // the environment's proxy is ignored: a BMC is near
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_TIMEOUT_MS, timeout_ms);
     set(CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
-    // The pin stands for name and issuer, as a pinned host key does in ssh: BMCs sign their certificates themselves.
+    // The pin replaces name and issuer, as a pinned host key does in ssh: BMCs sign their certificates themselves.
     set(CURLOPT_SSL_VERIFYPEER, 0L);
     set(CURLOPT_SSL_VERIFYHOST, 0L);
     set(CURLOPT_PINNEDPUBLICKEY, meter_.public_key.c_str());

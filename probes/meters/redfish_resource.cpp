@@ -65,7 +65,7 @@ bool is_off(const json& object) {
   return state == "Absent" || state == "Disabled" || state == "UnavailableOffline";
 }
 
-/// What a Sensor, or the excerpt of one, says about its own reading.
+/// Properties of a reading by its Sensor, or the excerpt of one.
 void take_metadata(const json& sensor, MeterReading& one) {
   const std::string implementation = text_at(sensor, "Implementation");
   if (implementation == "PhysicalSensor") one.origin = Origin::measured;
@@ -87,7 +87,7 @@ MeterReading reading_of(const json& value, const json& sensor, const Property& p
   return one;
 }
 
-/// A Sensor says by its ReadingType what it is of.
+/// The quantity of a Sensor, by its ReadingType.
 std::optional<Property> property_of_sensor(const json& sensor) {
   const std::string type = text_at(sensor, "ReadingType");
   if (type == "Power")
@@ -126,7 +126,7 @@ void add_part(MeterReading& sum, const MeterReading& one) {
   if (one.stated_s) sum.stated_s = std::min(sum.stated_s.value_or(*one.stated_s), *one.stated_s);
 }
 
-/// A detector counts when it is there, enabled and tells a state; Warning and Critical are a leak (LeakDetector.v1).
+/// A detector counts if it is present, enabled and reports a state; Warning and Critical are a leak (LeakDetector.v1).
 std::vector<MeterReading> leak_readings(const json& detector, const std::string& path) {
   const std::string state = text_at(detector, "DetectorState");
   const bool wet = state == "Warning" || state == "Critical";
@@ -248,7 +248,7 @@ std::vector<MeterReading> redfish_readings(const json& resource, const std::stri
     one.absent = one.absent || is_off(resource);
     one.part = of_supply;
     readings.push_back(std::move(one));
-    // The excerpt of a power sensor has these two beside its reading.
+    // The excerpt of a power sensor has these two next to its reading.
     if (property.quantity != Quantity::power || !found->is_object()) continue;
     if (const json* factor = member(*found, "PowerFactor"); is_number(factor))
       readings.push_back(reading_of(*factor, json(), {"PowerFactor", Quantity::power_factor, 1}, path));

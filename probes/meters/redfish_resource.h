@@ -16,15 +16,15 @@ namespace assay::meters {
 std::vector<MeterReading> redfish_readings(const nlohmann::json& resource, const std::string& path);
 
 /// The readings of several resources of one chassis with those of its power supplies added up: power, output, energy
-/// and current; of voltage and frequency the first stands for all. A sum in which one supply has none is absent,
-/// because one supply is half of a node. Where a resource of the whole states a quantity, it stands and the sum is left
+/// and current; of voltage and frequency the first one is taken. A sum in which one supply has none is absent,
+/// because one supply is half of a node. If a resource of the whole states a quantity, it is taken and the sum is left
 /// out.
 std::vector<MeterReading> with_supplies_added(std::vector<MeterReading> readings);
 
-/// Makes the detectors of one answer one reading of how many there are, and one of how many tell a leak.
+/// Makes the detectors of one answer one reading of how many there are, and one of how many report a leak.
 void join_leak_detectors(std::vector<MeterReading>& answer);
 
-/// "PT1M30S" of ISO 8601 in s; nothing when it is no such duration.
+/// "PT1M30S" of ISO 8601 in s; nothing if it is no such duration.
 std::optional<double> iso_duration_s(std::string_view text);
 
 /// "2026-01-05T06:37:41Z", also with a fraction or an offset such as +01:00, in s since 1970; nothing for another text.

@@ -14,7 +14,7 @@ namespace assay::meters {
 /// number and for the patterns that stand for none (all bits of an unsigned number, the least signed one).
 std::optional<double> number_of(std::span<const std::uint16_t> words, const MeterRegister& one);
 
-/// What a BMC says of a node's power (DCMI 1.5, 6.6.1, Get Power Reading).
+/// A BMC's reading of a node's power (DCMI 1.5, 6.6.1, Get Power Reading).
 struct DcmiPower {
   double current_w = 0, least_w = 0, most_w = 0, mean_w = 0;
   std::uint32_t stated_s = 0;  ///< the BMC's clock
@@ -36,10 +36,10 @@ struct DcmiLimit {
 inline constexpr std::uint8_t kDcmiLimitRequest[] = {0x03, 0xdc, 0x00, 0x00};
 inline constexpr std::uint8_t kDcmiNoLimit = 0x80;
 
-/// Reads an answer to it, from its completion code on: 0, then DCh and 13 bytes. Nothing when it is another.
+/// Reads an answer to it, from its completion code on: 0, then DCh and 13 bytes. Nothing if it is another.
 std::optional<DcmiLimit> dcmi_limit_of(std::span<const std::uint8_t> answer);
 
-/// Reads an answer that begins with its completion code: 0, then DCh and 17 bytes. Nothing when it is another.
+/// Reads an answer that begins with its completion code: 0, then DCh and 17 bytes. Nothing if it is another.
 std::optional<DcmiPower> dcmi_power_of(std::span<const std::uint8_t> answer);
 
 }  // namespace assay::meters

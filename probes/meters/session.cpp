@@ -23,7 +23,7 @@ MeterLogin login_of(const Meter& meter) {
   if (meter.kind == MeterKind::modbus) return {};
   const auto bytes = read_secret_file(meter.credentials);
   if (!bytes) throw MeterFault(bytes.error().text());
-  // The parser's own words may quote what it read: they go nowhere.
+  // The parser's message may quote its input, so it is dropped.
   const auto document = parse_json(*bytes, meter.credentials);
   if (!document)
     throw MeterFault(

@@ -1,4 +1,4 @@
-// session: one meter that is being read, whatever protocol it speaks. Every wait ends after the meter's timeout.
+// session: one meter that is being read, of any protocol. Every wait ends after the meter's timeout.
 #pragma once
 
 #include <functional>
@@ -11,19 +11,19 @@
 
 namespace assay::meters {
 
-/// An answer that did not come, or is none: the meter, what was asked, and the cause. Never holds a secret.
+/// A missing or invalid answer: the meter, the request, and the cause. Never holds a secret.
 struct MeterFault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Login of a meter; what its kind does not use is empty.
+/// Login of a meter; fields that its kind does not use are empty.
 struct MeterLogin {
   std::string user, password, community, privacy_password;
 };
 
 /// Reads the credentials of `meter`. Throws MeterFault when the file is refused (secret_file.h), is no JSON object of
-/// user, password, community and privacy_password, or lacks what the meter's kind needs. A meter of kind modbus has
-/// none.
+/// user, password, community and privacy_password, or lacks a field that the meter's kind needs. A meter of kind modbus
+/// has none.
 MeterLogin login_of(const Meter& meter);
 
 /// Reads a meter once: every number that it has, in the order of the protocol. Throws MeterFault when the meter does
@@ -31,7 +31,7 @@ MeterLogin login_of(const Meter& meter);
 /// at a time; it connects again after a fault.
 using MeterSession = std::function<std::vector<MeterReading>()>;
 
-/// A session with `meter`; nothing is sent before it is called. Throws what login_of throws, and Skip when this
+/// A session with `meter`; nothing is sent before it is called. Throws as login_of, and Skip when this
 /// build or this machine has no library for the meter's kind.
 MeterSession open_meter(const Meter& meter);
 

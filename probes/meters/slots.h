@@ -1,4 +1,4 @@
-// slots: readings on a grid of UTC, so that records of several machines lie on one axis.
+// slots: readings on a grid of UTC, so that records of several machines share one axis.
 #pragma once
 
 #include <cstddef>

@@ -132,7 +132,7 @@ class Strip {
     std::vector<MeterReading> readings;
     for (const auto& object : objects_) {
       auto number = found[object.oid];
-      // On newer firmware the old column may answer 0 beside the signed one.
+      // On newer firmware the old column may answer 0 while the signed one has the value.
       if (!object.other_oid.empty() && found[object.other_oid]) number = found[object.other_oid];
       MeterReading one =
           strip_reading(object, number, object.digits_oid.empty() ? 0 : found[object.digits_oid].value_or(-1));
@@ -161,7 +161,7 @@ class Strip {
     } else {
       take_user(session);
     }
-    session_ = api_.open(&session);  // copies what it needs; with v3 it asks for the engine
+    session_ = api_.open(&session);  // makes its own copy; with v3 it asks for the engine
     if (session_ == nullptr) fail("no session: it does not answer, or refuses user or passwords");
   }
   void take_user(netsnmp_session& session) {

@@ -10,14 +10,14 @@
 
 namespace assay::meters {
 
-/// One object of a strip: where it is and what its whole number means.
+/// One object of a strip: its OID and the meaning of its whole number.
 struct StripObject {
   std::string oid;  ///< "1.3.6.1.4.1.318.…", with its instance
   Quantity quantity = Quantity::power;
   int outlet = 0;          ///< 0: the whole strip
   double scale = 1;        ///< to the base unit, before decimal digits
   std::string digits_oid;  ///< the object with its decimal digits; empty: it has none
-  std::string other_oid;   ///< the object to prefer where it is there: Raritan's signed column
+  std::string other_oid;   ///< the object to prefer if it is there: Raritan's signed column
 };
 
 /// The objects to read of a meter of kind snmp, whole strip first, then its outlets.
@@ -27,7 +27,7 @@ struct StripObject {
 /// raritan_pdu2: PDU2-MIB, inlet 1 of unit 1: value x 10^-digits, in A, V, W, VA, Wh.
 std::vector<StripObject> strip_objects(const Meter& meter);
 
-/// The reading of `object` from its whole `number`; nothing told makes it absent. `digits` are its decimal digits, 0
+/// The reading of `object` from its whole `number`; absent without one. `digits` are its decimal digits, 0
 /// to 6.
 MeterReading strip_reading(const StripObject& object, std::optional<double> number, double digits);
 

@@ -1,4 +1,4 @@
-// watched: one meter that is read again and again by a thread of its own, and what came of it.
+// watched: one meter that is read again and again by a thread of its own, with its readings.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class WatchedMeter {
   /// Takes one answer in, as watch() does with each.
   void take(const std::vector<MeterReading>& answer, double interval_s);
   [[nodiscard]] const Meter& meter() const { return meter_; }
-  /// A copy of what there is now.
+  /// A copy of the present state.
   [[nodiscard]] MeterHistory history() const;
   /// The newest reading of its whole power that is a number; an instrument that says it has none gave nothing.
   [[nodiscard]] std::optional<MeterReading> newest_power() const;

@@ -105,7 +105,7 @@ class SiteMeters(SiteBench):
         blind = self.feed("pdu-a", lambda: 1000.0)
         self.devices[-1].way = lambda: "silent" if self.loads() else "honest"
         site = self.site([blind], load_test={"consent": "the test itself, for n01", "limit_w": 7000})
-        self.assertIn("pdu-a has a rating and does not answer: a load must not go on unseen", self.stopped(site, 45))
+        self.assertIn("pdu-a has a rating and does not answer: a load must not continue unseen", self.stopped(site, 45))
 
     def stopped(self, site, within_s):
         """Runs a load of a minute, which must not last that long; why its only cell is an error."""

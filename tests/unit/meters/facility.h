@@ -129,7 +129,7 @@ inline Judged budget(std::span<const MeterReading> meter, double budget_w) {
   const double most_w = std::ranges::max(meter, {}, &MeterReading::value).value;
   if (most_w > budget_w) return of(false, fmt::format("{:.0f} W were drawn, the budget is {:.0f} W", most_w, budget_w));
   if (most_w < kFullLoad * budget_w)
-    return {.figures = fmt::format("the load came to {:.1f} % of the budget, which shows nothing of the rest",
+    return {.figures = fmt::format("the load reached {:.1f} % of the budget, which shows nothing of the rest",
                                    100 * most_w / budget_w)};
   return of(true, fmt::format("{:.0f} W of {:.0f} W", most_w, budget_w));
 }

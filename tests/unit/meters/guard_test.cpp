@@ -56,9 +56,9 @@ TEST(guard, all_racks_together_over_the_limit_end_it_although_each_is_below_its_
 TEST(guard, a_meter_with_a_rating_that_is_silent_ends_it) {
   Meters meters;
   auto& meter = meters.add("a", 5000);
-  EXPECT_EQ(meters.words(kNoLimit_w), "a has a rating and does not answer: a load must not go on unseen");
+  EXPECT_EQ(meters.words(kNoLimit_w), "a has a rating and does not answer: a load must not continue unseen");
   read(meter, 100, kOldest_s - 1);
-  EXPECT_EQ(meters.words(kNoLimit_w), "a has a rating and does not answer: a load must not go on unseen");
+  EXPECT_EQ(meters.words(kNoLimit_w), "a has a rating and does not answer: a load must not continue unseen");
   read(meter, 100, kOldest_s);
   EXPECT_EQ(meters.words(kNoLimit_w), "");
 }
@@ -83,7 +83,7 @@ TEST(guard, a_meter_without_a_rating_that_falls_silent_ends_it_where_the_limit_c
   read(meters.add("a", 5000), 1000);
   read(meters.add("b", std::nullopt), 1000, kOldest_s - 1);
   EXPECT_EQ(meters.words(9000),
-            "b counts towards the limit of all racks and answers no more: a load must not go on unseen");
+            "b counts towards the limit of all racks and answers no more: a load must not continue unseen");
   EXPECT_EQ(meters.words(kNoLimit_w), "");
 }
 
