@@ -1,4 +1,4 @@
-// fleet: the parts become one plan and one journal that hold only what limits of the fleet need.
+// fleet: the parts become one plan and one journal with only the steps that limits of the fleet need.
 #include "reports/joint/fleet.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace assay::joint {
 namespace {
 
-/// Where a file of the whole lies.
+/// Path of a file of the whole.
 struct Source {
   const judge::EvidenceReader* reader = nullptr;
   judge::EvidenceFile file;
@@ -45,7 +45,7 @@ void add_plan(Whole& whole, const Part& part, const std::set<std::string>& limit
   const plan::Plan& plan = part.run.plan;
   for (const auto& step : plan.steps) {
     const bool judged = std::ranges::any_of(step.requirements, [&](const auto& id) { return limits.contains(id); });
-    // The inventory tells what no honest figure exceeds.
+    // The inventory bounds every honest figure.
     if (!judged && step.probe != plan::kInventoryProbe) continue;
     steps.insert(step.id);
     whole.plan.steps.push_back(step);

@@ -86,10 +86,10 @@ std::optional<InputError> copy_dossier(const std::string& from, const std::strin
   return problem;
 }
 
-/// What is wrong with the parts that lie in `directory`; nothing when they are 01 to `parts` and nothing else.
+/// What is wrong with the parts in `directory`; nothing if they are 01 to `parts` and nothing else.
 std::optional<InputError> check_folder(const std::string& directory, std::size_t parts) {
   const auto stranger = [](const fs::path& path) {
-    return InputError{path.string(), "is no part of a joint dossier", "nothing else may lie in its folder"};
+    return InputError{path.string(), "is no part of a joint dossier", "its folder may hold nothing else"};
   };
   std::error_code unreadable;
   for (const auto& entry : fs::directory_iterator(directory, unreadable)) {
@@ -111,7 +111,7 @@ std::optional<InputError> check_folder(const std::string& directory, std::size_t
   return InputError{folder, fmt::format("has {} parts, the statement {}", seen, parts), "a part was taken out"};
 }
 
-/// The signatures of `envelope`; that of who made the claims is among them, and his words agree with the policy.
+/// The signatures of `envelope`; that of the claims' author is among them, and the stated role agrees with the policy.
 std::expected<dossier::Signatures, InputError> signatures_of(const dossier::Envelope& envelope,
                                                              const JointClaims& claims, const Trust& trust) {
   dossier::Expectations expected = trust.expected;
@@ -122,10 +122,10 @@ std::expected<dossier::Signatures, InputError> signatures_of(const dossier::Enve
   }
   if (expected.trust) {
     expected.trust = dossier::with_certificates(std::move(*expected.trust), certificates_of(envelope));
-    expected.trust->require.clear();  // they are of those who tested, so of the parts
+    expected.trust->require.clear();  // these roles sign the parts
   } else if (demands.keys.empty()) {
     return std::unexpected(InputError{kJointFile, "has no valid signature of any key that was given",
-                                      "give the public key of who joined the parts, too"});
+                                      "give the public key of the signer of the joint statement, too"});
   }
   auto signatures = check_signatures(envelope, kJointFile, demands, expected);
   if (!signatures) return signatures;
@@ -141,12 +141,12 @@ std::expected<dossier::Signatures, InputError> signatures_of(const dossier::Enve
   } else if (std::ranges::find(signatures->signers, claims.key_fingerprint) == signatures->signers.end()) {
     return std::unexpected(InputError{
         kJointFile, fmt::format("was made with the key {}, of which no signature was checked", claims.key_fingerprint),
-        "give the public key of who joined the parts, too"});
+        "give the public key of the signer of the joint statement, too"});
   }
   return signatures;
 }
 
-/// That every key of `trust` has signed something: who gives one takes it for a demand.
+/// That every key of `trust` has signed something: a given key is a demand.
 std::optional<InputError> check_all_signed(const Joined& joined, const Trust& trust) {
   for (const auto& key : trust.keys) {
     const auto signed_by = [&](const dossier::Signatures& of) {
@@ -223,7 +223,7 @@ std::expected<Joined, InputError> verify_envelope(const std::string& directory, 
 }  // namespace
 
 bool is_joint(const std::string& directory) {
-  std::error_code unknown;  // what cannot be looked at is reported when it is read
+  std::error_code unknown;  // an unreadable file is reported when it is read
   return fs::exists(fs::symlink_status(fmt::format("{}/{}", directory, kJointFile), unknown));
 }
 
@@ -248,14 +248,14 @@ std::expected<Joined, InputError> make_joint(const JoinRequest& request, const d
   if (auto problem = check_times(*joined, trust)) return std::unexpected(*problem);
   auto payload = dossier::canonical_json(statement_of(*joined));
   if (!payload) return std::unexpected(payload.error());
-  // What the reader would refuse is not signed.
+  // Nothing is signed that the reader would refuse.
   if (const auto read = read_joint_statement(*payload, "joint statement"); !read) return std::unexpected(read.error());
   dossier::Envelope envelope{
       .payload_type = std::string(dossier::kPayloadType), .payload = std::move(*payload), .signatures = {}};
   if (auto problem = dossier::sign(envelope, key)) return std::unexpected(*problem);
   if (auto problem = staging->write(fmt::format("{}/{}", kFolder, kJointFile), dossier::envelope_text(envelope)))
     return std::unexpected(*problem);
-  // Who joins by a policy that does not count him would only find out at the receiver's.
+  // A signer that the policy does not count would only be refused at the receiver.
   Trust own = trust;
   own.keys.push_back(key.public_key());
   auto signatures = signatures_of(envelope, joined->claims, own);
@@ -284,7 +284,8 @@ std::expected<Joined, InputError> countersign(const std::string& directory, cons
   }
   auto before = dossier::before_signing(trust.expected, key);
   if (!before) return std::unexpected(before.error());
-  if (before->trust) before->trust->require = trust.expected.trust->require;  // of the parts, which he need not sign
+  if (before->trust)
+    before->trust->require = trust.expected.trust->require;  // of the parts, which the joiner need not sign
   auto joined = verify_envelope(directory, *envelope, {.keys = trust.keys, .expected = std::move(*before)});
   if (!joined) return joined;
   if (auto problem = append_signature(*envelope, key, fmt::format("{}/{}", directory, kJointFile)))

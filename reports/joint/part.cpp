@@ -1,4 +1,4 @@
-// part: verify's checks, then what no dossier can show of itself: that it is another one than its neighbour.
+// part: verify's checks, then that no two parts are the same dossier.
 #include "reports/joint/part.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::expected<dossier::Verified, InputError> verify_part(const std::string& dire
   }
   if (keys.empty() && !trust.expected.trust) {
     return std::unexpected(InputError{dossier::kStatementFile, "has no valid signature of any key that was given",
-                                      "give the public key of who signed it, too, or a --policy that has all of them"});
+                                      "give the public key of each signer, too, or a --policy that has all of them"});
   }
   return dossier::verify_envelope(directory, envelope, keys, trust.expected);
 }
@@ -54,10 +54,10 @@ std::optional<InputError> check_may_join(const Part& part, Kind kind) {
   if (verdict.overall == judge::Overall::accepted || (kind == Kind::expand && waits_for_fleet(part)))
     return std::nullopt;
   return InputError{"part " + part.name, fmt::format("is {}: {}", to_string(verdict.overall), verdict.reason),
-                    "only accepted dossiers are joined; what others lack is for a further run to show"};
+                    "only accepted dossiers are joined; others need a further run"};
 }
 
-/// That two parts are not the same thing twice, and were held against the same targets.
+/// That two parts are different runs, judged by the same targets.
 std::optional<InputError> check_pair(const Part& first, const Part& other, Kind kind) {
   const auto& a = first.verified.contents;
   const auto& b = other.verified.contents;
@@ -129,7 +129,7 @@ std::optional<InputError> check_identities(const std::vector<Part>& parts) {
   if (!twins) return std::nullopt;
   return InputError{"parts",
                     fmt::format("{} and {} show the same {} {}", twins->a, twins->b, twins->kind, twins->identity),
-                    "each machine is in one part; what was exchanged or moved is measured anew"};
+                    "each machine is in one part; exchanged or moved parts are measured again"};
 }
 
 }  // namespace
@@ -166,7 +166,7 @@ std::expected<Part, InputError> open_part(const std::string& directory, const st
 }
 
 std::optional<InputError> check_together(const std::vector<Part>& parts, Kind kind) {
-  if (parts.size() < 2) return InputError{"parts", "is one dossier alone", "name two dossiers or more"};
+  if (parts.size() < 2) return InputError{"parts", "is only one dossier", "name two dossiers or more"};
   for (const auto& part : parts) {
     if (auto problem = check_may_join(part, kind)) return problem;
   }

@@ -1,4 +1,4 @@
-// part: a dossier as part of a joint one, verified by itself.
+// part: a dossier as part of a joint one, verified on its own.
 #pragma once
 
 #include <expected>
@@ -22,7 +22,7 @@ constexpr auto words_of(Kind) {
   return std::to_array<Word<Kind>>({{merge, "merge"}, {expand, "expand"}});
 }
 
-/// By whom dossiers are signed, and what is expected of each.
+/// Signers of dossiers, and the expectations of each.
 struct Trust {
   /// Of each dossier one at least must have signed, and all that have are checked.
   std::vector<dossier::PublicKey> keys;
@@ -42,13 +42,13 @@ struct Part {
 /// Verifies the dossier in `directory` as `verify` does, and reads its run. An error has the name of the part.
 std::expected<Part, InputError> open_part(const std::string& directory, const std::string& name, const Trust& trust);
 
-/// What is wrong with these parts together; nothing when there are two at least, each may be a part (may_join), all are
+/// What is wrong with these parts together; nothing if there are two at least, each may be a part (may_join), all are
 /// of the same targets and of different runs, and no machine, GPU or drive is in two of them, by serial number, UUID,
 /// or host name and boot. Nodes of a site that has grown have names of their own.
 std::optional<InputError> check_together(const std::vector<Part>& parts, Kind kind);
 
-/// Whether every required cell of `part` that does not pass has a limit of the fleet, which its nodes alone may be too
-/// few for, and nothing else keeps it from being accepted.
+/// Whether every required cell of `part` that does not pass has a limit of the fleet, for which its own nodes may be
+/// too few, and nothing else keeps it from being accepted.
 bool waits_for_fleet(const Part& part);
 
 }  // namespace assay::joint

@@ -1,4 +1,4 @@
-// statement: what the parts of a joint dossier are together, as a document.
+// statement: the parts of a joint dossier and their outcome, as a document.
 #include "reports/joint/statement.h"
 
 #include <fmt/format.h>
