@@ -43,12 +43,12 @@ std::string expanded(const std::string& path) {
   const auto packed = read_file(path, kLargest);
   if (!packed) throw Broken(Failure{packed.error(), files::kExitBadInput});
   const auto refuse = [&](const std::string& what) {
-    throw Broken(Failure{{path, what, "take the file from a backup, or move it away to do without what it added"},
+    throw Broken(Failure{{path, what, "take the file from a backup, or move it away to do without its contents"},
                          files::kExitRefused});
   };
   const auto length = ZSTD_getFrameContentSize(packed->data(), packed->size());
   if (length == ZSTD_CONTENTSIZE_ERROR || length == ZSTD_CONTENTSIZE_UNKNOWN || length > kLargest)
-    refuse("is not what assay compressed");
+    refuse("was not compressed by assay");
   std::string text(length, '\0');
   const std::size_t size = ZSTD_decompress(text.data(), text.size(), packed->data(), packed->size());
   if (ZSTD_isError(size) != 0) refuse(fmt::format("cannot be expanded: {}", ZSTD_getErrorName(size)));

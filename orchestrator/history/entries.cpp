@@ -22,7 +22,7 @@ constexpr const char* kEnding = ".zst";
 
 [[noreturn]] void refuse_entry(const std::string& path, const std::string& what) {
   throw Broken(
-      {{path, what, "take the file from a backup, or move it away to do without what it added"}, files::kExitRefused});
+      {{path, what, "take the file from a backup, or move it away to do without its contents"}, files::kExitRefused});
 }
 
 json line_from(std::string_view text, const std::string& path) {
@@ -66,7 +66,7 @@ std::string sweep_text(const Sweep& sweep, json head) {
   for (const UnitVisit& visit : sweep.visits) {
     json figures = json::array();
     for (const Figure& figure : visit.figures) {
-      // A metric is told apart by its revision too: a new one within a sweep is an event.
+      // The revision is part of a metric's identity: a new one within a sweep is an event.
       const auto [at, fresh] =
           numbers.emplace(fmt::format("{} {}", figure.metric.name, figure.metric.revision), metrics.size());
       if (fresh) metrics.push_back(metric_json(figure.metric));

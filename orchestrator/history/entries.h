@@ -1,4 +1,4 @@
-// entries: everything that was added to a database, as files beside it, from which it can be made again.
+// entries: all additions to a database, as files next to it, from which it can be made again.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace assay::history {
 
-/// A signed acceptance that the fleet is held against from then on.
+/// A signed acceptance that is the fleet's baseline from then on.
 struct Baseline {
   Sweep acceptance;
   std::string who;

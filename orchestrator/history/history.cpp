@@ -1,4 +1,4 @@
-// history: opening, schema, and what is read.
+// history: opening, schema, and reading.
 #include "orchestrator/history/history.h"
 #include "orchestrator/files/exit_codes.h"
 
@@ -63,7 +63,7 @@ std::optional<std::string> unfit_file_system(std::uint64_t magic) {
       {0x5346414f, "AFS"},    {0x19830326, "BeeGFS"}, {0x65735546, "FUSE"}, {0x564c, "NCP"}};
   const auto found = kNetwork.find(magic & 0xffffffff);
   if (found == kNetwork.end()) return std::nullopt;
-  return fmt::format("lies on {}, whose locks and memory maps cannot be relied upon", found->second);
+  return fmt::format("is on {}, whose locks and memory maps are not reliable", found->second);
 }
 
 drift::Date night_of(std::chrono::system_clock::time_point started, int utc_offset_s) {
@@ -91,8 +91,8 @@ void History::Internal::check_schema(bool create, bool simulation) {
   } else if (version.whole(0) != kVersion) {
     throw Broken(
         {{path, fmt::format("has schema version {}, and this version of assay knows {}", version.whole(0), kVersion),
-          version.whole(0) < kVersion ? "`assay history rebuild --from-records` makes it anew from what lies "
-                                        "beside it; a simulation is made again from its seed"
+          version.whole(0) < kVersion ? "`assay history rebuild --from-records` makes it anew from the files "
+                                        "next to it; a simulation is made again from its seed"
                                       : "it was written by a newer version of assay"},
          files::kExitRefused});
   }
@@ -222,7 +222,7 @@ Result<void> History::nights(drift::Date from, drift::Date to, const std::functi
                                     .samples = figure.samples});
         }
       }
-      // By series and not by visit: sums over a night are the same in whatever order sweeps were added.
+      // By series and not by visit: sums over a night are the same for any order of adding sweeps.
       std::ranges::sort(night.readings, {}, [](const drift::Reading& one) { return std::pair(one.series, one.visit); });
       for (events.with(day); events.step();)
         night.events.push_back({.night = night.date,

@@ -18,7 +18,7 @@
 
 namespace assay::history {
 
-/// What went wrong, and the exit code: 2 bad input (no database, another writer, a network file system, no space),
+/// The error and the exit code: 2 bad input (no database, another writer, a network file system, no space),
 /// 4 damaged evidence (a corrupt database, or one of another schema).
 struct Failure {
   InputError error;
@@ -31,7 +31,7 @@ inline constexpr int kBadInput = 2, kDamaged = 4;
 template <class T>
 using Result = std::expected<T, Failure>;
 
-/// What the figures of a sweep are.
+/// Meaning of a sweep's figures.
 enum class Origin { measured, simulated, imported };
 
 constexpr auto words_of(Origin) {
@@ -70,10 +70,10 @@ struct Sweep {
   std::string verdict;  ///< word of the run's verdict
   std::string label;    ///< name of profile and site
   std::vector<UnitVisit> visits;
-  std::string raw;  ///< the run's records as JSON Lines, kept compressed beside the database; empty: none
+  std::string raw;  ///< the run's records as JSON Lines, kept compressed next to the database; empty: none
 };
 
-/// What adding did.
+/// Result of adding.
 struct Added {
   bool already = false;
   drift::Date night = {};
@@ -91,7 +91,7 @@ struct SweepRow {
   std::size_t visits = 0, values = 0;
 };
 
-/// The last visits of a unit, for the list of what is due.
+/// The last visits of a unit, for the list of due units.
 struct LastVisit {
   std::string unit, node;
   std::optional<drift::Date> measured;  ///< absent: never
@@ -100,20 +100,20 @@ struct LastVisit {
   drift::VisitState state = drift::VisitState::not_measured;  ///< of the last visit of any kind
 };
 
-/// Why no database may lie on a file system of this magic number (statfs(2)); nothing where it may.
+/// Why no database may be on a file system of this magic number (statfs(2)); nothing if it may.
 std::optional<std::string> unfit_file_system(std::uint64_t magic);
 
 /// The local date at `started` minus 12 hours, by `utc_offset_s`.
 drift::Date night_of(std::chrono::system_clock::time_point started, int utc_offset_s);
 
-/// What remaking a database found beside it.
+/// The files from which a database was remade.
 struct Remade {
   std::size_t sweeps = 0, events = 0, baselines = 0;
-  std::string old;  ///< where the database from before lies, if there was one
+  std::string old;  ///< path of the database from before, if there was one
 };
 
-/// Makes the database `path` again from the sweeps, events and baselines beside it, in their order. The one that is
-/// there, damaged or not, becomes "PATH.old"; after an error it stays what it was.
+/// Makes the database `path` again from the sweeps, events and baselines next to it, in their order. The present
+/// one, damaged or not, becomes "PATH.old"; after an error it is unchanged.
 Result<Remade> remake(const std::string& path);
 
 class History {
@@ -133,7 +133,7 @@ class History {
   Result<drift::Fleet> fleet() const;
   /// Calls `each` for every night from `from` to `to` in ascending order.
   Result<void> nights(drift::Date from, drift::Date to, const std::function<void(drift::Night)>& each) const;
-  /// The figures of an accepted run become what the fleet is held against. Gives the number of series.
+  /// The figures of an accepted run become the fleet's baseline. Gives the number of series.
   Result<std::size_t> set_baseline(const Sweep& acceptance, const std::string& who);
   /// Removes the raw records of sweeps before `before`; the figures stay. Gives the number of sweeps.
   Result<std::size_t> prune(drift::Date before);
@@ -143,7 +143,7 @@ class History {
   Result<void> export_csv(const std::function<void(std::string_view)>& write) const;
   Result<std::vector<LastVisit>> last_visits() const;
 
-  /// The saved state of the detector under a policy, and the last night in it; nothing when there is none.
+  /// The saved state of the detector under a policy, and the last night in it; nothing if there is none.
   struct Saved {
     drift::Date night = {};
     std::string bytes;
@@ -151,7 +151,7 @@ class History {
   Result<std::optional<Saved>> saved(const std::string& policy_sha256) const;
   Result<void> save(const std::string& policy_sha256, const Saved& state);
   Result<void> forget_saved();
-  /// What is added from now on comes from the files beside `database`, which are not written again.
+  /// From now on additions come from the files next to `database`, which are not written again.
   void replay_into(const std::string& database);
 
   struct Internal;

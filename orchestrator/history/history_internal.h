@@ -1,4 +1,4 @@
-// history_internal: what an open database keeps; shared by the files that implement History.
+// history_internal: state of an open database; shared by the files that implement History.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ struct History::Internal {
   std::string path;
   Database database;
   bool writable = false, simulated = false;
-  bool replaying = false;     ///< what is added is read from the files beside the database
-  std::string beside = path;  ///< the database that those files lie beside
+  bool replaying = false;     ///< additions are read from the files next to the database
+  std::string beside = path;  ///< the database that those files belong to
   /// Numbers by name, filled when the first sweep is added.
   std::unordered_map<std::string, std::int64_t> units, metrics, cohorts;
   std::unordered_map<std::uint64_t, std::pair<std::int64_t, int>> series;  ///< by unit and metric: number, revision
@@ -29,7 +29,7 @@ struct History::Internal {
   void load();
   /// Whether entries are kept in files: a simulation is made again from its seed.
   [[nodiscard]] bool keeps_entries() const { return !simulated && !replaying; }
-  /// Writes what is added beside the database, within the transaction that adds it.
+  /// Writes an addition to a file next to the database, within the transaction that adds it.
   void keep_entry(const char* kind, const std::string& text) const;
   /// Path of the raw records of a sweep.
   [[nodiscard]] std::string raw_path(const std::string& run_sha256) const;
@@ -50,7 +50,7 @@ auto guarded(Work work) -> Result<decltype(work())> {
   }
 }
 
-/// The value of a result; throws Broken where it is a failure.
+/// The value of a result; throws Broken if it is a failure.
 template <class T>
 T taken(Result<T> result) {
   if (!result) throw Broken(result.error());
@@ -63,7 +63,7 @@ inline drift::Date date_of(std::int64_t number) { return drift::Date{std::chrono
 
 /// JSON Lines as zstd with a checksum; `path` names the file in errors.
 std::string compressed(const std::string& text, const std::string& path);
-/// The text of the file `path`. Throws Broken, with exit code 4 where it is damaged.
+/// The text of the file `path`. Throws Broken, with exit code 4 if it is damaged.
 std::string expanded(const std::string& path);
 
 }  // namespace assay::history

@@ -27,7 +27,7 @@ std::int64_t column_of(Course course) {
   return course == Course::for_life ? kForLife : course == Course::since_boot ? 1 : 0;
 }
 
-/// Why the figures of a sweep may not be added; nothing when they may.
+/// Why the figures of a sweep may not be added; nothing if they may.
 std::optional<InputError> unfit_sweep(const Sweep& sweep, bool simulated) {
   if (!files::is_sha256(sweep.run_sha256))
     return InputError{"run", "has no SHA-256", "the journal of the run is damaged"};
@@ -44,18 +44,18 @@ std::optional<InputError> unfit_sweep(const Sweep& sweep, bool simulated) {
   return std::nullopt;
 }
 
-/// SHA-256 of the file, empty when it is not there: raw records are pruned.
+/// SHA-256 of the file, empty if it is not there: raw records are pruned.
 std::string digest_of_file(const std::string& path) {
   const auto bytes = read_file(path);
   return bytes ? files::sha256(*bytes) : "";
 }
 
-/// Adds the parts of a sweep, and counts what was new.
+/// Adds the parts of a sweep, and counts the new ones.
 class Adder {
  public:
   Adder(History::Internal& in, const Sweep& sweep, Added& added) : in_(in), sweep_(sweep), added_(added) {}
 
-  /// A node that was not measured tells no serial numbers: its known units are all not measured.
+  /// A node that was not measured has no serial numbers: its known units are all not measured.
   std::vector<UnitVisit> units_of(const UnitVisit& given) {
     std::vector<UnitVisit> all;
     if (!given.partner.empty()) return {at_its_node(given)};
@@ -73,7 +73,7 @@ class Adder {
     return all.empty() ? std::vector<UnitVisit>{given} : all;
   }
 
-  /// A run of two nodes alone need not tell their serial numbers: the visit is of the unit that is known as the node.
+  /// A run of only two nodes may lack their serial numbers: the visit is of the unit that is known as the node.
   UnitVisit at_its_node(const UnitVisit& given) {
     if (given.unit.serial) return given;
     if (nodes_.empty()) {
@@ -118,7 +118,7 @@ class Adder {
   std::int64_t unit_number(const drift::Unit& unit) {
     const auto found = in_.units.find(unit.id);
     if (found != in_.units.end()) {
-      // The table has where a unit was seen last; every visit has where it was then.
+      // The table has where a unit was seen last; every visit has its place then.
       place_.with(unit.node, unit.slot, unit.leaf, unit.rack, found->second).run();
       return found->second;
     }
@@ -247,7 +247,7 @@ Result<Added> History::add(const Sweep& sweep) {
     for (const UnitVisit& visit : sweep.visits) {
       for (const UnitVisit& one : adder.units_of(visit)) adder.add(one, number);
     }
-    // What was judged up to this night or later is judged anew.
+    // Judgements up to this night or later are made anew.
     Statement(in.database, "DELETE FROM saved WHERE night>=?").with(number_of(sweep.night)).run();
     all.commit();
     return added;

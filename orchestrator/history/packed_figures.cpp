@@ -48,7 +48,7 @@ std::string packed(const std::vector<PackedFigure>& figures) {
 
 bool unpack(std::string_view bytes, std::vector<PackedFigure>& figures) {
   figures.clear();
-  std::uint64_t before = 0;  // unsigned: what damaged bytes add up to has no meaning, but is defined
+  std::uint64_t before = 0;  // unsigned: a sum of damaged bytes has no meaning, but is defined
   while (!bytes.empty()) {
     const auto step = take_whole(bytes);
     const auto samples = take_whole(bytes);

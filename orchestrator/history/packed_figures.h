@@ -19,7 +19,7 @@ struct PackedFigure {
 /// For each figure the number of its series less the one before it (zigzag) and its samples as LEB128, and the eight
 /// bytes of its value, least significant first: the same bytes on every machine.
 std::string packed(const std::vector<PackedFigure>& figures);
-/// What packed() was given; nothing where the bytes are not of its form.
+/// The input of packed(); nothing if the bytes are not of its form.
 bool unpack(std::string_view bytes, std::vector<PackedFigure>& figures);
 
 }  // namespace assay::history

@@ -1,4 +1,4 @@
-// remake: the database again, from what was added to it.
+// remake: makes the database again from all additions.
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kCompanions[] = {"-wal", "-shm"};  // files that SQLite keeps beside a database
+constexpr const char* kCompanions[] = {"-wal", "-shm"};  // files that SQLite keeps next to a database
 
 /// Keeps other writers away from a database that can still be opened.
 struct Guard {
@@ -36,7 +36,7 @@ std::unique_ptr<Guard> guard_of(const std::string& path) {
 }
 
 void remove_with_companions(const std::string& path) {
-  std::error_code gone;  // what is not there need not be removed
+  std::error_code gone;  // a missing file need not be removed
   fs::remove(path, gone);
   for (const char* more : kCompanions) fs::remove(path + more, gone);
 }
@@ -64,9 +64,8 @@ Result<Remade> remake(const std::string& path) {
   return guarded([&] {
     const auto entries = entry_files(path);
     if (entries.empty())
-      throw Broken(
-          {{path + ".raw", "holds nothing that was added to a history", "name the database that it lay beside"},
-           files::kExitBadInput});
+      throw Broken({{path + ".raw", "holds no additions to a history", "name the database that it belonged to"},
+                    files::kExitBadInput});
     const std::string fresh = path + ".new", old = path + ".old";
     if (fs::exists(old))
       throw Broken(

@@ -1,4 +1,4 @@
-// sqlite: thin wrappers; every code that is not success becomes an error with what to do.
+// sqlite: thin wrappers; every code that is not success becomes an error with a hint.
 #include "orchestrator/history/sqlite.h"
 #include "orchestrator/files/exit_codes.h"
 
@@ -9,7 +9,7 @@
 namespace assay::history {
 namespace {
 
-/// Tells the library to copy what is bound at once; a nullptr would promise that it stays.
+/// Makes the library copy bound values at once; a nullptr would promise that it stays.
 sqlite3_destructor_type copied() {
   return reinterpret_cast<sqlite3_destructor_type>(-1);  // NOLINT(performance-no-int-to-ptr): SQLITE_TRANSIENT
 }

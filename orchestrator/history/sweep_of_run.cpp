@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What was said of a subject of a node: its serial number, model, versions and slot.
+/// Facts of a subject of a node: its serial number, model, versions and slot.
 using Facts = std::map<std::string, std::string>;
 
 /// Everything that is gathered from the records.
@@ -47,7 +47,7 @@ std::string words(const Value& value) {
       value);
 }
 
-/// What the requirements of `step` say of its parameters: figures of one probe with other parameters are other figures.
+/// The parameters of `step` by its requirements: figures of one probe with other parameters are other figures.
 Values given_parameters(const plan::Plan& plan, const plan::Step& step) {
   Values given;
   for (const auto& id : step.requirements) {
@@ -85,9 +85,9 @@ drift::Metric metric_of(const Record& record, const Measurement& measured, const
   return metric;
 }
 
-/// `nodes`: of the step, in the order of its ranks; the record is of the node `rank` of them. What two nodes measured
-/// together is a figure of each of them, with the other one as its partner: pairs change from night to night, nodes
-/// stay.
+/// `nodes`: of the step, in the order of its ranks; the record is of the node `rank` of them. A measurement of two
+/// nodes together is a figure of each of them, with the other one as its partner: pairs change from night to night,
+/// nodes stay.
 void gather(const Record& record, const std::vector<std::string>& nodes, std::size_t rank, const Description& probe,
             const Values& given, CellResults& all) {
   const std::string& node = nodes[rank];
@@ -165,7 +165,7 @@ std::string cohort_of(const Subject& subject, const Facts& own, const Facts& nod
   return text;
 }
 
-/// Reads every record of every attempt that ended by itself.
+/// Reads every record of every attempt that ended normally.
 Result<CellResults> gathered(const judge::Run& run, const judge::EvidenceReader& evidence, bool with_raw) {
   CellResults all;
   for (const judge::Attempt& attempt : run.journal.attempts) {
@@ -173,7 +173,7 @@ Result<CellResults> gathered(const judge::Run& run, const judge::EvidenceReader&
     if (step == nullptr || attempt.is_extra() || attempt.outcome != AttemptOutcome::exited) continue;
     for (std::size_t rank = 0; rank < step->nodes.size(); ++rank) {
       const auto record = judge::record_of(run.plan, *step, attempt, evidence, static_cast<int>(rank));
-      if (!record) continue;  // the verdict says what is wrong with it
+      if (!record) continue;  // the verdict has the reason
       if (record->end.status == Status::complete)
         gather(*record, step->nodes, rank, run.plan.probes.at(step->probe).description,
                given_parameters(run.plan, *step), all);
@@ -278,7 +278,7 @@ Result<Sweep> sweep_of_run(const std::string& directory, const SweepOptions& opt
   if (!all) return std::unexpected(all.error());
   const auto started = utc_time(run->journal.begin);
   if (!started)
-    return std::unexpected(Failure{{directory, "its journal does not tell when it began", ""}, files::kExitRefused});
+    return std::unexpected(Failure{{directory, "its journal does not say when it began", ""}, files::kExitRefused});
   Sweep sweep{.run_sha256 = files::sha256(*journal),
               .started = run->journal.begin,
               .utc_offset_s = options.utc_offset_s,

@@ -1,4 +1,4 @@
-// sweep_of_run: what a judged run says of the units that it measured.
+// sweep_of_run: figures of the units that a judged run measured.
 #pragma once
 
 #include <expected>
