@@ -80,7 +80,7 @@ void expect_refused(const std::vector<std::string>& more, const std::string& par
 
 TEST(FaultResume, refuses_what_cannot_be_run) {
   expect_refused({"--ranks-per-node=1"},
-                 "a rank alone has no other that notices its loss; give at least 2 on one node");
+                 "the loss of a single rank is noticed by no other; give at least 2 on one node");
   expect_refused({"--save-every=1"}, "save_every: 1 is not from 2 to 1000");
   expect_refused({"--heartbeat=1ms"}, "heartbeat: not from 10ms to 60s");
   expect_refused({"--missed=1"}, "missed: 1 is not from 2 to 100");

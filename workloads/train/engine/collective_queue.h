@@ -1,4 +1,4 @@
-// collective_queue: collectives that run beside the engine's thread, in the order in which they were posted.
+// collective_queue: collectives that run concurrently with the engine's thread, in the order in which they were posted.
 #pragma once
 
 #include <condition_variable>
@@ -25,11 +25,11 @@ class CollectiveQueue {
   CollectiveQueue(const CollectiveQueue&) = delete;
   CollectiveQueue& operator=(const CollectiveQueue&) = delete;
 
-  /// Forgets what was posted; all of it is done.
+  /// Forgets the posted collectives; all of them are done.
   void restart();
   /// Starts collective `op` when those before it are done. Returns how many have been posted with this one.
   std::size_t post(std::size_t op);
-  /// Returns when `count` of the posted ones are done; throws what one of them threw. Bounded: the collective in
+  /// Returns when `count` of the posted ones are done; rethrows the error of one of them. Bounded: the collective in
   /// progress has a deadline of its own, after which the carrier gives it up.
   void wait(std::size_t count);
 

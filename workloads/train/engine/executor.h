@@ -17,9 +17,9 @@ namespace assay::train {
 struct Instruction {
   enum class Call {
     compute,  ///< the core does the operation
-    carry,    ///< the line does the collective, and what follows uses it
-    post,     ///< the line starts the collective beside what follows
-    wait,     ///< what follows needs the first `posted` of the collectives that were posted
+    carry,    ///< the line does the collective; later calls use it
+    post,     ///< the line starts the collective, concurrent with later calls
+    wait,     ///< later calls need the first `posted` of the posted collectives
   };
   Call call = Call::compute;
   std::size_t op = 0;      ///< place in the operations; of the wait at the end of a step: how many there are
@@ -27,17 +27,17 @@ struct Instruction {
   friend bool operator==(const Instruction&, const Instruction&) = default;
 };
 
-/// What of a step is walked. gradients: forward and backward, nothing reduced; update: what is left after that.
+/// The part of a step that is walked. gradients: forward and backward, nothing reduced; update: the rest.
 enum class Part { full, computation, communication, gradients, update };
 
-/// The calls of `part` in their order. `beside`: collectives that may run beside others are posted; else, and where
-/// nothing is computed, each is carried by itself.
+/// The calls of `part` in their order. `beside`: collectives that may overlap with computation are posted; else, and if
+/// nothing is computed, each is carried in turn.
 std::vector<Instruction> instructions_of(const std::vector<Op>& ops, Part part, bool beside);
 
-/// What computes. No call may allocate, nor wait for a device. An engine that only enqueues its work orders the calls
-/// of core and line among each other as they are made.
+/// The compute side. No call may allocate, nor wait for a device. An engine that only enqueues its work orders the
+/// calls of core and line among each other as they are made.
 ///   compute(op)   the operation at this place.
-///   lend(op)      puts what the collective `op` takes where the line finds it; take(op) uses what it has brought.
+///   lend(op)      hands the input of the collective `op` to the line; take(op) uses its output.
 ///   begin(calls)  before the first of so many calls; mark(call) notes the time after each; end() waits for all.
 ///   seconds(call) from the begin of the step to the mark of this call, after end().
 template <class Core>
@@ -51,9 +51,9 @@ concept ComputeCore = requires(Core core, std::size_t place) {
   { core.seconds(place) } -> std::convertible_to<double>;
 };
 
-/// What communicates.
-///   restart()     before a step: nothing is posted, all that was is done.
-///   carry(op)     the collective at this place; what follows on the core finds it done.
+/// The communication side.
+///   restart()     before a step: forgets posted collectives; all are done.
+///   carry(op)     the collective at this place; it is done when the call returns.
 ///   post(op)      starts it behind those posted before. wait(posted) is as the call of this name.
 template <class Line>
 concept CommunicationLine = requires(Line line, std::size_t place) {
@@ -93,8 +93,9 @@ class Executor {
       calls_.push_back(instructions_of(ops, part, beside));
   }
 
-  /// Walks `part`. `before` and `after` are called with the place of every operation, around it. What core and line
-  /// throw is thrown on.
+  /// Walks `part`. `before` and `after` are called with the place of every operation, around it. Errors of core and
+  /// line
+  /// are passed through.
   template <class Before, class After>
   StepTimes walk(Part part, const Before& before, const After& after) {
     const std::vector<Instruction>& calls = calls_[static_cast<std::size_t>(part)];

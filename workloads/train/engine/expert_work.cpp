@@ -155,7 +155,7 @@ void ExpertWork::weigh(const At& at) {
   for (std::size_t i = 0; i < at.route.copies.size(); ++i) at.kept.gates[i] /= sums[at.route.copies[i] / k_];
 }
 
-/// What experts returned, times its gates, becomes the sum of each token, or is added to it.
+/// Results of experts, times their gates, become the sum of each token, or are added to it.
 void ExpertWork::add_up(const At& at, bool onto) {
   if (!onto) std::ranges::fill(memory_.sum, 0.0F);
   for (std::size_t i = 0; i < at.route.copies.size(); ++i) {
@@ -176,7 +176,7 @@ void ExpertWork::add_input_gradients(const At& at, std::span<const float> copies
   if (exact_) fold(memory_.normed_gradient);
 }
 
-/// This rank's part of the gradients of the router's numbers: its part of what the experts returned.
+/// This rank's part of the gradients of the router's numbers: its part of the experts' results.
 void ExpertWork::logit_gradients(const At& at) {
   const std::size_t tokens = sized(plan_.tokens()), share = sized(m_.moe->experts / plan_.tp);
   const std::span<float> all = memory_.scratch.logit_gradients;

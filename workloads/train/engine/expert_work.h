@@ -5,7 +5,7 @@
 
 namespace assay::train {
 
-/// What a layer with experts does beside the operations of other layers. With ep of 1 nothing is sent, and the products
+/// The additional operations of a layer with experts. With ep of 1 nothing is sent, and the products
 /// take their rows from the tokens themselves.
 class ExpertWork {
  public:
@@ -15,7 +15,7 @@ class ExpertWork {
 
   /// A product or activation of the routed experts, for `op`, whose Call says `of_experts`.
   void compute(const Op& op);
-  /// Before the products of the router's gradients: what its numbers' gradients are, where no collective has summed
+  /// Before the products of the router's gradients: the gradients of its numbers, if no collective has summed
   /// them.
   void before_router(const Op& op);
   /// Before and after a collective of a layer with experts.
@@ -23,7 +23,7 @@ class ExpertWork {
   void take(const Op& op);
 
  private:
-  struct At;  // what an operation works on
+  struct At;  // operands of an operation
   [[nodiscard]] At at(const Op& op);
   void forward_products(const At& at, const Op& op);
   void backward_products(const At& at, const Op& op);

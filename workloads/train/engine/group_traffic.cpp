@@ -1,4 +1,4 @@
-// group_traffic: sends what came from the rank before to the rank after it in its group, without computing.
+// group_traffic: passes data from the previous rank of its group to the next, without computing.
 #include "workloads/train/engine/group_traffic.h"
 
 #include <algorithm>

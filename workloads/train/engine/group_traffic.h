@@ -1,4 +1,4 @@
-// group_traffic: messages round each kind of group of a plan, by itself and while the others have theirs.
+// group_traffic: messages round each kind of group of a plan, one kind at a time and all at once.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ class GroupTraffic {
   ~GroupTraffic();
 
   /// `passes`, by place in kGroupKinds, round the groups of each kind at the same time, a thread for each; 0: none. By
-  /// place the time of one, in s; 0 where there was none. All ranks of the mesh call it alike.
+  /// place the time of one, in s; 0 if there was none. All ranks of the mesh call it alike.
   std::vector<double> run(const std::vector<std::int64_t>& passes);
 
  private:
   class Ring;
   gloo::Mesh& mesh_;
-  std::vector<std::unique_ptr<Ring>> rings_;  ///< by place; null where there is none
+  std::vector<std::unique_ptr<Ring>> rings_;  ///< by place; null if there is none
 };
 
 }  // namespace assay::train

@@ -1,4 +1,4 @@
-// head_layout: where queries, keys and values of a rank's heads lie, in a whole sequence and in a divided one.
+// head_layout: offsets of queries, keys and values of a rank's heads, in a whole sequence and in a divided one.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ inline std::size_t row_of_all(const HeadShape& shape) { return (shape.heads + 2 
 
 /// Some of this rank's queries, which stand next to each other in their sequence.
 struct Piece {
-  std::size_t row, place, count;  ///< first of this rank's rows, where that is in the sequence, and how many
+  std::size_t row, place, count;  ///< first of this rank's rows, its place in the sequence, and their number
 };
 /// One, or one from the front and one from the back.
 struct Pieces {
@@ -40,7 +40,7 @@ struct Chunk {
   Number *k, *v;
   std::size_t stride, place, count;  ///< of a row; of the tokens in their sequence
 };
-/// Number `index` of them, from the memory of one rank or of all: the whole sequence where it is not divided.
+/// Number `index` of them, from the memory of one rank or of all: the whole sequence if it is not divided.
 template <class Number>
 Chunk<Number> chunk_of(const HeadShape& shape, Number* qkv, Number* keys, std::size_t sequence, std::size_t head,
                        std::size_t index) {

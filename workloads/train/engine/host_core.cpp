@@ -101,8 +101,9 @@ void HostCore::each_of_layer(const Op& op) {
     const std::size_t width = kept.experts.shared_active.size() / norm_.rows;
     if (forward)
       return activate(norm_.rows, width, kept.experts.shared_both.data(), kept.experts.shared_active.data(), exact_);
-    return activate_back(norm_.rows, width, kept.experts.shared_both.data(), memory_.scratch.shared_active_gradient.data(),
-                         memory_.scratch.shared_both_gradient.data(), exact_);
+    return activate_back(norm_.rows, width, kept.experts.shared_both.data(),
+                         memory_.scratch.shared_active_gradient.data(), memory_.scratch.shared_both_gradient.data(),
+                         exact_);
   }
   const std::size_t all = kept.x.size();
   if (op.role == Role::residual)
@@ -133,7 +134,7 @@ void HostCore::each_of_end(const Op& op) {
             memory_.gradient.data(), weights_.gradients(weight));
 }
 
-/// Token number `i` of a micro-batch of this rank, or what follows it; the same wherever the step is divided.
+/// Token number `i` of a micro-batch of this rank, or the next one; the same for every division of the step.
 std::int64_t HostCore::token(const Op& op, std::size_t i, std::uint64_t what) const {
   RankPosition at = at_;
   if (job_.data == DataMode::replicated) at.dp = 0;

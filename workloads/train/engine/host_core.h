@@ -1,4 +1,4 @@
-// host_core: what computes on a host: products of OpenBLAS, loops of step_math, and memory laid out before the first
+// host_core: the compute side of a host: products of OpenBLAS, loops of step_math, and memory laid out before the first
 // step.
 #pragma once
 
@@ -14,14 +14,14 @@
 
 namespace assay::train {
 
-/// The core of the executor on one thread of a host. What it computes is done when a call returns.
+/// The core of the executor on one thread of a host. A call returns when its result is done.
 class HostCore {
  public:
   /// Takes all memory and touches it. Precondition: check_engine() passes.
   explicit HostCore(const RankJob& job);
 
   [[nodiscard]] const std::vector<Op>& ops() const { return ops_; }
-  /// What each operation works on and leaves.
+  /// Operands and results of each operation.
   [[nodiscard]] const std::vector<Call>& calls() const { return calls_; }
   HostWeights& weights() { return weights_; }
   [[nodiscard]] const ExpertRoutes& routes() const { return routes_; }

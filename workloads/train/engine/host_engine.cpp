@@ -75,7 +75,7 @@ class HostEngine::State {
     return executor.walk(part, before, after);
   }
 
-  std::size_t buckets, posted;  ///< all, and how many can be reduced beside
+  std::size_t buckets, posted;  ///< all, and how many can be reduced concurrently
   HostCore core;
   HostLine line;
   Executor<HostCore, HostLine> executor;

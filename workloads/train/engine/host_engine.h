@@ -18,7 +18,7 @@ namespace assay::train {
 struct Transfer {
   std::size_t op = 0;  ///< place in the operations
   std::span<float> data;
-  // Of an all_to_all: what is sent, and how many numbers go to and come from each member of its group, in order.
+  // Of an all_to_all: the data to send, and how many numbers go to and come from each member of its group, in order.
   std::span<float> sent = {};
   std::vector<std::size_t> to = {}, from = {};
 };
@@ -36,11 +36,11 @@ class HostEngine {
   HostEngine& operator=(const HostEngine&) = delete;
 
   [[nodiscard]] const std::vector<Op>& ops() const;
-  /// What each collective moves, in order of operations.
+  /// Buffers of each collective, in order of operations.
   [[nodiscard]] std::vector<Transfer> transfers();
   /// How collectives are done; needed before the first step of a plan of several ranks.
   void connect(Carry carry);
-  /// Forgets that, and ends the thread of what runs beside; a collective under way is waited for.
+  /// Forgets that, and ends the thread of concurrent collectives; a collective under way is waited for.
   void disconnect();
   /// `watch`, where given, is called before every operation of a full step, with its place in the operations.
   void watch(Watch watch);

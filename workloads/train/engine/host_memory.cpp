@@ -1,5 +1,5 @@
 // host_memory: takes all memory before the first step (StepMemory, pictured in the header), and binds each operation
-// once to what it reads and writes (Binder). The backward passes of a linear layer y = x w are two products:
+// once to its operands (Binder). The backward passes of a linear layer y = x w are two products:
 // the gradient of x is that of y times w transposed, the gradient of w is x transposed times that of y.
 #include "workloads/train/engine/host_memory.h"
 
@@ -62,7 +62,7 @@ class Binder {
     return {all.data() + weights_.tp() * count, count};
   }
 
-  /// What is not bound as in a layer without experts.
+  /// Operations bound differently than in a layer without experts.
   std::optional<Call> of_experts(const Op& op) {
     LayerMemory& layer = memory_.layer(op.layer, op.micro_batch);
     ExpertMemory& kept = layer.experts;

@@ -12,7 +12,7 @@
 
 namespace assay::train {
 
-/// What one operation works on. A product: c = a b, row by row; transposed where it says so. Products of several routed
+/// Operands of one operation. A product: c = a b, row by row; transposed where it says so. Products of several routed
 /// experts are left to ExpertWork.
 struct Call {
   const float* a = nullptr;
@@ -20,9 +20,9 @@ struct Call {
   float* c = nullptr;
   int m = 0, n = 0, k = 0, lda = 0, ldb = 0, ldc = 0;
   bool a_turned = false, b_turned = false;  ///< transposed
-  float kept = 0;                           ///< factor of what c held before: 0 overwrites, 1 adds
-  std::span<float> out;                     ///< what it leaves, for prints, and of a collective what it moves
-  std::span<float> sent;                    ///< of an all_to_all, what it sends; out is what it brings
+  float kept = 0;                           ///< factor of c's old values: 0 overwrites, 1 adds
+  std::span<float> out;                     ///< its result, for prints; of a collective its buffer
+  std::span<float> sent;                    ///< of an all_to_all, the data to send; out is the data received
   bool of_experts = false;                  ///< a product of routed experts
 };
 
@@ -47,7 +47,7 @@ struct LayerMemory {
   ExpertMemory experts;
 };
 
-/// Room for what lies between two operations of a layer with experts.
+/// Room for data between two operations of a layer with experts.
 struct ExpertScratch {
   std::span<float> copies, copies_back;  ///< of the tokens of this rank, in the order in which they are sent
   std::span<float> arrived, leaving;     ///< of the experts of this rank, in the order of their senders
@@ -56,7 +56,7 @@ struct ExpertScratch {
   std::span<float> logit_gradients, token_sums, copy_sums;
 };
 
-/// Where memory comes from: so many numbers, all 0, which outlive what is made of them.
+/// Source of memory: so many numbers, all 0, which outlive their users.
 using Take = std::function<std::span<float>(std::size_t)>;
 
 // Slots and layers. A micro-batch has one slot from its forward to its backward pass; then another takes it. In each
@@ -68,8 +68,8 @@ using Take = std::function<std::span<float>(std::size_t)>;
 //   slots[1]   | layer 0 | layer 1 | out | layer 4 | layer 5 | out |
 //              x -> normed -> qkv -> attended -> middle -> mlp_normed -> both -> active -> x of the next entry
 //
-// There are as many slots as a piece has micro-batches between their forward and backward passes at one time. What is
-// needed within one layer only (gradients, room for experts) is there once and shared by all layers and slots.
+// There are as many slots as a piece has micro-batches between their forward and backward passes at one time. Memory
+// needed within one layer only (gradients, room for experts) exists once and is shared by all layers and slots.
 
 /// All activations of a rank, on a host or on a device.
 struct StepMemory {
@@ -86,7 +86,7 @@ struct StepMemory {
   [[nodiscard]] std::span<float> after(std::int64_t number, std::int64_t micro_batch) {
     return slots[slot(micro_batch)][place(number) + 1].x;
   }
-  /// Where a layer lies among those of this rank: each piece of the pipeline has one more, for its output.
+  /// Place of a layer among those of this rank: each piece of the pipeline has one more, for its output.
   [[nodiscard]] std::size_t place(std::int64_t number) const {
     const std::int64_t piece = number / (layers_per_piece * pipeline);
     return sized(piece * (layers_per_piece + 1) + number % layers_per_piece);
@@ -127,7 +127,7 @@ std::vector<Call> bind_calls(const std::vector<Op>& ops, const ModelShape& model
 void attend(const HeadShape& shape, LayerMemory& memory, std::span<const float> keys);
 /// Gradients and the room for them.
 struct HeadGradients {
-  std::span<const float> above;  ///< of what was attended
+  std::span<const float> above;  ///< of attention's output
   std::span<float> qkv;
   std::span<float> keys;    ///< as `keys` of attend()
   std::span<float> scores;  ///< room for one head's block

@@ -37,7 +37,7 @@ class HostWeights {
   HostWeights(const ModelShape& model, const ParallelPlan& plan, std::int64_t rank, std::uint64_t seed, bool exact);
 
   /// The weight of `role` in `layer` (-1: of an end). `expert` counts the routed experts of this rank; the gate_up of
-  /// all of them lie behind each other, and so do the down. Throws std::logic_error where this rank has none.
+  /// all of them are contiguous, and so are the down. Throws std::logic_error if this rank has none.
   [[nodiscard]] const Weight& at(Role role, std::int64_t layer, std::size_t expert = 0) const;
   /// This rank's place in its tp group.
   [[nodiscard]] std::size_t tp() const { return tp_; }
@@ -51,7 +51,7 @@ class HostWeights {
   void update(std::int64_t bucket, bool aside);
   /// Takes the memory for updates aside.
   void prepare_aside();
-  /// Where that part begins in the bucket, and how many numbers it has.
+  /// First number of that part in the bucket, and its count.
   struct Share {
     std::size_t begin = 0, count = 0;
   };
@@ -63,7 +63,7 @@ class HostWeights {
   std::vector<std::span<float>> kept() { return {weights_, first_, second_}; }
 
   /// A sum over all numbers that does not depend on how the matrices are divided: the sums of all tp and pp ranks of
-  /// one replica add up to that of a single rank. Gains count on the first tp rank. `experts`: of routed experts alone,
+  /// one replica add up to that of a single rank. Gains count on the first tp rank. `experts`: only of routed experts,
   /// or of everything else.
   [[nodiscard]] std::uint64_t print(bool gradients, bool experts) const;
 

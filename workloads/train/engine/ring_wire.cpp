@@ -13,7 +13,7 @@
 namespace assay::train {
 namespace {
 
-/// Tags keep apart what runs at the same time between two ranks: gradients beside everything else.
+/// Tags separate concurrent messages between two ranks: gradients from everything else.
 std::uint64_t tag_of(const Op& op) {
   if (op.role == Role::gradients) return 1;
   if (op.role == Role::boundary) return op.pass == Pass::forward ? 2 : 3;
@@ -137,7 +137,7 @@ class RingWire::Post {
 
   Post(const Post&) = delete;
   Post& operator=(const Post&) = delete;
-  /// Waits until the last messages are on their way: Gloo drops what it has not sent when its memory goes.
+  /// Waits until the last messages are on their way: Gloo drops unsent messages when their memory is freed.
   ~Post() {
     for (std::size_t room = 0; room < rooms_.size(); ++room) {
       try {
@@ -194,7 +194,7 @@ RingWire::RingWire(gloo::Mesh& mesh, const ParallelPlan& plan, std::int64_t rank
         post = posts_.emplace_back(std::make_unique<Post>(mesh, op, transfer.data.size(), rooms)).get();
       post_by_op_[transfer.op] = post;
     } else if (op.motion == Motion::all_to_all) {
-      // Counts differ between layers and micro-batches, and so do the sizes of what is used of a memory.
+      // Counts differ between layers and micro-batches, and so do the used sizes of a memory.
       spread_by_op_[transfer.op] = spreads_
                                        .emplace_back(std::make_unique<Spread>(mesh, members_of(plan, op.group, rank),
                                                                               rank, tag_of(op), transfer))

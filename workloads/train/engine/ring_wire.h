@@ -17,7 +17,7 @@ namespace assay::train {
 /// once, each rank adding its own, and then the sums go round (Patarasu & Yuan 2009), so that all ranks have the same
 /// bits; reduce_scatter and all_gather are its halves, and so are exchange_sums and exchange. Shares are as even as
 /// whole numbers allow. all_to_all is a message to each other member and one from each, in an order that meets nowhere.
-/// A message between pipeline ranks is copied before it is sent, so that the sender goes on at once.
+/// A message between pipeline ranks is copied before it is sent, so that the sender continues at once.
 class RingWire {
  public:
   /// `transfers` are those of the engine; their memory outlives this object, and so does `mesh`, in which ranks have
@@ -28,7 +28,7 @@ class RingWire {
   RingWire(const RingWire&) = delete;
   RingWire& operator=(const RingWire&) = delete;
 
-  /// Does collective number `op` of the operations. Throws what the mesh throws.
+  /// Does collective number `op` of the operations. Throws as the mesh.
   void carry(std::size_t op);
 
  private:

@@ -12,7 +12,7 @@ constexpr float kEpsilon = 1e-5F;
 constexpr float kFirstKept = 0.9F, kSecondKept = 0.95F, kRate = 1e-6F;
 
 float residue(float value) {
-  constexpr float kRounds = 12582912;  // 1.5 x 2^23: what is added to it loses its fraction; no library call
+  constexpr float kRounds = 12582912;  // 1.5 x 2^23: an addend loses its fraction; no library call
   const float whole = (value * (1.0F / kModulus) + kRounds) - kRounds;
   float rest = value - whole * kModulus;  // exact: both are whole numbers below 2^24
   rest -= rest > 3 ? kModulus : 0;

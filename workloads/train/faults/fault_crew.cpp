@@ -6,7 +6,7 @@
 //   run, save              ask(): the work; with a fault for one rank
 //   leave                  begin(), abort(): nothing of the group is left
 //   spoil, lend, restore   restore(): a copy is damaged on purpose, sent to another rank, checked and taken back
-//   facts                  demand(): what is known of the connections
+//   facts                  demand(): facts about the connections
 //
 // abort(): the lost processes are ended; the others get give_up on their page, which their heartbeat's thread reads
 // while the rank itself may still wait in a collective; their open answers are awaited and discarded (settle()), and
@@ -59,7 +59,7 @@ std::string Crew::title(std::int64_t rank) const {
   return fmt::format("rank {} (node {}, process {})", rank, fleet_.node_of(slot), slot);
 }
 
-/// What has happened since the last tick.
+/// Events since the last tick.
 void Crew::take_events(std::map<std::size_t, json>& answers, std::vector<LostRank>& lost) {
   for (auto& event : fleet_.tick()) {
     if (!event.lost) {
@@ -137,7 +137,7 @@ void Crew::greet() {
   for (auto& [slot, answer] : gather_all(all)) hellos.push_back(std::move(answer));
   const std::size_t nodes = fleet_.node_of(fleet_.slots() - 1) + 1;
   const Bytes memory = gloo::admitted(hellos, static_cast<std::int64_t>(fleet_.slots() / nodes));
-  check_memory(job_.job.model, job_.job.plan, {memory.count / 2});  // states kept twice, of two ranks, beside the rank
+  check_memory(job_.job.model, job_.job.plan, {memory.count / 2});  // states kept twice, of two ranks, besides the rank
 }
 
 void Crew::be(std::int64_t rank) {
@@ -173,7 +173,7 @@ std::vector<json> Crew::begin() {
   return connect();
 }
 
-/// Waits until the survivors owe no answer: what they were doing has ended, by an error or not.
+/// Waits until the survivors owe no answer: their work has ended, by an error or not.
 void Crew::settle(const std::vector<LostRank>& lost) {
   std::map<std::size_t, json> answers;
   std::vector<LostRank> more;

@@ -1,4 +1,4 @@
-// fault_crew: which process is which rank, what is asked of them and who is lost meanwhile; abort, rebuild and restore.
+// fault_crew: which process is which rank, requests to them and losses meanwhile; abort, rebuild and restore.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ struct LostRank {
   std::int64_t rank = 0;
   std::size_t slot = 0;
   std::string how;
-  std::optional<double> since_s;  ///< since a fault was injected into it; nothing where none was
+  std::optional<double> since_s;  ///< since a fault was injected into it; nothing if none was
 };
 
-/// Answers by rank, or, when some are lost, who.
+/// Answers by rank, or the lost ranks.
 struct CrewAnswers {
   std::vector<nlohmann::json> answers;
   std::vector<LostRank> lost;
@@ -57,7 +57,7 @@ class Crew {
 
  private:
   using Requests = std::vector<std::pair<std::size_t, nlohmann::json>>;  ///< by slot
-  /// By slot; `lost` gets who is lost, and the answers of the others are waited for no longer.
+  /// By slot; `lost` gets the lost ones, and the answers of the others are waited for no longer.
   std::map<std::size_t, nlohmann::json> gather(const Requests& requests, std::vector<LostRank>& lost);
   std::map<std::size_t, nlohmann::json> gather_all(const Requests& requests);
   void take_events(std::map<std::size_t, nlohmann::json>& answers, std::vector<LostRank>& lost);

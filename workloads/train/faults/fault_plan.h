@@ -1,4 +1,4 @@
-// fault_plan: which fault strikes which rank in which part of which step, and what the times of a recovery mean.
+// fault_plan: which fault strikes which rank in which part of which step, and the times of a recovery.
 #pragma once
 
 #include <algorithm>
@@ -70,7 +70,7 @@ struct Recovery {
   double recompute_s = 0;  ///< until the step is done
   /// Mean time to repair of one fault.
   [[nodiscard]] constexpr double repair_s() const { return detect_s + abort_s + rebuild_s + restore_s + recompute_s; }
-  /// Of these what does not depend on when the last save was.
+  /// The part of these that does not depend on the time of the last save.
   [[nodiscard]] constexpr double restart_s() const { return detect_s + abort_s + rebuild_s + restore_s; }
 };
 
@@ -78,8 +78,8 @@ struct Recovery {
 inline double best_interval_s(double save_s, double mtbf_s) { return std::sqrt(2 * save_s * mtbf_s); }
 
 /// Effective training time ratio: the share of wall time that ends up in the model, saving every `interval_s` for
-/// `save_s` and losing `restart_s` and half an interval at every interruption. To first order; 0 where it would be
-/// below.
+/// `save_s` and losing `restart_s` and half an interval at every interruption. To first order; at least
+/// 0.
 inline double effective_share(double save_s, double interval_s, double restart_s, double mtbf_s) {
   return std::max(0.0, 1 - save_s / interval_s - (restart_s + interval_s / 2) / mtbf_s);
 }

@@ -1,5 +1,5 @@
 // fault_resume_rank: one rank, or a spare, of fault_resume. It answers one request at a time (the list is in
-// fault_crew.cpp): it trains, saves, fails when it is told to, and restores. A second thread, the heartbeat's, beats
+// fault_crew.cpp): it trains, saves, fails on request, and restores. A second thread, the heartbeat's, beats
 // meanwhile and shuts the connections when the leader gives the group up.
 #include <bit>
 #include <chrono>
@@ -95,7 +95,7 @@ class FaultSession {
     return answer;
   }
 
-  /// Nothing of the group is left, whatever became of it. A rank that notices a loss by its connections is here before
+  /// Discards everything of the group. A rank that notices a loss by its connections is here before
   /// the heartbeat has seen that its group is over, and would wait for messages that it has sent.
   json leave() {
     heart_.leave();
@@ -187,7 +187,7 @@ class FaultSession {
     out.wait_sent();
   }
 
-  /// The state after "step", from "tier"; used only when its print is the one that was told when it was saved.
+  /// The state after "step", from "tier"; used only if its print is the one from its save.
   json restore(const json& request) {
     const auto step = request.at("step").get<std::int64_t>();
     const auto tier = static_cast<Tier>(request.at("tier").get<int>());
@@ -216,7 +216,7 @@ class FaultSession {
     return kept;
   }
 
-  /// Sends the rank before this one what is kept of its state; what is not there is sent as zeros and refused there.
+  /// Sends the previous rank its kept state; a missing state is sent as zeros and refused there.
   json lend(const json& request) {
     const auto to = request.at("to").get<std::int64_t>();
     const KeptState* kept = states_->find(to, request.at("step"));

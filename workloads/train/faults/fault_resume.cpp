@@ -1,4 +1,4 @@
-// fault_resume: ranks of a training job that are killed, hang, are cut off or slow down, and what it takes to go on.
+// fault_resume: recovery of a training job when ranks are killed, hang, are cut off or slow down.
 #include <memory>
 
 #include <fmt/format.h>
@@ -108,7 +108,7 @@ constexpr Metric kMetrics[] = {
      .meaning =
          "1 - d/t - (r + t/2)/m: share of wall time that ends up in the model, d being the median of save_time, r "
          "the median of mttr less recompute_time, m job_mtbf and t = sqrt(2 d m) the best time between saves; 0 "
-         "where it would be below; recorded where job_mtbf is given and a fault ended a rank",
+         "if that is negative; recorded where job_mtbf is given and a fault ended a rank",
      .kind = MetricKind::share,
      .recorded = Recorded::if_asked},
     lower("refused_states", "1",
@@ -145,14 +145,14 @@ constexpr ProbeSpec kSpec{
     .revision = 3,
     .scope = Scope::group,
     .measures =
-        "What it takes a training job to go on after a rank is killed, hangs or is cut off, part by part, that what it "
-        "goes on with is right in every bit, and that a slow rank is not taken for a lost one.",
+        "The time of each part of the recovery of a training job after a rank is killed, hangs or is cut off, that the "
+        "restored state is right in every bit, and that a slow rank is not taken for a lost one.",
     .method =
         "The same steps run twice: undisturbed, then with a fault in each case. Every few steps all ranks save weights "
-        "and moments: in their own memory, in that of the next rank, in a file of the node, and in a shared one where "
+        "and moments: in their own memory, in that of the next rank, in a file of the node, and in a shared one if "
         "there is a directory; files are not forced onto the disk, which checkpoint measures. The rank that is chosen "
         "injects the fault into itself, before an operation in the middle of the phase: SIGKILL, SIGSTOP, a filter by "
-        "which the kernel drops all that arrives at its sockets, or eightfold time for what it computes. Each rank "
+        "which the kernel drops all that arrives at its sockets, or eightfold time for its computation. Each rank "
         "beats: in memory that its leader sees, and by datagrams to the ranks after it. A rank is lost when its "
         "process "
         "ends, when it does not beat, or when it hears no other although another beats. Then the others shut their "
@@ -179,7 +179,7 @@ constexpr ProbeSpec kSpec{
 FaultJob job_of(const Parameters& given, const Placement& placement) {
   const std::int64_t here = ranks_per_node(given), world = here * placement.world;
   if (world < 2)
-    throw BadParameter("ranks_per_node: a rank alone has no other that notices its loss; give at least 2 on one node");
+    throw BadParameter("ranks_per_node: the loss of a single rank is noticed by no other; give at least 2 on one node");
   FaultJob job{
       .job = job_on(given, world),
       .faults = {},
@@ -248,7 +248,7 @@ void record_outcome(const Parameters& given, const FaultJob& job, const FaultOut
   for (const auto& note : found.notes) record.note(note);
 }
 
-/// The directory of this run in `parent`; none where that is empty.
+/// The directory of this run in `parent`; none if that is empty.
 std::unique_ptr<ScratchDirectory> folder_in(const std::string& parent) {
   return parent.empty() ? nullptr : std::make_unique<ScratchDirectory>(parent);
 }

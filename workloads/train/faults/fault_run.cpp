@@ -5,7 +5,7 @@
 //   run 0-3, save 3        every rank answers; the prints of the state are kept (prints_)
 //   run 3-6                rank 2 dies in step 4. The answers of the others are no longer waited for
 //   detect                 from the fault until the leader of rank 0 has the loss (since_s)
-//   abort                  the group is over: sockets are shut, nobody waits, the lost process is ended (Crew::abort)
+//   abort                  the group is over: sockets are shut, no rank waits, the lost process is ended (Crew::abort)
 //   rebuild                a spare is rank 2, all are connected anew (Crew::rebuild)
 //   restore                all have the state after step 3, checked by its print (Crew::restore)
 //   recompute              run 3-5: until the step of the fault is done again (close())
@@ -63,7 +63,7 @@ class FaultRun {
   }
 
  private:
-  /// That the case did not end its rank, and what else happened since there were so many notes: a rank that is cut off
+  /// That the case did not end its rank, and the other events since there were so many notes: a rank that is cut off
   /// has its connections anew when another one is lost at the same time.
   [[nodiscard]] std::string did_not_stop(std::size_t notes) const {
     std::string text = text_of(*case_) + " did not stop it";
@@ -89,7 +89,7 @@ class FaultRun {
     return by_rank;
   }
 
-  /// Steps until `to` are done, whatever is lost on the way.
+  /// Steps until `to` are done, with recoveries on the way.
   void advance(std::int64_t to, const FaultCase* fault) {
     while (done_ < to) {
       const std::int64_t next = open_ ? std::min(to, open_->reached) : to;

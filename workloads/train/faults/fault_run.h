@@ -18,7 +18,7 @@
 
 namespace assay::train {
 
-/// What a run is made of.
+/// Parameters of a run.
 struct FaultJob {
   RankJob job;
   FaultPlan faults;
@@ -28,30 +28,30 @@ struct FaultJob {
   Tier corrupt = Tier::own;        ///< the copies up to this tier are spoiled before they are restored; own: none
 };
 
-/// What stands for a kind of fault where there is none.
+/// Stand-in for a kind of fault if there is none.
 inline constexpr std::string_view kUndisturbed = "none";
 
-/// What came of it. Times in s.
+/// Its results. Times in s.
 struct FaultOutcome {
   std::vector<double> step_time;  ///< of the undisturbed run, the longest of all ranks
   std::vector<double> save_time;  ///< of the undisturbed run, the longest of all ranks
   std::vector<FaultCase> repaired;
   std::vector<Recovery> recoveries;       ///< of each of these
   std::vector<std::int64_t> lost_steps;   ///< of each: steps that were done again
-  std::map<Tier, std::int64_t> restored;  ///< states by where they came from
-  std::int64_t refused = 0;               ///< copies that were not there, or not what was saved
+  std::map<Tier, std::int64_t> restored;  ///< states by their source
+  std::int64_t refused = 0;               ///< copies that were missing or damaged
   /// States of ranks that differ from those of the undisturbed run, by the kind of fault before, of every kind.
   std::map<std::string_view, std::int64_t> mismatches;
   /// Ranks that were given up though no fault had ended them, by the kind of the case; kUndisturbed: in the run without
   /// faults.
   std::map<std::string_view, std::int64_t> false_losses;
-  std::vector<std::string> notes;     ///< what each case took, and what was wrong
+  std::vector<std::string> notes;     ///< times and errors of each case
   std::vector<nlohmann::json> facts;  ///< of every rank's connections
 };
 
 /// Runs it; `entered` is called with the answers of all ranks to "enter", the first time. Throws std::runtime_error
-/// when there is no spare for a lost rank, when a state is nowhere left, when a rank fails by itself, and when one that
-/// was struck goes on; BadParameter when the plan does not fit the memory of the ranks.
+/// when there is no spare for a lost rank, when a state is nowhere left, when a rank fails without a fault, and when a
+/// struck one continues; BadParameter when the plan does not fit the memory of the ranks.
 FaultOutcome conduct_faults(collective::WatchedFleet& fleet, const FaultJob& job,
                             const std::function<void(const std::vector<nlohmann::json>&)>& entered);
 

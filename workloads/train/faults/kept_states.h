@@ -1,4 +1,4 @@
-// kept_states: where one rank's saved states are: its own memory, another rank's, a folder of its node, a shared one.
+// kept_states: places of one rank's saved states: its own memory, another rank's, a folder of its node, a shared one.
 #pragma once
 
 #include <cstdint>
@@ -29,12 +29,12 @@ class KeptStates {
   const KeptState& take(std::int64_t rank, std::int64_t step, const std::vector<std::span<float>>& parts);
   /// Memory for the state of another rank, of `count` numbers.
   KeptState& room(std::int64_t rank, std::int64_t step, std::size_t count);
-  /// One that is in memory; null where there is none.
+  /// One that is in memory; null if there is none.
   KeptState* find(std::int64_t rank, std::int64_t step);
   /// Writes one that is in memory into a file of the tier, which is local or shared and has a folder. Whole under its
   /// name or not at all; not forced onto the disk. Throws std::system_error when it cannot be written.
   void write(Tier tier, std::int64_t rank, std::int64_t step) const;
-  /// Reads a file back; nothing where there is none or it has another size.
+  /// Reads a file back; nothing if there is none or it has another size.
   [[nodiscard]] std::optional<KeptState> read(Tier tier, std::int64_t rank, std::int64_t step, std::size_t count) const;
   /// Forgets all steps but these two, and removes the files of `rank` for others.
   void keep_only(std::int64_t rank, std::int64_t step, std::int64_t before);

@@ -69,7 +69,7 @@ StepSums closed_forms(const ModelShape& model, const ParallelPlan& plan) {
     // Two all-reduces forward and two backward in each layer; one at each end; the row sums of the loss.
     std::int64_t token = (4 * m.layers + 2) * m.hidden * e + kSingle;
     if (m.mla) token += 2 * m.layers * (m.mla->q_lora + m.mla->kv_lora + m.mla->rope) * e;
-    if (m.moe) token += 2 * mixtures * m.moe->experts * e;  // what a router says, and its gradient
+    if (m.moe) token += 2 * mixtures * m.moe->experts * e;  // a router's output, and its gradient
     sums.tp = token * tokens * plan.tp;
   }
   sums.pp = 2 * (plan.pp * plan.virtual_stages - 1) * tokens * m.hidden * e * plan.tp;

@@ -1,4 +1,4 @@
-// accounting: what the operations of a step add up to, and the closed forms that they must equal.
+// accounting: sums over the operations of a step, and the closed forms that they must equal.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace assay::train {
 __extension__ using Flop = __int128;
 
 /// Sums over all ranks of one step. Traffic is payload in B as nccl-tests counts it, once for each rank that takes
-/// part; messages count where they are sent.
+/// part; messages count if they are sent.
 struct StepSums {
   Flop flop = 0;
   std::int64_t tp = 0, pp = 0, ep = 0, cp = 0;  ///< activations and their gradients
@@ -27,7 +27,7 @@ StepSums sums_of(const std::vector<Op>& ops);
 /// The sums over all ranks of the plan, from one rank of each pipeline place, as all others do the same.
 StepSums summed_graphs(const ModelShape& model, const ParallelPlan& plan);
 
-/// The same by closed forms, from the model and the plan alone.
+/// The same by closed forms, only from the model and the plan.
 StepSums closed_forms(const ModelShape& model, const ParallelPlan& plan);
 
 /// Memory traffic of Adam for one parameter, in B: reads gradient, weight and both moments, writes weight and moments

@@ -1,5 +1,5 @@
-// groups: which parameters are reduced together and among whom, and the check that all ranks start collectives in one
-// order.
+// groups: which parameters are reduced together and in which groups, and the check that all ranks start collectives in
+// one order.
 #include <map>
 #include <stdexcept>
 #include <tuple>

@@ -50,7 +50,7 @@ struct ModelShape {
   }
 };
 
-/// A shape and what it is called.
+/// A shape and its name.
 struct ModelCard {
   std::string name;
   ModelShape shape;
@@ -108,7 +108,7 @@ constexpr std::int64_t active_parameters(const ModelShape& m) {
   return matmul_parameters(m) + (m.tied ? 0 : m.vocab * m.hidden) + detail::over_layers(m, norm_weights) + m.hidden;
 }
 
-/// What a token's FLOPs are counted by: attention to the tokens before it, or to all of the sequence.
+/// Basis of a token's FLOPs: attention to the tokens before it, or to all of the sequence.
 inline constexpr std::string_view kFlopCount = "causal/1";
 
 /// FLOPs of one sequence position's attention in one layer, forward, causal: two products with half of `seq` tokens
@@ -121,7 +121,8 @@ constexpr std::int64_t attention_flop(const ModelShape& m, std::int64_t seq) {
 constexpr std::int64_t flop_per_token(const ModelShape& m, std::int64_t seq, bool causal = true) {
   return 6 * matmul_parameters(m) + (causal ? 3 : 6) * m.layers * attention_flop(m, seq);
 }
-/// What one layer of multi-token prediction adds: a layer like the last one, a product of 2 hidden x hidden, the head.
+/// Additions of one layer of multi-token prediction: a layer like the last one, a product of 2 hidden x hidden, the
+/// head.
 constexpr std::int64_t mtp_flop_per_token(const ModelShape& m, std::int64_t seq) {
   return 6 * (attention_weights(m) + active_mlp_weights(m, m.layers - 1) + 2 * m.hidden * m.hidden +
               m.vocab * m.hidden) +
@@ -166,7 +167,7 @@ inline constexpr ModelShape kTinyMoe{.layers = 2,
 inline constexpr ModelShape kSmallDense{
     .layers = 4, .hidden = 512, .ffn = 1408, .heads = 8, .kv_heads = 4, .head_dim = 64, .vocab = 2048};
 
-// Totals as the publishers state them; FLOPs agree within 0.1 % with what NVIDIA's published rates imply.
+// Totals as the publishers state them; FLOPs agree within 0.1 % with NVIDIA's published rates.
 static_assert(total_parameters(kLlama3_8b) == 8'030'261'248 && matmul_parameters(kLlama3_8b) == 7'504'658'432);
 static_assert(total_parameters(kLlama3_70b) == 70'553'706'496 && matmul_parameters(kLlama3_70b) == 69'501'714'432);
 static_assert(total_parameters(kLlama3_405b) == 405'853'388'800 && matmul_parameters(kLlama3_405b) == 403'747'897'344);

@@ -1,5 +1,5 @@
-// parallel_plan: checks a plan. A refusal names what was asked for, what it must divide, and the nearest value that
-// does.
+// parallel_plan: checks a plan. A refusal names the given value, the number that it must divide, and the nearest value
+// that does.
 #include "workloads/train/graph/parallel_plan.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// parallel_plan: how a training step is divided among ranks, and what does not divide or fit.
+// parallel_plan: division of a training step among ranks, with refusal of plans that do not divide or fit.
 #pragma once
 
 #include <cstdint>
@@ -84,16 +84,16 @@ static_assert(nearest_divisor(8, 3) == 2 && nearest_divisor(12, 5) == 4 && neare
 /// do, when none does.
 ParallelPlan on_ranks(ParallelPlan plan, std::int64_t ranks);
 
-/// Throws BadParameter when `plan` does not divide `model`, naming the parameter, what it must divide and the nearest
-/// that does.
+/// Throws BadParameter when `plan` does not divide `model`, naming the parameter, the number that it must divide and
+/// the nearest that does.
 void check_plan(const ModelShape& model, const ParallelPlan& plan);
 
 /// Memory that the fullest rank needs, in B: weights, gradients (fp32), two moments and a master copy where weights are
 /// not fp32, and the activations of the micro-batches in flight.
 Bytes memory_needed(const ModelShape& model, const ParallelPlan& plan);
 
-/// Throws BadParameter when that is more than `available`, naming the largest number of layers that fits, or what one
-/// piece of the pipeline needs when none does.
+/// Throws BadParameter when that is more than `available`, naming the largest number of layers that fits, or the need
+/// of one piece of the pipeline when none does.
 void check_memory(const ModelShape& model, const ParallelPlan& plan, Bytes available);
 
 }  // namespace assay::train

@@ -10,7 +10,7 @@
 
 namespace assay::train {
 
-/// What is computed, and how it is divided.
+/// The computation and its division.
 inline constexpr Parameter kPlanParameters[] = {
     {.name = "model",
      .fallback = "tiny-dense",
@@ -39,7 +39,7 @@ inline constexpr Parameter kPlanParameters[] = {
      .fallback = "0",
      .meaning = "0: every replica updates all weights; 1: each a part, which is then gathered"},
 };
-/// Numbers of nodes that a plan can be divided among; needs `ranks_per_node` beside.
+/// Numbers of nodes that a plan can be divided among; also needs `ranks_per_node`.
 inline constexpr GroupSizeRule kPlanGroupSize[] = {
     {.processes = SizeDemand::multiple_of,
      .of = "tp cp pp",
@@ -51,7 +51,7 @@ inline constexpr GroupSizeRule kPlanGroupSize[] = {
      .reason = "the plan has tp x cp x pp x dp of them"},
 };
 
-/// Where the ranks are and what carries their messages.
+/// Places of the ranks and the carrier of their messages.
 inline constexpr Parameter kPlaceParameters[] = {
     host::kPathParameter,
     {.name = "interface",
@@ -65,7 +65,7 @@ inline constexpr Parameter kOverlapParameter = {
     .fallback = "beside",
     .meaning = "beside: gradients are reduced by a thread of their own during the backward pass; none: after it",
     .choices = "beside none"};
-/// What exact steps are compared with.
+/// Reference of exact steps.
 inline constexpr Parameter kReferenceParameter = {
     .name = "reference",
     .fallback = "one_rank",
@@ -80,8 +80,8 @@ std::int64_t count_in_range(const Parameters& given, const char* name, std::int6
 /// Ranks of each node. Throws BadParameter for none and for more than 256.
 std::int64_t ranks_per_node(const Parameters& given);
 
-/// The plan of `given` on `ranks` ranks, checked against its model, and the model. Throws BadParameter for what is out
-/// of range, does not divide, or is not run by this engine.
+/// The plan of `given` on `ranks` ranks, checked against its model, and the model. Throws BadParameter if a value is
+/// out of range, does not divide, or is not run by this engine.
 RankJob job_on(const Parameters& given, std::int64_t ranks);
 
 }  // namespace assay::train

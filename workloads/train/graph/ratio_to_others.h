@@ -1,4 +1,4 @@
-// ratio_to_others: how each of several stands to the rest.
+// ratio_to_others: each of several values over the median of the rest.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // step_graph: layers become operations, forward in order and backward in reverse.
 //
-// What an operation counts, for t tokens of a micro-batch, elements of e bytes:
+// Counts of an operation, for t tokens of a micro-batch, elements of e bytes:
 //   operation                    FLOP                          bytes of memory, or payload
 //   product m x n from k terms   2 m n k (multiply and add)    (m k + k n + m n) e: each matrix once
 //   its backward pass            the product twice             gradient of the input, gradient of the weight
@@ -24,7 +24,7 @@ namespace {
 constexpr std::int64_t kSingle = 4;  // B of a gradient that is reduced, and of a loss
 
 // Passes over its elements that an element-wise operation makes: each read or write of one array counts once, as in one
-// loop that keeps what it has read. Gains and what each row has one of are left out.
+// loop that keeps values once read. Gains and per-row scalars are left out.
 constexpr std::int64_t kEmbed = 2;         // reads a row of the table, writes it
 constexpr std::int64_t kEmbedBack = 3;     // reads the gradient, reads and writes the row's
 constexpr std::int64_t kNorm = 2;          // reads x, writes the result

@@ -8,11 +8,11 @@
 
 namespace assay::train {
 
-/// What an operation is, as an engine runs it.
+/// Kind of an operation, as an engine runs it.
 enum class OpKind { gemm, attention, elementwise, collective, optimizer };
 /// Which part of the step it belongs to. `input` is the gradient of an operand, `weight` that of a weight.
 enum class Pass { forward, input, weight, update };
-/// What it computes or moves.
+/// Computation or movement.
 enum class Role {
   embed,           ///< rows of the embedding
   attention_norm,  ///< norm before the attention
@@ -42,7 +42,7 @@ enum class Role {
 };
 /// Which ranks a collective is among.
 enum class Group { none, tp, cp, ep, pp, replicas, expert_replicas };
-/// What a collective does. `exchange` passes blocks round a ring, `exchange_sums` adds to them on their way.
+/// Kind of a collective. `exchange` passes blocks round a ring, `exchange_sums` adds to them on their way.
 enum class Motion { none, all_reduce, all_gather, reduce_scatter, all_to_all, send, receive, exchange, exchange_sums };
 
 /// One operation.
@@ -50,7 +50,7 @@ struct Op {
   OpKind kind = OpKind::elementwise;
   Role role = Role::embed;
   Pass pass = Pass::forward;
-  std::int64_t layer = -1;  ///< of the layers that are run, of a message the one at its end; -1 where it has none
+  std::int64_t layer = -1;  ///< of the layers that are run, of a message the one at its end; -1 if it has none
   std::int64_t micro_batch = -1;
   std::int64_t m = 0, n = 0, k = 0;  ///< of a product: m x n from k terms; of others m x n elements
   std::int64_t flop = 0;             ///< counted by kFlopCount, nothing for element-wise work
@@ -58,7 +58,7 @@ struct Op {
   Group group = Group::none;
   Motion motion = Motion::none;
   std::int64_t peer = -1;    ///< of send and receive: the other rank
-  bool beside = false;       ///< may run beside what follows; `adam` of the same bucket waits for it
+  bool beside = false;       ///< may overlap with later operations; `adam` of the same bucket waits for it
   std::int64_t bucket = -1;  ///< of gradients, weights and adam: which parameters, see buckets_of()
 };
 

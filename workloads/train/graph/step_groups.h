@@ -23,7 +23,7 @@ std::vector<std::size_t> group_kinds(const ParallelPlan& plan);
 std::array<std::int64_t, kGroupKinds.size()> group_messages(const ModelShape& model, const ParallelPlan& plan);
 
 /// By place in kGroupKinds, so many passes of each kind that all take about as long as `passes` of the slowest;
-/// `alone_s` is the time of one pass of each, 0 where there is none.
+/// `alone_s` is the time of one pass of each, 0 if there is none.
 std::vector<std::int64_t> even_passes(const std::vector<double>& alone_s, std::int64_t passes);
 
 }  // namespace assay::train

@@ -1,4 +1,4 @@
-// step_job: one rank's part of a step, what of it is run, and what it took. Engines on hosts and on GPUs share it.
+// step_job: one rank's part of a step, the variant that is run, and its times. Engines on hosts and on GPUs share it.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace assay::train {
 
-/// What the weights and tokens are. gaussian: normal weights, other tokens on each replica. replicated: the same tokens
-/// on all replicas, so that their gradients must be equal. ring: whole numbers modulo 7, exact however the step is
-/// divided.
+/// Kind of weights and tokens. gaussian: normal weights, other tokens on each replica. replicated: the same tokens
+/// on all replicas, so that their gradients must be equal. ring: whole numbers modulo 7, exact for every division of
+/// the step.
 enum class DataMode { gaussian, replicated, ring };
 
 /// Element type of the factors of products, of the engine on GPUs: rounded in the tensor cores, or to BF16 before.
@@ -22,25 +22,25 @@ struct RankJob {
   ParallelPlan plan;
   std::int64_t rank = 0;
   DataMode data = DataMode::gaussian;
-  bool beside = true;  ///< gradients are reduced beside the backward pass
+  bool beside = true;  ///< gradients are reduced during the backward pass
   FactorType factors = FactorType::tf32;
 };
 
-/// Throws BadParameter for what the graph covers and the engines do not run.
+/// Throws BadParameter for plans that the graph covers and the engines do not run.
 void check_engine(const ModelShape& model, const ParallelPlan& plan);
 
-/// What of a step is run. compute_only of several ranks updates numbers of no use in place of the weights, since its
+/// Variant of a step. compute_only of several ranks updates numbers of no use in place of the weights, since its
 /// gradients were not reduced.
 enum class Variant { full, compute_only, comm_only };
 
 /// Times of one step of this rank, in s.
 struct StepTimes {
   double wall_s = 0;
-  double collective_s = 0;  ///< in collectives, waits for others included; of those beside only what the step waits for
+  double collective_s = 0;  ///< in collectives, waits for others included; of overlapped ones only the exposed wait
   double optimizer_s = 0;
 };
 
-/// When an operation begins and ends, in s from the begin of its step; 0 and 0 where it did not run.
+/// When an operation begins and ends, in s from the begin of its step; 0 and 0 if it did not run.
 struct OpSpan {
   double begin_s = 0, end_s = 0;
 };

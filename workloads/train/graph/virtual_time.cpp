@@ -14,7 +14,7 @@
 namespace assay::train {
 namespace {
 
-/// One collective of one group: who has come so far.
+/// One collective of one group: members that have arrived.
 struct Meeting {
   std::size_t arrived = 0;
   double ready_s = 0, takes_s = 0;
@@ -24,9 +24,10 @@ struct Meeting {
 struct Walker {
   std::size_t next = 0;  ///< operation
   double now_s = 0;
-  bool joined = false;                                     ///< its current collective counts it already
-  std::deque<std::pair<std::size_t, double>> beside = {};  ///< operations under way beside, and when each was posted
-  double beside_s = 0;                                     ///< when the last of those ended
+  bool joined = false;  ///< its current collective counts it already
+  std::deque<std::pair<std::size_t, double>> beside =
+      {};               ///< overlapped operations under way, and when each was posted
+  double beside_s = 0;  ///< when the last of those ended
   bool beside_joined = false;
   std::map<std::int64_t, double> buckets = {};  ///< when the gradients of a bucket were reduced, negative: not yet
   std::map<std::tuple<Group, std::int64_t, bool>, std::size_t> meetings = {};  ///< so far, by group, first member, lane
@@ -93,7 +94,7 @@ class Walk {
     return end_s && place(rank, begin_s, *end_s);
   }
 
-  /// Whether something that takes time is under way beside `rank`.
+  /// Whether an overlapped operation of `rank` that takes time is under way.
   bool is_accompanied(std::size_t rank) {
     return std::ranges::any_of(walkers_[rank].beside,
                                [&](const auto& one) { return duration_(rank, graphs_[rank][one.first], false) > 0; });

@@ -18,18 +18,18 @@ struct Timeline {
   double total_s = 0;
 };
 
-/// Time that an operation takes by itself, in s. `others` is true where the rank has a collective under way beside it.
+/// Time that an operation takes on its own, in s. `others` is true if the rank has an overlapped collective under way.
 using Duration = std::function<double(std::size_t rank, const Op& op, bool others)>;
 
 /// Walks all ranks: an operation begins when the one before it has ended; a collective when all members have come; one
-/// that may run beside others keeps its rank from nothing but its bucket's update; a message arrives as long after it
-/// was sent as it takes, and the sender goes on at once. Throws std::runtime_error, naming a rank and its operation,
-/// when no rank can go on.
+/// that may overlap delays only its bucket's update; a message arrives after its transfer
+/// time, and the sender continues at once. Throws std::runtime_error, naming a rank and its operation,
+/// when no rank can continue.
 Timeline walk(const ParallelPlan& plan, const std::vector<std::vector<Op>>& graphs, const Duration& duration);
 
-/// Of a full step, its computation alone and its communication alone, in s: (comp + comm - full) / min(comp, comm). 1
+/// Of a full step, only its computation and only its communication, in s: (comp + comm - full) / min(comp, comm). 1
 /// when all of the shorter is hidden, 0 when none is, below 0 when both together take longer than one after the other.
-/// Nothing where either takes no time: then there is nothing to overlap.
+/// Nothing if either takes no time: then there is nothing to overlap.
 std::optional<double> overlap_efficiency(double full_s, double comp_s, double comm_s);
 
 }  // namespace assay::train

@@ -1,4 +1,4 @@
-// package_energy: reads the package zones of RAPL; the node has no figure where one of them cannot be read.
+// package_energy: reads the package zones of RAPL; the node has no figure if one of them cannot be read.
 #include "workloads/train/step/package_energy.h"
 
 #include "probes/core/probe.h"
@@ -16,7 +16,7 @@ std::optional<PackageEnergies> package_energies(const std::string& root) {
       all[zone.package] = {.energy_uj = power::read_energy_uj(zone), .range_uj = zone.range_uj};
     }
     return all;
-  } catch (const Skip&) {  // a machine without counters has no figure; which one it lacks is what power_sampler tells
+  } catch (const Skip&) {  // a machine without counters has no figure; power_sampler reports which one it lacks
     return std::nullopt;
   }
 }

@@ -1,4 +1,4 @@
-// plan_conditions: what every probe of training records of its plan.
+// plan_conditions: conditions of the plan that every training probe records.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ namespace assay::train {
 
 /// Conditions that record_plan() writes.
 inline constexpr ConditionSpec kPlanConditions[] = {
-    {.name = "path", .meaning = "what the payload went through: fabric, between machines, or loopback"},
+    {.name = "path", .meaning = "path of the payload: fabric, between machines, or loopback"},
     {.name = "ranks", .meaning = "processes that took part"},
     {.name = "nodes", .meaning = "nodes that took part"},
     {.name = "ranks_per_node", .meaning = "processes that took part on each node"},
     {.name = "node_names", .meaning = "names of the nodes by rank, separated by commas"},
     {.name = "plan", .meaning = "how the step was divided: tp, cp, ep, pp, dp, virtual and zero"},
-    {.name = "flop_count", .meaning = "by what FLOPs are counted, see docs/FORMATS.md"},
+    {.name = "flop_count", .meaning = "rule by which FLOPs are counted, see docs/FORMATS.md"},
     {.name = "flop_per_token", .meaning = "FLOPs of training on one token, by that count, of the layers that were run"},
     {.name = "tokens_per_step", .meaning = "tokens of all replicas"},
     {.name = "layers_run", .meaning = "layers of the model that were run"},

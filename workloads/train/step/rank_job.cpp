@@ -71,7 +71,7 @@ std::optional<RankStart> rank_start(const std::vector<std::string>& arguments) {
                              .factors = job.at("bf16") ? FactorType::bf16 : FactorType::tf32},
                      .address = job.at("address"),
                      .board = board};
-  } catch (const std::exception&) {  // not what a leader passes
+  } catch (const std::exception&) {  // not from a leader
     return std::nullopt;
   }
 }

@@ -1,4 +1,4 @@
-// rank_job: what a leader passes to its ranks at their start.
+// rank_job: arguments of ranks from their leader at their start.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace assay::train {
 
-/// Where a rank shows its leader that it is alive, and what it finds on its node.
+/// Place of a rank's sign of life for its leader, and facts of its node.
 struct BoardPlace {
   int descriptor = -1;
   std::size_t ranks = 0, own = 0;  ///< pages of the board, and this rank's
@@ -23,7 +23,7 @@ struct BoardPlace {
 /// A rank's part and the address it uses.
 struct RankStart {
   RankJob job;
-  std::string address;                   ///< numeric, of this machine; not looked at where there is one rank
+  std::string address;                   ///< numeric, of this machine; not looked at if there is one rank
   std::optional<BoardPlace> board = {};  ///< of ranks that are watched
 };
 
@@ -35,7 +35,7 @@ DataMode data_mode_named(std::string_view word);
 /// The arguments of the ranks' program, its name `program` first, then this process' id.
 std::vector<std::string> rank_arguments(const char* program, const RankStart& start);
 
-/// What rank_arguments() passed; nothing for other arguments.
+/// The content of rank_arguments(); nothing for other arguments.
 std::optional<RankStart> rank_start(const std::vector<std::string>& arguments);
 
 /// The steps of one rank: `wall`, `collective` and `optimizer` in s, and `alone`, a list of role, pass and s. Throws

@@ -1,4 +1,4 @@
-// rank_setup: what a rank's program is made of: an engine, its wire, and the start of the process.
+// rank_setup: parts of a rank's program: an engine, its wire, and the start of the process.
 #pragma once
 
 #include <csignal>
@@ -19,7 +19,7 @@
 
 namespace assay::train {
 
-/// An engine and, where there are other ranks, its wire.
+/// An engine and, if there are other ranks, its wire.
 class RankSetup {
  public:
   explicit RankSetup(const RankJob& job) : job_(job), engine_(job) {}
@@ -39,7 +39,7 @@ class RankSetup {
 
  private:
   RankJob job_;
-  std::optional<RingWire> wire_;  // before the engine, whose thread beside uses it until it ends
+  std::optional<RingWire> wire_;  // before the engine, whose second thread uses it until it ends
   HostEngine engine_;
 };
 
@@ -50,7 +50,7 @@ int rank_main(int argc, char** argv, const char* name, const char* leader) {
   const std::vector<std::string> arguments(argv, argv + argc);
   const auto start = rank_start(arguments);
   if (!start || !collective::tie_to_leader(arguments.at(1))) {
-    std::cerr << fmt::format("{}: {} starts this program; it is of no use by itself\n", name, leader);
+    std::cerr << fmt::format("{}: only {} starts this program\n", name, leader);
     return 1;
   }
   // Gloo 0.5 writes to connections that a peer has closed without MSG_NOSIGNAL; the rank would die of it and be blamed

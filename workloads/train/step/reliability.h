@@ -1,4 +1,4 @@
-// reliability: what hours under load and their interruptions show, and how a time drifts.
+// reliability: statistics of interruptions over hours under load, and of the drift of a time.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ double mtbf_bound_s(double load_s, std::int64_t interruptions);
 /// Time under load, in s, without an interruption that shows a mean time of `mtbf_s` with the same confidence.
 double load_to_show_s(double mtbf_s);
 
-/// Laplace's statistic of the times `at_s` of interruptions in 0..`load_s`: standard normal where the rate is constant,
-/// above 0 where it rises. Nothing for fewer than four, of which it is not normal.
+/// Laplace's statistic of the times `at_s` of interruptions in 0..`load_s`: standard normal if the rate is constant,
+/// above 0 if it rises. Nothing for fewer than four, of which it is not normal.
 std::optional<double> laplace_trend(std::span<const double> at_s, double load_s);
 
 /// Above this, either way, a rate is not constant (10 %, two-sided).

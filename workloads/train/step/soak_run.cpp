@@ -95,7 +95,7 @@ class Soak {
     if (outcome_.facts.is_null()) outcome_.facts = training.facts().front();
   }
 
-  /// What was found counts, even where the segment is interrupted.
+  /// Findings count, even if the segment is interrupted.
   void keep(const Training& training) {
     outcome_.mismatches += training.mismatches();
     for (const auto& finding : training.findings())

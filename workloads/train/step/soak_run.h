@@ -1,4 +1,4 @@
-// soak_run: one node trains in segments, each with new processes, and what goes wrong ends a segment and not the soak.
+// soak_run: one node trains in segments, each with new processes; a failure ends a segment and not the soak.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ struct SoakTimes {
   Seconds duration, segment, window, silence;
 };
 
-/// What a soak saw.
+/// Observations of a soak.
 struct SoakOutcome {
   std::vector<double> at_s;    ///< middle of each window, since the soak began
   std::vector<double> step_s;  ///< median step of each window, the longest of all ranks
@@ -46,8 +46,8 @@ inline constexpr std::int64_t kMostInterruptions = 50;
 
 /// Trains for `times.duration` of wall time. `begun` is called once, when the first window is whole, with the time
 /// since the begin in s. `job.data` replicated: after each window the gradients of one step are compared between the
-/// replicas. Every segment begins and ends with two exact steps. Throws what a segment throws before its first window
-/// where none has been whole: a machine that cannot begin is no interrupted one; and std::runtime_error when this
+/// replicas. Every segment begins and ends with two exact steps. Throws a segment's error before its first window
+/// if none has been whole: a machine that cannot begin is no interrupted one; and std::runtime_error when this
 /// process is to stop.
 SoakOutcome soak(const std::vector<collective::RankProgram>& programs, const Parameters& given, const RankJob& job,
                  const SoakTimes& times, const std::string& node, const std::function<void(double)>& begun);

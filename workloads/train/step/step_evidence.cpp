@@ -125,7 +125,7 @@ Blame blame_of(const ModelShape& model, const ParallelPlan& plan, const std::vec
 
 namespace {
 
-/// Adds to `blame` what the `voters` say of their prints.
+/// Adds to `blame` the vote of the `voters` on their prints.
 void count_votes(const std::vector<std::int64_t>& voters,
                  const std::map<std::uint64_t, std::vector<std::int64_t>>& votes, const char* of, Blame& blame) {
   if (votes.size() == 1) return;

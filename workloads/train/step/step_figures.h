@@ -1,4 +1,4 @@
-// step_figures: what the rounds of a timed training add up to, and how it is recorded. Training on hosts and on GPUs
+// step_figures: figures of the rounds of a timed training, and their record. Training on hosts and on GPUs
 // share it.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace assay::train {
 /// 16,384 ranks over 200 steps are 6.5 million numbers.
 inline constexpr std::size_t kMostRanksStepByStep = 1024;
 
-/// What StepFigures records beside step_time, whose begin and end each probe says.
+/// Metrics of StepFigures besides step_time, whose begin and end each probe defines.
 inline constexpr Metric kFigureMetrics[] = {
     higher("tokens_rate", "1/s", "tokens of all replicas over step_time, recorded where data is not ring",
            Recorded::if_asked),
@@ -35,23 +35,21 @@ inline constexpr Metric kFigureMetrics[] = {
      .unit = "1",
      .meaning =
          "(compute_time + comm_time - step_time) over the shorter of the first two: 1 when all of it is hidden, 0 "
-         "when nothing is, below 0 when both disturb each other; recorded where there are several ranks",
+         "when nothing is, below 0 when both disturb each other; recorded if there are several ranks",
      .recorded = Recorded::if_asked},
     {.name = "composition",
      .unit = "1",
      .better = Better::lower,
-     .meaning =
-         "step_time over what its operations, timed by themselves in the same round by the same processes, add up "
-         "to in the order of the step, waits of the pipeline and what runs beside included",
+     .meaning = "step_time over the time predicted from its operations, timed separately in the same round by the same "
+                "processes, in the order of the step, waits of the pipeline and overlap included",
      .recorded = Recorded::rank_0},
     lower("optimizer_time", "s", "of a step, in the update of weights, the longest of all ranks", Recorded::rank_0),
     lower("tail_share", "1", "share of steps over 1.1 of their median", Recorded::rank_0),
     {.name = "self_time",
      .unit = "s",
      .better = Better::lower,
-     .meaning =
-         "of a step, what one rank spends outside of collectives, recorded where there are several ranks; of more "
-         "than 1024 ranks the median of each round",
+     .meaning = "of a step, time of one rank outside of collectives, recorded if there are several ranks; of more "
+                "than 1024 ranks the median of each round",
      .recorded = Recorded::if_asked},
     lower("self_share", "1",
           "of a round, median self_time of one rank over the median of the others at its place in the pipeline, "
@@ -76,7 +74,7 @@ class RankSubjects {
   RankSubjects(std::vector<std::string> nodes, std::size_t ranks_per_node);
   /// All of them: the node, or a group of nodes.
   [[nodiscard]] const Subject& all() const { return all_; }
-  /// A rank: of one node its number, of several the node's name, with the rank's number there where it has several.
+  /// A rank: of one node its number, of several the node's name, with the rank's number there if it has several.
   [[nodiscard]] Subject of(std::size_t rank) const;
   [[nodiscard]] std::string name_of(std::size_t rank) const;
 
@@ -92,7 +90,7 @@ class StepFigures {
   explicit StepFigures(const RankJob& job);
 
   void take_warmup(const std::vector<RankSteps>& full);
-  /// Steps of one round, each by rank: computation alone, communication alone (of one rank: nothing), full.
+  /// Steps of one round, each by rank: only computation, only communication (of one rank: nothing), full.
   void take_round(const std::vector<RankSteps>& compute, const std::vector<RankSteps>& comm,
                   const std::vector<RankSteps>& full);
   /// Time of every full step so far, s.
@@ -104,7 +102,7 @@ class StepFigures {
 
  private:
   void record_rates(const Subject& subject, Recorder& record) const;
-  /// What each rank was in every step, and in every round.
+  /// State of each rank in every step, and in every round.
   struct RankFigures {
     std::vector<double> self_time, lateness, last_share, self_share;
   };

@@ -121,7 +121,7 @@ class Session {
       times.push_back({static_cast<int>(key.first), static_cast<int>(key.second), all.mean});
     json answer = {
         {"wall", taken.wall}, {"collective", taken.collective}, {"optimizer", taken.optimizer}, {"alone", times}};
-    if (variant == Variant::compute_only)  // nothing is waited for: what is not CPU time, others took
+    if (variant == Variant::compute_only)  // nothing is waited for: wall time beyond CPU time went to other processes
       answer["off_cpu"] = std::max(0.0, 1 - (host::thread_cpu_time().count - cpu_s) / wall_s);
     return answer;
   }
@@ -160,7 +160,7 @@ class Session {
     return {{"packages", packages}};
   }
 
-  /// The end of the timed steps: what their weights have become.
+  /// The end of the timed steps: the final weights.
   json settle() {
     json answer = {{"print", words(rig().print(false))}, {"not_finite", rig().not_finite()}};
     rig_.reset();

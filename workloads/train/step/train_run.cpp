@@ -86,7 +86,7 @@ class TimedTraining {
     for (const std::size_t kind : group_kinds(plan_)) group_share_[kind].push_back(shares[kind]);
   }
 
-  /// Full steps, and what the packages of all nodes took meanwhile.
+  /// Full steps, and the energy of all nodes' packages meanwhile.
   std::vector<RankSteps> energetic_block(std::int64_t count) {
     const std::string root = given_.text("root");
     const auto before = training_.energies(root);
@@ -132,7 +132,7 @@ class TimedTraining {
     record_.measurement("energy_per_token", *energy_j_ / tokens, subjects_.all());
   }
 
-  /// Of several ranks: the ways between them, and what each did when.
+  /// Of several ranks: the paths between them, and the timeline of each.
   void record_ways() {
     record_edges();
     record_timeline();

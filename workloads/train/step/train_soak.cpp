@@ -1,4 +1,4 @@
-// train_soak: hours of training on the processors of one node, what interrupts them and how their steps drift.
+// train_soak: hours of training on the processors of one node, interruptions and drift of step times.
 #include <algorithm>
 #include <cmath>
 #include <thread>
@@ -64,7 +64,7 @@ constexpr Parameter kOwnParameters[] = {
      .quick = "10s",
      .meaning =
          "after which a rank has hung: that a signal has stopped, that has not run although an answer is due and "
-         "no other has either, or that does not answer, beyond the length of what it was asked"},
+         "no other has either, or that does not answer, beyond the length of its request"},
     {.name = "warmup_steps", .unit = "1", .fallback = "5", .quick = "3", .meaning = "steps before each segment"},
     {.name = "ranks_per_node",
      .unit = "1",
@@ -86,7 +86,7 @@ constexpr Metric kMetrics[] = {
      .better = Better::lower,
      .meaning =
          "1 and the slope of step_time after settling, by Theil and Sen, times the length of that time, over the "
-         "median: 1.02 is a step 2 % longer at the end; recorded where there are ten windows",
+         "median: 1.02 is a step 2 % longer at the end; recorded if there are ten windows",
      .recorded = Recorded::if_occurred},
     lower("step_growth_bound", "1",
           "the same of the slope that is not exceeded with 95 % confidence, for windows that are independent; recorded "
@@ -124,9 +124,8 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "segments", .meaning = "segments that were begun"},
     {.name = "gave_up", .meaning = "whether the soak ended before its time, after fifty interruptions"},
     {.name = "trend",
-     .meaning =
-         "Laplace's statistic of the times of interruptions, where there are four: beyond 1.645 either way their "
-         "rate is not constant",
+     .meaning = "Laplace's statistic of the times of interruptions, if there are four: beyond 1.645 either way their "
+                "rate is not constant",
      .recorded = Recorded::if_occurred},
     {.name = "shows", .meaning = "what this time under load shows, and what it does not, as a sentence"},
     if_occurred("blas_library", "version and build options of the BLAS in use, where a segment was whole"),
@@ -136,8 +135,8 @@ constexpr auto kConditions = join(kPlanConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "train_soak",
     .measures =
-        "Hours of training on the processors of one node: what interrupts it, whether its results stay right, whether "
-        "its steps become slower, and what mean time between interruptions that much time shows.",
+        "Hours of training on the processors of one node: its interruptions, whether its results stay right, whether "
+        "its steps become slower, and the mean time between interruptions that the soak demonstrates.",
     .method =
         "Ranks train as those of train_step do, in segments with new processes each. A segment begins and ends with "
         "two steps in exact arithmetic, each twice, compared with one rank; between them, window after window of full "

@@ -63,9 +63,8 @@ constexpr Metric kOwnMetrics[] = {
     {.name = "tail_share_projected",
      .unit = "1",
      .better = Better::lower,
-     .meaning =
-         "1 - (1 - tail_share)^(project_ranks / ranks): the share of delayed steps where each rank stalls as often "
-         "and by itself, recorded where project_ranks is given",
+     .meaning = "1 - (1 - tail_share)^(project_ranks / ranks): the share of delayed steps if each rank stalls as often "
+                "and independently, recorded where project_ranks is given",
      .recorded = Recorded::if_asked},
     lower("tail_share_projected_bound", "1",
           "the same of the tail share that is not exceeded with 95 % confidence (Clopper and Pearson), recorded where "
@@ -75,7 +74,7 @@ constexpr Metric kOwnMetrics[] = {
      .unit = "J",
      .better = Better::lower,
      .meaning =
-         "what the processors' packages of all nodes took over full steps, by RAPL, for each token; recorded where "
+         "energy of the processors' packages of all nodes over full steps, by RAPL, for each token; recorded where "
          "data is not ring and every package of every node has a counter that moves as one does",
      .recorded = Recorded::if_asked},
     lower("group_share", "1",
@@ -84,10 +83,9 @@ constexpr Metric kOwnMetrics[] = {
           Recorded::if_asked),
     {.name = "timeline",
      .unit = "s",
-     .meaning =
-         "of one full step after the timed ones, for the first 24 ranks: begin and end of each stretch of one "
-         "activity in turn, forward, backward, collective, optimizer or beside; recorded where there are several "
-         "ranks",
+     .meaning = "of one full step after the timed ones, for the first 24 ranks: begin and end of each stretch of one "
+                "activity in turn, forward, backward, collective, optimizer or beside; recorded if there are several "
+                "ranks",
      .recorded = Recorded::if_asked},
     {.name = "edge_time",
      .unit = "s",
@@ -95,14 +93,13 @@ constexpr Metric kOwnMetrics[] = {
      .meaning =
          "a message of 256 KiB from one rank to another on another node and one back, for each two that exchange "
          "messages in the step, the shortest of five in a round, while no other is on their nodes' ports; "
-         "recorded where there are several nodes",
+         "recorded if there are several nodes",
      .recorded = Recorded::if_asked},
     {.name = "edge_share",
      .unit = "1",
      .better = Better::lower,
-     .meaning =
-         "of a round, edge_time over the median of all other edges: a slow way between two nodes, recorded where "
-         "there are several edges",
+     .meaning = "of a round, edge_time over the median of all other edges: a slow path between two nodes, recorded if "
+                "there are several edges",
      .recorded = Recorded::if_asked},
     fault("mismatches",
           "findings of all checks: exact steps that differ from themselves, from one rank or between replicas, "
@@ -114,7 +111,7 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "off_cpu_share",
      .meaning =
          "largest share, over the ranks and rounds, of compute-only steps in which a rank did not run: CPU quota, "
-         "hypervisor, other processes or other ranks, recorded where this is rank 0",
+         "hypervisor, other processes or other ranks, recorded by rank 0",
      .recorded = Recorded::rank_0},
     rank_0("blas_library", "version and build options of the BLAS in use, recorded where this is rank 0"),
     rank_0("blas_core", "processor core that it chose its kernels for, recorded where this is rank 0"),
@@ -138,18 +135,18 @@ constexpr ProbeSpec kSpec{
     .scope = Scope::group,
     .measures =
         "Steps of training a transformer on the processors of one or several nodes, divided by tensor, pipeline and "
-        "data "
-        "parallelism: their time, what communication adds, what they should add up to, and who delays whom.",
+        "data parallelism: their time, the part added by communication, the prediction from their parts, and the ranks "
+        "that delay others.",
     .method =
         "One thread and process for each rank walks the graph of the step: forward and backward of every layer by "
         "1F1B, all products by OpenBLAS in fp32, causal attention in blocks of 64 queries, sums over tp, keys and "
         "values round a ring of cp, each rank having a piece from the front of a sequence and one from its back, "
         "copies of tokens to routed experts and back, messages between "
-        "pipeline ranks, gradients reduced layer by layer, beside the backward pass or after it, Adam. All memory is "
+        "pipeline ranks, gradients reduced layer by layer, during the backward pass or after it, Adam. All memory is "
         "there before the first step; Gloo keeps its own lists. Collectives are rings of Gloo's messages over TCP. A "
         "round is compute-only steps, communication-only steps, then a block of full ones, in the same processes; the "
         "prediction of composition walks the graph with the means of each operation in the former two. A rank's time "
-        "in collectives includes waiting for others, so the rank that delays has the least of it; a slow way between "
+        "in collectives includes waiting for others, so the rank that delays has the least of it; a slow path between "
         "two "
         "nodes delays all and shows at its edge. Before and after, "
         "two "

@@ -46,7 +46,7 @@ void Training::meet(const std::function<void(const Answers&)>& entered) {
   if (with_reference()) {
     const ParallelPlan alone = undivided(job_.plan);
     if (memory_needed(job_.model, alone).count > memory.count)
-      throw BadParameter(fmt::format("reference: one rank alone needs {} B, {} B are available; give reference=none",
+      throw BadParameter(fmt::format("reference: a single rank needs {} B, {} B are available; give reference=none",
                                      memory_needed(job_.model, alone).count, memory.count));
   }
   if (job_.plan.world() == 1) return;
@@ -56,7 +56,7 @@ void Training::meet(const std::function<void(const Answers&)>& entered) {
   entered(ask({{"do", "enter"}, {"words", words}}, collective::kEnterLimit));
 }
 
-/// What an engine of several ranks takes beside: weights and moments that compute-only steps update, in B.
+/// Additional memory of an engine of several ranks: weights and moments that compute-only steps update, in B.
 std::uint64_t Training::aside() const {
   std::int64_t most = 0;
   for (std::int64_t place = 0; place < job_.plan.pp && job_.plan.world() > 1; ++place) {

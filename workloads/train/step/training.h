@@ -1,4 +1,4 @@
-// training: what every probe that trains asks of all its ranks: to meet, to prove that they compute exactly, to step.
+// training: requests of every training probe to its ranks: to meet, to prove that they compute exactly, to step.
 #pragma once
 
 #include <cstdint>
@@ -26,17 +26,17 @@ std::vector<collective::RankProgram> rank_programs(const std::string& path, cons
                                                    std::int64_t count, const std::string& address,
                                                    const std::vector<std::string>& environment);
 
-/// The ranks of one job, asked together by the leader of rank 0. Every function throws what Fleet::ask throws.
+/// The ranks of one job, asked together by the leader of rank 0. Every function throws as Fleet::ask.
 class Training {
  public:
   /// `given` has kPlanParameters and reference: with one_rank, exact steps are compared with those of one rank. `grace`
-  /// is what a rank is waited for beyond the limit of each request.
+  /// is the waiting time for a rank beyond the limit of each request.
   Training(collective::Fleet& fleet, const Parameters& given, const RankJob& job, Seconds grace = collective::kGrace);
 
   /// Admits the job to the memory of the ranks and connects them; `entered` is called with the answers of all ranks to
-  /// "enter", where there are several. Throws BadParameter when the plan, or that of one rank alone, does not fit.
+  /// "enter", if there are several. Throws BadParameter when the plan, or that of a single rank, does not fit.
   void meet(const std::function<void(const std::vector<nlohmann::json>&)>& entered);
-  /// Two steps in exact arithmetic, each twice; what differs is counted and noted as found at `when`.
+  /// Two steps in exact arithmetic, each twice; differences are counted and noted as found at `when`.
   void check_exact(const std::string& when);
   /// Every rank makes weights and memory for the steps that follow.
   void prepare();
@@ -46,12 +46,12 @@ class Training {
   void vote(Seconds limit = collective::kBatchLimit);
   /// The time of a message of kEdgeMessage B there and back on each of `edges`, by edge, in s.
   std::vector<double> edge_times(const std::vector<Edge>& edges);
-  /// A full step of every rank; by rank what stretches_of() says of it.
+  /// A full step of every rank; by rank its stretches_of().
   std::vector<std::vector<std::vector<double>>> timeline();
   /// By place in kGroupKinds, the time of a pass of messages of each kind while all kinds have theirs over that by
-  /// itself; 0 where there is none.
+  /// itself; 0 if there is none.
   std::vector<double> group_shares();
-  /// What the packages of every node have counted, by node; nothing for a node without counters under `root`.
+  /// Counters of the packages of every node, by node; nothing for a node without counters under `root`.
   std::vector<std::optional<PackageEnergies>> energies(const std::string& root);
   /// The end of these steps: weights are finite, and the same on all replicas. prepare() may follow.
   void settle();
