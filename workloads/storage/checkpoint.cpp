@@ -57,13 +57,13 @@ constexpr ConditionSpec kConditions[] = {
                "whether the device reports that it is rotational, recorded where there is a block device"),
     {.name = "direct_io",
      .meaning = "true when every file was open with O_DIRECT, no page of them was in the page cache, and the block "
-                "device (where there is one) moved at least the payload"},
+                "device (if there is one) moved at least the payload"},
     {.name = "resident_pages",
      .meaning = "most pages of the shards in the page cache, counted after each save and after each restore"},
     {.name = "ranks_total", .meaning = "ranks that saved and restored at once"},
     {.name = "engine", .meaning = "how I/O is done"},
     {.name = "checksum", .meaning = "checksum of each shard"},
-    {.name = "nonce", .meaning = "what the payload of this run is keyed by, besides rank and step"},
+    {.name = "nonce", .meaning = "key of this run's payload, besides rank and step"},
 };
 constexpr SpaceRule kSpace[] = {
     {.held = "size", .times = "repetitions+1"},
@@ -80,7 +80,7 @@ constexpr ProbeSpec kSpec{
         "ranks start together; each makes a temporary file, allocates it, writes it in chunks with O_DIRECT through "
         "io_uring while it takes the XXH64 of the chunks in flight, writes a footer, fsyncs and renames; when all "
         "have, the directory is fsynced and time_to_durable ends. Then the cache is dropped (posix_fadvise DONTNEED) "
-        "and mincore counts what is left. Restore: all ranks start together, open, read payload and footer "
+        "and mincore counts the pages left. Restore: all ranks start together, open, read payload and footer "
         "with O_DIRECT into memory that was overwritten before; the reading time ends there. Verification "
         "follows at once: every byte against the payload made anew, and the checksum; time_to_resume ends when all "
         "ranks are done, so it counts reading and verifying. The raw read of the same files, same chunks and depth, "
@@ -101,7 +101,7 @@ constexpr std::int64_t kRanksMax = 1024, kDepthMax = 1024;  // beyond both no no
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// What one repetition measured.
+/// Measurements of one repetition.
 struct Repetition {
   double durable_s = 0, resume_s = 0, raw_s = 0;
   std::vector<double> write_s, restore_s;  // by rank
@@ -149,7 +149,7 @@ class Job {
   }
 
   void restore(const std::string& at, std::uint64_t step, Repetition& now) {
-    // What is left of the payload in memory must not pass for what was read.
+    // Remains of the payload in memory must not pass for data read.
     run_concurrently(ranks(), [&](std::size_t rank) { std::ranges::fill(payloads_[rank].bytes(), std::byte{0}); });
     std::vector<std::uint64_t> wrong(ranks());
     const auto begin = Clock::now();

@@ -145,7 +145,7 @@ TEST_F(shard, with_a_flipped_byte_is_a_mismatch_in_payload_and_checksum) {
 TEST_F(shard, with_a_flipped_byte_in_its_footer_is_refused) {
   flip(path(), kShard + 40);
   ASSERT_FALSE(load().has_value());
-  EXPECT_NE(load().error().text().find("footer does not hash"), std::string::npos);
+  EXPECT_NE(load().error().text().find("footer does not have the hash"), std::string::npos);
 }
 
 TEST_F(shard, that_is_torn_is_refused) {

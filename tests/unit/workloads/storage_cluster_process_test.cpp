@@ -220,7 +220,7 @@ TEST(StorageCluster, parameters_out_of_range_are_errors_that_name_them) {
   EXPECT_NE(reason({"--threads=0"}).find("threads: 0 is not from 1 to 256"), std::string::npos);
   EXPECT_NE(reason({"--size=1MiB"}).find("size: 1048576 B are less than two transfers"), std::string::npos);
   EXPECT_NE(reason({"--duration=1ms"}).find("duration: 0.001 s is not from 100 ms"), std::string::npos);
-  EXPECT_NE(reason({"--shift=2"}).find("shift: 2 of 2 ranks lets each read what it wrote"), std::string::npos);
+  EXPECT_NE(reason({"--shift=2"}).find("shift: 2 of 2 ranks lets each read its own files"), std::string::npos);
   EXPECT_NE(reason({"--operation=interference", "--victims=2"}).find("victims: 2 of 2 ranks leave none"),
             std::string::npos);
   EXPECT_NE(reason({}).find("one rank alone"), std::string::npos);

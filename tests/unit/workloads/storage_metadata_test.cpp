@@ -144,7 +144,7 @@ TEST(StorageMetadata, parameters_out_of_range_are_errors_that_name_them) {
   EXPECT_NE(reason("--files=0").find("files: 0 is not from 1 to 1000000"), std::string::npos);
   EXPECT_NE(reason("--threads=257").find("threads: 257 is not from 1 to 256"), std::string::npos);
   EXPECT_NE(reason("--size=2MiB").find("size: 2097152 B are more than 1 MiB"), std::string::npos);
-  EXPECT_NE(reason("--shift=2").find("shift: 2 of 2 ranks lets each read what it wrote"), std::string::npos);
+  EXPECT_NE(reason("--shift=2").find("shift: 2 of 2 ranks lets each read its own files"), std::string::npos);
   EXPECT_NE(reason("--files=1").find("one rank alone"), std::string::npos);
 }
 

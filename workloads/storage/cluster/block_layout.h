@@ -1,4 +1,4 @@
-// block_layout: where each transfer of many writers lies, in files of their own or interleaved in one. Pure.
+// block_layout: offsets of the transfers of many writers, in files of their own or interleaved in one. Pure.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace assay::cluster_storage {
 
-/// How the transfers of all streams lie in the files of one set.
+/// Layout of the transfers of all streams in the files of one set.
 struct BlockLayout {
   bool shared = false;        ///< one file for all streams; else one each
   std::uint64_t block = 0;    ///< B of one transfer

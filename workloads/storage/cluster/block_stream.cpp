@@ -88,7 +88,7 @@ void BlockStream::begin(Flight& flight, std::size_t slot, const BlockOperation& 
   submit(flight, slot);
 }
 
-/// Takes a completion in; whether the transfer is over. What is left of one that came short is submitted again.
+/// Takes a completion in; whether the transfer is over. The rest of a short one is submitted again.
 bool BlockStream::advance(Flight& flight, std::size_t slot, int result) {
   const auto& operation = flight.operation;
   if (result < 0 && result != -EINTR && result != -EAGAIN) {

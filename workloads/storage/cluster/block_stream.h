@@ -27,7 +27,7 @@ struct BlockFile {
   Descriptor descriptor = {};
 };
 
-/// Opens a file with open(2)'s `flags`; a new one is readable by its owner alone. Throws std::system_error.
+/// Opens a file with open(2)'s `flags`; a new one is readable only by its owner. Throws std::system_error.
 BlockFile open_block_file(const std::string& path, int flags);
 
 /// One transfer of a stream.
@@ -39,12 +39,12 @@ struct BlockOperation {
   std::uint64_t payload_offset = 0;  ///< B in the stream of that key
 };
 
-/// What a stream has done, over all of its runs.
+/// Work of a stream, over all of its runs.
 struct StreamTaken {
   Progress moved;                ///< by the time of completion
   TimeClasses latency;           ///< from submission to completion
   std::uint64_t mismatches = 0;  ///< bytes read that are not the payload, or not there
-  std::string first_wrong;       ///< where the first of them are; empty when there are none
+  std::string first_wrong;       ///< where the first of them are; empty if there are none
 };
 
 /// Which transfers a run makes.
@@ -72,7 +72,8 @@ class BlockStream {
   ~BlockStream();
 
   /// Makes the transfers of `work` in their order, and waits until all that were begun are complete; times count from
-  /// `origin`. Returns the number of the first one that was not begun. A read that ends early counts what is missing as
+  /// `origin`. Returns the number of the first one that was not begun. A read that ends early counts the missing bytes
+  /// as
   /// mismatches. Throws std::system_error with the path when the kernel refuses a transfer, std::runtime_error when one
   /// is overdue, a signal asks to stop, or `abandoned` turns true.
   std::uint64_t run(const StreamWork& work, std::chrono::steady_clock::time_point origin, StreamTaken& taken);

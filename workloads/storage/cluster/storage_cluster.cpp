@@ -14,8 +14,8 @@ constexpr Parameter kParameters[] = {
     kDirectory,
     {.name = "operation",
      .fallback = "write_read",
-     .meaning = "all write, then all read; the same with a mixed phase of both in place of the reading; or some alone, "
-                "then with all others at work",
+     .meaning = "all write, then all read; the same with a mixed phase of both in place of the reading; or some first, "
+                "then all at work",
      .choices = "write_read mixed interference"},
     {.name = "pattern",
      .fallback = "own_file",
@@ -36,7 +36,8 @@ constexpr Parameter kParameters[] = {
      .unit = "B",
      .fallback = "64GiB",
      .quick = "64MiB",
-     .meaning = "payload of each rank and phase at most; who reaches it ends the phase for all, as the time does"},
+     .meaning =
+         "payload of each rank and phase at most; the first rank to reach it ends the phase for all, as the time does"},
     kRepetitions,
     kShift,
     {.name = "read_percent",
@@ -46,7 +47,7 @@ constexpr Parameter kParameters[] = {
     {.name = "victims",
      .unit = "1",
      .fallback = "1",
-     .meaning = "of interference: the first so many ranks are measured alone and with all others"},
+     .meaning = "of interference: number of ranks that are measured first without and then with all others"},
     kClientsCold,
     kServerMemory,
     kState,
@@ -126,7 +127,7 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "direct_io", .meaning = "Whether all files were open with O_DIRECT."},
     if_occurred("buffered_because", "Why they were not, where they were not."),
     {.name = "engine", .meaning = "How I/O is done."},
-    {.name = "nonce", .meaning = "What the payload of this run is keyed by, besides stream and set; drawn by rank 0."},
+    {.name = "nonce", .meaning = "Key of this run's payload, besides stream and set; drawn by rank 0."},
     kClientsTotal,
     kReadByOtherNode,
     {.name = "cold_rung",
@@ -138,17 +139,17 @@ constexpr ConditionSpec kConditions[] = {
                 "Most pages of the files in this rank's page cache before it read, after it was asked to drop them; "
                 "recorded where the file system can be asked."),
     {.name = "wire_share",
-     .meaning =
-         "Least that came to this node while it read, over its payload: on a mount by the kernel's NFS client what "
-         "replies to its READs carried (mountstats), else all that its network ports or its devices brought; recorded "
-         "where the kernel counts, and where a phase only reads.",
+     .meaning = "Least payload received by this node while it read, over its payload: on a mount by the kernel's NFS "
+                "client the "
+                "bytes of READ replies (mountstats), else the bytes from its network ports or its devices; recorded "
+                "where the kernel counts, and where a phase only reads.",
      .recorded = Recorded::if_asked},
     if_occurred("set_over_client_memory",
                 "Payload that this rank read in one phase over the memory of its machine, where it read."),
     kSetOverServerMemory,
     kPreloaded,
     kStartSpread,
-    {.name = "ended_by", .meaning = "What ended the writing: duration, or size in at least one repetition."},
+    {.name = "ended_by", .meaning = "Condition that ended the writing: duration, or size in at least one repetition."},
     {.name = "payload_ceiling",
      .meaning =
          "Rate in B/s at which this rank's threads make and compare payload without storage: no client shows more."},
@@ -180,14 +181,17 @@ constexpr ProbeSpec kSpec{
         "compared, by the thread while its other transfers are in flight. A phase begins after a common barrier; each "
         "rank's clock runs from there. Writing: files are opened and written until `duration` or `size` is over, which "
         "is "
-        "the stonewall, at which the ranks tell each other how far they are and wait for the slowest; then wear-out: "
-        "every stream goes on until it has written as much as the furthest one had; then "
+        "the stonewall, at which the ranks exchange their progress and wait for the slowest; then wear-out: "
+        "every stream continues until it has written as much as the furthest one had; then "
         "fsync of files and directory, and close, all within the time. Reading: every rank asks its page cache to drop "
-        "the files, counts by mincore what stayed, and reads all that the rank `shift` before it wrote, once; the "
+        "the files, counts by mincore the pages left, and reads once all files of the rank `shift` before it; the "
         "stonewall is when the first rank is done. Mixed: reads of such files and writes of new ones by turns, with "
-        "stonewall and wear-out. A rate at the stonewall is what had completed then, known to 5 ms. Interference: the "
-        "victims write alone for `duration`, then all write, without wear-out; the victims read the first half of what "
-        "others wrote, then all read the second half. Figures of a phase stand at phase write, read or mixed. Before, "
+        "stonewall and wear-out. A rate at the stonewall counts the bytes completed then, known to 5 ms. Interference: "
+        "the "
+        "victims write for `duration` while the others wait, then all write, without wear-out; the victims read the "
+        "first "
+        "half of the others' files, then all read the second half. Figures of a phase stand at phase write, read or "
+        "mixed. Before, "
         "free space is checked, and folders of killed runs are removed; the folder of the run is removed at its end, "
         "also after a failure.",
     .source =

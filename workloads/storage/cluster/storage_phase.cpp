@@ -140,7 +140,7 @@ BlockOperation StorageGroup::operation(const ThreadPart& part, const PhasePlan& 
           .payload_offset = turn.number * settings_.layout.block};
 }
 
-/// Empties this rank's page cache of what it is going to read; pages that stayed, where that can be asked.
+/// Empties this rank's page cache of the files to be read; pages that stayed, if the kernel reports them.
 std::optional<std::uint64_t> StorageGroup::drop_cache(const PhasePlan& plan) {
   if (plan.move == Move::write) return std::nullopt;
   std::vector<std::string> paths;
@@ -195,7 +195,7 @@ double StorageGroup::work(const PhasePlan& plan, ClientPhase& mine) {
   return stonewall_of(standings, plan.duration_s).value_or(0);
 }
 
-/// fsync and close, and what this rank did up to then.
+/// fsync and close, and this rank's work up to then.
 void StorageGroup::finish(const PhasePlan& plan, double stonewall_s, ClientPhase& mine) {
   together([&](ThreadPart& part) {
     const auto written = PhaseClock::now();

@@ -16,7 +16,7 @@
 
 namespace assay::cluster_storage {
 
-/// What the streams of a phase do.
+/// Work of the streams of a phase.
 enum class Move { write, read, mixed };
 
 constexpr auto words_of(Move) {
@@ -24,7 +24,7 @@ constexpr auto words_of(Move) {
   return std::to_array<Word<Move>>({{write, "write"}, {read, "read"}, {mixed, "mixed"}});
 }
 
-/// What stays the same over all phases of a run. A stream is one thread of one rank; rank r has the streams from r x
+/// Settings of all phases of a run. A stream is one thread of one rank; rank r has the streams from r x
 /// threads on.
 struct StorageSettings {
   std::string folder;   ///< shared by all ranks
@@ -40,14 +40,14 @@ struct StorageSettings {
 struct PhasePlan {
   Move move = Move::write;
   std::uint64_t written_set = 0, read_set = 0;
-  std::vector<bool> active;           ///< by rank; the others only meet
-  bool complete = false;              ///< wear-out: every stream goes on until it has done as much as the furthest one
-  std::optional<double> duration_s;   ///< no transfer is begun after it, but for the wear-out
+  std::vector<bool> active;          ///< by rank; the others only meet
+  bool complete = false;             ///< wear-out: every stream continues until it has done as much as the furthest one
+  std::optional<double> duration_s;  ///< no transfer is begun after it, but for the wear-out
   std::vector<std::uint64_t> firsts;  ///< by stream of all ranks: number of its first operation
   std::vector<std::uint64_t> limits;  ///< and one past its last
 };
 
-/// What one rank did in a phase.
+/// Work of one rank in a phase.
 struct ClientPhase {
   bool active = false;
   double open_s = 0;   ///< of its slowest stream to open its files
@@ -57,13 +57,13 @@ struct ClientPhase {
   double bytes = 0, bytes_at_stonewall = 0;
   std::optional<double> latency_p99;      ///< s
   std::uint64_t mismatches = 0;           ///< B
-  std::string first_wrong;                ///< where they begin
-  std::optional<std::uint64_t> resident;  ///< pages of what it reads in its page cache before; where it can be asked
-  std::optional<double> wire;             ///< B that came to it by wire or from devices meanwhile; where it is told
+  std::string first_wrong;                ///< path and offset of the first
+  std::optional<std::uint64_t> resident;  ///< pages of its input in its page cache before; if reported
+  std::optional<double> wire;             ///< B received by wire or from devices meanwhile; if reported
   std::vector<std::uint64_t> reached;     ///< by its streams: one past the last operation
 };
 
-/// What a phase gave, on every rank the same.
+/// Results of a phase, the same on every rank.
 struct PhaseTaken {
   double stonewall_s = 0;     ///< until when all were at work
   double start_spread_s = 0;  ///< the longest that a rank spent in a barrier which all entered at once
@@ -80,12 +80,12 @@ struct PhaseTaken {
 /// Runs phases; every rank makes the same calls.
 class StorageGroup {
  public:
-  /// Throws what BlockStream throws.
+  /// Throws as BlockStream.
   StorageGroup(Rendezvous& group, const StorageSettings& settings);
   ~StorageGroup();
   /// The phase of `plan`.
   PhaseTaken run(const PhasePlan& plan);
-  /// B/s that this rank's threads make and compare without any storage: what its client can show at most.
+  /// B/s that this rank's threads make and compare without any storage: the limit of its client.
   double payload_ceiling();
   /// The stream of all ranks whose data `stream` reads.
   [[nodiscard]] std::uint64_t read_by(std::uint64_t stream) const;

@@ -75,7 +75,7 @@ class StorageRun {
   std::optional<ColdLedger> cold_;
 };
 
-/// What is the same on every rank before the first phase: names, direct I/O, nonce, room.
+/// Facts agreed by all ranks before the first phase: names, direct I/O, nonce, room.
 void StorageRun::settle() {
   demand_io_uring();
   const auto world = static_cast<std::uint64_t>(group_.world());
@@ -114,7 +114,7 @@ PhasePlan StorageRun::plan_of(Move move) const {
           .limits = std::vector<std::uint64_t>(settings_.layout.streams, most_operations_)};
 }
 
-/// What each stream may read, from what each has written.
+/// The readable transfers of each stream, from those written.
 std::vector<std::uint64_t> StorageRun::by_reader(const StorageGroup& storage,
                                                  const std::vector<std::uint64_t>& written) const {
   std::vector<std::uint64_t> limits;
@@ -151,7 +151,7 @@ void StorageRun::repeat_interference(StorageGroup& storage) {
   writing.written_set = next_set_++;
   const PhaseTaken alone_written = storage.run(alone), written = storage.run(writing);
   take_victims(alone_written, written, Move::write);
-  // The victims read the first half of what others wrote, then all read the second: no byte is read twice.
+  // The victims read the first half of the others' files, then all read the second: no byte is read twice.
   PhasePlan second = plan_of(Move::read);
   second.read_set = writing.written_set;
   second.duration_s = std::nullopt;

@@ -15,7 +15,7 @@
 //   unlink           has read it        removed                         no file                    old: still there
 //   listing          has listed it      one file goes, one comes        the one, not the other     old: as before
 //
-// Content that never was there is wrong. What is old is looked at again for `wait`: right by then, it is stale; else
+// Content that was never written is wrong. Old content is read again for `wait`: right by then, it is stale; else
 // the call that reported success lied. A refused call is a failure, and its look is left out (check_until_right()).
 // held_open, append_together and listing are left out with close_to_open_only. The last four are in consistency_names.
 #include "workloads/storage/consistency/consistency_cases.h"
@@ -145,7 +145,7 @@ void ConsistencyCases::held_open(const Pair& pair) {
   group_.barrier();
 }
 
-/// Cut to half, then grown to three quarters: the size is seen, and what was grown is zeros.
+/// Cut to half, then grown to three quarters: the size is seen, and the grown part is zeros.
 void ConsistencyCases::sizes(const Pair& pair) {
   const std::string mine = pair.mine + "size", theirs = pair.theirs + "size";
   const std::size_t cut = settings_.size / 2, grown = settings_.size / 4 * 3;

@@ -1,4 +1,4 @@
-// consistency_cases: what one node of a group does to files, and what another must then see of it.
+// consistency_cases: operations of one node of a group on files, and their effect on another.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace assay::cluster_storage {
 
-/// What is checked.
+/// Cases to check.
 enum class ConsistencyCase {
   new_file,
   overwrite,
@@ -43,20 +43,20 @@ constexpr auto words_of(ConsistencyCase) {
                                                {listing, "listing"}});
 }
 
-/// What stays the same over all rounds.
+/// Settings of all rounds.
 struct ConsistencySettings {
   std::string folder;               ///< shared by all ranks
-  bool close_to_open_only = false;  ///< leaves out what NFS does not promise
+  bool close_to_open_only = false;  ///< leaves out cases that NFS does not promise
   std::size_t size;                 ///< B of a file, a multiple of 32
   Seconds wait;                     ///< an effect that has not come by then never comes
   std::uint64_t nonce;
   std::vector<std::string> names;  ///< of the ranks
 };
 
-/// Who writes and who reads in a round, and the paths.
+/// Writers and readers of a round, and the paths.
 struct ConsistencyPair {
   std::uint64_t round = 0;
-  std::uint64_t self = 0, writer = 0, reader = 0;  ///< this rank, whom it reads, and who reads this rank
+  std::uint64_t self = 0, writer = 0, reader = 0;  ///< this rank, the rank that it reads, and the reader of this rank
   std::string mine, theirs;                        ///< beginnings of the paths of this rank's files and the writer's
   std::string who;                                 ///< writer and reader, for words
 };
@@ -65,8 +65,8 @@ struct ConsistencyPair {
 class ConsistencyCases {
  public:
   ConsistencyCases(Rendezvous& group, const ConsistencySettings& settings);
-  /// Cases of the settings, every rank on files of its own; it reads those of the rank `shift` before it. What the
-  /// storage refuses is counted, not thrown.
+  /// Cases of the settings, every rank on files of its own; it reads those of the rank `shift` before it. Refusals of
+  /// the storage are counted, not thrown.
   void round(std::uint64_t number, int shift);
   /// This rank's tallies.
   [[nodiscard]] const std::map<ConsistencyCase, CaseTally>& tallies() const { return tallies_; }

@@ -1,4 +1,4 @@
-// storage_consistency: whether what one node did to a file of a shared storage is what another node then finds.
+// storage_consistency: whether changes of one node to files of a shared storage are visible to another.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -22,14 +22,15 @@ using namespace common_spec;
 constexpr std::int64_t kMostRounds = 1000;
 constexpr std::uint64_t kSmallest = 4096, kLargest = 16 << 20, kMultiple = 32;
 constexpr double kLongestWait_s = 120;
-constexpr std::uint64_t kFilesOfRank = 12, kSizesOfRank = 20;  // what one rank makes in one round, at most
+constexpr std::uint64_t kFilesOfRank = 12, kSizesOfRank = 20;  // of one rank in one round, at most
 constexpr double kLeastPatience_s = 600, kChecksOfRound = 12;  // each of which may wait for its whole time
 
 constexpr Parameter kParameters[] = {
     kDirectory,
     {.name = "cases",
      .fallback = "posix",
-     .meaning = "posix: all; close_to_open: leaves out what NFS does not promise (held_open, append_together, listing)",
+     .meaning = "posix: all; close_to_open: leaves out the cases that NFS does not promise (held_open, "
+                "append_together, listing)",
      .choices = "posix close_to_open"},
     {.name = "size",
      .unit = "B",
@@ -64,10 +65,10 @@ constexpr ProbeSpec kSpec{
     .revision = 2,
     .scope = Scope::group,
     .measures =
-        "Whether nodes that share a storage find what other nodes wrote, made, renamed and removed: stale and wrong "
+        "Whether nodes that share a storage see the writes, new names, renames and removals of others: stale and wrong "
         "content, and successes that were none, counted by case.",
     .method =
-        "Every rank acts on files of its own; when all have, which an exchange over the network tells, each looks at "
+        "Every rank acts on files of its own; when all have, by an exchange over the network, each looks at "
         "the files of another, and compares every byte with payload that no other run wrote. new_file: write, fsync, "
         "close, then open and read. overwrite: the same in place, of a file that the reader has read. size: cut to a "
         "half and grown to three quarters, which must be zeros. append: by another node than made the file, in turn. "
@@ -76,7 +77,7 @@ constexpr ProbeSpec kSpec{
         "and the last one afterwards. unlink: of a file that the reader has read; a stale file handle there is the old "
         "name. Beyond close-to-open: held_open, an overwrite seen through a file that was open before; "
         "append_together, two append records at once, and each must be there once; listing, names that come and go in "
-        "a directory that was listed before. A reader that finds what was there before looks again every 10 ms until "
+        "a directory that was listed before. A reader that finds the old state looks again every 10 ms until "
         "`wait` is over: it was stale if it comes, and the success of the writer was false if it does not. Every check "
         "counts in one class at most; fsync is a raw "
         "system call. The folder of the run is removed at its end, also after a failure.",

@@ -63,7 +63,7 @@ IngestClient ingest_in(const json& words) {
 
 }  // namespace
 
-/// One thread that reads, and what it found.
+/// One reading thread and its findings.
 struct IngestGroup::Reader {
   DirectMemory memory{kPiece};
   double bytes = 0, samples = 0;

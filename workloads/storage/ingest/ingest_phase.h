@@ -13,7 +13,7 @@
 
 namespace assay::cluster_storage {
 
-/// What stays the same over all repetitions.
+/// Settings of all repetitions.
 struct IngestSettings {
   std::string folder;  ///< shared by all ranks
   double record = 0, deviation = 0;
@@ -29,7 +29,7 @@ struct IngestSettings {
   [[nodiscard]] std::uint64_t samples() const { return accelerators * steps * batch; }
 };
 
-/// What one rank's accelerators were fed.
+/// Samples fed to one rank's accelerators.
 struct IngestClient {
   double utilisation = 1;  ///< of the accelerator that was fed worst
   double starved = 0;      ///< steps of all its accelerators that had to wait
@@ -46,7 +46,7 @@ class IngestGroup {
   IngestGroup(Rendezvous& group, const IngestSettings& settings) : group_(group), settings_(settings) {}
   /// Writes this rank's samples of a set durably; how long it took. Throws std::system_error with the path.
   Seconds write(std::uint64_t set);
-  /// Feeds all accelerators; what came of it, by rank.
+  /// Feeds all accelerators; results by rank.
   std::vector<IngestClient> feed(std::uint64_t set);
 
  private:

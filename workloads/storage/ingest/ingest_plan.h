@@ -37,7 +37,7 @@ struct IngestTimes {
   double computed_s = 0;            ///< without the first step
   std::uint64_t starved_steps = 0;  ///< steps that had to wait, without the first
 
-  /// Share of the time that it computed; 1 where there was one step alone.
+  /// Share of the time that it computed; 1 if there was only one step.
   [[nodiscard]] double utilisation() const {
     const double all_s = waited_s + computed_s;
     return all_s > 0 ? computed_s / all_s : 1;

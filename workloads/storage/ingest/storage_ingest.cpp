@@ -91,7 +91,7 @@ constexpr ConditionSpec kConditions[] = {
     kMountSource,
     kMountOptions,
     {.name = "direct_io", .meaning = "Whether all samples were read with O_DIRECT."},
-    {.name = "nonce", .meaning = "What payload, sizes and order of this run are keyed by; drawn by rank 0."},
+    {.name = "nonce", .meaning = "Key of this run's payload, sizes and order; drawn by rank 0."},
     kClientsTotal,
     kReadByOtherNode,
     {.name = "cold_rung",
@@ -103,10 +103,10 @@ constexpr ConditionSpec kConditions[] = {
                 "Most pages of the samples in this rank's page cache before it read, after it was asked to drop them; "
                 "recorded where the file system can be asked."),
     {.name = "wire_share",
-     .meaning =
-         "Least that came to this node while it read, over its payload: on a mount by the kernel's NFS client what "
-         "replies to its READs carried (mountstats), else all that its network ports or its devices brought; recorded "
-         "where the kernel counts.",
+     .meaning = "Least payload received by this node while it read, over its payload: on a mount by the kernel's NFS "
+                "client the "
+                "bytes of READ replies (mountstats), else the bytes from its network ports or its devices; recorded "
+                "where the kernel counts.",
      .recorded = Recorded::if_reported},
     {.name = "set_over_client_memory",
      .meaning = "Payload that this rank read in one repetition over the memory of its machine."},
@@ -134,7 +134,7 @@ constexpr ProbeSpec kSpec{
     .method =
         "Every rank writes a file for each sample, with fsync, of payload and sizes that no other run had: sizes are "
         "spread evenly about the mean so that their deviation is the model's, in words of 8 B. Then every rank drops "
-        "the files of the rank `shift` before it from its page cache, counts by mincore what stayed, and after a "
+        "the files of the rank `shift` before it from its page cache, counts by mincore the pages left, and after a "
         "common "
         "barrier feeds its accelerators from them, each sample once, in an order drawn from the nonce, which no "
         "storage "
@@ -158,7 +158,7 @@ constexpr ProbeSpec kSpec{
     .space = kSpace,
 };
 
-/// The parameter, or the model's figure where it is 0.
+/// The parameter, or the model's figure if it is 0.
 double in_force(double given, double of_model) { return given > 0 ? given : of_model; }
 
 void check(const Parameters& given, int world) {

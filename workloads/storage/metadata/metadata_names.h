@@ -1,4 +1,4 @@
-// metadata_names: what the files of storage_metadata are called, and what a listing of them must show. Pure.
+// metadata_names: names of the files of storage_metadata, and the check of a listing of them. Pure.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class ListingCheck {
   void add(std::string_view name);
   /// Names that were not expected, came twice, or did not come.
   [[nodiscard]] std::uint64_t errors() const { return unknown_ + twice_ + missing_; }
-  /// The same in words; empty where there are none.
+  /// The same in words; empty if there are none.
   [[nodiscard]] std::string text() const;
 
  private:

@@ -34,7 +34,7 @@ constexpr std::size_t kWord = sizeof(std::uint64_t);
 /// How one operation ended.
 struct Outcome {
   int refused = 0;    ///< errno; 0: it was done
-  std::string wrong;  ///< what is not so in the answer; empty: right
+  std::string wrong;  ///< error in the answer; empty: right
 };
 
 Outcome outcome_of(int returned) { return {.refused = returned == 0 ? 0 : errno, .wrong = ""}; }
@@ -112,7 +112,7 @@ MetadataClient metadata_in(const json& words) {
 /// One thread's part of a phase.
 struct MetadataGroup::ThreadPart {
   std::uint64_t stream = 0;  ///< whose files it works on
-  std::string folder;        ///< where they are
+  std::string folder;        ///< of the files
   bool lists = true;         ///< of a directory that all share, one thread of each rank makes the listing
   MetadataClient taken = {};
   TimeClasses latency = {};

@@ -14,7 +14,7 @@
 
 namespace assay::cluster_storage {
 
-/// What the streams of a phase do.
+/// Work of the streams of a phase.
 enum class MetadataMove { create, stat, read, rename, readdir, unlink };
 
 constexpr auto words_of(MetadataMove) {
@@ -27,7 +27,7 @@ constexpr auto words_of(MetadataMove) {
                                             {unlink, "unlink"}});
 }
 
-/// What stays the same over all phases of a run. Rank r has the streams from r x threads on.
+/// Settings of all phases of a run. Rank r has the streams from r x threads on.
 struct MetadataSettings {
   std::string folder;  ///< shared by all ranks
   MetadataLayout layout;
@@ -37,7 +37,7 @@ struct MetadataSettings {
   std::uint64_t nonce = 0;
 };
 
-/// What one rank did in a phase.
+/// Work of one rank in a phase.
 struct MetadataClient {
   double time_s = 0;                  ///< from the common start until its last operation was over
   double operations = 0;              ///< of readdir: names that it was given
@@ -47,7 +47,7 @@ struct MetadataClient {
   std::string first_bad;              ///< the first of either
 };
 
-/// What a phase gave, on every rank the same.
+/// Results of a phase, the same on every rank.
 struct MetadataTaken {
   double start_spread_s = 0;
   std::vector<MetadataClient> clients;  ///< by rank
@@ -59,7 +59,7 @@ class MetadataGroup {
   MetadataGroup(Rendezvous& group, const MetadataSettings& settings) : group_(group), settings_(settings) {}
   /// Makes the directories of a set; all ranks have theirs when it returns. Throws std::system_error.
   void prepare(std::uint64_t set);
-  /// One phase on the files of a set. What the storage refuses is counted, not thrown.
+  /// One phase on the files of a set. Refusals of the storage are counted, not thrown.
   MetadataTaken run(MetadataMove move, std::uint64_t set);
 
  private:

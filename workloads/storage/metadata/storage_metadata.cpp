@@ -19,7 +19,7 @@ using namespace common_spec;
 
 constexpr std::int64_t kMostThreads = 256, kMostFiles = 1'000'000, kMostRepetitions = 100;
 constexpr std::uint64_t kLargestFile = 1 << 20;
-constexpr std::uint64_t kSmallestRoom = 4096;  // what a file of a few bytes takes of most file systems
+constexpr std::uint64_t kSmallestRoom = 4096;  // space of a file of a few bytes on most file systems
 constexpr Seconds kPatience = {1200};          // a client that is slow is waited for, one that is gone is not
 
 constexpr Parameter kParameters[] = {
@@ -35,7 +35,7 @@ constexpr Parameter kParameters[] = {
     {.name = "shift",
      .unit = "1",
      .fallback = "1",
-     .meaning = "a rank looks at, renames and removes what the one so many ranks before it made"},
+     .meaning = "a rank looks at, renames and removes the files of the rank so many before it"},
     kClients,
     kState,
 };
@@ -61,7 +61,7 @@ constexpr ConditionSpec kConditions[] = {
     kFilesystem,
     kMountSource,
     kMountOptions,
-    {.name = "nonce", .meaning = "What the payload of this run is keyed by, besides stream and file; drawn by rank 0."},
+    {.name = "nonce", .meaning = "Key of this run's payload, besides stream and file; drawn by rank 0."},
     kClientsTotal,
     {.name = "read_by_other_node", .meaning = "Whether all was looked at by another machine than made it."},
     kPreloaded,
@@ -85,9 +85,11 @@ constexpr ProbeSpec kSpec{
         "`shift` after the one that made the files, which has none of them in its caches: stat (the size must be "
         "right), read of the whole file (every byte is compared), rename within the directory, readdir (all names must "
         "be there, once, and no other; each counts as an operation; of a shared directory every rank makes one "
-        "listing), unlink. What the storage refuses is counted and the phase goes on, so that a rate with failures is "
+        "listing), unlink. Refusals of the storage are counted and the phase continues, so that a rate with failures "
+        "is "
         "a rate of attempts. Before, free space and free files are checked, and folders of killed runs are removed; "
-        "the folder of the run is removed at its end, also after a failure. Figures of a phase stand at its name.",
+        "the folder of the run is removed at its end, also after a failure. Figures of a phase are recorded at its "
+        "name.",
     .source =
         "IO500 rules 2.0, mdtest-hard: 3,901 B in one directory, looked at by other nodes; mdtest-easy is size 0 with "
         "directories of their own. IO500 works for a time, this probe through a number of files.",

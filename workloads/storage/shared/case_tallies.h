@@ -1,4 +1,4 @@
-// case_tallies: what all ranks found of each case, in the record of rank 0.
+// case_tallies: findings of all ranks by case, in the record of rank 0.
 #pragma once
 
 #include <map>

@@ -18,7 +18,7 @@ std::optional<std::uint64_t> drop_cached(const std::vector<std::string>& paths) 
       drop_pages(path);
       resident += resident_pages(path);
     }
-  } catch (const std::system_error&) {  // a file system whose files cannot be mapped does not tell
+  } catch (const std::system_error&) {  // a file system whose files cannot be mapped does not report pages
     return std::nullopt;
   }
   return resident;

@@ -10,15 +10,15 @@
 
 namespace assay::cluster_storage {
 
-/// What one rank read in a phase.
+/// Reads of one rank in a phase.
 struct ColdReader {
   bool active = false;
   double bytes = 0;
-  std::optional<std::uint64_t> resident;  ///< pages of what it reads in its page cache before; where it can be asked
-  std::optional<double> wire;             ///< B that came by wire or from devices; where it is told
+  std::optional<std::uint64_t> resident;  ///< pages of its input in its page cache before; if reported
+  std::optional<double> wire;             ///< B received by wire or from devices; if reported
 };
 
-/// Asks the page cache to drop these files; pages that stayed. Nothing where a file system does not tell.
+/// Asks the page cache to drop these files; pages that stayed. Nothing if a file system does not report it.
 std::optional<std::uint64_t> drop_cached(const std::vector<std::string>& paths);
 
 /// Evidence of one rank over a run.
@@ -27,7 +27,7 @@ class ColdLedger {
   /// `server_memory`: B that the operator declares; 0: none.
   ColdLedger(bool on_other_nodes, std::uint64_t server_memory, std::size_t rank)
       : on_other_nodes_(on_other_nodes), server_memory_(server_memory), rank_(rank) {}
-  /// Takes a phase in, by rank. Where it also writes, no reader has `wire`.
+  /// Takes a phase in, by rank. If it also writes, no reader has `wire`.
   void take(const std::vector<ColdReader>& readers);
   /// Records cold_rung, resident_pages, wire_share, set_over_client_memory and set_over_server_memory where known.
   void record(Recorder& record) const;

@@ -1,4 +1,4 @@
-// cold_read: reads counters of ports and NFS mounts, and grades what they prove; the grades are in cold.h.
+// cold_read: reads counters of ports and NFS mounts, and grades their proof; the grades are in cold.h.
 #include "workloads/storage/shared/cold_read.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ std::string plain_path(std::string_view path) {
   return plain;
 }
 
-/// Whether `directory` is the mount point or lies below it.
+/// Whether `directory` is the mount point or below it.
 bool lies_below(const std::string& directory, const std::string& point) {
   return point == "/" || directory == point || directory.starts_with(point + "/");
 }

@@ -10,35 +10,35 @@
 
 namespace assay::cluster_storage {
 
-/// What is known of a phase that read.
+/// Evidence of a phase that read.
 struct ColdEvidence {
   std::optional<std::uint64_t> resident_pages;   ///< of the files, in the readers' page caches before; unknown: nothing
   std::optional<double> wire_share;              ///< bytes that came by wire or from devices over payload
   bool other_node = false;                       ///< every byte was read by another machine than wrote it
-  std::optional<double> set_over_server_memory;  ///< payload over the servers' memory; nothing where not declared
+  std::optional<double> set_over_server_memory;  ///< payload over the servers' memory; nothing if not declared
 };
 
 /// The rung of the ladder that the evidence proves: 0 nothing; 1 the readers' page caches were empty; 2 the wire moved
 /// the payload; 3 another machine reads than wrote; 4 and the payload is larger than the servers' memory. A page of the
-/// files in a reader's page cache is rung 0 whatever else holds.
+/// files in a reader's page cache is rung 0 in any case.
 int cold_rung(const ColdEvidence& evidence);
 
-/// Bytes received so far by the network ports below `sys`, of Ethernet (all hardware ports, or where there are none all
-/// but the loopback) and of RDMA. Nothing where no port tells.
+/// Bytes received so far by the network ports below `sys`, of Ethernet (all hardware ports, or if there are none all
+/// but the loopback) and of RDMA. Nothing if no port reports it.
 std::optional<std::uint64_t> wire_bytes_received(const std::string& sys = "/sys");
 
 /// Bytes that the server's replies to READ have carried so far, of the mount by the kernel's NFS client that holds
-/// `directory`, by the text of /proc/self/mountstats. Of mounts at one place the last counts. Nothing where the
-/// directory lies on another file system.
+/// `directory`, by the text of /proc/self/mountstats. Of mounts at one place the last counts. Nothing if the
+/// directory is on another file system.
 std::optional<std::uint64_t> nfs_bytes_read(std::string_view mountstats, const std::string& directory);
 
-/// What has come to this node since it was made.
+/// Bytes received by this node since construction.
 class Arrivals {
  public:
   /// For reads of files in `directory`.
   explicit Arrivals(const std::string& directory);
-  /// On a mount by the kernel's NFS client what replies to its READs carried; else the larger of what came by wire and
-  /// what this process read from devices. B; nothing where it is not told.
+  /// On a mount by the kernel's NFS client the bytes of READ replies; else the larger of the bytes by wire and
+  /// the bytes that this process read from devices. B; nothing if not reported.
   [[nodiscard]] std::optional<double> since() const;
 
  private:
@@ -47,8 +47,8 @@ class Arrivals {
   std::optional<DeviceTraffic> device_;
 };
 
-/// What is loaded before the program's own libraries, which could replace its calls: LD_PRELOAD and the text of
-/// `list`; "none" where there is nothing.
+/// Libraries loaded before the program's own, which could replace its calls: LD_PRELOAD and the text of
+/// `list`; "none" if there is nothing.
 std::string preloaded(const std::string& list = "/etc/ld.so.preload");
 
 }  // namespace assay::cluster_storage

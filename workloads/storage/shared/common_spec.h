@@ -14,10 +14,8 @@ inline constexpr Parameter kRepetitions{
     .quick = "1",
     .meaning =
         "times that all phases are made, with files of new names, from 1 to 100; fewer than 6 leave a median open"};
-inline constexpr Parameter kShift{.name = "shift",
-                                  .unit = "1",
-                                  .fallback = "1",
-                                  .meaning = "a rank reads what the one so many ranks before it wrote"};
+inline constexpr Parameter kShift{
+    .name = "shift", .unit = "1", .fallback = "1", .meaning = "rank r reads the files written by rank r - shift"};
 inline constexpr Parameter kClientsCold{
     .name = "clients",
     .fallback = "nodes",
@@ -28,11 +26,11 @@ inline constexpr Parameter kServerMemory{
     .name = "server_memory",
     .unit = "B",
     .fallback = "0B",
-    .meaning = "memory of all servers of the storage as the operator tells it; 0: not told"};
+    .meaning = "memory of all servers of the storage as stated by the operator; 0: not stated"};
 inline constexpr Parameter kState{
     .name = "state",
     .fallback = "not told",
-    .meaning = "what the operator says of the storage, such as healthy, one data node off, rebuild"};
+    .meaning = "state of the storage by the operator, such as healthy, one data node off, rebuild"};
 inline constexpr Parameter kClients{
     .name = "clients",
     .fallback = "nodes",
@@ -72,10 +70,10 @@ inline constexpr Metric kVisibleAfter{
 inline constexpr Metric kChecks{.name = "checks",
                                 .unit = "1",
                                 .better = Better::neither,
-                                .meaning = "looks of readers, and attempts to make a name alone, that were judged",
+                                .meaning = "judged looks of readers, and exclusive creations of a name",
                                 .recorded = Recorded::rank_0};
 
-/// Of probes that look at what others did, case by case.
+/// Of probes that check operations of others, case by case.
 inline constexpr Metric kCaseMetrics[] = {
     kStaleReads, kWrongReads, kFalseSuccesses, kFailures, kVisibleAfter, kChecks,
 };
@@ -95,7 +93,7 @@ inline constexpr ConditionSpec kNonceOfFiles{
 inline constexpr ConditionSpec kSetOverServerMemory =
     if_occurred("set_over_server_memory", "Payload of all ranks over server_memory, recorded where that is told.");
 inline constexpr ConditionSpec kPreloaded{
-    .name = "preloaded", .meaning = "Libraries that the loader was told to load first, which could replace calls."};
+    .name = "preloaded", .meaning = "Libraries that the loader had to load first, which could replace calls."};
 inline constexpr ConditionSpec kStartSpread{
     .name = "start_spread",
     .meaning =

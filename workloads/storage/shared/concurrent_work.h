@@ -14,7 +14,7 @@ namespace assay::cluster_storage {
 std::vector<double> run_concurrently(std::size_t count, const std::function<void(std::size_t)>& work);
 
 /// The same while the calling thread calls `watch` every 100 ms. When that throws, `give_up` turns true, which `work`
-/// must heed, and what it threw is rethrown after all have ended.
+/// must heed, and its error is rethrown after all have ended.
 std::vector<double> run_concurrently(std::size_t count, const std::function<void(std::size_t)>& work,
                                      const std::function<void()>& watch, std::atomic<bool>& give_up);
 

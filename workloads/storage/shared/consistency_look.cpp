@@ -20,7 +20,7 @@ bool begins_with(const Content& whole, const Content& part) {
   return part.size() <= whole.size() && std::equal(part.begin(), part.end(), whole.begin());
 }
 
-/// What stands where `found` differs from `now`.
+/// Content of `found` where it differs from `now`.
 std::string difference(const Content& found, const Content& now, const std::optional<Content>& before) {
   std::uint64_t wrong = 0, zeros = 0, old = 0;
   std::optional<std::size_t> first;

@@ -1,4 +1,4 @@
-// consistency_look: what a reader found, judged against what had been written and what was there before. Pure but for
+// consistency_look: a reader's content, judged against the new and the old one. Pure but for
 // the waiting.
 #pragma once
 
@@ -16,18 +16,18 @@ namespace assay::cluster_storage {
 /// Content of a file.
 using Content = std::vector<std::byte>;
 
-/// right: what was written last; old: what was there before, or a beginning of what was written; wrong: neither, which
+/// right: the content written last; old: the content before, or a beginning of the new; wrong: neither, which
 /// never was the content.
 enum class Seen { right, old, wrong };
 
 /// One look of a reader.
 struct Look {
   Seen seen = Seen::right;
-  std::string text = {};  ///< what is not right; empty where all is
+  std::string text = {};  ///< the error; empty if all is right
 };
 
-/// Judges the content that was found, nothing where there is no such file, against what must be there now and what was
-/// there before.
+/// Judges the content that was found, nothing if there is no such file, against the content expected now and the one
+/// before.
 Look judge_content(const std::optional<Content>& found, const std::optional<Content>& now,
                    const std::optional<Content>& before);
 
@@ -51,7 +51,7 @@ struct CaseTally {
   void add(const CaseTally& other);
 };
 
-/// Looks until it is right, for `wait` at most while what is seen is old, and counts how it ended. `who` names the
+/// Looks until it is right, for `wait` at most while old content is seen, and counts how it ended. `who` names the
 /// pair.
 void check_until_right(CaseTally& tally, const std::function<Look()>& look, Seconds wait, const std::string& who);
 

@@ -1,4 +1,4 @@
-// direct_file: moves chunks with liburing; a short transfer is continued where it ended.
+// direct_file: moves chunks with liburing; a short transfer is continued at its end.
 #include "workloads/storage/shared/direct_file.h"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ struct DirectFile::Transfer {
   bool writes = false;
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
-  std::uint64_t border = 0;  ///< where the memory changes: no chunk lies across it
+  std::uint64_t border = 0;  ///< where the memory changes: no chunk crosses it
   std::function<std::byte*(std::uint64_t)> piece;
   std::function<void(std::uint64_t, std::size_t)> submitted;
 };

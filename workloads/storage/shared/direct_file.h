@@ -65,8 +65,8 @@ class DirectFile {
   void write_at(std::span<const std::byte> from, std::uint64_t offset);
   /// Fills `into` from `offset` on in chunks.
   void read(std::span<std::byte> into, std::uint64_t offset);
-  /// Fills `body` from the start of the file and `rest` with what follows, all as one queue of chunks. Both are whole
-  /// blocks.
+  /// Fills `body` from the start of the file and `rest` with the bytes after, all as one queue of chunks. Both are
+  /// whole blocks.
   void read(std::span<std::byte> body, std::span<std::byte> rest);
   /// Reads the first `size` bytes in chunks into `ring`, `depth` chunks of memory used in turn; nothing is looked at.
   void read_and_forget(std::uint64_t size, std::span<std::byte> ring);

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t kGamma = 0x9e3779b97f4a7c15;  // splitmix64's increment, the odd fraction of the golden ratio
 constexpr std::size_t kWord = sizeof(std::uint64_t);
-constexpr std::size_t kCompared = 512;  // words that are compared as one, and one by one only where they differ
+constexpr std::size_t kCompared = 512;  // words that are compared as one, and one by one only on a difference
 
 constexpr std::uint64_t mix(std::uint64_t state) {
   state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9;

@@ -1,4 +1,4 @@
-// payload: the bytes that are stored, which can be made again from a key alone and do not compress.
+// payload: the stored bytes, which follow from a key and do not compress.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ std::uint64_t fresh_payload_nonce();
 
 /// Fills `out` with the bytes that the stream of `key` has from `offset` on. `offset` and out.size() are multiples
 /// of 8. Word i of the stream is splitmix64's output i (Steele, Lea & Flood 2014) from a state mixed out of the key, so
-/// any part can be made without what precedes it.
+/// any part can be made without the preceding ones.
 void fill_payload(const PayloadKey& key, std::uint64_t offset, std::span<std::byte> out);
 
-/// Bytes of `found` that differ from what fill_payload makes for `key` at `offset`; same preconditions.
+/// Bytes of `found` that differ from fill_payload's for `key` at `offset`; same preconditions.
 std::uint64_t payload_mismatches(const PayloadKey& key, std::uint64_t offset, std::span<const std::byte> found);
 
 }  // namespace assay::cluster_storage

@@ -12,12 +12,12 @@
 namespace assay::cluster_storage {
 
 /// The folder of this run. It is removed with all it holds by rank 0 at the end, and where any of its ranks fails after
-/// the others have learned why: what they would miss then is no reason of theirs.
+/// the others have learned why: so they report no missing files.
 class RunFolder {
  public:
   /// Rank 0 removes abandoned folders and makes this run's, named by `nonce`; every rank then finds it, and a mark of
   /// the next rank in it. Throws std::runtime_error when a rank does not: the directory is not one storage; and
-  /// std::system_error where it cannot be written to. All ranks call it.
+  /// std::system_error if it cannot be written to. All ranks call it.
   RunFolder(Rendezvous& group, const std::string& directory, std::uint64_t nonce);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;

@@ -55,7 +55,7 @@ std::expected<ShardFooter, InputError> read_footer(std::span<const std::byte, kD
   if (layout.magic != kMagic) return refuse(where, "its last block is no shard footer");
   std::uint64_t hash = 0;
   std::memcpy(&hash, block.data() + kHashed, sizeof hash);
-  if (hash != hash_of(block.first(kHashed))) return refuse(where, "its footer does not hash to what it says");
+  if (hash != hash_of(block.first(kHashed))) return refuse(where, "its footer does not have the hash that it states");
   return ShardFooter{.key = {.rank = layout.fields[0], .step = layout.fields[1], .nonce = layout.fields[4]},
                      .size = layout.fields[2],
                      .checksum = layout.fields[3]};

@@ -1,4 +1,4 @@
-// stonewall: what clients that work side by side had moved at one moment, and how evenly. Pure.
+// stonewall: bytes moved by concurrent clients at one moment, and their evenness. Pure.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Progress {
   [[nodiscard]] double bytes_by(Seconds at) const;
   /// All that were moved.
   [[nodiscard]] std::uint64_t total() const { return total_; }
-  /// Adds what another stream of the same start moved.
+  /// Adds another stream with the same start.
   void add(const Progress& other);
 
  private:
@@ -29,14 +29,14 @@ class Progress {
   std::uint64_t total_ = 0;
 };
 
-/// How a client stood when it stopped for the first time.
+/// Progress of a client when it stopped for the first time.
 struct Standing {
   double end_s = 0;          ///< from the common start
   bool out_of_work = false;  ///< it had nothing more to do; else the time was over
 };
 
 /// When the first client stopped: the moment up to which all were at work, s from the common start. `duration` is the
-/// time that they were given; nothing where they were given none. Nothing when no client is there.
+/// time that they were given; nothing if they were given none. Nothing if no client is there.
 std::optional<double> stonewall_of(std::span<const Standing> clients, std::optional<double> duration_s);
 
 /// Jain's fairness index (Jain, Chiu & Hawe 1984, DEC-TR-301): (sum x)^2 / (n sum x^2); 1 is even, 1/n is all to one.
@@ -56,7 +56,7 @@ class TimeClasses {
   void add(double time_s);
   /// Adds another's.
   void add(const TimeClasses& other);
-  /// The upper end of the class that holds the quantile at `fraction`, s: at most 1.6 % above it. Nothing when empty.
+  /// The upper end of the class that holds the quantile at `fraction`, s: at most 1.6 % above it. Nothing if empty.
   [[nodiscard]] std::optional<double> quantile(double fraction) const;
   /// How many.
   [[nodiscard]] std::uint64_t count() const { return count_; }

@@ -12,7 +12,7 @@
 
 namespace assay::cluster_storage {
 
-/// Opens with open(2)'s `flags`; a new file is readable by its owner alone. These throw std::system_error with the call
+/// Opens with open(2)'s `flags`; a new file is readable only by its owner. These throw std::system_error with the call
 /// and the path when the storage refuses.
 Descriptor open_on_storage(const std::string& path, int flags);
 
@@ -30,7 +30,7 @@ void sync_and_close(Descriptor file, const std::string& path);
 /// The whole file from its beginning, 1 GiB at most.
 std::vector<std::byte> read_on_storage(const Descriptor& file, const std::string& path);
 
-/// The whole file by its name; nothing where there is none.
+/// The whole file by its name; nothing if there is none.
 std::optional<std::vector<std::byte>> content_on_storage(const std::string& path);
 
 /// Opens with `flags`, writes all of it from the beginning or the end, fsync, close.
@@ -39,7 +39,7 @@ void write_durably(const std::string& path, int flags, std::span<const std::byte
 /// Whether this call made the file: O_EXCL says that it is new.
 bool make_alone(const std::string& path);
 
-/// rename, mkdir, unlink, ftruncate, and the size that lstat tells.
+/// rename, mkdir, unlink, ftruncate, and the size by lstat.
 void rename_on_storage(const std::string& from, const std::string& to);
 void mkdir_on_storage(const std::string& path);
 void unlink_on_storage(const std::string& path);

@@ -1,4 +1,4 @@
-// storage_ranks: the ranks exchange where they run and what they found, and either agree or end with one reason.
+// storage_ranks: the ranks exchange their machines and findings, and either agree or end with one reason.
 #include "workloads/storage/shared/storage_ranks.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-/// What a rank says of itself before anything is made.
+/// A rank's facts before any file is made.
 json introduction(const FilesystemFacts& facts, const std::string& directory) {
   json words = {{"boot", read_fact("/proc/sys/kernel/random/boot_id").value_or("")},
                 {"type", facts.type},
@@ -65,7 +65,7 @@ void check_ranks(const Parameters& given, const std::vector<json>& ranks, const 
     const auto [known, is_new] = boots.emplace(text("boot"), rank);
     if (is_new || text("boot").empty() || given.text("clients") == "processes") continue;
     throw std::runtime_error(fmt::format(
-        "ranks {} and {} run on one machine (boot {}), which would read what it wrote; clients=processes is "
+        "ranks {} and {} run on one machine (boot {}), which would read its own files; clients=processes is "
         "the rehearsal on one machine",
         known->second, rank, known->first));
   }
@@ -113,7 +113,7 @@ void record_ranks(const StorageRanks& ranks, Recorder& record) {
 
 void check_shift(const Parameters& given, int world) {
   if (count_in_range(given, "shift", kMostRanks) % world != 0) return;
-  throw BadParameter(fmt::format("shift: {} of {} ranks lets each read what it wrote; give 1 to {}",
+  throw BadParameter(fmt::format("shift: {} of {} ranks lets each read its own files; give 1 to {}",
                                  given.count("shift"), world, world - 1));
 }
 

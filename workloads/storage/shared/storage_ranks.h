@@ -1,4 +1,4 @@
-// storage_ranks: what probes of a storage that several nodes share have in common before and after they measure.
+// storage_ranks: common steps of the probes of a shared storage before and after they measure.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ inline constexpr std::int64_t kMostRanks = 1'000'000;
 /// The parameter, which must be from 1 to `most`. Throws BadParameter.
 std::int64_t count_in_range(const Parameters& given, const char* name, std::int64_t most);
 
-/// What a run takes of the storage at most.
+/// Largest use of the storage by a run.
 struct StorageNeeds {
   std::uint64_t bytes = 0;  ///< a tenth more must be free
   std::uint64_t names = 0;  ///< files and directories; looked at where the file system counts them
@@ -33,23 +33,23 @@ struct StorageNeeds {
 struct StorageRanks {
   FilesystemFacts facts;           ///< of this rank
   std::vector<std::string> names;  ///< by rank
-  std::string no_direct;           ///< why some rank cannot do direct I/O; empty where all can
+  std::string no_direct;           ///< why some rank cannot do direct I/O; empty if all can
   bool on_other_nodes = false;     ///< no two ranks share a machine
   std::uint64_t nonce = 0;         ///< of the payload, drawn by rank 0
 };
 
 /// Every rank: meets at the directory of the parameter `directory`. Throws, with the same reason on every rank, Skip
-/// where it is no storage or has too little room, and std::runtime_error where it is not one file system or where two
+/// if it is no storage or has too little room, and std::runtime_error if it is not one file system or where two
 /// ranks share a machine and the parameter `clients` is not processes.
 StorageRanks meet_on_storage(Rendezvous& group, const Parameters& given, const StorageNeeds& needs);
 
 /// Records filesystem, mount_source, mount_options, nonce, clients_total, read_by_other_node and preloaded.
 void record_ranks(const StorageRanks& ranks, Recorder& record);
 
-/// Throws BadParameter where `shift` would let a rank of `world` meet what it wrote itself.
+/// Throws BadParameter if `shift` would let a rank of `world` read its own files.
 void check_shift(const Parameters& given, int world);
 
-/// What every rank says, by rank. Throws what Rendezvous throws.
+/// Facts of every rank, by rank. Throws as Rendezvous.
 std::vector<nlohmann::json> gather_words(Rendezvous& group, const nlohmann::json& mine);
 
 /// All enter at once; the longest in s that this rank spent in the barrier: so far apart they start at most.
@@ -60,7 +60,7 @@ class PhaseSamples {
  public:
   /// The samples of a phase have {coordinate: phase}.
   explicit PhaseSamples(std::string coordinate = "phase") : coordinate_(std::move(coordinate)) {}
-  /// Takes a sample in where there is one; an empty phase is none.
+  /// Takes a sample in if there is one; an empty phase is none.
   void add(const char* metric, std::optional<double> value, const Subject& subject, const std::string& phase = "");
   /// A line for each.
   void record(Recorder& record) const;
@@ -70,10 +70,10 @@ class PhaseSamples {
   std::map<std::tuple<std::string, Subject, std::string>, std::vector<double>> samples_;
 };
 
-/// The subject of what all ranks did together.
+/// The subject of results of all ranks together.
 Subject all_clients();
 
-/// Keeps the smaller of the two where there are two.
+/// Keeps the smaller of the two if there are two.
 void keep_least(std::optional<double>& known, std::optional<double> value);
 
 }  // namespace assay::cluster_storage
