@@ -20,7 +20,7 @@ namespace assay::plan {
 namespace {
 
 constexpr int kIntervals = 120;  // of an integral over a normal density: its error is below 1e-9
-constexpr double kWidth = 6;     // standard deviations to either side; 2e-9 lies beyond
+constexpr double kWidth = 6;     // standard deviations to either side; 2e-9 is beyond
 
 /// The mean of `inner` over a standard normal variable (Simpson's rule).
 template <class Inner>
@@ -36,7 +36,7 @@ double normal_mean(Inner inner) {
   return sum * step / 3 * kDensity;
 }
 
-/// What a mean of `attempts` must exceed the limit by, as a share of it.
+/// Margin by which a mean of `attempts` must exceed the limit, as a share of it.
 double guard(const HealthyFleet& fleet, int attempts, double risk, double instrument, double subjects) {
   const double u = portable_hypot(fleet.between_runs / std::sqrt(attempts), instrument);
   return student_quantile(1 - risk, std::max(1.0, subjects * (attempts - 1))) * u;
@@ -49,7 +49,8 @@ std::expected<HealthyFleet, InputError> healthy_fleet(std::string_view text, con
   const char* at = text.data();
   const char* const end = at + text.size();
   const InputError odd{where, fmt::format("'{}' is not three numbers from 0 to 100", text),
-                       "write what is above the limits, between nodes and between runs in per cent, such as 4,0.5,0.5"};
+                       "write the margin above the limits and the deviations between nodes and between runs in per "
+                       "cent, such as 4,0.5,0.5"};
   for (int i = 0; i < 3; ++i) {
     const auto read = std::from_chars(at, end, numbers[i]);
     const bool last = i == 2;

@@ -10,7 +10,7 @@
 
 namespace assay::plan {
 
-/// What a fleet without fault is taken to be, as shares of each limit.
+/// Assumed figures of a fleet without fault, as shares of each limit.
 struct HealthyFleet {
   double margin = 0.04;          ///< of the mean node above its limit
   double between_nodes = 0.005;  ///< standard deviation between nodes
@@ -20,7 +20,7 @@ struct HealthyFleet {
 /// Reads "4,0.5,0.5": the three in per cent. Errors: another form, or a number out of 0 to 100.
 std::expected<HealthyFleet, InputError> healthy_fleet(std::string_view text, const std::string& where);
 
-/// What a plan makes of a healthy fleet.
+/// Outcome of a plan for a healthy fleet.
 struct AcceptanceChance {
   std::size_t cells = 0;      ///< required medians and percentiles, every GPU, drive, … of a node counted
   std::size_t unplanned = 0;  ///< required cells that nothing can measure: with one of them nothing is accepted
@@ -28,7 +28,7 @@ struct AcceptanceChance {
 };
 
 /// The chance for `plan`. Every figure is normal around its own node's mean and judged by the mean of its attempts with
-/// Student's t at the profile's risk, halved where there are two stages; the deviation between attempts is known from
+/// Student's t at the profile's risk, halved if there are two stages; the deviation between attempts is known from
 /// all subjects of the requirement together. Counts and extremes do not fail in a healthy fleet.
 AcceptanceChance acceptance_chance(const Plan& plan, const HealthyFleet& fleet);
 

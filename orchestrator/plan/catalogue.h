@@ -1,4 +1,4 @@
-// catalogue: what the probes of this version say of themselves, known without running them.
+// catalogue: descriptions of the probes of this version, known without running them.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace assay::plan {
 /// The name of the document among profiles::embedded_documents(): profiles/probes.json.
 inline constexpr const char* kCatalogueDocument = "probes";
 
-/// What a probe says of itself: the document that `--describe` prints.
+/// Description of a probe: the document that `--describe` prints.
 struct KnownProbe {
   std::string name;
   int revision = 0;
@@ -27,7 +27,7 @@ const std::vector<KnownProbe>& known_probes();
 /// The probe `name` of `revision`, or nullptr when this version knows no such probe.
 const KnownProbe* known_probe(std::string_view name, int revision);
 
-/// What is wrong with the probes of `plan`, which read_plan asks; nothing when they may be used. Refused: a digest of
+/// What is wrong with the probes of `plan`, which read_plan asks; nothing if they may be used. Refused: a digest of
 /// the program that is none or all zeros, and a description other than the known one of the same name and revision. The
 /// way in which a metric gets better and the uncertainty of its instrument decide outcomes, so a plan may not bring its
 /// own.

@@ -1,4 +1,4 @@
-// derived: figures that a machine tells of its own design, for limits without a data sheet; a closed list.
+// derived: figures that a machine reports of its own design, for limits without a data sheet; a closed list.
 #pragma once
 
 #include <span>
@@ -6,10 +6,10 @@
 
 namespace assay::plan {
 
-/// Where a derived figure stands.
+/// Source of a derived figure.
 enum class DerivedFrom {
   metric,      ///< a metric of the same subject in the same record
-  inventory,   ///< a metric of the node in what health_inventory recorded of the same node
+  inventory,   ///< a metric of the node in the record of health_inventory on the same node
   conditions,  ///< conditions of the same record, of every rank
 };
 
@@ -17,14 +17,14 @@ enum class DerivedFrom {
 struct DerivedFigure {
   std::string_view name, unit;
   DerivedFrom from = DerivedFrom::metric;
-  std::span<const std::string_view> parts;  ///< names of the metrics or conditions; all must be told
+  std::span<const std::string_view> parts;  ///< names of the metrics or conditions; all must be reported
   std::string_view meaning;                 ///< for people
 };
 
 /// The probe that DerivedFrom::inventory refers to.
 inline constexpr std::string_view kInventoryProbe = "health_inventory";
 
-/// What a few TCP streams of one processor reach, in B/s: 100 Gb/s. A faster port is no promise of faster TCP.
+/// Rate of a few TCP streams of one processor, in B/s: 100 Gb/s. A faster port is no promise of faster TCP.
 inline constexpr double kFewStreams = 1.25e10;
 /// A 4 KiB read of a drive without moving parts, and of one with, in s, that one in a hundred may take.
 inline constexpr double kFlashPatience_s = 0.002, kDiskPatience_s = 0.05;

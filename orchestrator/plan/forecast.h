@@ -1,4 +1,4 @@
-// forecast: how long what is left of a plan will take, by the typical times of its steps.
+// forecast: remaining time of a plan, by the typical times of its steps.
 #pragma once
 
 #include <cstddef>
@@ -28,11 +28,11 @@ class Forecast {
   void begin(const Step& step, double now);
   /// It ended.
   void end(const std::string& step);
-  /// So many attempts of the step will still begin, whatever it was before; 0: none.
+  /// Sets the number of attempts of the step still to begin; 0: none.
   void set_left(const std::string& step, int attempts);
   /// As many extra tests may still follow, at most.
   void tests_left(std::size_t tests, double typical_s) { tests_s_ = static_cast<double>(tests) * typical_s; }
-  /// Seconds that `step` usually takes: what its probe says, less with quick parameters.
+  /// Seconds that `step` usually takes, by its probe; less with quick parameters.
   [[nodiscard]] double typical_s(const Step& step) const;
   /// Seconds left: the longest row of steps, and no less than the power cap lets through.
   [[nodiscard]] double remaining_s(double now) const;

@@ -31,7 +31,7 @@ void write_with_arrays(const nlohmann::json& document, const std::vector<LongArr
   const std::string text = dumped(document);
   std::string_view rest = text;
   for (const auto& array : arrays) {
-    // A line break and one space stand before members of the top level alone, and never within a text.
+    // A line break and one space precede only members of the top level, and never occur within a text.
     const std::string place = "\n \"" + array.member + "\": ";
     const auto at = rest.find(place + std::string(kNull)) + place.size();
     sink(rest.substr(0, at));

@@ -17,7 +17,7 @@ constexpr const char* kNothing = "nothing";
 
 std::string text_of(const std::optional<double>& value) { return value ? json(*value).dump() : kNothing; }
 
-/// Collects what is looser in one place.
+/// Collects the loosened fields of one place.
 class Comparison {
  public:
   Comparison(std::string requirement, std::string base)
@@ -31,7 +31,7 @@ class Comparison {
   void cap(const std::string& what, const std::optional<double>& from, const std::optional<double>& to) {
     if (from && (!to || *to > *from)) add(what, text_of(from), text_of(to));
   }
-  /// Something whose direction cannot be told: any change is said.
+  /// A field without a known direction: any change is listed.
   void same(const std::string& what, const json& from, const json& to) {
     if (from != to) add(what, from.dump(), to.dump());
   }

@@ -1,4 +1,4 @@
-// loosened: what a profile made easier to meet than in the profile that it extends.
+// loosened: requirements of a profile that are easier to meet than in the profile that it extends.
 #pragma once
 
 #include <string>

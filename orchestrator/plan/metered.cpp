@@ -50,7 +50,7 @@ std::optional<InputError> check_load_test(const site::Site& site, const Profile&
   if (!site.load_test)
     return InputError{fmt::format("site {}: load_test", site.name),
                       fmt::format("is missing, and profile {} loads all nodes together", profile.name),
-                      "ask who is responsible for power and cooling, and write who allowed it: \"load_test\": "
+                      "needs the consent of those responsible for power and cooling: \"load_test\": "
                       "{\"consent\": \"NAME, DATE, RACKS\", \"limit_w\": 120000}"};
   if (site_companion(profile).empty())
     return InputError{

@@ -18,10 +18,10 @@ std::vector<Subject> metered_subjects(const site::Site& site, JudgedScope scope)
 /// node and the strips that it hangs on, or the one of its name.
 std::vector<std::string> meters_of(const site::Site& site, const Subject& subject);
 
-/// The companion of `profile` that reads the meters of the site, one of kSiteCompanions; empty where none does.
+/// The companion of `profile` that reads the meters of the site, one of kSiteCompanions; empty if none does.
 std::string site_companion(const Profile& profile);
 
-/// Why `site` does not allow a load of all its nodes together, or could not stop it; nothing when it may be planned. It
+/// Why `site` does not allow a load of all its nodes together, or could not stop it; nothing if it may be planned. It
 /// needs a written consent with a limit, the companion that reads the meters, and a meter of power with a rating.
 std::optional<InputError> check_load_test(const site::Site& site, const Profile& profile);
 

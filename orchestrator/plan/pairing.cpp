@@ -12,7 +12,7 @@ std::vector<std::vector<Pair>> tournament(std::size_t nodes, std::size_t rounds)
   rounds = std::min(rounds, rounds_for_all_pairs(nodes));
   for (std::size_t round = 0; round < rounds; ++round) {
     std::vector<Pair> pairs;
-    // Seat 0 stays, the others move on by one each round; who sits opposite is the partner.
+    // Seat 0 stays, the others move by one each round; opposite seats are partners.
     const auto player = [&](std::size_t seat) { return seat == 0 ? 0 : 1 + (seat - 1 + round) % (seats - 1); };
     for (std::size_t seat = 0; seat < seats / 2; ++seat) {
       const auto [low, high] =

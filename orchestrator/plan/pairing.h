@@ -1,4 +1,4 @@
-// pairing: which nodes work together: rounds of pairs, and groups of what the site says.
+// pairing: which nodes work together: rounds of pairs, and groups by the site.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ using Pair = std::pair<std::size_t, std::size_t>;
 
 /// The first `rounds` rounds of a tournament of `nodes` players by the circle method (Kirkman 1847): in a round every
 /// node is in at most one pair (in exactly one when their number is even), and over all rounds, nodes - 1 of them or
-/// nodes when their number is odd, every pair stands once. More rounds than that are not made; fewer than two nodes
+/// nodes when their number is odd, every pair occurs once. More rounds than that are not made; fewer than two nodes
 /// have none.
 std::vector<std::vector<Pair>> tournament(std::size_t nodes, std::size_t rounds);
 
@@ -23,16 +23,16 @@ std::vector<std::vector<Pair>> tournament(std::size_t nodes, std::size_t rounds)
 constexpr std::size_t rounds_for_all_pairs(std::size_t nodes) { return nodes < 2 ? 0 : nodes - 1 + nodes % 2; }
 static_assert(rounds_for_all_pairs(8) == 7 && rounds_for_all_pairs(7) == 7 && rounds_for_all_pairs(1) == 0);
 
-/// Where a node stands, as far as pairs and groups ask.
+/// Place of a node, as needed for pairs and groups.
 struct Place {
   std::string node, rack, leaf;
-  std::vector<std::string> spines;  ///< of its leaf, in the site's order; empty: not told
+  std::vector<std::string> spines;  ///< of its leaf, in the site's order; empty: unknown
 };
 
 /// Those pairs of `places` that `choice` (in_leaf, across_leaves, in_spine: leaves that share a spine; across_spines:
 /// leaves that share none) names, in the order and rounds of the tournament, every node in one pair a round at most.
 /// With `partners` above 0 a pair is left out once both its nodes have that many. Pairs of nodes whose leaf (or spines,
-/// where they matter) the site does not give are in none.
+/// if they matter) the site does not give are in none.
 std::vector<std::vector<Pair>> chosen_pairs(const std::vector<Place>& places, PairChoice choice, std::size_t partners);
 
 /// Nodes that work together, by index in the order given.

@@ -10,7 +10,7 @@
 
 namespace assay::plan {
 
-/// The two stages of a run. The second one measures again what the first has left open or failed.
+/// The two stages of a run. The second one measures again cells that are open or failed after the first.
 enum class Stage { first, second };
 
 constexpr auto words_of(Stage) {
@@ -18,7 +18,7 @@ constexpr auto words_of(Stage) {
   return std::to_array<Word<Stage>>({{first, "first"}, {second, "second"}});
 }
 
-/// Each attempt of a step belongs to another pass over the plan, so that the attempts of a step lie apart and see the
+/// Each attempt of a step belongs to another pass over the plan, so that the attempts of a step are apart and see the
 /// machine at different times. Within a pass steps of one node come before those of more, as in the plan; steps of the
 /// same width begin further on in each pass, so that a step does not always follow the same one. Steps that are to be
 /// measured after the load come last of all, in as many of the last passes as they have attempts. Every node keeps this

@@ -1,5 +1,5 @@
-// placement: places requirements on nodes alone, on pairs by tournament, on groups and on all nodes; through every rail
-// of a plane where one is named.
+// placement: places requirements on single nodes, on pairs by tournament, on groups and on all nodes; through every
+// rail of a plane if one is named.
 #include "orchestrator/plan/placement.h"
 
 #include <algorithm>
@@ -21,9 +21,9 @@ std::string labelled(std::string name) {
   return name;
 }
 
-/// The nodes that one rail of the requirement's plane joins, or all nodes where it names none.
+/// The nodes that one rail of the requirement's plane joins, or all nodes if it names none.
 struct Arena {
-  std::string site, rail, suffix;  ///< `suffix` tells subjects of several rails apart
+  std::string site, rail, suffix;  ///< `suffix` distinguishes subjects of several rails
   std::vector<Place> places;
 
   [[nodiscard]] Spot spot(const char* kind, const std::string& name, const std::string& label,
@@ -44,7 +44,7 @@ bool takes(const Description& probe, const char* parameter) {
   return std::ranges::find(probe.parameters, parameter, &Description::OwnParameter::name) != probe.parameters.end();
 }
 
-/// Why the probe cannot be sent over `port`; empty when it can.
+/// Why the probe cannot be sent over `port`; empty if it can.
 std::string unusable(const site::Node& node, const site::Port* port, const Description& probe,
                      const Requirement& requirement, const std::string& rail) {
   const std::string where =
@@ -180,7 +180,7 @@ std::vector<Spot> groups(const Requirement& requirement, const Arena& arena) {
   };
   if (growing && arena.places.size() < (is_of_smallest(requirement.limit.reference) ? 3U : 2U)) {
     return {arena.impossible(is_of_smallest(requirement.limit.reference)
-                                 ? "growing groups that are held against the smallest need three nodes"
+                                 ? "growing groups with the smallest as reference need three nodes"
                                  : "a group needs two nodes")};
   }
   std::vector<Spot> spots;
@@ -213,13 +213,13 @@ std::optional<InputError> check_fit(const Requirement& requirement, const Descri
   if (!requirement.plane.empty() && !takes(probe, "interface") && !takes(probe, "device")) {
     return InputError{
         "plane",
-        fmt::format("{} has no parameter `interface` or `device`, so it cannot be told a port of the plane",
+        fmt::format("{} has no parameter `interface` or `device`, so it cannot be given a port of the plane",
                     probe.name),
         "leave the plane out, or use another probe"};
   }
   for (const char* name : {"interface", "device"}) {
     if (requirement.plane.empty() || !requirement.parameters.contains(name)) continue;
-    return InputError{fmt::format("parameters.{}", name), "is what the plane tells each node",
+    return InputError{fmt::format("parameters.{}", name), "is set by the plane for each node",
                       "give the plane or the parameter"};
   }
   if (probe.scope == "node" && several) {

@@ -1,4 +1,4 @@
-// placement: where the steps of a requirement run, and what each of them is judged as.
+// placement: places and subjects of the steps of a requirement.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +21,13 @@ struct Spot {
   std::vector<std::string> nodes;  ///< one rank on each, rank 0 first
   std::string reason;
   std::string rail = {};  ///< of the requirement's plane
-  bool smallest = false;  ///< of growing groups: the others are held against it
+  bool smallest = false;  ///< of growing groups: reference of the others
 };
 
-/// More spots than that are no acceptance test that anybody could wait for: 1,000 nodes have 499,500 pairs.
+/// More spots than that are too long for an acceptance test: 1,000 nodes have 499,500 pairs.
 inline constexpr std::size_t kMostSpots = 1'000'000;
 
-/// How many spots spots_of() makes at least, from counts alone: it is asked before any is made.
+/// Least number of spots_of(), only from counts: called before any is made.
 std::size_t least_spots(const Requirement& requirement, const Description& probe, const site::Site& site);
 
 /// Every placement of `requirement`, whose probe is `probe`, on `site`, in the order in which they run: rail by rail of

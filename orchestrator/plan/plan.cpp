@@ -25,7 +25,7 @@ const Program* find(const std::vector<Program>& programs, std::string_view name)
   return found == programs.end() ? nullptr : &*found;
 }
 
-constexpr std::array kLeastTimes = {"warmup_least", "load_least"};  // parameters of probes that load what they measure
+constexpr std::array kLeastTimes = {"warmup_least", "load_least"};  // parameters of probes with a load
 
 /// One probe with one set of parameters in the same places, and the requirements it serves; becomes a step in each
 /// place.
@@ -72,7 +72,7 @@ class Planner {
     }
     for (const auto& name : plan_.profile.companions) {
       if (const auto* program = find(programs_, name)) {
-        if (!is_site_companion(name)) companions_.push_back(name);  // that one runs on the head alone
+        if (!is_site_companion(name)) companions_.push_back(name);  // that one runs only on the head
         add_probe(*program);
       }
     }
@@ -82,8 +82,8 @@ class Planner {
         return std::unexpected(*problem);
       }
     }
-    // A node that is bad alone would spoil every pair and group, and short steps tell the most for their time. What the
-    // load has left behind is asked when it is over.
+    // A node that is bad on its own would spoil every pair and group, and short steps give the most for their time.
+    // Effects of the load are measured after it.
     std::ranges::stable_sort(tasks_, {}, [](const Task& task) {
       return std::tuple(task.after, task.width(), task.program->description.typical_s);
     });
@@ -188,7 +188,7 @@ class Planner {
         "`assay draw plan` writes a plan of drawn cells"};
   }
 
-  /// Refuses `more` cells beside those that were placed when a plan would have too many.
+  /// Refuses `more` cells in addition to those placed when a plan would have too many.
   [[nodiscard]] std::optional<InputError> count(std::size_t more, const std::string& here) const {
     if (cells_ + more <= options_.most_cells) return std::nullopt;
     return InputError{here, fmt::format("makes {} cells of the plan, over {}", cells_ + more, options_.most_cells),
@@ -224,7 +224,7 @@ class Planner {
         {.requirement = requirement.id, .subject = spot.subject, .step = step, .reason = spot.reason});
   }
 
-  /// A cell for every subject that meters of the site have; one for the site where there is none.
+  /// A cell for every subject that meters of the site have; one for the site if there is none.
   void add_metered_cells(const Requirement& requirement, const std::string& step, const std::string& reason) {
     auto subjects = metered_subjects(plan_.site, requirement.scope);
     if (subjects.empty()) subjects.push_back({.kind = "cluster", .id = plan_.site.name});
@@ -233,7 +233,7 @@ class Planner {
           {.requirement = requirement.id, .subject = std::move(subject), .step = step, .reason = reason});
   }
 
-  /// What the inventory of a node tells is needed beside limits that refer to it.
+  /// Limits that refer to a node's inventory need its record.
   [[nodiscard]] std::optional<InputError> check_inventory() const {
     for (std::size_t i = 0; i < plan_.profile.requirements.size(); ++i) {
       const Requirement& one = plan_.profile.requirements[i];
@@ -243,13 +243,13 @@ class Planner {
           plan_.profile.requirements.end())
         continue;
       return InputError{fmt::format("profile {}: requirements[{}].limit.of", plan_.profile.name, i),
-                        fmt::format("needs what {} tells, and no requirement measures by it", kInventoryProbe),
+                        fmt::format("needs the record of {}, and no requirement measures by it", kInventoryProbe),
                         "add one, such as its pcie_narrow_links"};
     }
     return std::nullopt;
   }
 
-  /// What a planned step finds wrong must be judged. A part of the profile cannot be accepted anyway.
+  /// Faults that a planned step counts must be judged. A part of the profile cannot be accepted anyway.
   [[nodiscard]] std::optional<InputError> check_faults() const {
     if (!plan_.only.empty()) return std::nullopt;
     for (const auto& task : tasks_) {
@@ -261,7 +261,7 @@ class Planner {
     return std::nullopt;
   }
 
-  /// As many attempts as the requirement wants. A rehearsal takes one. What is measured after the load is measured
+  /// As many attempts as the requirement wants. A rehearsal takes one. Requirements after the load are measured
   /// after that of the second stage, too.
   void take_repeat(const Requirement& requirement, Step& step) const {
     if (plan_.quick) return;
@@ -294,7 +294,7 @@ class Planner {
           take_repeat(*requirement, step);
           step.power_w = std::max(step.power_w, static_cast<double>(spot.nodes.size()) *
                                                     requirement->power_w.value_or(plan_.profile.power_w.value_or(0)));
-          // The smallest of growing groups is what the others are held against: held against itself it would always
+          // The smallest of growing groups is the reference of the others: compared with itself it would always
           // pass.
           if (spot.smallest && is_of_smallest(requirement->limit.reference)) continue;
           if (requirement->during.empty())
@@ -310,7 +310,7 @@ class Planner {
     order_coverage();
   }
 
-  /// What the probe takes, and the times that its parameters say are spent at least.
+  /// Typical time of the probe, and the least times by its parameters.
   static double typical_of(const Task& task) {
     double typical_s = task.program->description.typical_s;
     for (const char* name : kLeastTimes) {
@@ -322,7 +322,7 @@ class Planner {
     return typical_s;
   }
 
-  /// Every step must fit under the site's cap by itself, or it could never run.
+  /// Every single step must fit under the site's cap, or it could never run.
   [[nodiscard]] std::optional<InputError> check_power() const {
     if (!plan_.site.power_cap_w) return std::nullopt;
     const double cap = *plan_.site.power_cap_w;
@@ -330,12 +330,12 @@ class Planner {
       if (step.power_w == 0) {
         return InputError{fmt::format("profile {}: power_w", plan_.profile.name),
                           fmt::format("is missing, and the site {} has a power cap of {} W", plan_.site.name, cap),
-                          "say what one node of this design draws under load, or take power_cap_w out of the site"};
+                          "give the power of one node of this design under load, or take power_cap_w out of the site"};
       }
       if (step.power_w > cap) {
         return InputError{fmt::format("site {}: power_cap_w", plan_.site.name),
-                          fmt::format("{} W, but the step {} alone draws {} W on {} nodes by design", cap, step.id,
-                                      step.power_w, step.nodes.size()),
+                          fmt::format("{} W, but step {} draws {} W on {} nodes by design", cap, step.id, step.power_w,
+                                      step.nodes.size()),
                           "raise the cap, or leave its requirement out with --only"};
       }
     }

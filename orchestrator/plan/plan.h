@@ -25,9 +25,9 @@ struct Build {
 struct Program {
   std::string name;
   std::string sha256;  ///< lower-case hex of the file's bytes
-  std::string path;    ///< where it lies on this machine; not part of the plan
+  std::string path;    ///< path on this machine; not part of the plan
   Description description;
-  std::map<std::string, Build> builds = {};  ///< of all machines (uname -m), this one's among them; empty: not told
+  std::map<std::string, Build> builds = {};  ///< of all machines (uname -m), this one's among them; empty: unknown
 };
 
 /// One probe with parameters on one placement. Attempts belong to it.
@@ -42,14 +42,14 @@ struct Step {
   double typical_s = 0;                   ///< for the ETA
   int attempts = 1;                       ///< the most that one of its requirements wants, one in a pass
   int more_attempts = 0;                  ///< the same of the second stage
-  double power_w = 0;                 ///< design power of all its nodes while it runs; 0 where the profile tells none
+  double power_w = 0;                     ///< design power of all its nodes while it runs; 0 if the profile has none
   std::string plane = {}, rail = {};  ///< whose ports of the nodes it goes through; empty: the nodes' own choice. Of
-                                      ///< one node alone: all rails
+                                      ///< a single node: all rails
   bool alone = false;                 ///< nothing else of the plan runs meanwhile
   bool after = false;                 ///< at the end of the last pass, and of the second stage
 };
 
-/// The search for who is at fault that is allowed when a step of several nodes falls short.
+/// The search for the node at fault that is allowed when a step of several nodes falls short.
 struct PlannedSearch {
   std::string step;
   std::vector<std::string> requirements;  ///< ids of the step's requirements that it may be made for
@@ -57,7 +57,7 @@ struct PlannedSearch {
   std::string reason;
 };
 
-/// One planned (requirement, subject) cell. `step` is empty when nothing can measure it; then `reason` says why.
+/// One planned (requirement, subject) cell. `step` is empty if nothing can measure it; then `reason` says why.
 struct Cell {
   std::string requirement;
   Subject subject;  ///< node, pair, group or cluster; for scopes finer than a node, the node: the record says which
@@ -73,7 +73,7 @@ struct DrawnCell {
   bool operator==(const DrawnCell&) const = default;
 };
 
-/// What a plan says of a probe: enough to read its records years later.
+/// A probe in a plan: enough to read its records years later.
 struct PlannedProbe {
   std::string sha256;
   Description description;
@@ -90,7 +90,7 @@ struct Plan {
   bool quick = false;             ///< quick parameters: a rehearsal, which accepts nothing
   std::vector<std::string> only;  ///< requirement ids planned, in the profile's order; empty: all. The others get cells
                                   ///< without a step, so the whole cannot be accepted
-  bool localise = true;           ///< whether groups that fall short are searched for who is at fault
+  bool localise = true;           ///< whether groups that fall short are searched for the node at fault
   std::string continues = {};     ///< SHA-256 of the plan of which some nodes are measured anew; empty: none
   std::string challenge = {};     ///< PlanOptions::challenge
   bool allow_settings = false;    ///< PlanOptions::allow_settings
@@ -101,7 +101,7 @@ struct Plan {
   std::vector<Step> steps;
   std::vector<Cell> coverage;
   std::vector<PlannedSearch> searches;   ///< in the order of their steps; none for a rehearsal
-  std::optional<Simulation> simulation;  ///< what its records are made up from; a plan that has it measures nothing
+  std::optional<Simulation> simulation;  ///< source of its made-up records; a plan that has it measures nothing
 
   /// The step of this id, or nullptr.
   [[nodiscard]] const Step* step(std::string_view id) const;
@@ -109,31 +109,31 @@ struct Plan {
   [[nodiscard]] const Requirement* requirement(std::string_view id) const;
 };
 
-/// What a plan for `site` says of `program`.
+/// The entry of `program` in a plan for `site`.
 PlannedProbe planned_probe(const Program& program, const site::Site& site);
 
 /// The program that `plan` had of `probe`, without a path.
 Program program_of(const std::string& name, const PlannedProbe& probe);
 
 /// Machines of the site whose builds a plan must have: those that nodes name, and all of `known` where a node that is
-/// reached over a network names none. Empty where nodes can only be of the head's own kind.
+/// reached over a network names none. Empty if nodes can only be of the head's own kind.
 std::vector<std::string> machines_of(const site::Site& site, const std::map<std::string, Build>& known);
 
 /// The parameters of one rank of `step`: the step's, with the ports of its node in the step's plane as `interface` and
-/// `device`, where the probe has those; of one node alone all its ports in a row, with commas between them.
+/// `device`, where the probe has those; of a single node all its ports in a row, with commas between them.
 Values parameters_of(const site::Site& site, const Step& step, std::size_t rank);
 
 /// Cells of the largest plan: a simulated fleet of 100,000 nodes with 20 requirements of a node.
 inline constexpr std::size_t kMostCells = 2'000'000;
 
-/// What a plan is made from, beside profile and site.
+/// Inputs of a plan besides profile and site.
 struct PlanOptions {
   bool quick = false;
   std::vector<std::string> only;        ///< requirement ids; empty: all
-  bool localise = true;                 ///< plan searches for who is at fault where groups may fall short
+  bool localise = true;                 ///< plan searches for the node at fault where groups may fall short
   std::string continues = {};           ///< SHA-256 of the plan that this one continues
   std::string challenge = {};           ///< 64 hexadecimal digits of the receiver's choice; empty: none
-  bool allow_settings = false;          ///< probes that the profile tells so may change settings of machines
+  bool allow_settings = false;          ///< probes may change settings of machines if the profile says so
   std::vector<DrawnCell> drawn = {};    ///< nothing else is measured, and nothing accepted; empty: all
   std::size_t most_cells = kMostCells;  ///< refused when there are more, before they are made
 };
@@ -142,8 +142,8 @@ struct PlanOptions {
 /// parameters and place share a step; steps of one node come first, then those of more, cheap ones before others, and
 /// those to be measured after the load last; a requirement whose probe is not at hand gets cells without a step, and so
 /// does one that --only leaves out. Errors: a parameter, metric, condition or unit that the probe does not have; an
-/// unknown --only id; a challenge of another form; a step that is over the site's power cap by itself, or a cap where
-/// the profile tells no design power; a requirement that changes settings without allow_settings; more cells than the
+/// unknown --only id; a challenge of another form; a single step over the site's power cap, or a cap if
+/// the profile has no design power; a requirement that changes settings without allow_settings; more cells than the
 /// options allow.
 std::expected<Plan, InputError> make_plan(const Profile& profile, const site::Site& site,
                                           const std::vector<Program>& programs, const PlanOptions& options);
@@ -151,7 +151,7 @@ std::expected<Plan, InputError> make_plan(const Profile& profile, const site::Si
 /// The bytes of plan.json: sorted keys, one-space indent, final newline. Their SHA-256 is the plan's digest.
 std::string plan_text(const Plan& plan);
 
-/// Reads back what plan_text wrote; refuses anything else with coordinates.
+/// Reads the output of plan_text; refuses anything else with coordinates.
 std::expected<Plan, InputError> read_plan(std::string_view text, const std::string& where);
 
 }  // namespace assay::plan

@@ -96,14 +96,14 @@ std::optional<InputError> check_references(const Plan& plan, const std::string& 
   return std::nullopt;
 }
 
-/// Planning is pure, so a plan must be what its own profile, site and probes give: a cell, step or flag that was
+/// Planning is pure, so a plan must follow from its own profile, site and probes: a cell, step or flag that was
 /// changed by hand would otherwise be a requirement without a measurement.
 std::optional<InputError> check_derivation(const Plan& plan, std::string_view text, const std::string& where) {
   std::vector<Program> programs;
   for (const auto& [name, probe] : plan.probes) {
     programs.push_back(program_of(name, probe));
   }
-  // What is derived cannot be more than what was read: the smallest of growing groups has no cell, all others have one.
+  // There cannot be more derived steps than cells: the smallest of growing groups has no cell, all others have one.
   const std::size_t cells = plan.coverage.size() + plan.steps.size();
   auto again = make_plan(plan.profile, plan.site, programs,
                          {.quick = plan.quick,
@@ -196,9 +196,9 @@ std::expected<Plan, InputError> read_plan(std::string_view text, const std::stri
     document->at("searches").get_to(plan.searches);
     if (auto problem = check_references(plan, where)) return std::unexpected(*problem);
     if (auto problem = check_probes(plan, where)) return std::unexpected(*problem);
-    // One check against everything else: what was read must write the same bytes.
+    // One check against everything else: the plan read must write the same bytes.
     if (plan_text(plan) != text)
-      return std::unexpected(InputError{where, "is not byte for byte what assay writes", hint});
+      return std::unexpected(InputError{where, "is not byte for byte the form that assay writes", hint});
     if (auto problem = check_derivation(plan, text, where)) return std::unexpected(*problem);
     return plan;
   } catch (const json::exception& error) {

@@ -12,7 +12,7 @@
 namespace assay::plan {
 namespace {
 
-/// What the derived figure of a limit or ceiling needs and the probe does not record.
+/// Input of the derived figure of a limit or ceiling that the probe does not record.
 std::optional<InputError> check_derived(const Requirement& requirement, const Description& probe,
                                         const std::string& here) {
   std::vector<std::string> names;
@@ -56,7 +56,7 @@ std::optional<InputError> check_against(const Requirement& requirement, const De
   }
   if (requirement.rise && metric->course != Course::since_boot && metric->course != Course::for_life) {
     return InputError{here + ".rise", fmt::format("{} of {} is no counter", metric->name, probe.name),
-                      "what each run measures anew does not rise; judge the figure itself"};
+                      "a figure that each run measures anew does not rise; judge the figure itself"};
   }
   if (requirement.limit.reference == Reference::metric) {
     const auto* reference = probe.metric(requirement.limit.name);

@@ -1,4 +1,4 @@
-// probe_check: whether a probe can tell what a requirement asks of it.
+// probe_check: whether a probe records the inputs of a requirement.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@
 
 namespace assay::plan {
 
-/// What a requirement asks of a probe that the probe does not have; nothing when it has it all.
+/// Demand of a requirement that the probe does not meet; nothing if it meets all.
 std::optional<InputError> check_against(const Requirement& requirement, const Description& probe,
                                         const std::string& here);
 
 /// A requirement that must be inconclusive, because the samples that its probe takes at most, in one attempt or in all
-/// of the first stage, are too few for it; nothing where the probe has no such parameter.
+/// of the first stage, are too few for it; nothing if the probe has no such parameter.
 std::optional<InputError> check_samples(const Requirement& requirement, const Values& parameters, double confidence,
                                         const std::string& here);
 

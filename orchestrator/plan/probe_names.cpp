@@ -1,4 +1,4 @@
-// probe_names: the catalogue of probes, and what the built-in profiles name.
+// probe_names: the catalogue of probes, and names in the built-in profiles.
 #include "orchestrator/plan/probe_names.h"
 
 #include <algorithm>

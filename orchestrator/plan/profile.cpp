@@ -115,12 +115,12 @@ json to_json(const Requirement& requirement) {
   return object;
 }
 
-/// What was loosened below, in a profile that was resolved before; one that extends another finds out by itself.
+/// Loosened fields of an already resolved profile; one that extends another computes its own.
 std::vector<Loosened> loosened_from(const json& document) {
   return document.value("loosened", std::vector<Loosened>{});
 }
 
-/// Takes everything but the requirements of one document over what it inherits.
+/// Merges all fields but the requirements of one document into the inherited ones.
 void take_design(const json& document, Profile& profile) {
   profile.name = document.at("name");
   profile.title = document.at("title");

@@ -19,8 +19,8 @@
 
 namespace assay::plan {
 
-/// The kind of subject that a requirement judges. pair, group and cluster are of several nodes together; what follows
-/// them is of the site's meters.
+/// The kind of subject that a requirement judges. pair, group and cluster are of several nodes together; the kinds
+/// after them are of the site's meters.
 enum class JudgedScope { node, cpu, gpu, nic, drive, rank, pair, group, cluster, rack, feed, shelf, cdu, meter };
 
 constexpr auto words_of(JudgedScope) {
@@ -47,7 +47,7 @@ constexpr bool is_together(JudgedScope scope) {
 }
 /// The companion that the head runs once a site, which reads its meters.
 inline constexpr const char* kSiteCompanion = "power_feed";
-/// The same, which also says what a lost feed did.
+/// The same, which also records effects of a lost feed.
 inline constexpr const char* kFailoverCompanion = "failover_watch";
 /// Whether a companion of this name reads the site's meters, on the head and not on the nodes.
 constexpr bool is_site_companion(std::string_view name) { return name == kSiteCompanion || name == kFailoverCompanion; }
@@ -61,7 +61,7 @@ constexpr bool is_together(std::string_view kind) {
   return scope && is_together(*scope);
 }
 
-/// What makes a group of nodes. growing: the first 2, 4, 8, … and then all nodes.
+/// Rule of a group of nodes. growing: the first 2, 4, 8, … and then all nodes.
 enum class Grouping { rack, leaf, spine, growing };
 
 constexpr auto words_of(Grouping) {
@@ -133,25 +133,25 @@ enum class Reference {
   fleet_median,             ///< of the median over all subjects of this requirement
   smallest_group,           ///< of the same requirement on the smallest of its growing groups
   smallest_group_by_nodes,  ///< of that, times how many times as many nodes this group has
-  derived,                  ///< of the figure `name` of derived.h, which the machine tells of itself
+  derived,                  ///< of the figure `name` of derived.h, which the machine reports of itself
 };
 
 /// A promise as a closed set of operators, never an expression.
 struct Limit {
   std::optional<double> at_least;  ///< absolute in `unit`, or a share of the reference
-  std::optional<double> at_most;   ///< both given: the value must lie between
+  std::optional<double> at_most;   ///< both given: the value must be between
   std::string unit;                ///< of the metric judged, also when relative
   Reference reference = Reference::none;
   std::string name;            ///< of the peak, metric or derived figure referred to
   std::string capped_by = {};  ///< a peak of the profile that the reference is never above; empty: none
 };
 
-/// Whether a limit's reference is what other steps measured, so that one step alone cannot be judged by it.
+/// Whether a limit's reference is measured by other steps, so that a single step cannot be judged by it.
 constexpr bool is_of_others(Reference reference) {
   return reference == Reference::fleet_median || reference == Reference::smallest_group ||
          reference == Reference::smallest_group_by_nodes;
 }
-/// Whether it is what the same run measured, so that nothing but the machines themselves says what is enough.
+/// Whether it is measured by the same run, so that only the machines themselves set the limit.
 constexpr bool is_relative(Reference reference) {
   return is_of_others(reference) || reference == Reference::best_sample || reference == Reference::metric;
 }
@@ -160,24 +160,24 @@ constexpr bool is_of_smallest(Reference reference) {
   return reference == Reference::smallest_group || reference == Reference::smallest_group_by_nodes;
 }
 
-/// A circumstance that must be proved beside the number; absent or unmet makes the verdict inconclusive.
+/// A circumstance that must be proved in addition to the number; absent or unmet makes the verdict inconclusive.
 struct RequiredCondition {
   std::string name;
   std::optional<Value> equals;
   std::optional<double> at_least;
   std::optional<double> at_most;
-  std::string site = {};      ///< what the site says of the port of this plane: interface, device, address, leaf,
+  std::string site = {};      ///< field of the site's port of this plane: interface, device, address, leaf,
                               ///< switch_port; empty: one of those above
-  bool surroundings = false;  ///< tells of what else the machine does, not of the machine: load by others, stolen time
+  bool surroundings = false;  ///< state of the surroundings, not of the machine: load by others, stolen time
 };
 
-/// How far the figure of one run of a probe lies from that of another on the same machine, where a document says so.
+/// Deviation of the figures of two runs of a probe on the same machine, if a document states it.
 struct Reproducibility {
   double u = 0;  ///< relative standard uncertainty between runs
   Source source;
 };
 
-/// What no honest figure can exceed.
+/// Bound of every honest figure.
 struct Ceiling {
   std::optional<double> value;            ///< in the metric's unit; nothing: the reference's
   Reference reference = Reference::none;  ///< peak or derived
@@ -191,30 +191,32 @@ struct Requirement {
   Values parameters;  ///< as given; the plan fills in the rest
   std::string metric;
   Values at;              ///< coordinates of the measurement judged; empty: the one without coordinates
-  bool at_every = false;  ///< all of the metric's measurements, whatever their coordinates; the worst decides
-  /// Every subject of that kind in the record. With a probe for several nodes, also where it runs: node (each alone),
+  bool at_every = false;  ///< all of the metric's measurements, at all coordinates; the worst decides
+  /// Every subject of that kind in the record. With a probe for several nodes, also its place: node (each node
+  /// separately),
   /// pair, group, cluster.
   JudgedScope scope = JudgedScope::node;
   /// Of the site's meters, which the head reads: the probe that makes the load, and that `parameters` are of; the
   /// figure is judged while its steps on all nodes run. Empty: `probe` runs on nodes.
   std::string during;
   std::optional<Grouping> by;  ///< scope group: rack when not given
-  /// Of the site: whose ports it is measured through, each rail by itself; empty: whichever the node uses.
+  /// Of the site: whose ports it is measured through, each rail separately; empty: the node's default.
   std::string plane;
   std::optional<PairChoice> pairs;  ///< scope pair over nodes: all when not given
   bool alone = false;  ///< scope pair over nodes: nothing else of the plan runs meanwhile; else pairs run side by side
-  bool after = false;  ///< measured when every other step of its nodes is over: what the load has left behind
+  bool after = false;  ///< measured when every other step of its nodes is over: effects of the load
   bool rise = false;   ///< with `after`: judged is by how much a counter rose since the same was read before the load
   int rounds = 0;      ///< scope pair over nodes: rounds of the tournament; 0: all pairs
   Statistic statistic = Statistic::median;
   Limit limit;
   std::optional<Ceiling> ceiling;
-  bool when_told = false;  ///< where the machine does not tell the figure or its reference, nothing is judged, and said
+  bool when_told =
+      false;  ///< if the machine does not report the figure or its reference, it is not judged, with a note
   std::vector<RequiredCondition> conditions;
   int repeat_n = 10;  ///< fewer samples are inconclusive
   /// Fresh processes that measure it, in passes over the plan; 1 to 10. 3 by default, 1 for an extreme of the samples.
   int attempts = 3;
-  /// The second stage's, where those left a required cell open or failed; 0 to 10. 4 by default, 0 for an extreme.
+  /// The second stage's, if those left a required cell open or failed; 0 to 10. 4 by default, 0 for an extreme.
   int more_attempts = 4;
   /// Stated between runs; a required rate that is measured once needs it.
   std::optional<Reproducibility> reproducibility;
@@ -222,9 +224,9 @@ struct Requirement {
   bool required = true;           ///< severity `required`; else `advisory`: it warns and never accepts or rejects
   Source source;
 
-  /// What is judged, for people: "bandwidth", "rise of media_errors".
+  /// The judged quantity, for people: "bandwidth", "rise of media_errors".
   [[nodiscard]] std::string figure() const { return (rise ? "rise of " : "") + metric; }
-  /// Whether it is held against what other steps measured, so that one step alone cannot be judged by it.
+  /// Whether its reference is measured by other steps, so that a single step cannot be judged by it.
   [[nodiscard]] bool is_of_others() const { return rise || plan::is_of_others(limit.reference); }
 };
 
@@ -256,7 +258,7 @@ struct Profile {
   std::vector<std::string> companions;
   std::map<std::string, int> per_node;  ///< how many subjects of a kind a node of this design has: {"gpu": 8};
                                         ///< kOfSite: as many as the site says that the node has
-  std::optional<double> power_w;        ///< design power of a node under load; nothing where it is not told
+  std::optional<double> power_w;        ///< design power of a node under load; nothing if unknown
   std::map<std::string, Peak> peaks;
   std::vector<Requirement> requirements;
   std::string relative_only;       ///< why limits that only the machines themselves set will do; empty: they will not
@@ -264,14 +266,14 @@ struct Profile {
 };
 
 /// How many subjects of `kind` a node has by design: the profile's number, or the site's where the profile leaves it to
-/// that; a pair of GPUs is one for each direction. Nothing where neither tells.
+/// that; a pair of GPUs is one for each direction. Nothing if neither states it.
 std::optional<int> designed_parts(const Profile& profile, const site::Node& node, const std::string& kind);
 
-/// The text of a profile by name, for `extends`; nothing when there is none.
+/// The text of a profile by name, for `extends`; nothing if there is none.
 using ProfileLibrary = std::function<std::optional<std::string>(const std::string& name)>;
 
-/// Reads, inherits (requirements of the same id are replaced) and checks a profile. Refused: what schema.json refuses,
-/// duplicate ids, what check_profile (profile_check.h) refuses, an inheritance deeper than eight or in a circle, a
+/// Reads, inherits (requirements of the same id are replaced) and checks a profile. Refused: as by schema.json
+/// and check_profile (profile_check.h), duplicate ids, an inheritance deeper than eight or in a circle, a
 /// requirement that would take the place of one of another probe or metric.
 std::expected<Profile, InputError> read_profile(std::string_view text, const std::string& where,
                                                 const ProfileLibrary& library);

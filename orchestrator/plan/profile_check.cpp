@@ -14,7 +14,7 @@
 namespace assay::plan {
 namespace {
 
-/// What goes with one scope or with a plane alone.
+/// Fields that need a certain scope or a plane.
 std::optional<InputError> check_placement(const Requirement& requirement, const std::string& here) {
   const bool of_pairs = requirement.rounds > 0 || requirement.pairs || requirement.alone;
   if ((requirement.by && requirement.scope != JudgedScope::group) ||
@@ -31,18 +31,18 @@ std::optional<InputError> check_placement(const Requirement& requirement, const 
                       "give scope group and \"by\": \"growing\""};
   }
   if (!requirement.limit.capped_by.empty() && requirement.limit.reference != Reference::smallest_group_by_nodes) {
-    return InputError{here + ".limit.capped_by", "caps what does not grow with the nodes",
+    return InputError{here + ".limit.capped_by", "caps a limit that does not grow with the nodes",
                       "it goes with \"of\": \"smallest_group_by_nodes\""};
   }
   for (std::size_t i = 0; i < requirement.conditions.size(); ++i) {
     if (requirement.conditions[i].site.empty() || !requirement.plane.empty()) continue;
     return InputError{fmt::format("{}.conditions[{}].site", here, i),
-                      "asks what the site says of a port, and the requirement names no plane", "give `plane`"};
+                      "asks for the site's facts of a port, and the requirement names no plane", "give `plane`"};
   }
   return std::nullopt;
 }
 
-/// What goes with figures of the site's meters alone.
+/// Fields that need figures of the site's meters.
 std::optional<InputError> check_during(const Requirement& requirement, const Profile& profile,
                                        const std::string& here) {
   // A node has figures of its own probes, and of the meters and outlets that it hangs on.
@@ -71,15 +71,14 @@ std::optional<InputError> check_during(const Requirement& requirement, const Pro
   return std::nullopt;
 }
 
-/// What goes with a rise: a counter of one node or of its parts that is read before the load, too.
+/// Fields of a rise: a counter of one node or of its parts that is read before the load, too.
 std::optional<InputError> check_rise(const Requirement& requirement, const Profile& profile, const std::string& here) {
   if (!requirement.rise) return std::nullopt;
-  if (!requirement.after)
-    return InputError{here + ".rise", "goes with `after`", "a rise is what a load has left behind"};
+  if (!requirement.after) return InputError{here + ".rise", "goes with `after`", "a rise is counted over a load"};
   if (is_together(requirement.scope) || requirement.at_every || requirement.limit.reference != Reference::none ||
       !requirement.limit.at_most) {
     return InputError{here + ".rise", "goes with an absolute at_most for a node or its parts, at one coordinate",
-                      "a counter of what gets worse may rise by so much, and no more"};
+                      "a counter of faults may rise by so much, and no more"};
   }
   const bool is_read = std::ranges::any_of(profile.requirements, [&](const Requirement& other) {
     return !other.after && other.probe == requirement.probe && other.parameters == requirement.parameters &&
@@ -146,7 +145,7 @@ std::optional<InputError> check_figure(Reference reference, const std::string& f
   return InputError{here + ".unit", fmt::format("'{}', but {} '{}' is in '{}'", unit, kind, figure, found_unit), ""};
 }
 
-/// A share of itself is 1, whatever the machine does; so is one of a metric that is held against this one.
+/// A share of itself is always 1; so is one of a metric that is compared with this one.
 std::optional<InputError> check_chain(const Requirement& requirement, const Profile& profile, const std::string& here) {
   std::set<std::string> seen;
   std::set<std::string> next = {requirement.metric};
@@ -204,9 +203,8 @@ std::optional<InputError> unallowed_settings(const Profile& profile, const std::
       continue;
     return InputError{
         fmt::format("profile {}: requirements[{}].parameters.allow_settings", profile.name, i),
-        fmt::format("lets {} change settings of machines, which it puts back, and nobody has allowed that",
-                    requirement.probe),
-        "with the word of who is responsible for the machines: --allow-settings"};
+        fmt::format("{} changes machine settings (and restores them), which is not allowed", requirement.probe),
+        "with consent of those responsible for the machines: --allow-settings"};
   }
   return std::nullopt;
 }
@@ -259,7 +257,7 @@ std::optional<InputError> check_profile(const Profile& profile, const std::strin
     return InputError{
         where + ": companions",
         fmt::format("names {} and {}, and the meters are read by one program", kSiteCompanion, kFailoverCompanion),
-        fmt::format("{} records what {} does; name it alone", kFailoverCompanion, kSiteCompanion)};
+        fmt::format("{} records all of {}; name only it", kFailoverCompanion, kSiteCompanion)};
   }
   for (const auto& requirement : profile.requirements) {
     const std::string here = fmt::format("{}: requirement {}", where, requirement.id);
@@ -271,10 +269,10 @@ std::optional<InputError> check_profile(const Profile& profile, const std::strin
   if (alone.empty() || !profile.relative_only.empty()) return std::nullopt;
   return InputError{
       fmt::format("{}: requirement {}", where, alone.front()),
-      "is held against what the same run measures, and nothing absolute stands beside it: machines that are all slow "
+      "compares the machines only with each other, and no absolute limit does more: a uniformly slow fleet "
       "would pass",
       "add a required limit on the same metric that is absolute, a share of a peak or of a derived figure; or say why "
-      "this will do: \"relative_only\": \"…\", which the verdict repeats"};
+      "this is enough: \"relative_only\": \"…\", which the verdict repeats"};
 }
 
 bool stands_beside(const Requirement& other, const Requirement& requirement) {

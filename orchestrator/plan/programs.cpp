@@ -38,7 +38,7 @@ std::optional<InputError> check_version(const fs::path& folder) {
   const std::string version = said->substr(0, said->find('\n'));
   if (version == ASSAY_VERSION) return std::nullopt;
   return InputError{folder.string() + "/VERSION", fmt::format("'{}' is not {}", version, ASSAY_VERSION),
-                    "install the packages of one version: assay-machine-* beside assay"};
+                    "install the packages of one version: assay-machine-* together with assay"};
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ std::expected<std::vector<Program>, InputError> installed_programs() {
     if (auto problem = check_version(folder)) return std::unexpected(*problem);
     for (auto& program : *programs) {
       const fs::path path = folder / "probes" / fs::path(program.path).filename();
-      std::error_code unknown;  // what cannot be looked at is not there
+      std::error_code unknown;  // an unreadable path counts as absent
       if (!fs::is_regular_file(path, unknown)) continue;
       auto digest = files::sha256_of_file(path);
       if (!digest) return std::unexpected(digest.error());
@@ -85,7 +85,7 @@ std::expected<std::vector<Program>, InputError> find_programs(const std::string&
   }
   if (paths.empty()) {
     return std::unexpected(InputError{directory, "has no probes",
-                                      "build or install assay; probes lie in libexec/assay/probes beside bin/"});
+                                      "build or install assay; probes are in libexec/assay/probes next to bin/"});
   }
   std::ranges::sort(paths);
   std::vector<Program> programs;

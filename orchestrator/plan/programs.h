@@ -1,4 +1,4 @@
-// programs: the probe binaries of this installation and what they say of themselves.
+// programs: the probe binaries of this installation and their descriptions.
 #pragma once
 
 #include <expected>
@@ -10,7 +10,7 @@
 
 namespace assay::plan {
 
-/// Where this installation's parts lie, found relative to the running binary.
+/// Paths of this installation's parts, relative to the running binary.
 struct Installation {
   std::string binaries;  ///< bin/: assay, assay-report, assay-node
   std::string probes;    ///< libexec/assay/probes/
@@ -28,7 +28,7 @@ Installation installation();
 std::expected<std::vector<Program>, InputError> find_programs(const std::string& directory);
 
 /// The same for this installation, with the builds for other machines: libexec/assay/machines/<machine>/probes/<name>.
-/// What they say of themselves is taken to be what this machine's builds say, because theirs do not run here; a record
+/// Their descriptions are taken from this machine's builds, because they do not run here; a record
 /// that differs from it is refused when it is read. Errors also: a folder that is of another version.
 std::expected<std::vector<Program>, InputError> installed_programs();
 

@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// Three runs are the fewest whose spread says something; four more halve the uncertainty of what they left open.
+// Three runs are the fewest with a useful spread; four more halve the uncertainty of open cells.
 constexpr int kAttempts = 3;
 constexpr int kMoreAttempts = 4;
 

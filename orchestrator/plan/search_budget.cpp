@@ -11,7 +11,7 @@ namespace {
 /// Per bisection step: enough for five nodes or two pairs, or for one that shows in half of its tests only.
 constexpr std::size_t kTestsPerStep = 12;
 /// A node takes about one test for each bisection step and three to confirm it; a pair, which has two bisections, about
-/// three. It must cover the dearest, because what was found pays for what comes next.
+/// three. It must cover the dearest, because findings pay for the next search.
 constexpr std::size_t kTestsPerStepAndCulprit = 3;
 constexpr std::size_t kMostTimesBase = 4;
 constexpr std::size_t kFewestGroups = 4;

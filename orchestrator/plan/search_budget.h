@@ -8,7 +8,7 @@ namespace assay::plan {
 /// The disjoint groups of one size that a search compares first.
 struct Screening {
   std::size_t size = 0;    ///< nodes of each group
-  std::size_t groups = 0;  ///< at least four, so that they can be compared; what is left over is in none
+  std::size_t groups = 0;  ///< at least four, so that they can be compared; the remaining nodes are in none
 };
 
 /// The screening of `nodes` nodes: groups of about 2 sqrt(nodes) nodes, and of pairs up to eleven nodes.

@@ -1,4 +1,4 @@
-// simulation: what a simulation is made up from: a seed, and what is wrong with its nodes and links.
+// simulation: inputs of a simulation: a seed, and the faults of its nodes and links.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct SimulatedFault {
   double probability = 1;   ///< of showing in an attempt or a test; below 1 it flaps
 };
 
-/// How a meter of the simulated site sees one of its quantities, where it is not honest. Times are in s since the begin
+/// How a meter of the simulated site sees one of its quantities, if it is not honest. Times are in s since the begin
 /// of the load.
 struct SimulatedMeter {
   std::string meter;
@@ -52,20 +52,20 @@ struct LostFeed {
   std::optional<double> until_s = {};
 };
 
-/// What healthy nodes are like. Whether a healthy fleet would be accepted depends on these numbers more than on any
-/// other; they stand beside the outcome.
+/// Figures of healthy nodes. Whether a healthy fleet would be accepted depends on these numbers more than on any
+/// other; they are shown with the outcome.
 struct Healthy {
-  double margin = 0.04;       ///< beyond the limit, as a share of it: floors are 0.93 to 0.95 of what was measured
+  double margin = 0.04;       ///< beyond the limit, as a share of it: floors are 0.93 to 0.95 of the measured value
   double spread = 0.005;      ///< relative standard deviation between nodes
   double run_to_run = 0.005;  ///< and between runs on one node; 2 % to 6 % on virtual machines with neighbours
   friend bool operator==(const Healthy&, const Healthy&) = default;
 };
 
-/// Everything that is wrong, and what nodes are like where nothing is.
+/// All faults, and the figures of healthy nodes.
 struct Faults {
   std::vector<SimulatedFault> faults;
   std::vector<std::string> dead;  ///< nodes whose agents do not answer
-  /// By metric: relative standard deviation between healthy nodes, where it is not that of `healthy`.
+  /// By metric: relative standard deviation between healthy nodes, if it is not that of `healthy`.
   std::map<std::string, double> spread;
   Healthy healthy = {};
   std::vector<SimulatedMeter> meters = {};
@@ -82,7 +82,7 @@ struct Simulation {
 /// Reads and checks a faults document (schema faults.schema.json).
 std::expected<Faults, InputError> read_faults(std::string_view text, const std::string& where);
 
-/// Nothing when every node, meter and outlet that `faults` names is one of `site`'s, else which is not.
+/// Nothing if every node, meter and outlet that `faults` names is one of `site`'s, else which is not.
 std::optional<InputError> check_faults(const Faults& faults, const site::Site& site, const std::string& where);
 
 /// The JSON form of `simulation`, every field present.

@@ -38,7 +38,7 @@ std::string kind_text(const Kind& kind, const Sum& sum) {
   text += fmt::format("; {} {} of {} {}", sum.attempts, sum.attempts == 1 ? "attempt" : "attempts", sum.steps,
                       sum.steps == 1 ? "step" : "steps");
   return text + (sum.written ? fmt::format(" write {}\n", bytes_text(*sum.written))
-                             : std::string(" write what their time allows\n"));
+                             : std::string(" write as much as their time allows\n"));
 }
 
 std::optional<double> left_in(const FreeSpace& free, const std::string& node, const std::string& directory) {
@@ -49,13 +49,14 @@ std::optional<double> left_in(const FreeSpace& free, const std::string& node, co
 }
 
 InputError lacking(const StorageUse& use, const std::string& node, double left) {
-  return {fmt::format("{} on {}", use.need.directory, node),
-          fmt::format("{} are free; step {} puts up to {} there{} and needs a tenth more, {}", bytes_text(left),
-                      use.step->id, bytes_text(use.need.held), use.need.shared ? " from all its nodes" : "",
-                      bytes_text(use.demanded())),
-          fmt::format("nothing was measured: free {} there and go on with `assay run --resume`, or give the probe less "
-                      "to write, or another directory",
-                      bytes_text(use.demanded() - left))};
+  return {
+      fmt::format("{} on {}", use.need.directory, node),
+      fmt::format("{} are free; step {} puts up to {} there{} and needs a tenth more, {}", bytes_text(left),
+                  use.step->id, bytes_text(use.need.held), use.need.shared ? " from all its nodes" : "",
+                  bytes_text(use.demanded())),
+      fmt::format("nothing was measured: free {} there and continue with `assay run --resume`, or give the probe less "
+                  "to write, or another directory",
+                  bytes_text(use.demanded() - left))};
 }
 
 }  // namespace

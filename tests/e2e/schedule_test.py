@@ -111,7 +111,7 @@ class PowerCap(Bench):
     def test_a_step_over_the_cap_by_itself_is_refused_when_planning(self):
         done = self.accept_with(600, 700, requirement("r"))
         self.assertEqual(done.returncode, 2)
-        self.assertIn("600 W, but the step 0001-fake_probe-n01 alone draws 700 W", done.stderr)
+        self.assertIn("600 W, but step 0001-fake_probe-n01 draws 700 W", done.stderr)
 
     def test_a_cap_without_a_design_power_is_refused(self):
         done = self.accept_with(600, None, requirement("r"))

@@ -72,7 +72,7 @@ class Settings(Bench):
     def test_a_profile_alone_changes_nothing(self):
         done = self.assay(*self.asked())
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
-        self.assertIn("lets power_cap change settings of machines", done.stderr)
+        self.assertIn("power_cap changes machine settings", done.stderr)
         self.assertIn("--allow-settings", done.stderr)
         self.assertFalse(self.run_directory.exists())
         self.assertEqual(self.limit(), LIMIT)

@@ -28,7 +28,7 @@ class Space(Bench):
             done.stderr,
             r"\. on \S+: .* are free; step 0002-fake_probe-\S+ puts up to 1.074 PB there and needs a tenth more, 1.181 PB",
         )
-        self.assertRegex(done.stderr, r"nothing was measured: free .* there and go on with `assay run --resume`")
+        self.assertRegex(done.stderr, r"nothing was measured: free .* there and continue with `assay run --resume`")
         self.assertEqual([line["kind"] for line in self.journal() if "attempt" in line["kind"]], [])
         again = self.assay("run", "--resume", self.run_directory)
         self.assertEqual(again.returncode, 2, again.stderr)

@@ -175,7 +175,7 @@ TEST(fabric_plan, a_plane_that_the_probe_cannot_be_told_is_refused_and_so_is_a_p
                 .find("requirements[0].plane: fabric has no parameter `interface` or `device`"),
             std::string::npos);
   EXPECT_NE(error_of(requirement(R"(, "plane": "parameter", "parameters": {"interface": "eth9"})"), two_rails(2))
-                .find("requirements[0].parameters.interface: is what the plane tells"),
+                .find("requirements[0].parameters.interface: is set by the plane"),
             std::string::npos);
   EXPECT_NE(error_of(requirement(R"(, "plane": "public")"), two_rails(2))
                 .find("'public' is not one of parameter, data, business, management"),
@@ -215,7 +215,7 @@ TEST(fabric_plan, fields_of_another_scope_are_refused) {
           .find("limit.of: refers to the smallest"),
       std::string::npos);
   EXPECT_NE(error_of(requirement(R"(, "conditions": [{"name": "address", "site": "address"}])"), two_rails(2))
-                .find("conditions[0].site: asks what the site says"),
+                .find("conditions[0].site: asks for the site's facts"),
             std::string::npos);
 }
 
@@ -241,7 +241,7 @@ TEST(fabric_plan, without_the_smallest_group_nothing_of_scaling_passes) {
   EXPECT_EQ(results[0].outcome, judge::Outcome::inconclusive);
   EXPECT_EQ(results[0].reason, "The smallest of the growing groups was not measured under the required conditions.");
   EXPECT_EQ(subjects(plan_of(kScaling, fixture::site(2))),
-            (std::vector<std::string>{"s (growing groups that are held against the smallest need three nodes)"}));
+            (std::vector<std::string>{"s (growing groups with the smallest as reference need three nodes)"}));
 }
 
 TEST(fabric_plan, what_grows_with_the_nodes_is_held_against_as_many_times_the_smallest) {
@@ -271,7 +271,7 @@ TEST(fabric_plan, a_cap_is_a_peak_of_the_same_unit_and_of_what_grows_with_the_no
       "'B/s', but peak 'all' is in 's'");
   std::string other = kCapped;
   other.replace(other.find("smallest_group_by_nodes"), 23, "smallest_group");
-  EXPECT_EQ(capped("", other).error().what, "caps what does not grow with the nodes");
+  EXPECT_EQ(capped("", other).error().what, "caps a limit that does not grow with the nodes");
 }
 
 TEST(fabric_plan, what_grows_with_the_nodes_owes_no_more_than_the_promised_ceiling) {

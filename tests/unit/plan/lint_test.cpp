@@ -130,7 +130,7 @@ TEST(lint, what_changes_settings_of_machines_is_planned_only_where_that_is_allow
   const auto requirement = [](const std::string& word) {
     return R"({"parameters": {"allow_settings": ")" + word + R"("}, "limit": {"at_least": 1, "unit": "B/s"}})";
   };
-  constexpr const char* kWords = "requirements[0].parameters.allow_settings: lets disk change settings of machines";
+  constexpr const char* kWords = "requirements[0].parameters.allow_settings: disk changes machine settings";
   EXPECT_NE(planning({requirement("yes"), kFast}).find(kWords), std::string::npos);
   EXPECT_NE(planning({requirement("yes"), kFast}).find("--allow-settings"), std::string::npos);
   EXPECT_EQ(planning({requirement("yes")}, {.allow_settings = true}).find(kWords), std::string::npos);
@@ -186,11 +186,11 @@ TEST(lint, a_peak_whose_unit_changes_under_an_inherited_limit_is_refused) {
 TEST(lint, what_only_the_machines_themselves_set_needs_something_absolute_beside_it) {
   constexpr const char* kBest = R"({"limit": {"at_least": 0.75, "unit": "B/s", "of": "best_sample"}})";
   constexpr const char* kAbsolute = R"({"limit": {"at_least": 100, "unit": "B/s"}})";
-  EXPECT_NE(read_error({kBest}, kStrict).find("machines that are all slow would pass"), std::string::npos);
+  EXPECT_NE(read_error({kBest}, kStrict).find("a uniformly slow fleet would pass"), std::string::npos);
   EXPECT_EQ(read_error({kBest, kAbsolute}, kStrict), "read");
   EXPECT_EQ(read_error({kBest}, {{"relative_only", "the design is not known"}}), "read");
   EXPECT_NE(read_error({kBest, R"({"severity": "advisory", "limit": {"at_least": 100, "unit": "B/s"}})"}, kStrict)
-                .find("machines that are all slow would pass"),
+                .find("a uniformly slow fleet would pass"),
             std::string::npos);
 }
 

@@ -67,7 +67,7 @@ TEST(storage_use, a_storage_with_too_little_is_named_with_node_step_and_what_is_
   EXPECT_EQ(problem.what,
             "600 MB are free; step " + plan.steps[0].id + " puts up to 1 GB there and needs a tenth more, 1.1 GB");
   EXPECT_EQ(problem.hint,
-            "nothing was measured: free 500 MB there and go on with `assay run --resume`, or give the probe less to "
+            "nothing was measured: free 500 MB there and continue with `assay run --resume`, or give the probe less to "
             "write, or another directory");
 }
 
