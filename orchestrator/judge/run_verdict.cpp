@@ -40,7 +40,7 @@ std::expected<ExtraAttempts, InputError> extra_attempts(const plan::Plan& plan, 
   return extra;
 }
 
-/// Gives the searches what the journal holds of the tests that they ask for.
+/// Gives the searches the journal's entries of the tests that they ask for.
 void replay(Searches& searches, const Journal& journal, const ExtraAttempts& extra, const EvidenceReader& evidence) {
   const auto part_of = [&](const ExtraTest& test) {
     Journal part;

@@ -10,7 +10,7 @@
 
 namespace assay::judge {
 
-/// The judgement of every planned cell, and what the searches of the run found: they are replayed over the extra tests
+/// The judgement of every planned cell, and the findings of the run's searches: they are replayed over the extra tests
 /// in the journal, and change no outcome. Refused: an attempt of a step that the plan does not have, a second stage
 /// of a step that the first did not ask for, and a test that its search would not have asked for.
 std::expected<Verdict, InputError> judge_run(const plan::Plan& plan, const std::string& plan_sha256,

@@ -76,7 +76,7 @@ namespace {
 
 using nlohmann::json;
 
-/// assay.verdict/2 had no fields for what its texts began with. For reading such a verdict only.
+/// assay.verdict/2 had no fields for these beginnings of its texts. For reading such a verdict only.
 constexpr std::string_view kOldUnchecked = "Not checked: ";
 constexpr std::string_view kOldNotChecked = "Not checked, because the machine does not tell: ";
 constexpr std::string_view kOldRelativeOnly = "Relative only: ";

@@ -20,8 +20,8 @@
 namespace assay::judge {
 
 /// The judgement of one requirement on one subject. For a lower limit L and guard band w: pass y >= L + w;
-/// conditional_pass L <= y < L + w; conditional_fail L - w < y < L; fail y <= L - w. decision.h says what else a pass
-/// and a fail need.
+/// conditional_pass L <= y < L + w; conditional_fail L - w < y < L; fail y <= L - w. decision.h has the other
+/// conditions of a pass and a fail.
 enum class Outcome { pass, conditional_pass, conditional_fail, fail, inconclusive, not_measured, error };
 
 constexpr auto words_of(Outcome) {
@@ -49,7 +49,7 @@ constexpr auto words_of(Overall) {
 /// The word of `overall`.
 constexpr const char* to_string(Overall overall) { return word_of(overall).data(); }
 
-/// A demanded condition and what was seen.
+/// A demanded condition and the value seen.
 struct ConditionSeen {
   std::string name;
   std::string demanded;       ///< "= true", ">= 0.9"
@@ -58,7 +58,7 @@ struct ConditionSeen {
   bool operator==(const ConditionSeen&) const = default;
 };
 
-/// What is to be known of samples beside their statistic.
+/// Findings in samples besides their statistic.
 enum class FindingKind {
   two_states,
   trend,
@@ -80,7 +80,7 @@ constexpr auto words_of(FindingKind) {
                                            {stalled, "stalled"}});
 }
 
-/// One of them, and whether it makes inconclusive what would have been a pass or a fail.
+/// One of them, and whether it makes a pass or a fail inconclusive.
 struct SteadinessFinding {
   FindingKind kind = FindingKind::two_states;
   bool opens = false;
@@ -95,8 +95,8 @@ struct SetAside {
 
 /// The parts of the standard uncertainty, each for the value itself.
 struct UncertaintyTerms {
-  double repeatability = 0;  ///< of the attempts: their deviation from each other, or `within` where that is more
-  double within = 0;         ///< what the samples within the attempts show of it
+  double repeatability = 0;  ///< of the attempts: their deviation from each other, or `within` if that is more
+  double within = 0;         ///< the part seen in the samples within the attempts
   double instrument = 0;
   double reference = 0;
 };
@@ -105,8 +105,8 @@ struct UncertaintyTerms {
 struct Result {
   std::string requirement;
   Subject subject;
-  std::string node;  ///< where it was measured
-  std::string step;  ///< empty when nothing was planned for it
+  std::string node;  ///< if it was measured
+  std::string step;  ///< empty if nothing was planned for it
   bool required = true;
   bool unchecked = false;  ///< the machine does not report the figure, and the profile then judges nothing
   Outcome outcome = Outcome::not_measured;
@@ -125,7 +125,7 @@ struct Result {
   std::size_t between_steps = 0;                  ///< over which that was pooled; 0: of this cell's own attempts
   std::optional<double> degrees_of_freedom = {};  ///< of u; absent: infinite
   std::optional<double> guard_factor = {};        ///< g: the guard band is g * u
-  std::optional<double> reference;                ///< what a relative limit referred to
+  std::optional<double> reference;                ///< the reference of a relative limit
   std::optional<double> limit_low, limit_high;    ///< L, absolute
   std::optional<double> acceptance_low, acceptance_high;  ///< A = L + w, or L - w for an upper limit
   std::optional<double> margin;        ///< distance to the nearer limit as a share of that limit; negative: missed
@@ -153,7 +153,7 @@ void fields(Io& io, R& r) {
 /// Of millions: a vector would be copied as it grows, and copied again when it is handed on.
 using Results = std::deque<Result>;
 
-/// What a departure from the method is about. attempt: one attempt of a step. not_checked: a requirement that the
+/// Kind of a departure from the method. attempt: one attempt of a step. not_checked: a requirement that the
 /// machine reported too little for. relative_only: limits that only the machines themselves set. run: anything else.
 enum class DeviationKind { run, attempt, not_checked, relative_only };
 
@@ -171,7 +171,7 @@ struct Deviation {
   std::string said = {};  ///< kind attempt: `what` without the attempt, so that several steps have the same
 };
 
-/// What is at fault.
+/// Kind of a culprit.
 enum class Fault { node, pair, leaf };
 
 constexpr auto words_of(Fault) {
@@ -179,7 +179,7 @@ constexpr auto words_of(Fault) {
   return std::to_array<Word<Fault>>({{node, "node"}, {pair, "pair"}, {leaf, "leaf"}});
 }
 
-/// How an extra test ended, beside control tests of the same size. broken: it did not run to its end, which counts as
+/// How an extra test ended, by control tests of the same size. broken: it did not run to its end, which counts as
 /// short.
 enum class TestOutcome { good, short_of_limit, broken };
 
@@ -190,7 +190,7 @@ constexpr auto words_of(TestOutcome) {
 
 /// How far a search came.
 enum class SearchState {
-  found,         ///< it names what is at fault
+  found,         ///< it names the culprits
   clear,         ///< the others met the limit together; nothing is named
   common_cause,  ///< all groups of one size are alike and short together; no node is accused
   undecided,     ///< it ended without naming anything
@@ -208,7 +208,7 @@ constexpr auto words_of(SearchState) {
                                            {not_searched, "not_searched"}});
 }
 
-/// What is at fault where nodes that work together missed a limit.
+/// Culprits where nodes that work together missed a limit.
 struct Culprit {
   Fault fault = Fault::node;
   std::vector<std::string> nodes;  ///< one, two, or all of the leaf
@@ -227,7 +227,7 @@ struct MadeTest {
   std::optional<double> control;  ///< the same of its controls, on average
 };
 
-/// What is known of who is at fault in one step that fell short, or among the pairs of one requirement. It changes no
+/// Findings on the culprits of one step that fell short, or among the pairs of one requirement. It changes no
 /// outcome.
 struct Localised {
   std::vector<std::string> requirements;
@@ -248,7 +248,7 @@ struct NodeVerdict {
   Overall outcome = Overall::incomplete;
   std::size_t required = 0;  ///< required cells that count for it
   std::size_t passed = 0;    ///< of them
-  std::string reason;        ///< the first cell that fails, or else that is open; empty when accepted
+  std::string reason;        ///< the first cell that fails, or else that is open; empty if accepted
 };
 
 /// The verdict of one run.
@@ -285,7 +285,7 @@ std::string verdict_text(const Verdict& verdict, VerdictFormat format = VerdictF
 bool is_text_of(const Verdict& verdict, std::string_view text, VerdictFormat format = VerdictFormat::current);
 
 /// The format of the verdict `text`, by the value of its member `schema`, near its end because keys are sorted; current
-/// where it is not known.
+/// if it is not known.
 VerdictFormat format_of(std::string_view text);
 
 /// Reads verdict.json back, of either format; strict.

@@ -180,7 +180,7 @@ std::vector<Spot> groups(const Requirement& requirement, const Arena& arena) {
   };
   if (growing && arena.places.size() < (is_of_smallest(requirement.limit.reference) ? 3U : 2U)) {
     return {arena.impossible(is_of_smallest(requirement.limit.reference)
-                                 ? "growing groups with the smallest as reference need three nodes"
+                                 ? "growing groups that are held against the smallest need three nodes"
                                  : "a group needs two nodes")};
   }
   std::vector<Spot> spots;

@@ -210,8 +210,7 @@ struct Requirement {
   Statistic statistic = Statistic::median;
   Limit limit;
   std::optional<Ceiling> ceiling;
-  bool when_told =
-      false;  ///< if the machine does not report the figure or its reference, it is not judged, with a note
+  bool when_told = false;  ///< if the machine does not report the figure or its reference: not judged, with a note
   std::vector<RequiredCondition> conditions;
   int repeat_n = 10;  ///< fewer samples are inconclusive
   /// Fresh processes that measure it, in passes over the plan; 1 to 10. 3 by default, 1 for an extreme of the samples.

@@ -87,7 +87,7 @@ std::optional<NamedDoubt> levels_doubt(std::span<const double> levels_w) {
   std::ranges::sort(sorted);
   for (std::size_t i = 1; i < sorted.size(); ++i) {
     if (sorted[i] - sorted[i - 1] >= kLeastStep * sorted.back()) continue;
-    return NamedDoubt{Doubt::gaps, fmt::format("two levels of load are only {:.0f} W apart at {:.0f} W",
+    return NamedDoubt{Doubt::gaps, fmt::format("two levels of load lie only {:.0f} W apart at {:.0f} W",
                                                sorted[i] - sorted[i - 1], sorted.back())};
   }
   return std::nullopt;

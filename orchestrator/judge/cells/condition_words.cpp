@@ -13,7 +13,7 @@
 namespace assay::judge {
 namespace {
 
-/// What a reader is told of one condition. `{}` in `seen` is the value; without it the sentence says what is wrong.
+/// The text for one condition. `{}` in `seen` is the value; without it the sentence names the fault.
 /// `unit` is a base unit, "%" for shares, "" for words and counts.
 struct ConditionWords {
   std::string_view name, unit, seen, remedy;
@@ -172,7 +172,7 @@ std::string amount(const Value& value, std::string_view unit) {
   return text != nullptr ? *text : assay::to_json(value).dump();
 }
 
-/// What was seen; "a little over 10 %" where four digits would show the bound that it misses.
+/// The value seen; "a little over 10 %" where four digits would show the bound that it misses.
 std::string seen_amount(const plan::RequiredCondition& demand, const Value& seen, std::string_view unit) {
   const std::string text = amount(seen, unit);
   const auto number = number_in(seen);
@@ -184,7 +184,7 @@ std::string seen_amount(const plan::RequiredCondition& demand, const Value& seen
   return text;
 }
 
-/// ", at most 10 % is allowed"; empty for what is true or false, because the sentence says what is wrong.
+/// ", at most 10 % is allowed"; empty for a truth value, because the sentence names the fault.
 std::string bound_words(const plan::RequiredCondition& demand, const ConditionSeen& seen, std::string_view unit) {
   if (!demand.site.empty())
     return fmt::format(", demanded is {}",

@@ -1,5 +1,5 @@
-// conditions: compares the conditions of records with those that a requirement demands; see conditions.h for what
-// counts as met.
+// conditions: compares the conditions of records with those that a requirement demands; see conditions.h for
+// the rule.
 #include "orchestrator/judge/cells/conditions.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class Inspection {
   Inspection(const site::Site& site, const plan::Step& step, const Subject& subject)
       : site_(site), step_(step), subject_(subject) {}
 
-  /// Takes what one record says of `demand` into `seen`; the first value that does not fit stays. Whether it says
+  /// Takes the value of `demand` in one record into `seen`; the first value that does not fit stays. Whether it says
   /// anything.
   bool look(const Record& record, const plan::RequiredCondition& demand, ConditionSeen& seen) const {
     auto said = conditions_of(record, demand.name, subject_);

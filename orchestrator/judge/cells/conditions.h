@@ -1,4 +1,4 @@
-// conditions: whether the conditions that a requirement demands were recorded beside its number, and met.
+// conditions: whether the conditions that a requirement demands were recorded with its number, and met.
 #pragma once
 
 #include <deque>
@@ -12,25 +12,25 @@
 
 namespace assay::judge {
 
-/// Whether `condition` is of `subject`, or of the node that wrote `record`; that of another node tells nothing here.
+/// Whether `condition` is of `subject`, or of the node that wrote `record`; that of another node does not count here.
 bool is_about(const Condition& condition, const Subject& subject, const Record& record);
 
 /// Whether the rank that wrote `record` says that it had no part in the traffic.
 bool is_idle(const Record& record);
 
-/// Holds demanded conditions against recorded ones. What it found of one subject it keeps for the next ones of the same
-/// records where it is the same: a step of 16,384 ranks has as many subjects and thousands of records.
+/// Compares demanded conditions with recorded ones. It keeps the findings of one subject for the next ones of the same
+/// records if it is the same: a step of 16,384 ranks has as many subjects and thousands of records.
 class Demands {
  public:
   /// `site` must outlive it.
   explicit Demands(const site::Site& site) : site_(site) {}
 
-  /// What was seen of each condition that `requirement`, on a metric of `probe`, demands of records of `step`, in its
+  /// The state of each condition that `requirement`, on a metric of `probe`, demands of records of `step`, in its
   /// order. A demand is met when every one of `records` recorded it, on `subject` or on the node, and each value fits;
-  /// an absent one is not met. What `others`, the records of the other ranks, say of it must fit too, and they must say
-  /// it where the probe's description declares it `always` recorded. What is demanded to be as `site` says is looked up
-  /// for the node of each record: of a subject nic the port of that name, else the port of the step's rail; what the
-  /// site does not tell is not met. The records must live until forget().
+  /// an absent one is not met. The values of `others`, the records of the other ranks, must fit too, and they must have
+  /// it if the probe's description declares it `always` recorded. A demand to be as `site` says is looked up
+  /// for the node of each record: of a subject nic the port of that name, else the port of the step's rail; a fact
+  /// missing in the site is not met. The records must live until forget().
   std::vector<ConditionSeen> check(const plan::Step& step, const plan::Requirement& requirement,
                                    const Description& probe, const Subject& subject,
                                    std::span<const Record* const> records, std::span<const Record* const> others);
@@ -38,7 +38,7 @@ class Demands {
   void forget() { kept_.clear(); }
 
  private:
-  /// What was found of subjects of one kind.
+  /// Findings of subjects of one kind.
   struct Kept {
     const plan::Step* step;
     std::string requirement, kind;
@@ -51,8 +51,8 @@ class Demands {
   std::deque<Kept> kept_;  ///< the latest
 };
 
-/// The first of `seen` that is not met, in one sentence with what to do; empty when all are. `seen` is what
-/// check_demands saw of the conditions of `requirement`, and `probe` its probe.
+/// The first of `seen` that is not met, in one sentence with advice; empty if all are. `seen` is the result
+/// of check_demands for `requirement`, and `probe` its probe.
 std::string first_unmet(const plan::Requirement& requirement, std::span<const ConditionSeen> seen,
                         const Description& probe);
 

@@ -1,4 +1,4 @@
-// counter_rises: what counters rose by between a reading before the load of a run and one after it.
+// counter_rises: rises of counters between a reading before the load of a run and one after it.
 #pragma once
 
 #include <functional>
@@ -13,18 +13,18 @@ namespace assay::judge {
 /// Why the rise of a subject is not known, by subject.
 using UnknownRises = std::map<Subject, std::string>;
 
-/// Turns `after`, what a counter of each subject was after the load, into what it rose by since `before`: every sample
-/// less the lowest of the earlier readings, which of a counter is the first. Unknown is what was read only once or is
-/// lower than it was; it is taken out of `after`.
+/// Turns `after`, a counter of each subject after the load, into its rise since `before`: every sample
+/// less the lowest of the earlier readings, which of a counter is the first. A counter that was read only once or
+/// fell is unknown; it is taken out of `after`.
 UnknownRises make_rises(std::map<Subject, Pool>& after, const std::map<Subject, Pool>& before);
 
 /// The rises that one plan's requirements are judged by.
 class CounterRises {
  public:
-  /// `evidence_of` collects a step's evidence; what it uses must outlive this.
+  /// `evidence_of` collects a step's evidence; its captures must outlive this.
   CounterRises(const plan::Plan& plan, std::function<StepEvidence(const plan::Step&)> evidence_of);
 
-  /// make_rises of `pools`, which `step` gave for `requirement`; nothing to do where it does not judge rises.
+  /// make_rises of `pools`, which `step` gave for `requirement`; nothing to do if it does not judge rises.
   UnknownRises take(const plan::Requirement& requirement, const plan::Step& step, std::map<Subject, Pool>& pools);
 
  private:

@@ -29,7 +29,7 @@
 namespace assay::judge {
 namespace {
 
-/// A figure above what is physically possible by more than the instruments can be wrong.
+/// A figure above the physical limit by more than the instruments' uncertainty.
 constexpr double kAboveCeiling = 1.02;
 
 class Judge {
@@ -97,7 +97,7 @@ class Judge {
 
  private:
   StepEvidence evidence_of(const plan::Step& step, int first = 1) {
-    fault_of_ = {};  // other evidence may come to lie where the last one was
+    fault_of_ = {};  // other evidence may get the address of the last one
     demands_.forget();
     const auto attempts = attempts_.find(step.id);
     static const std::vector<const Attempt*> kNone;
@@ -110,7 +110,7 @@ class Judge {
     return found;
   }
 
-  /// A cell that the profile wants judged where the machine tells, and it does not: no node is held to it.
+  /// A cell with `when_told` whose figure the machine does not report: no node is judged by it.
   static UndecidedCell unchecked(Result result, const std::string& what) {
     result.required = false;
     result.outcome = Outcome::not_measured;
@@ -138,7 +138,7 @@ class Judge {
     whole.evidence = step.paths;
     whole.attempts = step.attempts;
     if (step.broken || step.records.empty()) {
-      // A crash beside a good attempt is not passed over: what failed once is not shown to work.
+      // A crash next to a good attempt is not ignored: a step that failed once is not shown to work.
       whole.outcome = step.broken && !step.records.empty() ? Outcome::inconclusive : step.absence;
       whole.reason = step.reason;
       return {settled(std::move(whole))};
@@ -188,8 +188,8 @@ class Judge {
     return all;
   }
 
-  /// A cell of the site's meters: what they gave while the attempts of `planned` held their load. A meter that gave
-  /// nothing leaves its own cells open, and no others.
+  /// A cell of the site's meters: their readings while the attempts of `planned` held their load. A meter without
+  /// readings leaves its own cells open, and no others.
   UndecidedCell metered_cell(const plan::Cell& cell, const plan::Requirement& requirement, const plan::Step& planned,
                              const StepEvidence& step, Result whole) {
     if (metered_of_ != planned.id) {
@@ -213,7 +213,7 @@ class Judge {
     return open;
   }
 
-  /// Why a cell stays open: too few attempts, or some of `measured` without it; empty where nothing is missing.
+  /// Why a cell stays open: too few attempts, or some of `measured` without it; empty if nothing is missing.
   [[nodiscard]] std::string missing_attempts(const plan::Requirement& requirement, const plan::Step& planned,
                                              const StepEvidence& made, const Pool& pool,
                                              const StepEvidence& measured) const {
@@ -223,8 +223,9 @@ class Judge {
     return fmt::format("Measured in {} of {} attempts.", pool.records.size(), measured.records.size());
   }
 
-  /// The attempts that the plan wants for this requirement, as far as the run has come. What a lost node did not make
-  /// in the first stage is not made up for in the second one, as long as there are enough of them in all.
+  /// The attempts that the plan wants for this requirement, as far as the run has come. Attempts that a lost node did
+  /// not make
+  /// in the first stage are not made up for in the second one, as long as there are enough of them in all.
   [[nodiscard]] int due_attempts(const plan::Requirement& requirement, const plan::Step& step,
                                  const StepEvidence& made) const {
     const int first = std::min(requirement.attempts, step.attempts);
@@ -252,7 +253,7 @@ class Judge {
     return node;
   }
 
-  /// Why a cell may not pass, whatever its figure; empty when it may.
+  /// Why a cell may not pass, with any figure; empty if it may.
   std::string doubt_of(const plan::Requirement& requirement, const plan::Step& step, const StepEvidence& found,
                        const Subject& subject, const Pool& pool, double value) {
     if (const std::string& fault = fault_in(step, found); !fault.empty()) return fault;
@@ -264,7 +265,7 @@ class Judge {
     return references_.common_cause(requirement);
   }
 
-  /// What no requirement of `step` judges is wrong in its evidence; the same for all of its cells.
+  /// The fault in the evidence of `step` that no requirement judges; the same for all of its cells.
   const std::string& fault_in(const plan::Step& step, const StepEvidence& found) {
     if (fault_of_ == std::pair(&step, &found)) return fault_;
     std::vector<const plan::Requirement*> judging;
@@ -274,14 +275,14 @@ class Judge {
     return fault_;
   }
 
-  /// `seen`, shared with the requirement's last cell where it is the same: of a fleet, most are.
+  /// `seen`, shared with the requirement's last cell if it is the same: of a fleet, most are.
   SharedList<ConditionSeen> shared(const plan::Requirement& requirement, SharedList<ConditionSeen> seen) {
     auto& last = conditions_[requirement.id];
     if (last != seen) last = std::move(seen);
     return last;
   }
 
-  /// What the samples of one subject say, and with what its decision is to be made.
+  /// The samples of one subject, and the inputs of its decision.
   UndecidedCell open_cell(const plan::Requirement& requirement, const plan::Step& step, const StepEvidence& found,
                           const Subject& subject, const Pool& all, Result result) {
     UndecidedCell cell{.result = std::move(result), .requirement = &requirement, .settled = true};

@@ -10,9 +10,9 @@
 
 namespace assay::judge {
 
-// The order of refusals. A cell has the outcome and the reason of the first of these that holds; what comes later is
+// The order of refusals. A cell has the outcome and the reason of the first of these that holds; later ones are
 // not looked at (judge.cpp, judge_cell() and open_cell()):
-//   1. its attempts: one broke, or none left a record. A crash beside a good attempt is inconclusive.
+//   1. its attempts: one broke, or none left a record. A crash next to a good attempt is inconclusive.
 //   2. its subjects: the record has the metric of another kind of subject (inconclusive) or of none (not measured;
 //      unchecked where the requirement has `when_told`), or of more subjects than the design has (error). Of the
 //      site's meters: no figure during the load (inconclusive).
@@ -21,16 +21,16 @@ namespace assay::judge {
 //   4. too few samples for an interval of the statistic; not measured at the size demanded.
 //   5. its reference: none, or 0.
 //   6. fewer attempts than planned, or some without the figure. This replaces the outcome of 3 to 5.
-// Where none holds the cell waits until all cells are known (gathered.h). Then settle() (open_cell.cpp) sets its
-// outcome in this order, each step replacing what the one before left:
+// If none holds the cell waits until all cells are known (gathered.h). Then settle() (open_cell.cpp) sets its
+// outcome in this order, each step replacing the result of the one before:
 //   7. decide(): pass or fail against the limit. A number that is not finite is inconclusive, and ends here.
-//   8. unsteady samples open what was decided (note_findings()).
-//   9. doubt makes a pass inconclusive: a fault that no requirement judges, a figure above what is possible, a fleet
+//   8. unsteady samples open a decided cell (note_findings()).
+//   9. doubt makes a pass inconclusive: a fault that no requirement judges, a figure above the physical limit, a fleet
 //      with a common cause. A fail stays.
 //  10. a demanded condition that is not met makes pass and fail inconclusive.
 // Last come parts that were seen on two nodes (identities.h) and failures that chance explains (chance.h).
 
-/// The results of every planned cell, and how far records lie outside of their attempts.
+/// The results of every planned cell, and how far records are outside of their attempts.
 struct JudgedCells {
   Results results;
   std::map<std::string, double> outside_s;  ///< by node: as StepEvidence has it, of all steps
@@ -40,14 +40,14 @@ struct JudgedCells {
 /// samples each have an outcome that is not pass. Extra tests of searches have no part in it.
 JudgedCells judge_cells_and_clocks(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence);
 
-/// The results alone.
+/// Only the results.
 Results judge_cells(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence);
 
-/// The results that the attempts of the first stage alone give.
+/// The results by only the attempts of the first stage.
 Results judge_first_stage(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence);
 
-/// Results of `cells`, all of one `step`, from a journal that need hold no more than the step's attempts and what its
-/// nodes said of themselves. What a limit shares with the fleet's median stays inconclusive, because the fleet is not
+/// Results of `cells`, all of one `step`, from a journal that needs only the step's attempts and the facts of
+/// its nodes. A limit relative to the fleet's median stays inconclusive, because the fleet is not
 /// in it.
 Results judge_step(const plan::Plan& plan, const plan::Step& step, const std::vector<plan::Cell>& cells,
                    const Journal& part, const EvidenceReader& evidence);

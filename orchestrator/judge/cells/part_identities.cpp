@@ -28,7 +28,7 @@ bool is_guest(const Record& record) {
   return said != record.start.host.end() && said->second != Value{std::string("none")};
 }
 
-/// The kind of part and its identity that a condition tells; an empty kind where it tells none.
+/// The kind of part and its identity by a condition; an empty kind if it has none.
 std::pair<std::string, std::string> identity_in(const Condition& condition, const Record& record) {
   const auto* text = std::get_if<std::string>(&condition.value);
   if (text == nullptr || !is_unique(*text) || is_guest(record)) return {};

@@ -17,7 +17,7 @@ namespace assay::judge {
 /// How many different things of one kind `pools` are of: partitions and namespaces of one drive are one drive.
 std::size_t different_parts(const std::map<Subject, Pool>& pools);
 
-/// Collects what the records of single nodes say of themselves that is unique in the world: UUIDs of GPUs, serial
+/// Collects globally unique identities from the records of single nodes: UUIDs of GPUs, serial
 /// numbers of NVMe drives and of the machine. Serial numbers that a guest shows are its hypervisor's, and those that
 /// makers leave blank identify nothing: they do not count.
 class PartIdentities {
@@ -29,7 +29,7 @@ class PartIdentities {
   struct Twins {
     std::string kind, identity, a, b;
   };
-  /// The first of them in the order of kinds and identities; nothing when every part is on one node.
+  /// The first of them in the order of kinds and identities; nothing if every part is on one node.
   [[nodiscard]] std::optional<Twins> twins() const;
 
   /// Every result of a node that shows the same part as another one becomes an error that names both and the part: one

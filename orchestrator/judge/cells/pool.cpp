@@ -24,7 +24,7 @@ void take(Pool& pool, const StepEvidence& step, std::size_t attempt, const Measu
   pool.attempts.push_back(attempt);
 }
 
-/// What a requirement judges of one attempt, and the ranks whose records have it.
+/// The samples of one attempt that a requirement judges, and the ranks whose records have them.
 struct Judged {
   std::vector<const Measurement*> parts;
   std::set<int> ranks;
@@ -50,7 +50,7 @@ JudgedBySubject judged_in(const Record& record, const plan::Requirement& require
   return found;
 }
 
-/// Adds what the other ranks found wrong: to their subject's, or to the first where rank 0 does not know it.
+/// Adds faults found by the other ranks: to their subject's, or to the first if rank 0 does not know it.
 void add_faults(const std::vector<Record>& others, const plan::Requirement& requirement, JudgedBySubject& found) {
   for (const auto& other : others) {
     for (const auto& measured : other.measurements) {

@@ -15,33 +15,33 @@
 
 namespace assay::judge {
 
-/// What the attempts of a step measured of one subject. Points into the StepEvidence that it was made from.
+/// Measurements of one subject in the attempts of a step. Points into the StepEvidence that it was made from.
 struct Pool {
   std::vector<double> samples;               ///< of all attempts
   std::vector<const Measurement*> measured;  ///< one of each attempt, in their order
-  std::vector<const Measurement*> parts;     ///< what these were joined from, each with its coordinates
+  std::vector<const Measurement*> parts;     ///< the parts joined into these, each with its coordinates
   std::vector<const Record*> records;        ///< that they are in
-  SharedList<const Record*> others;          ///< those of the other ranks beside them
+  SharedList<const Record*> others;          ///< those of the other ranks
   std::vector<std::size_t> attempts;         ///< indices into the step's evidence
   std::deque<Measurement> joined;            ///< what `measured` points to where several measurements count as one
   std::set<int> ranks;                       ///< whose records `parts` are in
-  SharedList<std::string> evidence;          ///< paths of what these ranks left behind in all attempts of the step
+  SharedList<std::string> evidence;          ///< paths of the files of these ranks in all attempts of the step
 };
 
-/// The pools of every subject of `requirement`, on a metric of `probe`, in `step`. A node is judged by what is recorded
-/// of itself. With "every" the samples of all coordinates are joined. A metric of kind fault counts whichever rank
-/// recorded it: what another rank found wrong is joined to its subject's, or where ranks work together to what there
-/// is.
+/// The pools of every subject of `requirement`, on a metric of `probe`, in `step`. A node is judged by records
+/// of itself. With "every" the samples of all coordinates are joined. A metric of kind fault counts from any
+/// rank: a fault found by another rank is joined to its subject's, or if ranks work together to the common
+/// one.
 std::map<Subject, Pool> pooled(const StepEvidence& step, const plan::Requirement& requirement,
                                const Description& probe);
 
 /// Where the parts of `pool` miss `limit`, a share of `reference`, each worst first: "Missed at class hang (2), class
-/// exit (1)". At most three are named. Empty where `requirement` does not judge every coordinate, and where none
+/// exit (1)". At most three are named. Empty if `requirement` does not judge every coordinate, or if none
 /// misses it.
 std::string places_missed(const Pool& pool, const plan::Requirement& requirement, double reference);
 
-/// The kind of the subjects that `step` measured what `requirement` judges of, where it is not the kind that it judges;
-/// empty where there is none.
+/// The kind of the subjects that `step` measured what `requirement` judges of, if it is not the kind that it judges;
+/// empty if there is none.
 std::string other_kind(const StepEvidence& step, const plan::Requirement& requirement);
 
 /// A pool without the attempts whose surroundings were not those that the requirement demands, and these. Extremes are
@@ -57,7 +57,7 @@ FitPool fit_part(Demands& demands, const plan::Step& step, const plan::Requireme
                  const Description& probe, const Subject& subject, const StepEvidence& found, const Pool& pool);
 
 /// Why a cell with these attempts cannot be judged: fewer than were planned of it, too few samples in one, or a number
-/// below 0, which no count, rate or time can be. Nothing when it can.
+/// below 0, which no count, rate or time can be. Nothing if it can.
 struct Unfit {
   Outcome outcome = Outcome::inconclusive;
   std::string reason;

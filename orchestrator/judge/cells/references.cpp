@@ -7,7 +7,7 @@
 // others, so the best of each shows the member and not its worst partner. The fleet is no measure when
 //   - two or more members, and over 1 % of them, are over 10 % from the reference (kFarOff, kMostFarOff); or
 //   - the median absolute deviation of the members is over 3 % of their median (kWidestSpread).
-// In the first case several are far off, in the second all are apart, and the reference itself may be what is wrong.
+// In the first case several are far off, in the second all are apart, and the reference itself may be wrong.
 // Both bounds are wider where the limit's own tolerance is: half of it, and 0.15 of it. Cells that would pass are then
 // open, cells that fail still fail (docs/FORMATS.md, "Fleets").
 #include "orchestrator/judge/cells/references.h"
@@ -33,9 +33,9 @@ constexpr double kErrorOfMedian = 1.2533, kErrorOfP90 = 1.7094;
 /// pairs are of good nodes only as long as fewer than that are bad; a tenth, as long as 68 % are not.
 constexpr double kGoodPairs = 0.9;
 
-/// Members this far from the reference, as a share of it, or of the limit's own tolerance where that is wide.
+/// Members this far from the reference, as a share of it, or of the limit's own tolerance if that is wide.
 constexpr double kFarOff = 0.1, kFarOffOfTolerance = 0.5;
-/// The most members, as a share, that may be that far off, where there are at least two.
+/// The most members, as a share, that may be that far off, if there are at least two.
 constexpr double kMostFarOff = 0.01;
 /// The largest median absolute deviation of members from their median, alike.
 constexpr double kWidestSpread = 0.03, kWidestSpreadOfTolerance = 0.15;
@@ -147,7 +147,7 @@ std::expected<ReferenceValue, NoReference> References::metric_of(const plan::Req
       NoReference{.reason = fmt::format("The reference {} has too few samples.", requirement.limit.name)});
 }
 
-/// What these attempts make as a reference, with the scatter that they have themselves.
+/// The reference from these attempts, with their own scatter.
 std::optional<ReferenceValue> References::reference_of(std::span<const Measurement* const> attempts,
                                                        plan::Statistic statistic, double instrument,
                                                        const std::optional<plan::Reproducibility>& stated) const {
@@ -213,7 +213,7 @@ void References::settle(const plan::Requirement& requirement, Fleet& fleet) {
   const bool of_pairs = requirement.scope == plan::JudgedScope::pair;
   const bool larger = probe_of(requirement).metric(requirement.metric)->better != "lower";
   const double value = of_pairs ? percentile(medians, larger ? kGoodPairs : 1 - kGoodPairs) : median(medians);
-  // Bad pairs would widen the spread of pairs; the best that each node reaches tells how alike the nodes are.
+  // Bad pairs would widen the spread of pairs; the best of each node shows how alike the nodes are.
   const double sigma = robust_sigma(of_pairs ? effects : medians);
   const double error =
       (of_pairs ? kErrorOfP90 : kErrorOfMedian) * sigma / std::sqrt(static_cast<double>(medians.size()));
@@ -259,7 +259,7 @@ std::string References::common_cause(const plan::Requirement& requirement) const
   return known == fleets_.end() ? "" : known->second.common_cause;
 }
 
-/// What the smallest of growing groups reached, of each requirement that the others are held against it for and of
+/// The figure of the smallest of growing groups, for each requirement that uses it as reference and for
 /// each rail.
 void References::take_smallest() {
   std::map<SmallestKey, const plan::Step*> smallest;

@@ -1,4 +1,4 @@
-// references: what a limit's shares refer to: the profile, the same record, the fleet, or what the machine tells.
+// references: the reference of a limit's shares: the profile, the same record, the fleet, or the machine's own figures.
 #pragma once
 
 #include <expected>
@@ -28,23 +28,23 @@ struct NoReference {
 /// The references of one plan's requirements.
 class References {
  public:
-  /// `evidence_of` collects a step's evidence; what it uses must outlive this.
+  /// `evidence_of` collects a step's evidence; its captures must outlive this.
   References(const plan::Plan& plan, Demands& demands, std::function<StepEvidence(const plan::Step&)> evidence_of);
 
-  /// Looks through the evidence of all steps that others are held against. Without it fleets and smallest groups are
+  /// Reads the evidence of all steps that are references of others. Without it fleets and smallest groups are
   /// not known.
   void take();
 
-  /// What the limit of `requirement` refers to for `subject` of `step`.
+  /// The reference of the limit of `requirement` for `subject` of `step`.
   [[nodiscard]] std::expected<ReferenceValue, NoReference> of(const plan::Requirement& requirement,
                                                               const plan::Step& step, const Subject& subject,
                                                               const Pool& pool);
 
   /// Why the fleet of `requirement` is no measure although it is large enough: too many of its members are far from the
-  /// rest, or all of them are far apart. Empty when it is one, or when no fleet is asked.
+  /// rest, or all of them are far apart. Empty if it is one, or when no fleet is asked.
   [[nodiscard]] std::string common_cause(const plan::Requirement& requirement) const;
 
-  /// What no honest figure of `requirement` exceeds; nothing where the machine does not say.
+  /// The bound of every honest figure of `requirement`; nothing if the machine does not report it.
   [[nodiscard]] std::optional<double> ceiling_of(const plan::Requirement& requirement, const plan::Step& step,
                                                  const Subject& subject, const Pool& pool);
 
@@ -74,7 +74,7 @@ class References {
   [[nodiscard]] std::expected<ReferenceValue, NoReference> derived_of(const std::string& name, const plan::Step& step,
                                                                       const Subject& subject, const Pool& pool);
   [[nodiscard]] std::expected<double, NoReference> inventory_of(const std::string& node, std::string_view metric);
-  /// The part of `pool` that is fit to judge others by; nothing when there is none.
+  /// The part of `pool` that is fit to judge others by; nothing if there is none.
   [[nodiscard]] std::optional<FitPool> fit(const plan::Requirement& requirement, const plan::Step& step,
                                            const Subject& subject, const StepEvidence& found, const Pool& pool) const;
   [[nodiscard]] std::optional<ReferenceValue> reference_of(std::span<const Measurement* const> attempts,

@@ -1,5 +1,5 @@
 // second_stage: which steps of a plan are measured again once all of them have had their planned attempts, and whether
-// a journal tells of no others.
+// a journal has no others.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ namespace assay::judge {
 /// node that is loaded once more.
 using SecondStage = std::map<std::string, std::string>;
 
-/// What the second stage measures after these `results` of the first one: a pure function, asked by the run, by the
+/// The steps of the second stage after these `results` of the first one: a pure function, asked by the run, by the
 /// simulation and by every later judgement.
 SecondStage second_stage(const plan::Plan& plan, const Results& results);
 

@@ -1,4 +1,4 @@
-// unjudged: what records show and no requirement looks at.
+// unjudged: faults in records that no requirement judges.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace assay::judge {
 
-/// Whether `measured`, by a rank beside rank 0, is what `requirement` judges: what another rank calls the place that
+/// Whether `requirement` judges `measured`, by a rank other than rank 0: another rank's name for the place that
 /// they share does not matter.
 bool is_judged_of_other(const Measurement& measured, const plan::Requirement& requirement);
 
-/// A metric of kind fault that a record of `step` has above 0 where none of `requirements`, those of the step, judges
-/// it, in one sentence; empty when there is none.
+/// A metric of kind fault that a record of `step` has above 0 if none of `requirements`, those of the step, judges
+/// it, in one sentence; empty if there is none.
 std::string unjudged_fault(const StepEvidence& step, const std::vector<const plan::Requirement*>& requirements,
                            const Description& probe);
 
-/// The size in B that `planned` measures at and no record of `pool` has; "every" judges only what is there.
+/// The size in B that `planned` measures at and no record of `pool` has; "every" judges only the sizes recorded.
 std::optional<std::int64_t> size_not_measured(const plan::Step& planned, const plan::Requirement& requirement,
                                               const Pool& pool);
 

@@ -1,4 +1,4 @@
-// attempts_estimate: what the attempts of one cell say together, before any limit; arithmetic only.
+// attempts_estimate: joint estimate of the attempts of one cell, before any limit; arithmetic only.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct AttemptsEstimate {
   std::vector<double> each;          ///< the statistic of each attempt, in their order
   bool extreme = false;              ///< min or max: nothing below is known
   double between = 0;                ///< standard deviation of `each`; 0 for one attempt
-  double within = 0;                 ///< standard uncertainty of one attempt's statistic, from its own samples alone
+  double within = 0;                 ///< standard uncertainty of one attempt's statistic, only from its own samples
   double correlation = 0;            ///< of samples in a row, lag 1, corrected for its bias, 0 to 0.97
   std::optional<Interval> interval;  ///< order-statistic interval of all samples
   std::optional<double> low_bound, high_bound;  ///< one-sided order-statistic bounds of all samples
@@ -33,7 +33,7 @@ struct Sureness {
 /// The estimate from `attempts`, one measurement each and at least one. `within` is the root mean square over the
 /// attempts of the half width of the order-statistic interval over the normal quantile of its level, widened by
 /// sqrt((1 + r) / (1 - r)) for samples that follow each other (Bartlett 1946), with r = (n r1 + 1) / (n - 3) from the
-/// mean lag-1 correlation r1 (Marriott & Pope 1954). Nothing when a median or percentile has too few samples for its
+/// mean lag-1 correlation r1 (Marriott & Pope 1954). Nothing if a median or percentile has too few samples for its
 /// intervals.
 std::optional<AttemptsEstimate> estimate_attempts(std::span<const Measurement* const> attempts,
                                                   plan::Statistic statistic, const Sureness& sureness);

@@ -1,4 +1,4 @@
-// between_runs: how far attempts of one requirement lie from each other, over all its subjects in a run.
+// between_runs: deviation between attempts of one requirement, over all its subjects in a run.
 #pragma once
 
 #include <cstddef>
@@ -14,26 +14,26 @@ namespace assay::judge {
 /// The standard deviation between attempts that a cell is judged with.
 struct Scatter {
   double deviation = 0;   ///< in the unit of the value
-  double degrees = 0;     ///< of freedom; infinite where it was stated, not measured
+  double degrees = 0;     ///< of freedom; infinite if it was stated, not measured
   std::size_t steps = 0;  ///< over which it was pooled; 0: of the cell's own attempts
-  bool unsteady = false;  ///< the cell's attempts lie further apart than those of the others, so it has its own
+  bool unsteady = false;  ///< the cell's attempts scatter more than those of the others, so it has its own
   bool unknown = false;   ///< there is one attempt, and nothing is stated
 };
 
-/// Whether the attempts of a cell tell how runs scatter. Where they do not, BetweenRuns::of() gives the cell's own.
+/// Whether the attempts of a cell show how runs scatter. If not, BetweenRuns::of() gives the cell's own.
 bool tells_of_runs(const AttemptsEstimate& estimate);
 
-/// The cell's own: of its attempts, or the stated one where there is a single attempt.
+/// The cell's own: of its attempts, or the stated one if there is a single attempt.
 Scatter own_scatter(const AttemptsEstimate& estimate, const std::optional<plan::Reproducibility>& stated);
 
-/// The deviation between attempts of one requirement, pooled over the run. Steps are what is independent: the subjects
+/// The deviation between attempts of one requirement, pooled over the run. Steps are independent: the subjects
 /// of one step (the GPUs of a node) share their processes, and count as one.
 class BetweenRuns {
  public:
   /// Takes the attempts of one subject of `step`; ignored: a single attempt, or a mean
   /// of 0, which has no relative variance.
   void add(const std::string& step, const AttemptsEstimate& estimate);
-  /// What a cell with these attempts is judged with. Relative variances are pooled with their degrees of freedom, each
+  /// The deviation for a cell with these attempts. Relative variances are pooled with their degrees of freedom, each
   /// at most 9 times their median, when at least 8 steps have two attempts; a cell whose variance is above the pooled
   /// one beyond the quantile F(0.999) has its own.
   Scatter of(const AttemptsEstimate& estimate, const plan::Requirement& requirement);

@@ -31,7 +31,7 @@ class CellResults {
     results_.push_back(std::move(cell.result));
   }
 
-  /// The results, decided with what the attempts of all these cells say of how runs scatter.
+  /// The results, decided with the scatter of runs by the attempts of all these cells.
   Results decided() && {
     std::map<std::string_view, BetweenRuns> between;  // by requirement
     for (const auto& [place, cell] : waiting_) between[cell.requirement->id].add(cell.result.step, cell.estimate);

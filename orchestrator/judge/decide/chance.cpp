@@ -19,7 +19,7 @@ bool is_uncertain(const Result& result) { return result.false_accept && result.u
 /// Probability of a figure at least this bad where the true value is the limit.
 double chance_of(const Result& result) { return 1 - *result.false_accept; }
 
-/// The largest probability at which a failure among `chances` stands; below 0 when none does.
+/// The largest probability at which a failure among `chances` is kept; below 0 when none is.
 double threshold_of(std::vector<double> chances) {
   std::ranges::sort(chances);
   const auto subjects = static_cast<double>(chances.size());
@@ -30,7 +30,7 @@ double threshold_of(std::vector<double> chances) {
   return -1;
 }
 
-/// How far the value lies beyond the limit that it misses.
+/// Distance of the value beyond the limit that it misses.
 double shortfall_of(const Result& result) {
   double most = 0;
   if (result.limit_low) most = std::max(most, *result.limit_low - *result.value);
@@ -38,7 +38,7 @@ double shortfall_of(const Result& result) {
   return most;
 }
 
-/// The standard uncertainty of the value that comes from attempts lying apart.
+/// The standard uncertainty of the value that comes from the scatter of attempts.
 double between_runs(const Result& result) { return result.terms ? result.terms->repeatability : *result.uncertainty; }
 
 void leave_open(Result& result, std::string_view why) {

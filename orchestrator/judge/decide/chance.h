@@ -12,7 +12,7 @@ inline constexpr double kFalseDiscoveries = 0.05;
 /// A shortfall below this share of the limit decides nothing, however well it is known.
 inline constexpr double kSmallestEffect = 0.01;
 
-/// Turns every `fail` that may be by chance into a conditional_fail with the reason. A failure stands when it survives
+/// Turns every `fail` that may be by chance into a conditional_fail with the reason. A failure is kept when it survives
 /// the step-up procedure of Benjamini and Hochberg (1995) at kFalseDiscoveries over all subjects of its requirement,
 /// and the value misses the limit by at least kSmallestEffect of it and three standard uncertainties of its attempts.
 /// The probability of a figure that bad at the limit is 1 - false_accept. Figures without uncertainty, such as counts

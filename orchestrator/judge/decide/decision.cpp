@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kSimpleAcceptance = 0.5;  // the risk of a guard band of no width
 
-/// The terms of u at one limit, and what they make together.
+/// The terms of u at one limit, and their sum.
 struct Budget {
   UncertaintyTerms terms;
   double uncertainty = 0;
@@ -33,7 +33,7 @@ Budget budget_of(const AttemptsEstimate& estimate, const Scatter& scatter, doubl
   if (!estimate.extreme) {
     const double root = std::sqrt(static_cast<double>(estimate.each.size()));
     terms.within = estimate.within / root;
-    // A stated deviation comes on top of what one process shows of itself; a measured one has it in it.
+    // A stated deviation is added to the scatter within one process; a measured one includes it.
     const bool stated = estimate.each.size() == 1;
     terms.repeatability = stated ? portable_hypot(scatter.deviation, estimate.within)
                                  : std::max(scatter.deviation, estimate.within) / root;
@@ -56,13 +56,13 @@ struct Side {
   double acceptance = 0;  ///< the limit moved by the guard band to the good side
   double rejection = 0;   ///< and to the other
   double sign = 1;
-  std::optional<double> good_bound, bad_bound;  ///< of the samples: what must not be beyond the limit to pass, to fail
+  std::optional<double> good_bound, bad_bound;  ///< of the samples: must not be beyond the limit to pass, to fail
 };
 
-/// How far the samples by themselves, and a single attempt, let an outcome go.
+/// Limits an outcome by the samples themselves, and for a single attempt.
 enum class Hindrance { none, samples, one_attempt };
 
-/// Compares the numbers that verdict.json shows, so that a reader who compares them comes to the same outcome.
+/// Compares the numbers that verdict.json shows, so that comparing them by hand gives the same outcome.
 Outcome outcome_of(const Side& side, double value, bool single, Hindrance& hindrance) {
   const auto at_least = [&](double number, double bound) { return side.sign * number >= side.sign * bound; };
   const bool meets = at_least(value, side.limit);

@@ -15,8 +15,8 @@ namespace assay::judge {
 /// decisions gets half when there may be two, whether or not there are (Bonferroni).
 double risk_of(double guard_factor, bool two_stages);
 
-/// What a limit's shares refer to, with its standard uncertainty and the degrees of freedom of that; value 1 and 0 for
-/// absolute limits.
+/// The reference of a limit's shares, with its standard uncertainty and the degrees of freedom of that; value 1 and 0
+/// for absolute limits.
 struct ReferenceValue {
   double value = 1;
   double uncertainty = 0;

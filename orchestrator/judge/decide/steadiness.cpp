@@ -118,7 +118,7 @@ double change_over(std::span<const double> samples) {
   return (median(samples.last(third)) - median(samples.first(third))) * n / (n - static_cast<double>(third));
 }
 
-/// What a straight line through the samples leaves: the sums of its squares and of the products of neighbours.
+/// Residuals of a straight line through the samples: the sums of their squares and of the products of neighbours.
 struct Residuals {
   double squares = 0, products = 0;
 };
@@ -150,7 +150,7 @@ double widening(const Residuals& left, double samples) {
   return std::sqrt((1 + r) / (1 - r));
 }
 
-/// S over some attempts, and what is needed to tell how improbable it is.
+/// S over some attempts, and the terms of its probability.
 struct Trend {
   Kendall kendall;
   Residuals left;
@@ -211,7 +211,7 @@ class Findings {
 
   void trend() {
     constexpr double kLengths = 2.5;  // from the middle of an attempt to twice its length after its end
-    constexpr double kAhead = 200;    // samples after its end: what decays within them is seen, what is slower is not
+    constexpr double kAhead = 200;    // samples after its end: faster decays are seen, slower ones are not
     const double far = std::max(kLengths, 0.5 + kAhead / std::max(seen_.length, 1.0));
     const bool soon = seen_.change && reaches(kLengths * *seen_.change);
     const bool later = seen_.drift && reaches(far * *seen_.drift);
@@ -259,13 +259,13 @@ class Findings {
   }
 
  private:
-  /// Whether a limit lies between, so that one is on its good side and the other is not.
+  /// Whether a limit is between them, so that one is on its good side and the other is not.
   [[nodiscard]] bool is_between(double low, double high) const {
     return (result_.limit_low && low < *result_.limit_low && *result_.limit_low <= high) ||
            (result_.limit_high && low <= *result_.limit_high && *result_.limit_high < high);
   }
 
-  /// Whether a limit lies between the value and what it is after the change.
+  /// Whether a limit is between the value and the value after the change.
   [[nodiscard]] bool reaches(double change) const {
     const double later = estimate_.value + change;
     return is_between(std::min(estimate_.value, later), std::max(estimate_.value, later));

@@ -1,4 +1,4 @@
-// steadiness: whether the samples of a cell are of one state that lasts, so that their median says what comes next.
+// steadiness: whether the samples of a cell are of one state that lasts, so that their median predicts later samples.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ struct TwoStates {
   double low = 0, high = 0;
 };
 
-/// What the samples of a cell show beside their statistic, before any limit.
+/// Findings in the samples of a cell besides their statistic, before any limit.
 struct Steadiness {
   std::optional<TwoStates> states;
   std::optional<double> change;  ///< over the length of one attempt, where the samples have a trend
-  std::optional<double> drift;   ///< the same where it is no chance of samples that follow each other
+  std::optional<double> drift;   ///< the same if it is no chance of samples that follow each other
   bool recurs = true;            ///< the second stage shows the trend too, or there was none
   double length = 0;             ///< of one attempt in samples, on average
   bool sample_cap = false;       ///< an attempt ended at its most samples, before its median was known
@@ -32,7 +32,7 @@ struct Steadiness {
   std::size_t above_twice = 0;
 };
 
-/// Which attempts the second stage made, and how improbable a trend in them alone must be to count as one.
+/// Which attempts the second stage made, and how improbable a trend in only them must be to count as one.
 struct Recurrence {
   std::size_t begin = static_cast<std::size_t>(-1);  ///< index of its first attempt; beyond the last: there is none
   double probability = 0.05;
@@ -52,15 +52,15 @@ double recurrence_probability(double cells);
 /// A trend: Kendall's S summed over the attempts (Hirsch, Slack & Smith 1982) with a probability below 0.0001 where
 /// there is none; the change is that from the first to the last third, scaled to the whole attempt. A drift: the same
 /// S, with its deviation widened by sqrt((1 + r) / (1 - r)) for samples that follow each other, has a probability below
-/// 0.001; r is the lag-1 correlation of what a straight line through each attempt leaves, corrected for its bias. Both
-/// recur where the widened S of the second stage alone has the same sign and at most its probability (one-sided): the
+/// 0.001; r is the lag-1 correlation of the residuals of a straight line through each attempt, corrected for its bias.
+/// Both recur if the widened S of only the second stage has the same sign and at most its probability (one-sided): the
 /// first stage's samples were chosen for their trend, and say nothing of it any more.
 Steadiness steadiness_of(std::span<const Measurement* const> attempts, const Recurrence& second = {});
 
-/// Puts into `result`, which has been decided, what of `seen` a reader must know, and makes a pass or a fail
-/// inconclusive where it reaches across the limit:
-/// one of two states lies on the other side of it; the trend, continued for twice the length of an attempt, or the
-/// drift, continued for 200 samples where that is more, ends there, and it recurs; attempts that were cut off, or whose
+/// Adds the relevant part of `seen` to `result`, which has been decided, and makes a pass or a fail
+/// inconclusive if it reaches across the limit:
+/// one of two states is on the other side of it; the trend, continued for twice the length of an attempt, or the
+/// drift, continued for 200 samples if that is more, ends there, and it recurs; attempts that were cut off, or whose
 /// samples follow each other (r above 0.7), and the interval's half width is more than half of the distance to the
 /// limit. A pass of a median also where the mean misses the limit by more than 2 %, or where significantly more than 1
 /// % of the samples (binomial, 5 %) are below half of the median; for times, above twice of it.

@@ -21,11 +21,10 @@ struct UndecidedCell {
   AttemptsEstimate estimate = {};
   Steadiness seen = {};
   ReferenceValue reference = {};
-  double instrument = 0;  ///< relative standard uncertainty
-  double risk = 0;        ///< of the decision
-  std::string doubt =
-      {};  ///< why it may not pass, whatever its figure: a fault that no requirement judges, a common cause
-  std::string words = {};  ///< what the figure means, for the reason of a cell that does not pass
+  double instrument = 0;   ///< relative standard uncertainty
+  double risk = 0;         ///< of the decision
+  std::string doubt = {};  ///< why it may not pass, with any figure: a fault that no requirement judges, a common cause
+  std::string words = {};  ///< meaning of the figure, for the reason of a cell that does not pass
   std::string unmet = {};  ///< the first demanded condition that is not met, in one sentence
 };
 

@@ -40,7 +40,7 @@ std::string reason_not_started(const Journal& journal, const plan::Step& step) {
   return "The run ended before this step began.";
 }
 
-/// What the evidence of one step is held against.
+/// Expectations of the evidence of one step.
 struct StepContext {
   const plan::Plan& plan;
   const plan::Step& step;
@@ -49,7 +49,7 @@ struct StepContext {
   const EvidenceReader& evidence;
 };
 
-/// Whether a record is what was asked for on that node; the words of the mismatch otherwise.
+/// Whether a record is the requested one of that node; the words of the mismatch otherwise.
 std::optional<std::string> mismatch(const Record& record, const StepContext& context, std::size_t rank) {
   const plan::Plan& plan = context.plan;
   const plan::Step& step = context.step;
@@ -76,8 +76,8 @@ std::optional<std::string> mismatch(const Record& record, const StepContext& con
   return std::nullopt;
 }
 
-/// What is wrong with one rank's record. When a rank goes wrong the others often end in errors that follow from it, so
-/// a refused record (weight 0) tells more than a skip (1), and that more than an error (2).
+/// The error in one rank's record. When a rank fails the others often end in errors that follow from it, so
+/// a refused record (weight 0) explains more than a skip (1), and that more than an error (2).
 struct RankFault {
   int weight = 0;
   Outcome outcome = Outcome::error;
@@ -109,7 +109,7 @@ std::expected<std::string, InputError> bytes_of(const std::string& path, const A
   return evidence(*file);
 }
 
-/// The record in `bytes`, which lie at `path`.
+/// The record in `bytes`, the content of `path`.
 std::expected<Record, InputError> read_at(const std::string& path, const std::string& bytes,
                                           const plan::PlannedProbe& probe) {
   auto record = read_record(bytes, probe.description);

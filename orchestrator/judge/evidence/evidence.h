@@ -1,4 +1,4 @@
-// evidence: a run directory as it lies on disk, and what each step left in it.
+// evidence: a run directory on disk, and the files of each step in it.
 #pragma once
 
 #include <expected>
@@ -15,8 +15,8 @@
 
 namespace assay::judge {
 
-/// The bytes of one evidence file by its path in the run directory; an error when it is missing or not what was
-/// journalled.
+/// The bytes of one evidence file by its path in the run directory; an error when it is missing or differs from the
+/// journal.
 using EvidenceReader = std::function<std::expected<std::string, InputError>(const EvidenceFile&)>;
 
 /// A run directory read whole.
@@ -26,16 +26,16 @@ struct Run {
   Journal journal;
 };
 
-/// Nothing when plan and journal agree on whether anything was measured. A simulation has a plan, records and a journal
+/// Nothing if plan and journal agree on whether anything was measured. A simulation has a plan, records and a journal
 /// that each say so; leaving it out of one of them makes no measurement of it.
 std::optional<InputError> check_kind(const plan::Plan& plan, const Journal& journal);
 
-/// Which nodes are one machine, by what their agents said: host name and boot.
+/// Which nodes are one machine, by their agents' facts: host name and boot.
 class Machines {
  public:
   /// Looks at every node of `journal` once.
   explicit Machines(const Journal& journal);
-  /// Another node that is the same machine as `node`; nothing when there is none.
+  /// Another node that is the same machine as `node`; nothing if there is none.
   [[nodiscard]] std::optional<std::string> twin_of(const std::string& node) const;
 
  private:
@@ -50,35 +50,35 @@ std::expected<Run, InputError> read_run(const std::string& directory);
 /// Reads evidence under `directory`; a file whose SHA-256 or size is not the journalled one is an error.
 EvidenceReader evidence_in(const std::string& directory);
 
-/// Path in the run directory of what a rank of an attempt printed; of the companion beside it when one is named.
+/// Path in the run directory of the output of a rank of an attempt; of its companion when one is named.
 std::string record_path(const std::string& step, int attempt, int rank = 0, const std::string& companion = "");
 
-/// Path in the run directory of what a probe wrote to stderr.
+/// Path in the run directory of a probe's stderr.
 std::string log_path(const std::string& step, int attempt, int rank = 0, const std::string& companion = "");
 
 /// The rank that left the file `path`, a record or a log; nothing for any other file.
 std::optional<int> rank_in(std::string_view path);
 
-/// The record of a rank of an attempt of `step`, or of the companion beside it, parsed with the plan's own description
+/// The record of a rank of an attempt of `step`, or of its companion, parsed with the plan's own description
 /// of the probe.
 std::expected<Record, InputError> record_of(const plan::Plan& plan, const plan::Step& step, const Attempt& attempt,
                                             const EvidenceReader& evidence, int rank = 0,
                                             const std::string& companion = "");
 
 /// Whether `requirement` judges `measured`: its metric, coordinates and kind of subject. Ranks of several nodes cannot
-/// know what the plan calls the place they work in, so pair, group and cluster are one kind here.
+/// know the plan's name of their place, so pair, group and cluster are one kind here.
 bool is_judged(const Measurement& measured, const plan::Requirement& requirement);
 
 /// How far the clocks of a node and of the head may differ before the records of the node are said to be of another
-/// time, in seconds: five minutes is what Kerberos allows by default, so no node of a working cluster is further off.
+/// time, in seconds: five minutes, Kerberos's default, so no node of a working cluster is further off.
 inline constexpr double kMostClockDifference_s = 300;
 
-/// By how much the times of a record, of its first and its last line in `bytes`, lie outside of its attempt by the
-/// head's clock, in seconds: negative before its begin, positive after its end, 0 within. 0 also where there are no
+/// By how much the times of a record, of its first and its last line in `bytes`, are outside of its attempt by the
+/// head's clock, in seconds: negative before its begin, positive after its end, 0 within. 0 also if there are no
 /// times.
 double outside_of_attempt_s(std::string_view bytes, const Attempt& attempt);
 
-/// What one step left behind, over all its attempts.
+/// The evidence of one step, over all its attempts.
 struct StepEvidence {
   std::vector<Record> records;              ///< rank 0's, of attempts that completed, in order
   std::vector<std::vector<Record>> others;  ///< the other ranks' records of the same attempts
@@ -88,13 +88,13 @@ struct StepEvidence {
   int attempts = 0;                         ///< that measured or should have; interrupted ones do not count
   int more_attempts = 0;                    ///< those of them that the second stage made
   Outcome absence = Outcome::not_measured;  ///< the outcome of the step's cells when there is no record
-  std::string reason;                       ///< why there is none, or what broke
+  std::string reason;                       ///< why there is none, or the failure
   bool broken = false;                      ///< an attempt failed in a way that a good one does not mend
   bool skipped = false;                     ///< an attempt skipped; a record before or after it is no proof
   int interrupted = 0;                      ///< attempts that a killed run left behind
   int lost = 0;                             ///< attempts whose node went away
-  std::map<std::string, double> outside_s;  ///< by node: how far its records lie outside of their attempts, the
-                                            ///< furthest; only what is over kMostClockDifference_s
+  std::map<std::string, double> outside_s;  ///< by node: how far its records are outside of their attempts, the
+                                            ///< furthest; only values over kMostClockDifference_s
 };
 
 /// Collects the evidence of `step` from its `attempts`. Hostile records are refused here: of another probe, step,

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kFirstBytes = 1024;  // what is_imported() looks at
+constexpr std::size_t kFirstBytes = 1024;  // read by is_imported()
 
 bool begins_imported(const fs::path& path) {
   std::array<char, kFirstBytes> beginning{};
@@ -47,7 +47,7 @@ std::optional<InputError> find_imported_files(const std::string& directory, cons
   for (; !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
     const std::string path = fs::path(entry->path()).lexically_relative(directory).string();
     if (entry.depth() == 0 && is_dossier(path)) entry.disable_recursion_pending();  // `verify` looks into that
-    std::error_code unknown;  // what vanishes meanwhile is not there
+    std::error_code unknown;  // a file that vanishes meanwhile is absent
     if (!known.contains(path) && entry->symlink_status(unknown).type() == fs::file_type::regular &&
         begins_imported(entry->path())) {
       return imported_refusal(directory + "/" + path);

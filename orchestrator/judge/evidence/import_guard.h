@@ -14,7 +14,7 @@ namespace assay::judge {
 std::optional<InputError> find_imported_files(const std::string& directory, const Journal& journal);
 
 /// The same of `files`, contents by path in the run directory: the refusal of the first import that the journal does
-/// not vouch for. What a node printed in a record's place stays the error of its own cells and no more.
+/// not vouch for. Output of a node in a record's place stays the error of its own cells and no more.
 std::optional<InputError> find_imported_files(const std::map<std::string, std::string>& files, const Journal& journal);
 
 }  // namespace assay::judge

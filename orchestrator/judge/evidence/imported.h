@@ -1,4 +1,4 @@
-// imported: figures of another tool, read from its own output. Laid beside ours, never counted as ours.
+// imported: figures of another tool, read from its own output. Shown next to ours, never counted as ours.
 #pragma once
 
 #include <cstddef>
@@ -19,22 +19,22 @@ inline constexpr const char* kImportedSchema = "assay.imported/1";
 struct ImportSource {
   std::string tool;     ///< one of imports::kImportTools: "nccl-tests", "fio", …
   std::string form;     ///< "text" or "json"
-  std::string version;  ///< as the output says; empty where it does not
-  std::string command;  ///< as the output says, or as the person who imports says; empty where neither does
+  std::string version;  ///< as the output says; empty if it does not
+  std::string command;  ///< by the output, or by the importing user; empty if neither does
   std::string file;     ///< name without its folder
   std::size_t bytes = 0;
   std::string sha256;  ///< of the whole file as it was given
-  Values facts;        ///< what else the output says of how it was measured, in the tool's own words
+  Values facts;        ///< other facts of the measurement in the output, in the tool's own words
 };
 
-/// One figure. It is what the tool printed of many samples, never a sample, so it has a value and a statistic.
+/// One figure. It is the tool's summary of many samples, never a sample, so it has a value and a statistic.
 struct Figure {
   std::string metric;
   std::string unit;       ///< a base unit
   std::string statistic;  ///< mean, min, max, p50, p99, peak, count, …
-  Values at;              ///< coordinates that tell figures of one metric apart: size, operation, row, column, …
+  Values at;              ///< coordinates that distinguish figures of one metric: size, operation, row, column, …
   double value = 0;       ///< finite, in `unit`
-  std::string from;       ///< where it stands: "line 12", "results[3].in_place"
+  std::string from;       ///< its place: "line 12", "results[3].in_place"
 };
 
 /// Something in the output that is no figure, and why.
@@ -57,7 +57,7 @@ std::string import_text(const Import& import);
 /// True when `bytes` begin with an import's first line; `bytes` may be the beginning of a file only.
 bool is_imported(std::string_view bytes);
 
-/// What is said wherever an import stands where a measurement of ours is due.
+/// The message for an import in place of a measurement of ours.
 InputError imported_refusal(const std::string& where);
 
 }  // namespace assay::judge

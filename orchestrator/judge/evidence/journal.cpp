@@ -20,7 +20,7 @@ constexpr std::size_t kMostValuesOfLine = 2'000'000;
 
 [[noreturn]] void refuse(const std::string& what) { throw json::other_error::create(501, what, nullptr); }
 
-/// Reads line after line and refuses what a run cannot have written: only an attempt that this run began can end,
+/// Reads line after line and refuses lines that a run cannot have written: only an attempt that this run began can end,
 /// numbers of attempts follow each other, and nothing happens after the end but a resumption.
 class Account {
  public:
@@ -85,7 +85,7 @@ class Account {
   }
 
  private:
-  /// What an agent says of its node. Another boot than before means that the machine went down in between.
+  /// An agent's facts of its node. Another boot than before means that the machine went down in between.
   void node_up(const json& line, const std::string& time) {
     const std::string node = line.at("node");
     const json& said = line.at("facts");

@@ -32,25 +32,25 @@ struct Attempt {
   int number = 1;    ///< from 1
   std::string node;  ///< rank 0's
   AttemptOutcome outcome = AttemptOutcome::interrupted;
-  std::string reason;      ///< for people; empty when exited
-  std::string begin, end;  ///< UTC; end is empty when interrupted
+  std::string reason;      ///< for people; empty if exited
+  std::string begin, end;  ///< UTC; end is empty if interrupted
   std::vector<EvidenceFile> evidence;
   std::vector<std::string> nodes =
       {};                     ///< of an extra test of a search: on which nodes, rank 0 first; empty for a step
-  std::string purpose = {};   ///< of an extra test: what the search wants it for
+  std::string purpose = {};   ///< of an extra test: its purpose in the search
   bool second_stage = false;  ///< of a step: begun after the planned attempts of all steps were over
 
   /// Whether a search asked for it, so that no step of the plan has it.
   [[nodiscard]] bool is_extra() const { return !purpose.empty(); }
 };
 
-/// The site's meters were read by the companion of the head: from when to when, and what it left.
+/// The site's meters were read by the companion of the head: from when to when, and its output.
 struct Watch {
   int number = 1;     ///< from 1
   std::string probe;  ///< power_feed
   AttemptOutcome outcome = AttemptOutcome::interrupted;
-  std::string reason;      ///< for people; empty when it ended as it should
-  std::string begin, end;  ///< UTC by the head's clock; end is empty when interrupted
+  std::string reason;      ///< for people; empty if it ended as it should
+  std::string begin, end;  ///< UTC by the head's clock; end is empty if interrupted
   std::vector<EvidenceFile> evidence;
 };
 
@@ -65,7 +65,7 @@ struct ClockJump {
   double by_s = 0;   ///< forward, or backward when negative
 };
 
-/// A journal as read: what happened, in order.
+/// A journal as read: the events in order.
 struct Journal {
   std::string run_id;      ///< UUID
   bool simulated = false;  ///< nothing was measured: the records are made up
@@ -77,16 +77,16 @@ struct Journal {
   bool interrupted = false;                          ///< by a signal, and not resumed since
   int resumed = 0;                                   ///< how often the run was resumed
   bool torn = false;                                 ///< the last line was cut off and passed over
-  std::string by;                                    ///< who wrote last: "process 4711 on head1"; empty when not told
+  std::string by;                                    ///< last writer: "process 4711 on head1"; empty if unknown
   bool second_stage = false;                         ///< the planned attempts are over, and some steps get more
   std::map<std::string, std::string> more_attempts;  ///< steps of the second stage, and the cell that asks for it
-  bool localising = false;                      ///< the plan's steps are over, and searches for who is at fault began
+  bool localising = false;                      ///< the plan's steps are over, and searches for nodes at fault began
   std::map<std::string, std::string> left_out;  ///< steps that were not to start any more, and why, by id
   std::vector<ClockJump> clock_jumps;
   std::vector<Attempt> attempts;
   std::vector<Watch> watches;          ///< of the site's meters, one after another
   std::vector<NodeEvent> node_events;  ///< a node that was rebooted between two starts of its agent is among them
-  std::map<std::string, nlohmann::json> node_facts;  ///< what each agent said of its node, by node name
+  std::map<std::string, nlohmann::json> node_facts;  ///< each agent's facts of its node, by node name
 
   /// All attempts of one step, in order.
   [[nodiscard]] std::vector<const Attempt*> of(std::string_view step) const;
@@ -171,7 +171,7 @@ struct JournalInUse : std::runtime_error {
 class JournalWriter {
  public:
   /// Opens `path` for appending, creates it when missing, locks it, cuts a torn last line off. Throws JournalInUse,
-  /// with who it is in the words of the journal.
+  /// with the writer's name by the journal.
   explicit JournalWriter(const std::string& path, Clocks clocks = {});
 
   /// Appends `entry` at the time that it is. Returns the time.

@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 using Members = std::vector<std::string_view>;
 
-/// The members of each kind of line, beside `time` and `kind`, and `schema` of the first. A new one belongs here too.
+/// The members of each kind of line, besides `time` and `kind`, and `schema` of the first. A new one belongs here too.
 const std::map<std::string, Members, std::less<>>& members_by_kind() {
   static const std::map<std::string, Members, std::less<>> kMembers = {
       {"run_begin", {"run_id", "plan_sha256", "by", "kind_of_run"}},
@@ -94,7 +94,7 @@ std::optional<std::string> JournalGuard::problem_of_time(const json& line, const
   if (kind == "clock_jump") {
     const auto by = line.find("by_s");
     if (by == line.end() || !by->is_number() || !std::isfinite(by->get<double>())) return "'by_s' is not a number";
-    // What passed by the wall clock is what passed in truth, which is not negative, and the jump.
+    // Time by the wall clock is the true time, which is not negative, plus the jump.
     if (passed_s + kRounding_s >= by->get<double>()) return std::nullopt;
     return fmt::format("the time goes from {} to {}, which a jump by {} s does not explain", journal_.last,
                        line.at("time").get<std::string>(), by->dump());

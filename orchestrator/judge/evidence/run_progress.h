@@ -11,7 +11,7 @@
 
 namespace assay::judge {
 
-/// Where a run stands. An interrupted attempt has not ended.
+/// Progress of a run. An interrupted attempt has not ended.
 struct RunProgress {
   std::size_t steps_ended = 0;  ///< steps with every attempt that they were to get so far
   int attempts = 0;             ///< planned, with those of the second stage once it has begun

@@ -47,7 +47,7 @@ DossierState dossier_state(const std::string& directory, const std::string& doss
 }
 
 std::optional<std::string> run_gone_on(const std::string& dossier) {
-  std::error_code unknown;  // a dossier whose place is unknown lies in no run
+  std::error_code unknown;  // a dossier whose place is unknown is in no run
   const fs::path place = fs::weakly_canonical(fs::absolute(dossier, unknown), unknown);
   if (unknown) return std::nullopt;
   std::string run = place.parent_path().string();

@@ -1,4 +1,4 @@
-// run_state: what a run directory is at this moment: whether a process still writes to it, and whether its dossier is
+// run_state: state of a run directory at this moment: whether a process still writes to it, and whether its dossier is
 // of it.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace assay::judge {
 /// The dossier in a run directory, where no other place was named for it.
 inline constexpr const char* kDossierFolder = "dossier";
 
-/// Who writes to the journal of the run in `directory` now, in the words of the journal ("process 4711 on head1");
-/// nothing when none does, or when there is no journal.
+/// The process that writes to the journal of the run in `directory` now, by the journal ("process 4711 on head1");
+/// nothing if none does, or when there is no journal.
 std::optional<std::string> writer_of(const std::string& directory);
 
 /// How the dossier in the folder `dossier` compares with the run in `directory`.
@@ -26,7 +26,7 @@ enum class DossierState {
 };
 DossierState dossier_state(const std::string& directory, const std::string& dossier);
 
-/// The run that a dossier at `dossier` lies in and that has gone on since the dossier was made; nothing when there is
+/// The run that contains the dossier at `dossier` and has continued since the dossier was made; nothing if there is
 /// no such run.
 std::optional<std::string> run_gone_on(const std::string& dossier);
 

@@ -11,7 +11,7 @@
 namespace assay::judge {
 namespace {
 
-constexpr double kLeastDifference = 0.02;  // between readings that are told apart
+constexpr double kLeastDifference = 0.02;  // between readings that count as different
 constexpr double kDeviations = 4;          // of alike readings, when that is more
 // Until there are readings: runs of one group differ by about 0.5 % on quiet machines, and that counts as two readings.
 constexpr double kExpectedDeviation = 0.005;

@@ -1,4 +1,4 @@
-// controls: what groups of nodes reach that are alike, by the size of the group, and whether a test is short of them.
+// controls: figures of alike groups of nodes, by the size of the group, and whether a test is short of them.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace assay::judge {
 
-/// What a test shows. A share is the value over its limit, or for an upper limit the limit over the value: at least 1
+/// Result of a test. A share is the value over its limit, or for an upper limit the limit over the value: at least 1
 /// meets it, and more is better.
 struct Reading {
   bool broken = false;         ///< it did not run to its end, or gave no value; then there are no shares
@@ -18,24 +18,24 @@ struct Reading {
   [[nodiscard]] bool meets() const;
 };
 
-/// A reading beside the mean of its controls, of the limit in which it is worst.
+/// A reading and the mean of its controls, of the limit in which it is worst.
 struct Compared {
   bool is_short = false;
   double share = 0, control = 0;
 };
 
-/// Readings of groups of nodes. Those of one size that lie together at the top are alike, and are the controls of that
-/// size; a reading is short when it is below their mean by more than `difference()`. Sizes are never mixed, because
-/// many figures depend on the number of nodes.
+/// Readings of groups of nodes. Those of one size that are close together at the top are alike, and are the controls of
+/// that size; a reading is short when it is below their mean by more than `difference()`. Sizes are never mixed,
+/// because many figures depend on the number of nodes.
 class Controls {
  public:
   /// Adds a reading of a group of `size` nodes. A broken one is left out.
   void add(std::size_t size, const Reading& reading);
   /// Forgets the readings of this size: its groups were alike, but others have been seen to be better than they.
   void forget(std::size_t size);
-  /// How many readings of this size are alike, in the limit where they are fewest; 0 when there are none.
+  /// How many readings of this size are alike, in the limit if they are fewest; 0 when there are none.
   [[nodiscard]] std::size_t count(std::size_t size) const;
-  /// `reading` against the controls of its size; nothing when there are none or it is broken.
+  /// `reading` against the controls of its size; nothing if there are none or it is broken.
   [[nodiscard]] std::optional<Compared> compare(std::size_t size, const Reading& reading) const;
   /// Whether the controls of this size meet every limit on average.
   [[nodiscard]] bool meet_limits(std::size_t size) const;

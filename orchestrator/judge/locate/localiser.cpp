@@ -71,7 +71,7 @@ void Localiser::take(const Test& test, Reading reading) {
     throw std::logic_error(fmt::format("test {} is not waited for", test.number));
   (*found)->reading = std::move(reading);
   if (!std::ranges::all_of(running_, [](const Wanted* wanted) { return wanted->reading.has_value(); })) return;
-  // The search goes on when the round is whole, so that it does not depend on who answers first.
+  // The search continues when the round is whole, so that it does not depend on the order of answers.
   const auto round = std::exchange(running_, {});
   for (const Wanted* wanted : round) {
     tested_.push_back({.test = {.number = wanted->number, .nodes = wanted->nodes, .purpose = wanted->purpose},

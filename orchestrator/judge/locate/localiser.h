@@ -1,5 +1,5 @@
-// localiser: who is at fault when a group falls short: an adaptive search that asks for tests and accuses nodes, pairs
-// of nodes and leaves, each confirmed with peers that are known to be good.
+// localiser: the nodes at fault when a group falls short: an adaptive search that asks for tests and accuses nodes,
+// pairs of nodes and leaves, each confirmed with peers that are known to be good.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace assay::judge {
 
-/// A node that takes part, and the leaf switch it hangs on; empty when not told.
+/// A node that takes part, and its leaf switch; empty if unknown.
 struct Peer {
   std::string name;
   std::string leaf;
@@ -29,11 +29,11 @@ struct Test {
   std::string purpose;  ///< screening, control, bisection, confirmation, partner search, everything together
 };
 
-/// A test with what it showed, and what that means.
+/// A test with its result, and the meaning of that.
 struct Tested {
   Test test;
   Reading reading;
-  TestOutcome outcome = TestOutcome::good;  ///< against its controls, or its limits where it has none
+  TestOutcome outcome = TestOutcome::good;  ///< against its controls, or its limits if it has none
   std::optional<double> share, control;     ///< of the limit in which it is worst, and the mean of the controls
 };
 
@@ -47,7 +47,7 @@ struct Suspect {
   std::vector<std::size_t> tests;  ///< numbers of the tests that show it
 };
 
-/// What a search has found.
+/// Findings of a search.
 struct Finding {
   std::vector<Suspect> suspects;       ///< in the order of their nodes
   std::vector<std::size_t> undecided;  ///< neither accused nor seen to work together with the others
@@ -60,20 +60,20 @@ struct Finding {
   std::size_t rounds = 0;
 };
 
-/// The search. It rests on one assumption: a test is short of what alike nodes reach in a group of the same size
+/// The search. It rests on one assumption: a test is short of the figure of alike nodes in a group of the same size
 /// exactly when it holds a node that is at fault, or both nodes of a pair that is, but for an outcome that now and then
 /// is wrong. So the test must use every pair of its nodes (all_to_all, or pairs one after another), at a size at which
 /// one slow member shows.
 ///
-/// Screening compares disjoint groups of one size, neighbours on one leaf side by side. Where all are alike and short,
-/// smaller groups are compared; where they are alike too, the search ends and accuses no node. In a group that is short
-/// of the others, bisection over its prefixes finds the first node without which what stands before it is good; tests
+/// Screening compares disjoint groups of one size, neighbours on one leaf side by side. If all are alike and short,
+/// smaller groups are compared; if they are alike too, the search ends and accuses no node. In a group that is short
+/// of the others, bisection over its prefixes finds the first node without which the ones before it are good; tests
 /// are filled up with good nodes to a size that has controls. That node is tested with two peers that are known good:
 /// short with both, it is accused; good with both, its partner is searched by bisection among those with which it was
-/// short. Then everything that is left runs together against the limit, twice. When it is short, six halves, any
+/// short. Then all the rest runs together against the limit, twice. When it is short, six halves, any
 /// two nodes together in one of them, show the pairs across groups; when those are all alike, smaller unions do. Where
 /// outcomes contradict each other they are repeated. A test that did not run to its end is repeated, too, before it
-/// counts: it may be the machine that tests. The order of everything follows from nodes and readings alone.
+/// counts: the testing machine may be the cause. The order of everything follows from nodes and readings alone.
 class Localiser {
  public:
   /// A search among `nodes`, which together fell short as `attempts` show, with as many tests as `budget` allows. Where
@@ -82,24 +82,24 @@ class Localiser {
   Localiser(const Localiser&) = delete;
   Localiser& operator=(const Localiser&) = delete;
 
-  /// The tests of the next round, disjoint, to be run at the same time; none when the search has ended. All of them
+  /// The tests of the next round, disjoint, to be run at the same time; none if the search has ended. All of them
   /// must be taken before the next round.
   std::vector<Test> next();
-  /// Takes what one test of the round shows. Throws std::logic_error for any other test.
+  /// Takes the result of one test of the round. Throws std::logic_error for any other test.
   void take(const Test& test, Reading reading);
-  /// What is known now.
+  /// The findings now.
   [[nodiscard]] Finding finding() const;
-  /// How many tests are allowed, with what was found so far.
+  /// How many tests are allowed, with the findings so far.
   [[nodiscard]] std::size_t allowed() const { return budget_.allowed(suspects_.size()); }
   /// How many tests were asked for.
   [[nodiscard]] std::size_t asked() const { return asked_; }
 
  private:
   using Nodes = std::vector<std::size_t>;
-  /// Rounds without a difference, before whatever is wrong is taken as common to all.
+  /// Rounds without a difference, before the fault is taken as common to all.
   static constexpr int kMostAlike = 2;
 
-  /// Nodes that are searched together: those that were good together, and those that are still to be told of.
+  /// Nodes that are searched together: those that were good together, and those that are still open.
   struct Lane {
     Nodes clean, open, parked;
     Nodes shown = {};                        ///< nodes of the last test of it that was short
@@ -132,7 +132,7 @@ class Localiser {
     int bad = 0, good = 0;
     std::vector<std::size_t> tests;
   };
-  /// What classify() made of a suspicion.
+  /// classify()'s outcome of a suspicion.
   enum class Ruling { refuted, accused, paired };
 
   // The way of the search, in localiser_screening and localiser_search.
@@ -157,7 +157,7 @@ class Localiser {
   [[nodiscard]] Nodes clean_nodes() const;
   [[nodiscard]] int repeats(bool steady) const;
 
-  // What a suspicion comes to, in localiser_confirm.
+  // Classification of a suspicion, in localiser_confirm.
   Search<Ruling> classify(std::size_t suspect, Nodes together, bool steady);
   Search<Ruling> partner(std::size_t suspect, Nodes among, bool steady);
   Search<Count> confirm(Nodes suspects, bool steady);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kShortToAccuse = 2;       // one outcome may be wrong
 constexpr int kGoodToDrop = 2;          // without any short one between them
-constexpr int kGoodToDropMixed = 3;     // beside a short one
+constexpr int kGoodToDropMixed = 3;     // next to a short one
 constexpr int kGoodToDropUnsteady = 4;  // where outcomes contradicted each other before: five confirming tests at most
 constexpr std::size_t kMostPartners = 3;     // a node that is short with so many others is itself at fault
 constexpr std::size_t kLeafAccusations = 3;  // of one leaf, before the rest of it is tested node by node
@@ -34,7 +34,7 @@ Search<Localiser::Count> Localiser::confirm(Nodes suspects, bool steady) {
   Nodes used;
   bool controlled = controlled_.contains(2);
   if (!controlled) controlled = co_await control(2, suspects);
-  if (!controlled) co_return count;  // no node is accused by the limit alone
+  if (!controlled) co_return count;  // no node is accused only by the limit
   while (count.bad < kShortToAccuse && count.good < std::max(good_to_drop(steady, count.bad), repeats(steady))) {
     Nodes together = suspects;
     if (suspects.size() == 1) {
@@ -64,7 +64,7 @@ Search<Localiser::Ruling> Localiser::classify(std::size_t suspect, Nodes togethe
   co_return co_await partner(suspect, std::move(together), steady);
 }
 
-/// Finds with whom of `among` the suspect, which is good with others, falls short.
+/// Finds the nodes of `among` with which the suspect, which is good with others, falls short.
 Search<Localiser::Ruling> Localiser::partner(std::size_t suspect, Nodes among, bool steady) {
   while (among.size() > 1) {
     Nodes half = nodes::front(among, among.size() / 2);
@@ -77,8 +77,8 @@ Search<Localiser::Ruling> Localiser::partner(std::size_t suspect, Nodes among, b
   Nodes both = nodes::pair_of(suspect, other);
   Count count = co_await confirm(both, steady);
   if (count.bad < kShortToAccuse) co_return Ruling::refuted;
-  // What was good in a crowd may have been so by chance: the partner is heard alone, too, and where faults show now and
-  // then the suspect once more.
+  // A good result in a large group may be chance: the partner is tested in a pair, too, and if faults are intermittent
+  // the suspect once more.
   if (repeats_ > 1) {
     Nodes itself = nodes::just(suspect);
     Count once_more = co_await confirm(std::move(itself), steady);
@@ -98,7 +98,7 @@ Search<Localiser::Ruling> Localiser::partner(std::size_t suspect, Nodes among, b
   co_return Ruling::paired;
 }
 
-/// Every node of `leaf` in `lane` by itself: a leaf that is bad as a whole would cost a bisection for each of its
+/// Every node of `leaf` in `lane` separately: a leaf that is bad as a whole would cost a bisection for each of its
 /// nodes.
 Search<bool> Localiser::sweep(Lane& lane, std::string leaf) {
   swept_.insert(leaf);
@@ -123,7 +123,8 @@ Search<bool> Localiser::holds(std::size_t node) {
   co_return false;
 }
 
-/// Accuses the pair, and leaves `parked` out from now on; a node with too many partners is accused by itself.
+/// Accuses the pair, and leaves `parked` out from now on; a node with too many partners is accused in place of its
+/// pairs.
 void Localiser::accuse_pair(std::size_t parked, std::size_t other, Count shown) {
   const std::vector<std::size_t> nodes = {std::min(parked, other), std::max(parked, other)};
   suspects_.push_back(

@@ -1,5 +1,5 @@
 // localiser_screening: compares disjoint groups of one size and makes a lane of each: clean, or known to be short.
-// Where all are alike and short, groups of a quarter of the size are compared; where those are alike too, the search
+// If all are alike and short, groups of a quarter of the size are compared; if those are alike too, the search
 // ends and accuses no node. Among few nodes the groups are pairs, in up to three rounds of a tournament.
 #include <algorithm>
 #include <map>
@@ -29,7 +29,7 @@ Search<bool> Localiser::screen() {
     std::vector<Lane*> measured;
     std::size_t place = 0;
     for (auto& lane : lanes_) {
-      // As many as are wanted, evenly spread; what is left over is in no group.
+      // As many as are wanted, evenly spread; the remaining nodes are in no group.
       const bool chosen = place * most / screening.groups != (place + 1) * most / screening.groups;
       if (place < screening.groups && (most >= screening.groups || chosen)) measured.push_back(&lane);
       ++place;
@@ -70,7 +70,7 @@ Search<bool> Localiser::screen_pairs() {
   co_return false;
 }
 
-/// Disjoint groups with neighbours on one leaf side by side, so that a bad leaf spoils few; what is left over is last.
+/// Disjoint groups with neighbours on one leaf side by side, so that a bad leaf spoils few; remaining nodes are last.
 std::list<Localiser::Lane> Localiser::groups_of(plan::Screening screening) const {
   Nodes order(nodes_.size());
   std::map<std::string_view, std::size_t> leaves;
@@ -137,7 +137,7 @@ Search<bool> Localiser::best_again(std::size_t size) {
 }
 
 /// Rules on the groups of this size that were measured: those that are good become clean. Whether some are and some are
-/// not, or all are and, where that is `enough`, meet their limits. Good groups that all hold the same node, or a single
+/// not, or all are and, if that is `enough`, meet their limits. Good groups that all hold the same node, or a single
 /// one, must meet their limits: short of them, that node may be the fault and the tests of the others broken.
 bool Localiser::differ(std::size_t size, bool enough) {
   std::size_t bad = 0;

@@ -7,16 +7,16 @@
 //   control       two pairs of good nodes, so that a pair can be compared.
 //   bisection     {4,5} good; {4,5,6 [8]} short: 6 is the first node without which those before it are good.
 //   confirmation  6 with 8 and 6 with 9 are good, so 6 is not accused; {4,5,6 [8]} again is short.
-//   partner       {4,6} good, {5,6} short, twice more short: the pair. 5 is good with 8, 9 and 0: not 5 alone.
+//   partner       {4,6} good, {5,6} short, twice more short: the pair. 5 is good with 8, 9 and 0: so not only 5.
 //   the rest      {4,5,7 [8]} good; all but 6 together good, twice; all but 5 good. The search is complete: 23 tests.
 // A pair in two groups, such as 3 and 9, passes the screening. Then all together are short, the six halves of 16 are
 // compared, and the one that is short of the others goes the same way: 32 tests.
 //
-// Why it ends: a bisection halves what is open. Each turn of extend() takes a node out of the open ones, as clean,
+// Why it ends: a bisection halves the open nodes. Each turn of extend() takes a node out of the open ones, as clean,
 // accused or parked; a suspicion that is not confirmed puts it back, kMostRefuted times in one lane, then it is given
-// up. whole() ends after kMostAlike comparisons that accuse nobody. A good outcome is repeated at most kMostRepeats
+// up. whole() ends after kMostAlike comparisons without an accusation. A good outcome is repeated at most kMostRepeats
 // times, a broken test kMostBroken times. Above all of them is the budget (plan/search_budget.h; for 16 nodes 64 tests,
-// 15 more for each culprit, 256 at most): next() hands out no test beyond it, and what is open stays undecided.
+// 15 more for each culprit, 256 at most): next() hands out no test beyond it, and open nodes stay undecided.
 #include <algorithm>
 
 #include "orchestrator/judge/locate/localiser.h"
@@ -26,7 +26,7 @@
 namespace assay::judge {
 namespace {
 
-constexpr int kLastRepeats = 2;  // of the last test, of everything together: it is what acquits
+constexpr int kLastRepeats = 2;  // of the last test, of everything together: it acquits
 constexpr int kMostRefuted = 4;  // suspicions in one lane; beyond it the outcomes contradict each other too much
 constexpr std::size_t kEighths = 8;
 constexpr std::size_t kQuarters = 4;  // of which any two are together in one of three ways to halve
@@ -80,7 +80,7 @@ Search<bool> Localiser::extend(Lane& lane) {
   co_return true;
 }
 
-/// Opens the nodes that were left out for a partner that has since been accused by itself.
+/// Opens the nodes that were left out for a partner that has since been accused on its own.
 void Localiser::reopen_parked(Lane& lane) const {
   for (const std::size_t node : std::exchange(lane.parked, {})) {
     if (!accused_.contains(node)) (parked_.contains(node) ? lane.parked : lane.open).push_back(node);
@@ -184,7 +184,7 @@ Search<bool> Localiser::compare_unions(std::size_t parts) {
   for (const std::size_t i : bad) {
     Lane& lane = lanes_.emplace_back();
     lane.crosses_groups = true;
-    lane.known_short = i == bad.front();  // of the others, what is found in the first may have been the cause
+    lane.known_short = i == bad.front();  // of the others, findings in the first may have been the cause
     lane.shown = unions[i].open;
     std::ranges::copy_if(unions[i].open, std::back_inserter(lane.open),
                          [&](std::size_t node) { return !accused_.contains(node) && !parked_.contains(node); });

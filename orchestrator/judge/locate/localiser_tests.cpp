@@ -1,4 +1,4 @@
-// localiser_tests: asks for a test, compares it with controls of its size (controls.h) or with the limits alone, and
+// localiser_tests: asks for a test, compares it with controls of its size (controls.h) or only with the limits, and
 // keeps which nodes were good together. A test of a size without controls is filled up with trusted nodes to one that
 // has them (filled()).
 #include <algorithm>
@@ -28,7 +28,7 @@ void Localiser::Ask::await_suspend(std::coroutine_handle<> waiter) {
 /// How often a test must be good to count as good.
 int Localiser::repeats(bool steady) const { return steady ? repeats_ : std::max<int>(repeats_, kUnsteadyRepeats); }
 
-/// Whether the test of this number was good beside the controls of its size. Its nodes are then trusted.
+/// Whether the test of this number was good by the controls of its size. Its nodes are then trusted.
 bool Localiser::rule(std::size_t number) {
   Tested& test = tested_[number - 1];
   const auto compared = controls_.compare(test.test.nodes.size(), test.reading);
@@ -44,7 +44,7 @@ bool Localiser::rule(std::size_t number) {
   return true;
 }
 
-/// The same beside the limits alone, where no controls of its size can be had.
+/// The same only by the limits, where no controls of its size can be had.
 bool Localiser::rule_by_limit(std::size_t number) {
   Tested& test = tested_[number - 1];
   const bool meets = test.reading.meets();
@@ -80,8 +80,8 @@ Search<bool> Localiser::lane_good(Lane& lane, Nodes nodes, const char* purpose) 
   co_return held;
 }
 
-/// Makes control tests of `size` trusted nodes until there are enough that are alike; `without` these nodes where that
-/// can be. Whether there are.
+/// Makes control tests of `size` trusted nodes until there are enough that are alike; `without` these nodes if
+/// possible. Whether there are.
 Search<bool> Localiser::control(std::size_t size, Nodes without) {
   const Nodes none;
   std::size_t begin = 0;
@@ -91,7 +91,7 @@ Search<bool> Localiser::control(std::size_t size, Nodes without) {
     if (spare.size() < size) spare = trusted(near, none);
     if (spare.size() < size) co_return false;
     if (size == 2) {
-      // As far apart as whom a suspect is tested with.
+      // As far apart as the peers of a suspect.
       Nodes first(1, spare.front());
       if (const auto peer = peer_for(first, without)) spare = {first.front(), *peer};
     } else if (Nodes together = good_together(size, i); !together.empty()) {
@@ -99,7 +99,7 @@ Search<bool> Localiser::control(std::size_t size, Nodes without) {
     }
     spare.resize(size);
     const std::size_t number = co_await ask(spare, "control");
-    (void)rule(number);  // beside the others of its size: of the first there are none
+    (void)rule(number);  // by the others of its size: of the first there are none
     begin = spare.back() + 1;
   }
   if (controls_.count(size) < kControls) co_return false;
@@ -108,7 +108,7 @@ Search<bool> Localiser::control(std::size_t size, Nodes without) {
 }
 
 /// The nodes of a larger test that was good and has none of those found since; of the first such test where `place` is
-/// even and of the last where it is odd, so that two controls differ. None when there is none.
+/// even and of the last if it is odd, so that two controls differ. None if there is none.
 Localiser::Nodes Localiser::good_together(std::size_t size, std::size_t place) const {
   const auto serves = [&](const Tested& one) {
     return one.outcome == TestOutcome::good && one.test.nodes.size() > size &&
@@ -141,7 +141,7 @@ Localiser::Nodes Localiser::trusted(const Nodes& near, const Nodes& without) con
   return found;
 }
 
-/// `nodes`, filled up with trusted ones to the next size that has controls; unchanged where there are too few of them.
+/// `nodes`, filled up with trusted ones to the next size that has controls; unchanged if there are too few of them.
 /// - Never one of `without`: whether these are good is still open.
 /// - Only such as were good with each other; where `known`, with all of `nodes` as well.
 /// - First those that were good with all of `nodes` and `without`, then those that were good with all of `nodes`. The
@@ -189,7 +189,7 @@ bool Localiser::were_good_with(std::size_t one, const Nodes& all) const {
 /// A node to test `nodes` with that was good before and is not one of `used`: of another leaf than they and those used
 /// when it can be, because a bad leaf makes good nodes look bad; then the one that was good most often.
 std::optional<std::size_t> Localiser::peer_for(const Nodes& nodes, const Nodes& used) const {
-  constexpr int kEnough = 3;  // beyond it trust does not tell peers apart, and the load is spread
+  constexpr int kEnough = 3;  // beyond it trust does not rank peers, and the load is spread
   std::optional<std::size_t> best;
   int best_score = 0;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {

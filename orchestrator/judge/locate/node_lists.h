@@ -12,7 +12,7 @@ using Nodes = std::vector<std::size_t>;
 // g++ 12 mixes up the frames of coroutines with braced temporaries in them; these have names. Delete the first two with
 // g++ 13.
 
-/// `node` alone.
+/// Only `node`.
 inline Nodes just(std::size_t node) { return Nodes(1, node); }
 /// `a` and `b`.
 inline Nodes pair_of(std::size_t a, std::size_t b) { return {a, b}; }

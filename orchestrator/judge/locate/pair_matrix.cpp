@@ -9,7 +9,7 @@
 namespace assay::judge {
 namespace {
 
-constexpr std::size_t kShortPairsToName = 2;  // with one partner alone it may as well be the partner
+constexpr std::size_t kShortPairsToName = 2;  // with only one partner it may as well be the partner
 
 const char* role_of(PairDirection direction) {
   switch (direction) {
@@ -54,7 +54,7 @@ void PairMatrix::add(const SeenPair& pair) { pairs_.push_back(pair); }
 
 bool PairMatrix::has_bad() const { return std::ranges::any_of(pairs_, &SeenPair::bad); }
 
-/// `forward` stands for the end that sends, `backward` for the one that receives.
+/// `forward` is the end that sends, `backward` the one that receives.
 PairMatrix::End PairMatrix::first(const SeenPair& pair) { return {pair.a, pair.direction}; }
 
 PairMatrix::End PairMatrix::second(const SeenPair& pair) {

@@ -16,16 +16,16 @@
 namespace assay::judge {
 
 /// A pair that was measured, by index of its nodes. Data went from `a` to `b` where `direction` is forward, from `b` to
-/// `a` where it is backward.
+/// `a` if it is backward.
 struct SeenPair {
   std::size_t a = 0, b = 0;
   PairDirection direction = PairDirection::both;
   bool bad = false;
-  bool sure = true;  ///< not within the guard band, where the measurement itself cannot tell
+  bool sure = true;  ///< not within the guard band, where the measurement cannot decide
   std::string_view step;
 };
 
-/// The pairs of one figure on one rail (another rail is other ports and cables), in both directions where it has them.
+/// The pairs of one figure on one rail (another rail is other ports and cables), in both directions if it has them.
 /// A node then has two ends, one that sends and one that receives, each with pairs of its own: a port that is slow one
 /// way is the first of some pairs and the second of others.
 class PairMatrix {
@@ -38,7 +38,7 @@ class PairMatrix {
   /// least are good with others; pairs of the accused are then left out for the next. Returns them.
   const std::set<std::size_t>& accuse();
 
-  /// What is known at the end: the accused, and pairs that are short while both of their ends are good with others. Of
+  /// The final result: the accused, and pairs that are short while both of their ends are good with others. Of
   /// a pair with a node of `known_bad`, accused by other figures, it is that node that is named.
   [[nodiscard]] Localised found(const std::vector<std::string>& nodes, const std::set<std::size_t>& known_bad) const;
 

@@ -17,7 +17,7 @@ namespace {
 
 bool is_short(const Result& result) { return misses_limit(result) || result.outcome == Outcome::error; }
 
-/// The requirements whose pairs are one matrix: one on figures without direction alone; those that differ by the
+/// The requirements whose pairs are one matrix: a single one on figures without direction; those that differ by the
 /// direction of their figure together.
 struct PairFigure {
   std::string name;
@@ -32,7 +32,7 @@ const Description::OwnMetric* metric_of(const plan::Plan& plan, const plan::Requ
   return probe == plan.probes.end() ? nullptr : probe->second.description.metric(requirement.metric);
 }
 
-/// What the figures of two requirements must have in common to be the two directions of one; of a figure without
+/// The common part of the figures of two requirements that are the two directions of one; of a figure without
 /// direction its requirement.
 std::string figure_of(const plan::Plan& plan, const plan::Requirement& requirement) {
   const Description::OwnMetric* metric = metric_of(plan, requirement);
@@ -50,7 +50,7 @@ PairDirection direction_of(const plan::Plan& plan, const plan::Requirement& requ
   return metric == nullptr ? PairDirection::both : metric->direction;
 }
 
-/// Of one rail of one plane: nodes accused there by any figure explain what is short with them by others.
+/// Of one rail of one plane: nodes accused there by any figure explain pairs short with them by others.
 using Network = std::pair<std::string_view, std::string_view>;
 
 /// The pairs of every requirement of scope pair, in the order of the profile, by figure.

@@ -1,4 +1,4 @@
-// pairs: who is at fault among pairs, seen from the planned pairs themselves: a node that is short with most of its
+// pairs: the nodes or pairs at fault, by the planned pairs themselves: a node that is short with most of its
 // partners, or a pair that is short while both of it are good with others.
 #pragma once
 
@@ -11,14 +11,14 @@
 
 namespace assay::judge {
 
-/// What the pairs of each figure tell, in the profile's order; those all of whose pairs are good are left out. Two
-/// requirements whose metrics are the two directions of one figure are looked at together: a node is then accused by
-/// the pairs in which it sends, or by those in which it receives. A node is accused when it is short in more than half
-/// of its pairs and at least two of those partners are good with others; pairs of the accused are then left out for the
-/// next, and what is short with it by another figure of the same rail accuses neither a pair nor its partner. Pairs
-/// that miss their limit within the guard band support an accusation and make none. No extra test is made: a pair is a
-/// test of two nodes already. A pair that broke is left out where one of its nodes is among `lost`: that node is known
-/// to be gone.
+/// The findings by the pairs of each figure, in the profile's order; those all of whose pairs are good are left out.
+/// Two requirements whose metrics are the two directions of one figure are looked at together: a node is then accused
+/// by the pairs in which it sends, or by those in which it receives. A node is accused when it is short in more than
+/// half of its pairs and at least two of those partners are good with others; pairs of the accused are then left out
+/// for the next, and pairs short with it by another figure of the same rail accuses neither a pair nor its partner.
+/// Pairs that miss their limit within the guard band support an accusation and make none. No extra test is made: a pair
+/// is a test of two nodes already. A pair that broke is left out where one of its nodes is among `lost`: that node is
+/// known to be gone.
 std::vector<Localised> localise_pairs(const plan::Plan& plan, const Results& results,
                                       const std::set<std::string>& lost = {});
 

@@ -1,4 +1,4 @@
-// search_record: what Searches keeps of one search. Only the files of `searches` include it.
+// search_record: the state of one search in Searches. Only the files of `searches` include it.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 namespace assay::judge {
 
 /// A requirement that the step fell short of, with the limits that tests of the search are compared with: those that
-/// the step had where they refer to other steps, the requirement's own otherwise.
+/// the step had if they refer to other steps, the requirement's own otherwise.
 struct Searches::Promise {
   const plan::Requirement* requirement = nullptr;
   std::optional<double> fleet_low, fleet_high;
@@ -23,7 +23,7 @@ struct Searches::SearchRecord {
   const plan::PlannedSearch* planned = nullptr;
   const plan::Step* step = nullptr;
   std::vector<Promise> promises;
-  bool required = false;                   ///< some of them are; the search then is for those alone
+  bool required = false;                   ///< some of them are; the search then is only for those
   std::vector<Reading> attempts;           ///< of the step itself
   std::vector<const SearchRecord*> after;  ///< searches of the same nodes that come first
   std::vector<std::string> excluded;
@@ -38,7 +38,7 @@ struct Searches::SearchRecord {
 
   /// How many tests were asked for.
   [[nodiscard]] std::size_t asked() const;
-  /// How many are allowed, with what was found so far.
+  /// How many are allowed, with the findings so far.
   [[nodiscard]] std::size_t allowed() const;
 };
 

@@ -10,15 +10,15 @@
 
 namespace assay::judge {
 
-/// A piece of a search that ends with a T. It begins when it is awaited or started, and whatever it waits for dies with
-/// it.
+/// A piece of a search that ends with a T. It begins when it is awaited or started, and the tasks that it waits for die
+/// with it.
 template <class T>
 class [[nodiscard]] Search {
  public:
-  /// What the compiler keeps of it while it waits.
+  /// Its coroutine state while it waits.
   struct promise_type {
     std::optional<T> value;
-    std::coroutine_handle<> caller = std::noop_coroutine();  ///< goes on when this has ended
+    std::coroutine_handle<> caller = std::noop_coroutine();  ///< resumed when this has ended
     std::size_t* open = nullptr;  ///< how many of several are still open; the last one resumes
 
     Search get_return_object() { return Search(std::coroutine_handle<promise_type>::from_promise(*this)); }
@@ -51,7 +51,7 @@ class [[nodiscard]] Search {
   void start() { handle_.resume(); }
   /// Whether it has ended.
   [[nodiscard]] bool done() const { return handle_.done(); }
-  /// What it ended with; only once it is done.
+  /// Its result; only once it is done.
   [[nodiscard]] const T& result() const { return *handle_.promise().value; }
 
   bool await_ready() const noexcept { return false; }
@@ -61,7 +61,7 @@ class [[nodiscard]] Search {
   }
   T await_resume() { return std::move(*handle_.promise().value); }
 
-  /// Waits for all of `searches`, which go on side by side; their results stay where they are.
+  /// Waits for all of `searches`, which run concurrently; their results stay if they are.
   static auto all(std::vector<Search>& searches) {
     struct Together {
       std::vector<Search>& searches;

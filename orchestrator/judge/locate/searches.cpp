@@ -4,13 +4,13 @@
 // through
 //   waiting   until the searches in `after`, of the same nodes, have ended;
 //   begun     begin() leaves out nodes already known to be faulty. If there are any, the first test is of all others
-//             together: where that is good, nothing else is wrong and the search ends (`clear`). That test is not the
+//             together: if that is good, nothing else is wrong and the search ends (`clear`). That test is not the
 //             localiser's, so its numbers are shifted by `offset` = 1 when they become ids ("0012-x.t002" is its
 //             test 1), and the budget it gets is one test smaller;
 //   rounds    next_round() asks the localiser for tests, take() collects their readings, feed() hands over the round;
 //   ended     no test is left, a probe cannot measure so few nodes (`stopped`), or `clear`.
 // A Promise is one requirement that the step fell short of, one share of each Reading. A test is compared with the
-// requirement's own limit; where that is relative to other steps (a fleet, a smaller group) the limit that the step had
+// requirement's own limit; if that is relative to other steps (a fleet, a smaller group) the limit that the step had
 // is frozen in fleet_low and fleet_high, since a test of few nodes has no such reference.
 // The run asks open() for tests to make; the judge replays the same sequence over the journal.
 #include "orchestrator/judge/locate/search_record.h"
@@ -37,7 +37,7 @@ bool is_bad(const Result& result) {
          result.outcome == Outcome::error;
 }
 
-/// Whether the node was asked, and its machine does not tell the figure: that is no fault of the node.
+/// Whether the node was measured, and its machine does not report the figure: that is no fault of the node.
 bool is_unchecked(const plan::Plan& plan, const Result& result) {
   const auto* const requirement = plan.requirement(result.requirement);
   return requirement != nullptr && requirement->when_told && result.unchecked;

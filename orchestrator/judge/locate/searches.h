@@ -1,5 +1,5 @@
-// searches: which groups that fell short are searched for who is at fault, what each search asks next, and what it
-// found. The run asks it for tests to make; the judge replays it over the tests that were made.
+// searches: which groups that fell short are searched for nodes at fault, the next tests of each search, and its
+// findings. The run asks it for tests to make; the judge replays it over the tests that were made.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@ struct ExtraTest {
   Test test;        ///< the same as the search knows it
 };
 
-/// What an extra test shows. `unusable`: the probe does not measure this on so few nodes, and the search can go
-/// nowhere.
+/// Result of an extra test. `unusable`: the probe does not measure this on so few nodes, and the search
+/// ends.
 struct TestShown {
   Reading reading;
   bool unusable = false;
@@ -37,7 +37,7 @@ struct TestShown {
 /// known without any search.
 std::set<std::string> bad_alone(const plan::Plan& plan, const Results& results);
 
-/// Whether the value of `result` misses its limit, whatever its outcome is called.
+/// Whether the value of `result` misses its limit, with any outcome.
 bool misses_limit(const Result& result);
 
 /// Whether `result` is a shortfall that a search is made for: a fail or conditional fail, or a figure that misses its
@@ -46,36 +46,36 @@ bool falls_short(const Result& result);
 
 /// Every search that the plan allows and that is due, because its step fell short of a limit or was killed at its
 /// deadline. Searches that share a node follow each other: those for required figures in the plan's order, then those
-/// for advisory ones. Each leaves out the nodes that fail by themselves, and those that the ones before accused on the
-/// same ports: another rail is other ports and cables. Others go side by side. What is asked follows from plan, results
-/// and readings alone, so a resumed run, and every later judgement, goes the same way again.
+/// for advisory ones. Each leaves out the nodes that fail on their own, and those that the ones before accused on the
+/// same ports: another rail is other ports and cables. Others run concurrently. The tests follow only from plan,
+/// results and readings, so a resumed run, and every later judgement, goes the same way again.
 class Searches {
  public:
-  /// `results` of every planned cell; `journal` and `evidence` tell the attempts behind them. `plan` must outlive it.
+  /// `results` of every planned cell; `journal` and `evidence` have the attempts behind them. `plan` must outlive it.
   Searches(const plan::Plan& plan, const Results& results, const Journal& journal, const EvidenceReader& evidence);
   ~Searches();
   Searches(const Searches&) = delete;
   Searches& operator=(const Searches&) = delete;
 
   /// The tests that are asked for now and have not been taken, of searches in the plan's order; no two have a node in
-  /// common. None when all searches have ended.
+  /// common. None if all searches have ended.
   [[nodiscard]] std::vector<ExtraTest> open() const;
   /// Whether this test was ever asked for, on these nodes and for this purpose.
   [[nodiscard]] bool has_asked(const Attempt& attempt) const;
-  /// What the attempts of `test` in `part` show; nothing when none of them ended. `part` need hold no more than they
-  /// and what their nodes said of themselves.
+  /// The result of the attempts of `test` in `part`; nothing if none of them ended. `part` needs only them
+  /// and the facts of their nodes.
   [[nodiscard]] std::optional<TestShown> shown(const ExtraTest& test, const Journal& part,
                                                const EvidenceReader& evidence) const;
-  /// Takes what an open test shows. Throws std::logic_error for any other test.
+  /// Takes the result of an open test. Throws std::logic_error for any other test.
   void take(const std::string& test, const TestShown& shown);
   /// The most tests that may still be asked for.
   [[nodiscard]] std::size_t most_left() const;
-  /// What was found so far, of each search that is due.
+  /// Findings so far, of each search that is due.
   [[nodiscard]] std::vector<Localised> found() const;
 
  private:
   struct Promise;       ///< a requirement that a step fell short of (inquiry.h)
-  struct SearchRecord;  ///< one search, from what made it due to what it found
+  struct SearchRecord;  ///< one search, from its cause to its findings
   void find_due(const Results& results, const Journal& journal);
   void order();
   void take_attempts(SearchRecord& inquiry, const Journal& journal, const EvidenceReader& evidence) const;
@@ -93,7 +93,7 @@ class Searches {
 
   const plan::Plan& plan_;
   std::map<std::string, const site::Node*> nodes_;  ///< of the site, by name
-  std::set<std::string> known_;                     ///< bad alone
+  std::set<std::string> known_;                     ///< bad on their own
   /// By pairs or by a search that ended; by plane and rail, without a rail: on all.
   std::map<std::string, std::set<std::string>> accused_;
   std::vector<std::unique_ptr<SearchRecord>> inquiries_;

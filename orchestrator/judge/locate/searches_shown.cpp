@@ -82,7 +82,7 @@ TestShown Searches::shown_by(const SearchRecord& inquiry, const plan::Step& step
   return shown;
 }
 
-/// What each attempt of the step shows by itself: how far alike runs lie apart, and whether the shortfall is in all.
+/// The figure of each attempt of the step: the scatter of alike runs, and whether the shortfall is in all.
 void Searches::take_attempts(SearchRecord& inquiry, const Journal& journal, const EvidenceReader& evidence) const {
   plan::Step once = *inquiry.step;
   once.attempts = 1;

@@ -39,7 +39,7 @@ struct MeterSide {
   }
 };
 
-/// The whole of the node's own meter; nothing where it has none.
+/// The whole of the node's own meter; nothing if it has none.
 std::optional<MeterPoint> meter_of_node(const site::Site& site, const std::string& node) {
   for (const auto& meter : site.meters)
     if (meter.subject == "node" && meter.nodes == std::vector{node}) return MeterPoint{meter.name, 0};
@@ -111,7 +111,7 @@ std::expected<SidesAgreement, std::string> compared(const MeterSide& meter, cons
   return made;
 }
 
-/// Why the load shows nothing of the kind; nothing where it does.
+/// Why the load shows nothing of the kind; nothing if it does.
 std::optional<std::string> unfit_for_levels(const HeldLoad& load) {
   if (load.shape != "stairs")
     return fmt::format("The load has the shape {}; meters are compared at idle and two loads, by stairs.", load.shape);

@@ -26,7 +26,7 @@ struct SidesAgreement {
   double ratio = 1;                          ///< the one farthest from 1 over the levels
   double gain = 1, offset_w = 0;             ///< of the line through the levels, the meter over its reference
   std::vector<double> meter_w, reference_w;  ///< at each level, idle first
-  std::string words;                         ///< the sides and what each told at each level
+  std::string words;                         ///< the sides and the reading of each at each level
 };
 
 /// For every node with a meter of its own and with outlets, and every rack of which each node has such a meter and

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kLeastReadings = 60;  // power_measurement.adoc of MLCommons: at least 60 samples,
 constexpr double kLongestInterval_s = 1;    // at one a second or more
-constexpr double kLongestAveraging = 0.1;   // of the load: what a longer window brings in from before it is not small
+constexpr double kLongestAveraging = 0.1;   // of the load: a longer window includes too much from before it
 constexpr double kCounted = 0.9;            // of the load's seconds, by samples of the rate
 constexpr double kEdge_s = 2;               // the first and the last second of a load are no whole samples
 constexpr const char* kAccuracy = "accuracy_bound";
@@ -69,7 +69,7 @@ std::expected<RackRate, std::string> rate_of_rack(const plan::Plan& plan, const 
   return sum;
 }
 
-/// Why there are too few readings; empty when there are enough.
+/// Why there are too few readings; empty if there are enough.
 std::string too_few(const RackPower& power) {
   if (power.interval_s > kLongestInterval_s)
     return fmt::format("The meters of rack {} are read every {:g} s; an energy needs a reading a second.", power.rack,
@@ -80,7 +80,7 @@ std::string too_few(const RackPower& power) {
   return "";
 }
 
-/// What the watches say of a meter by this name, in all of them.
+/// The conditions of a meter by this name, in all watches.
 std::vector<const Value*> stated(const std::map<int, Record>& watches, std::string_view name,
                                  const std::string& meter) {
   const Subject subject{.kind = "meter", .id = meter};

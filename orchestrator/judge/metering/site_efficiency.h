@@ -15,7 +15,7 @@ namespace assay::judge {
 /// The metric of power_feed that no meter has: the judge joins it from readings and from the record of the load.
 inline constexpr std::string_view kEfficiency = "energy_efficiency";
 
-/// What the meters of a rack gave while a load was held.
+/// Readings of the meters of a rack while a load was held.
 struct RackPower {
   std::string rack;
   std::vector<double> power_w;   ///< readings in the time of the load, one each interval
@@ -24,12 +24,12 @@ struct RackPower {
   std::set<std::string> meters;  ///< whose readings, or their sum, it is
 };
 
-/// The efficiency of one load in one rack, with what it is a figure of.
+/// The efficiency of one load in one rack, with its subject.
 struct Efficiency {
   double flop_per_joule = 0;
   double accuracy = 0;       ///< relative: the worst of the meters', as they or the site state
   std::string boundary;      ///< rack, meters and nodes
-  std::string method_level;  ///< what of EE HPC WG's levels is claimed
+  std::string method_level;  ///< the claimed level of EE HPC WG
 };
 
 /// The sum of the mean rates of all nodes of the rack, which the record `load` of rank 0 has (rate of each rank, second
@@ -44,7 +44,7 @@ std::expected<Efficiency, std::string> efficiency_of(const plan::Plan& plan, con
 /// The names of the meters that a measurement comes from: at.meter, or at.meters with commas between.
 std::set<std::string> meters_in(const Values& at);
 
-/// The largest number that `watches` state of a meter under `name`, such as accuracy_declared; nothing when none does.
+/// The largest number that `watches` state of a meter under `name`, such as accuracy_declared; nothing if none does.
 std::optional<double> largest_stated(const std::map<int, Record>& watches, std::string_view name,
                                      const std::string& meter);
 

@@ -8,7 +8,7 @@
 //   watch 2                                      |-----------------------------|
 //   slots of one series            .  .  .  .  .  . [o][o][o][o][o] .  .  .
 //
-// All times are in s since 1970 by the head's clock. A node's clock may differ from it by a second: a window that lies
+// All times are in s since 1970 by the head's clock. A node's clock may differ from it by a second: a window
 // further outside of its attempt is refused. Only slots wholly inside the window are kept ([o]), from every watch
 // (cut()). They must cover nine tenths of the window less two slots, which its ends may cut. The series of several
 // watches become one measurement of a made-up record, one record for each attempt, with the conditions of the meters
@@ -80,7 +80,7 @@ std::set<int> outside(const std::vector<Watch>& watches, const Window& window) {
   return numbers;
 }
 
-/// The samples of `measured` whose slots lie in `window`.
+/// The samples of `measured` whose slots are in `window`.
 std::vector<double> cut(const Measurement& measured, double begin_s, double interval_s, const Window& window) {
   std::vector<double> inside;
   for (std::size_t i = 0; i < measured.samples.size(); ++i) {
@@ -137,7 +137,7 @@ class Cutting {
   };
 
   /// Whether a watch was there while the load was held. The next one begins before the attempt has ended; it has seen
-  /// no event of this load and no reading of it, so what it says is nothing about it.
+  /// no event of this load and no reading of it, so it says nothing about it.
   [[nodiscard]] bool is_of_load(int number, const Record& record) const {
     return !outside_.contains(number) || std::ranges::any_of(record.measurements, [&](const Measurement& measured) {
       const auto begin_s = number_of(measured.at, "begin_s"), interval_s = number_of(measured.at, "interval_s");
@@ -166,7 +166,7 @@ class Cutting {
     }
   }
 
-  /// A figure of the whole watch, such as what a failover did: it is no series that the load's time cuts.
+  /// A figure of the whole watch, such as the effect of a failover: it is no series that the load's time cuts.
   void add_whole(const Measurement& measured) {
     Part& part = parts_[{measured.metric, measured.subject, measured.at}];
     part.measured = measured;
@@ -207,7 +207,7 @@ void name_unread(const plan::Plan& plan, const WatchRecords& watches, SiteEviden
     if (record.end.status != Status::complete) words = record.end.reason;
   }
   for (const auto& meter : plan.site.meters) {
-    // "pdu-7 at 10.0.0.7: no answer within 2 s; pdu-8 at …": what begins with the meter's name.
+    // "pdu-7 at 10.0.0.7: no answer within 2 s; pdu-8 at …": the part that begins with the meter's name.
     auto at = words.starts_with(meter.name + " ") ? 0 : words.find("; " + meter.name + " ");
     if (at == std::string::npos) continue;
     if (at > 0) at += 2;

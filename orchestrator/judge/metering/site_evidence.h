@@ -1,4 +1,4 @@
-// site_evidence: what the site's meters gave while the attempts of a step held their load.
+// site_evidence: readings of the site's meters while the attempts of a step held their load.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace assay::judge {
 
-/// Path in the run directory of what the companion of the head printed in its watch `number`.
+/// Path in the run directory of the output of the head's companion in its watch `number`.
 std::string watch_record_path(int number, const std::string& probe);
 /// The same of its standard error.
 std::string watch_log_path(int number, const std::string& probe);
@@ -23,9 +23,9 @@ struct WatchRecords {
 };
 WatchRecords watch_records(const plan::Plan& plan, const std::vector<Watch>& watches, const EvidenceReader& evidence);
 
-/// What judges the figures of meters for `step`, whose own evidence is `found`: for each of its attempts one record
+/// The evidence for the figures of meters of `step`, whose own evidence is `found`: for each of its attempts one record
 /// with every measurement of the watches cut to the time in which the attempt held its load (hold_begin_s and
-/// hold_end_s of rank 0's record, seconds since 1970; the time of the attempt by the journal where it has none),
+/// hold_end_s of rank 0's record, seconds since 1970; the time of the attempt by the journal if it has none),
 /// without the coordinates of time and meter; and with the conditions of the meters that it comes from, as conditions
 /// of its subject. A measurement that covers less than nine tenths of that time is left out. `missing` has the reasons
 /// by subject; `step.reason` is the one that holds for every subject. Where a requirement of the step asks for it,
@@ -34,7 +34,7 @@ WatchRecords watch_records(const plan::Plan& plan, const std::vector<Watch>& wat
 struct SiteEvidence {
   StepEvidence step;
   std::map<Subject, std::string> missing;
-  std::map<std::pair<std::string, Subject>, std::string> words;       ///< what a joined figure means, by its metric
+  std::map<std::pair<std::string, Subject>, std::string> words;       ///< meaning of a joined figure, by its metric
   std::map<std::pair<std::string, Subject>, std::string> not_joined;  ///< why it is not there
 };
 SiteEvidence site_evidence(const plan::Plan& plan, const plan::Step& step, const StepEvidence& found,
@@ -43,7 +43,7 @@ SiteEvidence site_evidence(const plan::Plan& plan, const plan::Step& step, const
 /// Why there is no `metric` of `subject`, as a sentence.
 std::string why_missing(const SiteEvidence& site, const std::string& metric, const Subject& subject);
 
-/// What a joined figure means, for the reason of a cell that does not pass; empty for any other figure.
+/// Meaning of a joined figure, for the reason of a cell that does not pass; empty for any other figure.
 std::string words_of(const SiteEvidence& site, const std::string& metric, const Subject& subject);
 
 }  // namespace assay::judge

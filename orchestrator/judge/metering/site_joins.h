@@ -9,7 +9,7 @@
 
 namespace assay::judge {
 
-/// One attempt of a load with the records of its meters. What it refers to must outlive it.
+/// One attempt of a load with the records of its meters. Its references must outlive it.
 struct MeteredAttempt {
   const plan::Plan& plan;
   const plan::Step& step;
@@ -18,7 +18,7 @@ struct MeteredAttempt {
   double begin_s = 0, end_s = 0;  ///< when the load was held, s since 1970
 };
 
-/// Adds the joined figures that a requirement of the step asks for to `made`; what they mean, or why they are missing,
+/// Adds the joined figures that a requirement of the step asks for to `made`; their meaning, or why they are missing,
 /// to `site`.
 void join_figures(const MeteredAttempt& attempt, const std::vector<RackPower>& racks, Record& made, SiteEvidence& site);
 

@@ -1,4 +1,4 @@
-// site_outlets: compares the outlets that rise while one node works alone with those that the site lists for it; see
+// site_outlets: compares the outlets that rise while only one node works with those that the site lists for it; see
 // site_outlets.h.
 #include "orchestrator/judge/metering/site_outlets.h"
 
@@ -16,14 +16,14 @@ namespace assay::judge {
 namespace {
 
 constexpr double kShortestWindow_s = 10;  // of readings, once a second: below it one late answer moves the mean
-constexpr double kSettled = 0.5;          // of the time in which nobody works: fans and averages follow the load late
+constexpr double kSettled = 0.5;          // of the time in which all are idle: fans and averages follow the load late
 
 using Refusal = std::unexpected<std::string>;
 using Figures = std::map<std::string, std::expected<JoinedFigure, std::string>>;
 
 std::string outlet_name(const MeterPoint& point) { return fmt::format("{}/{}", point.first, point.second); }
 
-/// When each node works alone, and before it nobody does.
+/// When only each node works, and the idle time before it.
 std::vector<meters::LoadedAlone> turns_of(const std::vector<std::string>& order, const HeldLoad& load) {
   const meters::TurnTime turn = meters::turn_of(load.hold_s, load.ramp_s);
   std::vector<meters::LoadedAlone> turns;
@@ -52,7 +52,7 @@ std::string outlet_words(const meters::OutletFinding& finding, const std::map<st
   return words;
 }
 
-/// Why nothing is known of a node's outlets; nothing where it is.
+/// Why nothing is known of a node's outlets; nothing if it is.
 std::optional<std::string> why_unproved(const site::Site& site, const std::string& node,
                                         const std::vector<std::string>& order, const HeldLoad& load,
                                         const std::map<MeterPoint, std::vector<meters::MeterReading>>& readings,

@@ -19,7 +19,7 @@ using MeterPoint = std::pair<std::string, int>;
 /// averaging and accuracy that the records state of the meter.
 std::map<MeterPoint, std::vector<meters::MeterReading>> power_readings(const std::map<int, Record>& watches);
 
-/// What the watches find doubtful about a meter; nothing where it is none. A meter of which they say nothing is
+/// Doubts of the watches about a meter; nothing if it is none. A meter without a statement is
 /// doubtful.
 std::optional<std::string> doubt_of_meter(const std::map<int, Record>& watches, const std::string& meter);
 
@@ -30,10 +30,10 @@ struct HeldLoad {
   double begin_s = 0, end_s = 0;
 };
 
-/// The load that rank 0's record dates and describes; nothing where it does not.
+/// The load that rank 0's record dates and describes; nothing if it does not.
 std::optional<HeldLoad> held_load(const Record& load, double begin_s, double end_s);
 
-/// A figure that the judge joins from readings of several meters, and what it means in words.
+/// A figure that the judge joins from readings of several meters, and its meaning in words.
 struct JoinedFigure {
   double value = 0;
   std::string words;

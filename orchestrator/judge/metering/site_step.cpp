@@ -49,7 +49,7 @@ std::expected<double, std::string> averaging_of(const std::map<int, Record>& wat
   return slowest_s;
 }
 
-/// The worst accuracy of the meters; nothing when one states none.
+/// The worst accuracy of the meters; nothing if one states none.
 std::optional<double> accuracy_of_all(const std::map<int, Record>& watches, const PowerSeries& series) {
   double worst = 0;
   for (const auto& meter : series.meters) {

@@ -29,7 +29,7 @@ struct PowerSeries {
 /// readings; nodes and outlets are left out.
 std::map<Subject, PowerSeries> powers_in(const std::map<int, Record>& watches);
 
-/// Every step up that the record `load` of rank 0 marks, between the marks beside it. The first step of a load that
+/// Every step up that the record `load` of rank 0 marks, between the marks next to it. The first step of a load that
 /// grew over groups of ranks has no quiet time before it and is left out.
 std::vector<StepSeen> steps_up(const Record& load);
 

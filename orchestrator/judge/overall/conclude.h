@@ -18,15 +18,15 @@ std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal
 /// The attempts that cells were judged without, one entry for each attempt and cause, in the order of the results.
 std::vector<Deviation> set_aside_deviations(const Results& results);
 
-/// What a reader must know of nodes whose records lie outside of their attempts, as StepEvidence::outside_s has them.
+/// Deviations of nodes whose records are outside of their attempts, as StepEvidence::outside_s has them.
 std::vector<Deviation> clock_deviations(const std::map<std::string, double>& outside_s);
 
 /// Fills counts, overall and reason of `verdict` from its results: accepted when every required cell passes, the run is
 /// finished, and nothing of the profile was left out; rejected when a required cell fails; else incomplete. A
-/// simulation is always incomplete, and its reason says what it would have been.
+/// simulation is always incomplete, and its reason has the outcome that it would have.
 void conclude(const plan::Plan& plan, bool finished, Verdict& verdict);
 
-/// Adds to the reason of the whole who was found at fault, when anybody was.
+/// Adds the nodes and pairs found at fault, if any, to the reason of the whole.
 void name_culprits(Verdict& verdict);
 
 }  // namespace assay::judge

@@ -1,4 +1,4 @@
-// limitations: what a verdict does not say although its cells pass.
+// limitations: limits of a verdict whose cells pass.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace assay::judge {
 
 /// Adds to the deviations of `verdict`, whose results are known, on how many subjects each requirement that is judged
-/// where the machine tells was not, and which required limits only the machines themselves set, with nothing absolute
-/// beside them that was checked. Returns the words of the latter for the reason of the whole; empty when there are
+/// where the machine reports its figure was not, and which required limits only the machines themselves set, without
+/// a checked absolute one. Returns the words of the latter for the reason of the whole; empty if there are
 /// none.
 std::string claim_less(const plan::Plan& plan, Verdict& verdict);
 

@@ -15,7 +15,7 @@ namespace {
 
 using NodeNames = std::vector<std::string>;
 
-/// Who is at fault in a cell of several nodes, as far as that was found out.
+/// The nodes at fault in a cell of several nodes, as far as found.
 struct Blame {
   std::set<std::string> named, undecided;
 };
@@ -60,7 +60,7 @@ class NodeJudge {
     return known ? two : all_;
   }
 
-  /// What searches and pairs say of a cell that does not pass.
+  /// The findings of searches and pairs for a cell that does not pass.
   [[nodiscard]] Blame blame_for(const Result& result, const NodeNames& nodes) const {
     Blame blame;
     const std::set<std::string_view> here(nodes.begin(), nodes.end());
@@ -111,7 +111,7 @@ class NodeJudge {
   std::vector<NodeVerdict> nodes_;
 };
 
-/// Why no node can be accepted or rejected; empty when each can.
+/// Why no node can be accepted or rejected; empty if each can.
 std::string held_back(const plan::Plan& plan, bool finished) {
   if (plan.quick) return "Quick parameters were used: a rehearsal, which accepts or rejects nothing.";
   if (!plan.only.empty()) return "Only a part of the profile was planned.";

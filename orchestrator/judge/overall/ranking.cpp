@@ -13,7 +13,7 @@
 namespace assay::judge {
 namespace {
 
-/// A failure that is known comes before what is not known, and that before anything good.
+/// A known failure comes before an unknown result, and that before a good one.
 int severity(Outcome outcome) {
   switch (outcome) {
     case Outcome::pass:
@@ -34,7 +34,7 @@ int severity(Outcome outcome) {
   return 6;
 }
 
-/// The same for a reader, who must see first what rejects: fail before error.
+/// The same for display, where rejections come first: fail before error.
 int urgency(Outcome outcome) {
   constexpr int kFirst = 7;
   return outcome == Outcome::fail ? kFirst : severity(outcome);

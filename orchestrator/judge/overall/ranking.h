@@ -14,7 +14,7 @@ namespace assay::judge {
 /// absent without a value, and where a limit is 0.
 std::optional<double> acceptance_margin(const Result& result);
 
-/// Whether `a` is worse than `b`, which decides what a cell shows that stands for several results: error, fail,
+/// Whether `a` is worse than `b`, which decides the outcome shown of a cell with several results: error, fail,
 /// conditional fail, inconclusive, not measured, conditional pass, pass; among equals the smaller distance to the
 /// acceptance limit.
 bool is_worse(const Result& a, const Result& b);
@@ -29,13 +29,13 @@ struct RequirementSummary {
 };
 
 /// One for each requirement that has results, which `verdict` keeps. Required ones with a failure come first, then
-/// those with another result that does not pass, worst first, then advisory ones likewise, then what passes; equals in
-/// the plan's order.
+/// those with another result that does not pass, worst first, then advisory ones likewise, then those that pass; equals
+/// in the plan's order.
 std::vector<RequirementSummary> summaries(const Verdict& verdict);
 
 /// Deviations that say the same of several steps, as one.
 struct CommonDeviation {
-  std::string what;       ///< without attempt and node where it is of several steps
+  std::string what;       ///< without attempt and node if it is of several steps
   std::string step;       ///< the first; empty: of the whole run
   std::size_t steps = 1;  ///< how many say the same
 };
@@ -43,7 +43,7 @@ struct CommonDeviation {
 /// The deviations of `verdict` in their order, each text once.
 std::vector<CommonDeviation> common_deviations(const Verdict& verdict);
 
-/// A culprit with what it falls short of, over all searches.
+/// A culprit with the figures that it falls short of, over all searches.
 struct Accused {
   const Culprit* culprit = nullptr;
   std::vector<std::string> requirements;

@@ -155,7 +155,7 @@ class Table {
     write({"requirement", "subject", "value", "accepted", "outcome"}, rows);
   }
 
-  /// Columns as wide as their widest text. Where that is too much for the terminal, the first column is cut back and a
+  /// Columns as wide as their widest text. If that is too much for the terminal, the first column is cut back and a
   /// longer name has a line of its own.
   void write(const Columns& titles, std::vector<Row> rows) {
     std::array<std::size_t, 5> width{};
@@ -193,7 +193,7 @@ class Table {
     for (const auto& one : summaries(verdict_)) {
       std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
       for (const Result* result : one.open) {
-        if (result->step.empty()) continue;  // nothing was planned for it: left_out() tells
+        if (result->step.empty()) continue;  // nothing was planned for it: see left_out()
         const auto known = std::ranges::find(reasons, result->reason, [](const auto& pair) { return pair.first; });
         if (known == reasons.end()) {
           reasons.push_back({result->reason, {subject_of(*result)}});
@@ -226,7 +226,7 @@ class Table {
     for (const auto& [reason, names] : by_reason) paragraph("  ", fmt::format("{}: {}", reason, named(names)));
   }
 
-  /// Who is at fault where nodes that work together fell short, with the tests that show it.
+  /// Nodes at fault where nodes that work together fell short, with the tests that show it.
   void faults() {
     if (verdict_.localised.empty()) return;
     line("\nlocated faults:");

@@ -15,8 +15,8 @@ struct TableStyle {
   bool colour = false;      ///< outcomes in colours
 };
 
-/// What failed first: one line for each requirement (how many of its cells pass, the worst value, the acceptance limit,
-/// the outcome), or for each cell in the plan's order; then what does not pass and why, who is at fault, the
+/// Failures first: one line for each requirement (how many of its cells pass, the worst value, the acceptance limit,
+/// the outcome), or for each cell in the plan's order; then the cells that do not pass and why, the nodes at fault, the
 /// deviations, and the whole. Ends with a newline. Control characters from nodes are replaced.
 std::string verdict_table(const Verdict& verdict, const TableStyle& style = {});
 

@@ -241,7 +241,7 @@ TEST(fabric_plan, without_the_smallest_group_nothing_of_scaling_passes) {
   EXPECT_EQ(results[0].outcome, judge::Outcome::inconclusive);
   EXPECT_EQ(results[0].reason, "The smallest of the growing groups was not measured under the required conditions.");
   EXPECT_EQ(subjects(plan_of(kScaling, fixture::site(2))),
-            (std::vector<std::string>{"s (growing groups with the smallest as reference need three nodes)"}));
+            (std::vector<std::string>{"s (growing groups that are held against the smallest need three nodes)"}));
 }
 
 TEST(fabric_plan, what_grows_with_the_nodes_is_held_against_as_many_times_the_smallest) {
