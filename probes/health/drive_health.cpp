@@ -139,16 +139,16 @@ constexpr ProbeSpec kSpec{
     .method =
         "Asks every drive once for its own health log, with commands that only read: NVMe log pages 02h and 01h, ATA "
         "SMART data, status and device statistics. Links, paths and ANA states come from /sys. Counters run for the "
-        "drive's life and errors of the PCIe link since boot; a run compares two readings with "
-        "the counts from before. Where libcufile is installed, its kernel driver and configuration are read; nothing "
-        "is "
-        "transferred. Counters of SATA drives without device statistics are the vendors' attributes 5, 187, "
-        "197 and 199, whose meaning is a convention. SAS, virtual and USB drives are left out.",
+        "drive's life and errors of the PCIe link since boot; a run separates the rise between two readings from "
+        "the counts before. Where libcufile is installed, its kernel driver and configuration are read; nothing is "
+        "transferred. Counters "
+        "of SATA drives without device statistics are the vendors' attributes 5, 187, 197 and 199, whose meaning is a "
+        "convention. SAS, virtual and USB drives are left out.",
     .source =
         "NVM Express Base Specification 2.0, 5.16.1.2 and 5.16.1.3; ATA Command Set 3, SMART and Device Statistics; "
         "SCSI/ATA Translation 3, ATA PASS-THROUGH (16); Linux "
-        "Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats "
-        "and drivers/nvme/host/multipath.c; NVIDIA GPUDirect Storage Installation and Troubleshooting Guide.",
+        "Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats and drivers/nvme/host/multipath.c; NVIDIA GPUDirect "
+        "Storage Installation and Troubleshooting Guide.",
     .needs = "NVMe or SATA drives; root",
     .typical = {1},
     .deadline = {120},

@@ -110,10 +110,9 @@ constexpr ProbeSpec kSpec{
     .measures = "Errors, losses of carrier, corrections and light of the network and RDMA ports of a node.",
     .method =
         "Reads the ports' counters, which run since the driver was loaded, and twice those of forward error "
-        "correction, "
-        "for their rate while nothing else is sent. Asks a module that is plugged in for its memory, as `ethtool -m` "
-        "does; reading clears the module's latched flags, which it raises again while their cause lasts. Light below "
-        "-30 dBm is dark and left out. Links that are down have counters and no light. Nothing is sent.",
+        "correction, for their rate while nothing else is sent. Asks a module that is plugged in for its memory, as "
+        "`ethtool -m` does; reading clears the module's latched flags, which it raises again while their cause lasts. "
+        "Light below -30 dBm is dark and left out. Links that are down have counters and no light. Nothing is sent.",
     .source =
         "InfiniBand Architecture 1.4, PortCounters; Linux Documentation/ABI/testing/sysfs-class-net, "
         "stable/sysfs-class-infiniband, networking/ethtool-netlink.rst and the drivers mlx5 and bnxt; SFF-8636 2.11; "

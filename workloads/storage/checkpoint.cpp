@@ -74,17 +74,16 @@ constexpr ProbeSpec kSpec{
     .measures =
         "Time and bandwidth to save a checkpoint durably and to restore it with a cold cache, every byte verified.",
     .method =
-        "Each rank is a thread that holds its payload in memory: splitmix64 in counter form, keyed by a nonce of "
-        "the run, rank and step, made before the clock starts; memory asks for transparent huge pages and is touched "
-        "before, too. Save: all "
-        "ranks start together; each makes a temporary file, allocates it, writes it in chunks with O_DIRECT through "
-        "io_uring while it takes the XXH64 of the chunks in flight, writes a footer, fsyncs and renames; when all "
-        "have, the directory is fsynced and time_to_durable ends. Then the cache is dropped (posix_fadvise DONTNEED) "
-        "and mincore counts the pages left. Restore: all ranks start together, open, read payload and footer "
-        "with O_DIRECT into memory that was overwritten before; the reading time ends there. Verification "
-        "follows at once: every byte against the payload made anew, and the checksum; time_to_resume ends when all "
-        "ranks are done, so it counts reading and verifying. The raw read of the same files, same chunks and depth, "
-        "into a ring of buffers comes before the restore in one repetition and after it in the next. The first "
+        "Each rank is a thread that holds its payload in memory: splitmix64 in counter form, keyed by a nonce of the "
+        "run, rank and step, made before the clock starts; memory asks for transparent huge pages and is touched "
+        "before, too. Save: all ranks start together; each makes a temporary file, allocates it, writes it in chunks "
+        "with O_DIRECT through io_uring while it takes the XXH64 of the chunks in flight, writes a footer, fsyncs and "
+        "renames; when all have, the directory is fsynced and time_to_durable ends. Then the cache is dropped "
+        "(posix_fadvise DONTNEED) and mincore counts the pages left. Restore: all ranks start together, open, read "
+        "payload and footer with O_DIRECT into memory that was overwritten before; the reading time ends there. "
+        "Verification follows at once: every byte against the payload made anew, and the checksum; time_to_resume ends "
+        "when all ranks are done, so it counts reading and verifying. The raw read of the same files, same chunks and "
+        "depth, into a ring of buffers comes before the restore in one repetition and after it in the next. The first "
         "repetition is warm-up.",
     .source = "mlcommons/storage Rules.md v3 (checkpointing): fsync counted, longest rank, ten saves and restores.",
     .needs = "A filesystem that does direct I/O, and a kernel that permits io_uring.",

@@ -140,9 +140,8 @@ constexpr ConditionSpec kConditions[] = {
                 "recorded where the file system can be asked."),
     {.name = "wire_share",
      .meaning = "Least payload received by this node while it read, over its payload: on a mount by the kernel's NFS "
-                "client the "
-                "bytes of READ replies (mountstats), else the bytes from its network ports or its devices; recorded "
-                "where the kernel counts, and where a phase only reads.",
+                "client the bytes of READ replies (mountstats), else the bytes from its network ports or its devices; "
+                "recorded where the kernel counts, and where a phase only reads.",
      .recorded = Recorded::if_asked},
     if_occurred("set_over_client_memory",
                 "Payload that this rank read in one phase over the memory of its machine, where it read."),
@@ -174,30 +173,23 @@ constexpr ProbeSpec kSpec{
         "client, every byte verified by another node than wrote it.",
     .method =
         "Every rank runs threads, each with transfers of equal size in flight through io_uring, with O_DIRECT where "
-        "file "
-        "system and size allow, else buffered, and says so. The payload is splitmix64 in counter form, keyed by a "
-        "nonce "
-        "of the run, the stream and the set of files, so that no run writes the bytes of another; it is made, or "
+        "file system and size allow, else buffered, and says so. The payload is splitmix64 in counter form, keyed by a "
+        "nonce of the run, the stream and the set of files, so that no run writes the bytes of another; it is made, or "
         "compared, by the thread while its other transfers are in flight. A phase begins after a common barrier; each "
         "rank's clock runs from there. Writing: files are opened and written until `duration` or `size` is over, which "
-        "is "
-        "the stonewall, at which the ranks exchange their progress and wait for the slowest; then wear-out: "
-        "every stream continues until it has written as much as the furthest one had; then "
-        "fsync of files and directory, and close, all within the time. Reading: every rank asks its page cache to drop "
-        "the files, counts by mincore the pages left, and reads once all files of the rank `shift` before it; the "
-        "stonewall is when the first rank is done. Mixed: reads of such files and writes of new ones by turns, with "
-        "stonewall and wear-out. A rate at the stonewall counts the bytes completed then, known to 5 ms. Interference: "
-        "the "
-        "victims write for `duration` while the others wait, then all write, without wear-out; the victims read the "
-        "first "
-        "half of the others' files, then all read the second half. Figures of a phase stand at phase write, read or "
-        "mixed. Before, "
-        "free space is checked, and folders of killed runs are removed; the folder of the run is removed at its end, "
-        "also after a failure.",
+        "is the stonewall, at which the ranks exchange their progress and wait for the slowest; then wear-out: every "
+        "stream continues until it has written as much as the furthest one had; then fsync of files and directory, and "
+        "close, all within the time. Reading: every rank asks its page cache to drop the files, counts by mincore the "
+        "pages left, and reads once all files of the rank `shift` before it; the stonewall is when the first rank is "
+        "done. Mixed: reads of such files and writes of new ones by turns, with stonewall and wear-out. A rate at the "
+        "stonewall counts the bytes completed then, known to 5 ms. Interference: the victims write for `duration` "
+        "while the others wait, then all write, without wear-out; the victims read the first half of the others' "
+        "files, then all read the second half. Figures of a phase stand at phase write, read or mixed. Before, free "
+        "space is checked, and folders of killed runs are removed; the folder of the run is removed at its end, also "
+        "after a failure.",
     .source =
         "IO500 rules 2.0 (stonewall, wear-out, fsync in the time, reading from another node, 47,008 B interleaved in "
-        "one "
-        "file); Jain, Chiu and Hawe 1984, DEC-TR-301, for fairness.",
+        "one file); Jain, Chiu and Hawe 1984, DEC-TR-301, for fairness.",
     .needs =
         "Two or more nodes with one shared file system that meet on the port of the rendezvous, and kernels that "
         "permit io_uring.",

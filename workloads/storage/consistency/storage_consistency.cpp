@@ -68,19 +68,18 @@ constexpr ProbeSpec kSpec{
         "Whether nodes that share a storage see the writes, new names, renames and removals of others: stale and wrong "
         "content, and successes that were none, counted by case.",
     .method =
-        "Every rank acts on files of its own; when all have, by an exchange over the network, each looks at "
-        "the files of another, and compares every byte with payload that no other run wrote. new_file: write, fsync, "
-        "close, then open and read. overwrite: the same in place, of a file that the reader has read. size: cut to a "
-        "half and grown to three quarters, which must be zeros. append: by another node than made the file, in turn. "
-        "exclusive: all make one name with O_EXCL at once, and one must win; then a name that is there is made again. "
-        "rename: whole files are renamed over one name while others read it; each look must find one of them whole, "
-        "and the last one afterwards. unlink: of a file that the reader has read; a stale file handle there is the old "
-        "name. Beyond close-to-open: held_open, an overwrite seen through a file that was open before; "
-        "append_together, two append records at once, and each must be there once; listing, names that come and go in "
-        "a directory that was listed before. A reader that finds the old state looks again every 10 ms until "
-        "`wait` is over: it was stale if it comes, and the success of the writer was false if it does not. Every check "
-        "counts in one class at most; fsync is a raw "
-        "system call. The folder of the run is removed at its end, also after a failure.",
+        "Every rank acts on files of its own; when all have, by an exchange over the network, each looks at the files "
+        "of another, and compares every byte with payload that no other run wrote. new_file: write, fsync, close, then "
+        "open and read. overwrite: the same in place, of a file that the reader has read. size: cut to a half and "
+        "grown to three quarters, which must be zeros. append: by another node than made the file, in turn. exclusive: "
+        "all make one name with O_EXCL at once, and one must win; then a name that is there is made again. rename: "
+        "whole files are renamed over one name while others read it; each look must find one of them whole, and the "
+        "last one afterwards. unlink: of a file that the reader has read; a stale file handle there is the old name. "
+        "Beyond close-to-open: held_open, an overwrite seen through a file that was open before; append_together, two "
+        "append records at once, and each must be there once; listing, names that come and go in a directory that was "
+        "listed before. A reader that finds the old state looks again every 10 ms until `wait` is over: it was stale "
+        "if it comes, and the success of the writer was false if it does not. Every check counts in one class at most; "
+        "fsync is a raw system call. The folder of the run is removed at its end, also after a failure.",
     .source =
         "POSIX.1-2017 (open, write, rename, unlink, ftruncate); RFC 8881, 10.3.1, on close-to-open; open(2) of the "
         "Linux manual pages on O_APPEND over NFS.",

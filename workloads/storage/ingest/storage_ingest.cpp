@@ -104,9 +104,8 @@ constexpr ConditionSpec kConditions[] = {
                 "recorded where the file system can be asked."),
     {.name = "wire_share",
      .meaning = "Least payload received by this node while it read, over its payload: on a mount by the kernel's NFS "
-                "client the "
-                "bytes of READ replies (mountstats), else the bytes from its network ports or its devices; recorded "
-                "where the kernel counts.",
+                "client the bytes of READ replies (mountstats), else the bytes from its network ports or its devices; "
+                "recorded where the kernel counts.",
      .recorded = Recorded::if_reported},
     {.name = "set_over_client_memory",
      .meaning = "Payload that this rank read in one repetition over the memory of its machine."},
@@ -135,16 +134,12 @@ constexpr ProbeSpec kSpec{
         "Every rank writes a file for each sample, with fsync, of payload and sizes that no other run had: sizes are "
         "spread evenly about the mean so that their deviation is the model's, in words of 8 B. Then every rank drops "
         "the files of the rank `shift` before it from its page cache, counts by mincore the pages left, and after a "
-        "common "
-        "barrier feeds its accelerators from them, each sample once, in an order drawn from the nonce, which no "
-        "storage "
-        "can know. An accelerator is a sleep for the compute time of a step once all samples of the step have been "
-        "read "
-        "and compared; its readers work at most `ahead` steps before it, in pieces of 1 MiB, with O_DIRECT where all "
-        "ranks can. As in DLIO the first step is left out: utilisation is compute time over compute time and waiting. "
-        "The comparing is done by the readers and is in their time, which a loader's decoding would be, too. The "
-        "folder "
-        "of the run is removed at its end, also after a failure.",
+        "common barrier feeds its accelerators from them, each sample once, in an order drawn from the nonce, which no "
+        "storage can know. An accelerator is a sleep for the compute time of a step once all samples of the step have "
+        "been read and compared; its readers work at most `ahead` steps before it, in pieces of 1 MiB, with O_DIRECT "
+        "where all ranks can. As in DLIO the first step is left out: utilisation is compute time over compute time and "
+        "waiting. The comparing is done by the readers and is in their time, which a loader's decoding would be, too. "
+        "The folder of the run is removed at its end, also after a failure.",
     .source =
         "MLPerf Storage Rules (mlcommons/storage at 0366ccf) and its configurations unet3d_b200 and retinanet_b200. "
         "Their data set is 500 steps and five times the memory of all hosts at least; this one is as large as `steps` "

@@ -86,8 +86,7 @@ constexpr ProbeSpec kSpec{
         "right), read of the whole file (every byte is compared), rename within the directory, readdir (all names must "
         "be there, once, and no other; each counts as an operation; of a shared directory every rank makes one "
         "listing), unlink. Refusals of the storage are counted and the phase continues, so that a rate with failures "
-        "is "
-        "a rate of attempts. Before, free space and free files are checked, and folders of killed runs are removed; "
+        "is a rate of attempts. Before, free space and free files are checked, and folders of killed runs are removed; "
         "the folder of the run is removed at its end, also after a failure. Figures of a phase are recorded at its "
         "name.",
     .source =

@@ -154,16 +154,12 @@ constexpr ProbeSpec kSpec{
         "injects the fault into itself, before an operation in the middle of the phase: SIGKILL, SIGSTOP, a filter by "
         "which the kernel drops all that arrives at its sockets, or eightfold time for its computation. Each rank "
         "beats: in memory that its leader sees, and by datagrams to the ranks after it. A rank is lost when its "
-        "process "
-        "ends, when it does not beat, or when it hears no other although another beats. Then the others shut their "
-        "connections and keep their processes and memory, the lost process is ended, a spare takes its place, all "
-        "connect "
-        "anew, every rank goes back to the last state that all had saved, whose hash the leader has kept, and the "
-        "steps "
-        "are done again. Afterwards the state of every rank is compared with that of the undisturbed run. Injection "
-        "and "
-        "detection are times of one clock, passed on as ages; the rest is on the clock of rank 0. A further loss while "
-        "ranks are brought back, and the loss of a leader or a node, end the run.",
+        "process ends, when it does not beat, or when it hears no other although another beats. Then the others shut "
+        "their connections and keep their processes and memory, the lost process is ended, a spare takes its place, "
+        "all connect anew, every rank goes back to the last state that all had saved, whose hash the leader has kept, "
+        "and the steps are done again. Afterwards the state of every rank is compared with that of the undisturbed "
+        "run. Injection and detection are times of one clock, passed on as ages; the rest is on the clock of rank 0. A "
+        "further loss while ranks are brought back, and the loss of a leader or a node, end the run.",
     .source =
         "Young 1974, A First Order Approximation to the Optimum Checkpoint Interval; Wang et al. 2023, Gemini: Fast "
         "Failure Recovery in Distributed Training with In-Memory Checkpoints.",

@@ -24,10 +24,9 @@ struct Meeting {
 struct Walker {
   std::size_t next = 0;  ///< operation
   double now_s = 0;
-  bool joined = false;  ///< its current collective counts it already
-  std::deque<std::pair<std::size_t, double>> beside =
-      {};               ///< overlapped operations under way, and when each was posted
-  double beside_s = 0;  ///< when the last of those ended
+  bool joined = false;                                     ///< its current collective counts it already
+  std::deque<std::pair<std::size_t, double>> beside = {};  ///< overlapped operations, and when each was posted
+  double beside_s = 0;                                     ///< when the last of those ended
   bool beside_joined = false;
   std::map<std::int64_t, double> buckets = {};  ///< when the gradients of a bucket were reduced, negative: not yet
   std::map<std::tuple<Group, std::int64_t, bool>, std::size_t> meetings = {};  ///< so far, by group, first member, lane

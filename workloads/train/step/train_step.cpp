@@ -141,23 +141,19 @@ constexpr ProbeSpec kSpec{
         "One thread and process for each rank walks the graph of the step: forward and backward of every layer by "
         "1F1B, all products by OpenBLAS in fp32, causal attention in blocks of 64 queries, sums over tp, keys and "
         "values round a ring of cp, each rank having a piece from the front of a sequence and one from its back, "
-        "copies of tokens to routed experts and back, messages between "
-        "pipeline ranks, gradients reduced layer by layer, during the backward pass or after it, Adam. All memory is "
-        "there before the first step; Gloo keeps its own lists. Collectives are rings of Gloo's messages over TCP. A "
-        "round is compute-only steps, communication-only steps, then a block of full ones, in the same processes; the "
-        "prediction of composition walks the graph with the means of each operation in the former two. A rank's time "
-        "in collectives includes waiting for others, so the rank that delays has the least of it; a slow path between "
-        "two "
-        "nodes delays all and shows at its edge. Before and after, "
-        "two "
-        "steps run in exact arithmetic modulo 7, each twice from the same weights: the first operation whose results "
-        "differ names the rank that computed it, or, if it is a collective, a message; their weights are compared with "
-        "those of one rank that does all of it. No maximum is subtracted in the loss: its logits are small by "
-        "construction.",
+        "copies of tokens to routed experts and back, messages between pipeline ranks, gradients reduced layer by "
+        "layer, during the backward pass or after it, Adam. All memory is there before the first step; Gloo keeps its "
+        "own lists. Collectives are rings of Gloo's messages over TCP. A round is compute-only steps, "
+        "communication-only steps, then a block of full ones, in the same processes; the prediction of composition "
+        "walks the graph with the means of each operation in the former two. A rank's time in collectives includes "
+        "waiting for others, so the rank that delays has the least of it; a slow path between two nodes delays all and "
+        "shows at its edge. Before and after, two steps run in exact arithmetic modulo 7, each twice from the same "
+        "weights: the first operation whose results differ names the rank that computed it, or, if it is a collective, "
+        "a message; their weights are compared with those of one rank that does all of it. No maximum is subtracted in "
+        "the loss: its logits are small by construction.",
     .source =
         "Narayanan et al. 2021 (1F1B), Shoeybi et al. 2019 (tensor parallelism), Rajbhandari et al. 2020 (ZeRO), "
-        "Kingma "
-        "& Ba 2015 (Adam).",
+        "Kingma & Ba 2015 (Adam).",
     .needs = "libgloo.so.0 (libgloo0); several nodes reach each other on the rendezvous port and on ephemeral ports",
     .typical = {60},
     .deadline = {3600},
