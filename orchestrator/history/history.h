@@ -18,8 +18,8 @@
 
 namespace assay::history {
 
-/// The error and the exit code: 2 bad input (no database, another writer, a network file system, no space),
-/// 4 damaged evidence (a corrupt database, or one of another schema).
+/// The error and the exit code: 2 bad input (no database, another writer, a network file system, no space), 4 damaged
+/// evidence (a corrupt database, or one of another schema).
 struct Failure {
   InputError error;
   int exit_code = 2;
@@ -112,8 +112,8 @@ struct Remade {
   std::string old;  ///< path of the database from before, if there was one
 };
 
-/// Makes the database `path` again from the sweeps, events and baselines next to it, in their order. The present
-/// one, damaged or not, becomes "PATH.old"; after an error it is unchanged.
+/// Makes the database `path` again from the sweeps, events and baselines next to it, in their order. The present one,
+/// damaged or not, becomes "PATH.old"; after an error it is unchanged.
 Result<Remade> remake(const std::string& path);
 
 class History {

@@ -153,8 +153,8 @@ void fields(Io& io, R& r) {
 /// Of millions: a vector would be copied as it grows, and copied again when it is handed on.
 using Results = std::deque<Result>;
 
-/// Kind of a departure from the method. attempt: one attempt of a step. not_checked: a requirement that the
-/// machine reported too little for. relative_only: limits that only the machines themselves set. run: anything else.
+/// Kind of a departure from the method. attempt: one attempt of a step. not_checked: a requirement that the machine
+/// reported too little for. relative_only: limits that only the machines themselves set. run: anything else.
 enum class DeviationKind { run, attempt, not_checked, relative_only };
 
 constexpr auto words_of(DeviationKind) {
@@ -227,8 +227,7 @@ struct MadeTest {
   std::optional<double> control;  ///< the same of its controls, on average
 };
 
-/// Findings on the culprits of one step that fell short, or among the pairs of one requirement. It changes no
-/// outcome.
+/// Findings on the culprits of one step that fell short, or among the pairs of one requirement. It changes no outcome.
 struct Localised {
   std::vector<std::string> requirements;
   std::string step;  ///< empty: seen from the planned pairs themselves

@@ -28,8 +28,8 @@ struct AcceptanceChance {
 };
 
 /// The chance for `plan`. Every figure is normal around its own node's mean and judged by the mean of its attempts with
-/// Student's t at the profile's risk, halved if there are two stages; the deviation between attempts is known from
-/// all subjects of the requirement together. Counts and extremes do not fail in a healthy fleet.
+/// Student's t at the profile's risk, halved if there are two stages; the deviation between attempts is known from all
+/// subjects of the requirement together. Counts and extremes do not fail in a healthy fleet.
 AcceptanceChance acceptance_chance(const Plan& plan, const HealthyFleet& fleet);
 
 /// The probability that one cell passes: the integral over its node's mean and the mean of its first attempts.

@@ -261,8 +261,8 @@ class Planner {
     return std::nullopt;
   }
 
-  /// As many attempts as the requirement wants. A rehearsal takes one. Requirements after the load are measured
-  /// after that of the second stage, too.
+  /// As many attempts as the requirement wants. A rehearsal takes one. Requirements after the load are measured after
+  /// that of the second stage, too.
   void take_repeat(const Requirement& requirement, Step& step) const {
     if (plan_.quick) return;
     step.attempts = std::max(step.attempts, requirement.attempts);
@@ -294,8 +294,7 @@ class Planner {
           take_repeat(*requirement, step);
           step.power_w = std::max(step.power_w, static_cast<double>(spot.nodes.size()) *
                                                     requirement->power_w.value_or(plan_.profile.power_w.value_or(0)));
-          // The smallest of growing groups is the reference of the others: compared with itself it would always
-          // pass.
+          // The smallest of growing groups is the reference of the others: compared with itself it would always pass.
           if (spot.smallest && is_of_smallest(requirement->limit.reference)) continue;
           if (requirement->during.empty())
             add_cell(*requirement, spot, spot.nodes.empty() ? "" : step.id);

@@ -142,9 +142,8 @@ struct PlanOptions {
 /// parameters and place share a step; steps of one node come first, then those of more, cheap ones before others, and
 /// those to be measured after the load last; a requirement whose probe is not at hand gets cells without a step, and so
 /// does one that --only leaves out. Errors: a parameter, metric, condition or unit that the probe does not have; an
-/// unknown --only id; a challenge of another form; a single step over the site's power cap, or a cap if
-/// the profile has no design power; a requirement that changes settings without allow_settings; more cells than the
-/// options allow.
+/// unknown --only id; a challenge of another form; a single step over the site's power cap, or a cap if the profile has
+/// no design power; a requirement that changes settings without allow_settings; more cells than the options allow.
 std::expected<Plan, InputError> make_plan(const Profile& profile, const site::Site& site,
                                           const std::vector<Program>& programs, const PlanOptions& options);
 

@@ -96,8 +96,8 @@ std::optional<InputError> check_references(const Plan& plan, const std::string& 
   return std::nullopt;
 }
 
-/// Planning is pure, so a plan must follow from its own profile, site and probes: a cell, step or flag that was
-/// changed by hand would otherwise be a requirement without a measurement.
+/// Planning is pure, so a plan must follow from its own profile, site and probes: a cell, step or flag that was changed
+/// by hand would otherwise be a requirement without a measurement.
 std::optional<InputError> check_derivation(const Plan& plan, std::string_view text, const std::string& where) {
   std::vector<Program> programs;
   for (const auto& [name, probe] : plan.probes) {

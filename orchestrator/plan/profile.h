@@ -193,8 +193,7 @@ struct Requirement {
   Values at;              ///< coordinates of the measurement judged; empty: the one without coordinates
   bool at_every = false;  ///< all of the metric's measurements, at all coordinates; the worst decides
   /// Every subject of that kind in the record. With a probe for several nodes, also its place: node (each node
-  /// separately),
-  /// pair, group, cluster.
+  /// separately), pair, group, cluster.
   JudgedScope scope = JudgedScope::node;
   /// Of the site's meters, which the head reads: the probe that makes the load, and that `parameters` are of; the
   /// figure is judged while its steps on all nodes run. Empty: `probe` runs on nodes.
@@ -271,9 +270,9 @@ std::optional<int> designed_parts(const Profile& profile, const site::Node& node
 /// The text of a profile by name, for `extends`; nothing if there is none.
 using ProfileLibrary = std::function<std::optional<std::string>(const std::string& name)>;
 
-/// Reads, inherits (requirements of the same id are replaced) and checks a profile. Refused: as by schema.json
-/// and check_profile (profile_check.h), duplicate ids, an inheritance deeper than eight or in a circle, a
-/// requirement that would take the place of one of another probe or metric.
+/// Reads, inherits (requirements of the same id are replaced) and checks a profile. Refused: as by schema.json and
+/// check_profile (profile_check.h), duplicate ids, an inheritance deeper than eight or in a circle, a requirement that
+/// would take the place of one of another probe or metric.
 std::expected<Profile, InputError> read_profile(std::string_view text, const std::string& where,
                                                 const ProfileLibrary& library);
 

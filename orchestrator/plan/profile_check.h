@@ -9,28 +9,27 @@
 
 namespace assay::plan {
 
-/// The error of one requirement of `profile`, whose peaks are known; `here` is its place. Refused: a limit
-/// without an operator, one that no value meets, one that a lucky sample meets (the max or an upper percentile against
-/// a floor, the mirror image against a cap), a reference that is the judged metric itself or that ends there, an
-/// unknown peak or derived figure or one of another unit, a required limit without a source, fields that do not go with
-/// its scope.
+/// The error of one requirement of `profile`, whose peaks are known; `here` is its place. Refused: a limit without an
+/// operator, one that no value meets, one that a lucky sample meets (the max or an upper percentile against a floor,
+/// the mirror image against a cap), a reference that is the judged metric itself or that ends there, an unknown peak or
+/// derived figure or one of another unit, a required limit without a source, fields that do not go with its scope.
 std::optional<InputError> check_requirement(const Requirement& requirement, const Profile& profile,
                                             const std::string& here);
 
 /// Whether its probe may change settings of a machine, such as a limit of power.
 bool changes_settings(const Requirement& requirement);
 
-/// The first requirement of `only` (empty: of all) that changes settings, as the error of a plan without permission
-/// for it.
+/// The first requirement of `only` (empty: of all) that changes settings, as the error of a plan without permission for
+/// it.
 std::optional<InputError> unallowed_settings(const Profile& profile, const std::vector<std::string>& only);
 
-/// The error of the whole profile with everything inherited filled in. Every requirement is checked again, since
-/// a peak that was replaced changes limits that were inherited.
+/// The error of the whole profile with everything inherited filled in. Every requirement is checked again, since a peak
+/// that was replaced changes limits that were inherited.
 std::optional<InputError> check_profile(const Profile& profile, const std::string& where);
 
 /// Ids of the required requirements whose limit is a share of a figure of the same run, without a required limit that
-/// is absolute or a share of a peak or derived figure: on the same metric of the same probe, or, with
-/// metric:NAME, on that metric. In the profile's order.
+/// is absolute or a share of a peak or derived figure: on the same metric of the same probe, or, with metric:NAME, on
+/// that metric. In the profile's order.
 std::vector<std::string> relative_alone(const Profile& profile);
 
 /// Whether `other` is an absolute limit for `requirement` in the sense of relative_alone().

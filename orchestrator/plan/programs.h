@@ -28,8 +28,8 @@ Installation installation();
 std::expected<std::vector<Program>, InputError> find_programs(const std::string& directory);
 
 /// The same for this installation, with the builds for other machines: libexec/assay/machines/<machine>/probes/<name>.
-/// Their descriptions are taken from this machine's builds, because they do not run here; a record
-/// that differs from it is refused when it is read. Errors also: a folder that is of another version.
+/// Their descriptions are taken from this machine's builds, because they do not run here; a record that differs from it
+/// is refused when it is read. Errors also: a folder that is of another version.
 std::expected<std::vector<Program>, InputError> installed_programs();
 
 }  // namespace assay::plan

@@ -8,8 +8,8 @@
 
 namespace assay::plan {
 
-/// Whether a second process may give another figure than the first: true of medians and percentiles. An extreme of
-/// the samples is mostly a count of errors, for which one run is enough.
+/// Whether a second process may give another figure than the first: true of medians and percentiles. An extreme of the
+/// samples is mostly a count of errors, for which one run is enough.
 constexpr bool varies_between_runs(Statistic statistic) {
   return statistic != Statistic::min && statistic != Statistic::max;
 }

@@ -25,8 +25,8 @@ struct SimulatedFault {
   double probability = 1;   ///< of showing in an attempt or a test; below 1 it flaps
 };
 
-/// How a meter of the simulated site sees one of its quantities, if it is not honest. Times are in s since the begin
-/// of the load.
+/// How a meter of the simulated site sees one of its quantities, if it is not honest. Times are in s since the begin of
+/// the load.
 struct SimulatedMeter {
   std::string meter;
   Quantity quantity = Quantity::power;
@@ -52,8 +52,8 @@ struct LostFeed {
   std::optional<double> until_s = {};
 };
 
-/// Figures of healthy nodes. Whether a healthy fleet would be accepted depends on these numbers more than on any
-/// other; they are shown with the outcome.
+/// Figures of healthy nodes. Whether a healthy fleet would be accepted depends on these numbers more than on any other;
+/// they are shown with the outcome.
 struct Healthy {
   double margin = 0.04;       ///< beyond the limit, as a share of it: floors are 0.93 to 0.95 of the measured value
   double spread = 0.005;      ///< relative standard deviation between nodes

@@ -27,8 +27,8 @@ std::vector<StorageUse> storage_uses(const Plan& plan);
 /// By node: the directories that steps write to there, sorted.
 std::map<std::string, std::vector<std::string>> storage_directories(const std::vector<StorageUse>& uses);
 
-/// A line for each kind of use, by probe and directory: bytes held there at one time, and bytes written in all
-/// planned attempts of the first stage; empty if nothing is written.
+/// A line for each kind of use, by probe and directory: bytes held there at one time, and bytes written in all planned
+/// attempts of the first stage; empty if nothing is written.
 std::string storage_text(const std::vector<StorageUse>& uses);
 
 /// B free by node and directory.

@@ -1,5 +1,4 @@
-// ethtool_netlink: state of a network port by ethtool's netlink family: error correction and pluggable
-// modules.
+// ethtool_netlink: state of a network port by ethtool's netlink family: error correction and pluggable modules.
 #pragma once
 
 #include <cstdint>

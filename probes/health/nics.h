@@ -28,8 +28,8 @@ struct Nic {
 /// machine and sysfs does not report it.
 std::vector<Nic> read_nics(const MachineTree& tree);
 
-/// The names in a row with commas, such as "eth0,eth1". Throws BadParameter if one is empty, holds a slash or none
-/// is there.
+/// The names in a row with commas, such as "eth0,eth1". Throws BadParameter if one is empty, holds a slash or none is
+/// there.
 std::vector<std::string> port_names(const std::string& row);
 
 }  // namespace assay::health

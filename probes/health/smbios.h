@@ -34,8 +34,8 @@ std::optional<std::int64_t> dimms_slow(const MemorySlots& slots);
 /// Summed capacity in B; nothing unless known of all.
 std::optional<double> memory_fitted(const MemorySlots& slots);
 /// Bytes a second of all channels, 8 B a transfer; nothing unless the rate is known of all. Modules whose slots differ
-/// only in their last digits ("DIMM_A1", "DIMM_A2") share a channel, whose rate is that of the slowest. Where slots
-/// are numbered through, that counts too few channels, never too many.
+/// only in their last digits ("DIMM_A1", "DIMM_A2") share a channel, whose rate is that of the slowest. Where slots are
+/// numbered through, that counts too few channels, never too many.
 std::optional<double> memory_rate(const MemorySlots& slots);
 
 /// Reads the raw table (/sys/firmware/dmi/tables/DMI). Structures that are cut off end the reading; nothing if the

@@ -52,8 +52,8 @@ struct Agreement {
   std::vector<NamedDoubt> doubts;
 };
 
-/// The largest relative difference that two instruments of these accuracies may show: 5 % if one of them is only
-/// known to 5 % or not at all, as the procedure has it; otherwise the root of the sum of squares.
+/// The largest relative difference that two instruments of these accuracies may show: 5 % if one of them is only known
+/// to 5 % or not at all, as the procedure has it; otherwise the root of the sum of squares.
 double agreement_limit(std::optional<double> accuracy, std::optional<double> other);
 
 /// Compares `meter` with `reference`, which cover the same boundary, at the levels that begin at `begins_s`. The levels

@@ -48,8 +48,7 @@ std::optional<NamedDoubt> stillness(const std::vector<MeterReading>& present, co
                     fmt::format("{:.6g} in {} readings while the load changed", most.value, present.size())};
 }
 
-/// The instrument's own times: old by more than a window where its clock agrees with ours, or constant if it
-/// does not.
+/// The instrument's own times: old by more than a window where its clock agrees with ours, or constant if it does not.
 std::optional<NamedDoubt> staleness(const std::vector<MeterReading>& present) {
   std::vector<const MeterReading*> stated;
   for (const auto& one : present) {

@@ -1,5 +1,4 @@
-// failover_record: losses of feeds, as the lines of a record. failover_watch writes it, and the simulated plant
-// too.
+// failover_record: losses of feeds, as the lines of a record. failover_watch writes it, and the simulated plant too.
 #pragma once
 
 #include <span>
@@ -14,8 +13,7 @@ namespace assay::meters {
 /// The power that `meter`, which must outlive it, and its outlets gave so far, at the middle of each slot.
 FeedReadings power_so_far(const Meter& meter, const MeterHistory& history);
 
-/// Records whether a feed was lost, and of each loss, with the rack as subject, its effects or why they are not
-/// known.
+/// Records whether a feed was lost, and of each loss, with the rack as subject, its effects or why they are not known.
 void record_failovers(std::span<const FeedReadings> meters, const std::vector<FeedLoss>& losses, double interval_s,
                       Recorder& record);
 

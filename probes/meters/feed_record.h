@@ -1,5 +1,5 @@
-// feed_record: readings of a site's meters, as the lines of a record. power_feed and failover_watch write it, and
-// the simulated plant writes the same.
+// feed_record: readings of a site's meters, as the lines of a record. power_feed and failover_watch write it, and the
+// simulated plant writes the same.
 #pragma once
 
 #include <vector>

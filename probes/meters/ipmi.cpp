@@ -41,8 +41,7 @@ IpmiFunctions ipmi_functions() {
 
 constexpr int kIpmiPort = 623;
 // HMAC-SHA256 with AES, the only one of newer BMCs, then HMAC-SHA1 with AES, which all have. No suite without
-// encryption.
-// Some BMCs (and ipmi_sim of OpenIPMI 2.0.33) grant a privilege only if the open-session request names it.
+// encryption. Some BMCs (and ipmi_sim of OpenIPMI 2.0.33) grant a privilege only if the open-session request names it.
 struct Opening {
   std::uint8_t suite;
   unsigned workaround;

@@ -16,9 +16,8 @@ namespace assay::meters {
 std::vector<MeterReading> redfish_readings(const nlohmann::json& resource, const std::string& path);
 
 /// The readings of several resources of one chassis with those of its power supplies added up: power, output, energy
-/// and current; of voltage and frequency the first one is taken. A sum in which one supply has none is absent,
-/// because one supply is half of a node. If a resource of the whole states a quantity, it is taken and the sum is left
-/// out.
+/// and current; of voltage and frequency the first one is taken. A sum in which one supply has none is absent, because
+/// one supply is half of a node. If a resource of the whole states a quantity, it is taken and the sum is left out.
 std::vector<MeterReading> with_supplies_added(std::vector<MeterReading> readings);
 
 /// Makes the detectors of one answer one reading of how many there are, and one of how many report a leak.

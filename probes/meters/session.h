@@ -31,8 +31,8 @@ MeterLogin login_of(const Meter& meter);
 /// at a time; it connects again after a fault.
 using MeterSession = std::function<std::vector<MeterReading>()>;
 
-/// A session with `meter`; nothing is sent before it is called. Throws as login_of, and Skip when this
-/// build or this machine has no library for the meter's kind.
+/// A session with `meter`; nothing is sent before it is called. Throws as login_of, and Skip when this build or this
+/// machine has no library for the meter's kind.
 MeterSession open_meter(const Meter& meter);
 
 /// The same, by protocol. The libraries are opened at run time: libfreeipmi, libcurl, libsnmp (Net-SNMP), libmodbus.

@@ -27,8 +27,7 @@ struct StripObject {
 /// raritan_pdu2: PDU2-MIB, inlet 1 of unit 1: value x 10^-digits, in A, V, W, VA, Wh.
 std::vector<StripObject> strip_objects(const Meter& meter);
 
-/// The reading of `object` from its whole `number`; absent without one. `digits` are its decimal digits, 0
-/// to 6.
+/// The reading of `object` from its whole `number`; absent without one. `digits` are its decimal digits, 0 to 6.
 MeterReading strip_reading(const StripObject& object, std::optional<double> number, double digits);
 
 }  // namespace assay::meters

@@ -53,11 +53,11 @@ struct JoinRequest {
 std::expected<Joined, InputError> make_joint(const JoinRequest& request, const dossier::Signer& key,
                                              const Trust& trust);
 
-/// Verifies the joint dossier in `directory`: its author has signed it, with a key of `trust` or by its
-/// policy, whose role the statement states, and so has each role of trust.expected.require, which the parts do not
-/// need; signatures have time stamps if authorities are given; the folder holds nothing else; every part is
-/// verified; and joining the parts again gives the same statement. Refused as well: a key of
-/// `trust` that has signed neither the statement nor a part.
+/// Verifies the joint dossier in `directory`: its author has signed it, with a key of `trust` or by its policy, whose
+/// role the statement states, and so has each role of trust.expected.require, which the parts do not need; signatures
+/// have time stamps if authorities are given; the folder holds nothing else; every part is verified; and joining the
+/// parts again gives the same statement. Refused as well: a key of `trust` that has signed neither the statement nor a
+/// part.
 std::expected<Joined, InputError> verify_joint(const std::string& directory, const Trust& trust);
 
 /// Adds the signature of `key` to the joint dossier in `directory` after verifying it by `trust`; a policy counts the

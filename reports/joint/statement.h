@@ -22,8 +22,8 @@ struct ReadJoint {
   JointClaims claims;
 };
 
-/// Reads the payload of an envelope. Refused: JSON that is not canonical, another predicate type, a document
-/// that profiles/schemas/joint.schema.json does not allow.
+/// Reads the payload of an envelope. Refused: JSON that is not canonical, another predicate type, a document that
+/// profiles/schemas/joint.schema.json does not allow.
 std::expected<ReadJoint, InputError> read_joint_statement(std::string_view payload, const std::string& where);
 
 }  // namespace assay::joint

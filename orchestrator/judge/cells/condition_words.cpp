@@ -13,8 +13,8 @@
 namespace assay::judge {
 namespace {
 
-/// The text for one condition. `{}` in `seen` is the value; without it the sentence names the fault.
-/// `unit` is a base unit, "%" for shares, "" for words and counts.
+/// The text for one condition. `{}` in `seen` is the value; without it the sentence names the fault. `unit` is a base
+/// unit, "%" for shares, "" for words and counts.
 struct ConditionWords {
   std::string_view name, unit, seen, remedy;
 };

@@ -1,5 +1,4 @@
-// conditions: compares the conditions of records with those that a requirement demands; see conditions.h for
-// the rule.
+// conditions: compares the conditions of records with those that a requirement demands; see conditions.h for the rule.
 #include "orchestrator/judge/cells/conditions.h"
 
 #include <algorithm>

@@ -28,9 +28,9 @@ class Demands {
   /// The state of each condition that `requirement`, on a metric of `probe`, demands of records of `step`, in its
   /// order. A demand is met when every one of `records` recorded it, on `subject` or on the node, and each value fits;
   /// an absent one is not met. The values of `others`, the records of the other ranks, must fit too, and they must have
-  /// it if the probe's description declares it `always` recorded. A demand to be as `site` says is looked up
-  /// for the node of each record: of a subject nic the port of that name, else the port of the step's rail; a fact
-  /// missing in the site is not met. The records must live until forget().
+  /// it if the probe's description declares it `always` recorded. A demand to be as `site` says is looked up for the
+  /// node of each record: of a subject nic the port of that name, else the port of the step's rail; a fact missing in
+  /// the site is not met. The records must live until forget().
   std::vector<ConditionSeen> check(const plan::Step& step, const plan::Requirement& requirement,
                                    const Description& probe, const Subject& subject,
                                    std::span<const Record* const> records, std::span<const Record* const> others);
@@ -51,8 +51,8 @@ class Demands {
   std::deque<Kept> kept_;  ///< the latest
 };
 
-/// The first of `seen` that is not met, in one sentence with advice; empty if all are. `seen` is the result
-/// of check_demands for `requirement`, and `probe` its probe.
+/// The first of `seen` that is not met, in one sentence with advice; empty if all are. `seen` is the result of
+/// check_demands for `requirement`, and `probe` its probe.
 std::string first_unmet(const plan::Requirement& requirement, std::span<const ConditionSeen> seen,
                         const Description& probe);
 

@@ -13,9 +13,9 @@ namespace assay::judge {
 /// Why the rise of a subject is not known, by subject.
 using UnknownRises = std::map<Subject, std::string>;
 
-/// Turns `after`, a counter of each subject after the load, into its rise since `before`: every sample
-/// less the lowest of the earlier readings, which of a counter is the first. A counter that was read only once or
-/// fell is unknown; it is taken out of `after`.
+/// Turns `after`, a counter of each subject after the load, into its rise since `before`: every sample less the lowest
+/// of the earlier readings, which of a counter is the first. A counter that was read only once or fell is unknown; it
+/// is taken out of `after`.
 UnknownRises make_rises(std::map<Subject, Pool>& after, const std::map<Subject, Pool>& before);
 
 /// The rises that one plan's requirements are judged by.

@@ -224,8 +224,7 @@ class Judge {
   }
 
   /// The attempts that the plan wants for this requirement, as far as the run has come. Attempts that a lost node did
-  /// not make
-  /// in the first stage are not made up for in the second one, as long as there are enough of them in all.
+  /// not make in the first stage are not made up for in the second one, as long as there are enough of them in all.
   [[nodiscard]] int due_attempts(const plan::Requirement& requirement, const plan::Step& step,
                                  const StepEvidence& made) const {
     const int first = std::min(requirement.attempts, step.attempts);

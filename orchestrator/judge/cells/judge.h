@@ -46,9 +46,8 @@ Results judge_cells(const plan::Plan& plan, const Journal& journal, const Eviden
 /// The results by only the attempts of the first stage.
 Results judge_first_stage(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence);
 
-/// Results of `cells`, all of one `step`, from a journal that needs only the step's attempts and the facts of
-/// its nodes. A limit relative to the fleet's median stays inconclusive, because the fleet is not
-/// in it.
+/// Results of `cells`, all of one `step`, from a journal that needs only the step's attempts and the facts of its
+/// nodes. A limit relative to the fleet's median stays inconclusive, because the fleet is not in it.
 Results judge_step(const plan::Plan& plan, const plan::Step& step, const std::vector<plan::Cell>& cells,
                    const Journal& part, const EvidenceReader& evidence);
 

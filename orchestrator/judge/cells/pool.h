@@ -28,16 +28,14 @@ struct Pool {
   SharedList<std::string> evidence;          ///< paths of the files of these ranks in all attempts of the step
 };
 
-/// The pools of every subject of `requirement`, on a metric of `probe`, in `step`. A node is judged by records
-/// of itself. With "every" the samples of all coordinates are joined. A metric of kind fault counts from any
-/// rank: a fault found by another rank is joined to its subject's, or if ranks work together to the common
-/// one.
+/// The pools of every subject of `requirement`, on a metric of `probe`, in `step`. A node is judged by records of
+/// itself. With "every" the samples of all coordinates are joined. A metric of kind fault counts from any rank: a fault
+/// found by another rank is joined to its subject's, or if ranks work together to the common one.
 std::map<Subject, Pool> pooled(const StepEvidence& step, const plan::Requirement& requirement,
                                const Description& probe);
 
 /// Where the parts of `pool` miss `limit`, a share of `reference`, each worst first: "Missed at class hang (2), class
-/// exit (1)". At most three are named. Empty if `requirement` does not judge every coordinate, or if none
-/// misses it.
+/// exit (1)". At most three are named. Empty if `requirement` does not judge every coordinate, or if none misses it.
 std::string places_missed(const Pool& pool, const plan::Requirement& requirement, double reference);
 
 /// The kind of the subjects that `step` measured what `requirement` judges of, if it is not the kind that it judges;

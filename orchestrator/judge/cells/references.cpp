@@ -259,8 +259,7 @@ std::string References::common_cause(const plan::Requirement& requirement) const
   return known == fleets_.end() ? "" : known->second.common_cause;
 }
 
-/// The figure of the smallest of growing groups, for each requirement that uses it as reference and for
-/// each rail.
+/// The figure of the smallest of growing groups, for each requirement that uses it as reference and for each rail.
 void References::take_smallest() {
   std::map<SmallestKey, const plan::Step*> smallest;
   for (const auto& step : plan_.steps) {

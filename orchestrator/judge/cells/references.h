@@ -31,8 +31,8 @@ class References {
   /// `evidence_of` collects a step's evidence; its captures must outlive this.
   References(const plan::Plan& plan, Demands& demands, std::function<StepEvidence(const plan::Step&)> evidence_of);
 
-  /// Reads the evidence of all steps that are references of others. Without it fleets and smallest groups are
-  /// not known.
+  /// Reads the evidence of all steps that are references of others. Without it fleets and smallest groups are not
+  /// known.
   void take();
 
   /// The reference of the limit of `requirement` for `subject` of `step`.

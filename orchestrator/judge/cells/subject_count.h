@@ -9,8 +9,8 @@
 
 namespace assay::judge {
 
-/// The most subjects of the scope of `requirement` that `step` can show: its nodes' by design, of nodes that
-/// work together the ordered pairs of their ranks. Nothing if neither profile nor site says.
+/// The most subjects of the scope of `requirement` that `step` can show: its nodes' by design, of nodes that work
+/// together the ordered pairs of their ranks. Nothing if neither profile nor site says.
 std::optional<std::size_t> most_subjects(const plan::Plan& plan, const plan::Requirement& requirement,
                                          const plan::Step& step);
 

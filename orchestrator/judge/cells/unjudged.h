@@ -12,12 +12,12 @@
 
 namespace assay::judge {
 
-/// Whether `requirement` judges `measured`, by a rank other than rank 0: another rank's name for the place that
-/// they share does not matter.
+/// Whether `requirement` judges `measured`, by a rank other than rank 0: another rank's name for the place that they
+/// share does not matter.
 bool is_judged_of_other(const Measurement& measured, const plan::Requirement& requirement);
 
-/// A metric of kind fault that a record of `step` has above 0 if none of `requirements`, those of the step, judges
-/// it, in one sentence; empty if there is none.
+/// A metric of kind fault that a record of `step` has above 0 if none of `requirements`, those of the step, judges it,
+/// in one sentence; empty if there is none.
 std::string unjudged_fault(const StepEvidence& step, const std::vector<const plan::Requirement*>& requirements,
                            const Description& probe);
 

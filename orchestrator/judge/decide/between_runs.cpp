@@ -1,5 +1,5 @@
-// between_runs: pools the relative variances between attempts of each requirement over its steps; the rule of
-// pooling is in between_runs.h.
+// between_runs: pools the relative variances between attempts of each requirement over its steps; the rule of pooling
+// is in between_runs.h.
 #include "orchestrator/judge/decide/between_runs.h"
 
 #include <algorithm>

@@ -26,16 +26,16 @@ bool tells_of_runs(const AttemptsEstimate& estimate);
 /// The cell's own: of its attempts, or the stated one if there is a single attempt.
 Scatter own_scatter(const AttemptsEstimate& estimate, const std::optional<plan::Reproducibility>& stated);
 
-/// The deviation between attempts of one requirement, pooled over the run. Steps are independent: the subjects
-/// of one step (the GPUs of a node) share their processes, and count as one.
+/// The deviation between attempts of one requirement, pooled over the run. Steps are independent: the subjects of one
+/// step (the GPUs of a node) share their processes, and count as one.
 class BetweenRuns {
  public:
   /// Takes the attempts of one subject of `step`; ignored: a single attempt, or a mean
   /// of 0, which has no relative variance.
   void add(const std::string& step, const AttemptsEstimate& estimate);
-  /// The deviation for a cell with these attempts. Relative variances are pooled with their degrees of freedom, each
-  /// at most 9 times their median, when at least 8 steps have two attempts; a cell whose variance is above the pooled
-  /// one beyond the quantile F(0.999) has its own.
+  /// The deviation for a cell with these attempts. Relative variances are pooled with their degrees of freedom, each at
+  /// most 9 times their median, when at least 8 steps have two attempts; a cell whose variance is above the pooled one
+  /// beyond the quantile F(0.999) has its own.
   Scatter of(const AttemptsEstimate& estimate, const plan::Requirement& requirement);
 
  private:

@@ -57,13 +57,13 @@ double recurrence_probability(double cells);
 /// first stage's samples were chosen for their trend, and say nothing of it any more.
 Steadiness steadiness_of(std::span<const Measurement* const> attempts, const Recurrence& second = {});
 
-/// Adds the relevant part of `seen` to `result`, which has been decided, and makes a pass or a fail
-/// inconclusive if it reaches across the limit:
-/// one of two states is on the other side of it; the trend, continued for twice the length of an attempt, or the
-/// drift, continued for 200 samples if that is more, ends there, and it recurs; attempts that were cut off, or whose
-/// samples follow each other (r above 0.7), and the interval's half width is more than half of the distance to the
-/// limit. A pass of a median also where the mean misses the limit by more than 2 %, or where significantly more than 1
-/// % of the samples (binomial, 5 %) are below half of the median; for times, above twice of it.
+/// Adds the relevant part of `seen` to `result`, which has been decided, and makes a pass or a fail inconclusive if it
+/// reaches across the limit: one of two states is on the other side of it; the trend, continued for twice the length of
+/// an attempt, or the drift, continued for 200 samples if that is more, ends there, and it recurs; attempts that were
+/// cut off, or whose samples follow each other (r above 0.7), and the interval's half width is more than half of the
+/// distance to the limit. A pass of a median also where the mean misses the limit by more than 2 %, or where
+/// significantly more than 1 % of the samples (binomial, 5 %) are below half of the median; for times, above twice of
+/// it.
 void note_findings(const Steadiness& seen, const AttemptsEstimate& estimate, bool unsteady_between_runs,
                    plan::Statistic statistic, Result& result);
 

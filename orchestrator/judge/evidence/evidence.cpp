@@ -76,8 +76,8 @@ std::optional<std::string> mismatch(const Record& record, const StepContext& con
   return std::nullopt;
 }
 
-/// The error in one rank's record. When a rank fails the others often end in errors that follow from it, so
-/// a refused record (weight 0) explains more than a skip (1), and that more than an error (2).
+/// The error in one rank's record. When a rank fails the others often end in errors that follow from it, so a refused
+/// record (weight 0) explains more than a skip (1), and that more than an error (2).
 struct RankFault {
   int weight = 0;
   Outcome outcome = Outcome::error;

@@ -59,8 +59,8 @@ std::string log_path(const std::string& step, int attempt, int rank = 0, const s
 /// The rank that left the file `path`, a record or a log; nothing for any other file.
 std::optional<int> rank_in(std::string_view path);
 
-/// The record of a rank of an attempt of `step`, or of its companion, parsed with the plan's own description
-/// of the probe.
+/// The record of a rank of an attempt of `step`, or of its companion, parsed with the plan's own description of the
+/// probe.
 std::expected<Record, InputError> record_of(const plan::Plan& plan, const plan::Step& step, const Attempt& attempt,
                                             const EvidenceReader& evidence, int rank = 0,
                                             const std::string& companion = "");
@@ -74,8 +74,7 @@ bool is_judged(const Measurement& measured, const plan::Requirement& requirement
 inline constexpr double kMostClockDifference_s = 300;
 
 /// By how much the times of a record, of its first and its last line in `bytes`, are outside of its attempt by the
-/// head's clock, in seconds: negative before its begin, positive after its end, 0 within. 0 also if there are no
-/// times.
+/// head's clock, in seconds: negative before its begin, positive after its end, 0 within. 0 also if there are no times.
 double outside_of_attempt_s(std::string_view bytes, const Attempt& attempt);
 
 /// The evidence of one step, over all its attempts.

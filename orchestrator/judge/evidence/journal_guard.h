@@ -20,10 +20,10 @@ class JournalGuard {
  public:
   explicit JournalGuard(Journal& journal) : journal_(journal) {}
 
-  /// The error of `line`; nothing if it may follow here. Refused: a kind that is not known, a member that its
-  /// kind does not have, a time that is not UTC, and, in a measured run, a time before that of the line above it unless
-  /// a clock_jump accounts for it. A resumption is written by another process, whose clock was not compared with the
-  /// one before: if it goes back it becomes a clock jump of `journal`.
+  /// The error of `line`; nothing if it may follow here. Refused: a kind that is not known, a member that its kind does
+  /// not have, a time that is not UTC, and, in a measured run, a time before that of the line above it unless a
+  /// clock_jump accounts for it. A resumption is written by another process, whose clock was not compared with the one
+  /// before: if it goes back it becomes a clock jump of `journal`.
   std::optional<std::string> problem_of(const nlohmann::json& line);
 
  private:

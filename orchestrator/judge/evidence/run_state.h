@@ -26,8 +26,8 @@ enum class DossierState {
 };
 DossierState dossier_state(const std::string& directory, const std::string& dossier);
 
-/// The run that contains the dossier at `dossier` and has continued since the dossier was made; nothing if there is
-/// no such run.
+/// The run that contains the dossier at `dossier` and has continued since the dossier was made; nothing if there is no
+/// such run.
 std::optional<std::string> run_gone_on(const std::string& dossier);
 
 /// Renames the dossier of the run in `directory` to the first free of dossier-1, dossier-2, …; returns the new path.

@@ -55,7 +55,7 @@ struct Finding {
   bool alike = false;  ///< all groups of one size are alike, twice in a row, and together they are short: whatever
                        ///< is wrong is common to all
   bool budget_ended = false;  ///< more tests were wanted than the budget has
-  std::size_t budget = 0;     ///< tests allowed, with what was found
+  std::size_t budget = 0;     ///< tests allowed, with the findings so far
   std::vector<Tested> tests;  ///< in the order taken
   std::size_t rounds = 0;
 };
@@ -82,8 +82,8 @@ class Localiser {
   Localiser(const Localiser&) = delete;
   Localiser& operator=(const Localiser&) = delete;
 
-  /// The tests of the next round, disjoint, to be run at the same time; none if the search has ended. All of them
-  /// must be taken before the next round.
+  /// The tests of the next round, disjoint, to be run at the same time; none if the search has ended. All of them must
+  /// be taken before the next round.
   std::vector<Test> next();
   /// Takes the result of one test of the round. Throws std::logic_error for any other test.
   void take(const Test& test, Reading reading);

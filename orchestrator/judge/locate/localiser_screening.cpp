@@ -1,6 +1,6 @@
-// localiser_screening: compares disjoint groups of one size and makes a lane of each: clean, or known to be short.
-// If all are alike and short, groups of a quarter of the size are compared; if those are alike too, the search
-// ends and accuses no node. Among few nodes the groups are pairs, in up to three rounds of a tournament.
+// localiser_screening: compares disjoint groups of one size and makes a lane of each: clean, or known to be short. If
+// all are alike and short, groups of a quarter of the size are compared; if those are alike too, the search ends and
+// accuses no node. Among few nodes the groups are pairs, in up to three rounds of a tournament.
 #include <algorithm>
 #include <map>
 #include <string_view>

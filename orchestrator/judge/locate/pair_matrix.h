@@ -25,8 +25,8 @@ struct SeenPair {
   std::string_view step;
 };
 
-/// The pairs of one figure on one rail (another rail is other ports and cables), in both directions if it has them.
-/// A node then has two ends, one that sends and one that receives, each with pairs of its own: a port that is slow one
+/// The pairs of one figure on one rail (another rail is other ports and cables), in both directions if it has them. A
+/// node then has two ends, one that sends and one that receives, each with pairs of its own: a port that is slow one
 /// way is the first of some pairs and the second of others.
 class PairMatrix {
  public:
@@ -38,8 +38,8 @@ class PairMatrix {
   /// least are good with others; pairs of the accused are then left out for the next. Returns them.
   const std::set<std::size_t>& accuse();
 
-  /// The final result: the accused, and pairs that are short while both of their ends are good with others. Of
-  /// a pair with a node of `known_bad`, accused by other figures, it is that node that is named.
+  /// The final result: the accused, and pairs that are short while both of their ends are good with others. Of a pair
+  /// with a node of `known_bad`, accused by other figures, it is that node that is named.
   [[nodiscard]] Localised found(const std::vector<std::string>& nodes, const std::set<std::size_t>& known_bad) const;
 
  private:

@@ -32,8 +32,8 @@ const Description::OwnMetric* metric_of(const plan::Plan& plan, const plan::Requ
   return probe == plan.probes.end() ? nullptr : probe->second.description.metric(requirement.metric);
 }
 
-/// The common part of the figures of two requirements that are the two directions of one; of a figure without
-/// direction its requirement.
+/// The common part of the figures of two requirements that are the two directions of one; of a figure without direction
+/// its requirement.
 std::string figure_of(const plan::Plan& plan, const plan::Requirement& requirement) {
   const Description::OwnMetric* metric = metric_of(plan, requirement);
   if (metric == nullptr || metric->direction == PairDirection::both) return requirement.id;

@@ -1,5 +1,5 @@
-// pairs: the nodes or pairs at fault, by the planned pairs themselves: a node that is short with most of its
-// partners, or a pair that is short while both of it are good with others.
+// pairs: the nodes or pairs at fault, by the planned pairs themselves: a node that is short with most of its partners,
+// or a pair that is short while both of it are good with others.
 #pragma once
 
 #include <set>

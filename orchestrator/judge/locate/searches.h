@@ -25,8 +25,7 @@ struct ExtraTest {
   Test test;        ///< the same as the search knows it
 };
 
-/// Result of an extra test. `unusable`: the probe does not measure this on so few nodes, and the search
-/// ends.
+/// Result of an extra test. `unusable`: the probe does not measure this on so few nodes, and the search ends.
 struct TestShown {
   Reading reading;
   bool unusable = false;
@@ -62,8 +61,8 @@ class Searches {
   [[nodiscard]] std::vector<ExtraTest> open() const;
   /// Whether this test was ever asked for, on these nodes and for this purpose.
   [[nodiscard]] bool has_asked(const Attempt& attempt) const;
-  /// The result of the attempts of `test` in `part`; nothing if none of them ended. `part` needs only them
-  /// and the facts of their nodes.
+  /// The result of the attempts of `test` in `part`; nothing if none of them ended. `part` needs only them and the
+  /// facts of their nodes.
   [[nodiscard]] std::optional<TestShown> shown(const ExtraTest& test, const Journal& part,
                                                const EvidenceReader& evidence) const;
   /// Takes the result of an open test. Throws std::logic_error for any other test.

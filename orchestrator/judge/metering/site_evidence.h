@@ -25,10 +25,10 @@ WatchRecords watch_records(const plan::Plan& plan, const std::vector<Watch>& wat
 
 /// The evidence for the figures of meters of `step`, whose own evidence is `found`: for each of its attempts one record
 /// with every measurement of the watches cut to the time in which the attempt held its load (hold_begin_s and
-/// hold_end_s of rank 0's record, seconds since 1970; the time of the attempt by the journal if it has none),
-/// without the coordinates of time and meter; and with the conditions of the meters that it comes from, as conditions
-/// of its subject. A measurement that covers less than nine tenths of that time is left out. `missing` has the reasons
-/// by subject; `step.reason` is the one that holds for every subject. Where a requirement of the step asks for it,
+/// hold_end_s of rank 0's record, seconds since 1970; the time of the attempt by the journal if it has none), without
+/// the coordinates of time and meter; and with the conditions of the meters that it comes from, as conditions of its
+/// subject. A measurement that covers less than nine tenths of that time is left out. `missing` has the reasons by
+/// subject; `step.reason` is the one that holds for every subject. Where a requirement of the step asks for it,
 /// energy_efficiency of each rack is joined from its power and the record of the load (site_efficiency.h),
 /// outlets_wrong of each node from its turn (site_outlets.h), and how two meters agree from stairs (site_agreement.h).
 struct SiteEvidence {

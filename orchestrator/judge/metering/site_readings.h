@@ -19,8 +19,7 @@ using MeterPoint = std::pair<std::string, int>;
 /// averaging and accuracy that the records state of the meter.
 std::map<MeterPoint, std::vector<meters::MeterReading>> power_readings(const std::map<int, Record>& watches);
 
-/// Doubts of the watches about a meter; nothing if it is none. A meter without a statement is
-/// doubtful.
+/// Doubts of the watches about a meter; nothing if it is none. A meter without a statement is doubtful.
 std::optional<std::string> doubt_of_meter(const std::map<int, Record>& watches, const std::string& meter);
 
 /// A load of which the parts are known: its shape and when it was held, in s since 1970 by the head's clock.

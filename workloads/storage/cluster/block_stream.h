@@ -73,9 +73,8 @@ class BlockStream {
 
   /// Makes the transfers of `work` in their order, and waits until all that were begun are complete; times count from
   /// `origin`. Returns the number of the first one that was not begun. A read that ends early counts the missing bytes
-  /// as
-  /// mismatches. Throws std::system_error with the path when the kernel refuses a transfer, std::runtime_error when one
-  /// is overdue, a signal asks to stop, or `abandoned` turns true.
+  /// as mismatches. Throws std::system_error with the path when the kernel refuses a transfer, std::runtime_error when
+  /// one is overdue, a signal asks to stop, or `abandoned` turns true.
   std::uint64_t run(const StreamWork& work, std::chrono::steady_clock::time_point origin, StreamTaken& taken);
   /// fsync through the ring, which no preloaded library can make idle. Throws alike.
   void sync(const BlockFile& file);

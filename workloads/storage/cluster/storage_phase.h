@@ -24,8 +24,7 @@ constexpr auto words_of(Move) {
   return std::to_array<Word<Move>>({{write, "write"}, {read, "read"}, {mixed, "mixed"}});
 }
 
-/// Settings of all phases of a run. A stream is one thread of one rank; rank r has the streams from r x
-/// threads on.
+/// Settings of all phases of a run. A stream is one thread of one rank; rank r has the streams from r x threads on.
 struct StorageSettings {
   std::string folder;   ///< shared by all ranks
   BlockLayout layout;   ///< streams: of all ranks

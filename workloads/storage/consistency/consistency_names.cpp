@@ -21,8 +21,8 @@ constexpr std::uint64_t kRenames = 4;  // over one name, so that looks fall betw
 constexpr int kLooksMeanwhile = 40;
 constexpr std::uint64_t kTogether = 4;  // records that each of two appends at the same time
 
-/// The reader's view of a removed file. A client that still takes the name for a file whose handle the
-/// server has forgotten gets a stale handle: its name is old.
+/// The reader's view of a removed file. A client that still takes the name for a file whose handle the server has
+/// forgotten gets a stale handle: its name is old.
 Look look_at_removed(const std::string& path, const Content& old) {
   try {
     return judge_content(content_on_storage(path), std::nullopt, old);

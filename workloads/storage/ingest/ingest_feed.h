@@ -19,8 +19,8 @@ class IngestFeed {
   IngestFeed(std::uint64_t steps, std::uint64_t batch, std::uint64_t ahead, const std::atomic<bool>& abandoned)
       : batch_(batch), samples_(steps * batch), ahead_(ahead), abandoned_(abandoned) {}
 
-  /// The place of the next sample to read, waiting until the accelerator is near enough; nothing if there are no
-  /// more. Throws std::runtime_error when a signal asks to stop or the group has ended. The same for the others.
+  /// The place of the next sample to read, waiting until the accelerator is near enough; nothing if there are no more.
+  /// Throws std::runtime_error when a signal asks to stop or the group has ended. The same for the others.
   std::optional<std::uint64_t> next();
   /// The sample at a place has been read.
   void ready(std::uint64_t place);

@@ -28,8 +28,8 @@ int cold_rung(const ColdEvidence& evidence);
 std::optional<std::uint64_t> wire_bytes_received(const std::string& sys = "/sys");
 
 /// Bytes that the server's replies to READ have carried so far, of the mount by the kernel's NFS client that holds
-/// `directory`, by the text of /proc/self/mountstats. Of mounts at one place the last counts. Nothing if the
-/// directory is on another file system.
+/// `directory`, by the text of /proc/self/mountstats. Of mounts at one place the last counts. Nothing if the directory
+/// is on another file system.
 std::optional<std::uint64_t> nfs_bytes_read(std::string_view mountstats, const std::string& directory);
 
 /// Bytes received by this node since construction.
@@ -37,8 +37,8 @@ class Arrivals {
  public:
   /// For reads of files in `directory`.
   explicit Arrivals(const std::string& directory);
-  /// On a mount by the kernel's NFS client the bytes of READ replies; else the larger of the bytes by wire and
-  /// the bytes that this process read from devices. B; nothing if not reported.
+  /// On a mount by the kernel's NFS client the bytes of READ replies; else the larger of the bytes by wire and the
+  /// bytes that this process read from devices. B; nothing if not reported.
   [[nodiscard]] std::optional<double> since() const;
 
  private:
@@ -47,8 +47,8 @@ class Arrivals {
   std::optional<DeviceTraffic> device_;
 };
 
-/// Libraries loaded before the program's own, which could replace its calls: LD_PRELOAD and the text of
-/// `list`; "none" if there is nothing.
+/// Libraries loaded before the program's own, which could replace its calls: LD_PRELOAD and the text of `list`; "none"
+/// if there is nothing.
 std::string preloaded(const std::string& list = "/etc/ld.so.preload");
 
 }  // namespace assay::cluster_storage

@@ -1,5 +1,4 @@
-// consistency_look: a reader's content, judged against the new and the old one. Pure but for
-// the waiting.
+// consistency_look: a reader's content, judged against the new and the old one. Pure but for the waiting.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +15,8 @@ namespace assay::cluster_storage {
 /// Content of a file.
 using Content = std::vector<std::byte>;
 
-/// right: the content written last; old: the content before, or a beginning of the new; wrong: neither, which
-/// never was the content.
+/// right: the content written last; old: the content before, or a beginning of the new; wrong: neither, which never was
+/// the content.
 enum class Seen { right, old, wrong };
 
 /// One look of a reader.

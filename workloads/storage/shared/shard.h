@@ -35,8 +35,8 @@ void save_shard(const std::string& directory, const PayloadKey& key, std::span<c
                 const ChunkPlan& plan);
 
 /// Reads rank key.rank's committed shard into `payload` and returns its footer. Errors (also when key or size differ
-/// from the footer's): the shard is torn, foreign, or damaged in its footer; `payload` is then undefined.
-/// A kernel's refusal throws as in direct_file.h.
+/// from the footer's): the shard is torn, foreign, or damaged in its footer; `payload` is then undefined. A kernel's
+/// refusal throws as in direct_file.h.
 std::expected<ShardFooter, InputError> load_shard(const std::string& directory, const PayloadKey& key,
                                                   std::span<std::byte> payload, const ChunkPlan& plan);
 

@@ -38,9 +38,9 @@ struct StorageRanks {
   std::uint64_t nonce = 0;         ///< of the payload, drawn by rank 0
 };
 
-/// Every rank: meets at the directory of the parameter `directory`. Throws, with the same reason on every rank, Skip
-/// if it is no storage or has too little room, and std::runtime_error if it is not one file system or where two
-/// ranks share a machine and the parameter `clients` is not processes.
+/// Every rank: meets at the directory of the parameter `directory`. Throws, with the same reason on every rank, Skip if
+/// it is no storage or has too little room, and std::runtime_error if it is not one file system or where two ranks
+/// share a machine and the parameter `clients` is not processes.
 StorageRanks meet_on_storage(Rendezvous& group, const Parameters& given, const StorageNeeds& needs);
 
 /// Records filesystem, mount_source, mount_options, nonce, clients_total, read_by_other_node and preloaded.

@@ -18,8 +18,8 @@ namespace assay::train {
 inline constexpr std::size_t kEdgeMessage = 256 << 10;
 
 /// The edges of `rank` that it has the smaller number of, with the shortest of `trips` round trips on each, in s: what
-/// others take of a processor lengthens some. Every rank of the mesh calls it with the same lists, the edges and
-/// their stages. Throws as the mesh.
+/// others take of a processor lengthens some. Every rank of the mesh calls it with the same lists, the edges and their
+/// stages. Throws as the mesh.
 std::vector<std::pair<std::size_t, double>> edge_times(gloo::Mesh& mesh, std::int64_t rank,
                                                        const std::vector<Edge>& edges,
                                                        const std::vector<std::vector<std::size_t>>& stages, int trips);

@@ -94,8 +94,7 @@ class Executor {
   }
 
   /// Walks `part`. `before` and `after` are called with the place of every operation, around it. Errors of core and
-  /// line
-  /// are passed through.
+  /// line are passed through.
   template <class Before, class After>
   StepTimes walk(Part part, const Before& before, const After& after) {
     const std::vector<Instruction>& calls = calls_[static_cast<std::size_t>(part)];

@@ -9,8 +9,8 @@
 namespace assay::train {
 
 /// The ways of one micro-batch through one layer of experts, on one rank. A copy is a token for one of its experts.
-/// They follow from a token's place in the step and not from the router's output: so every division of a step
-/// routes alike, and each rank knows how much it gets. A router's numbers weight the results.
+/// They follow from a token's place in the step and not from the router's output: so every division of a step routes
+/// alike, and each rank knows how much it gets. A router's numbers weight the results.
 struct ExpertRoute {
   std::vector<std::size_t> copies;          ///< in the order in which they are sent: token x top_k + choice
   std::vector<std::size_t> experts;         ///< of each of them

@@ -5,8 +5,8 @@
 
 namespace assay::train {
 
-/// The additional operations of a layer with experts. With ep of 1 nothing is sent, and the products
-/// take their rows from the tokens themselves.
+/// The additional operations of a layer with experts. With ep of 1 nothing is sent, and the products take their rows
+/// from the tokens themselves.
 class ExpertWork {
  public:
   /// All of them outlive this object.
@@ -15,8 +15,7 @@ class ExpertWork {
 
   /// A product or activation of the routed experts, for `op`, whose Call says `of_experts`.
   void compute(const Op& op);
-  /// Before the products of the router's gradients: the gradients of its numbers, if no collective has summed
-  /// them.
+  /// Before the products of the router's gradients: the gradients of its numbers, if no collective has summed them.
   void before_router(const Op& op);
   /// Before and after a collective of a layer with experts.
   void lend(const Op& op);

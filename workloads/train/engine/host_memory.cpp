@@ -1,6 +1,6 @@
 // host_memory: takes all memory before the first step (StepMemory, pictured in the header), and binds each operation
-// once to its operands (Binder). The backward passes of a linear layer y = x w are two products:
-// the gradient of x is that of y times w transposed, the gradient of w is x transposed times that of y.
+// once to its operands (Binder). The backward passes of a linear layer y = x w are two products: the gradient of x is
+// that of y times w transposed, the gradient of w is x transposed times that of y.
 #include "workloads/train/engine/host_memory.h"
 
 #include <algorithm>

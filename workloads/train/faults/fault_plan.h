@@ -78,8 +78,7 @@ struct Recovery {
 inline double best_interval_s(double save_s, double mtbf_s) { return std::sqrt(2 * save_s * mtbf_s); }
 
 /// Effective training time ratio: the share of wall time that ends up in the model, saving every `interval_s` for
-/// `save_s` and losing `restart_s` and half an interval at every interruption. To first order; at least
-/// 0.
+/// `save_s` and losing `restart_s` and half an interval at every interruption. To first order; at least 0.
 inline double effective_share(double save_s, double interval_s, double restart_s, double mtbf_s) {
   return std::max(0.0, 1 - save_s / interval_s - (restart_s + interval_s / 2) / mtbf_s);
 }

@@ -1,6 +1,6 @@
 // fault_resume_rank: one rank, or a spare, of fault_resume. It answers one request at a time (the list is in
-// fault_crew.cpp): it trains, saves, fails on request, and restores. A second thread, the heartbeat's, beats
-// meanwhile and shuts the connections when the leader gives the group up.
+// fault_crew.cpp): it trains, saves, fails on request, and restores. A second thread, the heartbeat's, beats meanwhile
+// and shuts the connections when the leader gives the group up.
 #include <bit>
 #include <chrono>
 #include <csignal>
@@ -95,8 +95,8 @@ class FaultSession {
     return answer;
   }
 
-  /// Discards everything of the group. A rank that notices a loss by its connections is here before
-  /// the heartbeat has seen that its group is over, and would wait for messages that it has sent.
+  /// Discards everything of the group. A rank that notices a loss by its connections is here before the heartbeat has
+  /// seen that its group is over, and would wait for messages that it has sent.
   json leave() {
     heart_.leave();
     if (mesh_) give_up();

@@ -1,5 +1,5 @@
-// step_edges: which two ranks on different nodes exchange messages in a step, and the quality of the path
-// between them by the time of these messages.
+// step_edges: which two ranks on different nodes exchange messages in a step, and the quality of the path between them
+// by the time of these messages.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct Edge {
 /// all pairs of ranks that share experts, and neighbours in the pipeline.
 std::vector<Edge> edges_of(const ParallelPlan& plan, std::int64_t ranks_per_node);
 
-/// The indices of `edges` in stages, in each of which no node is in more than one: edges timed together do not
-/// share a port.
+/// The indices of `edges` in stages, in each of which no node is in more than one: edges timed together do not share a
+/// port.
 std::vector<std::vector<std::size_t>> stages_of(const std::vector<Edge>& edges, std::int64_t ranks_per_node);
 
 /// By edge, its time over the median of the others; nothing if there is no other.

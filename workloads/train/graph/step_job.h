@@ -8,9 +8,9 @@
 
 namespace assay::train {
 
-/// Kind of weights and tokens. gaussian: normal weights, other tokens on each replica. replicated: the same tokens
-/// on all replicas, so that their gradients must be equal. ring: whole numbers modulo 7, exact for every division of
-/// the step.
+/// Kind of weights and tokens. gaussian: normal weights, other tokens on each replica. replicated: the same tokens on
+/// all replicas, so that their gradients must be equal. ring: whole numbers modulo 7, exact for every division of the
+/// step.
 enum class DataMode { gaussian, replicated, ring };
 
 /// Element type of the factors of products, of the engine on GPUs: rounded in the tensor cores, or to BF16 before.

@@ -22,9 +22,8 @@ struct Timeline {
 using Duration = std::function<double(std::size_t rank, const Op& op, bool others)>;
 
 /// Walks all ranks: an operation begins when the one before it has ended; a collective when all members have come; one
-/// that may overlap delays only its bucket's update; a message arrives after its transfer
-/// time, and the sender continues at once. Throws std::runtime_error, naming a rank and its operation,
-/// when no rank can continue.
+/// that may overlap delays only its bucket's update; a message arrives after its transfer time, and the sender
+/// continues at once. Throws std::runtime_error, naming a rank and its operation, when no rank can continue.
 Timeline walk(const ParallelPlan& plan, const std::vector<std::vector<Op>>& graphs, const Duration& duration);
 
 /// Of a full step, only its computation and only its communication, in s: (comp + comm - full) / min(comp, comm). 1

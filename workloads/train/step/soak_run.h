@@ -46,9 +46,9 @@ inline constexpr std::int64_t kMostInterruptions = 50;
 
 /// Trains for `times.duration` of wall time. `begun` is called once, when the first window is whole, with the time
 /// since the begin in s. `job.data` replicated: after each window the gradients of one step are compared between the
-/// replicas. Every segment begins and ends with two exact steps. Throws a segment's error before its first window
-/// if none has been whole: a machine that cannot begin is no interrupted one; and std::runtime_error when this
-/// process is to stop.
+/// replicas. Every segment begins and ends with two exact steps. Throws a segment's error before its first window if
+/// none has been whole: a machine that cannot begin is no interrupted one; and std::runtime_error when this process is
+/// to stop.
 SoakOutcome soak(const std::vector<collective::RankProgram>& programs, const Parameters& given, const RankJob& job,
                  const SoakTimes& times, const std::string& node, const std::function<void(double)>& begun);
 

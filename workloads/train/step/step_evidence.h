@@ -57,9 +57,9 @@ struct Blame {
   std::vector<std::string> words;   ///< findings, one sentence each
 };
 
-/// Of two runs of the same operations on every rank: the first operation whose outputs differ, -1 if none does. A
-/// rank whose first is not a collective computed something wrong; others got it from it. Where all begin with a
-/// collective, a message was changed between the ranks that share it.
+/// Of two runs of the same operations on every rank: the first operation whose outputs differ, -1 if none does. A rank
+/// whose first is not a collective computed something wrong; others got it from it. Where all begin with a collective,
+/// a message was changed between the ranks that share it.
 Blame blame_of(const ModelShape& model, const ParallelPlan& plan, const std::vector<std::int64_t>& first_differing);
 
 /// Data on which replicas vote: weights, which are the same on all; or gradients before they are reduced, which are the

@@ -1,5 +1,4 @@
-// step_figures: figures of the rounds of a timed training, and their record. Training on hosts and on GPUs
-// share it.
+// step_figures: figures of the rounds of a timed training, and their record. Training on hosts and on GPUs share it.
 #pragma once
 
 #include <cstddef>

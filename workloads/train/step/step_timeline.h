@@ -17,8 +17,8 @@ inline constexpr std::array<std::string_view, 5> kActivities = {"forward", "back
                                                                 "beside"};
 
 /// By activity, begin and end of each stretch in turn, in s since the step began. `spans` are those of `ops`; `beside`
-/// is whether gradients were reduced during the backward pass. Gaps below a thousandth of the step are closed, so
-/// that no activity has more than a thousand stretches.
+/// is whether gradients were reduced during the backward pass. Gaps below a thousandth of the step are closed, so that
+/// no activity has more than a thousand stretches.
 std::array<std::vector<double>, kActivities.size()> stretches_of(const std::vector<Op>& ops,
                                                                  std::span<const OpSpan> spans, bool beside);
 

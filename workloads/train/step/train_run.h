@@ -19,9 +19,9 @@ namespace assay::train {
 RankJob job_of(const Parameters& given, std::int64_t ranks);
 
 /// Checks exactness, times the steps of `job` and records; figures of several nodes belong to their group, those of a
-/// rank to the node that `names` has for it. `entered` is
-/// called with the answers of all ranks to "enter", if there are several. Returns the answers to "facts", by rank.
-/// Throws std::runtime_error when a rank fails, and BadParameter when the plan does not fit the memory of the ranks.
+/// rank to the node that `names` has for it. `entered` is called with the answers of all ranks to "enter", if there are
+/// several. Returns the answers to "facts", by rank. Throws std::runtime_error when a rank fails, and BadParameter when
+/// the plan does not fit the memory of the ranks.
 std::vector<nlohmann::json> conduct_training(collective::Fleet& fleet, const Parameters& given, const RankJob& job,
                                              const std::vector<std::string>& names,
                                              const std::function<void(const std::vector<nlohmann::json>&)>& entered,
