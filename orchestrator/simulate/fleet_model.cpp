@@ -14,14 +14,14 @@
 namespace assay::simulate {
 namespace {
 
-constexpr double kGuardShares = 1.2;     // of the instrument's guard band, by which healthy nodes lie further beyond
+constexpr double kGuardShares = 1.2;     // of the instrument's guard band, by which healthy nodes are further beyond
 constexpr double kSampleSpread = 0.003;  // relative, between samples of one subject
 constexpr double kFreeRate = 1e6;        // of a rate that others refer to and nothing limits; of anything else 1
 
 /// The moment that every line of a made-up record has: no clock ran. Before any run that there can have been.
 constexpr std::chrono::system_clock::time_point kNever{std::chrono::seconds(946'684'800)};  // 2000-01-01
 
-/// The centre of values that lie between `low` and `high`, or beyond the one that there is; else as it is.
+/// The centre of values between `low` and `high`, or beyond the one that is given; else unchanged.
 double centre_of(const MadeUpMetric& quantity, double margin) {
   if (quantity.low && quantity.high) return (*quantity.low + *quantity.high) / 2;
   if (quantity.low) return *quantity.low == 0 ? 1 : *quantity.low + std::abs(*quantity.low) * margin;
@@ -37,7 +37,7 @@ Value meeting(const plan::RequiredCondition& demand) {
 
 bool is_of_itself(const plan::Limit& limit) {
   return plan::is_of_others(limit.reference) || limit.reference == plan::Reference::best_sample ||
-         limit.reference == plan::Reference::derived;  // a made-up machine tells nothing of its design
+         limit.reference == plan::Reference::derived;  // a made-up machine reports no design figures
 }
 
 /// A requirement on every coordinate as one on each of the step's sizes; any other as it is.
@@ -74,7 +74,7 @@ FleetModel::Recipe FleetModel::recipe_of(const plan::Step& step) const {
   Recipe recipe;
   std::vector<const plan::Requirement*> requirements;
   for (const auto& id : step.requirements) {
-    // What meters of the site read is made up from its racks (hall.h).
+    // Readings of the site's meters are made up from its racks (hall.h).
     if (const auto* one = plan_.requirement(id); one->during.empty()) requirements.push_back(one);
   }
   // Those that refer to another metric come last, when that one is known.
@@ -159,7 +159,7 @@ double FleetModel::value_of(const MadeUpMetric& quantity, const std::vector<std:
   return quantity.lower_is_better ? healthy / left : healthy * left;
 }
 
-/// What of `node` is measured: the step as a whole where nodes work together, the node, each of its ports in the
+/// The measured subjects of `node`: the step as a whole where nodes work together, the node, each of its ports in the
 /// step's plane, or as many parts of the kind as a node of this design has.
 std::vector<std::string> FleetModel::subjects_of(const MadeUpMetric& quantity, const plan::Step& step,
                                                  const site::Node& node) const {

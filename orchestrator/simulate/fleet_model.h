@@ -1,5 +1,5 @@
-// fleet_model: what simulated nodes would measure: values that meet the plan's limits with a margin, spread between
-// nodes, and lowered by faults.
+// fleet_model: measurements of simulated nodes: values that meet the plan's limits with a margin, spread between nodes,
+// and lowered by faults.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ struct MadeUpMetric {
   plan::JudgedScope scope = plan::JudgedScope::node;
   Values at;
   bool lower_is_better = false;
-  /// Limits in force, in the metric's unit; none where only shares of a fleet or best sample are demanded.
+  /// Limits in force, in the metric's unit; none if only shares of a fleet or best sample are demanded.
   std::optional<double> low, high;
   double centre = 0;       ///< of healthy nodes
   double spread = 0;       ///< relative standard deviation between them
@@ -42,13 +42,13 @@ struct MadeUpMetric {
 /// A condition that was demanded, with a value that meets it.
 struct MetCondition {
   std::string name;
-  Value value;            ///< unless it is what the site says of a port
-  std::string site;       ///< what the site says of it: interface, device, address, leaf, switch_port; empty: `value`
-  bool of_ports = false;  ///< recorded of each port of the node by itself
+  Value value;            ///< unless it is the site's field of a port
+  std::string site;       ///< the site's field of it: interface, device, address, leaf, switch_port; empty: `value`
+  bool of_ports = false;  ///< recorded of each port of the node separately
 };
 
-/// The model of one plan, which must outlive it and have a simulation. The same plan gives the same numbers, in
-/// whatever order they are asked for.
+/// The model of one plan, which must outlive it and have a simulation. The same plan gives the same numbers, in any
+/// order of requests.
 class FleetModel {
  public:
   explicit FleetModel(const plan::Plan& plan);
@@ -59,13 +59,13 @@ class FleetModel {
   [[nodiscard]] const plan::Step* step(std::string_view id) const;
   /// Whether this node does not answer.
   [[nodiscard]] bool is_dead(const std::string& node) const { return dead_.contains(node); }
-  /// What rank `rank` of an attempt of a step prints, or of an extra test made from one: a record whose host says that
-  /// it is simulated. A load that began at `begin_s` (s since 1970 of virtual time) says when it was held.
+  /// Output of rank `rank` of an attempt of a step, or of an extra test made from one: a record whose host says that it
+  /// is simulated. A load that began at `begin_s` (s since 1970 of virtual time) says when it was held.
   [[nodiscard]] std::string record(const plan::Step& step, int attempt, std::size_t rank,
                                    std::optional<double> begin_s = std::nullopt) const;
 
  private:
-  /// What the probe of a step records.
+  /// Measurements of the probe of a step.
   struct Recipe {
     std::vector<MadeUpMetric> quantities;
     std::vector<MetCondition> conditions;
@@ -100,7 +100,7 @@ class FleetModel {
   std::set<std::string> dead_;
   std::map<std::string, Instrument> instruments_;  ///< by probe
   std::map<std::string, Recipe> recipes_;          ///< by a step's first requirement, which has one place only
-  /// What was walked so far: by the step's first requirement and its number of nodes; and by model and speeds.
+  /// Steps walked so far: by the step's first requirement and its number of nodes; and by model and speeds.
   mutable std::map<std::pair<std::string, std::size_t>, std::optional<TrainingModel>> trainings_;
   mutable std::map<std::pair<const TrainingModel*, std::string>, TrainingShares> walked_;
 };

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kComputation = "self_time";
 constexpr const char* kMessages = "edge_time";
 
-/// Figures of ranks that are shares of others by themselves, and those that are times.
+/// Figures of ranks that are shares of others already, and those that are times.
 struct RankMetric {
   std::string_view metric;
   std::vector<double> TrainingShares::*values;

@@ -1,4 +1,4 @@
-// hall: nodes that work as the load says, feeds that share what they draw, coolant that carries most of it.
+// hall: nodes that work as the load says, feeds that share their power, coolant that carries most of it.
 #include "orchestrator/simulate/hall.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace assay::simulate {
 namespace {
 
 constexpr double kBefore_s = 300;  // of the truth before the load: windows and lags of meters reach back
-constexpr double kIdleShare = 0.12, kFansShare = 0.07;  // of what a node draws in full
+constexpr double kIdleShare = 0.12, kFansShare = 0.07;  // of a node's full power
 constexpr double kBestEfficiency = 0.957;               // of the supplies at full load, to begin the search with
 constexpr double kLiquidShare = 0.8;                    // of a rack's heat
 constexpr double kLoopTime_s = 30;                      // time constant of the coolant
@@ -124,8 +124,8 @@ std::optional<meters::HeldTime> held_time(const plan::Step& step) {
 
 namespace {
 
-/// The losses of the simulation; where it has none and a failover is watched, an operator takes feed b of each rack
-/// away for the middle third of the load.
+/// The losses of the simulation; if it has none and a failover is watched, an operator takes feed b of each rack away
+/// for the middle third of the load.
 std::vector<plan::LostFeed> losses_of(const plan::Plan& plan, const plan::Step& load) {
   std::vector<plan::LostFeed> losses = plan.simulation->faults.lost_feeds;
   if (!losses.empty() || plan::site_companion(plan.profile) != plan::kFailoverCompanion) return losses;
@@ -212,7 +212,7 @@ bool Hall::is_lost(const Meter& feed, double time_s) const {
   });
 }
 
-/// The part of what hangs on `feed` that it carries.
+/// The part of its load that `feed` carries.
 double Hall::share_of(const Meter& feed, double time_s) const {
   if (is_lost(feed, time_s)) return 0;
   const auto& feeds = feeds_.at(feed.rack);

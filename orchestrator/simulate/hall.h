@@ -1,4 +1,4 @@
-// hall: a simulated site during one load: its racks, feeds and cooling over time, and what its meters make of it.
+// hall: a simulated site during one load: its racks, feeds and cooling over time, and its meters' readings.
 #pragma once
 
 #include <map>
@@ -26,13 +26,13 @@ class Hall {
 
   /// Everything that a meter answers meanwhile, once a second, through its own errors and the faults of the simulation.
   [[nodiscard]] meters::MeterHistory history_of(const Meter& meter) const;
-  /// What power_feed would record; its host says that it is simulated.
+  /// The record of power_feed; its host says that it is simulated.
   [[nodiscard]] std::string record() const;
 
  private:
   using Trace = std::vector<double>;
 
-  /// What hangs on one outlet of a feed by its plug, whatever the site says.
+  /// The true load of one outlet of a feed, independent of the site's map.
   [[nodiscard]] std::string plugged(const Meter& meter, int outlet) const;
   /// The number of a trace at a time in s since 1970, between its points on a line.
   [[nodiscard]] double at_time(const Trace& trace, double time_s) const;

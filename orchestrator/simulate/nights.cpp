@@ -94,7 +94,7 @@ double Nights::noise(SeededRandom& random) const {
 }
 
 double Nights::effect(const NightFault& fault, std::size_t node, double sigma) const {
-  // What happens to all nodes happens to all of them alike.
+  // An event of all nodes affects all of them alike.
   const bool common = fault.kind == NightFaultKind::fleet_step || fault.kind == NightFaultKind::rollout;
   const double size = fault.ratio ? portable_log(*fault.ratio) : -fault.sigma * (common ? faults_.sigma : sigma);
   const int nights = night_ - fault.from_night;
@@ -233,7 +233,7 @@ drift::Night Nights::retests(const std::set<std::string>& nodes, int round) cons
     for (std::size_t m = 0; m < fleet_.metrics.size(); ++m) {
       double value = 0;
       if (m < levels_) {
-        // What lasts from night to night lasts for the hours until a test, too.
+        // Noise that lasts from night to night lasts for the hours until a test, too.
         const double rest = std::sqrt(1 - faults_.rho * faults_.rho);
         value = value_of(node, m, faults_.rho * last_[node * levels_ + m] + rest * noise(random));
       } else {

@@ -1,4 +1,4 @@
-// nights: months of nightly sweeps of a made-up fleet, from a seed and a list of what happens.
+// nights: months of nightly sweeps of a made-up fleet, from a seed and a list of events.
 #pragma once
 
 #include <cstdint>
@@ -91,7 +91,7 @@ class Nights {
   [[nodiscard]] const drift::Fleet& fleet() const { return fleet_; }
   drift::Night next();
   /// Fresh tests of the night that next() made last: one more visit of each of `nodes` that was measured in it, with
-  /// noise of its own and the same faults. `round` tells one set of tests of a night from another.
+  /// noise of its own and the same faults. `round` numbers the sets of tests of a night.
   [[nodiscard]] drift::Night retests(const std::set<std::string>& nodes, int round) const;
   /// Nodes that a fault of their own happens to, by number.
   [[nodiscard]] std::vector<bool> faulty() const;
@@ -113,7 +113,7 @@ class Nights {
   std::vector<std::uint32_t> unit_of_;        ///< by node
   std::vector<std::uint32_t> first_series_;   ///< by unit
   std::vector<double> level_, sigma_, last_;  ///< by node and metric
-  std::vector<double> common_;                ///< by metric: what tonight does to all nodes
+  std::vector<double> common_;                ///< by metric: tonight's effect on all nodes
   std::uint64_t state_ = 0;                   ///< of the random numbers
   int night_ = -1;                            ///< of the night that was made last
   std::size_t levels_ = 0;

@@ -10,7 +10,7 @@
 namespace assay::simulate {
 namespace {
 
-constexpr double kChipsIdle = 0.35;    // of the idle power: what the chips draw of it
+constexpr double kChipsIdle = 0.35;    // of the idle power: the chips' part
 constexpr double kEndOf16Bit = 65536;  // a register of 16 bits begins again here
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kDocument = "simulated: made up";
 constexpr double kWholeNode_w = 6100, kMargin = 0.03;
-constexpr double kFeedShare = 1.2;  // of a rack's power: what one feed may carry when the other is lost
+constexpr double kFeedShare = 1.2;  // of a rack's power: rating of one feed when the other is lost
 
 Meter made_up(const std::string& name, MeterKind kind, const char* subject, const std::string& rack) {
   Meter meter{.name = name, .kind = kind, .address = name + ".simulated.invalid", .subject = subject, .rack = rack};

@@ -1,4 +1,4 @@
-// plant_site: the meters of a simulated site, and what its racks draw.
+// plant_site: the meters of a simulated site, and the power of its racks.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@ namespace assay::simulate {
 /// Whether `profile` judges by meters of the site.
 bool judges_by_meters(const plan::Profile& profile);
 
-/// What a healthy rack of `nodes` nodes draws at full load, in W: between the limits that `profile` has on the power of
-/// a rack, else 6.1 kW a node.
+/// Power of a healthy rack of `nodes` nodes at full load, in W: between the limits that `profile` has on the power of a
+/// rack, else 6.1 kW a node.
 double full_rack_w(const plan::Profile& profile, std::size_t nodes);
 
 /// Gives `site`, whose nodes have racks, its meters: of each rack two feeds with a plug of every node, a cooling unit,
-/// and of each node its BMC; of the site the intake. As many racks as a site may have meters. Beside them the consent
-/// to load all nodes together, without which nothing may be planned. Their addresses lead nowhere.
+/// and of each node its BMC; of the site the intake. As many racks as a site may have meters. Also the consent to load
+/// all nodes together, without which nothing may be planned. Their addresses lead nowhere.
 void add_meters(const plan::Profile& profile, site::Site& site);
 
 }  // namespace assay::simulate

@@ -1,4 +1,4 @@
-// rehearsal: months as a real fleet has them: each night is judged, what is doubtful is tested again in the same night,
+// rehearsal: months as a real fleet has them: each night is judged, doubtful units are tested again in the same night,
 // and judged again with those tests.
 #pragma once
 

@@ -36,7 +36,7 @@ std::string moment(double after_s) {
 /// Extra tests by id, as steps: those of the step that missed its limit, on fewer nodes.
 using TestSteps = std::map<std::string, plan::Step, std::less<>>;
 
-/// The step of an extra test; nothing when no step of the plan has such tests.
+/// The step of an extra test; nothing if no step of the plan has such tests.
 std::optional<plan::Step> test_step(const FleetModel& model, const std::string& id,
                                     const std::vector<std::string>& nodes) {
   const plan::Step* const searched = model.step(std::string_view(id).substr(0, id.rfind(".t")));
@@ -51,13 +51,13 @@ std::optional<plan::Step> test_step(const FleetModel& model, const std::string& 
   return step;
 }
 
-/// When virtual time came to what records depend on.
+/// Virtual times on which records depend.
 struct VirtualTimes {
   std::map<std::pair<std::string, int>, double> attempts;       ///< begins, by step and number; s since 1970
   std::map<int, std::pair<const plan::Step*, double>> watches;  ///< the load of each watch and its begin
 };
 
-/// The time that a line of the journal has, in s since 1970: what a record says is made up from this one.
+/// The time that a line of the journal has, in s since 1970: a record is made up from this one.
 double seconds_of(const std::string& utc) {
   const auto time = utc_time(utc);
   return time ? std::chrono::duration<double>(time->time_since_epoch()).count() : 0;
@@ -290,7 +290,7 @@ class VirtualRun {
     run_.journal.attempts.push_back(std::move(attempt));
   }
 
-  /// What the judge needs of a step: its attempts, and what its nodes said of themselves.
+  /// The judge's inputs of a step: its attempts, and the facts of its nodes.
   [[nodiscard]] judge::Journal part_of(const plan::Step& step, std::vector<judge::Attempt> attempts) const {
     judge::Journal part;
     part.simulated = true;

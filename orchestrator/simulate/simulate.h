@@ -13,18 +13,18 @@
 
 namespace assay::simulate {
 
-/// What a fleet is made of.
+/// Shape of a fleet.
 struct FleetShape {
   std::size_t nodes = 1;
-  std::size_t per_rack = 0;  ///< 0: racks are not told
-  std::size_t per_leaf = 0;  ///< 0: leaves are not told
+  std::size_t per_rack = 0;  ///< 0: racks are unknown
+  std::size_t per_leaf = 0;  ///< 0: leaves are unknown
   std::size_t rails = 0;     ///< ports of each node in each of `planes`, on a leaf switch of their own rail
   std::vector<std::string> planes = {};
 };
 
-/// `shape` with what `profile` needs and `shape` leaves open: the planes that it names, with one rail, and leaves of 16
-/// nodes, or of half of the nodes of a small fleet, where it names a plane or pairs by leaf; racks of 18 nodes where it
-/// judges by meters.
+/// `shape` completed by the needs of `profile`: the planes that it names, with one rail, and leaves of 16 nodes, or of
+/// half of the nodes of a small fleet, if it names a plane or pairs by leaf; racks of 18 nodes where it judges by
+/// meters.
 FleetShape shape_for(const plan::Profile& profile, FleetShape shape);
 
 /// A site of made-up nodes "n00000", "n00001", …, named "simulated".
@@ -52,7 +52,7 @@ struct SimulatedRun {
 /// stage and searches are those of a run.
 SimulatedRun simulate(const plan::Plan& plan, const std::string& plan_sha256);
 
-/// What a simulation tells: how long, how many tests, and how much of what is wrong was found.
+/// Results of a simulation: time, number of tests, and share of the faults found.
 struct SimulationSummary {
   std::size_t nodes = 0, requirements = 0, steps = 0, cells = 0, attempts = 0;
   double duration_s = 0;      ///< expected, of the steps
@@ -60,7 +60,7 @@ struct SimulationSummary {
   std::size_t tests_budget = 0, tests = 0, rounds = 0;
   std::vector<std::string> found, missed, false_alarms;  ///< "node n00003", "link n00001 n00009", "dead n00004"
   std::vector<std::string> accusations;                  ///< requirement and culprit
-  plan::Healthy healthy;                                 ///< what the outcome of healthy nodes rests on
+  plan::Healthy healthy;                                 ///< assumptions of the outcome of healthy nodes
   std::string would_be;                                  ///< the verdict's reason
 };
 

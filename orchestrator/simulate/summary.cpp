@@ -97,7 +97,7 @@ SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, con
     const bool link = !fault.other.empty();
     const std::string name = link ? pair_name(fault.node, fault.other) : fault.node;
     (link ? bad_links : bad_nodes).insert(name);
-    // A node with several bad links is rightly accused by itself, and one that only pairs show by its pairs.
+    // A node with several bad links is rightly accused as a node, and one that only pairs show by its pairs.
     const bool hit =
         link ? accused.pairs.contains(name) || accused.nodes.contains(fault.node) || accused.nodes.contains(fault.other)
              : accused.nodes.contains(name) || in_pair(accused, name);

@@ -1,5 +1,5 @@
 // training_model: the ranks of a training step that does not exist, walked through the graph of its operations: how
-// much longer the step takes with slow nodes and links, and how each rank then stands to the others.
+// much longer the step takes with slow nodes and links, and each rank's times relative to the others.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace assay::simulate {
 
-/// What is left of a node's speed, and of that of the way between two nodes, from 0 (excluded) to 1.
+/// The rest of a node's speed, and of that of the path between two nodes, from 0 (excluded) to 1.
 struct NodeSpeeds {
   std::vector<double> nodes;
   std::vector<std::pair<std::pair<std::size_t, std::size_t>, double>> links;  ///< both nodes, the smaller first
 };
 
-/// A step on slow nodes beside the same one on healthy nodes.
+/// A step on slow nodes and the same one on healthy nodes.
 struct TrainingShares {
   double step = 1, compute = 1, comm = 1;  ///< their times over those of healthy nodes
   std::vector<double> self_time;           ///< by rank, over that of a healthy one
@@ -37,7 +37,7 @@ class TrainingModel {
  public:
   static constexpr double kFlopPerByte = 1000;
 
-  /// The model that a probe's parameters describe; nothing where they are not those of a training step of a built-in
+  /// The model that a probe's parameters describe; nothing if they are not those of a training step of a built-in
   /// model, or do not divide it among the ranks.
   static std::optional<TrainingModel> of(const Parameters& parameters, std::size_t nodes, std::size_t ranks_per_node);
 
