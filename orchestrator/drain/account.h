@@ -15,7 +15,7 @@
 
 namespace assay::drain {
 
-/// What is done to a node.
+/// Action on a node.
 enum class Action { drain, release };
 
 constexpr auto words_of(Action) {
@@ -56,7 +56,7 @@ struct OwnDrain {
   drift::Date night = {};
 };
 
-/// What the lines of a journal amount to.
+/// State after the lines of a journal.
 class Account {
  public:
   /// Errors name `where` and the line.

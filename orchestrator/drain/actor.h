@@ -1,4 +1,4 @@
-// actor: who takes nodes out of service and puts them back: Slurm, Kubernetes, or a program of the site.
+// actor: the scheduler that takes nodes out of service and puts them back: Slurm, Kubernetes, or a program of the site.
 #pragma once
 
 #include <expected>
@@ -23,18 +23,18 @@ constexpr auto words_of(ActorKind) {
 
 /// A node as the scheduler sees it now.
 struct NodeNow {
-  bool drained = false;  ///< it takes no new jobs, for whatever reason
+  bool drained = false;  ///< it takes no new jobs, for any reason
   bool busy = false;     ///< jobs run on it
   bool down = false;     ///< it does not answer, or is marked down
   std::string reason;    ///< why it is drained or down, as the scheduler has it; empty: none given
   friend bool operator==(const NodeNow&, const NodeNow&) = default;
 };
 
-/// What every actor does. Each call ends within a minute or is an error; errors name the program and what it said.
+/// Operations of every actor. Each call ends within a minute or is an error; errors name the program and its message.
 class Actor {
  public:
   virtual ~Actor() = default;
-  /// The nodes that the scheduler knows, by name; only those of `names` where it has some.
+  /// The nodes that the scheduler knows, by name; only those of `names` if it has some.
   virtual std::expected<std::map<std::string, NodeNow>, InputError> read(const std::vector<std::string>& names) = 0;
   /// Takes `node` out of service with `reason`: no new jobs, running ones finish.
   virtual std::optional<InputError> drain(const std::string& node, const std::string& reason) = 0;
@@ -55,7 +55,7 @@ std::expected<std::map<std::string, NodeNow>, InputError> nodes_from_slurm(std::
 std::expected<std::map<std::string, NodeNow>, InputError> nodes_from_kubernetes(std::string_view printed,
                                                                                 const std::string& where);
 
-/// What a hook printed on `list`: a line {"node": …, "drained": …, "busy": …, "down": …, "reason": …} for each node.
+/// Output of a hook on `list`: a line {"node": …, "drained": …, "busy": …, "down": …, "reason": …} for each node.
 std::expected<std::map<std::string, NodeNow>, InputError> nodes_from_hook(std::string_view printed,
                                                                           const std::string& where);
 

@@ -17,7 +17,7 @@ using Words = std::vector<std::string>;
 constexpr Seconds kDeadline{60};
 constexpr std::size_t kMostOutput = 256 << 20;  // 10,000 nodes of Kubernetes have some 100 MB of JSON
 
-/// Runs `program` and returns what it printed; an error unless it ended with exit code 0.
+/// Runs `program` and returns its output; an error unless it ended with exit code 0.
 std::expected<std::string, InputError> call(const std::string& program, const Words& words) {
   const auto done = files::run_child(program, words, kDeadline, kMostOutput);
   if (!done) return std::unexpected(done.error());
@@ -84,8 +84,8 @@ class Kubernetes final : public Actor {
     if (!nodes) return std::unexpected(nodes.error());
     return kept(std::move(*nodes), names);
   }
-  /// The annotation first: a reason without a taint does no harm, a taint without a reason could not be told from a
-  /// foreign one. An annotation without a taint is left of a release that was killed, and overwritten.
+  /// The annotation first: a reason without a taint does no harm, a taint without a reason would look like a foreign
+  /// one. An annotation without a taint is left of a release that was killed, and overwritten.
   std::optional<InputError> drain(const std::string& node, const std::string& reason) override {
     if (auto problem = check_names({node})) return problem;
     const auto now = read({node});

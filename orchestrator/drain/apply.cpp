@@ -32,7 +32,7 @@ bool has_happened(Action action, const Nodes& now, const std::string& node, cons
   return now.contains(node) && !is_ours(now, node, reason);
 }
 
-/// Why the node is not what the decision was made for any more; empty when it is.
+/// Why the decision no longer fits the node; empty if it does.
 std::string change_of(const Decision& decision, const Nodes& now) {
   const auto found = now.find(decision.node);
   if (found == now.end()) return "the scheduler does not know it any more";
@@ -44,7 +44,7 @@ std::string change_of(const Decision& decision, const Nodes& now) {
   return found->second.busy ? "jobs run on it" : "";
 }
 
-/// One decision; a reason where it failed, an error where the journal did.
+/// One decision; a reason if it failed, an error if the journal did.
 std::expected<std::string, InputError> carry_out(const Decision& decision, drift::Date night, Actor& actor,
                                                  Books& books, std::chrono::system_clock::time_point time) {
   const auto before = actor.read({decision.node});

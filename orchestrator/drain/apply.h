@@ -13,7 +13,7 @@
 
 namespace assay::drain {
 
-/// The journal, open and locked, and what it amounts to.
+/// The journal, open and locked, and its state.
 class Books {
  public:
   /// Opens the journal `path`. Errors: as LineLog::open, and lines that cannot be read.
@@ -28,15 +28,15 @@ class Books {
   Account account_;
 };
 
-/// Closes what a killed process left open, by what the scheduler shows `now`: an action that it shows is done, one that
+/// Closes open entries of a killed process, by the scheduler's state `now`: an action that it shows is done, one that
 /// it does not show did not happen. Then writes down which of our drains another user has ended or taken over.
 std::optional<InputError> settle(Books& books, const std::map<std::string, NodeNow>& now,
                                  std::chrono::system_clock::time_point time);
 
-/// What was done.
+/// Actions done.
 struct Done {
   std::vector<Decision> done;
-  std::vector<Decision> failed;  ///< `why` says what happened instead
+  std::vector<Decision> failed;  ///< `why` has the cause
 };
 
 /// Carries out the drains and releases of `decisions` one after the other; the others are passed over. Before each, the

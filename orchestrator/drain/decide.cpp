@@ -1,4 +1,4 @@
-// decide: stop rules, then each node by itself, then the caps.
+// decide: stop rules, then each single node, then the caps.
 #include "orchestrator/drain/decide.h"
 
 #include <algorithm>
@@ -62,7 +62,7 @@ std::string alarm_of(const Situation& at) {
   return "";
 }
 
-/// The common element larger than a node that the flag `id` belongs to; empty when there is none.
+/// The common element larger than a node that the flag `id` belongs to; empty if there is none.
 std::string common_element(const drift::DriftReport& report, const std::string& id) {
   for (const auto& group : report.groups) {
     const bool larger = !group.element.starts_with("node ") && !group.element.starts_with("unit ");
@@ -94,7 +94,7 @@ std::vector<const drift::Flag*> wanted(const drift::DriftReport& report) {
   return all;
 }
 
-/// Why a node is not touched; nothing when only the caps decide.
+/// Why a node is not touched; nothing if only the caps decide.
 std::optional<std::string> hands_off(const Situation& at, const drift::Flag& flag) {
   if (at.site.node(flag.node) == nullptr) return "it is not a node of the site";
   const auto now = at.now.find(flag.node);
@@ -111,7 +111,7 @@ std::optional<std::string> hands_off(const Situation& at, const drift::Flag& fla
   return std::nullopt;
 }
 
-/// Nodes that are out of service for whatever reason, all and by leaf.
+/// Nodes that are out of service for any reason, all and by leaf.
 struct Drained {
   int all = 0;
   std::map<std::string, int> by_leaf;
@@ -128,7 +128,7 @@ Drained drained_now(const Situation& at) {
   return drained;
 }
 
-/// Why `leaf` gets no further drain; nothing when it may.
+/// Why `leaf` gets no further drain; nothing if it may.
 std::optional<std::string> cap_reached(const Situation& at, const std::string& leaf, int allowed,
                                        const Drained& drained) {
   const int total = share_of(at.policy.caps.total_ratio, at.site.nodes.size());
@@ -150,7 +150,7 @@ bool is_lemon(const Situation& at, const std::string& node) {
          });
 }
 
-/// Why the drain of `node` goes on; nothing when it ends.
+/// Why the drain of `node` continues; nothing if it ends.
 std::optional<std::string> stays(const Situation& at, const OwnDrain& own, const std::vector<CleanSweep>& sweeps) {
   const auto now = at.now.find(own.node);
   if (now == at.now.end()) return "the scheduler does not know it";

@@ -18,7 +18,7 @@
 
 namespace assay::drain {
 
-/// What is done about a node.
+/// Action on a node.
 enum class Ruling {
   drain,    ///< taken out of service now
   release,  ///< put back now
@@ -39,14 +39,14 @@ struct Decision {
   std::string why;     ///< one sentence for people
 };
 
-/// All of them, and what holds for all.
+/// All of them, and their common facts.
 struct Decisions {
   std::vector<Decision> nodes;  ///< drains first, then queued ones by severity, then the others
   std::string alarm;            ///< why nothing at all is done; empty: no such reason
   int allowed = 0;              ///< drains that the caps left for tonight
 };
 
-/// What a decision is made from; all outlive it.
+/// Inputs of a decision; all outlive it.
 struct Situation {
   const drift::DriftReport& report;
   const drift::Policy& policy;
@@ -79,8 +79,8 @@ inline constexpr int kCleanSweeps = 2;
 inline constexpr double kCleanBudget_s = 900;
 
 /// Which of our drains end: no flag of the node is open in the report any more, the node was clean in two sweeps of 15
-/// minutes that began after its drain (with different partners where it had any), it is no lemon, no jobs run on it,
-/// and it still carries our reason. The alarm of decide_drains does not hold a release up.
+/// minutes that began after its drain (with different partners if it had any), it is no lemon, no jobs run on it, and
+/// it still carries our reason. The alarm of decide_drains does not hold a release up.
 Decisions decide_releases(const Situation& situation, const std::vector<CleanSweep>& sweeps);
 
 /// One line for each node, and the alarm, for people.

@@ -1,4 +1,4 @@
-// states: what schedulers print of their nodes.
+// states: output of schedulers on their nodes.
 #include <algorithm>
 #include <sstream>
 
@@ -66,7 +66,7 @@ std::expected<Nodes, InputError> from_slurm_json(std::string_view printed, const
   return nodes;
 }
 
-/// The reason at the end of a line of --oneliner, without who set it and when.
+/// The reason at the end of a line of --oneliner, without its user and time.
 std::string reason_in(std::string_view line) {
   constexpr std::string_view kField = " Reason=";
   const auto at = line.find(kField);
