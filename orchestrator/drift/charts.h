@@ -1,4 +1,4 @@
-// charts: scores, and limits that follow from a budget of false flags. Arithmetic of portable_math.h alone.
+// charts: scores, and limits that follow from a budget of false flags. Only arithmetic of portable_math.h.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ double limit_for(double k, double visits);
 /// normal distribution, so the worst is the largest. Error below 1e-6.
 std::vector<double> rank_scores(std::size_t count);
 
-/// The standard normal score of a residual `t` of Student's distribution (Wallace 1959), signed so that what fell is
-/// above 0; error below 0.02 from 10 degrees of freedom and |score| < 5.
+/// The standard normal score of a residual `t` of Student's distribution (Wallace 1959), signed so that a fall is above
+/// 0; error below 0.02 from 10 degrees of freedom and |score| < 5.
 double student_score(double t, double degrees);
 
 /// P(X >= `least`) of a Poisson distribution of this `mean`.
@@ -29,7 +29,7 @@ double poisson_tail(double mean, double least);
 
 /// The least number of earlier visits at which `units` that are tested again `times` in each of `nights` nights are
 /// flagged at most `flags` times by chance: a unit as before is below all n earlier ones `times` times with probability
-/// 1 / C(n + times, times), whatever the distribution.
+/// 1 / C(n + times, times), for any distribution.
 int cliff_history(double flags, double nights, double units, int times);
 
 /// The median; `values` is reordered and must not be empty.

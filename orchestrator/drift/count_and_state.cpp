@@ -4,7 +4,7 @@
 // (exposure), rate = (events + 0.5) / exposure. A unit that shows k events after `nights` nights is bad when P(X >= k)
 // <= p for X with the Poisson mean rate x nights (poisson_tail in charts.h); p is a share of the budget of false flags
 // over the visits of its nights (count_p, detector.cpp). No rate is used before 12 nights of exposure. A single event
-// of a fatal metric is bad, and so is more than `most_per_day` a night, whatever the others show. Bad visits and series
+// of a fatal metric is bad, and so is more than `most_per_day` a night, regardless of the others. Bad visits and series
 // with a flag are left out of the rate, so that a sick unit does not hide itself. Example: 10 events in 1,000 nights
 // give a rate of 0.0105 a night. Two events in one night have the probability 5.5e-5, and are bad where p is at least
 // that.
@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kPeersForMode = 4;
 constexpr double kExposureForRate = 12;  // nights of all peers together, before a rate is judged
 
-/// What most of tonight's peers show, by cohort; of equally many the larger one.
+/// The value of most of tonight's peers, by cohort; of equally many the larger one.
 std::map<std::uint32_t, double> modes_of(std::span<const PlainInput> inputs) {
   std::map<std::uint32_t, std::map<double, std::size_t>> counts;
   for (const auto& input : inputs) {
@@ -50,9 +50,9 @@ std::map<std::uint32_t, double> modes_of(std::span<const PlainInput> inputs) {
 
 double PlainMetric::events_since(const PlainState& kept, const PlainInput& input) const {
   if (rules_.course != Course::since_boot && rules_.course != Course::for_life) return input.value;
-  if (kept.seen == 0) return 0;  // what happened before it was watched is no event of tonight
+  if (kept.seen == 0) return 0;  // events before it was watched are not of tonight
   const bool fell = input.value < kept.last;
-  // A counter of the part's life that falls was replaced or rewritten: it has no events to tell of.
+  // A counter of the part's life that falls was replaced or rewritten: it has no events.
   if (rules_.course == Course::for_life) return fell ? 0 : input.value - kept.last;
   return fell || kept.boot != input.boot ? input.value : input.value - kept.last;
 }

@@ -19,7 +19,7 @@ struct PlainInput {
   bool regular = true;
 };
 
-/// What is kept of one series.
+/// State of one series.
 struct PlainState {
   double last = 0;  ///< value of the last visit; of a state the first one that was seen
   std::uint64_t boot = 0;
@@ -39,7 +39,7 @@ struct PlainRules {
   MetricClass type = MetricClass::count;
   bool fatal = false;
   Course course = Course::each_run;
-  std::optional<double> most_per_day = {};  ///< of a count: more are bad whatever the peers show
+  std::optional<double> most_per_day = {};  ///< of a count: more are bad regardless of the peers
   std::optional<double> expected = {};
 };
 

@@ -1,12 +1,12 @@
 // detector: one night after the other. Detector::add() takes five steps:
-//   1. events, in order of time: a repair, a swapped part or a new version changes what is known of its units before
+//   1. events, in order of time: a repair, a swapped part or a new version changes the state of its units before
 //      tonight's figures are looked at; some close flags or forget a series (apply()).
 //   2. sorted(): for each series the first reading of the night is the regular one; others are fresh tests, or readings
-//      of the same unit with another partner. What was not measured, or is in maintenance, is left out.
+//      of the same unit with another partner. Units not measured, or in maintenance, are left out.
 //   3. find_thresholds(): limits of the charts, of cliffs and of counts, from the budget of false flags and the
 //      readings of the last `false_flags.nights` nights.
 //   4. judge_all(): every metric for itself, on `threads` threads: level.cpp or other_metric.cpp. A metric writes to
-//      its own track alone, so the result does not depend on the threads.
+//      only its own track, so the result does not depend on the threads.
 //   5. conclusions, in the order of the metrics' names: new flags, tests of open flags (flag_book.cpp), flags that end,
 //      shifts of whole fleets; then which cliffs are to be tested again, at most retests.R.
 //
@@ -14,8 +14,8 @@
 // PlainState), not its readings; where each unit is; open flags; the counts of readings behind the thresholds.
 //
 // Hashed (add_digest()): the digest of the night before, the date, visits and events as sorted lines, and for each
-// metric by name the unit and the bits of every figure that was used. Equal histories have equal digests, whatever the
-// order in which units and readings were given.
+// metric by name the unit and the bits of every figure that was used. Equal histories have equal digests, for any
+// order of units and readings.
 #include "orchestrator/drift/detector.h"
 
 #include <algorithm>
@@ -30,11 +30,11 @@
 namespace assay::drift {
 namespace {
 
-// Shares of the budget of false flags beside that of the charts.
+// Shares of the budget of false flags besides that of the charts.
 constexpr double kShareOfCliffs = 0.2;
 constexpr double kShareOfCounts = 0.1;
 
-/// What the policy says of `metric`, with or without its coordinates.
+/// The policy's entry of `metric`, with or without its coordinates.
 const MetricPolicy* policy_of(const Policy& policy, const std::string& metric) {
   auto found = policy.metrics.find(metric);
   if (found == policy.metrics.end()) found = policy.metrics.find(metric.substr(0, metric.find('{')));

@@ -13,8 +13,8 @@
 
 namespace assay::drift {
 
-/// Judges night after night. The same bytes come out whatever the order of units, series and readings, whatever the
-/// number of threads, and whether nights were added to a saved state or all anew.
+/// Judges night after night. The same bytes come out for any order of units, series and readings, any number of
+/// threads, and whether nights were added to a saved state or all anew.
 class Detector {
  public:
   /// `fleet` must outlive the detector; it may grow between nights. `threads` only changes how fast it is.
@@ -31,9 +31,9 @@ class Detector {
   /// The night that was added last; Date{} when there is none.
   [[nodiscard]] Date last() const;
 
-  /// What it knows, as bytes: of this version, policy and fleet only.
+  /// Its state, as bytes: of this version, policy and fleet only.
   [[nodiscard]] std::string state() const;
-  /// Goes on from state(). An error when the bytes are of another version or policy, or damaged: judge anew.
+  /// Continues from state(). An error when the bytes are of another version or policy, or damaged: judge anew.
   static std::expected<Detector, InputError> resume(const Fleet& fleet, Policy policy, std::string_view state,
                                                     unsigned threads = 1);
 

@@ -1,4 +1,4 @@
-// detector_internal: what a detector keeps; shared by the files that implement it.
+// detector_internal: state of a detector; shared by the files that implement it.
 #pragma once
 
 #include <deque>
@@ -21,7 +21,7 @@ struct MetricTrack {
   MetricClass type = MetricClass::level;
   double min_effect = 0.01;
   std::vector<std::uint32_t> series;  ///< by slot
-  std::vector<std::uint64_t> keys;    ///< by slot: what stands for unit and metric in the history's digest
+  std::vector<std::uint64_t> keys;    ///< by slot: key of unit and metric in the history's digest
   LevelMetric level;
   PlainMetric plain;
   std::map<std::string, FleetLevel> fleet;  ///< by kind of cohort
@@ -30,16 +30,16 @@ struct MetricTrack {
 /// Tonight's input and output of a metric.
 struct MetricNight {
   std::vector<LevelInput> levels;
-  std::vector<std::uint32_t> level_visits;  ///< beside `levels`
+  std::vector<std::uint32_t> level_visits;  ///< of `levels`
   std::vector<LevelRetest> retests;
   std::vector<PlainInput> plain;
-  std::vector<std::uint32_t> retest_visits;  ///< beside `retests` or the irregular ones of `plain`
+  std::vector<std::uint32_t> retest_visits;  ///< of `retests` or the irregular ones of `plain`
   LevelOutput out;
   std::vector<PlainFinding> findings;
   std::string digest;
 };
 
-/// Readings of a night by what they are.
+/// Readings of a night by their kind.
 struct SortedReadings {
   std::vector<std::uint32_t> regular;                 ///< by series: index into Night::readings, or kNone
   std::vector<std::vector<std::uint32_t>> irregular;  ///< by metric: those of fresh tests, in the order of slots
@@ -85,7 +85,7 @@ struct Detector::Internal {
   SortedReadings sorted(const Night& night, Day day, std::vector<std::uint32_t> cohorts);
   void judge_level(std::uint32_t metric, MetricNight& tonight, const Night& night, const SortedReadings& given,
                    Day day);
-  /// Its unit's figure without what the partner adds: the median over the night's partners (pair_readings.cpp).
+  /// Its unit's figure without the partner's part: the median over the night's partners (pair_readings.cpp).
   void take_partners(LevelInput& input, std::uint32_t metric, const Night& night, const SortedReadings& given,
                      std::optional<double> typical) const;
   double excess_of(const Visit& visit, std::uint32_t metric, const SortedReadings& given,

@@ -16,11 +16,11 @@ namespace {
 
 constexpr int kTests = 3;             // at least, before a flag is confirmed or refuted
 constexpr int kMostUndecided = 28;    // tests that neither confirm nor refute: nothing to act on
-constexpr int kTestsOfFlapping = 14;  // of what shows at times only
+constexpr int kTestsOfFlapping = 14;  // of an intermittent fault
 constexpr int kBadTestsOfFlapping = 2;
 constexpr int kCleanVisits = 2;  // after a repair
 constexpr double kCleanResidual = -3;
-constexpr double kBadWithPartner = 1.5;  // deviations, at least; or half of what the flag says
+constexpr double kBadWithPartner = 1.5;  // deviations, at least; or half of the flag's
 constexpr int kRelapseNights = 28;
 constexpr int kLemonRelapses = 3;
 constexpr std::size_t kMostTests = 40;  // that are kept
@@ -35,7 +35,7 @@ void add_partner(Flag& flag, const std::string& partner) {
 }
 
 /// How much of a test's variance all tests of its night share: the error of the cohort's shift, a median of so many
-/// peers (pi/2 of their variance over their number). Where no shift is taken out, what the night itself does.
+/// peers (pi/2 of their variance over their number). If no shift is taken out, the night's own part.
 double shared_in_a_night(std::size_t peers) {
   constexpr double kMedian = 1.5707963267948966, kUnknown = 0.5;
   constexpr std::size_t kPeersForShift = 4;
@@ -44,10 +44,10 @@ double shared_in_a_night(std::size_t peers) {
 
 /// Wald's sequential test (Sequential Tests of Statistical Hypotheses, 1945): how much likelier the tests are for a
 /// unit that is as bad as the flag says, less a quarter for the luck by which it was flagged, than for a healthy one.
-/// The tests of a night are held against the mean of all visits and tests before it, of those that raised the flag too.
-/// Of a healthy unit that mean does not depend on differences between visits (Basu 1955), and nothing but differences
-/// raises a flag: of however many series it is the one with the unluckiest reference, its tests are not more likely to
-/// confirm it. Tests of the night of the raise shared in what raised it. One outlier alone does not decide.
+/// The tests of a night are compared with the mean of all visits and tests before it, of those that raised the flag
+/// too. Of a healthy unit that mean does not depend on differences between visits (Basu 1955), and nothing but
+/// differences raises a flag: of however many series it is the one with the unluckiest reference, its tests are not
+/// more likely to confirm it. Tests of the night of the raise shared its cause. One outlier does not decide.
 double evidence_of_fault(const OpenFlag& one, const std::string& without = {}) {
   constexpr double kLeastSize = 1.2, kShareOfEffect = 0.75, kOutlier = 1.5;
   const auto& tests = one.flag.retests;
@@ -87,7 +87,7 @@ bool with_any_partner(const OpenFlag& one) {
   });
 }
 
-/// The same of what shows at times: bad tests with two partners.
+/// The same of an intermittent fault: bad tests with two partners.
 bool bad_with_two(const OpenFlag& one, double limit) {
   std::set<std::string> partners;
   for (const RetestSeen& test : one.flag.retests) {

@@ -20,7 +20,7 @@ struct OpenFlag {
   std::uint32_t unit = 0, metric = 0, series = 0;
   double s = 0;              ///< deviation at the raise
   double effect = 0;         ///< logarithm, now
-  double visits = 0;         ///< of the reference that it is held against
+  double visits = 0;         ///< of its reference
   double size = 0;           ///< of the effect at the raise, in deviations, without its sign
   double pooled = 0;         ///< visits up to the raise, those that raised it too; 0: of no level
   double pooled_mean = 0;    ///< their mean over the reference, in deviations
@@ -30,7 +30,7 @@ struct OpenFlag {
   int clean = 0;             ///< good visits since a repair
 };
 
-/// What is told of one test of a flagged series.
+/// Reported facts of one test of a flagged series.
 struct Observation {
   Day day = 0;
   double residual = 0;  ///< in deviations; below 0 is worse

@@ -1,4 +1,4 @@
-// fleet: what is watched: units, metrics, and the series of a metric on a unit.
+// fleet: the watched units, metrics, and the series of a metric on a unit.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct Unit {
   std::string leaf = {}, rack = {};  ///< of the node; empty: not known
 };
 
-/// What is measured.
+/// A measured quantity.
 struct Metric {
   std::string name;  ///< "host_gemm.rate", with coordinates behind where a probe has several: "x.bandwidth{size=8}"
   std::string probe;
@@ -43,7 +43,7 @@ struct Metric {
   bool lower_is_better = false;
   bool fatal = false;                   ///< count: every event counts
   Course course = Course::each_run;     ///< count: whether the value is a counter that runs on, and until when
-  std::optional<double> expected = {};  ///< state; absent: what most peers show
+  std::optional<double> expected = {};  ///< state; absent: the value of most peers
 };
 
 /// One metric on one unit. Numbers are indices into Fleet.
@@ -58,7 +58,7 @@ struct Fleet {
   std::vector<Unit> units;
   std::vector<Metric> metrics;
   std::vector<Series> series;
-  std::vector<std::string> cohorts;  ///< "H200 | driver 580.1 | fw 97.0 | rear": what makes units comparable
+  std::vector<std::string> cohorts;  ///< "H200 | driver 580.1 | fw 97.0 | rear": by which units are comparable
   bool simulated = false;
 };
 

@@ -9,7 +9,7 @@
 
 namespace assay::drift {
 
-/// What is kept of the common level of one metric on one kind of unit.
+/// State of the common level of one metric on one kind of unit.
 struct FleetLevel {
   Reference reference;  ///< of medians over the units, by night
   double c_small = 0, c_large = 0;

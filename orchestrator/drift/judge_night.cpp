@@ -16,7 +16,7 @@ namespace assay::drift {
 namespace {
 
 std::uint64_t boot_number(const std::string& boot) {
-  std::uint64_t number = 0xcbf29ce484222325ULL;  // FNV-1a: a boot is told from another, no more
+  std::uint64_t number = 0xcbf29ce484222325ULL;  // FNV-1a: only to distinguish boots
   for (const char c : boot) number = (number ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
   return number;
 }
@@ -230,7 +230,7 @@ static const Visit& visit_of(const MetricNight& tonight, std::uint32_t slot, con
   return night.visits[tonight.level_visits[static_cast<std::size_t>(at)]];
 }
 
-/// What the tests of a raised flag are held against: the reference, every visit so far, and the unit's own scatter.
+/// Reference of the tests of a raised flag: the mean, every visit so far, and the unit's own scatter.
 static void hold_against(OpenFlag& one, const SeriesState& state, const std::vector<LevelRetest>& retests,
                          const Raised& raised) {
   Reference all = state.all;

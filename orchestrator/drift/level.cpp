@@ -1,4 +1,4 @@
-// level: how the figures of one metric of class level are judged in one night; what is kept is in level.h.
+// level: how the figures of one metric of class level are judged in one night; state is in level.h.
 //
 // All arithmetic is on logarithms, signed so that smaller is worse. For every cohort, that is units that are alike:
 //   shift     the median over the cohort of figure - own mean (`now.mean`), from 4 units on: what the night did to all
@@ -9,8 +9,8 @@
 //             visits after a change of cohort. T = residual / sqrt(variance (1 + 1 / n)). Where residuals of one night
 //             follow those of the night before (rho), the part that the last one predicts is taken out first.
 //   score     z: by rank among the night's peers from 100 of them on, else by Student's t and cut at `clip`
-//             (charts.h). That of a healthy unit is standard normal: by rank whatever the noise is, by t where it is
-//             Gaussian. What fell is above 0.
+//             (charts.h). That of a healthy unit is standard normal: by rank for any noise, by t if it is
+//             Gaussian. A fall is above 0.
 //   charts    two one-sided CUSUMs, C = max(0, C + z - slack), with slacks 0.5 and 1 for shifts of 1 and of 2
 //             deviations; their limits follow from the budget of false flags (limit_for()).
 // Rules in their order (level_flags.cpp): a constant series that fell; the large chart; the small chart; too many bad
@@ -34,7 +34,7 @@
 namespace assay::drift {
 namespace {
 
-constexpr std::size_t kPeersForShift = 4;       // below, a night's common shift cannot be told from a unit's
+constexpr std::size_t kPeersForShift = 4;       // below, a night's common shift looks like a unit's
 constexpr std::size_t kPeersForRanks = 100;     // below, ranks are too coarse
 constexpr std::size_t kPeersForRankTail = 370;  // below, no rank scores 3
 constexpr double kLeastVariance = 1e-18;        // rounding of logarithms: such a series is constant
@@ -52,7 +52,7 @@ void remember(SeriesState& state, double y) {
 
 constexpr double kVisitsForWinsor = 3;
 
-/// Adds a visit to all of them; what lies further than `most` from the reference counts as if it lay there.
+/// Adds a visit to all of them; values further than `most` from the reference are clipped to that distance.
 void pool(SeriesState& state, double y, double most) {
   const double mean = state.now.mean;
   state.all.add(most > 0 && state.now.n >= kVisitsForWinsor ? std::clamp(y, mean - most, mean + most) : y);
@@ -286,7 +286,7 @@ LevelOutput LevelMetric::night(Day day, std::span<const LevelInput> inputs, std:
     const double shift = found != cohorts.end() ? found->second.shift : own != cohorts.end() ? own->second.shift : 0;
     retest.y = figure(retest.value) - retest.partner - shift;
   }
-  // Sums over series are taken in the order of slots, whatever the cohorts are called.
+  // Sums over series are taken in the order of slots, independent of the cohorts' names.
   std::vector<Seen*> order;
   for (auto& seen : all) {
     for (Seen& one : seen) order.push_back(&one);

@@ -31,7 +31,7 @@ struct Reference {
 /// Visits whose figures are kept to estimate the size of a shift.
 inline constexpr std::size_t kRecent = 32;
 
-/// What is kept of one series. All figures are logarithms without the cohort's shift; smaller is worse.
+/// State of one series. All figures are logarithms without the cohort's shift; smaller is worse.
 struct SeriesState {
   Reference now, at_small, at_large;  ///< the reference; and as it was before each chart left 0
   Reference all;                      ///< every visit since the unit began anew, those of held references too
@@ -50,7 +50,7 @@ struct SeriesState {
   double anchor = 0;                               ///< they are relative to it
 };
 
-/// What is kept of a cohort.
+/// State of a cohort.
 struct CohortState {
   double shift = 0;     ///< of the last night
   double variance = 0;  ///< typical one of its series
@@ -61,7 +61,7 @@ struct CohortState {
 struct LevelInput {
   std::uint32_t slot = 0, cohort = 0;
   double value = 0;       ///< base unit
-  double partner = 0;     ///< of a figure of two units: what the other one adds to its logarithm (excess())
+  double partner = 0;     ///< of a figure of two units: the other one's part of its logarithm (excess())
   bool no_cliff = false;  ///< the unit was moved tonight
   double accepted = 0;    ///< the figure of the signed acceptance; 0: none
 };
@@ -83,7 +83,7 @@ struct Raised {
   Arithmetic numbers;
 };
 
-/// A unit that fell below all of its history tonight: fresh tests are to tell.
+/// A unit that fell below all of its history tonight: fresh tests decide.
 struct CliffCandidate {
   std::uint32_t slot = 0;
   double T = 0, effect = 0;
@@ -96,7 +96,7 @@ struct Followed {
   bool charts_clear = false;  ///< both charts are at 0
 };
 
-/// What a night gives.
+/// Results of a night.
 struct LevelOutput {
   std::vector<Raised> raised;
   std::vector<CliffCandidate> cliffs;
@@ -128,19 +128,19 @@ class LevelMetric {
                     const LevelLimits& limits);
   /// Serial correlation of residuals from one night to the next.
   [[nodiscard]] double correlation() const;
-  /// The reference that a flag of `rule` on `slot` is held against from tonight on.
+  /// The reference of a flag of `rule` on `slot` from tonight on.
   void hold(std::uint32_t slot, Rule rule);
-  /// Goes on with the reference that was held; the charts begin at 0. After a repair (`repaired`) the visits of the
-  /// fault count no more.
+  /// Continues with the held reference; the charts begin at 0. After a repair (`repaired`) the visits of the fault
+  /// count no more.
   void release(std::uint32_t slot, bool repaired = false);
   /// Forgets everything of the series.
   void reset(std::uint32_t slot) { states[slot] = {}; }
-  /// The logarithm of a figure, smaller is worse; NaN where it has none.
+  /// The logarithm of a figure, smaller is worse; NaN if it has none.
   [[nodiscard]] double figure(double value) const;
-  /// The median of all references; nothing where there are too few to tell a unit from the others.
+  /// The median of all references; nothing if there are too few.
   [[nodiscard]] std::optional<double> typical() const;
-  /// How far `slot` lies over `typical`, as of last night: its usual level, and its fault where it has a flag. A figure
-  /// of two units is one's own without what the other one adds.
+  /// How far `slot` is over `typical`, as of last night: its usual level, and its fault if it has a flag. A figure of
+  /// two units is one's own without the other one's part.
   [[nodiscard]] double excess(std::uint32_t slot, std::optional<double> typical) const;
   /// The deviation that residuals of `slot` are in.
   [[nodiscard]] double deviation(std::uint32_t slot) const;

@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kMedianFactor = 1.2533;  // standard error of a median over that of a mean
 constexpr double kTwoSided95 = 1.96;
-constexpr double kVisitsForLevel = 3;      // before it is said what a unit adds to a figure of two
-constexpr std::size_t kUnitsForLevel = 4;  // below, a unit cannot be told from its partner
+constexpr double kVisitsForLevel = 3;      // before a unit's part of a figure of two is known
+constexpr std::size_t kUnitsForLevel = 4;  // below, a unit looks like its partner
 
 /// The last `visits` figures of `state`, oldest first.
 std::vector<double> recent_of(const SeriesState& state, std::size_t visits) {
@@ -95,7 +95,7 @@ bool LevelMetric::raise(const Seen& one, const Tonight& tonight, LevelOutput& ou
   }
   if (rule) {
     Raised flag = flag_of(one, tonight, *rule);
-    // Charts see what falls at times only as a shift too small to matter: it waits for the intermittent rule.
+    // Charts see an intermittent fall only as a shift too small to matter: it waits for the intermittent rule.
     constexpr int kSeveral = 2;
     const bool shift = *rule == Rule::small_shift || *rule == Rule::large_shift;
     if (!shift || bad < kSeveral || flag.effect <= -min_effect_) {

@@ -16,7 +16,7 @@ struct LevelMetric::Seen {
   double adjusted = 0;      ///< `figure` without the cohort's shift; Arithmetic::x
   double residual = 0;      ///< `adjusted` less the mean of the reference
   double variance = 0;      ///< expected of a single residual
-  double standardised = 0;  ///< residual in its own standard deviations, without what the last one predicts
+  double standardised = 0;  ///< residual in its own standard deviations, without the part that the last one predicts
   double score = 0;         ///< standard normal for a healthy unit, larger is worse
   std::size_t peers = 0;    ///< judged series of the cohort that are not constant
   bool judged = false;      ///< past the warm-up, and its reference is not held
@@ -25,7 +25,7 @@ struct LevelMetric::Seen {
   bool bad = false;         ///< the score reaches that of the intermittent rule
 };
 
-/// What all series of a night share.
+/// Common state of all series of a night.
 struct LevelMetric::Tonight {
   Day day = 0;
   LevelLimits limits;

@@ -1,4 +1,4 @@
-// night: what one night brought: visits, readings, re-tests and events.
+// night: the data of one night: visits, readings, re-tests and events.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ std::string date_text(Date date);
 /// Nothing for another form and for a day that does not exist.
 std::optional<Date> date_from(std::string_view text);
 
-/// What a sweep did with a unit. Only `measured` says something of its health.
+/// Result of a sweep for a unit. Only `measured` says something of its health.
 enum class VisitState { measured, not_due, busy, preempted, not_measured };
 
 constexpr auto words_of(VisitState) {
@@ -54,7 +54,7 @@ struct Reading {
   std::uint32_t samples = 0;  ///< behind the figure
 };
 
-/// What happened to units, and changes what is expected of them.
+/// Events of units, which change their expectations.
 enum class EventKind {
   driver,          ///< a new version: another cohort
   firmware,        ///< likewise
@@ -66,7 +66,7 @@ enum class EventKind {
   maintenance,     ///< not judged in this night
   drained,         ///< taken out of service
   released,        ///< put back into service
-  lemon,           ///< never to be released by itself
+  lemon,           ///< never to be released automatically
   accepted_as_is,  ///< a person accepts the flagged level as the new one
   retired,         ///< out of the fleet for good: no visit is owed to it, until it has one again
   note,            ///< text only

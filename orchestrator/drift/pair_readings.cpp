@@ -1,5 +1,5 @@
-// pair_readings: turns what two nodes measured together into a figure of one of them: the partner's excess over the
-// typical level is taken out, and of several partners the median counts.
+// pair_readings: turns a measurement of two nodes into a figure of one of them: the partner's excess over the typical
+// level is taken out, and of several partners the median counts.
 #include <algorithm>
 #include <cmath>
 

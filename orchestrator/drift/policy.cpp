@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The field `name` of `object`, where it is there.
+/// The field `name` of `object`, if it is there.
 template <class T>
 void take(const json& object, const char* name, T& value) {
   if (const auto found = object.find(name); found != object.end()) value = found->get<T>();
@@ -39,7 +39,7 @@ void take_metrics(const json& object, std::map<std::string, MetricPolicy>& metri
   }
 }
 
-/// What the schema cannot say; the path of what is wrong and why.
+/// Rules beyond the schema; the path of the fault and its reason.
 std::optional<InputError> contradiction(const Policy& policy, const std::string& where) {
   if (policy.intermittent.m > policy.intermittent.of)
     return InputError{

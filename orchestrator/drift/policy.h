@@ -1,4 +1,4 @@
-// policy: how many false flags are allowed, what is done about a flag, and the figures behind both.
+// policy: the allowed number of false flags, the action on a flag, and the figures behind both.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace assay::drift {
 
-/// What a confirmed flag leads to.
+/// Action on a confirmed flag.
 enum class Mode { shadow, alert, drain };
 
 constexpr auto words_of(Mode) {
@@ -24,7 +24,7 @@ constexpr auto words_of(Mode) {
   return std::to_array<Word<Mode>>({{shadow, "shadow"}, {alert, "alert"}, {drain, "drain"}});
 }
 
-/// What the policy says of one metric, where it differs.
+/// The policy's exceptions for one metric.
 struct MetricPolicy {
   std::optional<MetricClass> type;
   std::optional<double> min_effect, expected, most_per_day;
@@ -40,10 +40,10 @@ struct Policy {
   } false_flags;
   int max_age_nights = 10;   ///< a unit must be measured within so many nights
   int stale_nights = 7;      ///< a flag of a unit that was not visited for longer is stale, not healthy
-  double min_effect = 0.01;  ///< as a share: what is significant and smaller is only watched
+  double min_effect = 0.01;  ///< as a share: smaller significant changes are only watched
   double nu0 = 20;           ///< weight of the cohort's variance, in degrees of freedom
   int warmup = 12;           ///< visits before a series is judged
-  double winsor = 4;         ///< outliers beyond so many deviations update the reference as if they lay there
+  double winsor = 4;         ///< outliers are clipped to so many deviations when the reference is updated
   double clip = 3;           ///< scores of cohorts below 100 units, at most
   struct Retests {
     int k = 3;   ///< of one unit in one night

@@ -1,4 +1,4 @@
-// report: what a history says of every unit as of one night (assay.drift/1).
+// report: state of every unit by its history as of one night (assay.drift/1).
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@
 
 namespace assay::drift {
 
-/// What is known of a unit. The last five say that nothing is known of it tonight: neither healthy nor unhealthy.
+/// State of a unit. The last five mean that nothing is known of it tonight: neither healthy nor unhealthy.
 enum class UnitState {
   learning,   ///< too few visits to be judged
   steady,     ///< as before
-  watch,      ///< significant, and smaller than what matters
+  watch,      ///< significant, and smaller than min_effect
   flagged,    ///< significant; re-tests are to decide
   confirmed,  ///< re-tests agree
   draining,   ///< confirmed, and taken out of service
@@ -105,7 +105,8 @@ struct Flag {
   std::vector<std::string> evidence;  ///< SHA-256 of runs
   std::vector<RetestSeen> retests;
   std::vector<std::string> suspects;  ///< smallest elements that the flags have in common: "node n01", "leaf l3"
-  /// Of a figure of two nodes: with whom it was bad, in alphabetical order. Not in the document, which has the tests.
+  /// Of a figure of two nodes: partners with which it was bad, in alphabetical order. Not in the document, which has
+  /// the tests.
   std::vector<std::string> partners = {};
   std::string words;  ///< one sentence
   Arithmetic arithmetic;
@@ -151,7 +152,7 @@ struct Overdue {
   std::string last_state;
 };
 
-/// Units by what tonight's sweeps did with them.
+/// Units by the result of tonight's sweeps.
 struct Coverage {
   std::size_t units = 0, measured = 0, not_due = 0, busy = 0, preempted = 0, not_measured = 0, unseen = 0;
   int max_age_nights = 0;  ///< of the unit that waits longest
@@ -163,7 +164,7 @@ struct NotJudged {
   std::string unit, metric, reason;
 };
 
-/// What followed from the policy and the number of visits.
+/// Figures that follow from the policy and the number of visits.
 struct Thresholds {
   double visits = 0;                ///< of all level series in a budget period
   double arl0 = 0;                  ///< visits between false flags of one chart
@@ -198,7 +199,7 @@ std::expected<DriftReport, InputError> read_report(std::string_view text, const 
 /// 1 with a confirmed flag, otherwise 3 with an overdue unit, otherwise 0.
 int exit_code(const DriftReport& report);
 
-/// The report for people; the first line has nodes, flags and what to do.
+/// The report for people; the first line has nodes, flags and advice.
 std::string summary_text(const DriftReport& report);
 
 }  // namespace assay::drift

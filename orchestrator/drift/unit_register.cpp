@@ -11,7 +11,7 @@ std::string place_of(const std::string& node, const std::string& kind, const std
   return node + '\0' + kind + '\0' + slot;
 }
 
-/// Of several visits in a night what counts: a measurement before all else.
+/// The visit of a night that counts: a measurement before all others.
 int rank_of(VisitState state) {
   switch (state) {
     case VisitState::measured:

@@ -1,4 +1,4 @@
-// unit_register: where each unit is, when it was measured last, and what was reported of it.
+// unit_register: where each unit is, when it was measured last, and its reported state.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace assay::drift {
 
-/// What is kept of one unit.
+/// State of one unit.
 struct UnitTrack {
   Day first_known = kNever, last_measured = kNever, last_seen = kNever;
   VisitState last_state = VisitState::not_measured;  ///< of the last night that it was seen in
@@ -33,11 +33,11 @@ class UnitRegister {
   void grow(const Fleet& fleet);
   /// Units that `event` is about, as of before its night.
   [[nodiscard]] std::vector<std::uint32_t> named(const Fleet& fleet, const Event& event) const;
-  /// Takes what an event says of a unit's place and versions.
+  /// Takes a unit's place and versions from an event.
   void take(std::uint32_t unit, const Event& event, Day day);
   /// Takes the visits of a night; gives the cohort of each visit.
   std::vector<std::uint32_t> take(const Fleet& fleet, const Night& night, Day day);
-  /// Units by what the night `day` did with them, and who waits for too long.
+  /// Units by their result of the night `day`, and units that wait for too long.
   [[nodiscard]] Coverage coverage(const Fleet& fleet, Day day, const Policy& policy) const;
 
  private:
@@ -45,7 +45,7 @@ class UnitRegister {
   void place(const Fleet& fleet, const Visit& visit, Day day);
 };
 
-/// What makes units of a cohort alike whatever their versions: its text up to the first " | ".
+/// The common part of a cohort for all versions: its text up to the first " | ".
 std::string kind_of_cohort(const std::string& cohort);
 
 }  // namespace assay::drift
