@@ -19,7 +19,7 @@ struct Candidate {
   std::size_t nodes = 1;                  ///< that its largest step joins
 };
 
-/// What is measured tonight.
+/// Steps of tonight.
 struct Choice {
   std::vector<std::string> only;      ///< requirement ids, checks included
   std::vector<std::string> left_out;  ///< the others
@@ -33,7 +33,7 @@ inline constexpr const char* kIdlePrefix = "idle.";
 /// Ids of the checks of `profile` before (`after` false) or after the measurement.
 std::vector<std::string> idle_checks(const plan::Profile& profile, bool after);
 
-/// Seconds that each step costs beside its probe's own time: start, upload of the program, the record.
+/// Seconds that each step costs besides its probe's own time: start, upload of the program, the record.
 inline constexpr double kStepOverhead_s = 1;
 
 /// The candidates of `plan`, which has every requirement: steps of the same requirements are one. A node is in as many

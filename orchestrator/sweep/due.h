@@ -25,7 +25,7 @@ struct DueNode {
 struct DueRule {
   Night tonight = {};
   int rotate = 1;          ///< every node once in so many nights; 1: all nodes every night
-  int max_age_nights = 5;  ///< a node that was measured so many nights ago, or never, is due whatever else is
+  int max_age_nights = 5;  ///< a node that was measured so many nights ago, or never, is due before others
 };
 
 /// Sweeps missed in a row after which a node gets a job of its own, and after which it is a finding of coverage.
@@ -49,10 +49,10 @@ double hazard(const DueNode& node);
 
 /// The nodes that are due tonight, the most urgent first: all that are overdue, then as many as `rotate` asks, by
 /// weight and spread over the leaves (racks where no leaf is known). A node that was visited tonight is not due. Nodes
-/// that are missed again and again do not take the place of others. The same whatever the order of `nodes`.
+/// that are missed again and again do not take the place of others. The same for any order of `nodes`.
 std::vector<DueEntry> due_list(std::span<const DueNode> nodes, const DueRule& rule);
 
-/// A number from 0 to 1 that depends on `text` alone, equally spread.
+/// A number from 0 to 1 that depends only on `text`, equally spread.
 double share_of_hash(const std::string& text);
 
 /// `names` in such an order that the first round of a tournament (plan/pairing.h) has the pairs of round `night`: over

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::ordered_json;
 using Files = std::map<std::string, std::string>;
 
-constexpr int kGrace_s = 60;                                 // beside the budget, for the end of a sweep
+constexpr int kGrace_s = 60;                                 // besides the budget, for the end of a sweep
 constexpr int kLongestWait_s = 4 * 3600;                     // of a pod for a node without other pods
 constexpr int kPluginTimeout_s = 5, kPluginInterval_s = 30;  // node-problem-detector's defaults
 
@@ -53,8 +53,8 @@ std::string sweep_words(const InstallRequest& request, const std::string& out, c
 }
 
 Files timer_files(const InstallRequest& request) {
-  // No Nice= and no CPUWeight=: they would falsify what is measured. No catching up at boot, in working hours.
-  // %% is a percent sign for systemd; `date` makes the night's own folder.
+  // No Nice= and no CPUWeight=: they would falsify the measurement. No catching up at boot, in working hours. %% is a
+  // percent sign for systemd; `date` makes the night's own folder.
   const std::string out = request.folder + "/sweeps/$$(date +%%Y%%m%%dT%%H%%M%%S)";
   return {{"assay-sweep.service",
            fmt::format("[Unit]\nDescription=assay: nightly sweep of this "
@@ -142,7 +142,7 @@ ordered_json sweep_pod(const InstallRequest& request) {
       fmt::format("[ -e {0}/due.json ] || {1} || for i in $(seq 60); do [ -e {0}/due.json ] && exit 0; sleep 1; done; "
                   "[ -e {0}/due.json ]",
                   out, sweep_words(request, out, " --prepare")));
-  // What became of the node is in its visit.json: a pod that fails would end all others of the Job.
+  // The node's result is in its visit.json: a pod that fails would end all others of the Job.
   ordered_json worker = container_of(
       request, "sweep",
       fmt::format("{} sweep --worker {} & p=$!; trap \"kill $p\" TERM; wait $p; wait $p; exit 0", request.assay, out));

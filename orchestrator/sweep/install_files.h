@@ -1,4 +1,5 @@
-// install_files: what hands sweeps to a scheduler: systemd units, scripts for Slurm, manifests for Kubernetes. Pure.
+// install_files: files that hand sweeps to a scheduler: systemd units, scripts for Slurm, manifests for Kubernetes.
+// Pure.
 #pragma once
 
 #include <expected>
@@ -18,7 +19,7 @@ constexpr auto words_of(InstallKind) {
   return std::to_array<Word<InstallKind>>({{timer, "timer"}, {slurm, "slurm"}, {cron, "cron"}, {npd, "npd"}});
 }
 
-/// What the files say.
+/// Content of the files.
 struct InstallRequest {
   std::string assay;                  ///< absolute path of the program
   std::string site;                   ///< absolute path of the site file

@@ -1,4 +1,4 @@
-// ledger: which nodes were visited in which night, and what was measured; it makes the due list (assay.visits/1).
+// ledger: which nodes were visited in which night, and the measurements; it makes the due list (assay.visits/1).
 #pragma once
 
 #include <expected>
@@ -19,11 +19,11 @@
 
 namespace assay::sweep {
 
-/// What became of one node in one sweep.
+/// Result of one node in one sweep.
 struct NodeVisit {
   std::string node;
   drift::VisitState state = drift::VisitState::not_measured;
-  std::string reason = {};  ///< why it was not measured; empty when it was
+  std::string reason = {};  ///< why it was not measured; empty if it was
   friend bool operator==(const NodeVisit&, const NodeVisit&) = default;
 };
 

@@ -10,7 +10,7 @@ using std::chrono::days;
 using std::chrono::floor;
 using std::chrono::hours;
 
-/// The whole number of `length` digits at `at`; nothing where there is another character.
+/// The whole number of `length` digits at `at`; nothing if there is another character.
 std::optional<int> digits_at(std::string_view text, std::size_t at, std::size_t length) {
   if (at + length > text.size()) return std::nullopt;
   int value = 0;

@@ -17,7 +17,7 @@ bool is_within(const judge::Result& cell) {
   return (!cell.limit_low || *cell.value >= *cell.limit_low) && (!cell.limit_high || *cell.value <= *cell.limit_high);
 }
 
-/// The last thing that happened to the connection of `node`; empty when nothing did.
+/// The last thing that happened to the connection of `node`; empty if nothing did.
 std::string event_of(const judge::Journal& journal, const std::string& node) {
   std::string reason;
   for (const auto& event : journal.node_events) {
@@ -26,8 +26,7 @@ std::string event_of(const judge::Journal& journal, const std::string& node) {
   return reason;
 }
 
-/// Attempts of a node's steps: how many came to their end, how many of them with figures, and why the last other one
-/// did not.
+/// Attempts of a node's steps: how many ended, how many of them with figures, and why the last other one did not.
 struct Attempts {
   std::size_t planned = 0, ended = 0, measured = 0;
   std::string trouble;

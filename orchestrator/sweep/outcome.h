@@ -1,4 +1,4 @@
-// outcome: what a check and a run of a sweep say of each node. Pure.
+// outcome: state of each node by a check and a run of a sweep. Pure.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@
 
 namespace assay::sweep {
 
-/// What the checks `ids` in `results` say of the use of `node` by others. A cell is taken as its value lies beside its
-/// limit, without guard band: nothing is accepted by it.
+/// Use of `node` by others, by the checks `ids` in `results`. A cell is taken as its value lies beside its limit,
+/// without guard band: nothing is accepted by it.
 struct Idleness {
   bool idle = false;   ///< every check has a value, and all are within their limits
   bool busy = false;   ///< at least one value is beyond its limit
@@ -21,18 +21,18 @@ struct Idleness {
 };
 Idleness idleness(const judge::Results& results, const std::vector<std::string>& ids, const std::string& node);
 
-/// The nodes that are not to be measured, after the run of the checks `ids` alone: busy, or not measured where none
-/// can tell. Nodes that are idle are not in it. With `interrupted` a node without a value was preempted.
+/// The nodes that are not to be measured, after the run of only the checks `ids`: busy, or not measured if no check has
+/// a value. Nodes that are idle are not in it. With `interrupted` a node without a value was preempted.
 std::vector<NodeVisit> not_idle(const judge::Run& run, const judge::Verdict& verdict,
                                 const std::vector<std::string>& ids, bool interrupted);
 
-/// What became of each node of `run`: measured when a probe other than those of the checks `ids` came to its end,
-/// nothing was interrupted, and the checks, made last, show that no other program used the node meanwhile.
+/// Result of each node of `run`: measured when a probe other than those of the checks `ids` ended, nothing was
+/// interrupted, and the checks, made last, show that no other program used the node meanwhile.
 std::vector<NodeVisit> visits_of(const judge::Run& run, const judge::Verdict& verdict,
                                  const std::vector<std::string>& ids, bool interrupted);
 
-/// What became of `pair` in `run`, which is of its two nodes: measured when both nodes were and a step of both came to
-/// its end.
+/// Result of `pair` in `run`, which is of its two nodes: measured when both nodes were and a step of both came to its
+/// end.
 PairVisit pair_visit_of(const NightPair& pair, const judge::Run& run, const judge::Verdict& verdict,
                         const std::vector<std::string>& ids, bool interrupted);
 

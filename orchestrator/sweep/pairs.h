@@ -1,4 +1,4 @@
-// pairs: which nodes are measured together tonight by a job of two nodes, and what became of them. Pure.
+// pairs: which nodes are measured together tonight by a job of two nodes, and their results. Pure.
 #pragma once
 
 #include <optional>
@@ -17,11 +17,11 @@ struct NightPair {
   friend auto operator<=>(const NightPair&, const NightPair&) = default;
 };
 
-/// What became of a pair in a sweep.
+/// Result of a pair in a sweep.
 struct PairVisit {
   NightPair pair;
   drift::VisitState state = drift::VisitState::not_measured;
-  std::string reason = {};  ///< empty when it was measured
+  std::string reason = {};  ///< empty if it was measured
   friend bool operator==(const PairVisit&, const PairVisit&) = default;
 };
 
@@ -38,8 +38,8 @@ std::vector<NightPair> pairs_of(const plan::Plan& plan);
 /// Ids of the requirements of `plan` that a step of several nodes measures.
 std::vector<std::string> joint_requirements(const plan::Plan& plan);
 
-/// The visit of a pair whose nodes ended as `visits`: preempted, busy or not measured where one of them is, in this
-/// order; nothing where both were measured.
+/// The visit of a pair whose nodes ended as `visits`: preempted, busy or not measured if one of them is, in this order;
+/// nothing if both were measured.
 std::optional<PairVisit> hindered(const NightPair& pair, const std::vector<NodeVisit>& visits);
 
 /// The nodes among `measured` that no pair of `pairs` joins with another one of them.

@@ -1,4 +1,4 @@
-// retests: who is visited for fresh tests of flagged nodes. A figure of two nodes needs a partner.
+// retests: nodes to visit for fresh tests of flagged nodes. A figure of two nodes needs a partner.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ struct RetestNode {
 
 /// The wanted nodes and a partner for each that needs one, out of `others`, nodes against which nothing is known: such
 /// as it had in no test so far as long as there are any, chosen by `key`. In such an order that the first round of a
-/// tournament (plan/pairing.h) joins each with its partner. Where there are too few others, the wanted are joined.
+/// tournament (plan/pairing.h) joins each with its partner. If there are too few others, the wanted are joined.
 std::vector<std::string> retest_order(std::span<const RetestNode> wanted, std::vector<std::string> others,
                                       const std::string& key);
 

@@ -15,7 +15,7 @@
 
 namespace assay::sweep {
 
-/// due.json: what a sweep is to do, written before it begins and never changed.
+/// due.json: the tasks of a sweep, written before it begins and never changed.
 struct DueFile {
   std::string id;  ///< of the sweep, a UUID
   Night night = {};
@@ -32,7 +32,7 @@ struct DueFile {
   std::vector<NightPair> pairs;       ///< that jobs of two nodes are for; empty: pairs are measured with the nodes
 };
 
-/// sweep.json: what became of it.
+/// sweep.json: its results.
 struct SweepFile {
   DueFile plan;
   std::vector<NodeVisit> visits;      ///< in the order of the due list

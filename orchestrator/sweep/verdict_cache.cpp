@@ -43,7 +43,7 @@ bool is_open(drift::UnitState state) {
   return state == flagged || state == confirmed || state == draining || state == repaired || state == lemon;
 }
 
-/// Why nothing can be said of `node`; empty when something can.
+/// Why nothing can be said of `node`; empty if something can.
 std::string ignorance(const std::string& node, const drift::DriftReport& report, const std::vector<KnownUnit>& units) {
   if (report.simulated) return "the history is simulated";
   std::size_t known = 0;

@@ -1,4 +1,4 @@
-// verdict_cache: what was last judged of one node, in a small file that health checks of Slurm and Kubernetes read
+// verdict_cache: the last judgement of one node, in a small file that health checks of Slurm and Kubernetes read
 // (assay.cached-verdict/1). Reading never measures and never waits.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace assay::sweep {
 
-/// What is known of a node.
+/// State of a node.
 enum class NodeHealth { healthy, flagged, unknown };
 
 constexpr auto words_of(NodeHealth) {
@@ -23,9 +23,9 @@ constexpr auto words_of(NodeHealth) {
   return std::to_array<Word<NodeHealth>>({{healthy, "healthy"}, {flagged, "flagged"}, {unknown, "unknown"}});
 }
 
-/// Where the file lies on a node where no other place is given.
+/// Default path of the file on a node.
 inline constexpr const char* kVerdictPath = "/run/assay/verdict.json";
-/// The longest text, in bytes: what node-problem-detector keeps of a plugin's output.
+/// The longest text, in bytes: the limit of node-problem-detector for a plugin's output.
 inline constexpr std::size_t kLongestVerdict = 80;
 /// Bytes of the largest file that is read.
 inline constexpr std::size_t kLargestVerdict = 4096;
@@ -54,7 +54,7 @@ CachedVerdict verdict_for(const std::string& node, const drift::DriftReport& rep
 /// The bytes of the file.
 std::string verdict_text(const CachedVerdict& verdict);
 
-/// What to print, and with which exit code: 0 healthy, 1 flagged, 2 unknown.
+/// Output and exit code: 0 healthy, 1 flagged, 2 unknown.
 struct Answer {
   std::string line;  ///< at most kLongestVerdict bytes, without a line break
   int code = 2;

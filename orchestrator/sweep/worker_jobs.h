@@ -1,4 +1,4 @@
-// worker_jobs: the jobs that visit nodes through Slurm: command lines of sbatch, squeue and scancel, and what they say.
+// worker_jobs: the jobs that visit nodes through Slurm: command lines of sbatch, squeue and scancel, and their output.
 // Pure.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace assay::sweep {
 
 /// Name of the jobs, by which squeue finds them.
 inline constexpr const char* kJobName = "assay-sweep";
-/// Beside the budget: start of the worker, its checks, and the end of its probes.
+/// Besides the budget: start of the worker, its checks, and the end of its probes.
 inline constexpr double kJobExtra_s = 120;
 /// Jobs at most that wait or run at the same time.
 inline constexpr std::size_t kMostJobs = 200;
@@ -52,7 +52,7 @@ std::optional<std::string> job_id_in(std::string_view printed);
 /// Words after "squeue" for this user's jobs of kJobName.
 std::vector<std::string> squeue_arguments();
 
-/// State by job, from what squeue printed with those words. Lines that are not of this form are passed over.
+/// State by job, from squeue's output for those words. Lines that are not of this form are passed over.
 std::map<std::string, std::string> jobs_in(std::string_view printed);
 
 }  // namespace assay::sweep
