@@ -1,4 +1,4 @@
-// comparison: pairs the cells of two runs, tests what can be tested, and says what cannot.
+// comparison: pairs the cells of two runs, tests them if possible, and names the others.
 #include "reports/compare/comparison.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using CellKey = std::tuple<std::string, std::string, std::string>;  // node, kin
 
 CellKey key_of(const judge::Result& result) { return {result.node, result.subject.kind, result.subject.id}; }
 
-/// Whether the figure is one that was judged: what is inconclusive may have been measured beside other load.
+/// Whether the figure was judged: an inconclusive one may have been measured under other load.
 bool is_judged(const judge::Result* result) {
   if (result == nullptr || result->each.empty()) return false;
   using enum judge::Outcome;
@@ -61,7 +61,7 @@ std::map<std::string, std::size_t> outcomes_of(const std::vector<const judge::Re
   return counts;
 }
 
-/// The strata that the figures of `pair` give, and what of the two runs they are.
+/// The strata that the figures of `pair` give, and their part of the two runs.
 std::vector<Stratum> strata_of(RequirementPair& pair) {
   std::vector<Stratum> strata;
   std::vector<double> values_a, values_b;
@@ -110,7 +110,7 @@ void test_pair(RequirementPair& pair) {
   }
 }
 
-/// One sentence for what was found.
+/// One sentence for the finding.
 std::string reason_of(const RequirementPair& pair, double threshold) {
   const char* what = pair.design == Design::attempts ? "attempts of the subjects that both runs have"
                                                      : "subjects, of which the runs have none in common";
@@ -203,7 +203,7 @@ int better_side(const plan::Plan& plan, const plan::Requirement& requirement) {
 Finding finding_of(const RankTest& test, double threshold, double smallest_change, int better) {
   if (!test.shift) return Finding::too_few;
   const double by = test.ratio ? *test.shift - 1 : *test.shift;
-  if (test.smallest_p >= 1 && by == 0) return Finding::equal;  // ties alone have no other order
+  if (test.smallest_p >= 1 && by == 0) return Finding::equal;  // only ties have no other order
   if (test.smallest_p > threshold) return Finding::too_few;
   if (test.p > threshold) return Finding::not_shown;
   if (by == 0 || (test.ratio && std::abs(by) < smallest_change)) return Finding::small;

@@ -1,4 +1,4 @@
-// comparison: two judged runs side by side: what was demanded, what came out, and what can be told apart.
+// comparison: two judged runs: their requirements, their results, and significant differences.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace assay::compare {
 
-/// What two runs show of one requirement or cell.
+/// Result of one requirement or cell in two runs.
 enum class Finding {
   worse,         ///< B differs by at least the smallest change that matters, to the worse side
   better,        ///< the same to the better side
@@ -39,7 +39,7 @@ constexpr auto words_of(Finding) {
                                        {not_compared, "not_compared"}});
 }
 
-/// What the values of a requirement are tested over.
+/// Strata of the test of a requirement's values.
 enum class Design {
   attempts,  ///< the attempts of each subject that both runs have
   subjects,  ///< the values of all subjects, because the runs have none in common
@@ -55,7 +55,7 @@ using Side = dossier::OpenedRun;
 
 /// One cell that both runs have, or one of them.
 struct CellPair {
-  const judge::Result* a = nullptr;  ///< nothing where this run has no such cell
+  const judge::Result* a = nullptr;  ///< nothing if this run has no such cell
   const judge::Result* b = nullptr;
   std::optional<double> change;  ///< of the value: b over a less 1, where both are above 0
   RankTest test;
@@ -65,7 +65,7 @@ struct CellPair {
 /// One requirement that either run has.
 struct RequirementPair {
   std::string id, metric, unit, statistic;
-  std::string limit_a, limit_b;     ///< in words; empty where the run has no such requirement
+  std::string limit_a, limit_b;     ///< in words; empty if the run has no such requirement
   std::vector<std::string> method;  ///< why the figures do not mean the same, a sentence each; then nothing is tested
   std::vector<CellPair> cells;      ///< in A's order, then those that only B has
   std::map<std::string, std::size_t> outcomes_a, outcomes_b;
@@ -78,16 +78,16 @@ struct RequirementPair {
   std::string reason;  ///< one sentence
 };
 
-/// What is asked of a comparison.
+/// Parameters of a comparison.
 struct Demands {
-  double alpha = 0.05;            ///< probability at most to find any change of a requirement where there is none
-  double smallest_change = 0.01;  ///< relative: what is less does not matter
+  double alpha = 0.05;            ///< probability at most to find any change of a requirement if there is none
+  double smallest_change = 0.01;  ///< relative: less is ignored
 };
 
 /// The whole.
 struct Comparison {
   Demands demands;
-  std::vector<std::string> notes;             ///< what else is not the same: profile, site, probes, machines, programs
+  std::vector<std::string> notes;             ///< other differences: profile, site, probes, machines, programs
   std::vector<std::string> targets;           ///< how B's targets differ from A's, limit by limit
   std::vector<RequirementPair> requirements;  ///< in A's order, then those that only B has
   double threshold = 0;                       ///< p of a requirement that counts as a difference
@@ -103,14 +103,14 @@ Comparison compare(const Side& a, const Side& b, const Demands& demands);
 /// neither.
 int better_side(const plan::Plan& plan, const plan::Requirement& requirement);
 
-/// What a test says, given the p that counts as a difference, the smallest relative change that matters, and the better
+/// Result of a test, given the p that counts as a difference, the smallest relative change that matters, and the better
 /// side.
 Finding finding_of(const RankTest& test, double threshold, double smallest_change, int better);
 
-/// What the reader must know before any figure: standing, kind, profile, site, version, probes and machines of the two.
+/// Facts to read before any figure: standing, kind, profile, site, version, probes and machines of the two.
 std::vector<std::string> notes_of(const Side& a, const Side& b);
 
-/// Why the figures of a requirement of the two plans do not mean the same; empty when they do.
+/// Why the figures of a requirement of the two plans do not mean the same; empty if they do.
 std::vector<std::string> method_differences(const plan::Plan& a, const plan::Plan& b, const plan::Requirement& of_a,
                                             const plan::Requirement& of_b);
 

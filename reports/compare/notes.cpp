@@ -1,4 +1,4 @@
-// notes: what is not the same in two runs beside their figures.
+// notes: differences of two runs besides their figures.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ std::string named(const std::vector<std::string>& names) {
   return names.size() > kMostNamed ? text + fmt::format(" and {} more", names.size() - kMostNamed) : text;
 }
 
-/// What no signature vouches for, or was not measured.
+/// Runs without a signature, or not measured.
 void add_standing(const char* name, const Side& side, std::vector<std::string>& notes) {
   if (side.standing == "simulated") {
     notes.push_back(fmt::format("{} is SIMULATED: nothing of it was measured", name));
@@ -46,7 +46,7 @@ void add_profile(const plan::Profile& a, const plan::Profile& b, std::size_t dif
   if (differences > 0) notes.push_back(fmt::format("the targets differ in {} places", differences));
 }
 
-/// A document of a node that tells what hardware and address it is.
+/// A document of a node with its hardware and address.
 void add_site(const site::Site& a, const site::Site& b, std::vector<std::string>& notes) {
   if (a.name != b.name) {
     notes.push_back(fmt::format("the sites are not the same: {} and {}", a.name, b.name));

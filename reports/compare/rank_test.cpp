@@ -107,8 +107,8 @@ Summed summed(std::span<const Stratum> strata) {
   return all;
 }
 
-/// The largest count c with P(pairs in which b is greater <= c) <= risk, without ties; nothing when there is none.
-/// Whatever is shifted by a number that is none of the ratios has no ties.
+/// The largest count c with P(pairs in which b is greater <= c) <= risk, without ties; nothing if there is none. Values
+/// shifted by a number that is none of the ratios have no ties.
 std::optional<std::size_t> pairs_outside(std::span<const Stratum> strata, bool exact, double risk) {
   double mean = 0, variance = 0;
   Distribution pairs;

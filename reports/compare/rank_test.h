@@ -1,4 +1,4 @@
-// rank_test: whether few values before and few after can be told apart, exactly.
+// rank_test: exact test of a difference between few values before and few after.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@ struct Stratum {
   std::vector<double> a, b;
 };
 
-/// What the test says of `b` beside `a`.
+/// Result of the test of `b` against `a`.
 struct RankTest {
   double p = 1;                      ///< two-sided
   double smallest_p = 1;             ///< the least that any order of as many values, with the same ties, could give
   bool exact = true;                 ///< else by the normal approximation
   bool ratio = true;                 ///< `shift` is b over a; else b minus a, because a value is not above 0
   std::optional<double> shift;       ///< median over all pairs of a stratum (Hodges & Lehmann 1963)
-  std::optional<Interval> interval;  ///< of `shift`; nothing where so few values have none at that confidence
+  std::optional<Interval> interval;  ///< of `shift`; nothing if so few values have none at that confidence
 };
 
 /// Values that are counted out; with more, the sum of the ranks is as good as normal.
@@ -34,7 +34,7 @@ inline constexpr std::size_t kMostPairs = 4'000'000;  ///< of values, for shift 
 /// The stratified rank-sum test (Wilcoxon 1945; strata: van Elteren 1960 with equal weights): the ranks of `b` within
 /// each stratum are added over all strata, and compared with every way to deal the same values out within the strata.
 /// It assumes no distribution, keeps its level with any number of values, with ties and with outliers, and cannot
-/// reject where there are too few: smallest_p tells. A stratum without values on both sides is left out.
+/// reject if there are too few: see smallest_p. A stratum without values on both sides is left out.
 RankTest rank_test(std::span<const Stratum> strata, double confidence);
 
 /// The largest p that counts as a difference when tests with these `smallest` p are made at once and none may find a

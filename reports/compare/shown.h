@@ -10,7 +10,7 @@ namespace assay::compare {
 
 /// "+3.1 %", "-4e-09 s" or "—": the shift that a test found.
 std::string shift_words(const RankTest& test, const std::string& unit);
-/// "+2.0 to +4.1 %"; "—" where there is none.
+/// "+2.0 to +4.1 %"; "—" if there is none.
 std::string interval_words(const RankTest& test, const std::string& unit);
 /// "not shown": a finding for people.
 std::string finding_words(Finding finding);
@@ -18,8 +18,8 @@ std::string finding_words(Finding finding);
 /// Outcomes that are not the same in both runs: those that got worse first.
 std::vector<std::pair<const RequirementPair*, const CellPair*>> changed_outcomes(const Comparison& all);
 
-/// Two columns of what is compared, the notes, a line for each requirement, what changed its outcome, and what the
-/// words mean. `width`: columns of the terminal, 0 for no end.
+/// Two columns of the runs compared, the notes, a line for each requirement, changes of outcome, and what the words
+/// mean. `width`: columns of the terminal, 0 for no end.
 std::string comparison_table(const Comparison& all, const Side& a, const Side& b, std::size_t width);
 
 /// assay.comparison/1: every requirement and every cell.
