@@ -1,4 +1,4 @@
-// challenge: commitments beside the seeds that they hid.
+// challenge: commitments and the seeds that they hid.
 #include "reports/spot_check/challenge.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr const char* kSchema = "assay.draw/1";
 
-/// A commitment that was checked, and what the challenge has of it.
+/// A commitment that was checked, and its part of the challenge.
 struct Part {
   CheckedCommitment checked;
   std::string envelope, seed;

@@ -23,15 +23,14 @@ struct Challenge {
   std::string seed;  ///< 64 hexadecimal digits: SHA-256 over every party's payload digest and seed
 };
 
-/// What a party hands over when all commitments are out: the texts of both files.
+/// Handed over by a party when all commitments are out: the texts of both files.
 struct Revealed {
   std::string where;       ///< of the commitment, for errors
   std::string commitment;  ///< envelope
   std::string seed;        ///< 64 hexadecimal digits; white space around them is passed over
 };
 
-/// The text of the challenge: the same bytes whoever makes it from the same files, in whatever order. Refused: what
-/// read_challenge refuses.
+/// The text of the challenge: the same bytes from the same files, in any order. Refused: what read_challenge refuses.
 std::expected<std::string, InputError> challenge_text(const std::vector<Revealed>& revealed,
                                                       const dossier::TrustPolicy& policy, const DrawnRun& run,
                                                       dossier::Moment now);

@@ -114,7 +114,7 @@ std::expected<std::string, InputError> new_seed() {
 std::expected<std::string, InputError> commitment_text(const Commitment& commitment, const dossier::Signer& key) {
   auto payload = dossier::canonical_json(document_of(commitment));
   if (!payload) return std::unexpected(payload.error());
-  // What the reader would refuse is not signed.
+  // Nothing is signed that the reader would refuse.
   if (const auto read = read_payload(*payload, "commitment"); !read) return std::unexpected(read.error());
   dossier::Envelope envelope{
       .payload_type = std::string(dossier::kPayloadType), .payload = std::move(*payload), .signatures = {}};

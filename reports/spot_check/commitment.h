@@ -13,7 +13,7 @@
 
 namespace assay::spot_check {
 
-/// Bytes of the largest envelope of a commitment; it has about 2 kB, a chain of certificates beside it.
+/// Bytes of the largest envelope of a commitment; it has about 2 kB, and a chain of certificates.
 inline constexpr std::size_t kLargestCommitment = 128 << 10;
 /// Cells that one draw may name: more is a whole run again.
 inline constexpr std::size_t kMostCells = 100'000;
@@ -27,7 +27,7 @@ struct DrawnRun {
 /// Of an opened dossier.
 DrawnRun drawn_run(const dossier::OpenedRun& run);
 
-/// What a party commits itself to.
+/// Content of a party's commitment.
 struct Commitment {
   DrawnRun run;           ///< without `ended`
   std::size_t cells = 0;  ///< how many are to be drawn
@@ -50,7 +50,7 @@ std::expected<std::string, InputError> new_seed();
 /// The envelope of `commitment`, signed by `key`, as the text of a file.
 std::expected<std::string, InputError> commitment_text(const Commitment& commitment, const dossier::Signer& key);
 
-/// Checks the commitment in `text` against policy and run. Refused, by the name of the rule: what only_signer refuses;
+/// Checks the commitment in `text` against policy and run. Refused, by the name of the rule: as by only_signer;
 /// key_valid_at_issue; draw_time, it was issued before the run ended or in the future. Refused also: a document of
 /// another form or type, of another run, plan or verdict, other words for key and role than the policy has.
 std::expected<CheckedCommitment, InputError> check_commitment(std::string_view text, const std::string& where,

@@ -1,4 +1,4 @@
-// drawn: an order of cells that nobody could foresee, and a plan of the first of them.
+// drawn: an unpredictable order of cells, and a plan of the first of them.
 #include "reports/spot_check/drawn.h"
 
 #include <algorithm>

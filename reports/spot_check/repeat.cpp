@@ -23,8 +23,8 @@ std::map<Key, const judge::Result*> by_cell(const judge::Verdict& verdict) {
   return all;
 }
 
-/// Why the figures of a cell cannot be tested; empty when they can. What the limit refers to may be missing in the
-/// repeat, which leaves its cell open; its figures were measured all the same, unless a condition was not met.
+/// Why the figures of a cell cannot be tested; empty if they can. The limit's reference may be missing in the repeat,
+/// which leaves its cell open; its figures were measured all the same, unless a condition was not met.
 std::string why_open(const judge::Result* repeat) {
   if (repeat == nullptr || repeat->each.empty())
     return repeat == nullptr ? "not measured again" : "not measured again: " + repeat->reason;
@@ -46,7 +46,7 @@ RepeatedCell repeated_cell(const plan::Requirement& requirement, const judge::Re
   return cell;
 }
 
-/// The figures of a cell as ratios of which more is better; nothing where one of them is not above 0.
+/// The figures of a cell as ratios of which more is better; nothing if one of them is not above 0.
 std::optional<compare::Stratum> towards_better(const RepeatedCell& cell, int better) {
   compare::Stratum stratum{.a = cell.dossier->each, .b = cell.repeat->each};
   for (auto* side : {&stratum.a, &stratum.b}) {

@@ -1,4 +1,4 @@
-// repeat: what the cells of a draw show when they are measured again, beside what the dossier says of them.
+// repeat: repeated measurements of the cells of a draw, compared with the dossier.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace assay::spot_check {
 
-/// What the repeats show of the dossier.
+/// Findings of the repeats on the dossier.
 enum class Repetition {
   repeated,      ///< every cell was measured again, and a change could have been shown and was not
   contradicted,  ///< they came out worse than the dossier says
