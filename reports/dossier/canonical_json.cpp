@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr std::int64_t kLargestExact = std::int64_t{1} << 53;  // beyond it neighbouring integers share a double
 
-/// The UTF-16 code units of well-formed UTF-8; what is not well-formed never comes out of the parser.
+/// The UTF-16 code units of well-formed UTF-8; the parser refuses other texts.
 std::u16string utf16(std::string_view text) {
   std::u16string units;
   for (std::size_t i = 0; i < text.size();) {

@@ -16,7 +16,7 @@ namespace assay::dossier {
 /// that is not finite, a whole number beyond 2^53 (its neighbours would read back as the same double).
 std::expected<std::string, InputError> canonical_json(const nlohmann::json& document);
 
-/// Parses `bytes` and refuses them unless they are canonical_json of what they say. One comparison shuts out duplicate
+/// Parses `bytes` and refuses them unless they are canonical_json of their content. One comparison shuts out duplicate
 /// keys, odd spellings of numbers and escapes, white space, other key orders, trailing bytes and a byte order mark.
 std::expected<nlohmann::json, InputError> read_canonical_json(std::string_view bytes, const std::string& where,
                                                               const JsonLimits& limits = {});

@@ -46,11 +46,11 @@ std::optional<Moment> moment_of(const ASN1_TIME* time) {
 }
 
 bool may_sign(X509* certificate) {
-  const std::uint32_t usage = X509_get_key_usage(certificate);  // all bits where none is stated
+  const std::uint32_t usage = X509_get_key_usage(certificate);  // all bits if none is stated
   return X509_check_ca(certificate) == 0 && (usage & KU_DIGITAL_SIGNATURE) != 0;
 }
 
-/// The chain from `chain.front()` to one of `issuers`; empty when there is none.
+/// The chain from `chain.front()` to one of `issuers`; empty if there is none.
 std::vector<Certificate> verified_chain(const std::vector<Certificate>& chain, std::string_view issuers) {
   using Context = std::unique_ptr<X509_STORE_CTX, Release<X509_STORE_CTX, X509_STORE_CTX_free>>;
   using Stack = std::unique_ptr<STACK_OF(X509), void (*)(STACK_OF(X509)*)>;
@@ -63,7 +63,7 @@ std::vector<Certificate> verified_chain(const std::vector<Certificate>& chain, s
   for (std::size_t i = 1; i < chain.size(); ++i) sk_X509_push(between.get(), chain[i].get());
   if (X509_STORE_CTX_init(context.get(), store.get(), chain.front().get(), between.get()) != 1) return {};
   X509_VERIFY_PARAM* const rules = X509_STORE_CTX_get0_param(context.get());
-  // An issuer may be one between, and times are held against the moment of the signature, which may be stamped.
+  // An issuer may be one between, and times are compared with the moment of the signature, which may be stamped.
   X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_NO_CHECK_TIME | X509_V_FLAG_X509_STRICT);
   X509_VERIFY_PARAM_set_auth_level(rules, kSecurityLevel);
   if (X509_verify_cert(context.get()) != 1) {
@@ -80,7 +80,7 @@ std::vector<Certificate> verified_chain(const std::vector<Certificate>& chain, s
   return found;
 }
 
-/// The key of `chain` as `rule` lets it count; nothing when it does not fulfil the rule.
+/// The key of `chain` as `rule` lets it count; nothing if it does not fulfil the rule.
 std::optional<TrustedKey> key_by(const CertificateRule& rule, const std::vector<Certificate>& chain) {
   X509* const own = chain.front().get();
   if (!may_sign(own) || subject_of(own) != rule.subject) return std::nullopt;

@@ -1,4 +1,4 @@
-// contents: what may lie in a dossier, and nothing else.
+// contents: the files allowed in a dossier.
 #pragma once
 
 #include <expected>
@@ -25,25 +25,25 @@ class EvidencePaths {
   std::map<std::string, bool, std::less<>> paths_;
 };
 
-/// What is wrong with the files that `manifest` lists; nothing when each is evidence, VERIFY.txt or signer.pub, and
-/// VERIFY.txt is what assay writes. A file that nothing vouches for could say anything: that it is signed too would
-/// make a reader believe it.
+/// The error of the files that `manifest` lists; nothing if each is evidence, VERIFY.txt or signer.pub, and VERIFY.txt
+/// is as assay writes it. A file that nothing vouches for could say anything: that it is signed too would make a reader
+/// believe it.
 std::optional<InputError> check_contents_closed(const evidence::Manifest& manifest, const judge::Journal& journal);
 
-/// What is wrong with the signatory; nothing when the statement lists one, whose key is the one in signer.pub
-/// (`signer_pem`) and has signed `envelope`.
+/// The error of the signatory; nothing if the statement lists one, whose key is the one in signer.pub (`signer_pem`)
+/// and has signed `envelope`.
 std::optional<InputError> check_signatory(const Claims& claims, const std::string& signer_pem,
                                           const Envelope& envelope);
 
-/// Whether report.html is what the evidence renders to. A page of another renderer cannot be compared and may say
-/// anything, so it is refused unless the receiver passes over it.
+/// Whether report.html is the rendered evidence. A page of another renderer cannot be compared and may say anything, so
+/// it is refused unless the receiver passes over it.
 std::expected<bool, InputError> check_renderings(const Claims& claims, const evidence::Examined& examined,
                                                  const evidence::EvidenceFiles& files, bool without_report);
 
-/// The fingerprint of a signatory who tests and signs himself; empty where there is none.
+/// The fingerprint of a self-signing tester; empty if there is none.
 std::string self_signed_fingerprint(const Claims& claims);
 
-/// The error of a file that is not what was signed.
+/// The error of a file that differs from the signed one.
 InputError differs(const std::string& where, const std::string& what);
 
 }  // namespace assay::dossier

@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostShown = 10;       // differences in one refusal
-constexpr std::size_t kMostListed = 10'000;  // in the list beside it
+constexpr std::size_t kMostListed = 10'000;  // in the separate list
 constexpr const char* kAnother = "this is a dossier of another run";
 
 InputError wrong(const char* what, const std::string& is, const std::string& should) {
@@ -54,7 +54,7 @@ std::optional<InputError> check_nodes(const json& site, const std::vector<std::s
   return InputError{kStatementFile, what, kAnother};
 }
 
-/// `name` is the probe's, with the machine and a slash before it where it is another build than the head's.
+/// `name` is the probe's, with the machine and a slash before it if it is another build than the head's.
 std::optional<InputError> check_program(const std::string& name, const std::string& digest,
                                         const std::map<std::string, std::string>& expected) {
   const auto known = expected.find(name);
@@ -93,7 +93,7 @@ std::optional<InputError> check_targets(const plan::Profile& found, const plan::
       "the vendor judged by other figures, whatever the profile is called"};
 }
 
-/// A site without what only the machine that ran assay knows: where its keys lie.
+/// A site without the paths of keys on the machine that ran assay.
 json without_key_files(const site::Site& site) {
   json document = to_json(site);
   document.erase("known_hosts");
@@ -130,7 +130,7 @@ std::optional<InputError> check_site(const site::Site& found, const site::Site& 
 std::optional<InputError> check_times(const judge::Journal& journal, const Claims& claims,
                                       const Expectations& expected) {
   const std::chrono::duration<double> skew(judge::kMostClockDifference_s);
-  const Moment begin = *utc_time(journal.begin);  // the journal's reader refuses what is no time
+  const Moment begin = *utc_time(journal.begin);  // the journal's reader refuses other texts
   const Moment last = *utc_time(journal.last);
   const auto issued = utc_time(claims.issued_at);
   if (!issued) return InputError{kStatementFile, fmt::format("issuedAt: '{}' is not a time", claims.issued_at), ""};

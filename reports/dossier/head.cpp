@@ -115,7 +115,7 @@ std::expected<Head, InputError> head_of(std::string_view text, const std::string
 std::expected<std::string, InputError> head_text(const Head& head, const Signer& key) {
   auto payload = canonical_json(document_of(head));
   if (!payload) return std::unexpected(payload.error());
-  // What the reader would refuse is not signed.
+  // Nothing is signed that the reader would refuse.
   if (const auto read = head_from(*payload, "head"); !read) return std::unexpected(read.error());
   Envelope envelope{.payload_type = std::string(kPayloadType), .payload = std::move(*payload), .signatures = {}};
   if (auto problem = sign(envelope, key)) return std::unexpected(*problem);

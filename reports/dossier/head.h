@@ -1,5 +1,4 @@
-// head: what a witness has seen of a journal while the run went on, signed: a journal that grows cannot lose a line
-// afterwards.
+// head: a signed head of a journal by a witness during the run: a journal that grows cannot lose a line afterwards.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,7 @@ namespace assay::dossier {
 /// Bytes of the largest envelope of a head; it has below 2 kB.
 inline constexpr std::size_t kLargestHead = 64 << 10;
 
-/// The first lines of a journal. Their digest stands for all of them in their order, as the head of a hash chain does:
+/// The first lines of a journal. Their digest covers all of them in their order, as the head of a hash chain does:
 /// every later state of the same journal begins with these bytes.
 struct Head {
   std::string run_id, plan_sha256;
@@ -32,22 +31,22 @@ struct WitnessedHead {
   std::string by;  ///< "role: signer of party" by a policy, else the key's fingerprint
 };
 
-/// By whom heads may be signed.
+/// Signers of heads.
 struct Witnesses {
   std::vector<PublicKey> keys;
   /// Then a witness, buyer or commissioner of it: not the vendor, whose run it is.
   const TrustPolicy* policy = nullptr;
 };
 
-/// The head of a journal as it lies there, without a line that is not whole. Refused: what is no journal.
+/// The head of a journal as it is on disk, without an incomplete line. Refused: a file that is no journal.
 std::expected<Head, InputError> head_of(std::string_view journal, const std::string& where, Moment now);
 
 /// The envelope of `head`, signed by `key`, as the text of a file.
 std::expected<std::string, InputError> head_text(const Head& head, const Signer& key);
 
 /// Checks the head in `text` against the journal of a run. Refused: no signature that counts (rules head_signed and
-/// head_role, and those of keys), another form or type, another run or plan, and a journal that does not begin with
-/// what was witnessed: a line of it is gone or was changed since.
+/// head_role, and those of keys), another form or type, another run or plan, and a journal that does not begin with the
+/// witnessed part: a line of it is gone or was changed since.
 std::expected<WitnessedHead, InputError> check_head(std::string_view text, const std::string& where,
                                                     const Witnesses& witnesses, std::string_view journal, Moment now);
 

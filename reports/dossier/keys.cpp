@@ -54,7 +54,7 @@ bool write_encrypted(BIO* bio, const EVP_PKEY* key, const std::string& passphras
   return PEM_write_bio_PKCS8(bio, sealed.get()) == 1;
 }
 
-/// A private key that others can read is theirs as well; one that they can write may be theirs alone.
+/// A private key that others can read is theirs as well; one that they can write may be only theirs.
 std::optional<InputError> check_private(const std::string& path) {
   struct stat info = {};
   if (::stat(path.c_str(), &info) != 0) return std::nullopt;  // reading it says why
@@ -134,7 +134,7 @@ std::expected<std::string, InputError> sign_with(evp_pkey_st* key, const PublicK
                           message.size()) == 1;
     signature.resize(made ? size : 0);
   }
-  // What a token or a driver gives back is not kept unless it verifies.
+  // Output of a token or a driver is kept only if it verifies.
   if (made && half.verifies_plain(message, signature)) return signature;
   return std::unexpected(InputError{where, "could not sign", "OpenSSL gave no signature that verifies"});
 }

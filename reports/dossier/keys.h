@@ -1,4 +1,4 @@
-// keys: what signs, and private keys as files.
+// keys: signers, and private keys as files.
 #pragma once
 
 #include <expected>
@@ -14,10 +14,10 @@ struct evp_pkey_st;
 namespace assay::dossier {
 
 /// Rounds of PBKDF2 with HMAC-SHA256 between a passphrase and the key that encrypts a private key: OWASP's figure of
-/// 2023, a fraction of a second for who has the passphrase. OpenSSL's own default is 2,048.
+/// 2023, a fraction of a second with the passphrase. OpenSSL's own default is 2,048.
 inline constexpr int kPassphraseRounds = 600'000;
 
-/// What signs: a key in a file, in an SSH agent, on a token.
+/// A signer: a key in a file, in an SSH agent, on a token.
 class Signer {
  public:
   Signer() = default;
@@ -29,7 +29,7 @@ class Signer {
 
   /// The key by which its signatures are checked.
   [[nodiscard]] virtual PublicKey public_key() const = 0;
-  /// A signature over `message` that public_key() verifies; an error when what holds the key does not give one.
+  /// A signature over `message` that public_key() verifies; an error when the holder of the key does not give one.
   [[nodiscard]] virtual std::expected<std::string, InputError> sign(std::string_view message) const = 0;
 
   /// The certificate of the key, and those between it and its issuer, PEM; empty without one.

@@ -13,7 +13,7 @@
 namespace assay::dossier {
 namespace {
 
-/// The evidence in `directory`, of which every file is in `manifest` where that is given, as it was checked before.
+/// The evidence in `directory`, of which every file is in `manifest` if that is given, as it was checked before.
 std::expected<page::ReportContent, InputError> read_content(const std::string& directory,
                                                             const evidence::Manifest* manifest) {
   const auto files = evidence::read_evidence_files(directory);

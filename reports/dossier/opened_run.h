@@ -1,4 +1,4 @@
-// opened_run: a run, from its folder or its dossier, as values, and what vouches for it.
+// opened_run: a run, from its folder or its dossier, as values, and its standing.
 #pragma once
 
 #include <expected>
@@ -14,7 +14,7 @@
 
 namespace assay::dossier {
 
-/// By whom a dossier may be signed.
+/// Allowed signers of a dossier.
 struct Signers {
   std::vector<PublicKey> keys;  ///< one of them at least must have signed
   std::optional<TrustPolicy> policy;
@@ -30,7 +30,7 @@ struct OpenedRun {
 };
 
 /// Reads the run or the dossier in `directory` and judges its evidence again. A dossier is checked as `verify` checks
-/// it, and refused when neither a key nor the policy of `signers` counts a signature of it; where there is neither, its
+/// it, and refused when neither a key nor the policy of `signers` counts a signature of it; if there is neither, its
 /// standing is signature_not_checked. A folder of a run is unsigned, or simulated.
 std::expected<OpenedRun, InputError> open_run(const std::string& directory, const Signers& signers);
 

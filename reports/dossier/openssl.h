@@ -26,7 +26,7 @@ inline const unsigned char* bytes_of(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-/// What was written into `bio`, one of memory.
+/// The content of `bio`, one of memory.
 inline std::string bytes_in(BIO* bio) {
   char* start = nullptr;
   const long size = BIO_get_mem_data(bio, &start);

@@ -1,4 +1,4 @@
-// predicate_types: the types of what assay signs, as in-toto names them.
+// predicate_types: the types of signed documents, as in-toto names them.
 #pragma once
 
 #include <string>

@@ -27,8 +27,8 @@ std::expected<Serials, InputError> read_serials(std::string_view text, const std
 std::map<std::string, std::set<std::string>> recorded_serials(const judge::Run& run,
                                                               const judge::EvidenceReader& evidence);
 
-/// What is wrong with the machines of `run` against `expected`; nothing when the site has these nodes and no others,
-/// and every attempt that recorded a serial number of a node, at least one of each, recorded the expected one.
+/// Differences of the machines of `run` from `expected`; nothing if the site has these nodes and no others, and every
+/// attempt that recorded a serial number of a node, at least one of each, recorded the expected one.
 std::optional<InputError> check_serials(const judge::Run& run, const judge::EvidenceReader& evidence,
                                         const Serials& expected);
 

@@ -54,7 +54,7 @@ std::optional<InputError> check_report(const evidence::EvidenceFiles& files, con
   return std::nullopt;
 }
 
-/// Takes out of `files` what no line of the journal names; returns it.
+/// Takes files that no line of the journal names out of `files`; returns them.
 std::vector<std::string> leave_out(evidence::EvidenceFiles& files, const judge::Journal& journal) {
   const EvidencePaths evidence(journal);
   std::vector<std::string> left_out;
@@ -69,7 +69,7 @@ std::vector<std::string> leave_out(evidence::EvidenceFiles& files, const judge::
   return left_out;
 }
 
-/// Copies the logs, which are not kept in memory, and checks that they are what was digested.
+/// Copies the logs, which are not kept in memory, and checks their digests.
 std::optional<InputError> copy_logs(const std::string& run_directory, const evidence::EvidenceFiles& files,
                                     const std::vector<std::string>& left_out, const files::StagingDirectory& staging) {
   const std::string root = run_directory + "/logs";

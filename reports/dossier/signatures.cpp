@@ -14,7 +14,7 @@
 namespace assay::dossier {
 namespace {
 
-/// "; it names the key 5f0c… (signer, Ada Example)": who the statement says has signed it, which is not verified.
+/// "; it names the key 5f0c… (signer, Ada Example)": the signer by the statement, which is not verified.
 std::string who_claims(const Envelope& envelope) {
   const auto statement = read_statement(envelope.payload, "statement");
   if (!statement) return "";

@@ -121,7 +121,7 @@ std::expected<std::unique_ptr<Signer>, InputError> without_certificate(const Sig
     if (!pin) return std::unexpected(pin.error());
     return token_signer(*key, *pin);
   }
-  // A public key may lie open, so its file is looked at before the mode of a private one is.
+  // A public key may be readable, so its file is looked at before the mode of a private one is.
   if (const auto text = read_file(name.key, kLargestKeyFile); text && is_ssh_public(*text)) {
     if (!name.passphrase_file.empty()) {
       return std::unexpected(InputError{"--passphrase-file", "is for a private key, and this is a public one of SSH",

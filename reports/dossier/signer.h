@@ -1,4 +1,4 @@
-// signer: what signs, by the words of a command line.
+// signer: signers, by the words of a command line.
 #pragma once
 
 #include <expected>
@@ -16,8 +16,8 @@ struct SignerName {
   std::string certificate;      ///< a file, PEM: of the key first, then those up to its issuer; empty: none
 };
 
-/// The signer that `name` means. Refused: what load_private_key, agent_signer and token_signer refuse, and a
-/// certificate of another key.
+/// The signer that `name` means. Refused: as by load_private_key, agent_signer and token_signer, and a certificate of
+/// another key.
 std::expected<std::unique_ptr<Signer>, InputError> load_signer(const SignerName& name);
 
 }  // namespace assay::dossier

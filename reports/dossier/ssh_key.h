@@ -13,10 +13,10 @@ namespace assay::dossier {
 /// How a public key of OpenSSH begins.
 inline constexpr std::string_view kSshPublic = "ssh-ed25519 ";
 
-/// Whether `text` is a private key of OpenSSH ("openssh-key-v1"), of whatever kind.
+/// Whether `text` is a private key of OpenSSH ("openssh-key-v1"), of any kind.
 bool is_ssh_private(std::string_view text);
 
-/// Whether `text` is a public key of OpenSSH, of whatever kind.
+/// Whether `text` is a public key of OpenSSH, of any kind.
 bool is_ssh_public(std::string_view text);
 
 /// The public key in one line of OpenSSH, as id_ed25519.pub has it: Ed25519, ECDSA on P-256 or P-384, and those of FIDO

@@ -1,5 +1,5 @@
-// ssh_signature: SSHSIG, the signatures of `ssh-keygen -Y sign` (OpenSSH, PROTOCOL.sshsig). What is signed is a digest
-// of the message, so that an agent, whose messages have 256 KiB, and a FIDO token can sign a statement of any size.
+// ssh_signature: SSHSIG, the signatures of `ssh-keygen -Y sign` (OpenSSH, PROTOCOL.sshsig). Signed is a digest of the
+// message, so that an agent, whose messages have 256 KiB, and a FIDO token can sign a statement of any size.
 #pragma once
 
 #include <expected>

@@ -136,7 +136,7 @@ bool is_decimal(const std::string& text) {
   return error == std::errc{} && rest == text.data() + text.size() && es6_number(number) == text;
 }
 
-/// Checks that the numbers `names` of `object`, where it has them, are spelt as es6_number does.
+/// Checks that the numbers `names` of `object`, if it has them, are spelt as es6_number does.
 std::optional<InputError> check_decimals(const json& object, std::initializer_list<const char*> names,
                                          const std::string& where) {
   for (const char* name : names) {
@@ -155,7 +155,7 @@ std::optional<InputError> check_time(const json& object, const char* name, const
                     "write UTC with milliseconds: 2026-01-05T06:37:41.211Z"};
 }
 
-/// What the schema cannot state: the one spelling of each number, and the range of months, days and hours.
+/// Rules beyond the schema: the one spelling of each number, and the range of months, days and hours.
 std::optional<InputError> check_spelling(const json& predicate, const std::string& where) {
   if (auto problem = check_time(predicate, "issuedAt", where)) return problem;
   if (predicate.contains("supersedes")) {
@@ -194,7 +194,7 @@ bool is_tool(std::string_view text) {
   }
 }
 
-/// What the signer claims is worded by assay, but for names: a free text in a signed document reads like a fact.
+/// The signer's claims are worded by assay, but for names: a free text in a signed document reads like a fact.
 std::optional<InputError> check_claims(const Claims& claims, const std::string& where) {
   const auto refused = [&](const char* member, std::string what, const char* hint) {
     return InputError{fmt::format("{}.{}", where, member), std::move(what), hint};

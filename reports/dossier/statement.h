@@ -1,4 +1,4 @@
-// statement: what is signed, an in-toto Statement v1 with the predicate of an acceptance test.
+// statement: the signed document, an in-toto Statement v1 with the predicate of an acceptance test.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ struct Signatory {
   [[nodiscard]] bool is_self_signed() const;
 };
 
-/// What a signatory can be in a test, in the words of the signer; the list is closed.
+/// Roles of a signatory in a test, in the words of the signer; the list is closed.
 inline constexpr std::array<std::string_view, 8> kRoles = {"signer", "test lead", "laboratory", "vendor",
                                                            "buyer",  "operator",  "witness",    "commissioner"};
 
@@ -77,10 +77,10 @@ struct ReadStatement {
   Claims claims;
 };
 
-/// Reads the payload of an envelope. Refused: what is not canonical JSON, another statement or predicate type (that of
-/// a simulation, too), what profiles/schemas/statement.schema.json does not allow, numbers or times that are not spelt
-/// as statement_of does, and claims that no version of assay writes: none or several signatories, another role or
-/// meaning, another tool, other non-claims.
+/// Reads the payload of an envelope. Refused: JSON that is not canonical, another statement or predicate type (that of
+/// a simulation, too), documents against profiles/schemas/statement.schema.json, numbers or times that are not spelt as
+/// statement_of does, and claims that no version of assay writes: none or several signatories, another role or meaning,
+/// another tool, other non-claims.
 std::expected<ReadStatement, InputError> read_statement(std::string_view payload, const std::string& where);
 
 }  // namespace assay::dossier

@@ -36,7 +36,7 @@ struct Older {
 /// The statement of the dossier in `directory`. Its signatures are not checked: that is `verify` of it.
 std::expected<Older, InputError> read_older(const std::string& directory);
 
-/// What a statement says of itself, and the fingerprint of its maker's key.
+/// A statement's facts of itself, and the fingerprint of its maker's key.
 struct OlderWords {
   Superseded superseded;  ///< with an empty reason
   std::string maker;
@@ -45,7 +45,7 @@ struct OlderWords {
 /// Reads the older statement strictly.
 std::expected<OlderWords, InputError> words_of_older(const Older& older);
 
-/// The maker of the older statement, when `claimed`, a verified statement's word of what it supersedes, is of it. Its
+/// The maker of the older statement, when `claimed`, a verified statement's reference to the older one, is of it. Its
 /// bytes are parsed only when they have the claimed digest: they are hostile before.
 std::expected<std::string, InputError> check_superseded(const std::optional<Superseded>& claimed, const Older& older);
 

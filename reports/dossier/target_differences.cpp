@@ -1,4 +1,5 @@
-// target_differences: what is looser is found by the rules for profiles that extend others; the rest is any difference.
+// target_differences: looser targets are found by the rules for profiles that extend others; the rest is any
+// difference.
 #include "reports/dossier/target_differences.h"
 
 #include <algorithm>
@@ -35,7 +36,7 @@ std::string field_of(const std::string& difference) {
   return field;
 }
 
-/// What is looser, and then every other difference.
+/// Looser targets, and then every other difference.
 void add(const std::string& place, const std::vector<plan::Loosened>& loosened, const json& found, const json& expected,
          std::vector<std::string>& all) {
   std::set<std::string> said;

@@ -14,8 +14,8 @@ namespace assay::dossier {
 /// requirement.
 nlohmann::json by_requirement(const plan::Profile& profile);
 
-/// How `found` differs from the `expected` targets, one sentence a difference, requirement by requirement, what is less
-/// strict first and marked LOOSER; empty when they are equal.
+/// How `found` differs from the `expected` targets, one sentence a difference, requirement by requirement, the less
+/// strict first and marked LOOSER; empty if they are equal.
 std::vector<std::string> target_differences(const plan::Profile& found, const plan::Profile& expected);
 
 }  // namespace assay::dossier

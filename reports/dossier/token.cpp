@@ -19,7 +19,7 @@
 namespace assay::dossier {
 namespace {
 
-/// Undoes percent-encoding; nothing when a percent sign has no two digits behind it.
+/// Undoes percent-encoding; nothing if a percent sign has no two digits behind it.
 std::optional<std::string> decoded(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {

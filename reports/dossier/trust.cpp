@@ -111,7 +111,7 @@ std::expected<Party, InputError> party_from(const json& entry, const std::string
                                     "each signer counts once, with as many keys as it has"});
 }
 
-/// What no part of a policy can show alone.
+/// Rules over all parts of a policy.
 std::optional<InputError> contradiction(const TrustPolicy& policy) {
   std::set<std::string> names;
   std::set<std::string> fingerprints;

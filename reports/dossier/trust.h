@@ -13,7 +13,7 @@
 
 namespace assay::dossier {
 
-/// A key is no longer its owner's alone. It counts for no signature, whenever that was made: a thief writes any date.
+/// A key is no longer only its owner's. It counts for no signature, whenever that was made: a thief writes any date.
 struct Revocation {
   Moment at;
   std::string reason;
@@ -22,12 +22,12 @@ struct Revocation {
 /// A key of a signer and the time in which it counts.
 struct TrustedKey {
   std::string fingerprint;       ///< PublicKey::fingerprint
-  std::optional<PublicKey> key;  ///< nothing when the policy names its fingerprint alone
+  std::optional<PublicKey> key;  ///< nothing if the policy names only its fingerprint
   Moment from, until;            ///< from the first, and before the second
   std::optional<Revocation> revoked;
 };
 
-/// Keys that a policy knows by a certificate and not by themselves.
+/// Keys that a policy knows only by a certificate.
 struct CertificateRule {
   std::string issuers;  ///< certificates of CAs, PEM
   std::string subject;  ///< as RFC 2253 writes it: "CN=Ada Example,O=Example Lab"
@@ -52,7 +52,7 @@ struct Party {
 
 /// A trust policy.
 struct TrustPolicy {
-  std::string path;  ///< where it was read, for errors
+  std::string path;  ///< if it was read, for errors
   std::string name;
   Moment from, until;
   std::vector<std::string> require;  ///< roles, each of which one party must hold whole

@@ -52,7 +52,7 @@ Moment time_of(const std::string* signature, const std::map<std::string, Stamp>&
   return stamp == stamps.end() ? now : stamp->second.at;
 }
 
-/// What was found of the signatures before roles are looked at.
+/// Findings on the signatures before the check of roles.
 struct Found {
   std::vector<CountedSignature> counted;
   std::vector<std::pair<std::string, InputError>> refused;  ///< role, and why a signature of it does not count

@@ -31,7 +31,7 @@ struct ListedKey {
 };
 ListedKey listed(const TrustPolicy& policy, const std::string& fingerprint);
 
-/// The rule that this key breaks at `now`: key_revoked, key_valid_from, key_valid_until; nothing when it counts.
+/// The rule that this key breaks at `now`: key_revoked, key_valid_from, key_valid_until; nothing if it counts.
 std::optional<InputError> check_key(const TrustPolicy& policy, const ListedKey& listed, Moment now);
 
 /// The signatures of `envelope` that count at `now`, in the order of the policy. A key whose bytes the policy does not
@@ -45,20 +45,19 @@ std::expected<std::vector<CountedSignature>, InputError> count_signatures(
     const std::map<std::string, PublicKey>& known, const std::vector<std::string>& require, Moment now,
     const std::map<std::string, Stamp>& stamps = {});
 
-/// Who signed `envelope`, which must have one signature. Refused, by the name of the rule: policy_valid; one_signature;
-/// signer_listed, no key of the policy has signed; what check_key refuses.
+/// The signer of `envelope`, which must have one signature. Refused, by the name of the rule: policy_valid;
+/// one_signature; signer_listed, no key of the policy has signed; as by check_key.
 std::expected<ListedKey, InputError> only_signer(const TrustPolicy& policy, const Envelope& envelope,
                                                  const std::map<std::string, PublicKey>& known, Moment now);
 
-/// What is wrong with who made the statement; nothing when his signature counts and his words agree with the policy.
-/// Refused: maker_listed, the policy does not count him; maker_not_self_signed; maker_role, he states a role of
-/// kPartyRoles that the policy does not give him; key_valid_at_issue, the statement was issued outside the time of his
-/// key.
+/// The error of the statement's maker; nothing if its signature counts and its words agree with the policy. Refused:
+/// maker_listed, the policy does not count it; maker_not_self_signed; maker_role, it states a role of kPartyRoles that
+/// the policy does not give it; key_valid_at_issue, the statement was issued outside the time of its key.
 std::optional<InputError> check_maker(const TrustPolicy& policy, const std::vector<CountedSignature>& counted,
                                       const Claims& claims, Moment now);
 
-/// Rule supersedes_party: who made the older statement, by the key `older_maker`, is not of the party that made this
-/// one. The older key need not count any more.
+/// Rule supersedes_party: the maker of the older statement, by the key `older_maker`, is not of the party that made
+/// this one. The older key need not count any more.
 std::optional<InputError> check_same_party(const TrustPolicy& policy, const Claims& claims,
                                            const std::string& older_maker);
 

@@ -96,7 +96,7 @@ bool is_built_in(const plan::Profile& profile) {
   return known && to_json(*known) == to_json(profile);
 }
 
-/// What a reader of the result must know beside the verdict.
+/// Facts to report besides the verdict.
 CheckedContents contents_of(const Claims& claims, const evidence::Examined& examined, const nlohmann::json& targets) {
   const plan::Plan& plan = examined.run.plan;
   const judge::Journal& journal = examined.run.journal;
@@ -126,7 +126,7 @@ CheckedContents contents_of(const Claims& claims, const evidence::Examined& exam
   return contents;
 }
 
-/// What cannot be checked as it was asked for.
+/// Requested checks that are impossible.
 std::optional<InputError> check_demands(const std::vector<PublicKey>& keys, const Expectations& expected) {
   if (keys.empty() && !expected.trust)
     return InputError{"--key", "no key was given", "give the public key of each required signer"};

@@ -33,11 +33,11 @@ struct CheckedContents {
   std::string challenge;                           ///< that the plan answers; empty: none
   std::string site_sha256;                         ///< digest_of_site
   bool targets_built_in = false;                   ///< they are those of the built-in profile of that name
-  bool report_checked = false;                     ///< report.html is what the evidence renders to
+  bool report_checked = false;                     ///< report.html is the rendered evidence
   std::string began, ended;                        ///< UTC of the journal's first and last line
-  bool finished = false;                           ///< the run came to its end
+  bool finished = false;                           ///< the run ended
   std::vector<std::string> nodes;                  ///< of the site, in its order
-  std::map<std::string, nlohmann::json> machines;  ///< what the agent of each node said of it, by node
+  std::map<std::string, nlohmann::json> machines;  ///< facts of each node by its agent, by node
   std::vector<UsedProbe> probes;
   std::vector<std::string> notes;  ///< remarks that are no reason to refuse
 };
@@ -50,9 +50,9 @@ struct Verified : Signatures {
 /// Verifies the dossier in `directory`: limits, the time stamps where expected.authorities are given (each demanded
 /// signature has one that holds, not before the run's end, not before the statement says it was issued, not in the
 /// future; the keys of a policy are then judged at that time), envelope, a signature of each of `keys` over the
-/// pre-authentication encoding, the rules of expected.trust, check_contents, and what expected.trust says of who made
-/// the statement. Refused also: neither key nor policy, the same key twice, roles or a policy that cannot be checked
-/// for want of a policy or a clock.
+/// pre-authentication encoding, the rules of expected.trust, check_contents, and the rules of expected.trust on who
+/// made the statement. Refused also: neither key nor policy, the same key twice, roles or a policy that cannot be
+/// checked for want of a policy or a clock.
 std::expected<Verified, InputError> verify_dossier(const std::string& directory, const std::vector<PublicKey>& keys,
                                                    const Expectations& expected);
 
@@ -61,10 +61,10 @@ std::expected<Verified, InputError> verify_envelope(const std::string& directory
                                                     const std::vector<PublicKey>& keys, const Expectations& expected);
 
 /// Everything after the signatures, in this order: payload type, canonical JSON, statement and predicate type, closed
-/// members and claims, what the statement shows to be unexpected, manifest (digest, count, root), the set of files and
-/// their modes, each file's digest, their sizes together, the verdict judged again, the statement made again, the
-/// signatory, that every file is one of a dossier, what the evidence shows to be unexpected (times too), the report's
-/// digest and its bytes. Every file is read once.
+/// members and claims, unexpected facts of the statement, manifest (digest, count, root), the set of files and their
+/// modes, each file's digest, their sizes together, the verdict judged again, the statement made again, the signatory,
+/// that every file is one of a dossier, unexpected facts of the evidence (times too), the report's digest and its
+/// bytes. Every file is read once.
 std::expected<CheckedContents, InputError> check_contents(const std::string& directory, const Envelope& envelope,
                                                           const Expectations& expected);
 

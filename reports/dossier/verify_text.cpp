@@ -83,7 +83,7 @@ of a tested node must not reach the terminal as it is:
 std::string verify_text() { return fmt::format(kPage, kPayloadType, kStatementType, kPredicateType, kSshNamespace); }
 
 bool is_verify_text(std::string_view sha256) {
-  // The page of versions whose dossiers bear the signatures of openssl alone.
+  // The page of versions whose dossiers have only signatures of openssl.
   constexpr std::string_view kEarlier = "fdfd4a1d83837be4b01db91dff2c6d53c98f68acaf3b90e47df84a67a26c6ee2";
   return sha256 == files::sha256(verify_text()) || sha256 == kEarlier;
 }

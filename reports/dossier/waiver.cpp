@@ -173,7 +173,7 @@ std::optional<InputError> check_may_waive(const TrustPolicy& policy, const Liste
 std::expected<std::string, InputError> waiver_text(const Waiver& waiver, const Signer& key) {
   auto payload = canonical_json(document_of_waiver(waiver));
   if (!payload) return std::unexpected(payload.error());
-  // What the reader would refuse is not signed.
+  // Nothing is signed that the reader would refuse.
   if (const auto read = waiver_from(*payload, "waiver"); !read) return std::unexpected(read.error());
   Envelope envelope{.payload_type = std::string(kPayloadType), .payload = std::move(*payload), .signatures = {}};
   if (auto problem = sign(envelope, key)) return std::unexpected(*problem);

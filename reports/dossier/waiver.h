@@ -28,7 +28,7 @@ struct WaivedCell {
   friend bool operator==(const WaivedCell&, const WaivedCell&) = default;
 };
 
-/// Cells of one run, and why, until when and by whom they are waived.
+/// Waived cells of one run, with reason, end and signer.
 struct Waiver {
   std::string run_id, plan_sha256, verdict_sha256;
   std::vector<WaivedCell> cells;
@@ -47,7 +47,7 @@ struct WaivedRun {
   std::string last;  ///< UTC of the journal's last line
 };
 
-/// Which cells are to be waived; what is empty may be anything.
+/// Cells to be waived; empty fields match anything.
 struct CellChoice {
   std::string requirement, node, subject;
 };
@@ -56,7 +56,7 @@ struct CellChoice {
 std::expected<std::vector<WaivedCell>, InputError> cells_to_waive(const judge::Verdict& verdict,
                                                                   const CellChoice& choice);
 
-/// What is wrong with a waiver by this key of `policy`: rule waiver_role, it is not of a buyer or commissioner.
+/// The error of a waiver by this key of `policy`: rule waiver_role, it is not of a buyer or commissioner.
 std::optional<InputError> check_may_waive(const TrustPolicy& policy, const ListedKey& by);
 
 /// The envelope of `waiver`, signed by `key`, as the text of a file.
