@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kAgreeLeft = 70, kAgreeRight = kFigureWidth - 30, kAgreeTop = 30, kAgreeBottom = 230,
                  kAgreeHeight = 275;
-constexpr double kLeastSpan = 0.02;  // of ratios: below it every chart would show noise alone
+constexpr double kLeastSpan = 0.02;  // of ratios: below it every chart would show only noise
 constexpr int kMostNames = 24;
 
 class AgreementDrawing {

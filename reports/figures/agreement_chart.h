@@ -1,4 +1,4 @@
-// agreement_chart: how far meters of one boundary differ, over what they measure.
+// agreement_chart: differences between meters of one boundary, over their power.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@ namespace assay::figures {
 
 /// Two meters at one level of load, in W; `reference_w` is above 0.
 struct AgreementPoint {
-  std::string name;  ///< what both are of: "n01", "rack r01"
+  std::string name;  ///< subject of both: "n01", "rack r01"
   double meter_w = 0, reference_w = 0;
 };
 

@@ -16,7 +16,7 @@
 
 namespace assay::figures {
 
-/// A figure and the HTML of its caption; both empty when there is nothing to draw.
+/// A figure and the HTML of its caption; both empty if there is nothing to draw.
 struct Chart {
   std::string svg, caption;
 };
@@ -39,18 +39,18 @@ std::vector<const judge::Result*> worst_of(std::span<const judge::Result* const>
 /// "Worst: n03+n05 (fail, 5.10 GB/s), ….", escaped: the three worst; empty without results.
 std::string worst_words(std::span<const judge::Result* const> results);
 
-/// Lines of the worst beside a figure, and their heading.
+/// Lines of the worst next to a figure, and their heading.
 inline constexpr std::size_t kWorstLines = 5;
 inline constexpr const char* kWorstHeading = "The worst:";
 
-/// "n03+n05 5.1 GB/s": one line beside a figure; the outcome where there is no value.
+/// "n03+n05 5.1 GB/s": one line next to a figure; the outcome if there is no value.
 std::string line_of(std::string_view name, const judge::Result& result);
 
 /// The heading, then kWorstLines lines at most, each with its subject.
 std::vector<std::string> worst_lines(std::span<const judge::Result* const> results);
 
-/// ", size 1 GiB, operation all_reduce": coordinates and parameters that distinguish the figures of one metric;
-/// empty when there are none.
+/// ", size 1 GiB, operation all_reduce": coordinates and parameters that distinguish the figures of one metric; empty
+/// if there are none.
 std::string setting_words(const plan::Requirement& requirement);
 
 /// One prefix for the numbers in a chart's cells, with four digits of the largest in base unit `unit`; small shares as
@@ -74,7 +74,7 @@ std::set<std::string> steps_of(const std::vector<const judge::Result*>& results)
 /// step.
 std::string place_of(const plan::Plan& plan, const std::string& step, const Record& record);
 
-/// The number of condition `name` in `record`; nothing where it is none.
+/// The number of condition `name` in `record`; nothing if it is none.
 std::optional<double> number_of(const Record& record, std::string_view name);
 
 }  // namespace assay::figures

@@ -93,7 +93,7 @@ class CourseDrawing {
     return fmt::format("<path class=\"curve\" d=\"{}\"/>\n", path);
   }
 
-  /// Names at the ends of lines, moved apart where they would cover each other.
+  /// Names at the ends of lines, moved apart if they would overlap.
   [[nodiscard]] std::string names() const {
     std::vector<std::pair<double, std::string>> ends;
     for (const auto& line : chart_.lines)

@@ -62,7 +62,7 @@ Frame frame_of(const Curve& curve) {
   return frame;
 }
 
-/// 1, 2 and 5 times the powers of ten in range; powers alone where those are many.
+/// 1, 2 and 5 times the powers of ten in range; only powers if those are many.
 std::vector<double> logarithmic_marks(double low, double high) {
   constexpr double kManyDecades = 1000;
   std::vector<double> marks;
@@ -99,7 +99,7 @@ std::string draw_axes(const Curve& curve, const Frame& frame) {
   return svg + svg_text((kCurveLeft + kCurveRight) / 2, kCurveBottom + 38, "middle", "mark", curve.x_name);
 }
 
-/// A path through what `pick` gives of each point, broken where it gives nothing.
+/// A path through `pick` of each point, broken at points without a value.
 template <class Pick>
 std::string draw_path(const Curve& curve, const Frame& frame, std::string_view css_class, const Pick& pick) {
   std::string path;
@@ -146,7 +146,7 @@ std::string draw_point(const CurvePoint& point, const Frame& frame) {
   return svg + fmt::format("<circle class=\"dot\" cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"3\"/>\n", x, y);
 }
 
-/// Words at the right end of lines, moved apart where they would touch; each with the place that it belongs to.
+/// Words at the right end of lines, moved apart if they would touch; each with the place that it belongs to.
 std::string draw_ends(const Curve& curve, const Frame& frame) {
   struct Word {
     double y;

@@ -12,12 +12,12 @@ namespace assay::figures {
 
 /// The values at one size; numbers in the base unit of the curve.
 struct CurvePoint {
-  double x = 0;                      ///< size, above 0
-  std::string label;                 ///< of the size
-  std::size_t subjects = 0;          ///< that have a value here
-  std::optional<double> low, high;   ///< smallest and largest value of all subjects; absent where none was measured
-  std::optional<double> value;       ///< of the one that is drawn as a line
-  std::optional<Interval> interval;  ///< of `value`
+  double x = 0;                             ///< size, above 0
+  std::string label;                        ///< of the size
+  std::size_t subjects = 0;                 ///< that have a value here
+  std::optional<double> low, high;          ///< smallest and largest value of all subjects; absent if none was measured
+  std::optional<double> value;              ///< of the one that is drawn as a line
+  std::optional<Interval> interval;         ///< of `value`
   std::optional<double> limit, acceptance;  ///< of the one that is drawn
   bool passes = false;                      ///< whether the drawn result passes
 };

@@ -18,8 +18,7 @@ bool allows_none(const plan::Requirement& one, const plan::Requirement& like) {
          one.parameters == like.parameters;
 }
 
-/// The metrics that are counted beside each other, in the order of the profile; none where another requirement is the
-/// first.
+/// The metrics that are counted together, in the order of the profile; none if another requirement is the first.
 std::vector<std::string> columns_of(const plan::Plan& plan, const plan::Requirement& requirement) {
   std::vector<std::string> metrics;
   for (const auto& one : plan.profile.requirements) {

@@ -1,4 +1,4 @@
-// fault_chart: what was wrong, by where it was measured: cases or phases (rows) by class (columns).
+// fault_chart: counts of faults by their place: cases or phases (rows) by class (columns).
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 namespace assay::figures {
 
 /// The chart of `requirement` and of the others that allow no fault of the same measurement, wherever it was made: in
-/// each cell how often the records of the steps in `results` counted one. Drawn with the first of them. Empty where
-/// there are not two such requirements, or the records have not two places, or those have not one coordinate each.
+/// each cell how often the records of the steps in `results` counted one. Drawn with the first of them. Empty if there
+/// are not two such requirements, or the records have not two places, or those have not one coordinate each.
 Chart fault_chart(const plan::Plan& plan, const plan::Requirement& requirement,
                   const std::vector<const judge::Result*>& results,
                   const std::map<std::string, std::vector<Record>>& records);

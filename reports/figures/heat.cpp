@@ -24,7 +24,7 @@ constexpr double kGap = 6;
 constexpr double kLine = 14;  // of words below the legend
 constexpr std::size_t kLongestLine = 32;
 
-/// Where the cells of a matrix lie.
+/// Layout of the cells of a matrix.
 struct Place {
   double x = 0, y = 0, width = 0, height = 0;  ///< upper left corner of the first cell, and its size
 };
@@ -87,8 +87,8 @@ std::string draw_frame(const HeatMap& map, const Place& place) {
   return svg;
 }
 
-/// The words beside an axis, each with its middle counted in cells: every label where there is room, else the bands,
-/// else some labels.
+/// The words next to an axis, each with its middle counted in cells: every label if there is room, else the bands, else
+/// some labels.
 struct Words {
   std::string words;
   double middle = 0;
@@ -159,7 +159,7 @@ Place cells_of(const HeatMap& map) {
           .height = std::min(square ? kLargestCell : kTallestCell, kWidest / rows)};
 }
 
-/// Names below the columns: straight where all of them have room, else slanted. `bottom` becomes what is below them.
+/// Names below the columns: straight if all of them have room, else slanted. `bottom` becomes their lower edge.
 std::string draw_column_words(const std::vector<Words>& words, const Place& place, double& bottom) {
   double room = kWidest;
   for (std::size_t i = 1; i < words.size(); ++i)

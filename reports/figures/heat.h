@@ -9,7 +9,7 @@
 
 namespace assay::figures {
 
-/// One cell of a matrix. Where there is none, nothing was planned.
+/// One cell of a matrix. Without one, nothing was planned.
 struct HeatCell {
   std::size_t row = 0, column = 0;
   Shade shade = Shade::error;
@@ -24,14 +24,14 @@ struct HeatBand {
 
 /// Rows or columns.
 struct HeatAxis {
-  std::string name;                 ///< what the labels are
+  std::string name;                 ///< kind of the labels
   std::vector<std::string> labels;  ///< one each
   std::vector<HeatBand> bands;      ///< in order, together as many as there are labels; empty: no bands
 };
 
 /// A matrix with at most kMostHeatPlaces rows and columns.
 struct HeatMap {
-  std::string title, description;  ///< what it shows, and the same as its text alternative
+  std::string title, description;  ///< its content, and the same as its text alternative
   HeatAxis rows, columns;
   std::vector<HeatCell> cells;      ///< at most one at a place
   std::vector<std::string> beside;  ///< lines below the legend: the worst, named

@@ -18,7 +18,7 @@ namespace {
 using Sizes = std::map<double, std::vector<const judge::Result*>>;
 
 /// Requirements that may share a curve have one key: probe, metric, statistic, which nodes at once (of the sizes of
-/// messages alone), plane, parameters, coordinates.
+/// only messages), plane, parameters, coordinates.
 using Key = std::tuple<std::string, std::string, plan::Statistic, std::string, std::string, Values, Values>;
 
 struct Family {
@@ -127,7 +127,7 @@ std::string limit_words(const Curve& curve) {
              : "";
 }
 
-/// The slowest wire of all steps of `results`, as a line; nothing when a measured step records none.
+/// The slowest wire of all steps of `results`, as a line; nothing if a measured step records none.
 std::optional<CurveLine> wire_line(const CurveSources& sources, const plan::Requirement& requirement,
                                    const std::vector<const judge::Result*>& results) {
   std::optional<double> slowest;
@@ -141,7 +141,7 @@ std::optional<CurveLine> wire_line(const CurveSources& sources, const plan::Requ
   return CurveLine{.value = *slowest, .words = "wire " + for_people(*slowest, "B/s"), .css_class = "wire"};
 }
 
-/// The peak that caps a limit of `results`, as a line; nothing where none is capped.
+/// The peak that caps a limit of `results`, as a line; nothing if none is capped.
 std::optional<CurveLine> promised_ceiling(const plan::Profile& profile,
                                           const std::vector<const judge::Result*>& results) {
   for (const auto& requirement : profile.requirements) {

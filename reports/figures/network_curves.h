@@ -1,4 +1,4 @@
-// network_curves: figures that requirements share which differ in the size of the message or of the group alone.
+// network_curves: figures that requirements share which differ only in the size of the message or of the group.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace assay::figures {
 /// The results of each requirement, by id, in the verdict's order.
 using ResultsOf = std::map<std::string, std::vector<const judge::Result*>>;
 
-/// What of a run the curves are drawn from; all of it must outlive them.
+/// The part of a run that the curves are drawn from; all of it must outlive them.
 struct CurveSources {
   const plan::Plan& plan;
   const StepIndex& steps;
@@ -21,14 +21,14 @@ struct CurveSources {
   const std::map<std::string, double>& wire_limits;  ///< B/s by step, where a record has it
 };
 
-/// A curve with what its caption says, HTML.
+/// A curve with its caption, HTML.
 struct NetworkCurve {
   Curve curve;
   std::string caption;
 };
 
 /// Over the size of messages: requirements on a probe of several nodes that agree in everything but that size, at two
-/// sizes or more. At each size the line has the worst result (is_worse), and no value where that has none.
+/// sizes or more. At each size the line has the worst result (is_worse), and no value if that has none.
 std::vector<NetworkCurve> size_curves(const CurveSources& sources);
 
 /// Over the number of nodes that work together: requirements that agree in probe, parameters, metric and coordinates,

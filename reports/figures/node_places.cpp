@@ -1,4 +1,4 @@
-// node_places: rows and columns of a matrix, several nodes per place where there are too many.
+// node_places: rows and columns of a matrix, several nodes per place if there are too many.
 #include "reports/figures/node_places.h"
 
 #include <algorithm>

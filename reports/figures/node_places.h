@@ -19,7 +19,7 @@ struct NodePlaces {
   std::size_t largest = 1;                                    ///< most nodes of one place
 };
 
-/// What the nodes of `site` are grouped by: "leaf"; "rack" when no node has a leaf; "" when none has either.
+/// Grouping of the nodes of `site`: "leaf"; "rack" when no node has a leaf; "" when none has either.
 std::string_view band_kind(const site::Site& site);
 
 /// The leaf, or else rack, of `node` as band_kind says; "not given" when it has none.

@@ -13,7 +13,7 @@
 
 namespace assay::figures {
 
-/// What a pair's figure says of the two.
+/// Meaning of a pair's figure for the two.
 enum class Direction {
   none,      ///< both alike: the pair is in both cells
   forward,   ///< from the first to the second
@@ -39,7 +39,7 @@ HeatMap pair_map(const std::vector<PairResult>& pairs, const NodePlaces& places)
 
 /// The chart of `requirement`, of scope pair, whose results are `results`; `reverse` are those of the other direction,
 /// drawn in the same matrix. Pairs of nodes are one matrix over all nodes; pairs within nodes ("GPU-a>GPU-b") one small
-/// matrix a node, of the worst 24 nodes where there are more.
+/// matrix a node, of the worst 24 nodes if there are more.
 Chart pair_chart(const plan::Plan& plan, const StepIndex& steps, const plan::Requirement& requirement,
                  const std::vector<const judge::Result*>& results, const std::vector<const judge::Result*>& reverse);
 

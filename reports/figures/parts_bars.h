@@ -1,4 +1,4 @@
-// parts_bars: what a time is made of, one bar for each row, its parts in order.
+// parts_bars: parts of a time, one bar for each row, its parts in order.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ struct PartsRow {
 /// A figure of bars; time runs to the right from 0.
 struct PartsBars {
   std::string title, description;
-  std::string axis;                ///< what 0 is, and so what time means: "s since the fault"
+  std::string axis;                ///< meaning of time and its 0: "s since the fault"
   std::vector<std::string> names;  ///< of the parts, at most kMostParts
   std::vector<PartsRow> rows;      ///< from the top
 };
 
-/// Colours that can be told apart.
+/// Distinguishable colours.
 inline constexpr std::size_t kMostParts = 5;
 /// More rows are no figure.
 inline constexpr std::size_t kMostPartsRows = 24;

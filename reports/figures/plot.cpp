@@ -21,7 +21,7 @@ constexpr double kRowHeight = 34;
 constexpr double kAxisHeight = 48;
 constexpr double kDistributionHeight = 180;
 constexpr std::size_t kMostDotsOfRow = 200;
-constexpr std::size_t kMostOfDistribution = 500;  // more dots than that lie within each other
+constexpr std::size_t kMostOfDistribution = 500;  // more dots than that overlap
 
 /// From base units to the horizontal place.
 struct Axis {
@@ -43,9 +43,7 @@ Axis axis_of(const Plot& plot) {
   if (all.empty()) return {};
   const auto [low, high] = std::ranges::minmax(all);
   constexpr double kMargin = 0.05;
-  const double spread = high > low  ? high - low
-                        : high != 0 ? std::abs(high)
-                                    : 1;  // a single value stands in the middle
+  const double spread = high > low ? high - low : high != 0 ? std::abs(high) : 1;  // a single value is in the middle
   const double margin = (high > low ? kMargin : 1) * spread;
   return {.low = low - margin, .high = high + margin};
 }
@@ -121,7 +119,7 @@ std::string draw_samples(const Axis& axis, const PlotRow& row, double middle) {
   const std::size_t drawn = std::min(count, kMostDotsOfRow);
   for (std::size_t i = 0; i < drawn; ++i) {
     const double sample = row.samples[i * count / drawn];
-    // Five heights in turn, so that equal samples stay visible beside each other.
+    // Five heights in turn, so that equal samples stay visible.
     const double y = middle - 3 + (static_cast<double>(i % 5) - 2) * 2.6;
     svg += fmt::format("<circle class=\"sample\" cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"2.1\"/>\n", axis.x(sample), y);
   }

@@ -23,7 +23,7 @@ struct PlotRow {
 
 /// A figure about one requirement.
 struct Plot {
-  std::string title;  ///< what the axis measures; also read aloud by screen readers
+  std::string title;  ///< quantity of the axis; also read aloud by screen readers
   std::string unit;   ///< base unit
   std::vector<PlotRow> rows;
 };

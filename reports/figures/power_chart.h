@@ -1,4 +1,4 @@
-// power_chart: power of racks over time, one on another, against their budget, with what ran meanwhile.
+// power_chart: power of racks over time, one on another, against their budget, with the loads meanwhile.
 #pragma once
 
 #include <optional>
@@ -28,9 +28,8 @@ struct PowerChart {
   std::string budget_words;
 };
 
-/// The chart as inline SVG; empty where no band has two points of time. Many points are drawn as the greatest sum of
-/// each of 360 parts of the time, so that no peak is lost. A band without a reading at a time leaves a gap of the
-/// whole.
+/// The chart as inline SVG; empty if no band has two points of time. Many points are drawn as the greatest sum of each
+/// of 360 parts of the time, so that no peak is lost. A band without a reading at a time leaves a gap of the whole.
 std::string power_svg(const PowerChart& chart);
 
 }  // namespace assay::figures

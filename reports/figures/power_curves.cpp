@@ -17,7 +17,7 @@
 namespace assay::figures {
 namespace {
 
-/// "package-0", "package-0, sensor x": what one line is of.
+/// "package-0", "package-0, sensor x": subject of one line.
 std::string line_name(const Measurement& measured) {
   std::string name = measured.subject.id.empty() ? measured.subject.kind : measured.subject.id;
   for (const auto& [coordinate, value] : measured.at) {
@@ -135,7 +135,7 @@ Chart step_chart(std::span<const TimedValue> readings, const std::vector<StepSee
   return {.svg = course_svg(chart), .caption = words.caption};
 }
 
-/// "rise 2.1 s, overshoot 0.012": medians of what a record or the judge made of the steps.
+/// "rise 2.1 s, overshoot 0.012": medians of a record's or the judge's values of the steps.
 std::string response_words(const Record& record, const Subject& subject) {
   std::string words;
   const auto add = [&](const char* name, const char* metric, const char* unit) {
@@ -155,7 +155,7 @@ std::optional<double> longest(const Record& record, const char* metric, const Su
   return std::ranges::max(*samples);
 }
 
-/// Why a counter shows no step, as its record has it; empty where it does not say.
+/// Why a counter shows no step, as its record has it; empty if it does not say.
 std::string unseen_words(const Record& record, const Subject& subject) {
   for (const auto& one : record.conditions) {
     const auto* text = std::get_if<std::string>(&one.value);

@@ -1,4 +1,4 @@
-// power_curves: what temperatures, clocks and power did over time in a soak, and how power answered a step of a load.
+// power_curves: temperatures, clocks and power over time in a soak, and the response of power to a step of a load.
 #pragma once
 
 #include <map>

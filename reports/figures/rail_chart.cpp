@@ -15,7 +15,7 @@
 namespace assay::figures {
 namespace {
 
-/// Names as rows or columns, several to a place where there are too many; the place of each.
+/// Names as rows or columns, several to a place if there are too many; the place of each.
 struct Places {
   HeatAxis axis;
   std::unordered_map<std::string, std::size_t> of_name;
@@ -64,8 +64,8 @@ std::vector<std::string> nodes_of(const StepIndex& steps, const judge::Result& r
   return step == steps.end() ? std::vector<std::string>{result.node} : step->second->nodes;
 }
 
-/// The worst result of each rail (row) and leaf (column). What names no rail, because the node was not measured, is of
-/// every one.
+/// The worst result of each rail (row) and leaf (column). A result without a rail, because the node was not measured,
+/// is of every one.
 using Worst = std::map<std::pair<std::size_t, std::size_t>, const judge::Result*>;
 
 Worst worst_cells(const site::Site& site, const StepIndex& steps, const std::vector<const judge::Result*>& results,
@@ -81,7 +81,7 @@ Worst worst_cells(const site::Site& site, const StepIndex& steps, const std::vec
     const std::string rail(rail_of(*one));
     for (const auto& node : nodes_of(steps, *one)) {
       const auto leaf = leaf_of.find(node);
-      if (leaf == leaf_of.end()) continue;  // what was planned for no node
+      if (leaf == leaf_of.end()) continue;  // planned for no node
       if (!rail.empty()) put(rails.of_name.at(rail), leaf->second, one);
       for (std::size_t all = 0; rail.empty() && all < rails.axis.labels.size(); ++all) put(all, leaf->second, one);
     }

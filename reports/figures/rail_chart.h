@@ -13,8 +13,8 @@ namespace assay::figures {
 /// own name, because ports of one name hang on one rail where nodes are alike. Empty: none.
 std::string_view rail_of(const judge::Result& result);
 
-/// The chart of `requirement` over rails and leaves: in each cell the worst of its results. Empty where no result is of
-/// a rail or the site has no leaves.
+/// The chart of `requirement` over rails and leaves: in each cell the worst of its results. Empty if no result is of a
+/// rail or the site has no leaves.
 Chart rail_chart(const plan::Plan& plan, const StepIndex& steps, const plan::Requirement& requirement,
                  const std::vector<const judge::Result*>& results);
 

@@ -14,7 +14,7 @@
 namespace assay::figures {
 namespace {
 
-/// "450.0 GB/s"; where that is rounded, "449.9 GB/s (449876543210 B/s)".
+/// "450.0 GB/s"; if that is rounded, "449.9 GB/s (449876543210 B/s)".
 std::string with_exact(double value, const std::string& unit) {
   if (unit == "1") return exact_text(value, unit);
   const Scale scale = scale_for(std::span(&value, 1), unit);

@@ -1,4 +1,4 @@
-// scale: numbers as the report shows them, beyond what every part of assay shows people.
+// scale: numbers as only the report shows them.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ std::string exact_text(double value, std::string_view unit);
 /// share.
 Scale scale_for_marks(std::span<const double> marks, std::string_view unit);
 
-/// A size of messages, exact: "8 B", "64 KiB", "1 GiB"; what is no whole number of those in bytes.
+/// A size of messages, exact: "8 B", "64 KiB", "1 GiB"; sizes that are no whole number of those in bytes.
 std::string size_words(double bytes);
 
 /// A probability or share for people: "2.1 %", "< 0.001 %", "0 %".

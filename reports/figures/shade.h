@@ -35,7 +35,7 @@ Shade shade_of(const judge::Result& result);
 /// The class in the style sheet: "s-pass_wide".
 std::string shade_class(Shade shade);
 
-/// What a legend says of `shade`; `margins` is whether the results have a distance at all.
+/// Text of a legend for `shade`; `margins` is whether the results have a distance at all.
 std::string shade_words(Shade shade, bool margins);
 
 }  // namespace assay::figures

@@ -1,4 +1,4 @@
-// soak_chart: the steps of a soak over its time, where it had settled, and what interrupted it.
+// soak_chart: the steps of a soak over its time, if it had settled, and its interruptions.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 namespace assay::figures {
 
 /// One figure for each record of train_soak in `results`, at most kMostSoaks, drawn with the first requirement of the
-/// same measurement; the caption says what the time under load shows, as the record has it. None for other probes, and
-/// where a record has no windows.
+/// same measurement; the caption has the conclusion from the time under load, as the record has it. None for other
+/// probes, and where a record has no windows.
 std::vector<Chart> soak_charts(const plan::Plan& plan, const plan::Requirement& requirement,
                                const std::vector<const judge::Result*>& results,
                                const std::map<std::string, std::vector<Record>>& records);

@@ -9,8 +9,8 @@ namespace assay::figures {
 /// Every figure's view box is this wide; the page scales it.
 inline constexpr double kFigureWidth = 760;
 
-/// Opens a figure of `height` units with its text alternative: `title` names it, `description` says what can be seen.
-/// Both are escaped.
+/// Opens a figure of `height` units with its text alternative: `title` names it, `description` describes it. Both are
+/// escaped.
 std::string svg_open(std::string_view title, std::string_view description, double height);
 
 /// A line between two places, drawn as the style sheet says of `css_class`.

@@ -102,7 +102,7 @@ const std::vector<double>* samples_of(const Record& record, std::string_view met
   return found == record.measurements.end() || found->samples.empty() ? nullptr : &found->samples;
 }
 
-/// Sums of the parts of what has one label, and how many there were.
+/// Sums of the parts with one label, and their number.
 struct PartsSum {
   std::vector<double> sums;
   std::size_t count = 0;
@@ -119,8 +119,8 @@ struct PartsSum {
   }
 };
 
-/// The kinds of the faults that ended a rank, "kill in reduce", in order; none where the record does not have them of
-/// all `count`. fault_resume records them from its revision 3 on, as "kill:reduce,slow:save".
+/// The kinds of the faults that ended a rank, "kill in reduce", in order; none if the record does not have them of all
+/// `count`. fault_resume records them from its revision 3 on, as "kill:reduce,slow:save".
 std::vector<std::string> kinds_of_faults(const Record& record, std::size_t count) {
   const auto found = std::ranges::find(record.conditions, "case_keys", &Condition::name);
   const auto* text = found == record.conditions.end() ? nullptr : std::get_if<std::string>(&found->value);
@@ -177,8 +177,8 @@ Chart repair_chart(const plan::Plan& plan, const std::set<std::string>& steps, c
                                  kind_words(plan), sums.at("").count)};
 }
 
-/// Compute without the optimizer, the optimizer, and what communication adds; together the mean of the rounds' median
-/// steps. Nothing where a part would be below 0: then other load, not communication, made the difference.
+/// Compute without the optimizer, the optimizer, and the part added by communication; together the mean of the rounds'
+/// median steps. Nothing if a part would be below 0: then other load, not communication, made the difference.
 std::optional<std::vector<double>> step_parts(const Record& record) {
   const auto *compute = samples_of(record, "compute_time"), *optimizer = samples_of(record, "optimizer_time"),
              *exposed = samples_of(record, "exposed_comm");
@@ -266,7 +266,7 @@ Chart rank_chart(const plan::Plan& plan, const std::vector<Record>& records) {
 
 constexpr std::array<std::string_view, 5> kActivities = {"forward", "backward", "collective", "optimizer", "beside"};
 
-/// What every rank of the first record that says so did when in one step.
+/// Activities of every rank in one step, of the first record that has them.
 Chart timeline_chart(const plan::Plan& plan, const std::vector<Record>& records) {
   Timeline timeline{.title = "One training step: who computes and who waits",
                     .description = "",
