@@ -23,13 +23,13 @@
 namespace assay::report_cli {
 namespace {
 
-/// This machine's own public key; nothing when there is none, or none that can be read.
+/// This machine's own public key; nothing if there is none, or none that can be read.
 std::optional<dossier::PublicKey> machine_key() {
   const auto key = dossier::load_public_key(files::machine_key_path() + ".pub");
   return key ? std::optional(*key) : std::nullopt;
 }
 
-/// Verifies, shows what is signed, and signs.
+/// Verifies, shows the document, and signs.
 int add_to(const std::string& directory, const SignArguments& given, const dossier::Signer& key) {
   if (given.others.empty() && given.expected.policy.empty()) {
     return bad_input({"--with-key", "is missing: the public key of the first signer",
@@ -48,7 +48,7 @@ int add_to(const std::string& directory, const SignArguments& given, const dossi
   return files::kExitSuccess;
 }
 
-/// What the new dossier supersedes; nothing when that was not asked for.
+/// The dossier that the new one supersedes; nothing if not requested.
 std::expected<std::optional<dossier::Superseded>, InputError> superseded_by(const SignArguments& given) {
   if (given.supersedes.empty() != given.reason.empty()) {
     return std::unexpected(

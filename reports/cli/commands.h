@@ -20,7 +20,7 @@ namespace assay::report_cli {
 
 /// Prints the error on stderr; returns kExitBadInput.
 int bad_input(const InputError& error);
-/// The same for what is refused; returns kExitRefused.
+/// The same for a refusal; returns kExitRefused.
 int refused(const InputError& error);
 /// `path` without the slashes at its end, so that a neighbour's name can be made from it.
 std::string without_slash(std::string path);
@@ -37,10 +37,10 @@ struct ReportArguments {
   std::string policy, out;
 };
 
-/// What is known of a dossier before it is looked at; empty: anything.
+/// Expectations of a dossier; empty: anything.
 struct ExpectationArguments {
   std::string policy;      ///< file, assay.trust/1
-  std::string require;     ///< "buyer,vendor": roles beside those that the policy requires
+  std::string require;     ///< "buyer,vendor": roles besides those that the policy requires
   std::string plan;        ///< SHA-256 of plan.json
   std::string site;        ///< name, or file that the whole site must equal
   std::string nodes;       ///< "n01,n02", or file with a name on each line
@@ -61,7 +61,7 @@ struct SignArguments {
   dossier::SignerName signer;
   bool self_signed = false, add = false;
   std::string supersedes, reason;   ///< folder of an older dossier, and why there is a newer one
-  std::vector<std::string> others;  ///< with `add`: public keys of those who signed before
+  std::vector<std::string> others;  ///< with `add`: public keys of earlier signers
   ExpectationArguments expected;    ///< with `add`
 };
 
@@ -117,14 +117,14 @@ std::expected<std::vector<dossier::Waiver>, InputError> read_waivers(const std::
                                                                      const dossier::WaivedRun& run,
                                                                      dossier::Moment now);
 /// Puts the waivers in these files, counted by the trust policy at `policy`, onto the first page of `content`; the exit
-/// code of what is wrong with them, once it is printed.
+/// code of their error, once it is printed.
 std::optional<int> show_waivers(page::ReportContent& content, const std::vector<std::string>& paths,
                                 const std::string& policy);
 /// The heads in the files of `given`, checked against the journal of the dossier, in the order of their times.
 std::expected<std::vector<dossier::WitnessedHead>, InputError> read_heads(const VerifyArguments& given,
                                                                           const dossier::Expectations& expected,
                                                                           const dossier::CheckedContents& contents);
-/// What the options state, with the clock of this machine.
+/// Values of the options, with the clock of this machine.
 std::expected<dossier::Expectations, InputError> expectations_of(const ExpectationArguments& given);
 /// Prints a verified dossier for people: verdict, deviations, nodes, times, targets, signers, in this order.
 void print_verified(const dossier::Verified& verified);

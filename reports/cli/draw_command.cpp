@@ -1,4 +1,4 @@
-// draw_command: commitments, the challenge that they make, its plan, and what the repeats show.
+// draw_command: commitments, the challenge that they make, its plan, and the result of the repeats.
 #include "reports/cli/draw_command.h"
 
 #include <chrono>
@@ -32,7 +32,7 @@ struct Drawn {
   dossier::Moment now;
 };
 
-/// The dossier at `path`, whose signatures must count. Prints what is wrong; the exit code is the error.
+/// The dossier at `path`, whose signatures must count. Prints the error; the exit code is the error.
 std::expected<dossier::OpenedRun, int> open_dossier(const std::string& path, const dossier::TrustPolicy& policy,
                                                     dossier::Moment now) {
   if (!is_folder(path)) return std::unexpected(bad_input(not_a_folder(path)));

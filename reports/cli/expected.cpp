@@ -1,4 +1,4 @@
-// expected: what the options of verify and `sign --add` state of a dossier, as values.
+// expected: options of verify and `sign --add` on a dossier, as values.
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -20,11 +20,11 @@
 namespace assay::report_cli {
 namespace {
 
-/// A file, or a name: what has a slash or ends in .json is a file.
+/// A file, or a name: a word with a slash or .json at its end is a file.
 bool is_file_name(const std::string& name) { return name.ends_with(".json") || name.find('/') != std::string::npos; }
 
 std::expected<std::vector<std::string>, InputError> node_names(const std::string& given) {
-  std::error_code unknown;  // what is no readable file is a list
+  std::error_code unknown;  // anything but a readable file is a list
   std::string list = given;
   if (std::filesystem::is_regular_file(given, unknown)) {
     auto bytes = read_file(given);
@@ -46,7 +46,7 @@ std::expected<dossier::Moment, InputError> moment_of(const std::string& given) {
                                     "2026-01-05, or UTC with milliseconds: 2026-01-05T06:37:41.211Z"});
 }
 
-/// "30d", "12h", or what parse_seconds reads.
+/// "30d", "12h", or a text for parse_seconds.
 std::expected<Seconds, InputError> age_of(const std::string& given) {
   constexpr double kHour_s = 3600;
   constexpr double kDay_s = 24 * kHour_s;
@@ -125,7 +125,7 @@ std::optional<InputError> read_expected_files(const ExpectationArguments& given,
   return std::nullopt;
 }
 
-/// The roles of --require, which has a sense with a policy alone.
+/// The roles of --require, which is valid only with a policy.
 std::expected<std::vector<std::string>, InputError> roles_of(const ExpectationArguments& given) {
   if (given.policy.empty())
     return std::unexpected(InputError{"--require", "needs --policy",

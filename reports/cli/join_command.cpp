@@ -1,4 +1,4 @@
-// join_command: joining dossiers, and what a joint dossier looks like to its reader.
+// join_command: joining dossiers, and the view of a joint dossier.
 #include "reports/cli/join_command.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::size_t unnamed(const joint::Joined& joined) {
   return nodes_of(joined) - std::min(shown, nodes_of(joined));
 }
 
-/// Every signature that was checked, with what a policy and an authority say of it.
+/// Every signature that was checked, with its standing by a policy and an authority.
 ordered_json signatures_of(const dossier::Signatures& signatures) {
   ordered_json all = ordered_json::array();
   for (const auto& key : signatures.signers) {
@@ -195,7 +195,7 @@ void add(CLI::App& command, JoinArguments& given) {
   command.add_option("--organisation", given.organisation, "organisation of the signer")->type_name("NAME");
 }
 
-/// An option that is of one dossier, and was given; nothing when there is none.
+/// An option that is of one dossier, and was given; nothing if there is none.
 const char* of_one_dossier(const ExpectationArguments& expected) {
   for (const auto& [option, value] :
        {std::pair("--site", &expected.site), std::pair("--nodes", &expected.nodes), std::pair("--plan", &expected.plan),

@@ -1,4 +1,4 @@
-// join_command: `assay-report merge`, `expand`, and `verify` of what they make.
+// join_command: `assay-report merge`, `expand`, and `verify` of their output.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ struct JoinArguments {
   std::vector<std::string> dossiers;
   dossier::SignerName signer;
   std::string out, role = "signer", name, organisation;
-  std::vector<std::string> others;  ///< public keys of those who signed the parts
+  std::vector<std::string> others;  ///< public keys of the signers of the parts
   std::string policy;
 };
 
@@ -30,11 +30,11 @@ struct JoinCommands {
 /// Adds both commands to `app`; a parsed one sets `action`.
 void add_join_commands(CLI::App& app, JoinCommands& given, std::function<int()>& action);
 
-/// Adds the signature of `key` to the joint dossier in `directory` and prints what was signed.
+/// Adds the signature of `key` to the joint dossier in `directory` and prints the signed document.
 int countersign_joint(const std::string& directory, const SignArguments& given, const dossier::Signer& key,
                       const joint::Trust& trust);
 
-/// Verifies a joint dossier and prints what its parts are together.
+/// Verifies a joint dossier and prints its parts and outcome.
 int run_verify_joint(const VerifyArguments& given);
 
 }  // namespace assay::report_cli

@@ -44,7 +44,7 @@ void add_report(CLI::App& app, ReportArguments& given, Action& action) {
   command->callback([&] { action = [&] { return run_report(given); }; });
 }
 
-/// What verify and `sign --add` hold a dossier against; `needs`, where given, is the option without which they have no
+/// Expectations of verify and `sign --add` on a dossier; `needs`, if given, is the option without which they have no
 /// sense.
 void add_expectations(CLI::App& command, ExpectationArguments& given, CLI::Option* needs) {
   if (needs == nullptr) {

@@ -1,4 +1,4 @@
-// nightly_commands: what operators take away from a history.
+// nightly_commands: exports of a history for operators.
 #include "reports/cli/nightly_commands.h"
 
 #include <chrono>
@@ -186,7 +186,7 @@ int run_rma(const RmaArguments& given) {
 
 namespace {
 
-/// Of which run, and who may have signed it.
+/// The run, and its allowed signers.
 void add_run_options(CLI::App& command, ExportRunArguments& given) {
   command.add_option("--run", given.directory, "of junit, ctrf, ocp, csv, openmetrics, pdf: a run or dossier")
       ->type_name("DIR");

@@ -156,7 +156,7 @@ int watch_journal(const WatchRequest& request, const dossier::Signer& key) {
 constexpr const char* kExchange =
     "send it to an authority: curl -H 'Content-Type: application/timestamp-query' --data-binary @FILE URL > answer.tsr";
 
-/// Puts the token of an answer beside the signature that it is of.
+/// Adds the token of an answer to its signature.
 int add_stamp(const std::string& path, dossier::Envelope envelope, const std::string& signature,
               const TimestampArguments& given) {
   if (given.authorities.empty())
@@ -216,7 +216,7 @@ int run_watch(const std::string& path, const WitnessArguments& given, const doss
                        key);
 }
 
-/// The journal at `path`, or what comes through standard input until its end: a pipe, or a socket of inetd, socat, ssh.
+/// The journal at `path`, or standard input until its end: a pipe, or a socket of inetd, socat, ssh.
 std::expected<std::string, InputError> journal_at(const std::string& path) {
   if (path != "-") return read_file(path);
   constexpr std::size_t kPart = 64 << 10;

@@ -1,4 +1,4 @@
-// proof_commands: `timestamp` and `witness`: what others prove about a run beside its signature.
+// proof_commands: `timestamp` and `witness`: proofs of others about a run besides its signature.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// run_checks: the lock of the journal, and where dossier and run lie.
+// run_checks: the lock of the journal, and the places of dossier and run.
 #include "reports/cli/run_checks.h"
 
 #include <filesystem>

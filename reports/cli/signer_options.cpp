@@ -1,4 +1,4 @@
-// signer_options: one description of what can sign.
+// signer_options: one description of the kinds of signers.
 #include "reports/cli/signer_options.h"
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// signer_options: the options that say who signs, the same for every command that does.
+// signer_options: the options that name the signer, the same for every signing command.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// verify_command: `assay-report verify`, and what a verified dossier looks like to its reader.
+// verify_command: `assay-report verify`, and the view of a verified dossier.
 #include <iostream>
 #include <set>
 
@@ -22,7 +22,7 @@ using nlohmann::ordered_json;
 constexpr std::size_t kMostDeviations = 5;  // shown to people; --json has all of them
 constexpr std::size_t kMostNodes = 8;       // the same
 
-/// The signatory whose key this is; the fingerprint alone when the statement does not list it.
+/// The signatory whose key this is; only the fingerprint when the statement does not list it.
 ordered_json signer_of(const dossier::Claims& claims, const std::string& fingerprint) {
   ordered_json signer = {{"key", fingerprint}};
   for (const auto& one : claims.signatories) {
@@ -35,7 +35,7 @@ ordered_json signer_of(const dossier::Claims& claims, const std::string& fingerp
   return signer;
 }
 
-/// The text at `name` of what an agent said of its node; empty when there is none.
+/// The text at `name` of an agent's facts of its node; empty if there is none.
 std::string said(const nlohmann::json& facts, const char* name) {
   if (!facts.is_object()) return "";
   const auto found = facts.find(name);
@@ -51,7 +51,7 @@ ordered_json node_of(const dossier::CheckedContents& contents, const std::string
   return node;
 }
 
-/// How many machines the nodes are, by host name and boot, as judging tells them apart.
+/// How many machines the nodes are, by host name and boot, as in judging.
 std::size_t machines_in(const dossier::CheckedContents& contents) {
   std::set<std::string> machines;
   for (const auto& [node, facts] : contents.machines)
@@ -92,7 +92,7 @@ ordered_json policy_of(const dossier::Verified& verified) {
   return {{"name", verified.policy}, {"counted", std::move(parties)}};
 }
 
-/// When each signature was made, by an authority; empty where that was not asked for.
+/// When each signature was made, by an authority; empty if that was not asked for.
 ordered_json stamps_of(const dossier::Verified& verified) {
   ordered_json all = ordered_json::array();
   for (const auto& [key, stamp] : verified.stamps)
@@ -162,7 +162,7 @@ ordered_json document_of(const dossier::Verified& verified) {
 
 std::string text(const ordered_json& value) { return harmless(value.get<std::string>()); }
 
-/// Departures from the method, and probes that the plan alone describes.
+/// Departures from the method, and probes that only the plan describes.
 void print_deviations(const ordered_json& document) {
   const auto& all = document.at("deviations");
   std::cout << (all.empty() ? "  no deviations in the run\n" : fmt::format("  {} deviations\n", all.size()));
@@ -179,7 +179,7 @@ void print_deviations(const ordered_json& document) {
   }
 }
 
-/// Who was tested, and when.
+/// The tested nodes, and the time.
 void print_run(const ordered_json& document) {
   const auto& nodes = document.at("nodes");
   const auto machines = document.at("machines").get<std::size_t>();
@@ -229,7 +229,7 @@ void print_signers(const ordered_json& document) {
   for (const auto& note : document.at("notes")) std::cout << fmt::format("  note: {}\n", text(note));
 }
 
-/// What the statement supersedes, by its maker's word.
+/// The statement's predecessor, by its maker's word.
 void print_superseded(const ordered_json& document) {
   const auto& older = document.at("supersedes");
   if (older.is_null()) return;
@@ -252,7 +252,7 @@ void print_waivers(const ordered_json& document) {
   }
 }
 
-/// What others than the signers prove: when the signatures were made, and what the journal had while the run went on.
+/// Proofs by others than the signers: times of the signatures, and the journal's content during the run.
 void print_proofs(const ordered_json& document) {
   for (const auto& one : document.at("time_stamps")) {
     std::cout << fmt::format("  stamped {} by {}: the signature of the key {}\n", text(one.at("at")),
@@ -270,7 +270,7 @@ void print_proofs(const ordered_json& document) {
   if (heads.size() > kMostHeads) std::cout << fmt::format("    and {} more: --json\n", heads.size() - kMostHeads);
 }
 
-/// Who signed, by the receiver's own policy.
+/// The signers, by the receiver's own policy.
 void print_parties(const ordered_json& document) {
   const auto& policy = document.at("policy");
   if (policy.is_null()) return;

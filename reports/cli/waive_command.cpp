@@ -13,7 +13,7 @@
 namespace assay::report_cli {
 namespace {
 
-/// The waiver of the chosen cells of what was verified.
+/// The waiver of the chosen cells of the verified run.
 std::expected<dossier::Waiver, InputError> waiver_of(const WaiveArguments& given, const dossier::Verified& verified,
                                                      const dossier::TrustPolicy& policy, const dossier::PublicKey& key,
                                                      dossier::Moment now) {
@@ -78,7 +78,7 @@ int run_waive(const WaiveArguments& given) {
   if (!waiver) return bad_input(waiver.error());
   const auto text = dossier::waiver_text(*waiver, key);
   if (!text) return bad_input(text.error());
-  // What verify would refuse is not written.
+  // Nothing is written that verify would refuse.
   const auto again = dossier::check_waiver(
       *text, given.out, *expected->trust, {{waiver->key_fingerprint, key.public_key()}},
       {verified->contents.verdict, verified->contents.verdict_sha256, verified->contents.ended}, *expected->now);
