@@ -102,7 +102,7 @@ judge::EvidenceReader evidence_in(const EvidenceFiles& files) {
 
 namespace {
 
-/// Where the verdict that was handed in differs from what the evidence gives.
+/// Differences of the given verdict from the evidence's.
 InputError difference_of(std::string_view handed_in, const std::string& judged) {
   const auto given = parse_json(handed_in, "verdict.json", {.max_values = kMostValuesOfRun});
   if (!given) return given.error();
@@ -146,7 +146,7 @@ std::expected<Examined, InputError> examine(const EvidenceFiles& files) {
   }
   const auto judged = judge::judge_run(*plan, plan_sha256, *journal, reader_for(*plan, *journal, files));
   if (!judged) return std::unexpected(judged.error());
-  // A verdict of an earlier version is compared with what is judged now in the format of that version.
+  // A verdict of an earlier version is compared with the new judgement in the format of that version.
   const auto format = judge::format_of(*verdict_bytes);
   if (!judge::is_text_of(*judged, *verdict_bytes, format))
     return std::unexpected(difference_of(*verdict_bytes, judge::verdict_text(*judged, format)));

@@ -18,7 +18,7 @@ inline constexpr std::uint64_t kMostKept = 256 << 20;
 /// The files of a run by path in the run directory, each digested when it is read. Logs are not kept, and of the other
 /// files only as many as kMostKept has room for, the documents of the run first.
 struct EvidenceFiles {
-  std::string root;  ///< folder from which read() takes what is not kept
+  std::string root;  ///< folder from which read() takes files that are not kept
   Manifest digests;
   std::map<std::string, std::uint64_t> sizes;
   std::map<std::string, std::string> kept;
@@ -46,7 +46,7 @@ std::expected<EvidenceFiles, InputError> read_evidence_files(const std::string& 
 judge::EvidenceReader evidence_in(const EvidenceFiles& files);
 
 /// Reads plan, journal and verdict strictly and judges again. Refused: a journal of another plan, a journalled file
-/// that is missing or not what was journalled, a verdict that is not byte for byte what judging gives now.
+/// that is missing or differs from the journal, a verdict that is not byte for byte that of judging now.
 std::expected<Examined, InputError> examine(const EvidenceFiles& files);
 
 }  // namespace assay::evidence

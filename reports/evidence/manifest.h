@@ -15,8 +15,8 @@ namespace assay::evidence {
 /// SHA-256 (64 hex digits) by relative path; the order of the map is the order of `LC_ALL=C sort`.
 using Manifest = std::map<std::string, std::string>;
 
-/// True for a relative path of [A-Za-z0-9._/-] that can stand on a command line and stays where it is: no empty part,
-/// no "." or "..", no part that begins with '-', at most 255 bytes a part and 1024 in all.
+/// True for a relative path of [A-Za-z0-9._/-] that can stand on a command line and stays if it is: no empty part, no
+/// "." or "..", no part that begins with '-', at most 255 bytes a part and 1024 in all.
 bool is_plain_path(std::string_view path);
 
 /// What `sha256sum` prints for the files: "<hex>  <path>\n" for each, sorted. Its SHA-256 is in-toto's dirHash.
@@ -29,7 +29,7 @@ std::expected<Manifest, InputError> read_manifest(std::string_view text, const s
 /// The Merkle tree hash of `leaves` (RFC 6962, 2.1), 64 hex digits; the empty tree is SHA-256 of nothing.
 std::string merkle_root(const std::vector<std::string>& leaves);
 
-/// What the signed statement says of the evidence.
+/// The evidence in the signed statement.
 struct EvidenceSummary {
   std::string manifest_sha256;    ///< of the manifest's bytes
   std::uint64_t file_count = 0;   ///< lines of the manifest

@@ -34,7 +34,7 @@ InputError system_error(const std::string& path, const char* what) {
           "check the path and its permissions"};
 }
 
-/// A name as it can be shown: what is not plain ASCII becomes '?'.
+/// A name as it can be shown: characters beyond plain ASCII become '?'.
 std::string shown(std::string name) {
   std::ranges::replace_if(
       name, [](unsigned char c) { return c < 0x20 || c > 0x7e; }, '?');
@@ -43,7 +43,7 @@ std::string shown(std::string name) {
 
 constexpr mode_t kProgramBits = S_ISUID | S_ISGID | S_ISVTX | S_IXUSR | S_IXGRP | S_IXOTH;
 
-/// The error of an entry that is not a plain file; nothing when it is one.
+/// The error of an entry that is not a plain file; nothing if it is one.
 std::optional<InputError> odd(const struct stat& info, const std::string& path) {
   const char* what = nullptr;
   if (S_ISLNK(info.st_mode)) {

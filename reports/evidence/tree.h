@@ -17,7 +17,7 @@ namespace assay::evidence {
 struct TreeLimits {
   std::size_t max_files = 4'000'000;         ///< 10,000 nodes, 100 steps, record, companion and logs each
   std::uint64_t max_file_bytes = 256 << 20;  ///< the agent cuts a probe's output far below
-  std::uint64_t max_total_bytes = std::uint64_t{32} << 30;  ///< what a verifying machine can be expected to read
+  std::uint64_t max_total_bytes = std::uint64_t{32} << 30;  ///< a size that a verifying machine can read
   int max_depth = 8;          ///< evidence/records/<step>/<attempt>/<file> has five levels
   bool empty_folders = true;  ///< a dossier has none: no line of its manifest could vouch for one
   bool executables = true;    ///< a dossier has none, and no file with the set-user-ID, set-group-ID or sticky bit
@@ -29,7 +29,7 @@ using FileVisitor = std::function<std::optional<InputError>(const std::string& p
 /// Reads every file under `root` once, in the order of names, never following a link: it is opened relative to its
 /// folder's descriptor and examined through its own. Files at the top whose names are in `known` are examined but not
 /// read again. Refused by name: symbolic links, devices, sockets and pipes, files with a second hard link, names that
-/// are not plain (manifest.h), a file that changes its size while it is read, and what is over the limits.
+/// are not plain (manifest.h), a file that changes its size while it is read, and sizes over the limits.
 std::optional<InputError> walk_tree(const std::string& root, const std::vector<std::string>& known,
                                     const FileVisitor& visit, const TreeLimits& limits = {});
 
