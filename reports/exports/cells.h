@@ -1,4 +1,4 @@
-// cells: what every format tells of a cell, and how its outcome counts there.
+// cells: the fields of a cell in every format, and its outcome there.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace assay::exports {
 
-/// When the attempts of a step were, in milliseconds since 1970; 0 where there were none.
+/// When the attempts of a step were, in milliseconds since 1970; 0 if there were none.
 struct StepTime {
   std::int64_t begin = 0, end = 0;
   std::int64_t busy = 0;  ///< of all attempts together

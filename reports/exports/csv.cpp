@@ -8,7 +8,7 @@
 namespace assay::exports {
 namespace {
 
-/// `text` as a field; what a spreadsheet would calculate begins with an apostrophe.
+/// `text` as a field; a text that a spreadsheet would calculate begins with an apostrophe.
 std::string field(std::string_view text) {
   std::string safe = harmless(text);
   if (!safe.empty() && std::string_view("=+-@").find(safe.front()) != std::string_view::npos) safe.insert(0, "'");

@@ -13,13 +13,13 @@ namespace assay::exports {
 /// advisory cells that do not pass are skipped, because they reject nothing.
 std::string junit(const dossier::OpenedRun& run);
 
-/// CTRF JSON: a test for each cell and one for the verdict. pass is passed; fail and error are failed; what is open is
+/// CTRF JSON: a test for each cell and one for the verdict. pass is passed; fail and error are failed; an open one is
 /// other; advisory cells that do not pass are other, too. rawStatus is the outcome.
 std::string ctrf(const dossier::OpenedRun& run);
 
 /// The output of OCP diagnostics 2.0 by file name, a line for each artifact: for each node its own steps
 /// ("n01.jsonl"), and those of several nodes ("@together.jsonl", a name that no node can have). Validators are the
-/// acceptance limits; what OCP has no place for is metadata under "assay".
+/// acceptance limits; fields unknown to OCP are metadata under "assay".
 std::map<std::string, std::string> ocp(const dossier::OpenedRun& run);
 
 /// OpenMetrics, with the time of the run's last line and "# EOF": value, limits and outcome of every cell, and the

@@ -128,7 +128,7 @@ ordered_json end_of(const dossier::OpenedRun& run, const std::string& node, cons
   return overall == judge::Overall::rejected ? end_of("COMPLETE", "FAIL") : end_of("ERROR", "NOT_APPLICABLE");
 }
 
-/// What the agent said of its node.
+/// The agent's facts of its node.
 ordered_json dut_of(const dossier::OpenedRun& run, const std::string& node) {
   ordered_json dut = {{"dutInfoId", node == kTogether ? run.content.run.plan.site.name : node}, {"name", node}};
   const auto facts = run.content.run.journal.node_facts.find(node);
