@@ -7,9 +7,9 @@
 
 namespace assay::nightly {
 
-/// The body of POST /api/v2/alerts: an alert for each open flag (not for what is only watched), for each finding of the
-/// fleet and one for overdue units. Labels have no figure, so that an alert keeps its identity from night to night;
-/// figures are in the annotations. A simulated report gives alerts whose severity is "none" and that are labelled.
+/// The body of POST /api/v2/alerts: an alert for each open flag (not for watched units), for each finding of the fleet
+/// and one for overdue units. Labels have no figure, so that an alert keeps its identity from night to night; figures
+/// are in the annotations. A simulated report gives alerts whose severity is "none" and that are labelled.
 std::string alertmanager_alerts(const drift::DriftReport& report);
 
 /// The same in the shape of a web hook of version 4, for receivers that take Alertmanager's.

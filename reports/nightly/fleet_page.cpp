@@ -62,7 +62,7 @@ std::string coverage(const drift::DriftReport& report) {
   return out;
 }
 
-/// The map of all, and where that shows groups the one of the nodes that need a look.
+/// The map of all, and if that shows groups the one of the nodes that need a look.
 std::string maps(const Overview& overview, const drift::DriftReport& report) {
   std::string out = "<h2>Nights</h2>\n";
   if (overview.nodes.empty()) return out + "<p>No unit is known.</p>\n";

@@ -7,7 +7,7 @@
 
 namespace assay::nightly {
 
-/// What to do, the findings and flags with their reasons, coverage, and the map of nodes and nights.
+/// Advice, the findings and flags with their reasons, coverage, and the map of nodes and nights.
 std::string fleet_page(const Overview& overview, const drift::DriftReport& report);
 
 }  // namespace assay::nightly

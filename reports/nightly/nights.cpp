@@ -33,7 +33,7 @@ NodeNight of_visit(drift::VisitState state) {
   return NodeNight::not_measured;
 }
 
-/// What a flag makes of a night in which its unit was measured.
+/// State of a night in which the flag's unit was measured.
 NodeNight of_flag(drift::UnitState state) {
   switch (state) {
     case drift::UnitState::watch:

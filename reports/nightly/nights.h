@@ -1,4 +1,4 @@
-// nights: what a history and a drift report say of the last nights, as pages and exports need it.
+// nights: the last nights by a history and a drift report, for pages and exports.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace assay::nightly {
 
-/// What is known of a node in one night, from little to much; of several units the last in this order counts.
+/// State of a node in one night, from little to much; of several units the last in this order counts.
 enum class NodeNight : std::uint8_t {
   unseen,  ///< no sweep names it
   not_due,
@@ -30,7 +30,7 @@ inline constexpr std::size_t kNodeNights = 9;
 /// The words of a legend: "measured, as before".
 const char* words_for(NodeNight state);
 
-/// One node, or several where they are shown as one row.
+/// One node, or several if they are shown as one row.
 struct NodeRow {
   std::string name, leaf, rack;
   std::size_t nodes = 1;
@@ -49,8 +49,8 @@ struct Overview {
 history::Result<Overview> overview_of(const history::History& history, const drift::DriftReport& report,
                                       std::size_t most);
 
-/// Rows of neighbours that are shown as one: by leaf, where there is none by rack, and otherwise `per_row` in a row. Of
-/// a night the worst is shown.
+/// Rows of neighbours that are shown as one: by leaf, if there is none by rack, and otherwise `per_row` in a row. Of a
+/// night the worst is shown.
 std::vector<NodeRow> grouped(const std::vector<NodeRow>& nodes, std::size_t per_row);
 
 /// One figure of a series.

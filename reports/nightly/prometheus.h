@@ -17,7 +17,7 @@ std::string textfile(const drift::DriftReport& report, const std::string& last_s
 /// of the last `most` nights, at the midnight UTC that ends its date.
 history::Result<std::string> open_metrics(const history::History& history, drift::Date last, std::size_t most);
 
-/// A label's value with backslash, quote and line feed escaped, and what a terminal would obey replaced.
+/// A label's value with backslash, quote and line feed escaped, and terminal control characters replaced.
 std::string label_value(std::string_view text);
 
 }  // namespace assay::nightly

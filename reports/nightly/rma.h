@@ -19,19 +19,19 @@ struct Attachment {
   std::string path;
 };
 
-/// What goes into the folder.
+/// Content of the folder.
 struct RmaInput {
   UnitTrend trend;
   std::vector<Attachment> attachments;
   std::string made;  ///< UTC
 };
 
-/// One line of the list of what vendors ask for.
+/// One line of the vendors' list.
 struct RmaItem {
   std::string kind, what;
 };
 
-/// What vendors ask for, in their order: bug report, field diagnostic, kernel log, counters, firmware, the swap test,
+/// The vendors' list, in their order: bug report, field diagnostic, kernel log, counters, firmware, the swap test,
 /// power, thermal and seating causes excluded.
 std::vector<RmaItem> rma_checklist();
 
@@ -42,7 +42,7 @@ std::vector<RmaItem> rma_checklist();
 std::optional<InputError> write_rma(const RmaInput& input, const drift::DriftReport& report, const dossier::Signer* key,
                                     const std::string& out, std::size_t most_nights);
 
-/// Checks such a folder against a public key: the signature, and the SHA-256 of every file; no file may be beside them.
+/// Checks such a folder against a public key: the signature, and the SHA-256 of every file; no other file is allowed.
 std::optional<InputError> check_rma(const std::string& folder, const dossier::PublicKey& key);
 
 }  // namespace assay::nightly

@@ -1,4 +1,4 @@
-// shell: what every page of nights has around its content.
+// shell: the frame of every page of nights.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace assay::nightly {
 /// a mark across the page say so.
 std::string page_of(std::string_view title, bool simulated, const std::string& body);
 
-/// The flags of a report as a table, the worst first; empty where there is none.
+/// The flags of a report as a table, the worst first; empty if there is none.
 std::string flags_table(const std::vector<const drift::Flag*>& flags);
 
 /// Flags by how much they matter: confirmed ones first, then by the size of the change.

@@ -8,8 +8,8 @@
 
 namespace assay::nightly {
 
-/// Of each unit: its state, its flags with every number behind them, its metrics over nights, its events. `name` is
-/// what was asked for; `most` the nights that are shown.
+/// Of each unit: its state, its flags with every number behind them, its metrics over nights, its events. `name` is the
+/// request; `most` the nights that are shown.
 std::string unit_page(const std::string& name, const std::vector<UnitTrend>& units, const drift::DriftReport& report,
                       std::size_t most);
 
