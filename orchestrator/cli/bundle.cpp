@@ -28,7 +28,7 @@ constexpr const char* kRoot = "assay-" ASSAY_VERSION;
 constexpr const char* kSbom = "SBOM.cdx.json";
 constexpr const char* kArchive = "bundle.tar";  // name of the archive while it is staged
 
-/// What a reader of a bundle needs beside it, from share/doc/assay of the installation.
+/// Documents for the reader of a bundle, from share/doc/assay of the installation.
 constexpr std::array<const char*, 5> kDocuments = {"LICENSE", "README.md", "GUIDE.md", "GLOSSARY.md", "FORMATS.md"};
 
 /// Libraries that probes open at run time and that are not part of a driver.
@@ -149,7 +149,7 @@ std::optional<InputError> stage(const std::vector<BundleFile>& files, const fs::
     }
     fs::permissions(root, kProgram);
     for (const auto& entry : fs::recursive_directory_iterator(root)) {
-      if (entry.is_directory()) fs::permissions(entry, kProgram);  // whatever the umask is
+      if (entry.is_directory()) fs::permissions(entry, kProgram);  // for any umask
     }
   } catch (const fs::filesystem_error& error) {
     return InputError{root, error.what(), "free space, or name another --out"};

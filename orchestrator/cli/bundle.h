@@ -10,7 +10,7 @@
 
 namespace assay::cli {
 
-/// What goes into a bundle.
+/// Content of a bundle.
 struct BundleRequest {
   std::vector<std::string> probes;         ///< names; empty: every probe of the installation
   bool with_libraries = false;             ///< also the vendor's libraries that probes open at run time
@@ -25,8 +25,8 @@ struct BundleFile {
   bool executable = false;
 };
 
-/// Every file of the bundle of `installation`, sorted by name; then SBOM.cdx.json, what these are made of, and the last
-/// one SHA256SUMS over the others, as `sha256sum -c` reads it. The layout is that of an installation: bin/,
+/// Every file of the bundle of `installation`, sorted by name; then SBOM.cdx.json, their components, and the last one
+/// SHA256SUMS over the others, as `sha256sum -c` reads it. The layout is that of an installation: bin/,
 /// libexec/assay/probes/, share/assay/profiles/ and, with libraries, lib/assay/. Errors: a missing program, an unknown
 /// probe, a library that is in none of the searched folders.
 std::expected<std::vector<BundleFile>, InputError> bundle_files(const plan::Installation& installation,

@@ -56,7 +56,7 @@ ordered_json licence_of(const std::string& spdx) {
   return ordered_json::array({ordered_json{{"license", ordered_json{{"id", spdx}}}}});
 }
 
-/// What kind of component a file of the bundle is, in the words of CycloneDX.
+/// Kind of component of a file of the bundle, in the words of CycloneDX.
 const char* type_of(std::string_view path) {
   if (path.starts_with("bin/") || path.starts_with(kProbes)) return "application";
   if (path.starts_with(kVendors) && path.find(".so") != std::string_view::npos) return "library";

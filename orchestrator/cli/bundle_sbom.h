@@ -1,4 +1,4 @@
-// bundle_sbom: what a bundle is made of, as CycloneDX 1.5.
+// bundle_sbom: components of a bundle, as CycloneDX 1.5.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// commands: what each command of `assay` does; every function returns the process's exit code.
+// commands: the commands of `assay`; every function returns the process's exit code.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct KeyRequest;
 /// CPU time.
 inline constexpr int kFanOut = 32, kMostFanOut = 1024;
 
-/// What the planning commands share.
+/// Common options of the planning commands.
 struct PlanRequest {
   std::string profile = "host";  ///< name of an embedded profile, or a file
   std::string site;              ///< file; empty: this machine
@@ -24,12 +24,12 @@ struct PlanRequest {
   bool quick = false;
   bool localise = true;
   bool allow_missing = false;   ///< also plan where a probe of the profile is unknown
-  bool allow_settings = false;  ///< plan also what changes settings of machines and puts them back
+  bool allow_settings = false;  ///< plan also steps that change settings of machines and restore them
   bool dry_run = false;
   std::string nodes;      ///< host list; empty: all of the site
   std::string continues;  ///< directory of the run whose plan this one continues; empty: none
   std::string challenge;  ///< 64 hexadecimal digits of the receiver's choice; empty: none
-  std::string healthy;    ///< what a fleet without fault is taken to be, "4,0.5,0.5"; empty: HealthyFleet's defaults
+  std::string healthy;    ///< assumed fleet without fault, "4,0.5,0.5"; empty: HealthyFleet's defaults
 };
 
 /// Settings of a run.
@@ -59,7 +59,7 @@ int command_run(const std::string& plan_file, const std::string& out, const RunS
 int command_resume(const std::string& directory, const RunSettings& settings, const KeyRequest& key);
 
 /// Starts every probe for at most two seconds in a new folder under `directory` (empty: the system's temporary one),
-/// and prints which are ready and what the others lack; exit code 1 where one fails in another way.
+/// and prints which are ready and the missing parts of others; exit code 1 if one fails in another way.
 int command_doctor(const std::string& directory, bool json);
 
 /// Judges the run in `directory`, writes verdict.json, prints the table (with `all` of every cell) or, with `json`, the

@@ -18,7 +18,7 @@ std::string words_of(const CLI::App& command) {
   return words;
 }
 
-/// What the completions of both programs use: the options that `--help` lists, and the words and files that fit.
+/// Inputs of the completions of both programs: the options that `--help` lists, and the words and files that fit.
 constexpr const char* kShared = R"sh(_assay_options() {
   "$@" --help 2>/dev/null | sed -nE 's/^  (-h,)?(--[a-z-]+).*/\2/p'
 }
@@ -52,7 +52,7 @@ std::string quoted(std::string_view text, bool fish) {
   return out + "'";
 }
 
-/// A word that can be completed and what it is for.
+/// A word that can be completed and its purpose.
 struct Choice {
   std::string word, meaning;
 };

@@ -1,4 +1,4 @@
-// completion: what CLI11 knows of the command line, as completion scripts.
+// completion: CLI11's command line as completion scripts.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// doctor_command: what is missing on this machine for which probe, from the probes themselves.
+// doctor_command: missing parts of this machine by probe, from the probes themselves.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -26,14 +26,14 @@ namespace {
 /// fraction of a second.
 constexpr Seconds kPatience{2};
 
-/// How a probe of several nodes refuses to run alone, which is no defect of this machine.
+/// The refusal of a probe of several nodes to run on one, which is no defect of this machine.
 constexpr std::string_view kAlone = "one rank alone";
 
 struct Finding {
   std::string name, state, reason;  ///< ready, missing, several_nodes or error
 };
 
-/// The last line of the record in `log`, which also has what the probe said to people; null where there is none.
+/// The last line of the record in `log`, which also has the probe's text for people; null if there is none.
 nlohmann::json end_of(const std::string& log) {
   const auto text = read_file(log);
   if (!text) return nullptr;
@@ -91,7 +91,7 @@ class Scratch {
     if (::mkdtemp(path_.data()) == nullptr) throw std::system_error(errno, std::generic_category(), path_);
   }
   ~Scratch() {
-    std::error_code ignored;  // what is left lies in the directory that was named
+    std::error_code ignored;  // the remains are in the directory that was named
     std::filesystem::remove_all(path_, ignored);
   }
   Scratch(const Scratch&) = delete;

@@ -33,7 +33,7 @@ std::optional<std::string> run_around(const std::string& path) {
   return std::nullopt;
 }
 
-/// What a run planned and found.
+/// Plan and results of a run.
 struct Judged {
   plan::Plan plan;
   judge::Verdict verdict;
@@ -56,7 +56,7 @@ std::expected<Judged, InputError> judged_run(const std::string& directory) {
   return Judged{.plan = std::move(*plan), .verdict = std::move(*verdict)};
 }
 
-/// A row for each figure beside a requirement of the run, and one for each figure without a counterpart.
+/// A row for each figure with a requirement of the run, and one for each figure without a counterpart.
 void add_rows(nlohmann::ordered_json& rows, const judge::Import& import, const Judged& run) {
   using Json = nlohmann::ordered_json;
   const auto theirs = [&](const judge::Figure& figure) {

@@ -15,8 +15,8 @@ struct ImportArguments {
   bool json = false;    ///< with `beside`: the table as JSON
 };
 
-/// Writes the figures of another tool's outputs as JSON Lines, or beside a run as a table on stdout, with the JSON
-/// Lines in `out`; nothing is written unless every file is read without an error. Returns the process's exit code.
+/// Writes the figures of another tool's outputs as JSON Lines, or with a run as a table on stdout, with the JSON Lines
+/// in `out`; nothing is written unless every file is read without an error. Returns the process's exit code.
 int command_import(const ImportArguments& given);
 
 }  // namespace assay::cli

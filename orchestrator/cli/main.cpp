@@ -216,7 +216,7 @@ void add_import(CLI::App& app, ImportArguments& given, Action& action) {
   command->callback([&] { action = [&] { return command_import(given); }; });
 }
 
-/// Prints what the command line itself is made of.
+/// Prints the structure of the command line.
 void add_texts(CLI::App& app, std::string& shell, Action& action) {
   auto* completion = app.add_subcommand("completion", "print a completion script for bash, zsh or fish");
   completion->add_option("shell", shell, "bash, zsh or fish [bash]")
@@ -239,7 +239,7 @@ void add_texts(CLI::App& app, std::string& shell, Action& action) {
   });
 }
 
-/// Commands and options of `app`: what an unknown word is compared with.
+/// Commands and options of `app`: the candidates for an unknown word.
 std::vector<std::string> names_in(const CLI::App& app) {
   std::vector<std::string> names;
   for (const auto* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());

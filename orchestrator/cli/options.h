@@ -1,4 +1,4 @@
-// options: the command line's options by group, and what they are read into.
+// options: the command line's options by group, and their variables.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ class App;
 
 namespace assay::cli {
 
-/// What the chosen command does; set by its callback while the command line is parsed.
+/// Action of the chosen command; set by its callback while the command line is parsed.
 using Action = std::function<int()>;
 
 /// Of `assay site` and its commands.

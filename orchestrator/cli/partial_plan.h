@@ -16,7 +16,7 @@ namespace assay::cli {
 std::optional<InputError> keep_nodes(site::Site& site, const std::string& nodes);
 
 /// The SHA-256 of the plan in the run `directory`. Errors: it is not readable, or of another profile or revision than
-/// `profile`: nodes that are held against other figures do not continue a test.
+/// `profile`: nodes that are compared with other figures do not continue a test.
 std::expected<std::string, InputError> continued_plan(const std::string& directory, const plan::Profile& profile);
 
 }  // namespace assay::cli

@@ -108,7 +108,7 @@ int command_plan(const PlanRequest& request, const std::string& out, bool json) 
   }
   const std::string text = plan::plan_text(prepared->plan);
   if (out.empty()) {
-    // A file gets the plan's own bytes; a terminal gets what it cannot obey.
+    // A file gets the plan's own bytes; a terminal gets harmless text.
     std::cout << (::isatty(STDOUT_FILENO) == 1 ? harmless_page(text) : text);
     return files::kExitSuccess;
   }

@@ -64,7 +64,7 @@ int finish(const std::string& directory, const RunSettings& settings) {
   return judge::exit_code(verdict->overall);
 }
 
-/// A fresh run directory with the plan in it: `out`, or one of a new name where it is empty.
+/// A fresh run directory with the plan in it: `out`, or one of a new name if it is empty.
 std::expected<std::string, InputError> open_directory(const std::string& out, const std::string& text) {
   const std::string directory = out.empty() ? fresh_directory_name() : out;
   if (auto problem = out.empty() ? files::make_private_folder(directory) : files::take_own_folder(directory))
@@ -78,7 +78,7 @@ std::expected<std::string, InputError> open_directory(const std::string& out, co
   return directory;
 }
 
-/// What a run came to.
+/// Result of a run.
 struct RunResult {
   int code = 0;
   run::RunEnd end = run::RunEnd::finished;
@@ -110,7 +110,7 @@ std::string signing_options(const KeyRequest& key) {
          (key.certificate.empty() ? "" : " --certificate " + shown(key.certificate));
 }
 
-/// How to go on with a run that did not come to its end.
+/// How to continue a run that did not end.
 void tell_how_to_resume(const std::string& directory, run::RunEnd end, const std::string& options) {
   std::cerr << fmt::format(
       "{}; to resume{}: assay run --resume {}{}\n",
@@ -118,7 +118,7 @@ void tell_how_to_resume(const std::string& directory, run::RunEnd end, const std
       options.empty() ? "" : ", report and sign", shown(directory), options);
 }
 
-/// The key that is asked for, opened; nothing when none is.
+/// The requested key, opened; nothing without one.
 std::expected<std::optional<SigningKey>, InputError> key_for(const KeyRequest& request) {
   if (!request.is_wanted()) return std::nullopt;
   auto opened = open_key(request);
@@ -126,7 +126,7 @@ std::expected<std::optional<SigningKey>, InputError> key_for(const KeyRequest& r
   return std::move(*opened);
 }
 
-/// Runs or resumes; then reports and signs where there is a key, else says how to.
+/// Runs or resumes; then reports and signs with a key, else says how to.
 int run_and_sign(const std::string& directory, const std::vector<plan::Program>& programs, bool resume,
                  const RunSettings& settings, const KeyRequest& request, const std::optional<SigningKey>& key) {
   const auto result = run_then_judge(directory, programs, resume, settings);

@@ -10,13 +10,13 @@ class App;
 
 namespace assay::cli {
 
-/// What is planned: profile, site, nodes, requirements.
+/// Inputs of a plan: profile, site, nodes, requirements.
 void add_plan_options(CLI::App& command, PlanRequest& request);
 
 /// How a run is carried out and shown.
 void add_run_options(CLI::App& command, RunSettings& settings);
 
-/// What signs; `otherwise` says in the help what happens without a key.
+/// The signer; `otherwise` is the help's sentence for no key.
 void add_key_options(CLI::App& command, KeyRequest& key, const char* otherwise);
 
 }  // namespace assay::cli

@@ -35,7 +35,7 @@ std::expected<site::Site, InputError> site_for(const PlanRequest& request) {
   return site::read_site_file(request.site);
 }
 
-/// The duration in `text`, the value of `option`: what parse_seconds reads, or hours. Nothing when it is empty.
+/// The duration in `text`, the value of `option`: as parse_seconds reads it, or hours. Nothing when it is empty.
 std::expected<std::optional<Seconds>, InputError> duration_of(const char* option, const std::string& text) {
   constexpr double kSecondsOfHour = 3600;
   if (text.empty()) return std::nullopt;
@@ -56,13 +56,13 @@ std::string clock_text(double seconds) {
   return fmt::format("{}:{:02}", static_cast<int>(seconds) / 60, static_cast<int>(seconds) % 60);
 }
 
-/// How likely the plan accepts a fleet without fault; nothing where no rate is required.
+/// How likely the plan accepts a fleet without fault; nothing if no rate is required.
 std::string chance_text(const plan::Plan& plan, const plan::HealthyFleet& fleet) {
   const plan::AcceptanceChance chance = plan::acceptance_chance(plan, fleet);
   if (chance.unplanned > 0)
     return fmt::format("cannot be accepted: nothing measures {} required cells\n", chance.unplanned);
   if (chance.cells == 0) return "";
-  constexpr double kNearlyCertain = 0.99;  // what is above rounds to 1
+  constexpr double kNearlyCertain = 0.99;  // higher ones round to 1
   return fmt::format(
       "a fleet without fault is accepted with probability {}: {} required rates, {:g} % above their limits, {:g} % "
       "between nodes, {:g} % between runs (--healthy)\n",

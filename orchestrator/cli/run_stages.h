@@ -18,20 +18,21 @@ namespace assay::cli {
 struct Prepared {
   plan::Plan plan;
   std::vector<plan::Program> programs;
-  plan::HealthyFleet healthy = {};  ///< for the chance of acceptance that plan_summary tells
+  plan::HealthyFleet healthy = {};  ///< for the chance of acceptance in plan_summary
 };
 
 /// Reads profile and site, finds the probes, plans.
 std::expected<Prepared, InputError> prepare(const PlanRequest& request);
 
-/// "profile host: 12 steps on 2 nodes, 24 cells, about 3:10", then whether that fits into `deadline` where there is
-/// one, how likely a fleet without fault is accepted, and what is not planned and why; for people.
+/// "profile host: 12 steps on 2 nodes, 24 cells, about 3:10", then whether that fits into `deadline` if there is one,
+/// how likely a fleet without fault is accepted, and steps not planned and why; for people.
 std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadline = std::nullopt);
 
-/// The id of each step on stdout, one a line: what a dry run prints.
+/// The id of each step on stdout, one a line: the output of a dry run.
 void print_steps(const plan::Plan& plan);
 
-/// The same as a table of `command` in JSON, with what plan_summary says. `written`: the file of the plan; empty: none.
+/// The same as a table of `command` in JSON, with the text of plan_summary. `written`: the file of the plan; empty:
+/// none.
 void print_steps_json(const char* command, const Prepared& prepared, const std::string& written);
 
 /// Runs the plan of `directory`, or resumes its run.

@@ -1,4 +1,4 @@
-// signing: calls assay-report, which alone knows keys and dossiers.
+// signing: calls assay-report, the only program that knows keys and dossiers.
 #include "orchestrator/cli/signing.h"
 
 #include <filesystem>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr Seconds kReportDeadline{300};  // a report of 10,000 nodes takes tens of seconds
 
-/// Runs a command of assay-report; what it printed on stdout, without the final newline.
+/// Runs a command of assay-report; its stdout, without the final newline.
 std::expected<std::string, InputError> call_report(const std::vector<std::string>& arguments) {
   auto child = files::run_child(plan::installation().binaries + "/assay-report", arguments, kReportDeadline);
   if (!child) return std::unexpected(child.error());
@@ -60,7 +60,7 @@ std::expected<SigningKey, InputError> with_fingerprint(SigningKey key) {
   return key;
 }
 
-/// What `verify --key` is given: the file beside a private key, the public key itself when an agent signs.
+/// Value of `verify --key`: the file next to a private key, the public key itself when an agent signs.
 std::string public_file(const SigningKey& key) {
   if (key.file.starts_with(kTokenScheme)) return "PUBLIC_KEY_OF_THE_TOKEN";
   return key.file.ends_with(".pub") ? key.file : key.file + ".pub";

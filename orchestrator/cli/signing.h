@@ -14,10 +14,10 @@ inline constexpr std::string_view kTokenScheme = "pkcs11:";
 
 /// The key that the command line asks for.
 struct KeyRequest {
-  std::string key;              ///< file, or of a token; empty: this machine's own, where one is wanted
+  std::string key;              ///< file, or of a token; empty: this machine's own, if one is wanted
   std::string passphrase_file;  ///< its first line decrypts the key, or is the PIN of the token
   std::string certificate;      ///< of the key, PEM, for the signature to bring along; empty: none
-  bool sign = false;            ///< sign, with this machine's own key where none is named
+  bool sign = false;            ///< sign, with this machine's own key if none is named
 
   [[nodiscard]] bool is_named() const { return !key.empty(); }
   [[nodiscard]] bool is_of_token() const { return key.starts_with(kTokenScheme); }
@@ -35,7 +35,7 @@ struct SigningKey {
 /// certificate is of another key, or the state directory cannot be written.
 std::expected<SigningKey, InputError> open_key(const KeyRequest& request);
 
-/// Writes report and dossier of the run in `directory`, and says where they are; the report states when the key is this
+/// Writes report and dossier of the run in `directory`, and prints their paths; the report states when the key is this
 /// machine's own.
 std::expected<void, InputError> report_and_sign(const std::string& directory, const SigningKey& key);
 

@@ -109,7 +109,7 @@ std::expected<site::Topology, InputError> topology_from(const SiteSource& source
   return site::topology_from_ibnetdiscover(*text, source.file, site);
 }
 
-/// When the first line of a record was written, in seconds since 1970, by the clock of the node; nothing when it has no
+/// When the first line of a record was written, in seconds since 1970, by the clock of the node; nothing if it has no
 /// time.
 std::optional<double> seconds_of_first_line(std::string_view output) {
   const auto line = parse_json(output.substr(0, output.find('\n')), "record");

@@ -1,4 +1,4 @@
-// table_json: what a command says in a table, as one JSON object (assay.table/1).
+// table_json: table of a command, as one JSON object (assay.table/1).
 #pragma once
 
 #include <iostream>

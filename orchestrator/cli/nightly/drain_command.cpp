@@ -26,7 +26,7 @@ namespace {
 
 using std::chrono::system_clock;
 
-/// What the command reads before it looks at the scheduler.
+/// Inputs of the command besides the scheduler.
 struct Inputs {
   drift::DriftReport report;
   drift::Policy policy;
@@ -67,8 +67,8 @@ std::expected<Inputs, InputError> read_inputs(const DrainArguments& given) {
   return inputs;
 }
 
-/// Adds what the run in `directory`, judged anew from its evidence, shows of each node. A node is good where a planned
-/// figure meets its limit, alone or with others, and bad where one does not or is open or missing.
+/// Adds the state of each node by the run in `directory`, judged anew from its evidence. A node is good if a planned
+/// figure meets its limit, of one node or of several, and bad if one does not or is open or missing.
 std::optional<InputError> look_at(const std::string& directory, std::set<std::string>& good, std::set<std::string>& bad,
                                   drain::CleanSweep& clean) {
   const auto verdict = judge_directory(directory);
@@ -86,7 +86,7 @@ std::optional<InputError> look_at(const std::string& directory, std::set<std::st
   }
   for (const auto& cell : verdict->results) {
     const auto step = nodes_of.find(cell.step);
-    if (step == nodes_of.end() || cell.unchecked) continue;  // not planned, or not told
+    if (step == nodes_of.end() || cell.unchecked) continue;  // not planned, or not reported
     const bool meets = cell.outcome == judge::Outcome::pass || cell.outcome == judge::Outcome::conditional_pass;
     (meets ? good : bad).insert(step->second.begin(), step->second.end());
   }
@@ -110,7 +110,7 @@ std::expected<drain::CleanSweep, InputError> clean_sweep(const std::string& fold
   return clean;
 }
 
-/// Tells the history what was done; a history that cannot be written does not undo it.
+/// Writes the actions into the history; a history that cannot be written does not undo it.
 void tell_history(const std::string& path, const drain::Done& done, const Inputs& inputs) {
   if (path.empty()) return;
   auto history = history::History::open(path, history::Access::write);
@@ -131,7 +131,7 @@ void tell_history(const std::string& path, const drain::Done& done, const Inputs
   }
 }
 
-/// The decisions as a table in JSON; `done` where they were carried out.
+/// The decisions as a table in JSON; `done` if they were carried out.
 void print_decisions(const DrainArguments& given, const drain::Decisions& decisions, drift::Mode mode,
                      const drain::Done* done) {
   nlohmann::ordered_json rows;

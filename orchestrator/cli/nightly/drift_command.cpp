@@ -28,7 +28,7 @@ std::expected<Date, InputError> date_given(const std::string& text, const char* 
   return std::unexpected(InputError{option, fmt::format("'{}' is no date", printable(text)), "write 2026-03-01"});
 }
 
-/// Prints the report and writes it where it is wanted; gives the exit code.
+/// Prints the report and writes the requested file; gives the exit code.
 int conclude(const drift::DriftReport& report, const std::string& out, bool json) {
   const std::string text = drift::report_text(report);
   if (!out.empty()) {
@@ -39,7 +39,7 @@ int conclude(const drift::DriftReport& report, const std::string& out, bool json
   return drift::exit_code(report);
 }
 
-/// The history that is named, judged as of the night that is named; or the exit code, after the error was told. With
+/// The history that is named, judged as of the night that is named; or the exit code, after the error was printed. With
 /// `access` for writing the state is kept for the next time.
 std::expected<drift::DriftReport, int> judged(const DriftArguments& given, history::Access access) {
   const auto policy = policy_in(given.policy);
@@ -163,7 +163,7 @@ history::Result<drift::DriftReport> judge_history(history::History& history, con
       from = (*saved)->night + std::chrono::days{1};
     }
   }
-  // One night is held back, so that what is saved is the state before the last. A night is judged while the next is
+  // One night is held back, so that the saved state is the one before the last. A night is judged while the next is
   // read.
   std::optional<drift::Night> held;
   std::future<void> judging;

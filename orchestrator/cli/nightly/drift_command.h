@@ -1,4 +1,4 @@
-// drift_command: `assay drift` and `assay history`: the history of nightly sweeps, and what it says.
+// drift_command: `assay drift` and `assay history`: the history of nightly sweeps, and its report.
 #pragma once
 
 #include <string>
@@ -40,7 +40,7 @@ void add_drift(CLI::App& app, DriftArguments& given, Action& action);
 void add_history(CLI::App& app, HistoryArguments& given, Action& action);
 void add_nights(CLI::App& app, NightsArguments& given, Action& action);
 
-/// The policy in `file`; the default one where it is empty.
+/// The policy in `file`; the default one if it is empty.
 std::expected<drift::Policy, InputError> policy_in(const std::string& file);
 
 /// With how many threads, and whether the state of the night before the last is saved, which needs write access.
@@ -49,7 +49,7 @@ struct JudgingHow {
   bool keep = true;
 };
 
-/// Judges the nights of `history` up to `as_of`, going on from its saved state where there is one.
+/// Judges the nights of `history` up to `as_of`, from its saved state if there is one.
 history::Result<drift::DriftReport> judge_history(history::History& history, const drift::Policy& policy,
                                                   drift::Date as_of, JudgingHow how);
 

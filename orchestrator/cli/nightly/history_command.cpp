@@ -1,4 +1,4 @@
-// history_command: `assay history`: adding sweeps and events, and reading what is there.
+// history_command: `assay history`: adding sweeps and events, and reading them.
 #include <pwd.h>
 #include <ctime>
 #include <filesystem>
@@ -100,7 +100,7 @@ int print_json(const nlohmann::ordered_json& document) {
   return files::kExitSuccess;
 }
 
-/// A visit with what was measured in it.
+/// A visit with its figures.
 nlohmann::ordered_json document_of(const drift::Fleet& fleet, const drift::Night& night, std::uint32_t place) {
   const auto& visit = night.visits[place];
   nlohmann::ordered_json figures = nlohmann::ordered_json::array();

@@ -1,4 +1,4 @@
-// install_command: `assay install`: writes files and nothing else; a person puts them where they belong.
+// install_command: `assay install`: writes files and nothing else; the user installs them.
 #include <filesystem>
 #include <iostream>
 

@@ -17,7 +17,7 @@ struct SweepArguments {
   std::string patience = "30min";  ///< with slurm: stop when no node was begun for so long
   std::string stagger = "0s";
   std::string state;       ///< folder of the ledger; empty: the user's state directory
-  std::string drift;       ///< drift.json: what is watched, and what is to be tested again
+  std::string drift;       ///< drift.json: watched units, and units to be tested again
   std::string history;     ///< database that the sweep is added to; empty: none
   std::string night, now;  ///< in place of the clock's
   std::string worker, collect, node, pair;
@@ -55,7 +55,7 @@ struct InstallArguments {
 };
 int command_install(const InstallArguments& given);
 
-/// What each of them was given.
+/// Arguments of each of them.
 struct NightlyArguments {
   SweepArguments sweep;
   VerdictArguments verdict;

@@ -169,7 +169,7 @@ std::expected<sweep::Choice, InputError> choice_for(const SweepPlan& plan, const
   return choice;
 }
 
-/// Nodes that a step may join: a worker is alone on its node, a job of a pair has two.
+/// Nodes that a step may join: a worker has only its node, a job of a pair has two.
 std::size_t most_nodes(const SweepArguments& given) {
   if (given.prepare) return 1;
   return given.slurm ? 2 : std::numeric_limits<std::size_t>::max();
@@ -199,7 +199,7 @@ std::string plan_words(const SweepPlan& plan) {
                      plan.file.only.size(), plan.file.budget_s, plan.file.left_out.size());
 }
 
-/// Who is due as a table in JSON; `out`: the folder that was prepared, empty in a dry run.
+/// The due nodes as a table in JSON; `out`: the folder that was prepared, empty in a dry run.
 void print_due_json(const SweepPlan& plan, const std::string& out) {
   nlohmann::ordered_json rows;
   for (const auto& entry : plan.file.due)
@@ -269,8 +269,8 @@ int run_sweep(const SweepArguments& given) {
   return finish_sweep(*plan, out, given, std::move(*visits));
 }
 
-/// The outcomes that workers left; of a sweep that has its sweep.json, what that says: the ledger and the history may
-/// not know it yet.
+/// The outcomes that workers left; of a sweep that has its sweep.json, those of that file: the ledger and the history
+/// may not know it yet.
 int collect(const SweepArguments& given) {
   const auto plan = read_sweep_folder(given.collect, given);
   if (!plan) return report_error(plan.error());
@@ -285,7 +285,7 @@ int collect(const SweepArguments& given) {
   return finish_sweep(*plan, given.collect, given, std::move(*visits));
 }
 
-/// Writes into the plan who is visited, and in which order.
+/// Writes the visited nodes, in their order, into the plan.
 std::optional<InputError> list_due(SweepPlan& plan, const sweep::Ledger& ledger, const Watched& watched,
                                    const SweepArguments& given) {
   auto nodes = sweep::due_nodes(plan.site, ledger, plan.file.night, watched.watched, watched.flagged);

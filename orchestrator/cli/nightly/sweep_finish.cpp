@@ -1,4 +1,4 @@
-// sweep_finish: what a sweep leaves: sweep.json, the ledger, the history, and the first line for people.
+// sweep_finish: output of a sweep: sweep.json, the ledger, the history, and the first line for people.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using drift::VisitState;
 
-/// What every due node came to, and the run folders of the figures.
+/// Result of every due node, and the run folders of the figures.
 sweep::SweepFile file_of(const SweepPlan& plan, const std::string& out, const std::vector<sweep::NodeVisit>& visits,
                          std::vector<sweep::PairVisit> pairs) {
   sweep::SweepFile file{.plan = plan.file};
@@ -71,7 +71,7 @@ void print_summary(const SweepPlan& plan, const sweep::SweepFile& file) {
                              harmless(fmt::format("{}", fmt::join(file.findings, ", "))));
 }
 
-/// What became of each node and pair as a table in JSON.
+/// Results of each node and pair as a table in JSON.
 void print_visits_json(const SweepPlan& plan, const std::string& out, const sweep::SweepFile& file) {
   nlohmann::ordered_json rows;
   for (const auto& visit : file.visits)

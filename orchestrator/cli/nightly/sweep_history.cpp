@@ -14,12 +14,12 @@ namespace {
 
 constexpr const char* kPairs = "pairs/";  // folder_of
 
-/// Whether a metric tells how others use the node, and nothing of the node itself.
+/// Whether a metric is of the use of the node by others, not of the node itself.
 bool is_of_others(const std::string& metric) {
   return metric.starts_with("health_load.") || metric.find(".other_processes") != std::string::npos;
 }
 
-/// The run of a pair as history takes it: what the two measured together, as figures of each, or that they did not. The
+/// The run of a pair as history takes it: the measurement of the two, as figures of each, or that they did not. The
 /// nodes have visits of their own.
 void shape_pair(history::Sweep& sweep, const sweep::SweepFile& file, const sweep::PairVisit& visit) {
   sweep.night = file.plan.night;
@@ -35,14 +35,14 @@ void shape_pair(history::Sweep& sweep, const sweep::SweepFile& file, const sweep
                             .reason = visit.reason});
 }
 
-/// What became of the node; nothing for a node that is not in the sweep.
+/// Result of the node; nothing for a node that is not in the sweep.
 const sweep::NodeVisit* visit_of(const sweep::SweepFile& file, const std::string& node) {
   const auto found = std::ranges::find(file.visits, node, &sweep::NodeVisit::node);
   return found == file.visits.end() ? nullptr : &*found;
 }
 
-/// The run as history takes it: figures of measured nodes alone. Of the run of the checks (`checks`) only the nodes
-/// that were not measured are kept, without figures.
+/// The run as history takes it: only figures of measured nodes. Of the run of the checks (`checks`) only the nodes that
+/// were not measured are kept, without figures.
 void shape(history::Sweep& sweep, const sweep::SweepFile& file, bool checks) {
   sweep.night = file.plan.night;
   std::erase_if(sweep.visits, [&](const history::UnitVisit& one) {

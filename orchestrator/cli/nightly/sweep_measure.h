@@ -34,7 +34,7 @@ struct Measured {
   run::BoardView board;  ///< as the page showed it last
 };
 
-/// What measure() needs beside the place.
+/// Inputs of measure() besides the place.
 struct SweepTools {
   plan::Profile profile;  ///< of sweep::as_sweep
   std::vector<plan::Program> programs;
@@ -49,8 +49,8 @@ std::expected<Measured, InputError> measure(const std::string& folder, const Swe
                                             const std::vector<std::string>& only, std::optional<Seconds> deadline,
                                             SweepStop& stop, bool last = true);
 
-/// The checks on `site`, then what is `chosen` on the nodes that are not in use, into folder/check and folder/run; the
-/// visit of every node of `site`. `chosen` has the checks after the measurement.
+/// The checks on `site`, then the `chosen` steps on the nodes that are not in use, into folder/check and folder/run;
+/// the visit of every node of `site`. `chosen` has the checks after the measurement.
 std::expected<std::vector<sweep::NodeVisit>, InputError> visit_nodes(const std::string& folder, const SweepTools& tools,
                                                                      const site::Site& site,
                                                                      const std::vector<std::string>& chosen,

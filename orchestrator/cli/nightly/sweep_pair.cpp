@@ -19,8 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using drift::VisitState;
 
-/// The two nodes as steps of the allocation that this process runs in, whatever the site reaches them by. Agents
-/// connect back to the node of this process, and not to the head of the sweep.
+/// The two nodes as steps of the allocation that this process runs in, for any transport of the site. Agents connect
+/// back to the node of this process, and not to the head of the sweep.
 std::expected<site::Site, InputError> site_of_allocation(const site::Site& site, const sweep::NightPair& pair) {
   site::Site part = site_of(site, {pair.first, pair.second});
   for (auto& node : part.nodes) {

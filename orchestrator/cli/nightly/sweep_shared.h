@@ -1,4 +1,4 @@
-// sweep_shared: what the ways of a sweep share: at once over ssh and local agents, by jobs of Slurm, by workers.
+// sweep_shared: common parts of the ways of a sweep: at once over ssh and local agents, by jobs of Slurm, by workers.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ struct SweepPlan {
 /// Reads profile, site, ledger and drift report, and makes due list and choice; nothing is written.
 std::expected<SweepPlan, InputError> plan_sweep(const SweepArguments& given);
 
-/// Time left of `until`; nothing where it has no end.
+/// Time left of `until`; nothing without an end.
 std::optional<Seconds> left_of(const SweepPlan& plan);
 
 /// Writes due.json, site.json and profile.json into the fresh folder `out`.
@@ -36,7 +36,7 @@ int finish_sweep(const SweepPlan& plan, const std::string& out, const SweepArgum
                  const std::vector<sweep::NodeVisit>& visits);
 
 /// Adds the runs of the sweep in `out` to the database `history`: figures of nodes that were measured, and a visit
-/// without figures for each unit of the others. What shows the use of a node by others is no figure of it.
+/// without figures for each unit of the others. A metric of the use of a node by others is no figure of it.
 std::optional<InputError> add_to_history(const std::string& history, const std::string& out,
                                          const sweep::SweepFile& file, bool retest);
 

@@ -31,7 +31,7 @@ constexpr int kMostRefusals = 5;                   // of sbatch in a row
 constexpr int kMostJobsOfPair = 3;                 // that end without having begun
 constexpr std::size_t kMostFruitless = 10;         // jobs: so many are hardly preempted within a second each
 
-/// The last line of a file; empty where there is none yet.
+/// The last line of a file; empty if there is none yet.
 std::string last_line_of(const std::string& path) {
   constexpr std::size_t kMost = 300;
   const auto text = read_file(path);
@@ -112,7 +112,7 @@ class Jobs {
     for (const auto& one : pairs_) begun += fs::exists(folder_of(out_, one.pair), unknown) ? 1 : 0;
     if (begun != begun_) progress_ = Clock::now();
     const auto printed = files::run_child(squeue_, sweep::squeue_arguments(), kAnswer);
-    if (!printed || printed->exit_code != 0) return std::nullopt;  // slurmctld restarts: what was alive still is
+    if (!printed || printed->exit_code != 0) return std::nullopt;  // slurmctld restarts: live jobs are still alive
     const auto jobs = sweep::jobs_in(printed->output);
     begun_ = begun;
     for (const auto& id : alive_) {
@@ -146,7 +146,7 @@ class Jobs {
     if (!fs::exists(path, unknown)) return false;
     const auto text = read_file(path);
     const auto visit = text ? sweep::read_visit(*text, path) : std::unexpected(text.error());
-    return ended_[node] = visit && visit->state == drift::VisitState::measured;  // what is damaged, visits_in() reports
+    return ended_[node] = visit && visit->state == drift::VisitState::measured;  // visits_in() reports damaged ones
   }
 
   /// Once no node is waited for: nodes whose partner was not measured get one among themselves.
@@ -181,7 +181,7 @@ class Jobs {
     given_up_ = true;
     Words waiting;
     std::ranges::set_difference(alive_, pair_jobs_, std::back_inserter(waiting));
-    // NOLINTNEXTLINE(bugprone-unused-return-value): what is left ends by its time limit
+    // NOLINTNEXTLINE(bugprone-unused-return-value): the rest ends by its time limit
     if (!waiting.empty()) (void)files::run_child(scancel_, waiting, kAnswer);
     progress_ = Clock::now();
     return false;
@@ -242,7 +242,7 @@ class Jobs {
             .until = plan_.until};
   }
 
-  /// Sets `id` to the number of the job; empty where sbatch refused it this time.
+  /// Sets `id` to the number of the job; empty if sbatch refused it this time.
   std::optional<InputError> submit_job(const sweep::WorkerJob& job, std::string& id) {
     const auto words = sweep::sbatch_arguments(job, plan_.site.slurm);
     if (!words) return InputError{"sbatch", words.error(), "mend the site file or the folder's name"};
@@ -270,7 +270,7 @@ class Jobs {
   /// Our jobs are cancelled; workers that run get the time to write down that they were stopped.
   std::optional<InputError> end() {
     if (alive_.empty()) return std::nullopt;
-    // NOLINTNEXTLINE(bugprone-unused-return-value): what is left ends by its time limit
+    // NOLINTNEXTLINE(bugprone-unused-return-value): the rest ends by its time limit
     (void)files::run_child(scancel_, Words(alive_.begin(), alive_.end()), kAnswer);
     const auto last = Clock::now() + kEndOfWorkers;
     while (!alive_.empty() && Clock::now() < last) {
@@ -287,7 +287,7 @@ class Jobs {
   std::string sbatch_, squeue_, scancel_;
   std::vector<const sweep::DueEntry*> open_;    ///< due nodes that no worker has claimed
   std::set<std::string> alive_;                 ///< our jobs that wait or run
-  std::map<std::string, std::string> targets_;  ///< by node: the job that is for it alone
+  std::map<std::string, std::string> targets_;  ///< by node: the job only for it
   std::vector<Pair> pairs_;
   std::set<std::string> pair_jobs_;    ///< those of alive_ that are of pairs
   std::map<std::string, bool> ended_;  ///< by node that has an outcome: whether it was measured

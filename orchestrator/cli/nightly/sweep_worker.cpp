@@ -1,4 +1,4 @@
-// sweep_worker: one node of a sweep, visited by itself: a job of Slurm or of Kubernetes.
+// sweep_worker: one node of a sweep, visited from itself: a job of Slurm or of Kubernetes.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
