@@ -16,9 +16,9 @@ class Admission {
   /// `power_cap_w`: of the site, if any. `deadline`: of the run, from now, if any.
   Admission(std::optional<double> power_cap_w, std::optional<Seconds> deadline);
 
-  /// Whether the power cap allows `step` beside what is running.
+  /// Whether the power cap allows `step` in addition to the running steps.
   [[nodiscard]] bool fits_power(const plan::Step& step) const;
-  /// Whether no running step excludes `step`, and it excludes none: a step that is to run alone shares no network.
+  /// Whether no running step excludes `step`, and it excludes none: a step that excludes others shares no network.
   [[nodiscard]] bool fits_others(const plan::Step& step) const { return !alone_ && (!step.alone || running_ == 0); }
   /// Whether `step` is typically over before the deadline.
   [[nodiscard]] bool fits_time(const plan::Step& step) const;
@@ -26,7 +26,7 @@ class Admission {
   /// `step` of the plan starts, or ends.
   void begin(const plan::Step& step);
   void end(const plan::Step& step);
-  /// An extra test of a search starts, or ends: it takes power, and no step of the plan runs beside it.
+  /// An extra test of a search starts, or ends: it takes power, and no step of the plan runs at the same time.
   void begin_test(const plan::Step& step) { power_w_ += step.power_w; }
   void end_test(const plan::Step& step) { power_w_ -= step.power_w; }
 

@@ -15,7 +15,7 @@
 namespace assay::run {
 
 /// Runs each(0) to each(count - 1), coroutines of type awaitable<void>, at once on the caller's executor and returns
-/// when all have ended. Throws what the first of them threw, once all have ended.
+/// when all have ended. Rethrows the first of their errors, once all have ended.
 template <class Each>
 boost::asio::awaitable<void> side_by_side(std::size_t count, Each each) {
   namespace asio = boost::asio;

@@ -33,7 +33,7 @@ constexpr double kMemoryShare = 0.95;
 constexpr Seconds kCompanionGrace{10};  // to notice SIGTERM and write its record
 constexpr Seconds kCompanionSlack{60};  // beyond the step's deadline; the agent's stop comes long before
 
-/// A companion that samples beside the probe, and its result once it has ended.
+/// A companion that samples during the probe, and its result once it has ended.
 struct Companion {
   std::string name;
   std::string run_id;
@@ -53,8 +53,8 @@ const plan::Program* program_of(const std::vector<plan::Program>& programs, cons
   return found == programs.end() ? nullptr : &*found;
 }
 
-/// What a probe may use: nearly the node's memory, so that a runaway is killed before the kernel picks a victim, and
-/// every CPU until the deadline.
+/// Limits of a probe: nearly the node's memory, so that a runaway is killed before the kernel picks a victim, and every
+/// CPU until the deadline.
 launch::RunLimits limits_on(const nlohmann::json& node, Seconds deadline) {
   // Facts of a node are checked when they are read (problem_of_facts): both are whole numbers from 1 up.
   const auto memory = static_cast<double>(node.value("memory", std::int64_t{1} << 40));
@@ -108,13 +108,13 @@ asio::awaitable<void> stop_companion(launch::Agent& agent, Companion& companion)
   }
 }
 
-/// What every rank of one attempt shares.
+/// Common state of all ranks of one attempt.
 struct AttemptContext {
   const plan::Plan& plan;
   const plan::Step& step;
   int number;
   const std::vector<plan::Program>& programs;
-  std::string rendezvous, token;  ///< empty for one rank alone
+  std::string rendezvous, token;  ///< empty for a single rank
 
   [[nodiscard]] const plan::Program& program() const { return *program_of(programs, step.probe); }
 };
@@ -139,7 +139,7 @@ asio::awaitable<void> prepare(const AttemptContext& context, Rank& rank) {
   const auto executor = co_await asio::this_coro::executor;
   for (const auto& name : context.step.companions) {
     const auto beside = build_for(context.plan, *rank.agent, *program_of(context.programs, name));
-    if (!beside) continue;  // what its samples would have shown is then not recorded, which the judgement sees
+    if (!beside) continue;  // its samples are then missing in the record, which the judgement sees
     const auto taken = co_await rank.agent->deliver(beside->sha256, beside->path);
     if (!taken) continue;  // the probe's own run reports the same fault
     const auto parameters = context.plan.probes.at(name).description.resolve({}, context.plan.quick);
@@ -153,7 +153,7 @@ asio::awaitable<void> prepare(const AttemptContext& context, Rank& rank) {
   }
 }
 
-/// `work` on one rank; what it throws is that rank's result, and ends no other node's run.
+/// `work` on one rank; its error is that rank's result, and ends no other node's run.
 asio::awaitable<void> guarded(asio::awaitable<void> work, Rank& rank) {
   try {
     co_await std::move(work);
@@ -191,7 +191,7 @@ bool agrees(int exit_code, const launch::RunResult& result, const Description& p
   const auto record = read_record(result.output, probe);
   if (!record)
     return exit_code == kExitComplete || exit_code == kExitError ||
-           exit_code == kExitSkip;  // the judge reports what is wrong
+           exit_code == kExitSkip;  // the judge reports the error
   switch (record->end.status) {
     case Status::complete:
       return exit_code == kExitComplete;
@@ -300,7 +300,7 @@ asio::awaitable<void> counted(asio::awaitable<void> work, std::size_t& left, boo
 asio::awaitable<AttemptEnd> run_attempt(std::vector<launch::Agent*> agents, const AttemptInputs& inputs,
                                         const plan::Step& step, int number) {
   const bool alone = agents.size() == 1;
-  std::string stopped;  // why all ranks were told to end
+  std::string stopped;  // why all ranks had to end
   const AttemptContext context{.plan = inputs.plan,
                                .step = step,
                                .number = number,

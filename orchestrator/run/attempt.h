@@ -27,12 +27,12 @@ struct AttemptEnd {
   bool measured = false;  ///< every rank ended as one whose record is complete
 };
 
-/// What all attempts of a run share.
+/// Common state of all attempts of a run.
 struct AttemptInputs {
   const plan::Plan& plan;
   const std::vector<plan::Program>& programs;
   const std::string& directory;                           ///< the run directory
-  std::function<std::optional<std::string>()> stop = {};  ///< why all ranks are to be told to end; empty: never
+  std::function<std::optional<std::string>()> stop = {};  ///< why all ranks have to end; empty: never
 };
 
 /// Runs `step` once as attempt `number`, rank r on `agents[r]`: delivers the probe and its companions, starts the

@@ -123,9 +123,9 @@ std::string board_html(const BoardView& view) {
 }
 
 std::optional<InputError> write_board(const std::string& path, const std::string& html) {
-  // Made anew and never opened where something lies already: in a folder of all users that may be a link of another.
+  // Made anew; an existing file is never opened: in a folder of all users that may be a link of another.
   const std::string fresh = path + ".partial";
-  (void)std::remove(fresh.c_str());  // what a killed run left
+  (void)std::remove(fresh.c_str());  // left by a killed run
   const std::unique_ptr<std::FILE, Closed> file(std::fopen(fresh.c_str(), "wbxe"));
   const bool written = file != nullptr && std::fwrite(html.data(), 1, html.size(), file.get()) == html.size() &&
                        std::fflush(file.get()) == 0;

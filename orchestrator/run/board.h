@@ -1,4 +1,4 @@
-// board: a page on which a browser follows a run: who runs what, what failed, time left.
+// board: a page on which a browser follows a run: running steps, failures, time left.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace assay::run {
 /// Seconds between two writes of the page, and between two looks of the browser at it.
 inline constexpr int kBoardPeriod_s = 3;
 
-/// What a node does.
+/// State of a node.
 enum class Activity { waiting, running, idle, lost };
 
 /// One node of the page.
@@ -39,7 +39,7 @@ struct BoardView {
 /// The page: it loads nothing, has no script, and asks the browser to read it again until the run is over.
 std::string board_html(const BoardView& view);
 
-/// Replaces the file in one step, without waiting for the disk: the storage may be what is measured.
+/// Replaces the file in one step, without waiting for the disk: the storage may be under test.
 std::optional<InputError> write_board(const std::string& path, const std::string& html);
 
 /// Writes `view` as the last state of the page; a page that cannot be written any more is left as it is.

@@ -88,7 +88,7 @@ asio::awaitable<void> NodeAgent::start(const bool& stopping) {
   }
 }
 
-/// Returns whether the agent is there. What went wrong is journalled when the try was the last.
+/// Returns whether the agent is there. The error of the last try is journalled.
 asio::awaitable<bool> NodeAgent::try_once(bool last) {
   auto agent = co_await starter_->start(*node_);
   if (!agent) {

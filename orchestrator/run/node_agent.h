@@ -34,7 +34,7 @@ class AgentStarter {
   /// Starts the agent of `node` once.
   boost::asio::awaitable<std::expected<std::unique_ptr<launch::Agent>, launch::LaunchError>> start(
       const site::Node& node);
-  /// Ends what was started for all nodes together, once their agents are closed.
+  /// Ends processes started for all nodes together, once their agents are closed.
   boost::asio::awaitable<void> close();
 
   /// The loop that agents run on.

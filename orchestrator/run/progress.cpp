@@ -18,7 +18,7 @@
 namespace assay::run {
 namespace {
 
-constexpr int kShownNodes = 16;  // more lines than that do not fit beside a shell prompt
+constexpr int kShownNodes = 16;  // more lines than that do not fit above a shell prompt
 constexpr double kForecastAge_s = 1;
 constexpr std::size_t kWidth = 100;  // longer lines would wrap and spoil the redrawing
 
@@ -90,7 +90,7 @@ void Progress::line(const std::string& text) {
 }
 
 void Progress::node(const std::string& name, const std::string& state) {
-  // What concerns all nodes is no state of one.
+  // A message of all nodes is no state of one.
   if (const auto found = nodes_.find(name); found != nodes_.end()) {
     found->second.state = state;
     found->second.activity = state == kReady ? Activity::idle : state == kStarting ? Activity::waiting : Activity::lost;

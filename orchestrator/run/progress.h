@@ -17,7 +17,7 @@
 
 namespace assay::run {
 
-/// What the cells of a step come to.
+/// Outcomes of a step's cells.
 struct StepWords {
   std::string text = {};  ///< a few words
   bool missed = false;    ///< a judged figure fails
@@ -29,7 +29,7 @@ class Progress {
  public:
   enum class Mode { terminal, plain, json, quiet };
 
-  /// json; else terminal or plain, by what stderr is.
+  /// json; else terminal or plain, by the kind of stderr.
   static Mode mode_for(bool json);
 
   Progress(const plan::Plan& plan, Mode mode);
@@ -41,15 +41,15 @@ class Progress {
   void node(const std::string& node, const std::string& state);
   /// A step begins on its nodes.
   void step_begin(const plan::Step& step, int attempt);
-  /// A step ended; `outcome` as in the journal, `reason` empty when it exited by itself, `results` what its cells come
-  /// to.
+  /// A step ended; `outcome` as in the journal, `reason` empty if it exited normally, `results` the outcomes of its
+  /// cells.
   void step_end(const plan::Step& step, int attempt, AttemptOutcome outcome, const std::string& reason,
                 const StepWords& results = {});
   /// From now on also writes the page `path`, every few seconds. An error when it cannot be written. With
-  /// `more_follows` the page does not say that assay has ended when this does: another run goes on writing it, or
+  /// `more_follows` the page does not say that assay has ended when this does: another run continues to write it, or
   /// end_board ends it.
   std::optional<InputError> show_on(const std::string& path, bool more_follows = false);
-  /// What the page shows now.
+  /// Content of the page now.
   [[nodiscard]] BoardView view();
   /// Whether people read it, so that words for results are worth their time.
   [[nodiscard]] bool is_for_people() const {

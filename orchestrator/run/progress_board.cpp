@@ -74,7 +74,7 @@ std::optional<InputError> Progress::show_on(const std::string& path, bool more_f
   return std::nullopt;
 }
 
-/// A page that cannot be written any more is given up: the run goes on.
+/// A page that cannot be written any more is given up: the run continues.
 void Progress::renew_board(bool at_once) {
   if (board_.empty() || (!at_once && Clock::now() - board_at_ < std::chrono::seconds(kBoardPeriod_s))) return;
   board_at_ = Clock::now();

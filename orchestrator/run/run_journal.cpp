@@ -15,7 +15,7 @@ namespace assay::run {
 namespace {
 
 /// "memory.triad 21.3 GB/s pass"; of several cells how many pass, and the worst. While attempts are `open`, and where
-/// the limit is a share of what other steps measure, nothing can be judged yet, so the value stands alone.
+/// the limit is relative to other steps, nothing can be judged yet, so only the value is shown.
 StepWords results_words(const plan::Plan& plan, const judge::Results& results, bool open) {
   const judge::Result* worst = nullptr;
   std::size_t passed = 0;

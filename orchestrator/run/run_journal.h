@@ -20,8 +20,8 @@
 
 namespace assay::run {
 
-/// What has happened in a run, and what the judge makes of a step's attempts so far. Calls that append to the journal
-/// throw std::system_error when it cannot be written.
+/// Events of a run, and the judgement of a step's attempts so far. Calls that append to the journal throw
+/// std::system_error when it cannot be written.
 class RunJournal {
  public:
   /// `journal` is what `writer` holds so far; evidence is read under `directory`. `plan` and `progress` must outlive
@@ -62,8 +62,8 @@ class RunJournal {
   [[nodiscard]] plan::Stage stage() const { return journal_.second_stage ? plan::Stage::second : plan::Stage::first; }
   /// The results of the step's cells, from its attempts so far.
   [[nodiscard]] judge::Results results_of(const plan::Step& step) const;
-  /// How many more attempts of `step` this stage asks for. None after one that broke or measured nothing: what failed
-  /// once in a stage is not tried until it works.
+  /// How many more attempts of `step` this stage asks for. None after one that broke or measured nothing: a step that
+  /// failed once in a stage is not tried until it works.
   [[nodiscard]] int wanted(const plan::Step& step) const;
 
  private:

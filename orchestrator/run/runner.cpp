@@ -230,7 +230,7 @@ asio::awaitable<std::vector<std::string>> Runner::attempt(const plan::Step& step
     end.attempt.nodes = step.nodes;
     end.attempt.purpose = purpose;
   }
-  // What judges the step's figures of meters must be on disk when the attempt ends, as its own evidence is.
+  // Evidence for the step's figures of meters must be on disk when the attempt ends, as its own evidence is.
   const bool cut = loads_all || (purpose.empty() && watch_.judges(step));
   if (cut) co_await watch_.end();
   journal_.end_attempt(step, std::move(end.attempt), end.measured);

@@ -41,12 +41,12 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  /// Runs until every step and search has ended. Throws what a step threw.
-  /// An error where a storage has less free than a step needs, before any has run.
+  /// Runs until every step and search has ended. Rethrows a step's error. An error where a storage has less free than a
+  /// step needs, before any has run.
   std::expected<RunEnd, InputError> go();
 
  private:
-  /// What one node has to do: its turns of the stage, in order; a step stands in it as often as it has attempts.
+  /// Tasks of one node: its turns of the stage, in order; a step is in it as often as it has attempts.
   struct NodeWork {
     NodeAgent agent;
     std::deque<const plan::Step*> queue;
@@ -116,9 +116,9 @@ class Runner {
   bool interrupted_ = false;       ///< by a signal
   std::string failed_;             ///< the required cell at which the run stopped, and why
   std::optional<judge::Searches> searches_;
-  std::vector<plan::StorageUse> uses_;  ///< what open steps write to storages
+  std::vector<plan::StorageUse> uses_;  ///< writes of open steps to storages
   std::size_t starting_ = 0;            ///< agents that are waited for before the first step
-  bool waits_for_agents_ = false;       ///< no step begins before all of them have said what is free
+  bool waits_for_agents_ = false;       ///< no step begins before all of them have reported free space
   std::optional<InputError> no_space_;  ///< why none does
   std::map<std::string, std::vector<std::string>> too_large_;  ///< steps left out for want of space, by reason
   std::exception_ptr failure_;

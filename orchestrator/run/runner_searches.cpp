@@ -53,7 +53,7 @@ asio::awaitable<void> Runner::perform_test(judge::ExtraTest test) {
   changed();
 }
 
-/// Makes the test now and gives its search what it shows.
+/// Makes the test now and gives its search the result.
 asio::awaitable<void> Runner::make_test(const judge::ExtraTest& test) {
   const plan::Step& step = test.step;
   admission_.begin_test(step);
@@ -64,7 +64,7 @@ asio::awaitable<void> Runner::make_test(const judge::ExtraTest& test) {
     searches_->take(step.id, *shown);
 }
 
-/// Whether every node of `step` has an agent, started where there is none.
+/// Whether every node of `step` has an agent, started if there is none.
 asio::awaitable<bool> Runner::gather(const plan::Step& step) {
   for (const auto& node : step.nodes) {
     NodeWork& lane = work_of(node);

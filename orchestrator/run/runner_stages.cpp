@@ -11,7 +11,7 @@ namespace assay::run {
 
 namespace asio = boost::asio;
 
-/// Shows what the journal of a resumed run holds.
+/// Shows the journal's state of a resumed run.
 void Runner::show_kept() {
   const judge::Journal& journal = journal_.journal();
   std::vector<const plan::Step*> again;
@@ -120,7 +120,7 @@ bool Runner::follows() const { return passes_.count(plan::Stage::second) > 0 || 
 
 judge::Results Runner::judged() const { return judge::judge_cells(plan_, journal_.journal(), journal_.evidence()); }
 
-/// Chooses what is measured again, from all results together, because they may be relative to each other. False: all is
+/// Chooses steps to measure again, from all results together, because they may be relative to each other. False: all is
 /// well, nothing can be measured again, or it was begun before.
 bool Runner::begin_second_stage(const judge::Results& results) {
   if (journal_.journal().second_stage || journal_.journal().localising) return false;

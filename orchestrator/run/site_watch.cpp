@@ -30,7 +30,7 @@ namespace asio = boost::asio;
 constexpr Seconds kGrace{15};             // the agent kills ten seconds after a stop
 constexpr Bytes kMostMemory{1ULL << 30};  // of the program: series of 2,000 meters take a tenth of it
 
-/// What the meters' program is asked: the plan holds the site's list of them, and where their credentials lie.
+/// Parameters of the meters' program: the plan has the site's list of them, and the paths of their credentials.
 Values parameters_of(const plan::Plan& plan, const std::string& directory, bool guards) {
   Values asked;
   std::error_code unknown;
@@ -43,7 +43,7 @@ Values parameters_of(const plan::Plan& plan, const std::string& directory, bool 
   return probe.resolve(asked, plan.quick).value_or(asked);
 }
 
-// Functions that are no coroutines make what has braced parts: g++ 12 mixes up the frames of coroutines with such
+// Functions that are no coroutines make values with braced parts: g++ 12 mixes up the frames of coroutines with such
 // temporaries in them. Join them with g++ 13.
 launch::RunRequest request_for(const plan::Program& program, std::string id, const Values& parameters) {
   const Seconds deadline{program.description.deadline_s};
@@ -85,7 +85,7 @@ bool SiteWatch::judges(const plan::Step& step) const {
          });
 }
 
-/// Starts the agent and gives it the program; the reason where that fails.
+/// Starts the agent and gives it the program; the reason if that fails.
 asio::awaitable<std::string> SiteWatch::start_agent() {
   if (agent_ == nullptr) {
     auto agent = co_await starter_.start(head_);

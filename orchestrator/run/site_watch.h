@@ -17,7 +17,7 @@ namespace assay::run {
 
 /// Reads the meters by an agent on this machine, where profile and site ask for it. One watch after another: each is
 /// journalled with its record, and a step whose figures are of meters ends one, so that they are on disk when it is
-/// judged. Nothing here ends a run: a watch that cannot begin, or ends by itself, leaves its cells open.
+/// judged. Nothing here ends a run: a watch that cannot begin, or ends early, leaves its cells open.
 class SiteWatch {
  public:
   /// All five must outlive it.
@@ -26,7 +26,7 @@ class SiteWatch {
 
   /// Whether figures of meters are judged by the attempts of `step`.
   [[nodiscard]] bool judges(const plan::Step& step) const;
-  /// Why a load of all nodes may not go on: the meters are not read, or one of them is over its limit.
+  /// Why a load of all nodes must stop: the meters are not read, or one of them is over its limit.
   [[nodiscard]] std::optional<std::string> trouble() const;
   /// Begins a watch, unless one runs or none is wanted. Returns when its program was started. One that guards ends by
   /// itself when a meter is over its limit, or blind.
