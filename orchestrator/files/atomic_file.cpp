@@ -25,7 +25,7 @@ constexpr const char* kPartial = ".tmp";  // suffix of a file that is being writ
   throw std::system_error(error, std::generic_category(), path);
 }
 
-/// The failure of `action` as a value; `path` is what it was to write.
+/// The failure of `action` as a value; `path` is the file to write.
 template <class Action>
 std::optional<InputError> failure_of(const std::string& path, const Action& action) {
   try {
@@ -85,7 +85,7 @@ std::function<void(const TextSink&)> all_of(std::string_view bytes) {
   return [bytes](const TextSink& sink) { sink(bytes); };
 }
 
-/// Writes what `write` hands over beside `path`; the temporary file's name.
+/// Writes the output of `write` next to `path`; the temporary file's name.
 std::string create_beside(const std::string& path, const std::function<void(const TextSink&)>& write) {
   const auto directory = fs::path(path).parent_path();
   if (!directory.empty()) fs::create_directories(directory);

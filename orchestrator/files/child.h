@@ -10,7 +10,7 @@
 
 namespace assay::files {
 
-/// What a child printed and how it ended.
+/// Output of a child and its end.
 struct ChildResult {
   std::string output;  ///< stdout; stderr goes to ours
   int exit_code = 0;   ///< 128 + signal when it died of one
@@ -21,7 +21,7 @@ struct ChildResult {
 std::expected<ChildResult, InputError> run_child(const std::string& program, const std::vector<std::string>& arguments,
                                                  Seconds deadline, std::size_t max_output = 16 << 20);
 
-/// find_program's path; empty when there is none.
+/// find_program's path; empty if there is none.
 std::string find_in_path(const std::string& name);
 
 }  // namespace assay::files

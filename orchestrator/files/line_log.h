@@ -31,7 +31,7 @@ class LineLog {
   std::vector<std::string> lines_;
 };
 
-/// The whole lines of the file `path`, read without a lock; none where there is no such file.
+/// The whole lines of the file `path`, read without a lock; none if there is no such file.
 std::expected<std::vector<std::string>, InputError> read_lines(const std::string& path);
 
 }  // namespace assay::files

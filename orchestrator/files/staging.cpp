@@ -31,7 +31,7 @@ StagingDirectory::StagingDirectory(StagingDirectory&& other) noexcept
     : path_(std::exchange(other.path_, {})), target_(std::move(other.target_)) {}
 
 StagingDirectory::~StagingDirectory() {
-  std::error_code ignored;  // the name of what cannot be removed shows that it is partial
+  std::error_code ignored;  // the name of a remaining file shows that it is partial
   if (!path_.empty()) fs::remove_all(path_, ignored);
 }
 

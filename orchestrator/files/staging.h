@@ -1,4 +1,4 @@
-// staging: a folder that is filled beside its final place and then published in one step.
+// staging: a folder that is filled next to its final place and then published in one step.
 #pragma once
 
 #include <expected>
@@ -11,7 +11,7 @@
 
 namespace assay::files {
 
-/// A temporary folder beside `target`. It is removed with this object; what was published stays.
+/// A temporary folder next to `target`. It is removed with this object; a published one stays.
 class StagingDirectory {
  public:
   /// Creates it, as TARGET.partial-XXXXXX.

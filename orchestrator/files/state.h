@@ -1,4 +1,4 @@
-// state: what a user of assay keeps between runs.
+// state: files of a user of assay between runs.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// terminal: what an output can show: its width and colours, and text in lines of that width.
+// terminal: abilities of an output: its width and colours, and text in lines of that width.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ struct Terminal {
   bool colour = false;    ///< whether colours are wanted
 };
 
-/// What the terminal of the open file `file` can show. Colours only on a terminal, without NO_COLOR in the environment
-/// and with a TERM other than dumb. A terminal that does not tell its width has 80 columns.
+/// Abilities of the terminal of the open file `file`. Colours only on a terminal, without NO_COLOR in the environment
+/// and with a TERM other than dumb. A terminal without a known width has 80 columns.
 Terminal terminal_of(int file);
 
 /// The columns of `text`, which is UTF-8 without control characters.
