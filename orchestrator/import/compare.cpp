@@ -75,7 +75,7 @@ constexpr SettingMapping kSettings[] = {
     {"fio", "numjobs", "storage_iops", "", "jobs", ""},
 };
 
-/// The first setting in which the figure and the requirement differ; empty when they agree in all that both tell.
+/// The first setting in which the figure and the requirement differ; empty if they agree in all common ones.
 std::string first_difference(const std::string& tool, const judge::Figure& figure, const plan::Requirement& requirement,
                              const Values& parameters) {
   for (const auto& one : kSettings) {

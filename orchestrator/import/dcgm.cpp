@@ -10,13 +10,13 @@ namespace {
 
 using nlohmann::json;
 
-/// The text at `name`; empty where there is none.
+/// The text at `name`; empty if there is none.
 std::string text_at(const json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-/// The array at `name`; an empty one where there is none.
+/// The array at `name`; an empty one if there is none.
 const json& list_at(const json& object, const char* name, const std::string& path) {
   static const json kNone = json::array();
   const auto found = object.find(name);

@@ -1,4 +1,4 @@
-// elbencho_json: what elbencho 3 writes with --jsonfile, one object a line for each phase. It writes every number as a
+// elbencho_json: output of elbencho 3 with --jsonfile, one object a line for each phase. It writes every number as a
 // text.
 #include <algorithm>
 
@@ -45,7 +45,7 @@ constexpr std::pair<const char*, const char*> kElbenchoConfig[] = {
     {"path_type", "path_type"},   {"hosts", "hosts"},      {"threads", "threads"},       {"file_size", "file_size"},
     {"block_size", "block_size"}, {"direct_io", "direct"}, {"random_offsets", "random"}, {"io_depth", "io_depth"}};
 
-/// The object at `pointer` of `phase`; nullptr where there is none. "/" in names of members is no separator here.
+/// The object at `pointer` of `phase`; nullptr if there is none. "/" in names of members is no separator here.
 const json* elbencho_part(const json& phase, std::string_view pointer) {
   const json* part = &phase;
   for (std::size_t begin = 1; begin <= pointer.size();) {
@@ -58,7 +58,7 @@ const json* elbencho_part(const json& phase, std::string_view pointer) {
   return part;
 }
 
-/// The text at `name`; empty where there is none. Refused: what is no text, because the tool writes nothing else.
+/// The text at `name`; empty if there is none. Refused: other types, because the tool writes nothing else.
 std::string elbencho_text(const json& object, const char* name, const std::string& from) {
   const auto found = object.find(name);
   if (found == object.end()) return "";
@@ -66,7 +66,7 @@ std::string elbencho_text(const json& object, const char* name, const std::strin
   return found->get<std::string>();
 }
 
-/// A word of a setting: a number where it is one, a flag as the table of --csvfile has it.
+/// A word of a setting: a number if it is one, a flag as the table of --csvfile has it.
 Value elbencho_setting(const std::string& text) {
   if (text == "true" || text == "false") return std::int64_t{text == "true"};
   const auto number = whole_from(text);

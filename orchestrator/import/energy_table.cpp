@@ -1,4 +1,4 @@
-// energy_table: energies of a site over twelve months, from which alone a PUE follows (ISO/IEC 30134-2).
+// energy_table: energies of a site over twelve months, the only source of a PUE (ISO/IEC 30134-2).
 #include <charconv>
 #include <chrono>
 #include <optional>

@@ -63,7 +63,7 @@ class FioReader {
     return otherwise;
   }
 
-  /// What the job did: coordinates of its figures, so that only figures of the same are laid side by side.
+  /// The job's work: coordinates of its figures, so that only figures of the same are laid side by side.
   [[nodiscard]] Values settings(std::int64_t index) const {
     Values at{{"rw", option("rw", index, option("readwrite", index, "read").c_str())}};
     at["bs"] = size_of(option("bs", index, option("blocksize", index, "4096").c_str()));
@@ -150,7 +150,7 @@ class FioReader {
       if (count != nullptr && *count != 0) figures_.leave_out(path, fmt::format("{} operations", what), count->dump());
     }
     figures_.field({.metric = "bandwidth", .unit = "B/s", .statistic = "mean"}, at, bandwidth,
-                   one.path("bw_bytes"));  // `bw` beside it is in KiB/s
+                   one.path("bw_bytes"));  // `bw` is in KiB/s
     figures_.field({.metric = "iops", .unit = "1/s", .statistic = "mean"}, at, rate, one.path("iops"));
     constexpr std::pair<const char*, const char*> kLatencies[] = {
         {"slat_ns", "submission_latency"}, {"clat_ns", "completion_latency"}, {"lat_ns", "latency"}};

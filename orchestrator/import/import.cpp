@@ -15,7 +15,7 @@ namespace {
 
 using ReadFunction = void (*)(std::string_view, judge::ImportSource&, Figures&);
 
-/// The readers of one tool; nothing where it has no such form that is for programs.
+/// The readers of one tool; nothing if it has no such form that is for programs.
 struct Readers {
   std::string_view tool;
   ReadFunction text;

@@ -17,8 +17,8 @@ inline constexpr std::array<std::string_view, 11> kImportTools = {
     "nccl-tests",     "perftest",        "nvbandwidth", "fio", "osu",         "dcgm",
     "mlperf-storage", "mlperf-training", "elbencho",    "ior", "energy-table"};
 
-/// What is imported: which tool's output, the bytes, the path for errors, and the command that was run, for outputs
-/// that do not say it themselves; empty when it is unknown.
+/// Input of an import: the tool's name, the bytes, the path for errors, and the command that was run, for outputs that
+/// do not say it themselves; empty if it is unknown.
 struct ImportRequest {
   std::string tool;
   std::string_view bytes;
@@ -27,8 +27,8 @@ struct ImportRequest {
 };
 
 /// Every figure of one output in base units. Refused, with the place and a hint: a line or field that is not
-/// understood, an output that is truncated or reports a failure of the tool, a figure without a unit, an output
-/// without a figure. What the tool marks as absent, wrong or not checked is left out with the reason; it never becomes
+/// understood, an output that is truncated or reports a failure of the tool, a figure without a unit, an output without
+/// a figure. Figures that the tool marks as absent, wrong or not checked are left out with the reason and never become
 /// a number.
 std::expected<judge::Import, InputError> import_output(const ImportRequest& request);
 
@@ -50,7 +50,7 @@ void read_ior(std::string_view text, judge::ImportSource& source, Figures& figur
 void read_energy_table(std::string_view text, judge::ImportSource& source, Figures& figures);
 
 /// The operation of our own words that an nccl-tests program measures: "/opt/all_reduce_perf_mpi" is "all_reduce",
-/// "alltoall_perf" "all_to_all". Empty when `program` is none of theirs.
+/// "alltoall_perf" "all_to_all". Empty if `program` is none of theirs.
 std::string operation_of(std::string_view program);
 
 }  // namespace assay::imports

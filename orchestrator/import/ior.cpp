@@ -1,4 +1,4 @@
-// ior: what IOR 3 and 4 write with -O summaryFormat=JSON.
+// ior: output of IOR 3 and 4 with -O summaryFormat=JSON.
 #include <algorithm>
 #include <set>
 
@@ -32,7 +32,7 @@ const IorField kIorFields[] = {
     {"StoneWallTime", {"duration_stonewall", "s", "mean"}},
 };
 
-/// What tells the figures of one summary from those of another.
+/// Coordinates of the figures of one summary.
 constexpr const char* kIorSettings[] = {"operation",   "API",          "TestID",       "segmentCount",
                                         "blockSize",   "transferSize", "numTasks",     "tasksPerNode",
                                         "repetitions", "filePerProc",  "reorderTasks", "reorderTasksRandom"};

@@ -74,7 +74,7 @@ void read_mlperf_storage(std::string_view text, judge::ImportSource& source, Fig
       figures.leave_out("metric." + name, name, "is not a figure that is known");
     }
   }
-  // DLIO's summary does not say it, and subsets were once published beside whole runs.
+  // DLIO's summary does not say it, and subsets were once published next to whole runs.
   figures.leave_out("document", "whole or subset, CLOSED or OPEN", "summary.json does not say it");
 }
 

@@ -23,7 +23,7 @@ constexpr std::size_t kFewestSteps = 20;  // below, a 95th percentile is the lon
 constexpr double kLong = 1.1;             // a long step, in medians
 constexpr const char* kTrainingHint = "import the log of one whole run, as result_0.txt of a submission";
 
-/// What tells one run from another.
+/// Coordinates of a run.
 constexpr std::string_view kFacts[] = {"submission_benchmark", "submission_division", "submission_org",
                                        "submission_platform",  "submission_status",   "global_batch_size",
                                        "max_sequence_length",  "train_samples",       "seed"};
@@ -38,7 +38,7 @@ struct Event {
     return found == whole.end() ? nullptr : &*found;
   }
   [[nodiscard]] std::string key() const { return field("key")->get<std::string>(); }
-  /// Of its metadata; nullptr where there is none.
+  /// Of its metadata; nullptr if there is none.
   [[nodiscard]] const json* about(const char* name) const {
     const json* metadata = field("metadata");
     if (metadata == nullptr || !metadata->is_object()) return nullptr;
@@ -47,7 +47,7 @@ struct Event {
   }
 };
 
-/// The event in a line; nothing where it has none. mpirun, srun and others put a rank before the mark.
+/// The event in a line; nothing if it has none. mpirun, srun and others put a rank before the mark.
 std::optional<Event> event_in(const TextLine& line) {
   const auto at = line.text.find(kMark);
   if (at == std::string_view::npos) return std::nullopt;

@@ -15,11 +15,11 @@ namespace {
 constexpr const char* kUnchecked = "N/A: the tool did not check the data";
 constexpr const char* kTail = "# Avg bus bandwidth";
 
-/// What one column holds, and the unit that its second head must say.
+/// Content of one column, and the unit that its second head must say.
 struct NcclTestsColumn {
   std::string_view head;
   std::string_view unit;
-  const char* metric;  ///< empty when it is a coordinate
+  const char* metric;  ///< empty if it is a coordinate
   const char* statistic;
   const char* base_unit;
   double factor;
@@ -178,7 +178,7 @@ class NcclTestsReader {
     auto words = words_of(line.text);
     const auto stamp = std::ranges::find(columns_, "timestamp", &NcclTestsColumn::head) != columns_.end();
     if (stamp && words.size() == columns_.size() + 1) words.pop_back();  // a date and a time
-    // Versions before 2.13 leave the reduction blank where there is none.
+    // Versions before 2.13 leave the reduction blank if there is none.
     const auto redop = std::ranges::find(columns_, "redop", &NcclTestsColumn::head) - columns_.begin();
     if (words.size() + 1 == columns_.size() && static_cast<std::size_t>(redop) < words.size() &&
         whole_from(words[static_cast<std::size_t>(redop)])) {

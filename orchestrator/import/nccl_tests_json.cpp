@@ -1,5 +1,5 @@
-// nccl_tests_json: what nccl-tests writes with -J. Its `env` is the whole environment, passwords and all: only what
-// steers NCCL is kept.
+// nccl_tests_json: output of nccl-tests with -J. Its `env` is the whole environment, passwords and all: only variables
+// of NCCL are kept.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

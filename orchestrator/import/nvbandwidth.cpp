@@ -26,7 +26,7 @@ bool before_0_8(std::string_view version) {
   return !major || !minor || (*major == 0 && *minor < 8);
 }
 
-/// What a description says of its figures; an empty metric when it names no unit.
+/// Metric and unit by a description; an empty metric when it names no unit.
 FigureName name_for(std::string_view description) {
   if (description.ends_with("(GB/s)"))
     return {.metric = "bandwidth", .unit = "B/s", .statistic = "median", .factor = 1e9};

@@ -1,4 +1,4 @@
-// perftest: what ib_write_bw, ib_read_lat and their like print, as text and with --out_json.
+// perftest: output of ib_write_bw, ib_read_lat and their like, as text and with --out_json.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -14,11 +14,11 @@ namespace {
 
 using nlohmann::json;
 
-// MB and MiB are kMebibyte: perftest divides by 0x100000, whatever its head says.
+// MB and MiB are kMebibyte: perftest divides by 0x100000, in spite of its head.
 constexpr double kGigabit = 1e9 / 8;  // and by 125000000 with --report_gbits
 constexpr const char* kCycles = "with -C perftest prints processor cycles under a heading of microseconds";
 
-/// What the title says: "RDMA_Write Bidirectional BW Test".
+/// Operation and direction by the title: "RDMA_Write Bidirectional BW Test".
 struct Test {
   std::string verb;
   bool bandwidth = false;

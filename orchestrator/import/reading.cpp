@@ -24,7 +24,7 @@ bool equal_but_for_case(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
-/// "[1,0]<stdout>:" is what mpirun --tag-output puts before each line.
+/// "[1,0]<stdout>:" is the prefix of mpirun --tag-output on each line.
 std::string_view without_tag(std::string_view text) {
   if (!text.starts_with('[')) return text;
   const auto end = text.find("<stdout>:");
@@ -208,7 +208,7 @@ json document_of(std::string_view text, Figures& figures, const std::string& hin
   auto [clean, replaced] = without_bare_absences(text.substr(*begin));
   if (replaced > 0)
     figures.leave_out("document", fmt::format("{} bare nan or inf", replaced), "JSON has no such number; read as null");
-  // Blank lines replace what was removed, so that the coordinates of an error are those of the file.
+  // Blank lines replace removed ones, so that the coordinates of an error are those of the file.
   auto document = parse_json(std::string(lines, '\n') + clean, "document", {.max_depth = kDeepest});
   if (!document) throw ImportRefusal{document.error().where, document.error().what, hint};
   return std::move(*document);

@@ -19,10 +19,10 @@
 namespace assay::imports {
 
 /// Why an output is refused, with the place in it. The importers throw it, as StrictObject does, and import_output()
-/// alone catches it, so that each check is one line.
+/// only catches it, so that each check is one line.
 using ImportRefusal = InputError;
 
-/// What tools that name MiB, or MB and mean MiB, count in.
+/// Unit of tools that name MiB, or MB and mean MiB.
 inline constexpr double kMebibyte = 1 << 20, kGibibyte = 1 << 30;
 
 /// A line of an output: its number from 1, its text without end of line, without mpirun's "[1,0]<stdout>:" and without
@@ -51,7 +51,7 @@ std::optional<double> number_from(std::string_view word);
 /// True for the words by which tools say that there is not a number: N/A, nan, -nan, inf, -inf, in any case.
 bool is_absent(std::string_view word);
 
-/// What a figure is, before its number is known.
+/// Description of a figure, before its number is known.
 struct FigureName {
   std::string metric;
   std::string unit;
@@ -59,11 +59,10 @@ struct FigureName {
   double factor = 1;  ///< from the tool's unit to `unit`
 };
 
-/// Collects figures. A figure appears once; a rate or time is positive; what is not a number is left out with the
-/// reason.
+/// Collects figures. A figure appears once; a rate or time is positive; other values are left out with the reason.
 class Figures {
  public:
-  /// Takes `value`, in the tool's unit. Zero is left out: a rate or a time of zero is below what the tool prints, or
+  /// Takes `value`, in the tool's unit. Zero is left out: a rate or a time of zero is below the tool's resolution, or
   /// was not measured. Refused: a negative value, one that is not finite, the same figure twice.
   void positive(const FigureName& name, const Values& at, double value, const std::string& from);
   /// The same for a count, which may be zero.
@@ -74,7 +73,7 @@ class Figures {
   void field(const FigureName& name, const Values& at, const nlohmann::json* value, const std::string& from);
   void leave_out(const std::string& from, const std::string& what, const std::string& why);
 
-  /// What was taken; refused when that is nothing at all.
+  /// The figures taken; refused when there are none.
   void give(judge::Import& import);
 
  private:
@@ -89,7 +88,7 @@ class Figures {
 StrictObject closed(const nlohmann::json& object, std::string path);
 
 /// Where the JSON document of an output begins: at its first character that is not blank, if that is a '{', else at the
-/// first line that is a '{' alone. Nothing when the output is no JSON.
+/// first line that is only a '{'. Nothing if the output is no JSON.
 std::optional<std::size_t> document_begin(std::string_view text);
 
 /// The JSON document of an output. Text before it is left out, and so are the bare words nan, -nan and inf that some
