@@ -48,7 +48,7 @@ struct LaunchOptions {
   SlurmLauncher* slurm = nullptr;             ///< for nodes of launcher slurm, which are started together; not owned
 };
 
-/// The path of the agent for `machine`, empty for this one; empty when there is none.
+/// The path of the agent for `machine`, empty for this one; empty if there is none.
 std::string agent_for(const LaunchOptions& options, const std::string& machine);
 
 /// Limits of a run, which is killed when it passes one; its outcome says which. Every figure is positive.
@@ -71,9 +71,9 @@ struct RunRequest {
 /// How a run ended; never as interrupted.
 struct RunResult {
   AttemptOutcome outcome = AttemptOutcome::lost;
-  std::string reason;            ///< for people; empty when exited
-  std::optional<int> exit_code;  ///< the program's, when it ended by itself
-  std::optional<int> signal;     ///< what killed it, when a signal did
+  std::string reason;            ///< for people; empty if exited
+  std::optional<int> exit_code;  ///< the program's, when it exited
+  std::optional<int> signal;     ///< the signal that killed it, if one did
   double elapsed_s = 0;          ///< measured by the agent
   int left_behind = 0;           ///< processes that outlived the program and were killed
   std::string output;            ///< stdout, at most limits.output bytes: hostile
@@ -81,8 +81,8 @@ struct RunResult {
 };
 
 /// One live agent. Single-threaded: all work is done on the executor of the coroutine that started it. Every wait has a
-/// deadline. Destroying it drops the connection, and the agent then kills what it runs; close() is the orderly end.
-/// For the ownership of the connection behind it see connection.h.
+/// deadline. Destroying it drops the connection, and the agent then kills its run; close() is the orderly end. For the
+/// ownership of the connection behind it see connection.h.
 class Agent {
  public:
   /// Starts the agent of `node` and waits for its hello. Ignores SIGPIPE in this process from then on, because a stream
@@ -103,8 +103,8 @@ class Agent {
   /// Whether the ssh or kubernetes launcher had to store the agent on the node first; false for others.
   [[nodiscard]] bool was_stored() const { return stored_; }
 
-  /// Sends the program at `path` to the agent; does nothing when the agent has it. Fails with kind refused when the
-  /// bytes do not have this SHA-256 or the agent has no room, lost when the connection ended.
+  /// Sends the program at `path` to the agent; does nothing if the agent has it. Fails with kind refused when the bytes
+  /// do not have this SHA-256 or the agent has no room, lost when the connection ended.
   boost::asio::awaitable<std::expected<void, LaunchError>> deliver(std::string sha256, std::string path);
 
   /// Runs a program to its end. Concurrent calls with different ids are allowed. Every failure is an outcome.

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 constexpr auto kTimeToGreet = 2s;           // handshake and greeting take milliseconds; a loaded head some hundred
 constexpr std::size_t kMostCallers = 1024;  // 1,000 agents may call in the same second
 constexpr std::size_t kFewestCallers = 16;
-constexpr std::size_t kOwnFiles = 512;  // evidence, programs, ssh and srun beside the callers
+constexpr std::size_t kOwnFiles = 512;  // evidence, programs, ssh and srun besides the callers
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// callers: those who have called the listener and are not known yet: how many are kept, and who makes room.
+// callers: unknown connections of the listener: how many are kept, and which make room.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,8 @@ struct Caller {
 };
 
 /// The callers that wait, the oldest first. One more than `most` costs one of them its place: the oldest silent one of
-/// the address with the most callers, or the oldest of those that have spoken for a while without saying who they are.
+/// the address with the most callers, or the oldest of those that have sent data for a while without identifying
+/// themselves.
 class Callers {
  public:
   using Place = std::list<Caller>::iterator;
@@ -43,8 +44,8 @@ class Callers {
   std::list<Caller> all_;
 };
 
-/// Raises this process' limit of open files to what it is allowed to have; how many callers leave enough of them for
-/// everything else that it opens.
+/// Raises this process' limit of open files to its maximum; how many callers leave enough of them for everything else
+/// that it opens.
 std::size_t callers_within_descriptors();
 
 }  // namespace assay::launch

@@ -32,9 +32,9 @@ class ChildProcess {
   boost::asio::posix::stream_descriptor out;  ///< its stdout; may be moved from
   boost::asio::posix::stream_descriptor err;  ///< its stderr
 
-  /// Sends SIGTERM; does nothing when it has ended.
+  /// Sends SIGTERM; does nothing if it has ended.
   void ask_to_end();
-  /// Waits for its end, at most `patience`, then kills it; polls every `tick`. Returns its exit code; nothing when a
+  /// Waits for its end, at most `patience`, then kills it; polls every `tick`. Returns its exit code; nothing if a
   /// signal ended it.
   boost::asio::awaitable<std::optional<int>> finish(Seconds patience,
                                                     std::chrono::milliseconds tick = std::chrono::milliseconds(10));

@@ -32,7 +32,7 @@ constexpr auto kSilence = 60s;                  // longest silence of an agent t
 constexpr Seconds kEndPatience{30};             // after a run's deadline: grace, killing, reporting
 constexpr Seconds kStorePatience{60};           // to store a program, on top of its size over kSlowestLink
 constexpr double kSlowestLink = 1e6;            // B/s; a management network is ten times faster
-constexpr Seconds kClosePatience{15};           // for an agent to kill what it runs and end
+constexpr Seconds kClosePatience{15};           // for an agent to kill its run and end
 constexpr Seconds kExitPatience{2};             // for a child whose streams are closed
 constexpr auto kLogPatience = 2s;               // for the rest of stderr
 constexpr std::size_t kMaxOwnLog = 16 << 10;    // of ssh or the agent: warnings and one error
@@ -54,7 +54,7 @@ void Waiter::wake(std::optional<LaunchError> failure) {
 asio::awaitable<bool> Waiter::wait(Seconds patience) {
   timer_.expires_after(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(patience.count)));
   while (!woken_ && Clock::now() < timer_.expiry())
-    (void)co_await timer_.async_wait(kAsTuple);  // the loop checks what woke it
+    (void)co_await timer_.async_wait(kAsTuple);  // the loop checks the cause
   co_return woken_;
 }
 
@@ -174,7 +174,7 @@ asio::awaitable<bool> Connection::bootstrap() {
   co_return true;
 }
 
-/// The first of the lines to arrive; later bytes stay in early_. Nothing when the stream ended before.
+/// The first of the lines to arrive; later bytes stay in early_. Nothing if the stream ended before.
 asio::awaitable<std::optional<std::string>> Connection::read_until_line(std::vector<std::string> lines) {
   std::array<char, 4096> buffer;
   while (true) {
@@ -223,7 +223,7 @@ asio::awaitable<void> Connection::heartbeat() {
   if (log_ended_) co_return;
   heartbeat_timer_.expires_after(kLogPatience);
   (void)co_await heartbeat_timer_.async_wait(kAsTuple);
-  boost::system::error_code ignored;  // usually the log has ended by itself
+  boost::system::error_code ignored;  // usually the log has ended already
   (void)child_->err.cancel(ignored);
 }
 

@@ -52,18 +52,18 @@ struct AgentImage {
   std::string machine, sha256, bytes;
 };
 
-/// What a connection needs to know beside its stream.
+/// Parameters of a connection besides its stream.
 struct ConnectionOptions {
   std::string machine;                   ///< of the node; with `agents` it is found when the node answers
   std::string agent_sha256;              ///< of the agent that must be at the other end; likewise
   std::vector<std::string> directories;  ///< of which it is asked how much is free
   std::vector<AgentImage> agents;        ///< ssh, kubernetes: one for each machine that the node may be
-  Descriptor known_hosts;  ///< ssh: a memory file that ssh reads by its number; empty when the site has a file
+  Descriptor known_hosts;  ///< ssh: a memory file that ssh reads by its number; empty if the site has a file
   /// Why the stream ended before the hello, from the child's stderr and its exit code; no exit code when it was killed.
   std::function<LaunchError(std::string_view log, std::optional<int> exit_code)> explain;
 };
 
-/// The stream to an agent and the state of what was asked of it.
+/// The stream to an agent and the state of its requests.
 ///
 /// Ownership. The coroutine that runs serve() owns the Connection; the user of an Agent owns the Agent. Each has a
 /// plain pointer to the other, and either may be destroyed first:
@@ -125,7 +125,7 @@ class Connection {
   bool welcome_ = false;
   bool log_ended_ = false;
   bool over_ = false;                  // the stream has ended; nothing more is read
-  std::optional<LaunchError> reason_;  // why it ended, when that is known beside the child's exit code
+  std::optional<LaunchError> reason_;  // why it ended, when that is known besides the child's exit code
   std::string log_;                    // the end of the child's stderr
   std::string early_;                  // bytes that followed a bootstrap line
   std::map<std::string, PendingRun*> runs_;

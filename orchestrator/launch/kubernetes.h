@@ -1,4 +1,4 @@
-// kubernetes: the command line of kubectl, what its failures mean, and the DaemonSet's manifest. Pure.
+// kubernetes: the command line of kubectl, the meaning of its failures, and the DaemonSet's manifest. Pure.
 #pragma once
 
 #include <expected>

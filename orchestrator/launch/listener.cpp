@@ -54,11 +54,11 @@ struct AgentListener::State {
 
 namespace {
 
-/// The greeting on `stream`; nothing when the stream ends or sends anything else.
+/// The greeting on `stream`; nothing if the stream ends or sends anything else.
 asio::awaitable<std::optional<wire::Greeting>> greeting_on(wire::Stream& stream) {
   std::string line;
   while (line.size() < wire::kMaxGreetingLine) {
-    char byte = 0;  // byte by byte: what follows belongs to the protocol
+    char byte = 0;  // byte by byte: later bytes belong to the protocol
     const std::span<char> one(&byte, 1);
     const wire::ReadResult read = co_await stream.read_some(one);
     if (read.error) co_return std::nullopt;

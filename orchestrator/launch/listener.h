@@ -34,7 +34,7 @@ class AgentListener {
 
   /// SHA-256 of its certificate.
   [[nodiscard]] const std::string& pin() const;
-  /// Where it listens.
+  /// Its address.
   [[nodiscard]] int port() const;
 
  private:

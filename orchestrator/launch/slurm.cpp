@@ -92,7 +92,7 @@ struct SlurmLauncher::Batch {
   [[nodiscard]] bool has_node(const std::string& node) const { return std::ranges::find(nodes, node) != nodes.end(); }
 };
 
-/// What the coroutine of one srun needs of the launcher, which it may outlive.
+/// Data of the launcher for the coroutine of one srun, which may outlive it.
 struct SlurmLauncher::Job {
   SrunRequest request;
   site::SlurmOptions options;
@@ -101,7 +101,7 @@ struct SlurmLauncher::Job {
   std::shared_ptr<bool> closing;
 };
 
-/// What the launcher shares with its coroutines, which hold batches of their own and may outlive it.
+/// Data shared by the launcher and its coroutines, which hold batches of their own and may outlive it.
 struct SlurmLauncher::State {
   asio::any_io_executor executor;
   const site::Site& site;

@@ -15,7 +15,7 @@
 
 namespace assay::launch {
 
-/// What the slurm launcher starts; programs are looked up in PATH unless they have a slash.
+/// Programs of the slurm launcher; they are looked up in PATH unless they have a slash.
 struct SlurmTools {
   std::string agent;  ///< path of our own assay-node
   std::string srun = "srun";
@@ -28,7 +28,7 @@ struct SlurmTools {
 /// under a node name of this srun. Two agents that claim one name are both refused before either is used.
 class SlurmLauncher {
  public:
-  /// A warning for people that ends nothing: (node or "srun", what happened).
+  /// A warning for people that ends nothing: (node or "srun", event).
   using Remark = std::function<void(const std::string& who, const std::string& what)>;
 
   /// `site` outlives it. `nodes`: those that this run needs.
@@ -44,7 +44,7 @@ class SlurmLauncher {
   boost::asio::awaitable<std::expected<wire::Stream, LaunchError>> start(const site::Node& node);
   /// Whether another start of `node` makes sense after a failed one: its srun had several nodes and is over.
   [[nodiscard]] bool can_start_alone(const std::string& node) const;
-  /// Gives each srun 10 s to end by itself after its last agent has ended, then ends it.
+  /// Gives each srun 10 s to end after its last agent has ended, then ends it.
   boost::asio::awaitable<void> close();
 
  private:

@@ -1,4 +1,4 @@
-// slurm_arguments: the command lines of srun and sinfo, and what sinfo printed. Pure.
+// slurm_arguments: the command lines of srun and sinfo, and sinfo's output. Pure.
 #pragma once
 
 #include <expected>
@@ -32,8 +32,7 @@ std::expected<std::vector<std::string>, std::string> srun_arguments(const SrunRe
 /// The arguments of sinfo for the states of `nodes`; see unusable_nodes.
 std::vector<std::string> sinfo_arguments(const std::vector<std::string>& nodes);
 
-/// From what sinfo printed: nodes on which nothing can start (down, drained, not responding, …), each with Slurm's
-/// state.
+/// From sinfo's output: nodes on which nothing can start (down, drained, not responding, …), each with Slurm's state.
 std::map<std::string, std::string> unusable_nodes(std::string_view printed);
 
 }  // namespace assay::launch

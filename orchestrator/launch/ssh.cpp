@@ -18,7 +18,7 @@ bool is_word(std::string_view text, std::string_view punctuation) {
   return !text.empty() && text.front() != '-' && has_only(text, punctuation);
 }
 
-/// The same characters as in the site's schema, checked again where they matter.
+/// The same characters as in the site's schema, checked again at their use.
 bool is_address(std::string_view text) { return is_word(text, ".:_-"); }
 bool is_user(std::string_view text) { return is_word(text, "._-"); }
 bool is_directory(std::string_view text) { return is_plain_absolute_path(text) && has_only(text, "/._-"); }
@@ -70,11 +70,11 @@ std::expected<std::string, std::string> bootstrap_script(const std::string& dire
   //
   // Into the directory: a link at its name would lead the `cd`, and then the `chmod`, to a folder of another user
   // choice. Where the shell is after `cd` cannot be changed any more, so it is compared with the name then, and the
-  // owner is asked of `.`; `test -O .` alone passes for every folder of the same user.
+  // owner is asked of `.`; `test -O .` would pass for every folder of the same user.
   //
-  // The agent: what is executed is a copy in a new folder of this user, 0700, on the node itself where there is one. It
+  // The agent: the executed file is a copy in a new folder of this user, 0700, on the node itself if there is one. It
   // is hashed there and executed by its descriptor, so that no one who can write to the directory, as root of another
-  // node can where it is shared, puts another program in its place. /tmp and the others may be mounted noexec: hence
+  // node can if it is shared, puts another program in its place. /tmp and the others may be mounted noexec: hence
   // the try.
   return fmt::format(
       R"sh({1}umask 077; mkdir -p {0}; cd -P {2} && p=$(pwd -P) && cd -P ./{3} && test "$(pwd -P)" = "${{p%/}}/{3}" && )sh"
@@ -168,7 +168,7 @@ std::expected<std::vector<std::string>, std::string> hop_arguments(const Hop& ho
   return argv;
 }
 
-/// The line of `log` that has `words`, which names the address that was looked up; the last line where none has.
+/// The line of `log` that has `words`, which names the address that was looked up; the last line if none has.
 std::string line_with(std::string_view log, std::string_view words) {
   const auto at = log.find(words);
   return last_line(at == std::string_view::npos ? log : log.substr(0, log.find('\n', at)));

@@ -1,4 +1,4 @@
-// ssh: the command line of ssh, the bootstrap script on the node, and what failures of ssh mean. Pure.
+// ssh: the command line of ssh, the bootstrap script on the node, and the meaning of ssh's failures. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace assay::launch {
 
-/// What the node reports on stdout before the agent runs: it has the agent, needs its bytes, or has stored them.
+/// The node's report on stdout before the agent runs: it has the agent, needs its bytes, or has stored them.
 enum class Bootstrap { have, need, stored };
 
 /// Their lines, the first two with the node's machine behind them; everything before them (output of login scripts) is
@@ -64,7 +64,7 @@ std::expected<std::vector<std::string>, std::string> ssh_arguments(const site::N
 /// exit_code: it was killed.
 LaunchError ssh_failure(std::string_view log, std::optional<int> exit_code);
 
-/// The last non-blank line of `log`, made printable; empty when there is none.
+/// The last non-blank line of `log`, made printable; empty if there is none.
 std::string last_line(std::string_view log);
 
 }  // namespace assay::launch
