@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Whether a file holds this program or its beginning, as a copy does that was broken off: Slurm sends a copy in
-/// blocks, and stops where one node does not take them.
+/// blocks, and stops if one node does not take them.
 bool is_copy(const fs::path& path) {
   std::ifstream copy(path, std::ios::binary), own("/proc/self/exe", std::ios::binary);
   std::array<char, 1 << 16> theirs, ours;
@@ -36,7 +36,7 @@ bool is_copy(const fs::path& path) {
   return copy.eof();
 }
 
-/// Removes the file that this program was started from, and copies beside it that an srun left when it failed before
+/// Removes the file that this program was started from, and copies next to it that an srun left when it failed before
 /// starting them: Slurm's name, the same user, the same bytes. Another srun that is about to start such a copy fails
 /// and is tried again.
 void remove_copies() {

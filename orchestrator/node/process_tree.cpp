@@ -29,7 +29,7 @@ std::optional<pid_t> pid_from(const std::string& name) {
   return pid;
 }
 
-/// Reads one /proc/PID/stat; nothing when the process has ended. Fields are numbered as in proc(5).
+/// Reads one /proc/PID/stat; nothing if the process has ended. Fields are numbered as in proc(5).
 std::optional<ProcessEntry> read_stat(pid_t pid) {
   const Descriptor file(open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return std::nullopt;
@@ -94,7 +94,7 @@ void signal_each(const std::vector<ProcessEntry>& processes, int signal_number) 
     const auto now = read_stat(process.pid);
     if (!now || now->started != process.started) continue;
     if (handle) {
-      (void)syscall(SYS_pidfd_send_signal, handle.number(), signal_number, nullptr, 0);  // it may have ended by itself
+      (void)syscall(SYS_pidfd_send_signal, handle.number(), signal_number, nullptr, 0);  // it may have ended already
     } else {
       (void)kill(process.pid, signal_number);  // Linux before 5.3 has no pidfd_open; delete when RHEL 8 (4.18) is gone
     }

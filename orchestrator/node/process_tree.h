@@ -23,8 +23,8 @@ struct ProcessEntry {
 /// meanwhile can be missed, so a caller that kills them repeats the walk until waitpid reports that none is left.
 std::vector<ProcessEntry> descendants(pid_t root);
 
-/// What is to be killed `waited` after the first of them was: all, but restorers only once they had two seconds for
-/// what they are there for.
+/// Processes to be killed `waited` after the first of them was: all, but restorers only once they had two seconds for
+/// their task.
 std::vector<ProcessEntry> without_restorers_at_work(std::vector<ProcessEntry> processes,
                                                     std::chrono::steady_clock::duration waited);
 

@@ -25,7 +25,7 @@ constexpr std::size_t kMaxPrograms = 256;        // the suite has below 40
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
 
-/// The SHA-256 of the first `size` bytes of `file`; empty when it cannot be mapped.
+/// The SHA-256 of the first `size` bytes of `file`; empty if it cannot be mapped.
 std::string hash_of(const Descriptor& file, std::uint64_t size) {
   void* const begin = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
   if (begin == MAP_FAILED) return {};

@@ -22,7 +22,7 @@ std::string scratch_root(const std::string& directory) { return directory + "/sc
 
 std::string errno_text(int error) { return std::generic_category().message(error); }
 
-/// Opens a directory and locks it; empty when another process has locked or removed it.
+/// Opens a directory and locks it; empty if another process has locked or removed it.
 Descriptor lock_directory(const std::string& path) {
   Descriptor handle(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!handle || flock(handle.number(), LOCK_EX | LOCK_NB) != 0) return {};

@@ -114,7 +114,7 @@ class Session {
 
   void take(const wire::Hello& hello) {
     greeted_ = true;
-    // Answered whatever the version is: the orchestrator can then name both in its error.
+    // Answered for any version: the orchestrator can then name both in its error.
     queue_.push(wire::encode(welcome_to(hello, options_.directory)));
     if (hello.protocol != wire::kProtocol)
       end(fmt::format("the orchestrator has protocol version {}, this agent {}", hello.protocol, wire::kProtocol),
@@ -158,7 +158,7 @@ class Session {
   }
   void take(const wire::Stop& stop) { order(stop.id, SupervisorOrder::stop); }
   void take(const wire::Kill& kill) { order(kill.id, SupervisorOrder::kill); }
-  void take(const wire::Ping&) {  // without room, what waits already shows that the agent is there
+  void take(const wire::Ping&) {  // without room, waiting frames already show that the agent is there
     if (queue_.has_room()) queue_.push(wire::encode(wire::Pong{}));
   }
   void take(const wire::Bye&) { end("bye", true); }
@@ -167,7 +167,7 @@ class Session {
     queue_.push(wire::encode(wire::Refused{.what = what, .reason = reason}));
   }
 
-  /// A run that is not active has just ended by itself; its end is already queued.
+  /// A run that is not active has just ended; its end is already queued.
   void order(const std::string& id, SupervisorOrder order) {
     if (const auto found = runs_.find(id); found != runs_.end()) send_order(found->second, order);
   }
@@ -196,7 +196,7 @@ class Session {
       std::string frame =
           wire::encode(wire::Data{.channel = channel, .id = id, .bytes = std::string(buffer.data(), allowed)});
       (void)co_await queue_.push_when_room(
-          std::move(frame));  // when the queue is closed, reading goes on so that the run can end
+          std::move(frame));  // when the queue is closed, reading continues so that the run can end
     }
     std::erase(pipes_[id], &pipe);
     --run.pumps;
@@ -257,8 +257,8 @@ class Session {
     queue_.push(wire::encode(ended));
   }
 
-  /// A supervisor without a report was killed from outside. What is left of its tree is now below this process, which
-  /// is a subreaper, and is killed.
+  /// A supervisor without a report was killed from outside. The rest of its tree is now below this process, which is a
+  /// subreaper, and is killed.
   asio::awaitable<SupervisorReport> kill_orphans(const ActiveRun& run) {
     SupervisorReport report{.cause = SupervisorReport::Cause::exited, .wait_status = SIGKILL};
     asio::steady_timer timer(context_);
@@ -274,7 +274,7 @@ class Session {
       timer.expires_after(kRound);
       (void)co_await timer.async_wait(kAsTuple);
     }
-    (void)remove_scratch(run.scratch);  // the next agent removes what is left, which is unlocked
+    (void)remove_scratch(run.scratch);  // the next agent removes the rest, which is unlocked
     co_return report;
   }
 

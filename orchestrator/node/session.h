@@ -11,7 +11,7 @@ namespace assay::node {
 
 /// How an agent is started.
 struct NodeOptions {
-  std::string directory;  ///< absolute; its scratch and programs lie below
+  std::string directory;  ///< absolute; its scratch and programs are below
   ProgramPlace programs = ProgramPlace::memfd;
   Seconds silence{60};              ///< time without a message after which the orchestrator counts as lost: four pings
   ConnectBackOptions connect_back;  ///< with endpoints: connect there instead of using stdin and stdout

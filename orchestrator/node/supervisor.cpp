@@ -41,7 +41,7 @@ constexpr rlim_t kCpuGrace_s = 2;    // between SIGXCPU and SIGKILL
 
 constexpr const char* kPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What the program's process uses between fork and exec.
+/// Data of the program's process between fork and exec.
 struct Launch {
   const SupervisorTask& task;
   const Scratch& scratch;
@@ -55,7 +55,7 @@ void limit(__rlimit_resource resource, rlim_t soft, rlim_t hard) {
 }
 
 /// The folder of libraries in this agent's bundle, or in its directory: a program that runs from memory has no path of
-/// its own to find them by. Empty when there is none.
+/// its own to find them by. Empty if there is none.
 std::string bundled_libraries(const Scratch& scratch) {
   std::error_code error;
   const auto agent = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -117,7 +117,7 @@ class SupervisorProcess {
   [[noreturn]] void run(Descriptor out, Descriptor err) {
     prepare(out, err);
     if (start(std::move(out), std::move(err))) watch();
-    (void)remove_scratch(scratch_.path);  // the next agent removes what is left, which is unlocked
+    (void)remove_scratch(scratch_.path);  // the next agent removes the rest, which is unlocked
     (void)send(control_.number(), &report_, sizeof report_, MSG_NOSIGNAL);  // fails when the agent has ended
     _exit(0);
   }
@@ -185,7 +185,7 @@ class SupervisorProcess {
       std::array<pollfd, 2> waits = {pollfd{signals.number(), POLLIN, 0},
                                      pollfd{control_ ? control_.number() : -1, POLLIN, 0}};
       (void)poll(waits.data(), waits.size(),
-                 timeout_ms());  // the loop checks every condition again, whatever poll returns
+                 timeout_ms());  // the loop checks every condition again, for any result of poll
       std::array<char, 4 * sizeof(signalfd_siginfo)> ignored;
       while (read(signals.number(), ignored.data(), ignored.size()) > 0) {
       }
@@ -288,7 +288,7 @@ struct Pair {
   Descriptor ours, theirs;
 };
 
-/// The two ends of a pipe, the first for reading; both empty when the kernel refuses.
+/// The two ends of a pipe, the first for reading; both empty if the kernel refuses.
 Pair make_pipe() {
   std::array<int, 2> ends = {-1, -1};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};

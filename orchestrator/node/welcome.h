@@ -1,4 +1,4 @@
-// welcome: what an agent says of itself, its host and the storages that it is asked about.
+// welcome: an agent's facts of itself, its host and the storages of the request.
 #pragma once
 
 #include <string>
