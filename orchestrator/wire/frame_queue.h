@@ -28,9 +28,9 @@ class FrameQueue {
   /// Appends once it has room. Returns false when the queue is closed. It waits as long as the other
   /// side does not read; the owner of the queue closes it when that side falls silent.
   boost::asio::awaitable<bool> push_when_room(std::string bytes);
-  /// Writes what is pushed until the queue is closed or the stream breaks; closes the queue in the end.
+  /// Writes pushed frames until the queue is closed or the stream breaks; closes the queue in the end.
   boost::asio::awaitable<void> write_all();
-  /// Ends write_all after what is already pushed. Pushing ends at once.
+  /// Ends write_all after the frames already pushed. Pushing ends at once.
   void finish();
   /// Ends everything at once.
   void close();

@@ -23,7 +23,7 @@ inline constexpr std::size_t kMaxGreetingLine = 512;
 
 /// The line of a greeting, with its newline.
 std::string to_line(const Greeting& greeting);
-/// The greeting in a line without its newline; nothing when it is not one.
+/// The greeting in a line without its newline; nothing if it is not one.
 std::optional<Greeting> greeting_from(std::string_view line);
 
 /// The answer that accepts a greeting, with its newline; the protocol begins after it.

@@ -1,6 +1,6 @@
-// protocol: what orchestrator and agent say to each other over one byte stream. Each side treats the other as hostile.
+// protocol: messages of orchestrator and agent over one byte stream. Each side treats the other as hostile.
 //
-// A frame is a length (u32, big endian, of what follows it), a type (u8) and a payload: a closed JSON object, or for
+// A frame is a length (u32, big endian, of the rest), a type (u8) and a payload: a closed JSON object, or for
 // `data` a channel (u8), the length of an id (u8), the id and raw bytes.
 #pragma once
 
@@ -73,7 +73,7 @@ class FrameReader {
   std::optional<InputError> broken_;
 };
 
-/// What a data frame carries.
+/// Content of a data frame.
 enum class Channel : std::uint8_t { out = 1, err = 2, program = 3 };
 
 // The messages.
@@ -94,14 +94,14 @@ struct Data {
   std::string id;
   std::string bytes;
 };
-/// What a run may use. cpu_s counts per process (RLIMIT_CPU); memory is the resident set of the whole process tree.
+/// Limits of a run. cpu_s counts per process (RLIMIT_CPU); memory is the resident set of the whole process tree.
 struct Limits {
   std::uint64_t memory_bytes = 0;
   std::uint64_t output_bytes = 0;
   double cpu_s = 0;
 };
 /// Start a stored program. `token` is the secret by which the ranks of a step know each other; empty: none. It travels
-/// beside the arguments, because every user of a node can read those.
+/// apart from the arguments, because every user of a node can read those.
 struct Run {
   std::string id;
   std::string sha256;
@@ -120,10 +120,10 @@ struct Kill {
 };
 /// The orchestrator is there.
 struct Ping {};
-/// No more: kill what runs, clean up, exit.
+/// No more: kill running programs, clean up, exit.
 struct Bye {};
 
-/// The agent's answer to hello: what it is and what its host is (host_facts, an object of scalars).
+/// The agent's answer to hello: its own facts and its host's (host_facts, an object of scalars).
 struct Welcome {
   int protocol = kProtocol;
   std::string assay_version;

@@ -79,7 +79,7 @@ void Stream::cancel_reading() {
 }
 
 void Stream::close_writing() {
-  boost::system::error_code ignored;  // the stream is abandoned, whatever close returns
+  boost::system::error_code ignored;  // the stream is abandoned, for any result of close
   if (auto* pipes = std::get_if<Pipes>(&channel_->side)) {
     (void)pipes->out.close(ignored);
   } else {

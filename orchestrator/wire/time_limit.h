@@ -24,7 +24,7 @@ class TimeLimit {
     });
   }
 
-  /// Afterwards `act` has either run or never will, so what it refers to may be destroyed. Every path must call this.
+  /// Afterwards `act` has either run or never will, so its references may be destroyed. Every path must call this.
   boost::asio::awaitable<void> lift() {
     timer_.cancel();
     // An `act` that is already due is in the loop's queue before this.

@@ -40,7 +40,7 @@ std::unexpected<std::string> openssl_error(const char* what) {
   return std::unexpected(std::string(what) + ": " + text.data());
 }
 
-/// SHA-256 of the certificate's DER; empty when OpenSSL cannot.
+/// SHA-256 of the certificate's DER; empty if OpenSSL cannot.
 std::string pin_of(const X509* certificate) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
   unsigned size = 0;

@@ -36,7 +36,7 @@ struct PinnedTls {
 /// configuration, which a static program could not apply. The error is a reason.
 std::expected<PinnedTls, std::string> pinned_tls(const std::string& pin);
 
-/// `count` random bytes from OpenSSL's generator as hexadecimal digits; empty when it fails.
+/// `count` random bytes from OpenSSL's generator as hexadecimal digits; empty if it fails.
 std::string random_hexadecimal(std::size_t count);
 
 /// Whether two secrets are equal, compared in constant time.
