@@ -7,9 +7,9 @@
 
 namespace assay {
 
-/// What the orchestrator saw of an attempt; what the probe itself says is in its record.
+/// An attempt as seen by the orchestrator; the probe's own result is in its record.
 enum class AttemptOutcome {
-  exited,        ///< the probe ended by itself; its record says how
+  exited,        ///< the probe exited; its record says how
   crashed,       ///< it died, or its exit code and its record contradict each other
   deadline,      ///< killed at the step's deadline
   output_limit,  ///< killed: it printed too much

@@ -131,7 +131,7 @@ class Running {
   }
 
  private:
-  /// Takes what is there now. All that the child printed is there once it is reaped.
+  /// Takes the output so far. All that the child printed is there once it is reaped.
   void take_output() {
     std::array<char, 65536> piece;
     while (output_) {

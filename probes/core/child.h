@@ -13,17 +13,17 @@ namespace assay {
 
 /// How a child ended.
 enum class ChildEnd {
-  exited,   ///< by itself
+  exited,   ///< without a signal
   overdue,  ///< killed at the deadline
   flooded,  ///< killed because it printed more than max_output
   stopped,  ///< killed because `stop` returned true
 };
 
-/// How a child ended, with which exit code (128 + signal when a signal ended it), and what it printed.
+/// How a child ended, with which exit code (128 + signal when a signal ended it), and its output.
 struct ChildOutcome {
   ChildEnd end = ChildEnd::exited;
   int code = 0;
-  std::string output;  ///< its stdout; empty when it went into a log
+  std::string output;  ///< its stdout; empty if it went into a log
 };
 
 /// How a child is run.
@@ -34,7 +34,7 @@ struct ChildOptions {
   bool (*stop)() = nullptr;           ///< asked every 50 ms; the child is killed when it returns true
 };
 
-/// The absolute path of the first executable file `name` in PATH (unset: /usr/bin:/bin); nothing when there is none.
+/// The absolute path of the first executable file `name` in PATH (unset: /usr/bin:/bin); nothing if there is none.
 std::optional<std::string> find_program(std::string_view name);
 
 /// Runs `program` (a path) with `arguments`, no shell, stdin empty, stderr this process's unless there is a log. The

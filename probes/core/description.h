@@ -42,8 +42,8 @@ struct Description {
   std::vector<OwnParameter> parameters;
   std::vector<OwnMetric> metrics;
   std::vector<OwnCondition> conditions;
-  std::vector<OwnSpaceRule> space;  ///< what it writes to a storage; left out of the document where it is empty
-  std::vector<OwnGroupSizeRule> group_size;  ///< numbers of nodes that it can use; left out where it is empty
+  std::vector<OwnSpaceRule> space;           ///< its writes to a storage; left out of the document if it is empty
+  std::vector<OwnGroupSizeRule> group_size;  ///< numbers of nodes that it can use; left out if it is empty
   nlohmann::json document;                   ///< as read, to be written into a plan
 
   /// The metric of this name, or nullptr.

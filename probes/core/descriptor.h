@@ -7,7 +7,7 @@
 
 namespace assay {
 
-/// Owns a file descriptor and closes it. Empty when moved from.
+/// Owns a file descriptor and closes it. Empty if moved from.
 class Descriptor {
  public:
   Descriptor() = default;

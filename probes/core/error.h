@@ -7,13 +7,13 @@
 
 namespace assay {
 
-/// What was wrong, where, and what would help. Printed as "where: what" and, on its own line, "hint: …".
+/// Error, place, and a hint. Printed as "where: what" and, on its own line, "hint: …".
 struct InputError {
   std::string where;  ///< coordinates in the input: "profiles/h200.json: requirements[3].limit.unit" or "line 4"
   std::string what;
   std::string hint;
 
-  /// Both lines, without a final newline. What they quote of the input is made harmless (text.h).
+  /// Both lines, without a final newline. Quotes of the input are made harmless (text.h).
   [[nodiscard]] std::string text() const;
 };
 

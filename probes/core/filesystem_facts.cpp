@@ -53,7 +53,7 @@ std::string try_direct(const std::string& directory) {
   return "";
 }
 
-/// The device number of the block device that `mount` names, where it names one.
+/// The device number of the block device that `mount` names, if any.
 std::string block_number(const Mount& mount) {
   if (!mount.device_number.starts_with("0:")) return mount.device_number;
   struct stat source = {};  // btrfs and its like have an anonymous device but a real source

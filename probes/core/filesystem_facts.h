@@ -15,33 +15,33 @@ struct Mount {
   std::string device_number;  ///< "254:0"; major 0 is an anonymous device
   std::string type;           ///< "ext4"
   std::string source;         ///< "/dev/vda", "server:/export"
-  std::string options = {};   ///< of the mount, then of the filesystem: "rw,noatime,vers=4.2"; empty where not told
+  std::string options = {};   ///< of the mount, then of the filesystem: "rw,noatime,vers=4.2"; empty if unknown
 };
 
-/// The mount with this id in the text of /proc/self/mountinfo (proc(5)); nothing when no well-formed line has it.
+/// The mount with this id in the text of /proc/self/mountinfo (proc(5)); nothing if no well-formed line has it.
 std::optional<Mount> find_mount(std::string_view mountinfo, std::uint64_t mount_id);
 
 /// The same from the filesystem's magic number, for a mount that mountinfo does not show: the root of a chroot, whose
-/// mount point lies outside. Nothing for a magic number that is not in the list (statfs(2)).
+/// mount point is outside. Nothing for a magic number that is not in the list (statfs(2)).
 std::optional<Mount> mount_without_path(const std::string& directory, const std::string& device_number);
 
 /// The file system and device of a directory.
 struct FilesystemFacts {
   std::string type;                ///< as mountinfo names it
-  std::string source;              ///< the mount's, as mountinfo names it: "server:/export"; empty where not told
+  std::string source;              ///< the mount's, as mountinfo names it: "server:/export"; empty if unknown
   std::string options;             ///< of the mount, as in Mount
-  std::string device;              ///< device number and name: "254:0 vda"; the mount's source where it has no device
+  std::string device;              ///< device number and name: "254:0 vda"; the mount's source if it has no device
   bool block_device = false;       ///< whether the kernel knows a block device under it
-  std::optional<bool> rotational;  ///< the block device's own word; nothing where there is none
-  std::optional<Bytes> free;       ///< space that this user may take; nothing where the file system tells no size
-  std::string not_storage;         ///< why the directory is memory or a cache and no storage; empty when it is storage
-  std::string no_direct;           ///< why no direct I/O can be done there; empty when it can
-  std::string unfit;  ///< why no storage number by direct I/O can be taken here: one of the two; empty when one can
+  std::optional<bool> rotational;  ///< the block device's own word; nothing if there is none
+  std::optional<Bytes> free;       ///< space that this user may take; nothing if the file system reports no size
+  std::string not_storage;         ///< why the directory is memory or a cache and no storage; empty if it is storage
+  std::string no_direct;           ///< why no direct I/O can be done there; empty if it can
+  std::string unfit;  ///< why no storage number by direct I/O can be taken here: one of the two; empty if one can
 };
 
 /// The facts of `directory`. Writes and removes one 4 KiB file there to try O_DIRECT. Throws std::system_error when the
-/// directory is not there or not writable. `unfit` names tmpfs and the like (memory), ZFS (its own cache is before
-/// the device whatever O_DIRECT says), and a filesystem that refuses O_DIRECT.
+/// directory is not there or not writable. `unfit` names tmpfs and the like (memory), ZFS (its own cache is before the
+/// device in spite of O_DIRECT), and a filesystem that refuses O_DIRECT.
 FilesystemFacts filesystem_facts(const std::string& directory);
 
 /// Throws Skip with the reason when `facts` are unfit or fewer than `needed` bytes (and a tenth more) are free.
@@ -59,7 +59,7 @@ struct DeviceTraffic {
   Bytes written;
 };
 
-/// The counts of /proc/self/io; nothing where the kernel does not account.
+/// The counts of /proc/self/io; nothing if the kernel does not account.
 std::optional<DeviceTraffic> device_traffic();
 
 /// A new directory of our own that is removed with all it holds when this goes out of scope, also on errors.

@@ -22,12 +22,12 @@ constexpr auto words_of(SizeDemand) {
       {{at_least, "at_least"}, {at_most, "at_most"}, {multiple_of, "multiple_of"}, {exactly, "exactly"}});
 }
 
-/// What a probe demands of the number of its processes. All rules hold at once.
+/// A probe's demands on the number of its processes. All rules hold at once.
 struct GroupSizeRule {
   std::string_view when = "";  ///< see holds() in products.h; empty: always
   SizeDemand processes = SizeDemand::at_least;
-  std::string_view of = "";      ///< processes, see product_of(); where it is 0, nothing is demanded
-  std::string_view each = "1";   ///< processes on each node, the same form; where it is 0, nothing can be said before
+  std::string_view of = "";      ///< processes, see product_of(); if it is 0, nothing is demanded
+  std::string_view each = "1";   ///< processes on each node, the same form; if it is 0, nothing can be said before
   std::string_view reason = "";  ///< a clause: "the model is trained by 64 processes, and each node has one at least"
 };
 
@@ -43,12 +43,12 @@ struct UnusableSize {
   std::optional<std::size_t> fewer, greater;  ///< nearest numbers of nodes that keep all rules; of those looked at
 };
 
-/// What keeps a probe with these `rules` and `parameters`, which must be resolved, from working on `nodes` nodes, from
-/// 1; nothing where it can. Greater numbers are looked for up to 65,536 more.
+/// The rule that keeps a probe with these `rules` and `parameters`, which must be resolved, from working on `nodes`
+/// nodes, from 1; nothing if it can. Greater numbers are looked for up to 65,536 more.
 std::optional<UnusableSize> unusable_size(const std::vector<OwnGroupSizeRule>& rules, const Values& parameters,
                                           std::size_t nodes);
 
-/// Why `rule` cannot be computed with a probe that has these parameters; empty where it can.
+/// Why `rule` cannot be computed with a probe that has these parameters; empty if it can.
 std::string group_size_rule_problem(const OwnGroupSizeRule& rule, const std::vector<std::string>& parameters);
 
 }  // namespace assay

@@ -137,7 +137,7 @@ constexpr std::size_t kLongestFact = 255;
 
 bool is_visible(unsigned char c) { return c > 0x20 && c < 0x7F; }
 
-/// What the kernel says may be anything: texts are made fit for problem_of_facts, what stays unfit is left out.
+/// Texts of the kernel may be anything: they are made fit for problem_of_facts, or left out.
 void make_fit(Values& facts) {
   for (auto& [name, value] : facts) {
     auto* text = std::get_if<std::string>(&value);

@@ -14,31 +14,31 @@ namespace assay {
 /// last_level_cache (B), hypervisor ("none" on bare metal). A fact that cannot be read is absent.
 Values host_facts();
 
-/// What is wrong with facts that a node told of itself; nothing when they are fit to be used. They are closed: the
-/// names above, boot_id, and `simulated` of a node that does not exist; name is there; texts have at most 255 bytes and
-/// no controls, a name nothing but visible ASCII; counts are whole numbers from 1 up, memory and last_level_cache up to
+/// The error of facts that a node reported of itself; nothing if they are fit to be used. They are closed: the names
+/// above, boot_id, and `simulated` of a node that does not exist; name is there; texts have at most 255 bytes and no
+/// controls, a name nothing but visible ASCII; counts are whole numbers from 1 up, memory and last_level_cache up to
 /// 2^50 B.
 std::optional<std::string> problem_of_facts(const Values& facts);
 
 /// One logical CPU per physical core that this process may run on, in ascending order; read from the kernel's topology.
 std::vector<int> one_cpu_per_core();
 
-/// Sum of all last-level caches that the allowed CPUs see. Nothing when the kernel does not say.
+/// Sum of all last-level caches that the allowed CPUs see. Nothing if the kernel does not say.
 std::optional<Bytes> last_level_cache();
 
 /// Physical memory.
 Bytes total_memory();
 
-/// Whether the kernel says that its clock follows a time source (adjtimex). Nothing when it cannot be asked.
+/// Whether the kernel says that its clock follows a time source (adjtimex). Nothing if it cannot be asked.
 std::optional<bool> clock_synchronised();
 
-/// The processor's feature flags as /proc/cpuinfo names them; empty where it names none.
+/// The processor's feature flags as /proc/cpuinfo names them; empty if it names none.
 std::vector<std::string> cpu_flags();
 
-/// Content of a small text file under /proc or /sys without trailing white space; nothing when it cannot be read.
+/// Content of a small text file under /proc or /sys without trailing white space; nothing if it cannot be read.
 std::optional<std::string> read_fact(const std::string& path);
 
-/// What others used of the CPUs between construction and a reading.
+/// Use of the CPUs by others between construction and a reading.
 class LoadMeter {
  public:
   LoadMeter();

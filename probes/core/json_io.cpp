@@ -1,4 +1,4 @@
-// json_io: a SAX handler that builds the document and refuses what a lenient reader would let pass.
+// json_io: a SAX handler that builds the document and refuses input that a lenient reader would let pass.
 #include "probes/core/json_io.h"
 
 #include <optional>
@@ -27,7 +27,7 @@ std::string line_and_column(std::string_view text, std::size_t position) {
   return fmt::format("line {}, column {}", line, column);
 }
 
-/// What nlohmann would not see as wrong: it takes NUL for the end of the text, and passes over a byte order mark.
+/// Errors that nlohmann does not see: it takes NUL for the end of the text, and passes over a byte order mark.
 std::optional<InputError> passed_over(std::string_view text, const std::string& where) {
   if (text.starts_with("\xEF\xBB\xBF")) {
     return InputError{fmt::format("{}: line 1, column 1", where), "begins with a byte order mark",

@@ -30,18 +30,18 @@ struct JsonLimits {
 /// Of a plan, a verdict and a statement: those of 10,000 nodes and 30 requirements have some 12 million.
 inline constexpr std::size_t kMostValuesOfRun = 16'000'000;
 
-/// Parses `text` and refuses what nlohmann would let pass: duplicate keys, depth, size and number of values over the
-/// limits, a byte order mark, and NUL, which it takes for the end of the text; and what it refuses itself: trailing
-/// text, bad UTF-8, NaN, numbers over the range, and comments unless `limits` takes them. `where` names the input in
-/// errors. Nothing else in this code base reads JSON.
+/// Parses `text` and refuses errors that nlohmann would let pass: duplicate keys, depth, size and number of values over
+/// the limits, a byte order mark, and NUL, which it takes for the end of the text; and its own refusals: trailing text,
+/// bad UTF-8, NaN, numbers over the range, and comments unless `limits` takes them. `where` names the input in errors.
+/// Nothing else in this code base reads JSON.
 std::expected<nlohmann::json, InputError> parse_json(std::string_view text, const std::string& where,
                                                      const JsonLimits& limits = {});
 
-/// parse_json for what another process of ours wrote; throws std::runtime_error with the error's text.
+/// parse_json for output of another process of ours; throws std::runtime_error with the error's text.
 nlohmann::json parse_json_or_throw(std::string_view text, const std::string& where);
 
-/// A number of a document that becomes whatever whole type is asked for. The library's own conversion makes anything of
-/// 1e20, 0.5 or -1; this one throws json::out_of_range where the type does not hold the number.
+/// A number of a document that becomes the requested whole type. The library's own conversion makes anything of 1e20,
+/// 0.5 or -1; this one throws json::out_of_range where the type does not hold the number.
 class Whole {
  public:
   explicit Whole(const nlohmann::json& value) : value_(value) {}
@@ -66,7 +66,7 @@ nlohmann::json to_json(const Subject& subject);
 
 /// A scalar as a Value; nothing for null, arrays, objects, or a whole number beyond int64.
 std::optional<Value> value_from(const nlohmann::json& json);
-/// An object of scalars; nothing when any member is not a scalar.
+/// An object of scalars; nothing if any member is not a scalar.
 std::optional<Values> values_from(const nlohmann::json& json);
 /// An object with one known kind; nothing otherwise.
 std::optional<Subject> subject_from(const nlohmann::json& json);

@@ -26,7 +26,7 @@ void append_split(std::string_view text, std::vector<std::string>& folders) {
   }
 }
 
-/// Folder of the running program; empty when it runs from memory, whose name is no path that exists.
+/// Folder of the running program; empty if it runs from memory, whose name is no path that exists.
 std::string own_folder() {
   std::error_code failed;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failed);

@@ -13,7 +13,7 @@ namespace assay {
 inline constexpr const char* kLibraryPathVariable = "ASSAY_LIBRARY_PATH";
 
 /// The folders in which open() looks for a library, in order: those of `more` (colon separated), those of
-/// ASSAY_LIBRARY_PATH, `own_folder` (where the probe is), lib beside its parent, and lib/assay of an installation or a
+/// ASSAY_LIBRARY_PATH, `own_folder` (where the probe is), lib next to its parent, and lib/assay of an installation or a
 /// bundle. An empty name at the end means the loader's own search; after it comes the CUDA Toolkit's usual place.
 /// A probe without a folder (it runs from sealed memory) gives an empty `own_folder`.
 std::vector<std::string> library_folders(std::string_view more, std::string_view from_environment,
@@ -24,7 +24,7 @@ std::vector<std::string> library_folders(std::string_view more, std::string_view
 class Library {
  public:
   /// Opens the first of `names` ("libcublasLt.so.13") that is found, folder by folder (see library_folders). `title` is
-  /// what people call it. Throws Skip with names, folders and the loader's last words when none opens.
+  /// its common name. Throws Skip with names, folders and the loader's last words when none opens.
   static Library open(std::span<const std::string_view> names, std::string_view title,
                       std::string_view more_folders = "");
   /// The same for one name.
@@ -43,7 +43,7 @@ class Library {
   }
   /// Where the library was found: the path the loader resolved.
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// What people call it.
+  /// Its common name.
   [[nodiscard]] const std::string& title() const { return title_; }
 
   /// Throws Skip naming both when the library's major version `found` is not the one the probe was written for.

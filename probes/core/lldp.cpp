@@ -31,7 +31,7 @@ std::string text_of(const json& object, const char* name) {
              : "";
 }
 
-/// What is named by a key ("eth1": {…}) or by a member ("name": "eth1"), and the rest of it.
+/// An element named by a key ("eth1": {…}) or by a member ("name": "eth1"), and its rest.
 std::vector<std::pair<std::string, json>> named(const json& object) {
   if (object.contains("name"))
     return {{object.at("name").is_string() ? object.at("name").get<std::string>() : text_of(object, "name"), object}};

@@ -10,16 +10,16 @@
 
 namespace assay {
 
-/// One neighbour of a port. What it does not announce is empty.
+/// One neighbour of a port. Fields not announced are empty.
 struct Neighbour {
   std::string interface;    ///< of this node
   std::string system;       ///< the name of the neighbour (SysName TLV)
-  std::string system_port;  ///< its port: the port id where that is a name, else the port's description
+  std::string system_port;  ///< its port: the port id if that is a name, else the port's description
 };
 
 /// Reads what `lldpctl -f json` or `lldpctl -f json0` of lldpd prints (1.0.16 was tried), in the order given; a port
-/// without neighbours is not in it, one with several is in it several times. The first form is an object where
-/// there is one of a thing and an array where there are more. Errors name `where` and the member.
+/// without neighbours is not in it, one with several is in it several times. The first form is an object where there is
+/// one of a thing and an array if there are more. Errors name `where` and the member.
 std::expected<std::vector<Neighbour>, InputError> read_lldp(std::string_view text, const std::string& where);
 
 }  // namespace assay

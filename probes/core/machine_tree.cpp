@@ -1,4 +1,4 @@
-// machine_tree: file reading that never throws for what a machine does not report.
+// machine_tree: file reading that never throws for missing facts of a machine.
 #include "probes/core/machine_tree.h"
 
 #include <algorithm>

@@ -10,20 +10,20 @@
 
 namespace assay {
 
-/// One tree. Paths are relative to its root ("sys/block"). What is not there or cannot be read is nothing, never an
-/// error: an inventory is as complete as the machine allows.
+/// One tree. Paths are relative to its root ("sys/block"). A missing or unreadable file is nothing, never an error: an
+/// inventory is as complete as the machine allows.
 class MachineTree {
  public:
   /// `root` is "/" for this machine.
   explicit MachineTree(std::string root);
 
-  /// Text of a small file without white space around it; nothing when it is empty or a placeholder (see told()).
+  /// Text of a small file without white space around it; nothing if it is empty or a placeholder (see told()).
   [[nodiscard]] std::optional<std::string> text(const std::string& path) const;
   /// A whole number in decimal that fills the file.
   [[nodiscard]] std::optional<std::int64_t> number(const std::string& path) const;
   /// Every byte of a file of at most `max_bytes`.
   [[nodiscard]] std::optional<std::string> bytes(const std::string& path, std::size_t max_bytes) const;
-  /// Names in a directory, sorted; empty when it is not there.
+  /// Names in a directory, sorted; empty if it is not there.
   [[nodiscard]] std::vector<std::string> names(const std::string& path) const;
   /// Whether the path exists, links followed.
   [[nodiscard]] bool exists(const std::string& path) const;
@@ -42,11 +42,11 @@ class MachineTree {
   std::string root_;  // without a final slash
 };
 
-/// `text` without white space around it; nothing when it is empty or what makers write where they state nothing
-/// ("Not Specified", "To Be Filled By O.E.M.").
+/// `text` without white space around it; nothing if it is empty or a placeholder of makers ("Not Specified", "To Be
+/// Filled By O.E.M.").
 std::optional<std::string> told(std::string_view text);
 
-/// The CPU numbers in a kernel list such as "0-3,8"; nothing when the text is anything else or has over 65,536 CPUs.
+/// The CPU numbers in a kernel list such as "0-3,8"; nothing if the text is anything else or has over 65,536 CPUs.
 std::optional<std::vector<int>> parse_cpu_list(std::string_view text);
 
 }  // namespace assay

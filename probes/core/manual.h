@@ -1,4 +1,4 @@
-// manual: what CLI11 knows of a command line, as a manual page.
+// manual: CLI11's command line as a manual page.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// meter_list: strict reading of meters; every error has the place in the document and what to write.
+// meter_list: strict reading of meters; every error has the place in the document and the correct form.
 #include "probes/core/meter_list.h"
 
 #include <algorithm>
@@ -126,7 +126,7 @@ void take_accuracy(StrictObject& fields, Meter& meter) {
                      "name the document that states them: the data sheet, or the calibration certificate"};
 }
 
-/// What each kind needs, and refuses of the others.
+/// Fields that each kind needs, and those of others that it refuses.
 void check_kind(StrictObject& fields, const json& entry, const Meter& meter) {
   struct FieldOf {
     const char* name;
@@ -207,7 +207,7 @@ void check_node(const std::string& node, const std::string& where, const std::ve
   throw InputError{where, fmt::format("the site has no node '{}'", node), suggestion(node, nodes)};
 }
 
-/// What tells one device from another: a gateway has several Modbus units, a Redfish service several resources.
+/// Identity of a device: a gateway has several Modbus units, a Redfish service several resources.
 std::string device_of(const Meter& meter) {
   return fmt::format("{} {} {} {} {}", word_of(meter.kind), meter.address, meter.port, meter.unit,
                      fmt::join(meter.resources, " "));

@@ -32,7 +32,7 @@ constexpr auto words_of(MeterModel) {
   return std::to_array<Word<MeterModel>>({{apc_rpdu2, "apc-rpdu2"}, {raritan_pdu2, "raritan-pdu2"}});
 }
 
-/// What one reading of a meter is of; quantity_unit has its unit.
+/// Quantity of one reading of a meter; quantity_unit has its unit.
 enum class Quantity {
   power,
   apparent_power,
@@ -117,7 +117,7 @@ constexpr std::string_view quantity_unit(Quantity quantity) {
 }
 static_assert(quantity_unit(Quantity::return_temperature) == "degC");
 
-/// How a number lies in 16-bit registers of a Modbus device.
+/// Layout of a number in 16-bit registers of a Modbus device.
 enum class RegisterType { int16, uint16, int32, uint32, float32, uint64 };
 
 constexpr auto words_of(RegisterType) {
@@ -143,16 +143,16 @@ struct MeterRegister {
   RegisterType type = RegisterType::float32;
   bool input = false;           ///< an input register; otherwise a holding register
   bool low_word_first = false;  ///< otherwise the word with the highest digits is first
-  double scale = 1;             ///< what the number is multiplied with for the quantity's base unit
+  double scale = 1;             ///< factor to the quantity's base unit
 };
 
-/// One meter. What its maker or its owner did not state is absent, and what needs it is then not decided.
+/// One meter. Facts that its maker or its owner did not state are absent, and checks that need them undecided.
 struct Meter {
   std::string name;  ///< unique in the site, of the same letters as a node's
   MeterKind kind = MeterKind::snmp;
   std::string address;
   int port = 0;                          ///< 0: the protocol's own
-  std::string subject;                   ///< what it is of: node, rack, feed, shelf, cdu, meter
+  std::string subject;                   ///< kind of its subject: node, rack, feed, shelf, cdu, meter
   std::string rack;                      ///< empty: none or unknown
   std::string feed;                      ///< "A"; a rack's power is the sum of all its feeds. Empty: none or unknown
   std::vector<std::string> nodes;        ///< nodes whose whole supply it measures (of a feed: their share of that feed)
@@ -166,12 +166,12 @@ struct Meter {
   std::optional<double> averaging_s;     ///< the window that one reading is the mean of
   std::optional<double> accuracy;        ///< relative, of the reading: 0.01
   std::string accuracy_source;           ///< the document that states averaging and accuracy
-  std::optional<double> rating_w;        ///< what it may carry: the breaker's or the shelf's rating
+  std::optional<double> rating_w;        ///< its limit: the breaker's or the shelf's rating
   std::optional<double> nominal_v;       ///< of the supply that it measures, as its voltage is read
   std::optional<double> nominal_hz;      ///< of the supply that it measures
   double timeout_s = 2;                  ///< the longest wait for one answer
 
-  /// What its readings belong to in a record: a node and a rack by their own names, the others by the meter's.
+  /// Subject of its readings in a record: a node and a rack by their own names, the others by the meter's.
   [[nodiscard]] Subject subject_of() const;
 };
 

@@ -32,7 +32,7 @@ constexpr auto kPause = std::chrono::milliseconds(100);
 
 std::string fact(const std::string& path) { return read_fact(path).value_or(""); }
 
-/// Field 22 of /proc/PID/stat (proc(5)); empty when there is no such process.
+/// Field 22 of /proc/PID/stat (proc(5)); empty if there is no such process.
 std::string start_of(std::int64_t pid) {
   const std::string text = fact(fmt::format("/proc/{}/stat", pid));
   const auto end = text.rfind(')');  // the name before may hold anything
@@ -54,8 +54,8 @@ double changed_at(const struct stat& status) {
   return static_cast<double>(status.st_mtim.tv_sec) + 1e-9 * static_cast<double>(status.st_mtim.tv_nsec);
 }
 
-/// What the storage says of a file that is made there now: its clock, and as whom it sees this user, which may be
-/// another number where a server maps root to nobody. Throws std::system_error.
+/// Facts of a file that is made on the storage now: its clock, and the owner's number, which may be another one if a
+/// server maps root to another user. Throws std::system_error.
 struct stat fresh_file(const std::string& directory) {
   std::string path = directory + "/assay-clock-XXXXXX";
   const int file = mkstemp(path.data());
@@ -82,7 +82,7 @@ void write_mark(const std::string& path, const std::string& text) {
 
 void remove_folder(const std::string& path) noexcept {
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(kGoes.count);
-  std::error_code ignored;  // what is left is removed by the next run
+  std::error_code ignored;  // the rest is removed by the next run
   while (true) {
     fs::remove_all(path, ignored);
     if (!fs::exists(fs::symlink_status(path, ignored)) || std::chrono::steady_clock::now() > until) return;

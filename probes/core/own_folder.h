@@ -1,4 +1,4 @@
-// own_folder: folders with data of a probe, which say whose they are: what a probe that was killed leaves, the next
+// own_folder: folders with data of a probe, marked with their owner: those of a probe that was killed, the next
 // removes.
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace assay {
 
-/// A process, so that another on the same machine can tell whether it is still there.
+/// A process, so that another on the same machine can check whether it is alive.
 struct FolderOwner {
-  std::string boot;       ///< boot id of its machine; empty where the kernel tells none
+  std::string boot;       ///< boot id of its machine; empty if the kernel reports none
   std::string processes;  ///< its process namespace
   std::int64_t pid = 0;
   std::string started;  ///< its start, in ticks after boot
@@ -34,7 +34,7 @@ inline constexpr Seconds kAbandonedAfter = {2.0 * 3600};
 bool is_abandoned(const std::optional<FolderOwner>& owner, const FolderOwner& self, Seconds age);
 
 /// Removes every folder in `directory` that is named as one of a run, belongs to this user and is abandoned; how many.
-/// Symbolic links are left alone. What cannot be removed stays.
+/// Symbolic links are kept. Files that cannot be removed stay.
 int remove_abandoned(const std::string& directory);
 
 /// The path of the folder in `directory` that `nonce` names.
@@ -49,7 +49,7 @@ void write_mark(const std::string& path, const std::string& text);
 /// Removes a folder of which others may still be making files; gives up after 20 s.
 void remove_folder(const std::string& path) noexcept;
 
-/// A folder of this process alone, on storage of its own node; removed at its end, or by the next when it was killed.
+/// A folder only of this process, on storage of its own node; removed at its end, or by the next when it was killed.
 class OwnFolder {
  public:
   /// Removes abandoned folders in `directory`, then makes one named by `nonce`, or by chance. Throws std::system_error.

@@ -22,7 +22,7 @@ struct Parameter {
   std::string_view choices = "";  ///< for text: the allowed words, separated by one space; empty: any
 };
 
-/// A parameter's text that does not fit its type; what() says what does.
+/// A parameter's text that does not fit its type; what() names the type.
 struct BadParameter : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

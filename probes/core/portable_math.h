@@ -1,4 +1,4 @@
-// portable_math: elementary functions out of + - * /, sqrt and exact scaling alone, for numbers that are compared byte
+// portable_math: elementary functions only out of + - * /, sqrt and exact scaling, for numbers that are compared byte
 // for byte.
 //
 // IEEE 754 defines those operations to the last bit and leaves exp, log, pow and their like to each library, whose
@@ -27,7 +27,7 @@ int decimal_exponent(double value);
 double power_of_ten(int exponent);
 
 /// The double nearest to the decimal number of 12 significant digits nearest to `value`: for results of a series, which
-/// has no more correct digits than that to show. What is not finite stays as it is.
+/// has no more correct digits than that to show. Values that are not finite stay unchanged.
 double to_12_digits(double value);
 
 }  // namespace assay

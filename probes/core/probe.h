@@ -20,9 +20,9 @@ class Recorder;
 /// Which way a metric gets better.
 enum class Better { higher, lower, neither };
 
-/// What a metric tells. share: how much of what is physically possible was reached, so that no honest figure is
-/// above 1. fault: how often something was wrong, such as wrong results or errors; a plan in which no requirement
-/// judges one is refused.
+/// Kind of a metric. share: part of the physical maximum that was reached, so that no honest figure is above 1. fault:
+/// how often something was wrong, such as wrong results or errors; a plan in which no requirement judges one is
+/// refused.
 enum class MetricKind { figure, share, fault };
 
 constexpr auto words_of(MetricKind) {
@@ -30,10 +30,9 @@ constexpr auto words_of(MetricKind) {
   return std::to_array<Word<MetricKind>>({{figure, "figure"}, {share, "share"}, {fault, "fault"}});
 }
 
-/// How a value goes on from one run to the next, for those who compare runs. each_run: every run measures anew.
-/// since_boot: a counter that runs on until the machine boots or the driver is loaded. for_life: a counter of the
-/// part's own, which a boot does not clear. fixed: what stays as it is on a healthy machine, such as the width of a
-/// link.
+/// Course of a value from one run to the next, for comparing runs. each_run: every run measures anew. since_boot: a
+/// counter that runs on until the machine boots or the driver is loaded. for_life: a counter of the part's own, which a
+/// boot does not clear. fixed: unchanged on a healthy machine, such as the width of a link.
 enum class Course { each_run, since_boot, for_life, fixed };
 
 constexpr auto words_of(Course) {
@@ -51,9 +50,9 @@ constexpr auto words_of(PairDirection) {
 }
 
 /// Which runs of a probe have a metric or a condition in their record. always: every complete run, and of a condition
-/// the record of every rank. rank_0: every complete run, in the record of rank 0 alone, for all ranks. The others may
-/// be missing. if_asked: only with certain parameters, or a certain number or placement of ranks. if_present: only
-/// where the machine or the site has such a part. if_reported: only where hardware, firmware, driver, kernel or library
+/// the record of every rank. rank_0: every complete run, only in the record of rank 0, for all ranks. The others may be
+/// missing. if_asked: only with certain parameters, or a certain number or placement of ranks. if_present: only where
+/// the machine or the site has such a part. if_reported: only where hardware, firmware, driver, kernel or library
 /// reports it. if_occurred: only when it happened in the run, such as a loss, or enough samples for the figure.
 enum class Recorded { always, rank_0, if_asked, if_present, if_reported, if_occurred };
 
@@ -143,20 +142,20 @@ struct ProbeSpec {
   std::string_view name;
   int revision = 1;  ///< rises when the number would change
   Scope scope = Scope::node;
-  bool companion = false;  ///< samples until it is to stop (SIGTERM), beside a step
+  bool companion = false;  ///< samples until it is to stop (SIGTERM), during a step
   bool sampled = false;    ///< takes the parameters of sampling.h
   std::string_view measures;
   std::string_view method;
   std::string_view source;
-  std::string_view needs = "";  ///< what a node must have, or the probe skips
+  std::string_view needs = "";  ///< needs of the probe on a node, or it skips
   Seconds typical = {10};       ///< expected run time with fallback parameters, for the ETA
   int loads = 1;                ///< how often warmup_least and load_least are spent in one run, for the same
   Seconds deadline = {120};     ///< the run is killed after this
   std::span<const Parameter> parameters = {};
   std::span<const Metric> metrics = {};
   std::span<const ConditionSpec> conditions = {};
-  std::span<const SpaceRule> space = {};  ///< what it writes to a storage; none: nothing worth a plan's attention
-  std::span<const GroupSizeRule> group_size = {};  ///< what it demands of the number of its processes
+  std::span<const SpaceRule> space = {};           ///< its writes to a storage; none: nothing worth a plan's attention
+  std::span<const GroupSizeRule> group_size = {};  ///< its demands on the number of its processes
 };
 
 /// Thrown by a probe whose hardware, library or permission is not there: the record ends with `skip` and the reason.
@@ -167,12 +166,12 @@ struct Skip : std::runtime_error {
 /// Exit codes of every probe: complete, error, bad usage, skip (the value automake and CTest know).
 inline constexpr int kExitComplete = 0, kExitError = 1, kExitUsage = 2, kExitSkip = 77;
 
-/// The place of this process among the ranks of its step. One rank alone has no rendezvous.
+/// The place of this process among the ranks of its step. A single rank has no rendezvous.
 struct Placement {
   int rank = 0;
   int world = 1;
   std::string rendezvous = {};  ///< "host:port" where rank 0 listens and the others dial
-  std::string token = {};       ///< hexadecimal; known to the ranks of one step alone
+  std::string token = {};       ///< hexadecimal; known only to the ranks of one step
 };
 
 /// Runs a probe: answers --describe and --help, reads flags from the spec, prints the record on stdout, catches what

@@ -81,7 +81,7 @@ void check_placement(const Placement& placement) {
     throw BadParameter(fmt::format("rank: {} is not from 0 to {}", placement.rank, placement.world - 1));
   }
   if (placement.world == 1) return;
-  (void)parse_endpoint(placement.rendezvous);  // throws for what it cannot read
+  (void)parse_endpoint(placement.rendezvous);  // throws for an invalid text
   check_token(placement.token);
 }
 
@@ -129,7 +129,7 @@ int run_probe(int argc, char** argv, const ProbeSpec& spec, const Measure& measu
     std::cout << describe(spec).dump(2) << '\n';
     return kExitComplete;
   }
-  (void)std::signal(SIGTERM, on_stop);  // fails for numbers that are no signals alone
+  (void)std::signal(SIGTERM, on_stop);  // fails only for numbers that are no signals
   (void)std::signal(SIGINT, on_stop);
   try {
     if (ranks_meet) check_placement(given.placement);

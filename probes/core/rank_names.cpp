@@ -1,4 +1,4 @@
-// rank_names: host names, told apart where ranks share a machine.
+// rank_names: host names, numbered if ranks share a machine.
 #include "probes/core/rank_names.h"
 
 #include <set>

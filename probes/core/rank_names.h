@@ -1,4 +1,4 @@
-// rank_names: what the ranks of a group are called in records.
+// rank_names: names of a group's ranks in records.
 #pragma once
 
 #include <string>

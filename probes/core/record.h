@@ -31,7 +31,7 @@ inline constexpr std::size_t kLongestReason = 4 << 10;
 inline constexpr std::size_t kLongestSubject = 255;
 inline constexpr std::size_t kLongestGroup = 640 << 10;
 
-/// What a number belongs to: kind is one of kSubjectKinds, id names it on its node ("GPU-8f2…", "nvme0n1", "n01").
+/// Subject of a number: kind is one of kSubjectKinds, id names it on its node ("GPU-8f2…", "nvme0n1", "n01").
 struct Subject {
   std::string kind = "node";
   std::string id;

@@ -24,7 +24,7 @@ using nlohmann::json;
 
 constexpr const char* kUnknown = "probe and assay must be of the same version";
 constexpr int kLineDepth = 4;              // line > measurement > at > value is 3
-constexpr std::size_t kMostFields = 1024;  // values of a line beside its samples
+constexpr std::size_t kMostFields = 1024;  // values of a line besides its samples
 
 /// An error of the line; Reader::line's caller adds the line's number.
 InputError refusal(std::string what, std::string hint = "") { return {"", std::move(what), std::move(hint)}; }
@@ -159,7 +159,7 @@ class Reader {
     return description_.companion &&
            std::ranges::any_of(description_.parameters, [](const auto& one) { return one.name == "meters"; });
   }
-  /// A subject counts once, whatever is said of it. A record is of one node.
+  /// A subject counts once, with any number of lines. A record is of one node.
   void count(const Subject& subject) {
     if (subject.kind == "node" && !is_of_meters()) {
       const auto& own = std::get<std::string>(record_.start.host.at("name"));

@@ -1,4 +1,4 @@
-// record_reader: the strict reader of what a probe printed. Its input is hostile.
+// record_reader: the strict reader of a probe's output. Its input is hostile.
 #pragma once
 
 #include <expected>
@@ -10,7 +10,7 @@
 
 namespace assay {
 
-/// Bounds on one record; what is over them is an error of the attempt, with the raw bytes kept by the caller.
+/// Bounds on one record; a larger one is an error of the attempt, with the raw bytes kept by the caller.
 struct RecordLimits {
   std::size_t max_bytes = 64 << 20;     ///< the agent stops a flood long before
   std::size_t max_line = 8 << 20;       ///< 300,000 raw latency samples fit

@@ -1,4 +1,4 @@
-// recorder: writes a record line by line, each flushed at once, and refuses what the spec does not declare.
+// recorder: writes a record line by line, each flushed at once, and refuses entries that the spec does not declare.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ namespace assay {
 /// a number that is not finite, throws std::logic_error and nothing is written.
 class Recorder {
  public:
-  /// Tells the time of a line.
+  /// Clock for the time of a line.
   using Clock = std::function<std::chrono::system_clock::time_point()>;
 
   /// Writes the start line at once. `out` must outlive the recorder. A simulation has a clock of its own.

@@ -37,7 +37,7 @@ std::string packed(const std::vector<std::string>& all) {
   return bytes;
 }
 
-/// What packed() made of `count` messages; nothing when the bytes are anything else.
+/// The `count` messages of packed(); nothing if the bytes are anything else.
 std::optional<std::vector<std::string>> unpacked(std::string_view bytes, std::size_t count) {
   std::vector<std::string> all;
   while (!bytes.empty()) {
@@ -90,7 +90,7 @@ void Group::part(const std::string& reason) noexcept {
       if (!rendezvous::wait_for(left, -1, until)) return;
     }
   } catch (const std::exception&) {
-    return;  // the group is lost already, and the reason for that is what the caller reports
+    return;  // the group is lost already, and the caller reports the reason for that
   }
 }
 
@@ -179,7 +179,7 @@ void spread(Group& group, const std::string& bytes) {
   }
 }
 
-/// Other ranks: what rank 0 spreads in this exchange.
+/// Other ranks: rank 0's message in this exchange.
 std::string receive(Group& group) {
   Link& root = *group.links.front();
   // Rank 0 may enter the exchange late by the limit and then wait as long for the last rank, whose name it sends.
@@ -273,7 +273,7 @@ void Rendezvous::remove_now() noexcept {
   try {
     group_->wait_for_root();
     for (const auto& removal : group_->removals) removal();
-  } catch (const std::exception&) {  // what is left is removed by the next run
+  } catch (const std::exception&) {  // the rest is removed by the next run
   }
 }
 

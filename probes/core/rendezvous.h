@@ -35,7 +35,7 @@ void check_token(std::string_view token);
 /// How long and how much the ranks of a group wait for and send to each other.
 struct RendezvousLimits {
   Seconds join = {120};           ///< launchers start hundreds of nodes within a minute; twice that
-  Seconds hello = {10};           ///< a caller that has connected says who it is within this, or is let go
+  Seconds hello = {10};           ///< a connected caller must identify itself within this, or is dropped
   Seconds exchange = {60};        ///< one rank may be this much later than another in one exchange
   std::size_t message = 1 << 20;  ///< B that one rank contributes to an exchange: ids and times, never payload
 };
@@ -63,7 +63,7 @@ class Rendezvous {
   [[nodiscard]] int rank() const;
   /// Number of ranks.
   [[nodiscard]] int world() const;
-  /// Rank 0: who was turned away while the group gathered, with the reason, one line each; at most 100.
+  /// Rank 0: callers turned away while the group gathered, with the reason, one line each; at most 100.
   [[nodiscard]] const std::vector<std::string>& refused() const;
 
   /// Every rank's `mine`, by rank.
@@ -73,11 +73,11 @@ class Rendezvous {
   /// Returns when every rank has called it.
   void barrier();
   /// Throws RendezvousError when a rank has failed or vanished since the last exchange, as the next one would. For
-  /// those who wait for something else between two exchanges; returns at once.
+  /// callers that wait for something else between two exchanges; returns at once.
   void check();
-  /// Tells all other ranks why this one gives up; their exchange throws "rank N: reason". Later exchanges throw. Where
-  /// another rank gave up before, its reason is returned, and is the one that all learn: what fails later follows from
-  /// it.
+  /// Sends all other ranks the reason of giving up; their exchange throws "rank N: reason". Later exchanges throw.
+  /// Where another rank gave up before, its reason is returned, and is the one that all learn: what fails later follows
+  /// from it.
   std::optional<std::string> fail(std::string_view reason) noexcept;
   /// What is removed when `work` of work_together() throws: not before all ranks have been told why, since they would
   /// fail for want of it. Not called when `work` returns, and called where the group has ended before.
@@ -87,7 +87,7 @@ class Rendezvous {
   friend class RendezvousListener;
   friend void work_together(const Placement& placement, const RendezvousLimits& limits,
                             const std::function<void(Rendezvous&)>& work);
-  void remove_now() noexcept;  ///< what after_failure() was given
+  void remove_now() noexcept;  ///< the paths of after_failure()
   explicit Rendezvous(std::unique_ptr<rendezvous::Group> group);
   std::unique_ptr<rendezvous::Group> group_;
 };

@@ -74,7 +74,7 @@ void Door::make_room(Group& group) {
   if (strangers_.size() <= kMostStrangers) return;
   std::map<std::string_view, std::size_t> callers;
   for (const auto& stranger : strangers_) ++callers[stranger.host];
-  // Who has said hello needs one round trip more, in which any number of silent ones may come.
+  // A caller after hello needs one round trip more, in which any number of silent ones may come.
   const auto worst = std::ranges::max_element(strangers_, {}, [&](const Stranger& one) {
     return std::pair(!one.asked, callers[one.host]);
   });  // the first is the oldest
@@ -120,7 +120,7 @@ std::string Door::prove(Stranger& stranger, const Frame& frame, Group& group) co
   return "";
 }
 
-/// Looks at what a stranger has said; true when it has joined or was let go.
+/// Reads the frames of a stranger; true when it has joined or was let go.
 bool Door::is_done(Stranger& stranger, Group& group) const {
   while (const auto frame = stranger.link->next()) {
     const std::string reason = stranger.asked ? prove(stranger, *frame, group) : hello(stranger, *frame);

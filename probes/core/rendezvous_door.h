@@ -37,14 +37,14 @@ inline constexpr std::size_t kMostStrangers = 256;
 /// The reason of a refusal that is no verdict on the caller: it may call again.
 inline constexpr const char* kTooManyCallers = "too many callers";
 
-/// The callers of a listening socket. Who knows the token is through within two round trips; a caller that says nothing
+/// The callers of a listening socket. A caller with the token joins within two round trips; a caller that says nothing
 /// holds a place only while fewer than kMostStrangers newer ones have come.
 class Door {
  public:
   /// `listener` must be non-blocking and outlive it.
   Door(int listener, std::string token) : listener_(listener), token_(std::move(token)) {}
 
-  /// Takes every caller that waits in, and looks at what each has said. Who has proved the token joins `group`.
+  /// Takes every caller that waits in, and reads the frames of each. A caller that has proved the token joins `group`.
   void serve(Group& group);
   /// The links to wait on, appended to `links`; the time at which the next caller is let go, if it is before `until`.
   Clock::time_point add_waits(std::vector<Link*>& links, Clock::time_point until) const;

@@ -12,7 +12,7 @@
 
 namespace assay::rendezvous {
 
-/// Bytes that rank 0 sends to one rank in one exchange; what needs more is payload and belongs elsewhere.
+/// Bytes that rank 0 sends to one rank in one exchange; more is payload and belongs elsewhere.
 inline constexpr std::size_t kMaxGathered = 64 << 20;
 
 /// A group of ranks as one of them sees it.
@@ -31,7 +31,7 @@ struct Group {
   /// Ends the group: rank 0 sends every rank `reason`, another rank sends it to rank 0; waits at most the time of a
   /// parting.
   void part(const std::string& reason) noexcept;
-  /// Why another rank has ended the group; drops whatever else has been sent, so it is for the end.
+  /// Why another rank has ended the group; drops all other frames sent, so it is for the end.
   std::optional<std::string> ended_by_another();
   /// Other ranks than 0: waits until rank 0 has closed the connection, and so has told all others, or for a while.
   void wait_for_root();

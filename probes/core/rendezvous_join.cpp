@@ -129,7 +129,7 @@ RendezvousListener::RendezvousListener(const Endpoint& at) {
   for (const addrinfo* one = list.get(); one != nullptr; one = one->ai_next) {
     Descriptor socket(::socket(one->ai_family, one->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, one->ai_protocol));
     const int on = 1;  // a port that the step before has just left is free
-    (void)setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // bind says what matters
+    (void)setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // bind reports errors
     if (socket.number() < 0 || bind(socket.number(), one->ai_addr, one->ai_addrlen) != 0 ||
         listen(socket.number(), kBacklog) != 0) {
       trouble = std::strerror(errno);
@@ -138,7 +138,7 @@ RendezvousListener::RendezvousListener(const Endpoint& at) {
     sockaddr_storage bound = {};
     socklen_t length = sizeof bound;
     (void)getsockname(socket.number(), reinterpret_cast<sockaddr*>(&bound), &length);  // a bound socket has a name
-    // The port stands at the same place in the addresses of both families.
+    // The port is at the same offset in the addresses of both families.
     const std::uint16_t port = ntohs(reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
     state_ = std::make_unique<State>(State{.socket = std::move(socket), .port = port});
     return;
@@ -176,7 +176,7 @@ Rendezvous RendezvousListener::gather(int world, const std::string& token, const
 
 namespace {
 
-/// Says who this rank is and answers rank 0's challenge; false when rank 0 hangs up before it has answered.
+/// Identifies this rank and answers rank 0's challenge; false when rank 0 hangs up before it has answered.
 bool introduce(Group& group, const std::string& at, const std::string& token, Clock::time_point until) {
   Link& root = *group.links.front();
   rendezvous::Join join{.rank = static_cast<std::uint32_t>(group.rank),
@@ -253,7 +253,7 @@ void work_together(const Placement& placement, const RendezvousLimits& limits,
   } catch (const std::exception& error) {
     const auto earlier = group.fail(error.what());
     group.remove_now();
-    // What a rank lacks or was asked for does not follow from another's failure.
+    // A rank's missing parts or its parameters do not follow from another's failure.
     const bool is_own =
         dynamic_cast<const Skip*>(&error) != nullptr || dynamic_cast<const BadParameter*>(&error) != nullptr;
     if (earlier && !is_own) throw RendezvousError(*earlier);

@@ -92,7 +92,7 @@ void Link::flush() {
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       return;
     } else if (errno != EINTR) {
-      // What the peer said before it went may still be waiting to be read: only the sending side is over.
+      // Frames of the peer before its end may still be waiting: only the sending side is over.
       out_.clear();
       return;
     }

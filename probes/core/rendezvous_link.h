@@ -1,7 +1,7 @@
 // rendezvous_link: one TCP connection between two ranks, as framed messages with bounds.
 //
 // A frame is four u32, little endian: "ARV2", the kind, the number of the exchange (sequence), the length of the
-// payload; then the payload. What follows each other on one connection:
+// payload; then the payload. Their order on one connection:
 //   caller -> rank 0   hello      rank (u32), world (u32), a nonce of 32 B
 //   rank 0 -> caller   challenge  a nonce of 32 B
 //   caller -> rank 0   proof      HMAC of 32 B (rendezvous_door.h)
@@ -31,7 +31,7 @@ inline Clock::time_point after(Seconds time) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time.count));
 }
 
-/// What a frame is for. `hello` comes first from a rank, `challenge` asks for a `proof`, `welcome` and `refused` answer
+/// Kind of a frame. `hello` comes first from a rank, `challenge` asks for a `proof`, `welcome` and `refused` answer
 /// that, `gather` goes to rank 0, `spread` comes from it, `failed` carries the reason why the whole group ends.
 enum class Kind : std::uint32_t { hello = 1, challenge, proof, welcome, refused, gather, spread, failed };
 
@@ -57,7 +57,7 @@ class Link {
   void queue(const Frame& frame);
   /// Writes as much of the queue as the socket takes now.
   void flush();
-  /// Reads what has come, one frame of the largest size at most.
+  /// Reads received bytes, one frame of the largest size at most.
   void read();
   /// The next whole frame. A frame of an unknown kind or with a payload over the limit closes the link and leaves the
   /// reason in trouble().
@@ -68,7 +68,7 @@ class Link {
   [[nodiscard]] bool flushed() const { return out_.empty(); }
   /// Whether the peer is gone or the link is broken; whole frames that came before can still be taken.
   [[nodiscard]] bool closed() const { return closed_; }
-  /// What broke the link in words; empty when the peer just closed it.
+  /// The error of the link in words; empty if the peer just closed it.
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
   /// The socket, for poll.
   [[nodiscard]] int descriptor() const { return socket_.number(); }
@@ -91,7 +91,7 @@ bool wait_for(std::span<Link* const> links, int listener, Clock::time_point unti
 /// Reads and writes what `links` can at this moment. Throws as wait_for() does.
 void move_now(std::span<Link* const> links);
 
-/// Whether two texts are equal, in a time that depends on their lengths alone.
+/// Whether two texts are equal, in a time that depends only on their lengths.
 bool equal_in_constant_time(std::string_view a, std::string_view b);
 
 /// Appends `value` in little-endian order.

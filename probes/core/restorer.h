@@ -3,8 +3,8 @@
 
 namespace assay {
 
-/// As the kernel shows it (PR_SET_NAME): whoever kills a probe with all that it has started leaves such a process a
-/// moment for what it is there for, and kills it then.
+/// As the kernel shows it (PR_SET_NAME): the killer of a probe and its processes leaves such a process a moment for its
+/// task, and kills it then.
 inline constexpr const char* kRestorerName = "assay-restorer";
 
 }  // namespace assay

@@ -9,7 +9,7 @@
 
 namespace assay {
 
-/// What a sampling run took and why it stopped.
+/// Samples of a run and the reason of its end.
 struct Sampling {
   std::vector<double> samples;  ///< in the order taken
   std::vector<double> warmup;   ///< discarded from judgement
@@ -22,8 +22,8 @@ struct SamplingPlan {
   std::size_t max_samples = 50;   ///< a quantity that is not stable by then is reported as it is
   Seconds time_limit = {10};      ///< for the samples; min_samples are taken all the same
   Seconds warmup_limit = {3};     ///< cap of the warm-up
-  Seconds warmup_least = {0};     ///< warm-up goes on this long, steady or not, beyond the cap too
-  Seconds load_least = {0};       ///< samples are taken this long, whatever max_samples and time_limit say
+  Seconds warmup_least = {0};     ///< warm-up continues this long, steady or not, beyond the cap too
+  Seconds load_least = {0};       ///< samples are taken this long, regardless of max_samples and time_limit
   double half_width_goal = 0.01;  ///< stop when the 95 % interval's half width is under this share of the median, at
                                   ///< min_samples, twice, four times, … as many, and at max_samples: who looks after
                                   ///< every sample stops when the interval is narrow by chance
@@ -50,7 +50,7 @@ SamplingPlan sampling_plan(const Parameters& given);
 /// one value; those are kept apart. A value that is not finite throws std::runtime_error.
 Sampling sample(const SamplingPlan& plan, const std::function<double()>& measure);
 
-/// Exactly `count` samples without warm-up, for what cannot be repeated at will.
+/// Exactly `count` samples without warm-up, for work that cannot be repeated at will.
 Sampling sample_fixed(std::size_t count, const std::function<double()>& measure);
 
 /// Values as shares of `whole`, in the same unit.

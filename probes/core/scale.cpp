@@ -29,8 +29,8 @@ constexpr std::array<std::pair<double, std::string_view>, 10> kPrefixes = {{
     {1e-9, "n"},
 }};
 
-/// Seconds, joules and what is electric go below 1, and seconds not above it; counts and rates of whole things not
-/// below it. A temperature has no prefix.
+/// Seconds, joules and electric units go below 1, and seconds not above it; counts and rates of whole things not below
+/// it. A temperature has no prefix.
 bool allowed(double factor, std::string_view unit) {
   if (unit == "1") return factor == 1;
   if (unit == "s") return factor <= 1;

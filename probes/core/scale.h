@@ -21,8 +21,8 @@ struct Scale {
 
 /// The scale for `values` in base unit `unit`: the prefix suits the largest; at least four significant digits of it are
 /// shown (of whole numbers of things all digits and no decimals), and as many more as it takes that values which differ
-/// also differ in print (at most kMostDecimals). So a
-/// value is never rounded onto or across a limit that is shown beside it.
+/// also differ in print (at most kMostDecimals). So a value is never rounded onto or across a limit that is shown with
+/// it.
 Scale scale_for(std::span<const double> values, std::string_view unit);
 
 /// Beyond these decimals two numbers of one row may look alike; 2^53 has 16 digits.

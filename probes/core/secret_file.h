@@ -8,8 +8,8 @@
 
 namespace assay {
 
-/// The bytes of the file at `path`, 64 KiB at most. Refused: what is no regular file, what belongs to neither this user
-/// nor root, what others than its owner may read or write. Errors name the path and never the content.
+/// The bytes of the file at `path`, 64 KiB at most. Refused: no regular file, a file that belongs to neither this user
+/// nor root, one that others than its owner may read or write. Errors name the path and never the content.
 std::expected<std::string, InputError> read_secret_file(const std::string& path);
 
 }  // namespace assay

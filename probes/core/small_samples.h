@@ -1,5 +1,5 @@
 // small_samples: the distributions that decide with a handful of runs: Student's t, Fisher's F and the tails of the
-// binomial. Out of portable_math.h alone, so that they are the same on every processor.
+// binomial. Only out of portable_math.h, so that they are the same on every processor.
 #pragma once
 
 #include <cstddef>

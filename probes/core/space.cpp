@@ -59,7 +59,7 @@ std::optional<std::uint64_t> free_space(const std::string& directory, Seconds pa
       if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
     }
     return all == 0 ? std::nullopt : std::optional(blocks * size);
-  } catch (const std::system_error&) {  // no process can be started: the probe will find out what is free
+  } catch (const std::system_error&) {  // no process can be started: the probe will find the free space
     return std::nullopt;
   }
 }

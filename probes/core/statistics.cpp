@@ -15,8 +15,8 @@ std::vector<double> sorted(std::span<const double> samples) {
   return copy;
 }
 
-/// P(X <= k) for X ~ Binomial(n, p), k from 0 to n. Weights follow from their neighbour by + - * / alone, outwards from
-/// the most probable k, whose weight is 1: what underflows is far out in a tail, and n = 10^5 has an error below 1e-12.
+/// P(X <= k) for X ~ Binomial(n, p), k from 0 to n. Weights follow from their neighbour only by + - * /, outwards from
+/// the most probable k, whose weight is 1: an underflow is far out in a tail, and n = 10^5 has an error below 1e-12.
 std::vector<double> binomial_cdf(std::size_t n, double p) {
   std::vector<double> weights(n + 1);
   const double odds = p / (1 - p);

@@ -1,4 +1,4 @@
-// statistics: what a handful of samples says, and how surely. Nothing here depends on the processor: see
+// statistics: estimates from a few samples, and their confidence. Nothing here depends on the processor: see
 // portable_math.h.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace assay {
 struct Interval {
   double low = 0;
   double high = 0;
-  double level = 0;  ///< actual coverage in 0..1 to 12 digits, never below what was asked for by more than those
+  double level = 0;  ///< actual coverage in 0..1 to 12 digits, never below the requested one by more than those
 };
 
 /// The median; the mean of the two middle samples when their number is even. `samples` must not be empty.
@@ -45,12 +45,12 @@ Moments moments(std::span<const double> samples);
 
 /// Distribution-free confidence interval of the quantile at `fraction` from order statistics: the ranks are chosen by
 /// the exact binomial so that coverage is at least `confidence` (Conover 1999, ch. 3.2). For the median of 10 samples
-/// at 0.95 these are ranks 2 and 9, coverage 0.979. Nothing when the samples are too few for any such interval.
+/// at 0.95 these are ranks 2 and 9, coverage 0.979. Nothing if the samples are too few for any such interval.
 std::optional<Interval> order_statistic_interval(std::span<const double> samples, double fraction, double confidence);
 
-/// The order statistic that lies at or below the quantile at `fraction` of the distribution that the samples are from,
-/// with a probability of at least 1 - `risk` whatever its shape: the largest rank r with P(Binomial(n, fraction) < r)
-/// <= `risk` (Conover 1999, ch. 3.2). Exact for independent samples. Nothing when they are too few.
+/// The order statistic that is at or below the quantile at `fraction` of the distribution that the samples are from,
+/// with a probability of at least 1 - `risk` for any shape: the largest rank r with P(Binomial(n, fraction) < r) <=
+/// `risk` (Conover 1999, ch. 3.2). Exact for independent samples. Nothing if they are too few.
 std::optional<double> lower_quantile_bound(std::span<const double> samples, double fraction, double risk);
 
 /// Its mirror image: at or above the quantile.

@@ -47,7 +47,7 @@ double crossing_s(std::span<const TimedValue> readings, std::size_t at, double l
   return before.at_s + (level - before.value) / (after.value - before.value) * (after.at_s - before.at_s);
 }
 
-/// The readings of the step alone, as shares of the way: 0 before it, 1 after it.
+/// Only the readings of the step, as shares of its height: 0 before it, 1 after it.
 std::vector<TimedValue> shares_of(std::span<const TimedValue> readings, const StepSeen& step, double low, double way) {
   std::vector<TimedValue> shares;
   const double half_s = (step.at_s - step.before_s) / 2;

@@ -39,8 +39,8 @@ struct StepResponse {
 inline constexpr double kSeenShare = 0.2;
 
 /// What `readings`, in the order taken, show of `step`; why they show nothing: too few readings at a level, a step that
-/// does not stand out of their scatter, an averaging window that nobody states, or one that is, as the interval may be,
-/// over a fifth of the rise.
+/// does not stand out of their scatter, an unknown averaging window, or one that is, as the interval may be, over a
+/// fifth of the rise.
 std::expected<StepResponse, std::string> step_response(std::span<const TimedValue> readings, const StepSeen& step);
 
 }  // namespace assay

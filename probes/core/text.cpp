@@ -19,7 +19,7 @@ bool is_name(std::string_view text, std::size_t longest) {
 
 constexpr std::string_view kDigits = "0123456789abcdef";
 
-/// The character at the front of `text`, by RFC 3629: no overlong form, no surrogate. Nothing when there is none.
+/// The character at the front of `text`, by RFC 3629: no overlong form, no surrogate. Nothing if there is none.
 struct Character {
   char32_t code = 0;
   std::size_t bytes = 1;
@@ -43,7 +43,7 @@ std::optional<Character> character_at(std::string_view text) {
 struct Range {
   char32_t first, last;
 };
-/// What a terminal obeys, or what changes how the characters beside it are shown, without being seen itself.
+/// Characters that a terminal obeys, or that change how their neighbours are shown, without being visible.
 constexpr Range kHarmful[] = {
     {0x00, 0x1F},     {0x7F, 0x9F},     {0xAD, 0xAD},     {0x61C, 0x61C},   {0x180E, 0x180E},   {0x200B, 0x200F},
     {0x2028, 0x202E}, {0x2060, 0x206F}, {0xFEFF, 0xFEFF}, {0xFFF0, 0xFFFB}, {0xE0000, 0xE0FFF},
@@ -70,7 +70,8 @@ std::size_t cut_at(std::string_view text, std::size_t limit) {
   return limit;
 }
 
-/// `text` with <U+…> and <0x…> for what is harmful; of line breaks and tabs, `kept` stay and the others become blanks.
+/// `text` with <U+…> and <0x…> for harmful characters; of line breaks and tabs, `kept` stay and the others become
+/// blanks.
 std::string escaped(std::string_view text, std::string_view kept) {
   std::string shown;
   shown.reserve(text.size());

@@ -1,4 +1,4 @@
-// text: names and foreign text: what may be part of a file name, what may be printed, and bytes as hexadecimal digits.
+// text: names and foreign text: characters allowed in a file name, harmless output, and bytes as hexadecimal digits.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace assay {
 /// The longest id of a run; a step's id with attempt and rank stays below 200 characters.
 inline constexpr std::size_t kMaxId = 200;
 
-/// Whether `text` has nothing but ASCII letters, digits and what is in `punctuation`; true for an empty one.
+/// Whether `text` has nothing but ASCII letters, digits and characters of `punctuation`; true for an empty one.
 bool has_only(std::string_view text, std::string_view punctuation);
 
 /// Whether `text` is an absolute path of letters, digits and /._-+@:,= without "..": neither a shell, nor a unit file,
@@ -32,11 +32,11 @@ inline constexpr std::size_t kLongestShown = 4096;
 
 /// Text from outside as one line that a terminal shows and does not obey: line breaks and tabs become blanks; C0 and C1
 /// controls, DEL, bidirectional controls and other invisible marks become <U+001B>, bytes that are not UTF-8 <0xFF>.
-/// What is over `limit` bytes is cut and its length is told.
+/// Text over `limit` bytes is cut, with its length added.
 std::string harmless(std::string_view text, std::size_t limit = kLongestShown);
 
-/// The same for a page of our own, whose line breaks stay, whatever its length. Every part that comes from outside must
-/// have been made harmless() before, or it could begin lines of its own.
+/// The same for a page of our own, whose line breaks stay, of any length. Every part that comes from outside must have
+/// been made harmless() before, or it could begin lines of its own.
 std::string harmless_page(std::string_view text);
 
 /// `text` with & < > " as entities: content of an element, or a quoted attribute, of HTML and XML. What comes from

@@ -7,7 +7,7 @@
 
 namespace assay {
 
-/// A number of bytes; GiB and friends exist only in what people read and write.
+/// A number of bytes; GiB and friends exist only in texts for people.
 struct Bytes {
   std::uint64_t count = 0;
   friend constexpr auto operator<=>(const Bytes&, const Bytes&) = default;
@@ -36,11 +36,11 @@ inline constexpr std::string_view kBaseUnits =
 /// True when `unit` is one of kBaseUnits, spelled exactly.
 bool is_base_unit(std::string_view unit);
 
-/// Reads "4096", "64KiB", "512 MB" or "1GiB" (K/M/G/T, binary with an i, decimal without) as bytes.
-/// Nothing when the text is anything else, negative, or does not fit 64 bits.
+/// Reads "4096", "64KiB", "512 MB" or "1GiB" (K/M/G/T, binary with an i, decimal without) as bytes. Nothing if the text
+/// is anything else, negative, or does not fit 64 bits.
 std::optional<Bytes> parse_bytes(std::string_view text);
 
-/// Reads "10", "10s", "250ms", "40us" or "2min" as seconds. Nothing when the text is anything else or negative.
+/// Reads "10", "10s", "250ms", "40us" or "2min" as seconds. Nothing if the text is anything else or negative.
 std::optional<Seconds> parse_seconds(std::string_view text);
 
 }  // namespace assay
