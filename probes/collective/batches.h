@@ -1,4 +1,4 @@
-// batches: iterations of a collective measured a few at a time on all ranks, and what one iteration took.
+// batches: iterations of a collective measured a few at a time on all ranks, and the time of one iteration.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The steps of one run and what they share.
+/// The steps of one run and their common state.
 class Conductor {
  public:
   Conductor(Fleet& fleet, const Parameters& given, const LibraryRules& rules, Recorder& record)

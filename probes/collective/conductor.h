@@ -20,12 +20,12 @@ namespace assay::collective {
 
 class Fleet;
 
-/// What differs between the libraries whose collectives are measured. Each call gets the answers of all ranks, by rank,
+/// Differences between the libraries whose collectives are measured. Each call gets the answers of all ranks, by rank,
 /// and throws std::runtime_error when the measurement cannot continue.
 struct LibraryRules {
   using Answers = std::vector<nlohmann::json>;
   std::string prefix;                           ///< of the names of time, algbw and busbw
-  std::function<Bytes(const Answers&)> admit;   ///< after "hello": what a rank may take for both of its buffers, in B
+  std::function<Bytes(const Answers&)> admit;   ///< after "hello": limit of both buffers of a rank, in B
   std::function<void(const Answers&)> entered;  ///< after "enter", or null
   std::function<void(const Sampling& busbw, const Subject&, const Values& at)> measured;  ///< after each size, or null
   std::function<void(const Answers&)> finished;  ///< after "facts", the last request

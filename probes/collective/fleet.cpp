@@ -55,7 +55,7 @@ std::string Fleet::ask_here(const std::string& message) {
 
 std::vector<json> Fleet::ask(const json& request, Seconds limit) {
   const std::string message = json{{"request", request}, {"limit_s", limit.count}}.dump();
-  if (group_ != nullptr) (void)group_->broadcast(message);  // what was sent is known
+  if (group_ != nullptr) (void)group_->broadcast(message);  // it returns the message
   const std::string here = ask_here(message);
   std::vector<json> answers;
   for (const auto& text : group_ != nullptr ? group_->all_gather(here) : std::vector{here}) {
@@ -85,7 +85,7 @@ std::map<std::string, std::vector<json>> Fleet::follow() {
 }
 
 void Fleet::release() {
-  if (group_ != nullptr) (void)group_->broadcast(kOver);  // what was sent is known
+  if (group_ != nullptr) (void)group_->broadcast(kOver);  // it returns the message
 }
 
 }  // namespace assay::collective

@@ -15,7 +15,7 @@
 
 namespace assay::collective {
 
-/// The ranks of all nodes. A request is a JSON object with "do"; an answer is one, too: with "error", or with what was
+/// The ranks of all nodes. A request is a JSON object with "do"; an answer is one, too: with "error", or with values as
 /// asked for. Global ranks count node by node: node x ranks of a node + local rank.
 class Fleet {
  public:

@@ -17,7 +17,7 @@
 namespace assay::collective {
 namespace {
 
-constexpr int kLook_ms = 5;  // between two looks at the board: what the leader says is noticed within it
+constexpr int kLook_ms = 5;  // between two looks at the board: the leader's word is noticed within it
 using Datagram = std::array<std::uint64_t, 2>;  // the key and the number of the group; both ends are one build
 
 std::pair<sockaddr_storage, socklen_t> resolved(const BeatPlace& place) {
@@ -78,7 +78,7 @@ void Heartbeat::leave() {
 void Heartbeat::beat() {
   const Datagram words = {key_, static_cast<std::uint64_t>(number_)};
   for (const auto& [address, size] : hearers_) {
-    // A beat that cannot be sent is one that is missed: its hearer decides what that means.
+    // A beat that cannot be sent is one that is missed: its hearer decides.
     (void)sendto(socket_.number(), words.data(), sizeof words, 0, reinterpret_cast<const sockaddr*>(&address), size);
   }
 }

@@ -11,7 +11,7 @@ inline constexpr Seconds kHelloLimit = {120};
 inline constexpr Seconds kEnterLimit = {240};
 /// Device work of one request: 16 GiB over one 1 Gbit/s port and back are about as long.
 inline constexpr Seconds kBatchLimit = {300};
-/// What a leader waits for a rank beyond the rank's own limit, so that the rank's reason comes first.
+/// Time that a leader waits for a rank beyond the rank's own limit, so that the rank's reason comes first.
 inline constexpr Seconds kGrace = {30};
 /// Leaving: freeing memory and the context.
 inline constexpr Seconds kLeaveLimit = {30};

@@ -37,7 +37,7 @@ class LocalRanks {
   /// Sends `request`, a line without its end, to every rank, and waits for a line of each. Throws RankLost when one
   /// ends, has not answered within `limit` or the patience, or says too much: then all are killed. Throws
   /// std::runtime_error when this process is to stop. `meanwhile`, where given, is called some ten times a second, and
-  /// what it throws ends the waiting.
+  /// its exception ends the waiting.
   std::vector<std::string> ask(std::string_view request, Seconds limit, const std::function<void()>& meanwhile = {});
   /// Closes the ranks' input, on which they end, and waits for that at most `limit`, and for one that is stopped no
   /// longer than the patience; those that are left are killed.
@@ -50,7 +50,7 @@ class LocalRanks {
   /// One that has been stopped, or all that `waiting` is when none has run, for longer than the patience.
   void demand_life(const std::vector<RankChild*>& waiting);
 
-  /// What the leader sees of its ranks while it waits.
+  /// The leader's view of its ranks while it waits.
   struct Sight {
     std::vector<Lasting> stopped;  ///< by rank
     Lasting idle;

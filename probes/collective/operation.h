@@ -13,8 +13,8 @@
 namespace assay::collective {
 
 /// A collective; the word in parameters and documents is the enumerator's. In NCCL `all_to_all`, `scatter` and
-/// `send_recv` are grouped ncclSend and ncclRecv, which is what NCCL itself makes of them. In `send_recv` every rank
-/// sends to the next one and receives from the one before. The root of `broadcast` and `scatter` is rank 0.
+/// `send_recv` are grouped ncclSend and ncclRecv, as NCCL itself does it. In `send_recv` every rank sends to the next
+/// one and receives from the one before. The root of `broadcast` and `scatter` is rank 0.
 enum class Operation { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, scatter, send_recv };
 
 /// Every operation's word, separated by spaces, in the order of the enumerators.
@@ -45,7 +45,7 @@ constexpr std::uint32_t exact_limit(Element element) {
                                     : 1 << 24;  // fp64 has more; no sum here needs it
 }
 
-/// Whether ranks add up what they have.
+/// Whether ranks add up their data.
 constexpr bool reduces(Operation operation) {
   return operation == Operation::all_reduce || operation == Operation::reduce_scatter;
 }
@@ -56,7 +56,7 @@ constexpr bool divides(Operation operation) {
          operation == Operation::all_to_all || operation == Operation::scatter;
 }
 
-/// Bus bandwidth over algorithm bandwidth: what makes the figure independent of the number of ranks, and comparable
+/// Bus bandwidth over algorithm bandwidth: by which the figure is independent of the number of ranks, and comparable
 /// with the speed of a link when data moves over links once (nccl-tests, doc/PERFORMANCE.md).
 constexpr double busbw_factor(Operation operation, int ranks) {
   const double n = ranks;
@@ -72,8 +72,8 @@ static_assert(busbw_factor(Operation::scatter, 4) == 0.75);
 static_assert(busbw_factor(Operation::broadcast, 8) == 1);
 static_assert(busbw_factor(Operation::send_recv, 8) == 1);
 
-/// Elements of one rank's buffers for one size. `size` is S of algbw = S / t: the whole of what the operation works on,
-/// as nccl-tests counts it.
+/// Elements of one rank's buffers for one size. `size` is S of algbw = S / t: the whole data of the operation, as
+/// nccl-tests counts it.
 struct Shape {
   std::size_t chunk =
       0;  ///< elements: the count argument of a library; the share of one rank where the buffer is divided
@@ -108,7 +108,7 @@ static_assert(shape_of(Operation::all_to_all, 8, 4, 8).chunk == 0);
 /// Where iteration `number` puts a buffer of `bytes` in one of `capacity`, in B: the place moves on, so that small
 /// sizes are not measured on the same cached lines again and again. Aligned to 512 B.
 constexpr std::size_t rotated_offset(std::uint64_t number, std::size_t bytes, std::size_t capacity) {
-  constexpr std::size_t kStep = 512;  // what cudaMalloc aligns to
+  constexpr std::size_t kStep = 512;  // alignment of cudaMalloc
   const std::size_t step = (bytes + kStep - 1) / kStep * kStep;
   const std::size_t places = step == 0 ? 1 : capacity / step;
   return places < 2 ? 0 : static_cast<std::size_t>(number % places) * step;

@@ -1,5 +1,6 @@
-// pattern: what every rank sends in a check, and what it must then have received. Whole numbers so small that every sum
-// is exact in the type, in whatever order a library adds. The same functions run in kernels, on hosts and in the tests.
+// pattern: data sent by every rank in a check, and data that it must then have received. Whole numbers so small that
+// every sum is exact in the type, in any order of addition. The same functions run in kernels, on hosts and in the
+// tests.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ struct Pattern {
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
   std::uint64_t chunk = 1;    ///< elements of one share (Shape::chunk)
-  std::uint64_t seed = 0;     ///< another for every check, so that what an earlier one left behind does not pass
+  std::uint64_t seed = 0;     ///< another for every check, so that data left by an earlier one does not pass
   std::uint32_t modulus = 2;  ///< from sum_modulus
   bool sparse = false;        ///< from sum_is_sparse
 };

@@ -1,4 +1,4 @@
-// rank_board: memory that a leader shares with its ranks: what each rank shows while it works, and one word to it.
+// rank_board: memory that a leader shares with its ranks: each rank's state while it works, and one word to it.
 #pragma once
 
 #include <atomic>
@@ -9,11 +9,11 @@
 
 namespace assay::collective {
 
-/// What one rank and its leader show each other. Times are of the machine's monotonic clock, in ns; 0: never. The rank
+/// State shared by one rank and its leader. Times are of the machine's monotonic clock, in ns; 0: never. The rank
 /// writes all but `give_up`.
 struct RankPage {
   std::atomic<std::int64_t> beat_ns;    ///< when it was last alive
-  std::atomic<std::int64_t> joined_ns;  ///< when it came to belong to its group
+  std::atomic<std::int64_t> joined_ns;  ///< when it joined its group
   std::atomic<std::int64_t> heard_ns;   ///< when a beat of another rank last came over the network
   std::atomic<std::int64_t> struck_ns;  ///< when a fault was injected
   std::atomic<std::int64_t> place;      ///< grows with its work

@@ -38,7 +38,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return all;
 }
 
-/// In the child: becomes the program. What fails is written to `failure`, which a start that succeeds closes.
+/// In the child: becomes the program. An error is written to `failure`, which a start that succeeds closes.
 [[noreturn]] void become(const char* path, char* const* arguments, char* const* environment, int input, int output,
                          int failure) {
   if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0) (void)execve(path, arguments, environment);
@@ -91,7 +91,7 @@ pid_t start(RankProgram program, int input, int output) {
   throw std::system_error(failed, std::generic_category(), "start of " + program.title);
 }
 
-constexpr Seconds kLeave = {1};  // until a rank that has closed its output is told to end, and until it is killed
+constexpr Seconds kLeave = {1};  // until a rank that has closed its output must end, and until it is killed
 
 std::string ending(int status) {
   return WIFSIGNALED(status) ? fmt::format("was killed by signal {}", WTERMSIG(status))

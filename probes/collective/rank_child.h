@@ -21,7 +21,7 @@ struct RankProgram {
   std::string title;
 };
 
-/// What the kernel shows of a process.
+/// The kernel's view of a process.
 struct ProcessSign {
   bool stopped = false;  ///< by a signal, or by a debugger
   Seconds cpu = {};      ///< time that its threads have run
@@ -31,7 +31,7 @@ struct ProcessSign {
 /// object: the destructor kills and reaps it.
 class RankChild {
  public:
-  /// Longest answer of one rank, in B: the times of a batch or what a log says are a few thousand.
+  /// Longest answer of one rank, in B: the times of a batch or a log are a few thousand.
   static constexpr std::size_t kLongestAnswer = 1 << 20;
   /// Until a process begins its program, which the kernel may have to read from a disk that is busy.
   static constexpr Seconds kStartLimit = {30};
@@ -66,7 +66,7 @@ class RankChild {
   void dismiss() { input_.close(); }
   /// Whether it has ended and is reaped.
   bool ended() noexcept;
-  /// What the kernel shows of it; nothing when it has ended, or /proc does not say.
+  /// The kernel's view of it; nothing if it has ended, or /proc does not say.
   [[nodiscard]] std::optional<ProcessSign> sign() const;
   /// SIGKILL; a stopped process dies of it, too. reap() follows.
   void kill() noexcept;

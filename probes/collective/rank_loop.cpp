@@ -1,4 +1,4 @@
-// rank_loop: requests in, answers out. A failure is an answer; only the leader decides what it means.
+// rank_loop: requests in, answers out. A failure is an answer; only the leader decides on it.
 #include "probes/collective/rank_loop.h"
 
 #include <cerrno>
@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Answers go to what was standard output; whatever else prints there, such as a plug-in of a library, goes to standard
+/// Answers go to the former standard output; other output there, such as a plug-in of a library, goes to standard
 /// error.
 int take_answers_away() {
   const int answers = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

@@ -1,4 +1,4 @@
-// stillness: looks that lie apart count as if they did not.
+// stillness: looks too far apart count as close ones.
 #include "probes/collective/stillness.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace assay::collective {
 namespace {
 
-constexpr double kMostBetweenLooks_s = 0.5;  // several times what lies between two looks of a leader that runs
+constexpr double kMostBetweenLooks_s = 0.5;  // several times the interval between two looks of a running leader
 
 }  // namespace
 

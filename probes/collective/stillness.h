@@ -8,7 +8,7 @@
 
 namespace assay::collective {
 
-/// When ranks of this node that owe an answer count as silent before the limit of what they were asked.
+/// When ranks of this node that owe an answer count as silent before the limit of their request.
 struct RankPatience {
   /// One of them has been stopped by a signal for so long: it does not compute, and the others wait for it.
   Seconds stopped = {5};
@@ -17,12 +17,12 @@ struct RankPatience {
 };
 
 /// Adds up how long something has lasted. Only time in which this process has looked counts: a leader that was stopped
-/// with its ranks, and goes on before them, finds nothing that lasted.
+/// with its ranks, and continues before them, finds nothing that lasted.
 class Lasting {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// What lasts at `now`, or does not. Returns how long it has.
+  /// Notes whether it lasts at `now`. Returns how long it has.
   Seconds look(bool lasts, Clock::time_point now);
 
  private:

@@ -107,7 +107,7 @@ std::string WatchedFleet::report() {
 
 std::vector<FleetEvent> WatchedFleet::tick() {
   const json orders = std::exchange(orders_, json::array_t(nodes_, json::array()));
-  if (group_ != nullptr) (void)group_->broadcast(orders.dump());  // what was sent is known
+  if (group_ != nullptr) (void)group_->broadcast(orders.dump());  // it returns the message
   carry_out(orders.at(0));
   const std::string mine = report();
   const auto reports = group_ != nullptr ? group_->all_gather(mine) : std::vector{mine};
@@ -150,7 +150,7 @@ void WatchedFleet::follow() {
 }
 
 void WatchedFleet::release() {
-  if (group_ != nullptr) (void)group_->broadcast(kEndOfTicks);  // what was sent is known
+  if (group_ != nullptr) (void)group_->broadcast(kEndOfTicks);  // it returns the message
 }
 
 }  // namespace assay::collective

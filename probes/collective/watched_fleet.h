@@ -10,7 +10,7 @@
 //
 // Two things are watched. That a rank lives: its heartbeat's thread writes the time into its page; a process that is
 // stopped or gone writes none. That its network works: it notes when it last heard a beat of another rank; a network
-// that drops everything lets it hear nobody, while its own page still shows that it lives. losses_of() decides.
+// that drops everything lets it hear no other, while its own page still shows that it lives. losses_of() decides.
 #pragma once
 
 #include <optional>
@@ -36,13 +36,13 @@ struct HeartbeatLimits {
 std::vector<std::optional<std::string>> losses_of(const std::vector<std::optional<RankAges>>& ranks,
                                                   const HeartbeatLimits& limits);
 
-/// What happened to one rank. Slots count node by node.
+/// Event of one rank. Slots count node by node.
 struct FleetEvent {
   std::size_t slot = 0;
   bool lost = false;
-  nlohmann::json answer;          ///< to what was asked; null of a loss
+  nlohmann::json answer;          ///< to the request; null of a loss
   std::string how;                ///< of a loss
-  std::optional<double> since_s;  ///< of a loss: how long ago a fault was injected into it; nothing where none was
+  std::optional<double> since_s;  ///< of a loss: how long ago a fault was injected into it; nothing if none was
 };
 
 /// The slots of all nodes, as the leader of rank 0 sees them.
@@ -60,10 +60,10 @@ class WatchedFleet {
   void give_up(std::size_t slot, std::int64_t number);
   void end(std::size_t slot);
   void replace(std::size_t slot);
-  /// Node 0: carries out what was ordered, and returns what has happened since the last tick, within about 20 ms. A
-  /// loss is reported once. Throws what the rendezvous throws when a leader is gone.
+  /// Node 0: carries out orders, and returns the events since the last tick, within about 20 ms. A loss is reported
+  /// once. Throws as the rendezvous when a leader is gone.
   std::vector<FleetEvent> tick();
-  /// The other nodes: carries out what node 0 orders until it releases them.
+  /// The other nodes: carries out node 0's orders until it releases them.
   void follow();
   /// Node 0: no tick follows.
   void release();

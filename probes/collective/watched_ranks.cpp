@@ -1,4 +1,4 @@
-// watched_ranks: pipes say what ranks answer and when they end, the board how long ago they were alive.
+// watched_ranks: pipes carry ranks' answers and their end, the board how long ago they were alive.
 #include "probes/collective/watched_ranks.h"
 
 #include <algorithm>
@@ -79,7 +79,7 @@ void WatchedRanks::hear(std::vector<RankEvent>& events) {
   }
 }
 
-/// A rank that beats shows by its beats that it is stopped; of the others the kernel tells.
+/// A rank that beats shows by its beats that it is stopped; for the others the kernel is asked.
 void WatchedRanks::look(std::vector<RankEvent>& events) {
   const std::int64_t now = monotonic_ns();
   if (now - looked_ns_ < kLook_ns) return;

@@ -1,5 +1,5 @@
 // watched_ranks: ranks of this node that survive each other: each is asked for itself, the end of one is reported, and
-// another can take its place. Spares wait beside them.
+// another can take its place. Spares wait as well.
 #pragma once
 
 #include <functional>
@@ -22,11 +22,11 @@ struct RankEvent {
   std::string words;  ///< the answer, or how it ended
 };
 
-/// What the board says of one watched rank: how long ago something was, in s, and no longer than it has been watched.
+/// The board's facts of one watched rank: how long ago something was, in s, and no longer than it has been watched.
 struct RankAges {
   double beat_s = 0;               ///< its last beat
   double heard_s = 0;              ///< the last beat of another rank that it heard, or when it joined its group
-  std::optional<double> struck_s;  ///< a fault that was injected into it; nothing where none was
+  std::optional<double> struck_s;  ///< a fault that was injected into it; nothing if none was
   bool has_beaten = true;          ///< a new process may not have, and is not known to be alive then
 };
 
@@ -48,9 +48,9 @@ class WatchedRanks {
   void end(std::size_t slot);
   /// A new process in a slot. Throws std::system_error when it cannot be started.
   void replace(std::size_t slot);
-  /// What has happened; waits at most `limit` for the first event. The end of a process is reported once, as is one
-  /// that owes no beats and has been stopped by a signal for as long as RankPatience has it. Throws std::runtime_error
-  /// when this process is to stop.
+  /// New events; waits at most `limit` for the first event. The end of a process is reported once, as is one that owes
+  /// no beats and has been stopped by a signal for as long as RankPatience has it. Throws std::runtime_error when this
+  /// process is to stop.
   std::vector<RankEvent> poll(Seconds limit);
   /// By slot; nothing for those that are not watched.
   [[nodiscard]] std::vector<std::optional<RankAges>> ages() const;
