@@ -37,7 +37,7 @@ struct SignatureDemands {
 /// Checks the signatures of `envelope` (in the file `where`) against `demands`, the policy, the authorities and the
 /// clock of `expected`. Where authorities are given, each signature that counts has a time stamp that holds, and a
 /// policy judges its key at that time. Refused: a key of `demands` that has not signed, as by count_signatures and
-/// check_stamps refuse, a signature that counts without a stamp.
+/// check_stamps, a signature that counts without a stamp.
 std::expected<Signatures, InputError> check_signatures(const Envelope& envelope, const std::string& where,
                                                        const SignatureDemands& demands, const Expectations& expected);
 
