@@ -1,4 +1,4 @@
-// soak_chart: the steps of a soak over its time, if it had settled, and its interruptions.
+// soak_chart: the steps of a soak over its time, the point at which it had settled, and its interruptions.
 #pragma once
 
 #include <map>
