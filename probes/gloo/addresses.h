@@ -10,10 +10,10 @@
 
 namespace assay::gloo {
 
-/// Byte strings of one length, nearly alike: the first one, where any other differs, and what each has there.
+/// Byte strings of one length, nearly alike: the first one, where any other differs, and each one's bytes there.
 nlohmann::json pack_addresses(const std::vector<std::string>& addresses);
 
-/// The string at `index` of what pack_addresses() made. Throws std::runtime_error for anything else, or an index out of
+/// The string at `index` of pack_addresses()'s output. Throws std::runtime_error for anything else, or an index out of
 /// range.
 std::string unpack_address(const nlohmann::json& packed, std::size_t index);
 

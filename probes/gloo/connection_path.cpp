@@ -1,4 +1,4 @@
-// connection_path: addresses before the ranks meet, and what came of them after.
+// connection_path: addresses before the ranks meet, and connections after.
 #include "probes/gloo/connection_path.h"
 
 #include <cerrno>
@@ -32,7 +32,7 @@ bool beyond_link(const sockaddr* address) {
           !IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr));
 }
 
-/// Why the ranks are not all on one machine; empty when they are.
+/// Why the ranks are not all on one machine; empty if they are.
 std::string beyond_loopback(const std::vector<Presence>& ranks) {
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (ranks[rank].beyond == 0 && ranks[rank].boot == ranks[0].boot) continue;
@@ -44,7 +44,7 @@ std::string beyond_loopback(const std::vector<Presence>& ranks) {
   return "";
 }
 
-/// Two nodes that are one machine, in words; empty when there are none.
+/// Two nodes that are one machine, in words; empty if there are none.
 std::string shared_machine(const std::vector<Presence>& ranks, std::size_t here) {
   std::map<std::string, std::size_t> first_with;  // boot to the first rank of its node
   for (std::size_t rank = 0; rank < ranks.size(); rank += here) {
@@ -57,7 +57,7 @@ std::string shared_machine(const std::vector<Presence>& ranks, std::size_t here)
   return "";
 }
 
-/// A rank whose connections do not leave its machine as they must, in words; empty when there is none.
+/// A rank whose connections do not leave its machine as they must, in words; empty if there is none.
 std::string kept_within(const std::vector<Presence>& ranks, int here) {
   const int others = static_cast<int>(ranks.size()) - here;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {

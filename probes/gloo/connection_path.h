@@ -13,13 +13,13 @@ std::string address_of_port(const std::string& name);
 
 /// How one rank is connected.
 struct Presence {
-  std::string boot;  ///< the boot id of its kernel, empty where the kernel reports none
+  std::string boot;  ///< the boot id of its kernel, empty if the kernel reports none
   int within = 0;    ///< connections to its own machine
   int beyond = 0;    ///< connections to other machines
 };
 
 /// Why ranks with these presences, `ranks_per_node` on each node, are not on what `wanted` (fabric or loopback) names;
-/// empty when they are. In order of ranks; ranks count node by node.
+/// empty if they are. In order of ranks; ranks count node by node.
 std::string path_problem(const std::string& wanted, const std::vector<Presence>& ranks, int ranks_per_node);
 
 }  // namespace assay::gloo

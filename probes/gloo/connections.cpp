@@ -1,4 +1,4 @@
-// connections: a library's sockets are found by their descriptors, whatever the library was asked to use.
+// connections: a library's sockets are found by their descriptors, independent of the library's settings.
 #include "probes/gloo/connections.h"
 
 #include <cerrno>

@@ -1,5 +1,4 @@
-// connections: what this process' own TCP connections are, read from its descriptors: the ways the payload really
-// takes.
+// connections: this process' own TCP connections, read from its descriptors: the ways the payload really takes.
 #pragma once
 
 #include <string>
@@ -14,11 +13,11 @@ namespace assay::gloo {
 struct Connections {
   int within = 0;                      ///< to this machine's own address, or through its loopback
   int beyond = 0;                      ///< to other machines
-  std::vector<host::PathFacts> paths;  ///< of those beyond; where there is none, of those within
+  std::vector<host::PathFacts> paths;  ///< of those beyond; if there is none, of those within
   host::TcpCounters counters;          ///< of all of them, since they were opened
 };
 
-/// Reads /proc/self/fd. Throws std::system_error when the kernel does not report what every TCP socket has.
+/// Reads /proc/self/fd. Throws std::system_error when the kernel does not report the facts of every TCP socket.
 Connections own_connections();
 
 /// Shuts all connected TCP sockets of this process, both ways, so that nothing waits for them any longer, here and at
@@ -26,7 +25,7 @@ Connections own_connections();
 void shut_own_connections();
 
 /// From now on the kernel drops all that arrives at the IP sockets of this process, and acknowledges none of it: it is
-/// cut off from what others send. Its own datagrams still leave. Throws std::system_error when the kernel refuses the
+/// cut off from others' messages. Its own datagrams still leave. Throws std::system_error when the kernel refuses the
 /// filter.
 void cut_own_sockets();
 

@@ -282,7 +282,7 @@ struct Window::Registration {
     const std::lock_guard lock(waits->mutex);
     waits->buffers.erase(buffer.get());
   }
-  /// `done` is what Gloo says of a wait: false only after an abort.
+  /// `done` is Gloo's result of a wait: false only after an abort.
   void demand(bool done) const {
     if (!done || waits->over) throw std::runtime_error("the group was given up");
   }
@@ -317,7 +317,7 @@ Window Mesh::window(void* memory, std::size_t bytes) {
   return Window(std::make_unique<Window::Registration>(context_->createUnboundBuffer(memory, bytes), waits_));
 }
 
-// Gloo 0.5 does not wake who waits for a message of which a part had come when its connection ended.
+// Gloo 0.5 does not wake a thread that waits for a message of which a part had come when its connection ended.
 void Mesh::give_up() {
   waits_->over = true;
   const std::lock_guard lock(waits_->mutex);

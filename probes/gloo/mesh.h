@@ -12,7 +12,7 @@
 
 namespace assay::gloo {
 
-/// How `operation` is done: Gloo's own function and its algorithm where this version of Gloo has one; what it lacks is
+/// How `operation` is done: Gloo's own function and its algorithm if this version of Gloo has one; a missing one is
 /// made of its point-to-point messages here. One word, "gloo_ring" or "own_ring".
 std::string_view algorithm_of(collective::Operation operation);
 

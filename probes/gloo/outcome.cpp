@@ -58,7 +58,7 @@ std::optional<RankPlace> rank_place(const std::vector<std::string>& arguments) {
                      .operation = arguments[4],
                      .type = arguments[5],
                      .address = arguments[6]};
-  } catch (const std::exception&) {  // no number where one belongs
+  } catch (const std::exception&) {  // not a number
     return std::nullopt;
   }
 }

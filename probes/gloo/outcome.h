@@ -1,4 +1,4 @@
-// outcome: what a leader passes to its ranks at their start, and what their answers become in the record.
+// outcome: a leader's arguments for its ranks at their start, and the record from their answers.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ class Recorder;
 
 namespace assay::gloo {
 
-/// What a rank gets at its start.
+/// Arguments of a rank at its start.
 struct RankPlace {
   int rank = 0;  ///< among the ranks of all nodes
   int ranks = 1;
@@ -27,7 +27,7 @@ struct RankPlace {
 /// The arguments of the ranks' program, its name first, then this process' id.
 std::vector<std::string> rank_arguments(const RankPlace& place);
 
-/// What rank_arguments() passed; nothing for other arguments.
+/// The content of rank_arguments(); nothing for other arguments.
 std::optional<RankPlace> rank_place(const std::vector<std::string>& arguments);
 
 /// Conditions that record_facts() writes.
@@ -51,8 +51,7 @@ inline constexpr ConditionSpec kFactConditions[] = {
 /// Records kFactConditions from the answers to "facts" of this node's ranks.
 void record_facts(Recorder& record, const std::vector<nlohmann::json>& facts);
 
-/// The rate of the slowest network port, in B/s, from the answers of all ranks to "enter"; nothing when one reports
-/// none.
+/// The rate of the slowest network port, in B/s, from the answers of all ranks to "enter"; nothing if one reports none.
 std::optional<double> slowest_port(const std::vector<nlohmann::json>& entered);
 
 /// Segments sent again over segments sent, of all ranks that answered `facts`. Throws std::runtime_error when none was

@@ -1,4 +1,4 @@
-// rank_check: fills send buffers with a pattern and counts what does not match it in receive buffers.
+// rank_check: fills send buffers with a pattern and counts mismatches in receive buffers.
 #pragma once
 
 #include <cstddef>

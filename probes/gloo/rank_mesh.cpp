@@ -1,4 +1,4 @@
-// rank_mesh: introductions, connections and what the kernel says of them.
+// rank_mesh: introductions, connections and the kernel's facts of them.
 #include "probes/gloo/rank_mesh.h"
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// rank_mesh: the requests of a leader by which a rank finds the others, and what its connections are.
+// rank_mesh: the requests of a leader by which a rank finds the others, and reports its connections.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace assay::gloo {
 
-/// Memory that the kernel would give without swapping, in B. Throws std::runtime_error where it does not say.
+/// Memory that the kernel would give without swapping, in B. Throws std::runtime_error if it does not say.
 std::uint64_t available_memory();
 
 /// The mesh of one rank, as its leader asks for it.
@@ -26,7 +26,7 @@ class RankMesh {
   /// Answers "enter": connects to all, `words` being theirs by rank. Throws std::runtime_error when a way leaves from
   /// another address.
   nlohmann::json enter(const nlohmann::json& words);
-  /// Answers "facts" about the connections; `algorithm` is what they carried.
+  /// Answers "facts" about the connections; `algorithm` is the one that they carried.
   [[nodiscard]] static nlohmann::json facts(std::string_view algorithm);
   /// After introduce().
   Mesh& mesh() { return *mesh_; }

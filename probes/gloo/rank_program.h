@@ -10,9 +10,9 @@ namespace assay::gloo {
 /// The program in sealed memory, which a child of this process can be started from while this object lives.
 class RankFile {
  public:
-  /// `name` is what the kernel shows. Throws std::system_error when it gives no such memory.
+  /// The kernel shows `name`. Throws std::system_error when it gives no such memory.
   explicit RankFile(const char* name);
-  /// What to execute; it names this process' descriptor, so it is of use in its children only.
+  /// The path to execute; it names this process' descriptor, so it is of use in its children only.
   [[nodiscard]] std::string path() const;
 
  private:

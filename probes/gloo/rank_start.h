@@ -1,4 +1,4 @@
-// rank_start: what the leader of a node settles before and while its ranks find each other.
+// rank_start: tasks of a node's leader before and while its ranks find each other.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace assay::gloo {
 
-/// The environment of the ranks: this one, with the folder of `library` first where the loader looks. What Gloo lacks
-/// shows at the start of a rank, not in the middle of a measurement.
+/// The environment of the ranks: this one, with the folder of `library` first where the loader looks. A library that
+/// Gloo lacks shows at the start of a rank, not in the middle of a measurement.
 std::vector<std::string> rank_environment(const Library& library);
 
 /// The address that this node's ranks use: of the port `interface`, or of the way to the rendezvous; of loopback where
 /// there is one node. Throws BadParameter for a port that is not there.
 std::string own_address(const std::string& interface, const Placement& placement);
 
-/// What one rank may take, from the answers of all ranks to "hello" and the ranks of a node. Half of what is available
-/// stays: Gloo's own buffers and other processes need memory, too.
+/// Memory limit of one rank, from the answers of all ranks to "hello" and the ranks of a node. Half of what is
+/// available stays: Gloo's own buffers and other processes need memory, too.
 Bytes admitted(const std::vector<nlohmann::json>& hellos, std::int64_t ranks_per_node);
 
 /// Throws std::runtime_error when the answers of all ranks to "enter" show another path than `path`.
