@@ -1,4 +1,4 @@
-// base_clock: the clock that a processor promises under full load, as the machine tells it.
+// base_clock: the clock that a processor promises under full load, as the machine reports it.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ class MachineTree;
 namespace assay::host {
 
 /// The lowest base clock of these CPUs in Hz: cpufreq's base_frequency (Intel), else the nominal frequency of the
-/// firmware's CPPC table (AMD, Arm). Nothing unless every one of them tells: virtual machines do not.
+/// firmware's CPPC table (AMD, Arm). Nothing unless every one of them reports it: virtual machines do not.
 std::optional<double> base_clock_hz(const MachineTree& tree, std::span<const int> cpus);
 
 }  // namespace assay::host

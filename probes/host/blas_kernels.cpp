@@ -56,7 +56,7 @@ std::string_view words(Vectors vectors) {
 
 std::optional<Vectors> processor_vectors() {
 #if defined(__x86_64__)
-  // SkylakeX needs these five: it is what OpenBLAS itself asks for before it takes those kernels.
+  // SkylakeX needs these five: OpenBLAS itself checks for them before it takes those kernels.
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
     return Vectors::avx512;

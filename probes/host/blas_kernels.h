@@ -12,14 +12,14 @@ namespace assay::host {
 /// Vectors that a processor has, or that a set of kernels is written for; narrowest first.
 enum class Vectors : std::uint8_t { sse, avx, avx2_fma, avx512 };
 
-/// The widest vectors of this processor that OpenBLAS has kernels for; nothing where it is not an x86-64.
+/// The widest vectors of this processor that OpenBLAS has kernels for; nothing if it is not an x86-64.
 std::optional<Vectors> processor_vectors();
 
 /// The vectors of the kernels that OpenBLAS names `core` (openblas_get_corename); nothing for a name not known here.
 std::optional<Vectors> kernel_vectors(std::string_view core);
 
-/// The name to ask OpenBLAS for (OPENBLAS_CORETYPE) where the kernels of `core` are narrower than `processor`; empty
-/// where they are as wide, or where either is not known.
+/// The name to ask OpenBLAS for (OPENBLAS_CORETYPE) where the kernels of `core` are narrower than `processor`; empty if
+/// they are as wide, or where either is not known.
 std::string_view wider_kernels(std::string_view core, std::optional<Vectors> processor);
 
 /// Starts this program again with OPENBLAS_CORETYPE set, where `core`, which OpenBLAS has chosen, is narrower than the

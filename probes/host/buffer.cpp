@@ -46,7 +46,7 @@ Buffer::Buffer(Bytes size, Pages pages) : size_(size) {
   mapping_ = mapping;
   const std::size_t skip = (kHugePage - address(mapping) % kHugePage) % kHugePage;
   begin_ = static_cast<std::byte*>(mapping) + skip;
-  // Advice may be refused where the kernel has no huge pages; huge_share() then says what came of it.
+  // Advice may be refused where the kernel has no huge pages; huge_share() then has the result.
   (void)madvise(begin_, rounded, pages == Pages::huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 

@@ -32,7 +32,7 @@ class Buffer {
   [[nodiscard]] std::span<const T> as() const {
     return {static_cast<const T*>(begin_), size_.count / sizeof(T)};
   }
-  /// Share, 0..1, of the memory that the kernel backs with huge pages right now; 0 where it does not report it.
+  /// Share, 0..1, of the memory that the kernel backs with huge pages right now; 0 if it does not report it.
   [[nodiscard]] double huge_share() const;
 
  private:

@@ -20,7 +20,7 @@ void make_cycle(std::span<Link> links, std::uint64_t seed);
 /// steps. A full cycle gives links.size().
 std::size_t cycle_length(std::span<const Link> links);
 
-/// Follows `steps` pointers from `from`, each load needing the one before; returns where it ends.
+/// Follows `steps` pointers from `from`, each load needing the one before; returns the last pointer.
 const Link* walk(const Link* from, std::uint64_t steps);
 
 }  // namespace assay::host

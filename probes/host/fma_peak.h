@@ -32,8 +32,8 @@ constexpr double flop_per_cycle(double rate, std::size_t threads, double clock_h
 static_assert(flop_per_cycle(96e9, 2, 3e9) == 16);   // AVX2: 2 pipes x 4 doubles x 2, as Zen 4 does with AVX-512 too
 static_assert(flop_per_cycle(192e9, 2, 3e9) == 32);  // AVX-512 with two 512-bit pipes: Intel server parts, Zen 5
 
-/// The attainable peak of a crew, measured in short bursts on all its threads at once, in CPU time: whatever holds a
-/// thread off its CPU does not make the peak look lower, and the work that is compared with it better.
+/// The attainable peak of a crew, measured in short bursts on all its threads at once, in CPU time: anything that holds
+/// a thread off its CPU does not make the peak look lower, and the work that is compared with it better.
 class FmaPeak {
  public:
   /// Chooses the kernel and calibrates a burst.

@@ -27,7 +27,7 @@ class PinnedThreads {
   PinnedThreads& operator=(const PinnedThreads&) = delete;
 
   /// Runs work(thread) for thread 0 … size() - 1 at once. Returns the wall time from the moment every thread was ready
-  /// until the last was done. Throws what the first failing thread threw, after all have ended.
+  /// until the last was done. Rethrows the error of the first failing thread, after all have ended.
   Seconds run(const std::function<void(std::size_t)>& work);
 
   /// Number of threads.
@@ -36,15 +36,15 @@ class PinnedThreads {
   [[nodiscard]] const std::vector<int>& cpus() const { return cpus_; }
   /// Whether the kernel says, asked by every thread itself, that each may run on its own CPU only and is there.
   [[nodiscard]] bool pinned();
-  /// Share of its working time, 0..1, in which a thread did not run, of the thread for which it is largest: what a CPU
-  /// quota (cgroup cpu.max), a hypervisor or other processes took. Over all calls of run() so far.
+  /// Share of its working time, 0..1, in which a thread did not run, of the thread for which it is largest: the effect
+  /// of a CPU quota (cgroup cpu.max), a hypervisor or other processes took. Over all calls of run() so far.
   [[nodiscard]] double off_cpu_share() const;
-  /// CPU time of the last run(), of the thread that used most: what the work took while it ran, whatever delayed it.
+  /// CPU time of the last run(), of the thread that used most: time of the work while it ran, without delays.
   [[nodiscard]] Seconds cpu_time() const { return cpu_time_; }
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// What one thread spent on work.
+  /// Time of one thread on work.
   struct Spent {
     double wall_s = 0, cpu_s = 0, last_cpu_s = 0;
   };
@@ -62,7 +62,7 @@ class PinnedThreads {
   std::vector<Spent> spent_;  ///< each thread writes its own between ready_ and done_
   Clock::time_point begin_, end_;
   std::barrier<> gate_;                                     ///< the crew and its owner: work is there, work is done
-  std::barrier<Stamp> ready_;                               ///< the crew: stamps begin_ before it lets anyone go
+  std::barrier<Stamp> ready_;                               ///< the crew: stamps begin_ before it lets the threads go
   std::barrier<Stamp> done_;                                ///< the crew: stamps end_ when the last has arrived
   const std::function<void(std::size_t)>* work_ = nullptr;  ///< nullptr ends the threads
   std::mutex failure_mutex_;

@@ -51,7 +51,7 @@ struct Loop {
 };
 
 #if defined(__x86_64__)
-/// Non-temporal stores, which a compiler never chooses by itself, for each instruction set.
+/// Non-temporal stores, which a compiler never chooses, for each instruction set.
 struct Avx512 {
   static constexpr std::string_view kIsa = "avx512f";
   template <StreamKernel kernel>

@@ -44,8 +44,8 @@ struct StreamCode {
   StreamPass pass = nullptr;
 };
 
-/// Non-temporal: the widest implementation this processor has; where it has none the result says `regular`. Regular:
-/// plain loops, vectorised for the build's target.
+/// Non-temporal: the widest implementation this processor has; if it has none the result says `regular`. Regular: plain
+/// loops, vectorised for the build's target.
 StreamCode stream_code(Stores stores);
 
 /// STREAM's starting values: a = 1, b = 2, c = 0.
@@ -53,7 +53,7 @@ void stream_fill(const StreamArrays& arrays);
 
 /// How many elements of a, b and c differ from what `rounds` rounds of the four kernels must have made of the starting
 /// values, by more than STREAM's relative 1e-13, or are not finite. STREAM averages the error over an array first; here
-/// every element is compared by itself, so that one wrong element shows.
+/// every element is compared, so that one wrong element shows.
 std::uint64_t stream_mismatches(const StreamArrays& arrays, std::size_t rounds);
 
 }  // namespace assay::host

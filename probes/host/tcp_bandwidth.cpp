@@ -1,4 +1,4 @@
-// host_tcp_bandwidth: payload bandwidth of TCP between two nodes, each direction by itself and both at once.
+// host_tcp_bandwidth: payload bandwidth of TCP between two nodes, each direction separately and both at once.
 #include <chrono>
 #include <optional>
 #include <stdexcept>
@@ -24,7 +24,7 @@ using nlohmann::json;
 
 constexpr double kInstrument = 1e-3;       // a window's ends are known to some 50 us of 100 ms
 constexpr Seconds kOpenPatience = {30};    // a lossy network may lose a connection's first packets three times over
-constexpr Seconds kDrain = {60};           // beyond sampling: what is under way at its end, over a slow link
+constexpr Seconds kDrain = {60};           // beyond sampling: data under way at its end, over a slow link
 constexpr std::size_t kDuplexWarmup = 10;  // windows; the streams have run in one direction before
 constexpr std::int64_t kMostStreams = 256;
 constexpr std::uint64_t kMostBlock = std::uint64_t{64} << 20;
@@ -103,7 +103,7 @@ Sampling from_words(const std::string& words) {
   return {.samples = document.at("samples"), .warmup = document.at("warmup"), .stopped = document.at("stopped")};
 }
 
-/// Rates of what a receiver takes in, window by window without a gap.
+/// Receive rates, window by window without a gap.
 class Windows {
  public:
   Windows(Receiver& receiver, Seconds window)
@@ -140,7 +140,7 @@ class Conversation {
         block_(given.bytes("block")),
         window_(given.seconds("window")) {}
 
-  /// What was received in one phase, summed over both ranks where both received.
+  /// Bytes received in one phase, summed over both ranks if both received.
   Sampling phase(Direction direction) {
     const bool first = group_.rank() == 0;
     const bool sends = direction == Direction::duplex || (direction == Direction::forward) == first;
@@ -185,7 +185,7 @@ class Conversation {
     return one;
   }
 
-  /// Compares what was sent with what came, and keeps the counts of the phase.
+  /// Compares sent and received bytes, and keeps the counts of the phase.
   void settle(const TcpCounters& before, std::uint64_t sent, const Received& received) {
     const TcpCounters after = counters_of(streams_);
     const json mine = {{"sent", sent},

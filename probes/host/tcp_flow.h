@@ -14,14 +14,15 @@
 
 namespace assay::host {
 
-/// Every how many blocks the receiver compares a whole block with what it must be; the number of a block is always
+/// Every how many blocks the receiver compares a whole block with its expected bytes; the number of a block is always
 /// compared.
 inline constexpr std::uint64_t kCheckEvery = 16;
 
-/// What all blocks of a stream hold after their number: `size` bytes from SplitMix64 (Steele et al. 2014), whole words.
+/// Content of all blocks of a stream after their number: `size` bytes from SplitMix64 (Steele et al. 2014), whole
+/// words.
 std::vector<std::byte> block_payload(std::size_t size, std::uint64_t seed);
 
-/// One thread for each stream and what they have in common. The first exception of any of them ends all.
+/// One thread for each stream and their common state. The first exception of any of them ends all.
 class Crowd {
  public:
   ~Crowd();
@@ -34,7 +35,7 @@ class Crowd {
   void add(Work work) {
     threads_.emplace_back([this, work] { guarded(work); });
   }
-  /// Throws what a thread threw.
+  /// Rethrows a thread's error.
   void check();
   /// Waits for all of them, then check().
   void join();
@@ -64,7 +65,7 @@ class Sender {
  public:
   /// `seed` selects the payload of this direction; `streams` outlive the sender.
   Sender(const Streams& streams, Bytes block, std::uint64_t seed);
-  /// Marks the end of every stream and waits until all is handed to the kernel; B sent. Throws what a stream threw.
+  /// Marks the end of every stream and waits until all is handed to the kernel; B sent. Rethrows a stream's error.
   std::uint64_t finish();
 
  private:
@@ -75,7 +76,7 @@ class Sender {
   Crowd crowd_;
 };
 
-/// What came in over all streams.
+/// Bytes received over all streams.
 struct Received {
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
@@ -83,13 +84,13 @@ struct Received {
   std::uint64_t mismatches = 0;  ///< blocks with another number or content than they must have
 };
 
-/// Takes in what a Sender with the same block and seed sends.
+/// Receives from a Sender with the same block and seed.
 class Receiver {
  public:
   Receiver(const Streams& streams, Bytes block, std::uint64_t seed);
-  /// B received until now, over all streams. Throws what a stream threw.
+  /// B received until now, over all streams. Rethrows a stream's error.
   [[nodiscard]] std::uint64_t received();
-  /// Waits for the marks. Throws what a stream threw.
+  /// Waits for the marks. Rethrows a stream's error.
   Received finish();
 
  private:

@@ -1,4 +1,4 @@
-// tcp_path: what the kernel reports of a connection, and whether it leaves the machine.
+// tcp_path: the kernel's facts of a connection, and whether it leaves the machine.
 #include "probes/host/tcp_path.h"
 
 #include <cerrno>
@@ -42,7 +42,7 @@ std::string own_address(int socket, int (*ask)(int, sockaddr*, socklen_t*)) {
   return address_text(address, length);
 }
 
-/// The network port that has `address`; empty when none has.
+/// The network port that has `address`; empty if none has.
 std::string interface_with(const std::string& address) {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0)

@@ -21,8 +21,8 @@ inline constexpr Parameter kPathParameter = {
     .meaning = "what is measured: the network between two machines, or one machine's own loopback",
     .choices = "fabric loopback"};
 
-/// `interface` of those probes. What the parameter says is checked, not enforced: the route is the machine's own, and a
-/// wrong one is a finding.
+/// `interface` of those probes. The parameter is checked, not enforced: the route is the machine's own, and a wrong one
+/// is a finding.
 inline constexpr const char* kRendezvousPort = "rendezvous";
 inline constexpr Parameter kInterfaceParameter = {.name = "interface",
                                                   .fallback = kRendezvousPort,
@@ -44,7 +44,7 @@ inline constexpr ConditionSpec kPathConditions[] = {
     {.name = "congestion_control", .meaning = "Algorithm by which this rank decides how much may be under way."},
 };
 
-/// What one end of a stream is.
+/// Facts of one end of a stream.
 struct PathFacts {
   std::string address, peer_address, interface, congestion_control;
   std::int64_t mss = 0;
@@ -52,32 +52,33 @@ struct PathFacts {
   std::optional<BytesPerSecond> link_speed = {};
   std::optional<BytesPerSecond> link_speed_max = {};
   std::string way_back =
-      {};  ///< the address that this machine would send from on its own way to the peer; empty where there is none
+      {};  ///< the address that this machine would send from on its own way to the peer; empty if there is none
 };
 
-/// The facts of a connected socket. Throws std::system_error when the kernel does not report what every TCP socket has.
+/// The facts of a connected socket. Throws std::system_error when the kernel does not report the facts of every TCP
+/// socket.
 PathFacts path_of(int socket);
 
 /// B/s from the text of /sys/class/net/*/speed, which is in Mbit/s; nothing for "-1" and other ways to say unknown.
 std::optional<BytesPerSecond> link_speed_in(const std::string& text);
 
 /// Why streams with these facts, between machines of these boots, are not what `wanted` (fabric or loopback) names;
-/// empty when they are. The boot is the kernel's own boot id, and empty where the kernel reports none.
+/// empty if they are. The boot is the kernel's own boot id, and empty if the kernel reports none.
 std::string other_path(const std::string& wanted, const PathFacts& facts, const std::string& boot,
                        const std::string& other_boot);
 
-/// Why a stream with these facts does not go through the port `wanted` of this node; empty when it does, or any will
-/// do. The end that accepted has the address that was connected to, wherever its packets leave: so its own way to the
-/// peer must begin there too.
+/// Why a stream with these facts does not go through the port `wanted` of this node; empty if it does, or any will do.
+/// The end that accepted has the address that was connected to, wherever its packets leave: so its own way to the peer
+/// must begin there too.
 std::string other_interface(const std::string& wanted, const PathFacts& facts);
 
 /// Records the conditions of one stream's path.
 void record_facts(const std::string& path, const PathFacts& facts, Recorder& record);
 
-/// The kernel's boot id; empty where the kernel reports none.
+/// The kernel's boot id; empty if the kernel reports none.
 std::string boot_id();
 
-/// Both ranks: throws Skip for one rank alone, std::runtime_error for more than two.
+/// Both ranks: throws Skip for a single rank, std::runtime_error for more than two.
 void demand_pair(const Placement& placement);
 
 /// Both ranks: throws std::runtime_error when the streams do not take the path or interface that `given` names; else

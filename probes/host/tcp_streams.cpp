@@ -1,4 +1,4 @@
-// tcp_streams: sockets that wait in slices, so that a deadline or a stop is seen whatever the peer does.
+// tcp_streams: sockets that wait in slices, so that a deadline or a stop is seen for any peer.
 #include "probes/host/tcp_streams.h"
 
 #include <cerrno>
@@ -79,7 +79,7 @@ Descriptor listen_at(const Endpoint& at) {
   const auto address = address_of(at);
   Descriptor listener = socket_for(*address);
   const int on = 1;  // the connections of the rendezvous still use the port
-  (void)setsockopt(listener.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // bind says what matters
+  (void)setsockopt(listener.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // bind reports errors
   if (bind(listener.number(), address->ai_addr, address->ai_addrlen) != 0 || listen(listener.number(), kBacklog) != 0) {
     throw failure(fmt::format("cannot listen at {} port {} for streams", at.host, at.port));
   }
@@ -123,7 +123,7 @@ std::uint16_t port_of(const Descriptor& listener) {
 std::string address_towards(const Endpoint& at) {
   const auto there = address_of(at);
   const Descriptor socket(::socket(there->ai_family, SOCK_DGRAM | SOCK_CLOEXEC,
-                                   0));  // connecting a datagram socket asks for the route alone
+                                   0));  // connecting a datagram socket asks only for the route
   sockaddr_storage address = {};
   socklen_t length = sizeof address;
   if (socket.number() < 0 || connect(socket.number(), there->ai_addr, there->ai_addrlen) != 0 ||
@@ -159,7 +159,7 @@ Streams accept_streams(const Descriptor& listener, const std::string& token, std
 Descriptor dial_stream(const Endpoint& at, const std::string& token, std::uint32_t number, Clock::time_point until) {
   const auto address = address_of(at);
   Descriptor stream = socket_for(*address);
-  prepare(stream);  // connect() returns after a slice, too, and continues by itself
+  prepare(stream);  // connect() returns after a slice, too, and continues in the kernel
   if (connect(stream.number(), address->ai_addr, address->ai_addrlen) != 0) {
     if (!slice_over()) throw failure(fmt::format("stream {} to {} port {}", number, at.host, at.port));
     int error = ETIMEDOUT;

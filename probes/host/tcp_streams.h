@@ -1,4 +1,4 @@
-// tcp_streams: TCP connections between the two ranks of a pair, which carry payload beside their rendezvous.
+// tcp_streams: TCP connections between the two ranks of a pair, which carry payload apart from their rendezvous.
 #pragma once
 
 #include <atomic>
@@ -21,8 +21,8 @@ using Streams = std::vector<rendezvous::Descriptor>;
 /// they are not there within `patience`.
 Streams open_streams(const Placement& placement, Rendezvous& group, std::size_t count, Seconds patience);
 
-/// A socket that listens for streams on the address of `at` and its port; where that port is taken (on one machine
-/// another rank has it) on a free one. Throws std::system_error.
+/// A socket that listens for streams on the address of `at` and its port; if that port is taken (on one machine another
+/// rank has it) on a free one. Throws std::system_error.
 rendezvous::Descriptor listen_for_streams(const Endpoint& at);
 
 /// The port that it listens on.
@@ -33,22 +33,22 @@ std::uint16_t port_of(const rendezvous::Descriptor& listener);
 Streams accept_streams(const rendezvous::Descriptor& listener, const std::string& token, std::size_t count,
                        rendezvous::Clock::time_point until);
 
-/// Opens stream `number` to who listens at `at`. Throws std::system_error.
+/// Opens stream `number` to the listener at `at`. Throws std::system_error.
 rendezvous::Descriptor dial_stream(const Endpoint& at, const std::string& token, std::uint32_t number,
                                    rendezvous::Clock::time_point until);
 
 /// This machine's address on its way to `at`, by the kernel's routes; nothing is sent. Throws std::system_error.
 std::string address_towards(const Endpoint& at);
 
-/// Sends all of `bytes`; with `more` the kernel may wait for what follows. Throws when the peer has gone, takes nothing
+/// Sends all of `bytes`; with `more` the kernel may wait for more bytes. Throws when the peer has gone, takes nothing
 /// for 30 s, or `abandoned` turns true.
 void send_all(int socket, std::span<const std::byte> bytes, const std::atomic<bool>& abandoned, bool more = false);
 
-/// Receives exactly `bytes.size()` bytes and adds what comes to `counted` as it comes. Throws as send_all.
+/// Receives exactly `bytes.size()` bytes and adds received bytes to `counted` as they come. Throws as send_all.
 void receive_all(int socket, std::span<std::byte> bytes, const std::atomic<bool>& abandoned,
                  std::atomic<std::uint64_t>& counted);
 
-/// What the kernel counted on a connection since it was opened.
+/// The kernel's counters of a connection since it was opened.
 struct TcpCounters {
   std::uint64_t segments = 0;       ///< sent, those sent again among them
   std::uint64_t retransmitted = 0;  ///< segments sent again

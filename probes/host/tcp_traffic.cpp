@@ -177,7 +177,7 @@ int Mesh::any_stream() const {
 constexpr double kInstrument = 1e-3;  // a window's ends are known to some 50 us of 100 ms
 constexpr Seconds kOpenPatience = {
     60};  // many dial one; a lossy network may lose a connection's first packets three times over
-constexpr Seconds kDrain = {60};  // beyond sampling: what is under way at its end, over a slow link
+constexpr Seconds kDrain = {60};  // beyond sampling: data under way at its end, over a slow link
 constexpr std::int64_t kMostStreams = 64;
 constexpr std::uint64_t kMostBlock = std::uint64_t{64} << 20;
 

@@ -10,7 +10,7 @@
 
 namespace assay::host {
 
-/// Makes the compiler believe that `value` is read, so that what computes it stays.
+/// Makes the compiler believe that `value` is read, so that its computation stays.
 template <class T>
 inline void keep(const T& value) {
   asm volatile("" : : "g"(&value) : "memory");
