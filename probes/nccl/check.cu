@@ -74,7 +74,7 @@ void clear(std::uint64_t* counter, const cuda::Stream& stream) {
 
 void count_mismatches(const std::byte* buffer, std::uint64_t count, collective::Element element,
                       const collective::Pattern& pattern, std::uint64_t* mismatches, const cuda::Stream& stream) {
-  static_assert(sizeof(std::uint64_t) == sizeof(unsigned long long));  // what atomicAdd takes
+  static_assert(sizeof(std::uint64_t) == sizeof(unsigned long long));  // type of atomicAdd
   with_type(element, [&]<class Number>(Number*) {
     count_kernel<Number><<<blocks_for(count), kThreads, 0, stream.get()>>>(
         reinterpret_cast<const Number*>(buffer), count, pattern, reinterpret_cast<unsigned long long*>(mismatches));

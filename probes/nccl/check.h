@@ -1,4 +1,4 @@
-// check: fills send buffers with a pattern and counts what does not match it in receive buffers, on the device.
+// check: fills send buffers with a pattern and counts mismatches in receive buffers, on the device.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ void overwrite(std::byte* buffer, std::size_t bytes, const cuda::Stream& stream)
 /// Enqueues setting `*counter`, in memory of the device, to 0.
 void clear(std::uint64_t* counter, const cuda::Stream& stream);
 
-/// Enqueues counting those of the `count` elements at `buffer` that are not received(); adds to `*mismatches`, which
-/// lies in memory of the device: adding to the host's needs atomics over PCIe, which not every machine has.
+/// Enqueues counting those of the `count` elements at `buffer` that are not received(); adds to `*mismatches`, which is
+/// in memory of the device: adding to the host's needs atomics over PCIe, which not every machine has.
 void count_mismatches(const std::byte* buffer, std::uint64_t count, collective::Element element,
                       const collective::Pattern& pattern, std::uint64_t* mismatches, const cuda::Stream& stream);
 

@@ -98,7 +98,7 @@ constexpr ProbeSpec kSpec{
     .metrics = kMetrics,
     .conditions = kConditions};
 
-constexpr const char* kThisProgram = "/proc/self/exe";  // also where it runs from sealed memory and has no path
+constexpr const char* kThisProgram = "/proc/self/exe";  // also for a program in sealed memory without a path
 
 std::vector<std::string> titles_of(const std::vector<cuda::Device>& devices) {
   std::vector<std::string> titles;

@@ -1,4 +1,4 @@
-// communicator: the calls into NCCL. nccl.h is included here alone.
+// communicator: the calls into NCCL. nccl.h is included only here.
 #include "probes/nccl/communicator.h"
 
 #include <array>

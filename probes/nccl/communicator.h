@@ -12,7 +12,7 @@
 #include "probes/core/units.h"
 #include "probes/cuda/device.h"
 
-struct ncclComm;  // what ncclComm_t points to
+struct ncclComm;  // the target of ncclComm_t
 
 namespace assay::nccl {
 
@@ -69,7 +69,7 @@ class Communicator {
   Communicator(const Nccl& nccl, std::string_view id, int ranks, int rank, Seconds limit);
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
-  /// Aborts what still runs, so that no GPU keeps spinning.
+  /// Aborts running operations, so that no GPU keeps spinning.
   ~Communicator();
 
   /// Enqueues `operation` on `chunk` elements (Shape::chunk) and returns when it is in the stream.
@@ -80,7 +80,7 @@ class Communicator {
   void all_reduce(float* data, std::size_t count, const cuda::Stream& stream);
   void all_gather(float* data, std::size_t share, const cuda::Stream& stream);
   void reduce_scatter(float* data, std::size_t share, const cuda::Stream& stream);
-  /// `to` and `from`: numbers for, and of, each rank, which lie one after the other in `sent` and `data`.
+  /// `to` and `from`: numbers for, and of, each rank, one after the other in `sent` and `data`.
   void all_to_all(const float* sent, const std::vector<std::size_t>& to, float* data,
                   const std::vector<std::size_t>& from, const cuda::Stream& stream);
   void send(int peer, const float* data, std::size_t count, const cuda::Stream& stream);

@@ -12,7 +12,7 @@ namespace assay::nccl {
 /// Names and values of variables.
 using Variables = std::map<std::string, std::string>;
 
-/// What the parameters ask of NCCL; "default" leaves the choice to NCCL and the node's own settings.
+/// The parameters' settings of NCCL; "default" leaves the choice to NCCL and the node's own settings.
 struct Forced {
   std::string algorithm = "default";  ///< one of kAlgorithms
   std::string protocol = "default";   ///< one of kProtocols

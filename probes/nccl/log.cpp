@@ -8,7 +8,7 @@
 namespace assay::nccl {
 namespace {
 
-constexpr std::size_t kMaxWarnings = 20;  // one failure repeats itself; the first lines say what it was
+constexpr std::size_t kMaxWarnings = 20;  // one failure repeats itself; the first lines have the cause
 
 /// Takes a text apart from its front; every step says whether the text was as expected.
 class Scanner {

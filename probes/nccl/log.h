@@ -1,5 +1,5 @@
-// log: what NCCL says of itself with NCCL_DEBUG=INFO and the subsystems INIT and TUNING. Written for the lines of NCCL
-// 2.26 to 2.30; a line that is not exactly as known is passed over, so that what is not known stays absent.
+// log: NCCL's log with NCCL_DEBUG=INFO and the subsystems INIT and TUNING. Written for the lines of NCCL 2.26 to 2.30;
+// a line that is not exactly as known is passed over, so that unknown facts stay absent.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Choice {
   friend auto operator<=>(const Choice&, const Choice&) = default;
 };
 
-/// What one rank's log says.
+/// Facts of one rank's log.
 struct NcclLog {
   std::vector<Choice> choices;         ///< each once, in the order first seen
   std::set<std::string> transports;    ///< "P2P/CUMEM", "SHM", "NET/IB/GDRDMA", "NET/Socket", "COLLNET/SHARP", "NVLS"

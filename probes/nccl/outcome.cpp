@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Appends `word` where it is not there yet.
+/// Appends `word` if it is not there yet.
 void add_once(std::vector<std::string>& words, const std::string& word) {
   if (std::ranges::find(words, word) == words.end()) words.push_back(word);
 }
@@ -99,7 +99,7 @@ collective::LibraryRules nccl_rules(Recorder& record) {
 }
 
 Bytes memory_for_buffers(Bytes free) {
-  // Inferred, generous: 32 channels with 16 MiB for each of 7 peers are 3.5 GiB; a small GPU gives half of what it has.
+  // Inferred, generous: 32 channels with 16 MiB for each of 7 peers are 3.5 GiB; a small GPU gives half of its memory.
   constexpr std::uint64_t kReserve = std::uint64_t{4} << 30;
   return {free.count > 2 * kReserve ? free.count - kReserve : free.count / 2};
 }

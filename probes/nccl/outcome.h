@@ -1,4 +1,4 @@
-// outcome: the record of what the ranks answer.
+// outcome: the record of the ranks' answers.
 #pragma once
 
 #include <optional>
@@ -46,18 +46,18 @@ inline constexpr ConditionSpec kFactConditions[] = {
      .meaning = "whether all work of a batch was enqueued before it began on each GPU, so that no launch is in a time"},
 };
 
-/// Whether all of `transports` that cross a network are from GPU memory to GPU memory; nothing where none crosses one.
+/// Whether all of `transports` that cross a network are from GPU memory to GPU memory; nothing if none crosses one.
 std::optional<bool> gpudirect_of(const std::set<std::string>& transports);
 
 /// Records kFactConditions from the ranks' answers to "facts", and notes on the choice of each size and on warnings.
-/// What no rank reports is absent.
+/// Facts that no rank reports are absent.
 void record_facts(Recorder& record, const std::vector<nlohmann::json>& facts);
 
 /// NCCL's part of a measurement: every rank has the same version, and at the end record_facts() of all ranks. `record`
-/// outlives what is returned.
+/// outlives the result.
 collective::LibraryRules nccl_rules(Recorder& record);
 
-/// What is left of `free` device memory for buffers: NCCL's channels, its NVLS buffers and the kernels need the rest.
+/// The part of `free` device memory for buffers: NCCL's channels, its NVLS buffers and the kernels need the rest.
 Bytes memory_for_buffers(Bytes free);
 
 }  // namespace assay::nccl

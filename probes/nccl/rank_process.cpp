@@ -1,4 +1,4 @@
-// rank_process: one GPU's part of every request. A failure is an answer; only the leader decides what it means.
+// rank_process: one GPU's part of every request. A failure is an answer; only the leader decides on it.
 #include "probes/nccl/rank_process.h"
 
 #include <array>

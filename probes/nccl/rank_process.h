@@ -7,7 +7,7 @@
 
 namespace assay::nccl {
 
-/// What a rank gets at its start.
+/// Arguments of a rank at its start.
 struct RankPlace {
   int rank = 0;  ///< among the ranks of all nodes
   int ranks = 1;
@@ -19,7 +19,7 @@ struct RankPlace {
 /// The arguments that make this program a rank, its name first. They are not part of the probe's interface.
 std::vector<std::string> rank_arguments(const std::string& program, const RankPlace& place);
 
-/// Runs as a rank when the arguments say so, until standard input ends; the exit code then. Nothing when they do not.
+/// Runs as a rank when the arguments say so, until standard input ends; the exit code then. Nothing if they do not.
 std::optional<int> rank_main(int argc, char** argv);
 
 }  // namespace assay::nccl
