@@ -1,4 +1,4 @@
-// gpu_errors: what the driver counts of a GPU's errors, and how much of it came while something ran.
+// gpu_errors: the driver's counters of a GPU's errors, and their rise during a load.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace assay::nvml {
 
-/// Counters of one GPU; each since the driver was loaded, absent where it does not count.
+/// Counters of one GPU; each since the driver was loaded, absent if it does not count.
 struct ErrorCounts {
   std::optional<std::uint64_t> ecc_corrected, ecc_uncorrected, pcie_replays, nvlink_errors;
   std::optional<std::uint64_t> remapped_rows;  ///< replaced, waiting for a reset to be replaced, or not replaceable
@@ -21,7 +21,7 @@ struct ErrorCounts {
 /// Asks `gpu` for all of them; adds to `failures` how many questions failed.
 ErrorCounts read_error_counts(const NvmlGpu& gpu, std::int64_t& failures);
 
-/// How much a counter grew; nothing when it was not reported twice or went back (the driver was loaded anew).
+/// How much a counter grew; nothing if it was not reported twice or went back (the driver was loaded anew).
 std::optional<std::uint64_t> growth(const std::optional<std::uint64_t>& before,
                                     const std::optional<std::uint64_t>& after);
 
@@ -33,15 +33,15 @@ inline constexpr ConditionSpec kGpuErrorsCondition{
         "while measuring, where NVML tells all of them that the GPUs have",
     .recorded = Recorded::if_reported};
 
-/// Counts from its making on, without a thread of its own: for what must not be disturbed.
+/// Counts from its making on, without a thread of its own: for loads that must not be disturbed.
 class GpuErrors {
  public:
   /// `pci_bus_ids` in any spelling. Where NVML is absent, or a GPU is not known to it, nothing is known.
   explicit GpuErrors(const std::vector<std::string>& pci_bus_ids);
   ~GpuErrors();
 
-  /// Errors of all these GPUs since the making. Nothing when one of them does not tell memory errors, PCIe replays or
-  /// Xids; links are counted where there are any.
+  /// Errors of all these GPUs since the making. Nothing if one of them does not report memory errors, PCIe replays or
+  /// Xids; links are counted if there are any.
   [[nodiscard]] std::optional<std::int64_t> growth() const;
 
  private:

@@ -63,13 +63,13 @@ std::optional<double> seconds(const std::optional<std::uint64_t>& before, const 
 
 /// The state of a watch on a GPU that NVML knows.
 class GpuWatch::Watched {
-  /// The energy counter and when it was read: what rates are compared with, so nothing else is asked in between.
+  /// The energy counter and when it was read: rates are compared with it, so nothing else is asked in between.
   struct Energy {
     Clock::time_point time;
     std::optional<std::uint64_t> mj;
   };
 
-  /// What else the driver counts, at one moment.
+  /// The driver's other counters, at one moment.
   struct Counters {
     ErrorCounts errors;
     ThrottleTimes throttle;
@@ -96,7 +96,7 @@ class GpuWatch::Watched {
 
   void end_load() {
     if (!thread_.joinable()) return;
-    const auto mj = gpu_.energy_mj();  // first, and beside the thread, which may be in the middle of a reading
+    const auto mj = gpu_.energy_mj();  // first, and apart from the thread, which may be in the middle of a reading
     energy_end_ = {.time = Clock::now(), .mj = mj.value};
     thread_.request_stop();
     thread_.join();
@@ -201,7 +201,7 @@ class GpuWatch::Watched {
   std::optional<Counters> end_;
   std::optional<XidWatch> xids_;
   std::optional<std::vector<int>> xid_numbers_;
-  std::jthread thread_;  // last, so that it ends before what it uses
+  std::jthread thread_;  // last, so that it ends before the members it uses
 };
 
 Values GpuWatch::Watched::conditions() const {

@@ -104,15 +104,15 @@ class GpuWatch {
   GpuWatch(GpuWatch&&) noexcept;
   GpuWatch& operator=(GpuWatch&&) noexcept;
 
-  /// Begins a window; what an earlier one saw is forgotten. The questions take milliseconds each, and the energy
+  /// Begins a window; readings of an earlier one are dropped. The questions take milliseconds each, and the energy
   /// counter is read last. Throws std::logic_error while a window is open.
   void start();
   /// Ends the readings of clocks, temperature and power, and the count of energy; errors and throttling are counted on
-  /// until stop(). For work after the load that is to be watched for errors alone. Without a window it does nothing.
+  /// until stop(). For work after the load that is to be watched only for errors. Without a window it does nothing.
   void end_load();
   /// Ends the window: the energy counter is read first, where end_load() has not. Without a window it does nothing.
   void stop();
-  /// What the last window saw: those of kGpuWatchConditions that NVML reported.
+  /// Readings of the last window: those of kGpuWatchConditions that NVML reported.
   [[nodiscard]] Values conditions() const;
   /// Records conditions() of `subject`.
   void record(Recorder& record, const Subject& subject) const;

@@ -13,7 +13,7 @@ constexpr std::array kErrorFields = {api::kFieldLinkReplay,    api::kFieldLinkRe
                                      api::kFieldLinkMalformed, api::kFieldLinkOverrun,       api::kFieldLinkReceive,
                                      api::kFieldLinkIntegrity, api::kFieldLinkRecoveryEvents};
 
-/// Errors of one link; nothing when the driver counts none. Sets `code` when a question failed.
+/// Errors of one link; nothing if the driver counts none. Sets `code` when a question failed.
 std::optional<std::uint64_t> errors_of(const NvmlGpu& gpu, unsigned link, api::Return& code) {
   std::optional<std::uint64_t> sum;
   const auto fields = gpu.fields(kErrorFields, link);

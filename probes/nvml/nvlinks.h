@@ -18,7 +18,7 @@ struct NvLinks {
   std::optional<std::uint64_t> errors;
 };
 
-/// The links of `gpu`: as many as the driver says it has, else all that it answers for. Absent where it has none.
+/// The links of `gpu`: as many as the driver says it has, else all that it answers for. Absent if it has none.
 Answer<NvLinks> read_nvlinks(const NvmlGpu& gpu);
 
 }  // namespace assay::nvml

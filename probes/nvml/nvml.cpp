@@ -25,7 +25,7 @@ class Symbols {
  public:
   explicit Symbols(void* handle) : handle_(handle) {}
 
-  /// Sets `function` to what the library exports as `name`; null when it exports nothing of that name.
+  /// Sets `function` to the library's symbol `name`; null when it exports nothing of that name.
   template <class Function>
   void find(Function& function, const char* name) const {
     // POSIX says that a function's address may travel through void*.

@@ -11,8 +11,8 @@
 
 namespace assay::nvml {
 
-/// What became of one question to NVML. Absent is what this GPU or driver does not report (not supported, no
-/// permission, no such function); failed is everything else, a lost GPU above all.
+/// Result of one question to NVML. Absent: this GPU or driver does not report it (not supported, no permission, no such
+/// function); failed is everything else, a lost GPU above all.
 enum class Availability { told, absent, failed };
 
 /// Which of them a result of NVML is.

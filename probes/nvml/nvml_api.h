@@ -14,7 +14,7 @@ inline constexpr Return kSuccess = 0, kUninitialized = 1, kInvalidArgument = 2, 
                         kFunctionNotFound = 13, kGpuIsLost = 15, kVersionMismatch = 18, kNoData = 21,
                         kArgumentVersionMismatch = 25, kDeprecated = 26, kGpuNotFound = 28, kUnknown = 999;
 
-/// One GPU; the library alone knows what it points to.
+/// One GPU, an opaque handle of the library.
 struct DeviceTag;
 using Device = DeviceTag*;
 
@@ -30,7 +30,7 @@ inline constexpr unsigned kMaxLinks = 36;
 /// Counters of nvmlDeviceGetNvLinkErrorCounter: replay, recovery, CRC of flits, CRC of data.
 inline constexpr int kLinkErrorCounters = 4;
 
-/// What nvmlDeviceGetP2PStatus is asked, and its answer for yes.
+/// Question of nvmlDeviceGetP2PStatus, and its answer for yes.
 inline constexpr int kPeerOverNvLink = 2, kPeerOk = 0;
 
 /// Fields of nvmlDeviceGetFieldValues. A link's number or a power scope is in scope_id.
@@ -62,7 +62,7 @@ static_assert(sizeof(Memory) == 24);
 /// Memory in bytes with the driver's own part apart (version 2).
 struct MemoryParts {
   unsigned version;
-  unsigned long long total, reserved, free, used;  ///< used: by processes, without what is reserved
+  unsigned long long total, reserved, free, used;  ///< used: by processes, without the reserved part
 };
 static_assert(sizeof(MemoryParts) == 40);
 
@@ -105,10 +105,10 @@ struct Process {
 };
 static_assert(sizeof(Process) == 24);
 
-/// What used_memory is where the driver does not tell it.
+/// Value of used_memory if the driver does not report it.
 inline constexpr unsigned long long kMemoryNotTold = ~0ULL;
 
-/// A set of GPUs and kinds of events; the library alone knows what it points to.
+/// A set of GPUs and kinds of events, an opaque handle of the library.
 struct EventSetTag;
 using EventSet = EventSetTag*;
 /// One thing that the driver reported.
@@ -151,7 +151,7 @@ using Call = Return (*)(Arguments...);
 using TextCall = Call<Device, char*, unsigned>;
 using NumberCall = Call<Device, unsigned*>;
 
-/// The functions, as the library exports them; null where this version of it has none.
+/// The functions, as the library exports them; null if this version of it has none.
 struct Functions {
   Call<> init = nullptr;
   Call<> shutdown = nullptr;

@@ -172,7 +172,7 @@ Answer<ThrottleTimes> NvmlGpu::throttle() const {
   for (auto [time, policy] :
        {std::pair(&times.power_cap_ns, api::kPolicyPower), std::pair(&times.thermal_ns, api::kPolicyThermal)}) {
     if (*time) continue;
-    // Drivers before 575 have this call alone; it is deprecated since 13.0. Delete it when no such driver is met any
+    // Drivers before 575 have only this call; it is deprecated since 13.0. Delete it when no such driver is met any
     // more.
     const auto violation = ask<api::ViolationTime>(functions_->violation, policy);
     if (violation.failed()) return {.value = std::nullopt, .code = violation.code};
@@ -297,7 +297,7 @@ Answer<std::vector<std::optional<double>>> NvmlGpu::fields(std::span<const unsig
   for (std::size_t i = 0; i < ids.size(); ++i) {
     asked[i].field_id = ids[i];
     asked[i].scope_id = scope;
-    asked[i].result = api::kNotSupported;  // what the library leaves alone is not reported
+    asked[i].result = api::kNotSupported;  // untouched by the library: not reported
   }
   const api::Return code = functions_->fields(device_, static_cast<int>(asked.size()), asked.data());
   if (code != api::kSuccess) return {.value = std::nullopt, .code = of_unknown_as_absent(code)};

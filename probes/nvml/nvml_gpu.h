@@ -36,7 +36,7 @@ struct Mode {
 /// One process that uses a GPU.
 struct GpuProcess {
   unsigned pid = 0;
-  std::optional<std::uint64_t> memory;  ///< bytes of the GPU's memory that it has, where the driver tells
+  std::optional<std::uint64_t> memory;  ///< bytes of the GPU's memory that it has, if the driver reports it
 };
 
 /// One GPU of an Nvml, which must outlive this. Each question is asked anew.
@@ -94,7 +94,7 @@ class NvmlGpu {
   /// Processes that use it for computing or graphics, each once, by number. A driver lists those of the caller's
   /// process namespace and no others.
   [[nodiscard]] Answer<std::vector<GpuProcess>> processes() const;
-  /// Memory that any processes have, in bytes; without what the driver keeps for itself.
+  /// Memory that any processes have, in bytes; without the driver's own part.
   [[nodiscard]] Answer<std::uint64_t> memory_used() const;
   /// Its place in its fabric.
   [[nodiscard]] Answer<nvml_api::FabricInfo> fabric() const;
@@ -111,7 +111,8 @@ class NvmlGpu {
   /// The number of one field.
   [[nodiscard]] Answer<double> field(unsigned id, unsigned scope = 0) const;
 
-  /// The library's functions and its handle, for what is no question; the handle is null when the GPU is not reached.
+  /// The library's functions and its handle, for other calls than questions; the handle is null when the GPU is not
+  /// reached.
   [[nodiscard]] const nvml_api::Functions& functions() const { return *functions_; }
   [[nodiscard]] nvml_api::Device handle() const { return device_; }
 

@@ -1,4 +1,4 @@
-// users: the driver's list of processes, held against who asks and against the memory in use.
+// users: the driver's list of processes, compared with this process and with the memory in use.
 #include "probes/nvml/users.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// users: how many processes beside this one use a GPU, as far as that can be proved.
+// users: how many processes besides this one use a GPU, as far as that can be proved.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace assay::nvml {
 
-/// What is known of the users of a GPU.
+/// Users of a GPU.
 struct GpuUsers {
   std::span<const GpuProcess> listed;        ///< by the driver
   std::optional<unsigned> own;               ///< number of this process when it has a context on the GPU
@@ -18,12 +18,12 @@ struct GpuUsers {
 };
 
 /// Less memory than any process needs for a context of its own, in bytes: contexts take some 200 MB and more, and what
-/// the driver counts beside its processes is a few MB (inferred; NVIDIA states neither).
+/// the driver counts besides its processes is a few MB (inferred; NVIDIA states neither).
 inline constexpr std::uint64_t kLeastContext = std::uint64_t{128} << 20;
 
-/// Processes beside `own` on the GPU. A list without `own` lacks others too, and in a process namespace of its own a
+/// Processes besides `own` on the GPU. A list without `own` lacks others too, and in a process namespace of its own a
 /// list never has those of others: then memory that none of the listed processes has counts as one more, and without
-/// that figure nothing is known but those that are listed. Nothing when there may be others that nothing shows.
+/// that figure nothing is known but those that are listed. Nothing if there may be others that nothing shows.
 std::optional<std::int64_t> other_processes(const GpuUsers& users);
 
 /// Whether this process sees every process of the machine, by the number of its process namespace.

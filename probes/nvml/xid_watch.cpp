@@ -20,7 +20,7 @@ XidWatch::XidWatch(const NvmlGpu& gpu) : functions_(&gpu.functions()), set_(null
 }
 
 std::optional<std::vector<int>> XidWatch::take() {
-  constexpr unsigned kWaitMs = 10;     // for what the driver is about to deliver
+  constexpr unsigned kWaitMs = 10;     // for events that the driver is about to deliver
   constexpr std::size_t kMost = 1000;  // a storm of errors says no more with more of them
   if (!set_) return std::nullopt;
   std::vector<int> numbers;

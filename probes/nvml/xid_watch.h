@@ -13,10 +13,10 @@ namespace assay::nvml {
 /// Listens from its making on. `gpu` and its Nvml must outlive it.
 class XidWatch {
  public:
-  /// Registers with the driver; where it does not take part, nothing is known.
+  /// Registers with the driver; if it does not take part, nothing is known.
   explicit XidWatch(const NvmlGpu& gpu);
 
-  /// Numbers of the Xids since the last call, in the order reported; nothing when the driver cannot be listened to.
+  /// Numbers of the Xids since the last call, in the order reported; nothing if the driver cannot be listened to.
   std::optional<std::vector<int>> take();
   /// Whether registering or listening failed, which a healthy GPU's does not.
   [[nodiscard]] bool failed() const { return told_by(code_) == Availability::failed; }
