@@ -15,7 +15,7 @@ namespace assay::verbs {
 
 class VerbsEndpoint;
 
-/// What the port and the device can do.
+/// Abilities of the port and the device.
 struct AdapterLimits {
   int mtu = 0;                                                  ///< active MTU of the port, B
   int mtu_max = 0;                                              ///< the largest that the port can have, B

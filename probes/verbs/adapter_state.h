@@ -39,7 +39,7 @@ struct VerbsFunctions {
   decltype(&::ibv_modify_qp) modify_qp = library.symbol<decltype(&::ibv_modify_qp)>("ibv_modify_qp");
   decltype(&::ibv_destroy_qp) destroy_qp = library.symbol<decltype(&::ibv_destroy_qp)>("ibv_destroy_qp");
   decltype(&::ibv_wc_status_str) wc_status_str = library.symbol<decltype(&::ibv_wc_status_str)>("ibv_wc_status_str");
-  /// Since rdma-core 27; passes optional access flags on. Null in an older library: it has strict ordering alone.
+  /// Since rdma-core 27; passes optional access flags on. Null in an older library: it has only strict ordering.
   decltype(&::ibv_reg_mr_iova2) reg_mr_iova2 =
       library.optional_symbol<decltype(&::ibv_reg_mr_iova2)>("ibv_reg_mr_iova2");
   /// Since rdma-core 34; null in an older library.

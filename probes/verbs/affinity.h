@@ -35,10 +35,10 @@ struct PciWay {
 /// and from their numa_node.
 PciWay pci_way(const MachineTree& tree, const std::string& a, const std::string& b);
 
-/// The NUMA node of the function at `address`; nothing when the kernel does not know it.
+/// The NUMA node of the function at `address`; nothing if the kernel does not know it.
 std::optional<int> pci_numa_node(const MachineTree& tree, const std::string& address);
 
-/// A port, and where the payload lies in a GPU's memory, that GPU.
+/// A port, and if the payload is in a GPU's memory, that GPU.
 struct PortAndGpu {
   PortFacts port;
   std::optional<cuda::DriverGpu> gpu = {};
@@ -48,8 +48,8 @@ struct PortAndGpu {
 /// The port that `device` names (see candidate_ports()) and the GPU that `gpu` names: "affine", a UUID, a PCI bus id,
 /// or two of these for rank 0 and rank 1, separated by a comma. Where either leaves a choice it is the fastest ports,
 /// of these the pair with the shortest way (by nearness, then by bridges), and among equals the first port and then the
-/// first GPU by name. `gpus` is not empty. Throws what candidate_ports() and gpu_named() throw, BadParameter for more
-/// than two GPUs.
+/// first GPU by name. `gpus` is not empty. Throws as candidate_ports() and gpu_named(), and BadParameter for more than
+/// two GPUs.
 PortAndGpu choose_port_and_gpu(const MachineTree& tree, const std::vector<PortFacts>& ports, std::string_view device,
                                const std::vector<cuda::DriverGpu>& gpus, std::string_view gpu, int rank);
 

@@ -19,7 +19,7 @@ class Arrival {
         })) {}
   /// Whether the other ranks have come, or will not come any more.
   [[nodiscard]] bool here() const { return here_.load(std::memory_order_acquire); }
-  /// Throws what the barrier threw.
+  /// Rethrows the barrier's error.
   void get() { waiting_.get(); }
 
  private:

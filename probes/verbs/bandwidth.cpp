@@ -1,4 +1,5 @@
-// verbs_bandwidth: payload rate between two RDMA ports, each direction alone and both at once, every slot verified.
+// verbs_bandwidth: payload rate between two RDMA ports, each direction separately and both at once, every slot
+// verified.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -86,7 +87,7 @@ constexpr auto kConditions =
 constexpr ProbeSpec kSpec{
     .name = "verbs_bandwidth",
     .revision = 3,
-    .scope = Scope::group,  // of two ranks; one rank alone is a loopback
+    .scope = Scope::group,  // of two ranks; a single rank is a loopback
     .sampled = true,
     .measures =
         "Payload bandwidth between two RDMA ports by write, read or send, each direction alone and both at once.",
@@ -142,9 +143,9 @@ Wanted wanted_of(const Parameters& given) {
   return wanted;
 }
 
-/// What one rank saw of one direction.
+/// Results of one rank on one direction.
 struct Seen {
-  Sampling sampling;  ///< empty where this rank did not post
+  Sampling sampling;  ///< empty if this rank did not post
   std::uint64_t mismatches = 0;
 };
 
@@ -195,7 +196,7 @@ class Passage {
   }
   [[nodiscard]] Stamp stamp_of(int source) const { return {.seed = number_ * 2 + static_cast<std::uint64_t>(source)}; }
 
-  /// Takes sends in until the other rank has come to the end, which it says over TCP.
+  /// Takes sends in until the other rank reports its end over TCP.
   void wait_for_other(std::optional<Receiver>& receiver) {
     if (!receiver) return session_.barrier();
     Arrival other(session_.group());

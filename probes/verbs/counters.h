@@ -42,7 +42,7 @@ struct CounterGroup {
 /// The groups, in the order of their conditions: retransmits, link_errors, discards, pauses, congestion_marks.
 std::span<const CounterGroup> counter_groups();
 
-/// Sum of the members of `group` in `change`; nothing when it has none of them.
+/// Sum of the members of `group` in `change`; nothing if it has none of them.
 std::optional<std::int64_t> sum_of(const CounterGroup& group, const Counters& change);
 
 /// "name=1 other=2", counters that are 0 left out; "none" when nothing is left.

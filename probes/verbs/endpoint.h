@@ -21,7 +21,7 @@ struct EndpointPlan {
   std::uint32_t inlined = 0;   ///< largest message that is copied into the work request, B; granted or less
 };
 
-/// What the peer must know of an endpoint.
+/// Facts of an endpoint for its peer.
 struct EndpointAddress {
   std::vector<std::uint32_t> queue_pairs;  ///< numbers
   std::uint32_t packet_sequence = 0;       ///< first of every queue pair, 24 bits
@@ -42,7 +42,7 @@ struct PathChoice {
   std::uint8_t reads_as_initiator = 1, reads_as_responder = 1;  ///< outstanding on one queue pair
 };
 
-/// One message: where it lies here and there, counted from the begin of each memory, and its size in B.
+/// One message: its offset here and there, counted from the begin of each memory, and its size in B.
 struct Transfer {
   std::size_t here = 0, there = 0;
   std::uint32_t size = 0;
@@ -55,7 +55,8 @@ struct Completed {
 };
 
 /// How often a message is sent before a queue pair gives up: with the default of 67 ms seven retries are half a second;
-/// what a healthy fabric never needs is then an error with the peer's name, and lost packets show in the counters.
+/// a retry that a healthy fabric never needs is then an error with the peer's name, and lost packets show in the
+/// counters.
 inline constexpr int kRetries = 7;
 
 /// Queue pairs of the reliable connection (RC). Every call throws std::runtime_error with the call that failed; a
@@ -80,7 +81,7 @@ class VerbsEndpoint {
   void post(VerbsOperation operation, std::uint32_t pair, std::span<const Transfer> transfers);
   /// Posts room for `transfers` that the peer sends; each has a completion.
   void post_receives(std::uint32_t pair, std::span<const Transfer> transfers);
-  /// Takes what is done, at most done.size() entries; the number taken.
+  /// Takes completions, at most done.size() entries; the number taken.
   std::size_t poll_sends(std::span<Completed> done);
   std::size_t poll_receives(std::span<Completed> done);
 

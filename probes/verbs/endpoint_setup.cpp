@@ -14,7 +14,7 @@
 namespace assay::verbs {
 namespace {
 
-/// What both ranks must have been given alike: all but the device, whose name is each node's own.
+/// Parameters that must be equal on both ranks: all but the device, whose name is each node's own.
 std::string shared_parameters(const Parameters& given) {
   Values values = given.values();
   values.erase("device");
@@ -38,13 +38,13 @@ std::uint8_t ack_timeout_in(const Parameters& given) {
   return *code;
 }
 
-/// CPUs beside the device, from the kernel's own list for it.
+/// CPUs near the device, from the kernel's own list for it.
 std::vector<int> local_cpus(const MachineTree& tree, const std::string& device) {
   const auto text = tree.text(fmt::format("sys/class/infiniband/{}/device/local_cpulist", device));
   return text ? parse_cpu_list(*text).value_or(std::vector<int>{}) : std::vector<int>{};
 }
 
-/// The rate of the fastest mode of the port's network interface; 0 where it has none or does not tell.
+/// The rate of the fastest mode of the port's network interface; 0 if it has none or does not report it.
 double fastest_of(const MachineTree& tree, const PortFacts& port) {
   const auto most = tree.is_this_machine() ? fastest_mode_of(port.interface) : std::nullopt;
   return most ? most->count : 0;

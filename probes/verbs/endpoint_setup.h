@@ -1,4 +1,4 @@
-// endpoint_setup: one rank on its own port: chosen, opened, its processors bound, its counters read; and what is
+// endpoint_setup: one rank on its own port: chosen, opened, its processors bound, its counters read; and the facts
 // recorded of that.
 #pragma once
 
@@ -87,11 +87,11 @@ inline constexpr ConditionSpec kStationConditions[] = {
     {.name = "library", .meaning = "path of libibverbs"},
 };
 
-/// One rank by itself, before and after it knows any other.
+/// One rank, before and after it knows any other.
 class RdmaEndpointSetup {
  public:
-  /// Chooses port and GID, opens the device, binds this thread to the processors beside it and reads the counters.
-  /// Throws Skip for what is missing, BadParameter, and what the choices throw.
+  /// Chooses port and GID, opens the device, binds this thread to the processors near it and reads the counters. Throws
+  /// Skip for missing parts, BadParameter, and as the choices.
   RdmaEndpointSetup(const Parameters& given, int rank);
 
   [[nodiscard]] Adapter& adapter() { return *adapter_; }
@@ -100,16 +100,16 @@ class RdmaEndpointSetup {
   [[nodiscard]] RegisteredMemory memory(std::size_t size, Ordering ordering) const {
     return place_->make(*adapter_, size, ordering);
   }
-  /// What other ranks must know of this one.
+  /// Facts of this rank for the others.
   [[nodiscard]] const Introduction& introduction() const { return introduction_; }
-  /// What of the parameters bears on the path.
+  /// Parameters of the path.
   [[nodiscard]] const PathWish& wish() const { return wish_; }
   /// The path to a rank that may be talked to. Throws as check_pair() and path_between() do.
   [[nodiscard]] PathChoice path_to(const Introduction& other) const;
   [[nodiscard]] bool loopback() const { return loopback_; }
   [[nodiscard]] Seconds stall_limit() const { return stall_limit_; }
-  /// Records port, place and what the counters did since the begin; called once, after the measurement, by the thread
-  /// that measured.
+  /// Records port, place and the counters' rise since the begin; called once, after the measurement, by the thread that
+  /// measured.
   void record(Recorder& record, const RegisteredMemory& memory);
 
  private:

@@ -37,7 +37,7 @@ constexpr std::size_t kSubnetPrefix = 19;  // characters of the upper half of a 
 
 constexpr double kAckTimeoutUnit_s = 4.096e-6;
 
-/// Calls `read` on parsed bytes and words what does not fit.
+/// Calls `read` on parsed bytes and words the mismatch.
 template <class Read>
 auto read_json(std::string_view bytes, std::string_view what, const Read& read) {
   try {

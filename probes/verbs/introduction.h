@@ -1,4 +1,4 @@
-// introduction: what two ranks exchange before they connect, and what path follows from it. No verbs in here.
+// introduction: exchange of two ranks before they connect, and the path that follows from it. No verbs in here.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace assay::verbs {
 /// One rank's side of a pair.
 struct Introduction {
   std::string host;        ///< host name
-  std::string boot;        ///< the kernel's boot id; empty where it is not reported
+  std::string boot;        ///< the kernel's boot id; empty if it is not reported
   std::string parameters;  ///< of the probe, as JSON; both ranks must have the same
   std::string port;        ///< "mlx5_0/1"
   std::string node_guid;   ///< of the device
@@ -26,14 +26,14 @@ struct Introduction {
   int lid = 0;
   int mtu = 0;          ///< active, B
   int mtu_max = 0;      ///< the largest that the port can have, B
-  double rate = 0;      ///< signalling rate of the port in one direction, B/s; 0 where it does not report it
+  double rate = 0;      ///< signalling rate of the port in one direction, B/s; 0 if it does not report it
   double rate_max = 0;  ///< of the fastest mode that port and driver support, B/s; 0 where the driver lists none
   int reads_as_initiator = 0, reads_as_responder = 0;
 };
 
 /// As bytes for the rendezvous.
 std::string packed(const Introduction& introduction);
-/// What packed() made. Throws std::runtime_error for anything else.
+/// Reads packed()'s output. Throws std::runtime_error for anything else.
 Introduction unpacked_introduction(std::string_view bytes);
 
 /// The same for the address of an endpoint.
@@ -51,13 +51,13 @@ void check_pair(const Introduction& mine, const Introduction& other, std::string
 /// The longest time that ack_timeout_code() gives; no wait is seven times as long.
 inline constexpr Seconds kLongestAckTimeout = {4.096e-6 * (1 << 22)};
 /// The time until a message that was not acknowledged is sent again, as InfiniBand counts it (Architecture
-/// Specification, vol. 1, 9.7.6.1.3): 4.096 us * 2^code; the least that is not below `wanted`. Nothing when `wanted` is
+/// Specification, vol. 1, 9.7.6.1.3): 4.096 us * 2^code; the least that is not below `wanted`. Nothing if `wanted` is
 /// over kLongestAckTimeout.
 std::optional<std::uint8_t> ack_timeout_code(Seconds wanted);
 /// The meaning of that code.
 Seconds ack_timeout_of(std::uint8_t code);
 
-/// What of the parameters bears on the path.
+/// Parameters of the path.
 struct PathWish {
   std::string mtu = "auto";
   int traffic_class = 0;
@@ -69,12 +69,12 @@ struct PathWish {
 PathChoice path_between(const Introduction& mine, const Introduction& other, const PathWish& wish);
 
 /// The largest payload rate that two ports could have, by the fastest mode of the slower one and the headers of packets
-/// of the MTU that `wish` names, else of the largest that both can have; a port that does not tell its fastest mode
-/// counts with the rate it has now. Nothing when one does not report its rate either. So a port that came up slower
-/// or with smaller packets than it could is short of the limit.
+/// of the MTU that `wish` names, else of the largest that both can have; a port that does not report its fastest mode
+/// counts with the rate it has now. Nothing if one does not report its rate either. So a port that came up slower or
+/// with smaller packets than it could is short of the limit.
 std::optional<BytesPerSecond> payload_limit_between(const Introduction& a, const Introduction& b, const PathWish& wish);
 
-/// What that limit is of: "fastest mode" when both ports tell it, else "rate now".
+/// Basis of that limit: "fastest mode" when both ports report it, else "rate now".
 const char* payload_limit_of(const Introduction& a, const Introduction& b);
 
 /// "RoCE v2", "RoCE v1" or "InfiniBand".

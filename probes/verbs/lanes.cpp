@@ -101,7 +101,7 @@ std::vector<double> FlowSet::write_until_all_were_sampled(VerbsEndpoint& endpoin
         .check();  // the first rank to learn why another gave up must not report its own broken messages as the reason
   }
   Arrival others(group_);
-  while (!others.here()) (void)stream.pump();  // load for those who still sample
+  while (!others.here()) (void)stream.pump();  // load for ranks that still sample
   others.get();
   stream.finish(go_on_unless_stopped);
   return rates;
@@ -133,7 +133,7 @@ std::vector<traffic::FlowTaken> FlowSet::phase(const std::vector<std::size_t>& a
   } else {
     group_.barrier();  // all were sampled
   }
-  group_.barrier();  // what was written lies in its target's memory
+  group_.barrier();  // written data is in its target's memory
   for (const End& end : in_) {
     if (!at_work(end)) continue;
     const auto count = [&](std::span<const std::byte> bytes) {

@@ -31,7 +31,7 @@ class FlowSet {
   [[nodiscard]] const std::vector<traffic::Flow>& flows() const { return flows_; }
   /// Where this rank's own payload is; there even when it sends none.
   [[nodiscard]] const RegisteredMemory& memory() const { return source_; }
-  /// The rank that this one sends to, and the path to it; nothing when it sends to none.
+  /// The rank that this one sends to, and the path to it; nothing if it sends to none.
   struct Way {
     Introduction target;
     PathChoice path;

@@ -48,7 +48,7 @@ constexpr auto kConditions =
     join(kPathConditions, kStationConditions, kPlaceConditions, kCounterConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "verbs_latency",
-    .scope = Scope::group,  // of two ranks; one rank alone is a loopback
+    .scope = Scope::group,  // of two ranks; a single rank is a loopback
     .measures = "Latency of one message between two RDMA ports by write, read or send, as every single sample.",
     .method =
         "One reliable connection over libibverbs, one message in flight. Write and send: rank 0 sends, rank 1 answers "
@@ -73,7 +73,7 @@ constexpr ProbeSpec kSpec{
     .conditions = kConditions};
 
 constexpr std::int64_t kMaxSamples = 200'000;  // of one size: one line of the record, which has a limit
-constexpr std::uint32_t kInlined = 220;        // B; what mlx5 grants with one piece, and perftest's default
+constexpr std::uint32_t kInlined = 220;        // B; mlx5's limit with one piece, and perftest's default
 
 struct Wanted {
   VerbsOperation operation = VerbsOperation::write;
@@ -154,7 +154,7 @@ void record_times(Recorder& record, const Session& session, const Timed& timed, 
 struct Played {
   Timed timed;
   std::uint64_t mismatches = 0;
-  std::uint32_t inlined = 0;  ///< what the device granted, B
+  std::uint32_t inlined = 0;  ///< the device's grant, B
 };
 
 /// One size: fills, plays, compares. `number` distinguishes its pattern from that of other sizes.
@@ -208,7 +208,7 @@ void take_part(const Parameters& given, const Wanted& wanted, Rendezvous& group,
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
   const Wanted wanted = wanted_of(given);
-  // With read rank 1 waits in an exchange while rank 0 times everything; the probe's own deadline ends what takes
+  // With read rank 1 waits in an exchange while rank 0 times everything; the probe's own deadline ends a run that takes
   // longer.
   run_pair(
       given, placement, record, [&](Rendezvous& group, Recorder* mine) { take_part(given, wanted, group, mine); },

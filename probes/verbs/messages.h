@@ -11,7 +11,7 @@
 
 namespace assay::verbs {
 
-/// What moves a message. With write and send the sender of the payload posts, with read its receiver.
+/// Operation of a message. With write and send the sender of the payload posts, with read its receiver.
 enum class VerbsOperation { write, read, send };
 
 /// The words of VerbsOperation, for a parameter.
@@ -26,7 +26,7 @@ inline constexpr std::int64_t kMaxQueuePairs = 16;
 /// same.
 inline constexpr Bytes kMaxMessage = {64 << 20};
 
-/// Messages of one size over several queue pairs. Message k of a queue pair lies in its slot k % slots, at both ends.
+/// Messages of one size over several queue pairs. Message k of a queue pair is in its slot k % slots, at both ends.
 struct MessagePlan {
   Bytes size;
   std::uint32_t queue_pairs = 1;
@@ -47,7 +47,7 @@ struct MessagePlan {
 /// for each queue pair needs it. Messages are posted in batches of 256 KiB, and of a quarter of the depth at most.
 MessagePlan plan_messages(Bytes size, std::int64_t queue_pairs, std::int64_t depth, Bytes memory);
 
-/// What distinguishes one filling of the area from every other.
+/// Identity of one filling of the area.
 struct Stamp {
   std::uint64_t seed = 0;  ///< of size and direction
 };
@@ -59,7 +59,7 @@ void fill_messages(std::span<std::byte> area, const MessagePlan& plan, const Sta
 /// Overwrites the whole area with bytes that no pattern has at the same place.
 void poison_messages(std::span<std::byte> area, const MessagePlan& plan, const Stamp& stamp);
 
-/// Bytes of all slots that are not what fill_messages() writes.
+/// Bytes of all slots that differ from fill_messages()'s.
 std::uint64_t count_mismatches(std::span<const std::byte> area, const MessagePlan& plan, const Stamp& stamp);
 
 }  // namespace assay::verbs

@@ -1,4 +1,4 @@
-// payload_place: where a rank's payload is, in this host's memory or in a GPU's, and the port beside it.
+// payload_place: where a rank's payload is, in this host's memory or in a GPU's, and the port near it.
 #pragma once
 
 #include <optional>
@@ -56,7 +56,7 @@ void check_place(const Parameters& given);
 class PayloadPlace {
  public:
   /// Chooses them as the parameters device, memory and gpu say. Throws Skip when port, driver or GPU are not here, and
-  /// what choose_port_and_gpu() throws. Memory that make() returns must be gone before this is.
+  /// as choose_port_and_gpu(). Memory that make() returns must be gone before this is.
   PayloadPlace(const Parameters& given, const MachineTree& tree, int rank);
   PayloadPlace(const PayloadPlace&) = delete;
   PayloadPlace& operator=(const PayloadPlace&) = delete;

@@ -26,8 +26,8 @@ class PingPong {
   PingPong(VerbsEndpoint& endpoint, const RegisteredMemory& memory, const AreaLayout& layout, Bytes size,
            VerbsOperation operation, Seconds stall);
 
-  /// Rank 0: throws `count` times and catches what comes back; seconds from each post to the arrival of the answer, or
-  /// with read to the completion. Throws std::runtime_error when nothing comes for the stall limit.
+  /// Rank 0: throws `count` times and catches the answers; seconds from each post to the arrival of the answer, or with
+  /// read to the completion. Throws std::runtime_error when nothing comes for the stall limit.
   std::vector<double> lead(std::size_t count);
   /// Rank 1: answers `count` times; with read there is nothing to do.
   void follow(std::size_t count);
@@ -40,7 +40,7 @@ class PingPong {
   void reclaim();
 
   VerbsEndpoint& endpoint_;
-  std::byte* source_last_ = nullptr;  ///< last byte of the message to throw; null where it cannot be seen
+  std::byte* source_last_ = nullptr;  ///< last byte of the message to throw; null if it cannot be seen
   std::byte* target_last_ = nullptr;  ///< last byte of the message to catch; the same
   Transfer message_;                  ///< as it is posted
   Transfer room_;                     ///< as it is received

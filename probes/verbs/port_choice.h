@@ -13,8 +13,8 @@ namespace assay::verbs {
 
 /// The ports that `wanted` names, by name and never none: "auto": the fastest active ones; "numa:1": the fastest active
 /// ones on that NUMA node; a device ("mlx5_0": its first port) or a port ("mlx5_0/2"): that one. Throws Skip when there
-/// is no port at all, or with "auto" none is active; std::runtime_error with what there is when the named one is not
-/// there or not active, or no port of the NUMA node is.
+/// is no port at all, or with "auto" none is active; std::runtime_error with the existing ones when the named one is
+/// not there or not active, or no port of the NUMA node is.
 std::vector<PortFacts> candidate_ports(const std::vector<PortFacts>& ports, std::string_view wanted);
 
 /// The GID that `wanted` names: an index, or "auto": on Ethernet RoCE v2 with an IPv4 address, then RoCE v2 with

@@ -18,11 +18,11 @@ namespace assay::verbs {
 struct Gid {
   int index = 0;
   std::string value;      ///< eight groups of four hexadecimal digits, "fe80:0000:…"
-  std::string type;       ///< "RoCE v2", "IB/RoCE v1"; empty where the kernel does not say
+  std::string type;       ///< "RoCE v2", "IB/RoCE v1"; empty if the kernel does not say
   std::string interface;  ///< the network interface it belongs to; empty on InfiniBand
 };
 
-/// One port; what it does not report is absent or empty.
+/// One port; unreported values are absent or empty.
 struct PortFacts {
   std::string device;                       ///< "mlx5_0", "rxe0"
   int port = 1;                             ///< counted from 1
@@ -34,7 +34,7 @@ struct PortFacts {
   std::string speed;                        ///< of a lane: "NDR", "EDR"
   std::string firmware, board, node_guid, pci_address, interface;
   std::optional<int> numa_node = {};
-  std::optional<int> lid = {};  ///< only where it is not 0
+  std::optional<int> lid = {};  ///< only if it is not 0
   std::vector<Gid> gids;        ///< entries that are not empty, by index
 
   /// "mlx5_0/1": how a port is written in parameters and records.
@@ -46,7 +46,7 @@ struct PortFacts {
 /// Every port under sys/class/infiniband, sorted by device and port.
 std::vector<PortFacts> read_ports(const MachineTree& tree);
 
-/// What the port's `rate` says, "400 Gb/sec (4X NDR)": rate, lanes and speed, each where it is there.
+/// The port's `rate`, "400 Gb/sec (4X NDR)": rate, lanes and speed, each if it is there.
 struct RateWords {
   std::optional<BytesPerSecond> rate = {};
   std::optional<int> width = {};

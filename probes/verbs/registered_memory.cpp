@@ -1,4 +1,4 @@
-// registered_memory: a host's pages, a dma-buf, or the address of a GPU. What is refused is reported, never replaced in
+// registered_memory: a host's pages, a dma-buf, or the address of a GPU. A refusal is reported, never replaced in
 // silence.
 #include "probes/verbs/registered_memory.h"
 
@@ -71,7 +71,7 @@ Mapping::Mapping(std::size_t size) : size_(size) {
   if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), fmt::format("mapping {} B", size));
   data_ = static_cast<std::byte*>(memory);
   (void)madvise(data_, size_, MADV_HUGEPAGE);  // fewer entries in the adapter's translation table; only a wish
-  std::memset(data_, 0, size_);                // from the CPUs beside the adapter, so that the memory is there, too
+  std::memset(data_, 0, size_);                // from the CPUs near the adapter, so that the memory is there, too
 }
 
 Mapping::~Mapping() { (void)munmap(data_, size_); }  // cannot fail: it is a mapping of ours

@@ -21,8 +21,8 @@ class VerbsEndpoint;
 /// looks at the last byte of a message to learn that the rest is there.
 enum class Ordering { relaxed, strict };
 
-/// How the device came to the memory: as a host's pages; as a dma-buf of the GPU's driver (ibv_reg_dmabuf_mr); by the
-/// GPU's address, which the kernel module nvidia-peermem resolves (ibv_reg_mr).
+/// How the device got the memory: as a host's pages; as a dma-buf of the GPU's driver (ibv_reg_dmabuf_mr); by the GPU's
+/// address, which the kernel module nvidia-peermem resolves (ibv_reg_mr).
 enum class Registration { host, dma_buf, peermem };
 
 /// "host", "dma_buf" or "peermem".
@@ -43,14 +43,14 @@ class RegisteredMemory {
   /// What `look` makes of the `size` bytes from `begin`: in place, or of a GPU's memory in a copy fetched from there.
   [[nodiscard]] std::uint64_t read(std::size_t begin, std::size_t size,
                                    const std::function<std::uint64_t(std::span<const std::byte>)>& look) const;
-  /// Where it begins, as a peer addresses it.
+  /// Its begin, as a peer addresses it.
   [[nodiscard]] std::uint64_t address() const;
   /// The key with which a peer reaches it.
   [[nodiscard]] std::uint32_t remote_key() const;
   /// Whether relaxed ordering was asked for and the library passes it on.
   [[nodiscard]] bool relaxed() const;
   [[nodiscard]] Registration registration() const;
-  /// Why a GPU's memory was not registered as a dma-buf; empty where it was, and for a host's.
+  /// Why a GPU's memory was not registered as a dma-buf; empty if it was, and for a host's.
   [[nodiscard]] const std::string& dma_buf_refused() const;
 
   struct State;

@@ -1,4 +1,4 @@
-// session: two ranks on their ports, introduced, with memory, ready to connect; and what is recorded of their path.
+// session: two ranks on their ports, introduced, with memory, ready to connect; and the record of their path.
 #pragma once
 
 #include <functional>
@@ -38,8 +38,8 @@ inline constexpr ConditionSpec kPathConditions[] = {
 /// One rank of a pair.
 class Session {
  public:
-  /// Makes the station and introduces the ranks to each other. Throws what that throws, and as
-  /// RdmaEndpointSetup::path_to() does.
+  /// Makes the station and introduces the ranks to each other. Throws as that, and as RdmaEndpointSetup::path_to()
+  /// does.
   Session(const Parameters& given, Rendezvous& group);
 
   [[nodiscard]] Adapter& adapter() { return station_.adapter(); }
@@ -48,12 +48,12 @@ class Session {
   }
   [[nodiscard]] int rank() const { return group_.rank(); }
   [[nodiscard]] Seconds stall_limit() const { return station_.stall_limit(); }
-  /// What is measured: a pair, or one port.
+  /// The measured subject: a pair, or one port.
   [[nodiscard]] Subject subject() const;
   [[nodiscard]] bool loopback() const { return station_.loopback(); }
   /// The largest payload rate of the path in one direction, where both ports report their rate.
   [[nodiscard]] std::optional<BytesPerSecond> payload_limit() const;
-  /// The exchange of one message with the other rank: what it sent.
+  /// The exchange of one message with the other rank: its message.
   [[nodiscard]] std::string swap(std::string_view mine);
   /// Returns when both are here.
   void barrier() { group_.barrier(); }
@@ -72,11 +72,11 @@ class Session {
 };
 
 /// Runs `part` as each of `ranks` ranks in this process, which meet on the machine's loopback interface; rank 0
-/// records, the others get null. For one port that talks to itself. Throws what the first rank that failed threw.
+/// records, the others get null. For one port that talks to itself. Rethrows the error of the first rank that failed.
 void run_loopback(int ranks, Recorder& record, const std::function<void(Rendezvous&, Recorder*)>& part,
                   const RendezvousLimits& limits);
 
-/// Runs `part` as one rank of the pair of `placement`; a loopback alone has both ranks in this process, of which rank 0
+/// Runs `part` as one rank of the pair of `placement`; only a loopback has both ranks in this process, of which rank 0
 /// records. A rank that throws sends the other the reason. Throws Skip for a fabric with one rank, BadParameter for
 /// parameters out of range.
 void run_pair(const Parameters& given, const Placement& placement, Recorder& record,

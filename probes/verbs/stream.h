@@ -24,11 +24,11 @@ inline constexpr Parameter kStreamParameters[] = {
      .meaning = "memory for messages at each end; one slot for each queue pair may take more"},
 };
 
-/// The plan of these parameters for messages of `size`. Throws BadParameter for what is out of range, with sizes as
+/// The plan of these parameters for messages of `size`. Throws BadParameter if a value is out of range, with sizes as
 /// that of `sizes`.
 MessagePlan stream_plan(const Parameters& given, Bytes size, std::string_view sizes);
 
-/// Where the areas lie in the memory of both ranks, B from its begin. A message goes from the source area of one rank
+/// Offsets of the areas in the memory of both ranks, B from its begin. A message goes from the source area of one rank
 /// to the target area of the other, to the same slot.
 struct AreaLayout {
   std::size_t source = 0, target = 0;
@@ -38,7 +38,7 @@ struct AreaLayout {
 
 /// The layout for areas of `area` bytes.
 AreaLayout layout_for(std::size_t area);
-/// The same where source and target are memories of their own: the target's holds the area alone.
+/// The same where source and target are memories of their own: the target's holds only the area.
 AreaLayout layout_apart(std::size_t area);
 
 /// The posting side of a direction.
@@ -50,13 +50,13 @@ class Stream {
   Stream(VerbsEndpoint& endpoint, const MessagePlan& plan, const AreaLayout& layout, VerbsOperation operation,
          Seconds stall);
 
-  /// Posts until every queue pair is full, then takes what is done; the number of messages that were completed by this
+  /// Posts until every queue pair is full, then takes completions; the number of messages that were completed by this
   /// call.
   std::uint64_t pump();
   /// The instant of the last completion that pump() took.
   [[nodiscard]] Clock::time_point last() const { return last_; }
-  /// Goes on until every slot has been written, waits for all that is in flight, and makes sure that what was written
-  /// lies in the target's memory: a read of each queue pair follows the writes and pushes them there.
+  /// Continues until every slot has been written, waits for all that is in flight, and makes sure that written data is
+  /// in the target's memory: a read of each queue pair follows the writes and pushes them there.
   void finish(const std::function<void()>& meanwhile);
 
  private:
@@ -79,7 +79,7 @@ class Receiver {
  public:
   /// Posts the first receives; the endpoint need not be connected yet, but its queue pairs must be ready to receive.
   Receiver(VerbsEndpoint& endpoint, const MessagePlan& plan, const AreaLayout& layout);
-  /// Takes what has come and gives the room back.
+  /// Takes received messages and gives the room back.
   void pump();
   /// Receives on each queue pair that a plan needs.
   static std::uint32_t room(const MessagePlan& plan) { return 2 * plan.depth; }

@@ -1,4 +1,4 @@
-// verbs_traffic: payload bandwidth of every RDMA flow of a pattern, alone and with all flows at the same time.
+// verbs_traffic: payload bandwidth of every RDMA flow of a pattern, one at a time and all at the same time.
 #include <fmt/format.h>
 
 #include "probes/core/join.h"
