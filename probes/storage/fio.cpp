@@ -44,8 +44,8 @@ std::string ask_version(const std::string& program, const std::string& directory
   return said.substr(0, said.find('\n'));
 }
 
-/// How far fio's rates are above what it counted in the time that it was asked to run, as which it cannot run shorter.
-/// fio is a program of the node: a rate that another part of its own report contradicts is not believed.
+/// How far fio's rates are above its count over the requested time, since it cannot run shorter. fio is a program of
+/// the node: a rate that another part of its own report contradicts is not believed.
 double ratio_of(const FioResult& result, const FioJob& job) {
   const auto bytes = static_cast<double>(result.moved.count), completions = static_cast<double>(result.completions);
   if (bytes <= 0 || completions <= 0) return std::numeric_limits<double>::max();  // JSON has no infinity

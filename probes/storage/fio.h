@@ -105,7 +105,7 @@ class Fio {
   /// results[i] are those of jobs[i], in the order taken.
   std::vector<std::vector<FioResult>> run_in_turn(std::span<const FioJob> jobs);
 
-  /// The largest ratio of what fio called its rate to what it counted, over all runs (the condition rate_ratio).
+  /// The largest ratio of fio's stated rate to its counted one, over all runs (the condition rate_ratio).
   [[nodiscard]] double rate_ratio() const { return rate_ratio_; }
   /// Records kFioConditions; call after the last run.
   void record_conditions(Recorder& record) const;
@@ -123,7 +123,7 @@ class Fio {
   bool direct_reported_ = true;
   double rate_ratio_ = 0;
   std::optional<std::int64_t> completions_min_;
-  DeviceTraffic expected_;  ///< what fio counted
+  DeviceTraffic expected_;  ///< fio's counters
   std::optional<DeviceTraffic> before_;
   std::string fallback_note_;
 };

@@ -36,7 +36,7 @@ inline constexpr const char* kFioDataFile = "data";
 /// The job file of `job`: one section "sample" with fixed names only, so that no text of a user reaches fio's parser.
 std::string job_file(const FioJob& job);
 
-/// What one job of one fio run measured, in base units.
+/// Measurements of one job of one fio run, in base units.
 struct FioResult {
   std::string version;   ///< "fio-3.33"
   std::string engine;    ///< as fio reports the option in force
@@ -51,13 +51,13 @@ struct FioResult {
   double latency_max = 0;
 };
 
-/// Reads what fio wrote to --output with --output-format=json+ for a single job of `direction`. Lines before the one
-/// that opens the object are fio's warnings and are skipped. Errors: no object, not whole, a field or percentile
-/// missing, `error` not 0, no completion counted. `where` names the file.
+/// Reads fio's file of --output with --output-format=json+ for a single job of `direction`. Lines before the one that
+/// opens the object are fio's warnings and are skipped. Errors: no object, not whole, a field or percentile missing,
+/// `error` not 0, no completion counted. `where` names the file.
 std::expected<FioResult, InputError> read_fio_output(std::string_view text, Direction direction,
                                                      const std::string& where);
 
-/// Major version in "fio-3.33" or "fio-3.33-12-gabc"; nothing when the text is no version of fio.
+/// Major version in "fio-3.33" or "fio-3.33-12-gabc"; nothing if the text is no version of fio.
 std::optional<int> fio_major_version(std::string_view text);
 
 }  // namespace assay::storage
