@@ -1,4 +1,4 @@
-// traffic: every flow of a pattern by itself, then all of them at the same time, and the figures of both. Says nothing
+// traffic: every flow of a pattern separately, then all of them at the same time, and the figures of both. Says nothing
 // of transports.
 #pragma once
 
@@ -82,32 +82,32 @@ struct TrafficSampling {
 /// The sampling of these parameters. Throws BadParameter for one of kTrafficParameters out of its range.
 TrafficSampling traffic_sampling(const Parameters& given);
 
-/// What all windows of a phase take.
+/// Time of all windows of a phase.
 Seconds length_of(const TrafficSampling& sampling);
 
 /// `rates` of consecutive windows, of which the first were warm-up.
 Sampling windows_of(const std::vector<double>& rates, const TrafficSampling& sampling);
 
-/// What one flow did in one phase.
+/// Results of one flow in one phase.
 struct FlowTaken {
   Sampling payload;                ///< B/s, one for each window
   std::uint64_t mismatches = 0;    ///< in the probe's unit
   double retransmitted_share = 0;  ///< of the segments that the source sent, where the transport counts them
 };
 
-/// Lets the flows of these numbers work at the same time and returns what each of them did, on every rank the same.
+/// Lets the flows of these numbers work at the same time and returns the results of each, on every rank the same.
 using TrafficPhase = std::function<std::vector<FlowTaken>(const std::vector<std::size_t>& active)>;
 
-/// What all phases gave, by number of flow.
+/// Results of all phases, by number of flow.
 struct TrafficTaken {
   std::vector<FlowTaken> alone, together;
 };
 
-/// Every flow by itself, one after another, then all at once. All ranks call it.
+/// Every flow, one after another, then all at once. All ranks call it.
 TrafficTaken run_traffic(const std::vector<Flow>& flows, const TrafficPhase& phase);
 
-/// What is at the ends of a flow, as a subject: both host names, with the rank's number where ranks share a name, and
-/// '>' between them.
+/// The ends of a flow, as a subject: both host names, with the rank's number where ranks share a name, and '>' between
+/// them.
 std::vector<Subject> flow_subjects(const std::vector<Flow>& flows, Rendezvous& group);
 
 /// Records kTrafficConditions.
@@ -119,7 +119,7 @@ void record_traffic(const TrafficTaken& taken, const std::vector<Subject>& flows
 /// Mismatches of all flows and phases.
 std::uint64_t mismatches_of(const TrafficTaken& taken);
 
-/// The subject of what is of all flows.
+/// The subject of figures of all flows.
 Subject all_flows();
 
 }  // namespace assay::traffic
