@@ -10,7 +10,7 @@ namespace assay::inference {
 /// The upper half of an fp32.
 using Bf16 = std::uint16_t;
 
-/// The number that `bits` stands for, and the nearest BF16 to `value`, ties to even. Finite values only.
+/// The number with these `bits`, and the nearest BF16 to `value`, ties to even. Finite values only.
 float wide(Bf16 bits);
 Bf16 narrow(float value);
 

@@ -10,7 +10,7 @@
 namespace assay::inference {
 
 /// The logits of a step in ring numbers, batch x vocab. Nothing of DecodeWalk or its kernels is used; `set` is not
-/// changed: what the token itself would add to the cache is kept apart.
+/// changed: the token's own addition to the cache is kept apart.
 std::vector<float> ring_logits(const DecodeShape& shape, const DecodeSet& set, std::span<const float> input);
 
 /// A number that changes with any bit of `logits`.

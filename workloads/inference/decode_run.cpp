@@ -93,7 +93,7 @@ class Decoding {
       figures_.mismatches += walk.logits()[i] == expected[i] ? 0U : 1U;  // NaN is none, too
   }
 
-  /// What each input must give: in ring numbers by whole numbers, else by one thread, whose bits are those of many.
+  /// Expected result of each input: in ring numbers by whole numbers, else by one thread, whose bits are those of many.
   void refer() {
     const bool ring = plan_.numbers == DecodeNumbers::ring;
     DecodeWalk alone(figures_.shape, plan_.numbers, decode_code(), 1);

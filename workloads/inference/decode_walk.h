@@ -21,7 +21,7 @@ class DecodeWalk {
  public:
   DecodeWalk(const DecodeShape& shape, DecodeNumbers numbers, const DecodeCode& code, std::size_t threads);
 
-  /// Before a step, by one thread: its weights, cache and input. What earlier steps left behind is overwritten.
+  /// Before a step, by one thread: its weights, cache and input. Results of earlier steps are overwritten.
   void begin(const DecodeSet& set, std::span<const float> input);
   /// The part of one thread of the step; all call it at once.
   void step(std::size_t thread);

@@ -1,4 +1,4 @@
-// exchange_check: the router says what must have come; every byte of it is made again from the token's number.
+// exchange_check: the router determines the expected tokens; every byte of it is made again from the token's number.
 #include "workloads/inference/exchange_check.h"
 
 #include <algorithm>
@@ -90,7 +90,7 @@ Findings ExchangeCheck::results(const Router& router, std::uint64_t step, std::s
   return findings;
 }
 
-/// Holds what each rank returned for one token, of which experts_ are the experts, against what it must be.
+/// Compares each rank's result for one token, of which experts_ are the experts, with the expected one.
 void ExchangeCheck::explain(std::uint64_t step, std::int64_t token, std::span<const std::uint64_t> words,
                             SlotRegions& returned, SlotRegions& own, Findings& findings) {
   for (std::size_t rank = 0; rank < train::sized(job_.routing.ranks); ++rank) {

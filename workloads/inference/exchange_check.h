@@ -1,4 +1,4 @@
-// exchange_check: whether every token was at each of its experts once and came back right, and what was not.
+// exchange_check: whether every token was at each of its experts once and came back right, with the errors.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ class ExchangeCheck {
  public:
   explicit ExchangeCheck(const ExchangeJob& job);
 
-  /// What came to this rank in `came`, by source; the own slots are in `own`. Names source, token, expert and this
-  /// rank.
+  /// Tokens received by this rank in `came`, by source; the own slots are in `own`. Names source, token, expert and
+  /// this rank.
   Findings arrivals(const Router& router, std::uint64_t step, SlotRegions& came, SlotRegions& own);
-  /// Sums of this rank's tokens: `tokens` are what left, `sums` what came back in the slots of `returned`, the own ones
-  /// in `own`.
+  /// Sums of this rank's tokens: `tokens` are the sent ones, `sums` the results in the slots of `returned`, the own
+  /// ones in `own`.
   Findings results(const Router& router, std::uint64_t step, std::span<const std::uint64_t> tokens,
                    std::span<const std::uint64_t> sums, SlotRegions& returned, SlotRegions& own);
 

@@ -70,7 +70,7 @@ class ExpertExchange::Rank {
     begin = Clock::now();
     combine();
     taken.times.combine_s = since(begin);
-    // What the barrier between took is part of wait_s and of none of the three.
+    // The barrier's time is part of wait_s and of none of the three.
     taken.times.wait_s = wait_s_;
     taken.times.self_s = taken.times.dispatch_s + work_s + taken.times.combine_s - (wait_s_ - barrier_s_);
     taken.findings.take(check_.results(router, number, tokens_, sums_, returned_, made_));
@@ -121,7 +121,7 @@ class ExpertExchange::Rank {
     wait_s_ += barrier_s_;
   }
 
-  /// The tokens of this rank and their experts: what the layers before would have made.
+  /// The tokens of this rank and their experts: the output of the layers before.
   void prepare(const Router& router, std::uint64_t number) {
     first_ = router.first_token(job_.rank);
     count_ = train::sized(router.first_token(job_.rank + 1) - first_);
@@ -217,7 +217,7 @@ class ExpertExchange::Rank {
     move(out_ways_, kOutTag, leaving_, came_);
   }
 
-  /// What the experts of this rank make of each slot; of several, the sum.
+  /// Result of this rank's experts for each slot; of several, the sum.
   void work() {
     std::vector<std::size_t> counts(counts_in_.begin(), counts_in_.end());
     counts[own_] = leaving_.count(own_);

@@ -1,4 +1,4 @@
-// expert_exchange: one rank's part in sending tokens to the ranks of their experts and taking back what those made.
+// expert_exchange: one rank's part in sending tokens to the ranks of their experts and taking back their results.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class Mesh;
 
 namespace assay::inference {
 
-/// What is exchanged. Every rank has the same but for `rank`.
+/// Parameters of the exchange. Every rank has the same but for `rank`.
 struct ExchangeJob {
   RoutingShape routing;
   std::int64_t rank = 0, ranks_per_node = 1;
@@ -78,7 +78,7 @@ class ExpertExchange {
   ExpertExchange& operator=(const ExpertExchange&) = delete;
 
   /// One step of `router`'s family: tokens go out, experts work, results come back; between the timed parts every byte
-  /// that came is compared with what it must be. Throws what the mesh throws.
+  /// received is compared with the expected one. Throws as the mesh.
   ExchangeStep step(const Router& router, std::uint64_t number, const Tamper& tamper = {});
   /// The median time in s of one slot to `peer` and back while nothing else is sent; the lower of the two ranks leads.
   double round_trip(std::int64_t peer);

@@ -1,4 +1,4 @@
-// findings: what was wrong, counted, and in sentences as far as there is room.
+// findings: errors, counted, and in sentences as far as there is room.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,7 @@ struct BlockHead {
   std::uint64_t number = 0, proof = 0, size = 0;
 };
 constexpr std::uint64_t kEnd = UINT64_MAX;    // the number that no block has
-constexpr std::size_t kPassedOver = 1 << 16;  // B of what is not kept, at a time
+constexpr std::size_t kPassedOver = 1 << 16;  // B of skipped data, at a time
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 
 std::vector<std::size_t> page_table(std::size_t pages, std::uint64_t seed) {

@@ -14,8 +14,7 @@
 
 namespace assay::inference {
 
-/// What is sent as one: a page of one layer; a page of all layers; or no page, an even part of the whole for each
-/// stream.
+/// Unit of sending: a page of one layer; a page of all layers; or no page, an even part of the whole for each stream.
 enum class KvLayout { layer, page, contiguous };
 
 /// The cache of one sequence.
@@ -37,7 +36,7 @@ struct KvBlock {
 /// The blocks of a cache in the order in which they are sent: layer by layer, or page by page. Pages lie in another
 /// order on each side, by page tables out of `seed`, as a serving engine has them; without pages in the same.
 std::vector<KvBlock> kv_blocks(const KvShape& shape, KvLayout layout, std::size_t streams, std::uint64_t seed);
-/// What block `number` of those is called: "layer 3 of page 17".
+/// Name of block `number` of those: "layer 3 of page 17".
 std::string block_name(const KvShape& shape, KvLayout layout, std::size_t number);
 
 /// Whose bytes: those of one transfer of one run.
@@ -48,20 +47,20 @@ struct KvKey {
 void fill_blocks(const std::vector<KvBlock>& blocks, const KvKey& key, std::span<std::byte> memory);
 
 /// Sends the blocks of these numbers, one after the other on their streams in turn, as soon as the receiver asks on
-/// each. Returns when all is handed to the kernel. `watch` is called while others work, and what it throws ends the
+/// each. Returns when all is handed to the kernel. `watch` is called while others work, and its exception ends the
 /// transfer. Throws as send_all() does.
 void send_blocks(const host::Streams& streams, const std::vector<KvBlock>& blocks,
                  const std::vector<std::size_t>& numbers, const KvKey& key, std::span<const std::byte> memory,
                  const std::function<void()>& watch);
 
-/// What a receiver saw, by its own clock from when it asked.
+/// Times of a receiver, by its own clock from its request.
 struct KvTaken {
   double first_s = 0;               ///< until one block was there whole
   double all_s = 0;                 ///< until all streams had ended
   std::vector<std::uint32_t> seen;  ///< how often each block came
-  std::uint64_t strange = 0;        ///< what has no block's head; its bytes are passed over
+  std::uint64_t strange = 0;        ///< data without a block's head; its bytes are passed over
 };
-/// Asks for the blocks and takes them in; what comes a second time is not kept.
+/// Asks for the blocks and takes them in; a repeated one is not kept.
 KvTaken receive_blocks(const host::Streams& streams, const std::vector<KvBlock>& blocks, const KvKey& key,
                        std::span<std::byte> memory, const std::function<void()>& watch);
 

@@ -13,7 +13,7 @@
 
 namespace assay::inference {
 
-/// What is transferred, and how often.
+/// The transfer, and its repetitions.
 struct KvPlan {
   KvShape shape;
   KvLayout layout = KvLayout::layer;
@@ -21,8 +21,8 @@ struct KvPlan {
   std::int64_t transfers = 10;
 };
 
-/// Reads `given`. Throws BadParameter for what is out of range, does not divide (with the nearest that does), or takes
-/// more than half of `memory`.
+/// Reads `given`. Throws BadParameter if a value is out of range, does not divide (with the nearest that does), or
+/// takes more than half of `memory`.
 KvPlan kv_plan(const Parameters& given, Bytes memory);
 
 /// Times of one direction, by the receiver, in s.
@@ -31,16 +31,16 @@ struct KvTimes {
   std::vector<double> contiguous;  ///< of each in one piece
 };
 
-/// What a pair's transfers came to, the same on both ranks.
+/// Results of a pair's transfers, the same on both ranks.
 struct KvOutcome {
   KvTimes forward, backward;  ///< from rank 0 to rank 1, and back; backward is empty on loopback
   Findings findings;
 };
 
-/// Both ranks do the same; `both_ways` on a fabric. Throws what streams and rendezvous throw.
+/// Both ranks do the same; `both_ways` on a fabric. Throws as streams and rendezvous.
 KvOutcome transfer_all(const KvPlan& plan, bool both_ways, const host::Streams& streams, Rendezvous& group);
 
-/// Records them; no rate where anything was wrong. `link` is the rate of the slower port, where it is known.
+/// Records them; no rate where anything was wrong. `link` is the rate of the slower port, if known.
 void record_transfers(const KvPlan& plan, bool fabric, const KvOutcome& outcome,
                       const std::optional<BytesPerSecond>& link, const Subject& subject, Recorder& record);
 

@@ -1,4 +1,4 @@
-// moe_evidence: arithmetic on what ranks said.
+// moe_evidence: arithmetic on the ranks' answers.
 #include "workloads/inference/moe_evidence.h"
 
 #include <algorithm>

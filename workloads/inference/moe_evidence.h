@@ -1,4 +1,4 @@
-// moe_evidence: what the ranks said of their steps, family by family, as figures of all.
+// moe_evidence: the ranks' answers on their steps, family by family, as figures of all.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace assay::inference {
 
-/// Steps of one rank in a row, in s each, and what they sent, summed.
+/// Steps of one rank in a row, in s each, and their sent bytes, summed.
 struct MoeSteps {
   std::vector<double> dispatch, combine, self, wait;
   ExchangeTraffic traffic;
@@ -37,9 +37,9 @@ struct FamilySteps {
   [[nodiscard]] std::vector<double> last(std::size_t count) const;
 };
 
-/// Steps of all ranks as those of a training step's ranks: what waits is what a collective takes there.
+/// Steps of all ranks as those of a training step's ranks: waits are the time of a collective there.
 std::vector<train::RankSteps> as_rank_steps(const std::vector<MoeSteps>& ranks);
-/// Who delays whom: all ranks do the same work.
+/// Ranks that delay others: all ranks do the same work.
 std::vector<train::RankStanding> moe_standings(const std::vector<MoeSteps>& ranks);
 
 /// Round trips between two ranks, `within` one node or not.
@@ -52,8 +52,8 @@ struct Edge {
 /// than three edges. In the order of `edges`.
 std::vector<std::optional<double>> edge_shares(const std::vector<Edge>& edges);
 
-/// With which rank `rank` of `ranks` is paired in round `round` of ranks - 1 (or ranks, where that is odd), so that
-/// each meets each once (the circle method); -1 where it rests.
+/// The partner of rank `rank` of `ranks` in round `round` of ranks - 1 (or ranks, if that is odd), so that each meets
+/// each once (the circle method); -1 if it rests.
 std::int64_t partner_in(std::int64_t round, std::int64_t rank, std::int64_t ranks);
 
 }  // namespace assay::inference

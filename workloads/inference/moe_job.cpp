@@ -101,7 +101,7 @@ std::optional<MoeStart> moe_start(const std::vector<std::string>& arguments) {
                             .back_number = numbers.at(2),
                             .once_per_rank = words.at("once_per_rank")},
                     .address = words.at("address")};
-  } catch (const std::exception&) {  // not what a leader passes
+  } catch (const std::exception&) {  // not from a leader
     return std::nullopt;
   }
 }

@@ -1,4 +1,4 @@
-// moe_job: parameters of moe_dispatch as the job of a rank, and what a leader passes to its ranks at their start.
+// moe_job: parameters of moe_dispatch as the job of a rank, and a leader's arguments for its ranks at their start.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace assay::inference {
 
-/// The exchange that `given` asks for on `ranks` ranks; rank 0's, without a nonce. Throws BadParameter for what is out
-/// of range, does not divide (with the nearest that does), or a model without experts.
+/// The exchange that `given` asks for on `ranks` ranks; rank 0's, without a nonce. Throws BadParameter if a value is
+/// out of range, does not divide (with the nearest that does), or a model without experts.
 ExchangeJob exchange_job(const Parameters& given, std::int64_t ranks);
 
 /// A rank's part and the address it uses.
@@ -22,7 +22,7 @@ struct MoeStart {
 
 /// The arguments of the ranks' program, its name first, then this process' id.
 std::vector<std::string> moe_arguments(const MoeStart& start);
-/// What moe_arguments() passed; nothing for other arguments.
+/// The content of moe_arguments(); nothing for other arguments.
 std::optional<MoeStart> moe_start(const std::vector<std::string>& arguments);
 
 }  // namespace assay::inference

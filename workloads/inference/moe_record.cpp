@@ -60,7 +60,7 @@ class Lines {
     if (outcome_.fabric) line("network_bytes", fixed({away / tokens}));
     if (is_forced(family) || outcome_.findings.count > 0) return;
     line("tokens_rate", rates(tokens / count, times));
-    // A rate is of what left: nothing for a rank or node that keeps all of its tokens.
+    // A rate is of sent bytes: nothing for a rank or node that keeps all of its tokens.
     const auto nodes = static_cast<double>(outcome_.nodes.size()), ranks = static_cast<double>(job_.routing.ranks);
     if (outcome_.fabric && away > 0) line("network_rate", rates(away / count / nodes, times));
     if (!outcome_.fabric && out + away > 0) line("loopback_rate", rates((out + away) / count / ranks, times));

@@ -1,4 +1,4 @@
-// moe_run: rounds of all families, each beside the one in which every rank has the same to do.
+// moe_run: rounds of all families, each together with the balanced one.
 #include "workloads/inference/moe_run.h"
 
 #include <fmt/format.h>

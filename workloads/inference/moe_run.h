@@ -15,7 +15,7 @@
 
 namespace assay::inference {
 
-/// What a run came to.
+/// Results of a run.
 struct MoeOutcome {
   ExchangeJob job;
   std::vector<std::string> nodes;  ///< names, unlike each other, by node

@@ -1,4 +1,4 @@
-// routing: whole numbers alone, so that every rank and processor routes alike.
+// routing: only whole numbers, so that every rank and processor routes alike.
 #include "workloads/inference/routing.h"
 
 #include <algorithm>

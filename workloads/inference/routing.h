@@ -49,7 +49,7 @@ constexpr bool is_forced(Family family) { return family == Family::balanced || f
 /// Steps of burst from one hot step to the next.
 inline constexpr std::uint64_t kBurstPeriod = 8;
 
-/// What is routed. `ranks` divides `experts`, which lie on the ranks in order; `top_k` is at most `experts`.
+/// Parameters of routing. `ranks` divides `experts`, which are on the ranks in order; `top_k` is at most `experts`.
 struct RoutingShape {
   std::int64_t tokens = 0;  ///< of all ranks together
   std::int64_t experts = 0, top_k = 0, ranks = 1;

@@ -1,4 +1,4 @@
-// slot_layout: what a job needs, without a mesh.
+// slot_layout: the memory of a job, without a mesh.
 #include "workloads/inference/slot_layout.h"
 
 namespace assay::inference {

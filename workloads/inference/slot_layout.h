@@ -36,7 +36,7 @@ struct SlotSizes {
 struct MostSlots {
   explicit MostSlots(const ExchangeJob& job) {
     const RoutingShape& all = job.routing;
-    const std::int64_t ragged = 2 * all.tokens / (all.ranks + 1) + 1;  // what the last rank of ragged_source has
+    const std::int64_t ragged = 2 * all.tokens / (all.ranks + 1) + 1;  // tokens of the last rank of ragged_source
     const std::int64_t most_tokens = std::max(ragged, all.tokens / all.ranks + 1);
     const std::int64_t copies = job.once_per_rank ? std::min(all.top_k, all.ranks) : all.top_k;
     const std::int64_t here = job.once_per_rank ? 1 : std::min(all.top_k, all.experts_per_rank());
@@ -53,7 +53,7 @@ class SlotRegions {
   SlotRegions(std::size_t slot, std::size_t ranks, std::size_t most)
       : slot_(slot), counts_(ranks), begins_(ranks), words_(most * slot / kWord) {}
 
-  /// Regions of so many slots, and one more each, in the order of ranks. False where they do not fit.
+  /// Regions of so many slots, and one more each, in the order of ranks. False if they do not fit.
   [[nodiscard]] bool lay_out(const std::vector<std::size_t>& counts) {
     std::size_t at = 0;
     for (std::size_t rank = 0; rank < counts.size(); ++rank) {
@@ -95,7 +95,7 @@ inline std::uint16_t expert_of(std::span<const std::byte> slot, std::size_t plac
 inline void set_expert(std::span<std::byte> slot, std::size_t place, std::uint16_t expert) {
   std::memcpy(slot.data() + sizeof(SlotHead) + place * sizeof expert, &expert, sizeof expert);
 }
-/// The numbers of a slot, as words: what precedes them is a multiple of 8 B.
+/// The numbers of a slot, as words: they begin at a multiple of 8 B.
 inline std::span<std::uint64_t> words_from(std::span<std::byte> slot, std::size_t begin) {
   return {reinterpret_cast<std::uint64_t*>(slot.data() + begin), (slot.size() - begin) / kWord};
 }

@@ -1,4 +1,4 @@
-// token_payload: what a token holds on its way to its experts, what they make of it, and what must come back.
+// token_payload: content of a token on its way to its experts, their function of it, and the expected result.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ constexpr cluster_storage::PayloadKey token_key(std::uint64_t nonce, std::uint64
   return {.rank = static_cast<std::uint64_t>(token), .step = step, .nonce = nonce};
 }
 
-/// What an expert, or the sum of several, does to a word w of a token: factor * w + summand, modulo 2^64. Sums of it
-/// are exact in any order, and an expert that is missing, doubled or another one shows in every word.
+/// Function of an expert, or of the sum of several, on a word w of a token: factor * w + summand, modulo 2^64. Sums of
+/// it are exact in any order, and an expert that is missing, doubled or another one shows in every word.
 struct ExpertMap {
   std::uint64_t factor = 0, summand = 0;
   /// Adds expert `expert` of the run that drew `nonce`.
   void add(std::uint64_t nonce, std::int64_t expert);
 };
 
-/// What stands before the payload of a slot; the experts, 2 B each, follow it.
+/// Head before the payload of a slot; the experts, 2 B each, follow it.
 struct SlotHead {
   std::uint64_t token = 0;  ///< counted over all ranks
   std::uint64_t proof = 0;  ///< proof_of() of the token
