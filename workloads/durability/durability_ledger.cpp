@@ -22,8 +22,8 @@ constexpr auto kAskAgain = std::chrono::milliseconds(50);
 
 bool is_there(const std::string& folder) { return std::filesystem::exists(folder + "/owner"); }
 
-/// The content; empty where there is no file in a folder that is there. A storage may be mounted anew between two
-/// calls: only a file that is missing while the folder was there before and after is gone.
+/// The content; empty if there is no file in a folder that is there. A storage may be mounted anew between two calls:
+/// only a file that is missing while the folder was there before and after is gone.
 std::vector<std::byte> content_of(const std::string& path, const std::string& folder, Seconds patience) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience.count);
   while (true) {

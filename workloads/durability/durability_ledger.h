@@ -1,4 +1,4 @@
-// durability_ledger: what a rank was told is durable, kept by another rank, and what is found of it after a fault.
+// durability_ledger: acknowledged writes of a rank, kept by another rank, and their state after a fault.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ std::string slots_path(const std::string& folder, std::uint64_t writer, std::uin
 std::string log_path(const std::string& folder, std::uint64_t writer, std::uint32_t stream);
 std::string name_path(const std::string& folder, std::uint64_t writer, std::uint32_t stream, std::uint32_t index);
 
-/// What was found of one operation's acknowledged writes.
+/// State of one operation's acknowledged writes.
 struct DurableTally {
   std::uint64_t acknowledged = 0, lost = 0, rolled_back = 0, torn = 0;
   std::string first_bad;
@@ -26,7 +26,7 @@ struct DurableTally {
 };
 
 /// Reads every place of `ledger`, which the stream of `writer` wrote to in `folder`, and adds to `tallies`. Where the
-/// storage refuses it asks again. Throws std::runtime_error when it has refused for `patience`, or was told to stop.
+/// storage refuses it asks again. Throws std::runtime_error when it has refused for `patience`, or has to stop.
 void check_ledger(const Ledger& ledger, const std::string& folder, const DurableWrite& writer, Seconds patience,
                   std::map<DurableOperation, DurableTally>& tallies);
 

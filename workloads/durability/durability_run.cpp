@@ -1,4 +1,4 @@
-// durability_run: acknowledgements leave the writer before anything can fail, and the keeper reads what they promise.
+// durability_run: acknowledgements leave the writer before anything can fail, and the keeper reads the promised data.
 #include "workloads/durability/durability_run.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr std::int64_t kMostSlots = 1 << 16;
 constexpr double kLongest_s = 3600;
 constexpr int kLook_ms = 100;
 
-/// What all streams of a rank saw together.
+/// Results of all streams of a rank together.
 json seen_words(const std::vector<StreamOutcome>& outcomes) {
   json words = {{"refused", 0}, {"longest", 0.0}, {"refusal", ""}};
   std::uint64_t refused = 0;
@@ -73,7 +73,7 @@ Ledger keep_ledger(int socket, const std::atomic<bool>& abandoned) {
   std::atomic<std::uint64_t> counted = 0;
   while (true) {
     pollfd ready = {.fd = socket, .events = POLLIN, .revents = 0};
-    // A stream is silent for as long as the storage is; the group is watched beside it.
+    // A stream is silent for as long as the storage is; the group is watched meanwhile.
     if (poll(&ready, 1, kLook_ms) == 0) {
       if (abandoned || stop_requested()) throw std::runtime_error("stopped while a ledger was kept");
       continue;
@@ -121,7 +121,7 @@ class DurabilityRun {
   }
 
  private:
-  /// Half of the threads write and tell the next rank; the other half keep the ledger of the rank before.
+  /// Half of the threads write and report to the next rank; the other half keep the ledger of the rank before.
   std::vector<StreamOutcome> write_and_keep(const cluster_checkpoint::PeerStreams& peers) {
     std::vector<StreamOutcome> outcomes(settings_.streams);
     ledgers_.resize(settings_.streams);

@@ -46,7 +46,7 @@ inline constexpr std::size_t kDurableBlock = 4096;
 /// Fills `block`, kDurableBlock bytes, with what `write` stores.
 void make_block(const DurableWrite& write, std::span<std::byte> block);
 
-/// What stands where an acknowledged write was.
+/// State of the place of an acknowledged write.
 enum class BlockState : std::uint8_t {
   right,
   lost,         ///< nothing, or zeros
@@ -57,7 +57,7 @@ enum class BlockState : std::uint8_t {
 /// Compares `found` with the last acknowledged write to a place. Every byte counts.
 BlockState state_of(const DurableWrite& acknowledged, std::span<const std::byte> found);
 
-/// The generation that `found` says it is of, where it begins as a block does.
+/// The generation that `found` states, if it begins as a block does.
 std::optional<std::uint64_t> generation_in(std::span<const std::byte> found);
 
 }  // namespace assay::durability

@@ -48,7 +48,7 @@ void DurableStream::overwrite(const DurableItem& item) {
 
 void DurableStream::append(const DurableItem& item) {
   const std::string path = log_path(settings_.folder, writer_, stream_);
-  if (!log_) {  // what an append that failed has left is cut off
+  if (!log_) {  // the remains of a failed append are cut off
     log_ = cluster_storage::open_on_storage(path, O_WRONLY | O_CREAT | O_APPEND);
     cluster_storage::resize_on_storage(log_, std::uint64_t{item.index} * kDurableBlock, path);
     cluster_storage::sync_directory(settings_.folder);

@@ -15,7 +15,7 @@
 
 namespace assay::durability {
 
-/// What stays the same for all streams of a run.
+/// Settings of all streams of a run.
 struct DurabilitySettings {
   std::string folder;
   std::uint64_t nonce = 0;
@@ -24,10 +24,10 @@ struct DurabilitySettings {
   Seconds duration, stall, recovery;
 };
 
-/// At most so many records and names, so that what a stream takes is bounded: 64 MiB and 16 files.
+/// At most so many records and names, so that a stream's use is bounded: 64 MiB and 16 files.
 inline constexpr std::uint32_t kMostRecords = 1U << 14U, kDurableNames = 16;
 
-/// What a stream saw.
+/// Results of a stream.
 struct StreamOutcome {
   std::uint64_t refused = 0;         ///< calls
   double longest_s = 0;              ///< from the beginning of a write until it was durable
@@ -45,7 +45,7 @@ class DurableStream {
       : settings_(settings), writer_(writer), stream_(stream), block_(kDurableBlock) {}
 
   /// Writes until the duration is over, or until the first write that was refused or took longer than `stall` is
-  /// durable after all: what was acknowledged before is then not overwritten. Calls `acknowledge` after each. Throws
+  /// durable after all: data acknowledged before is then not overwritten. Calls `acknowledge` after each. Throws
   /// std::runtime_error where a write is refused for longer than `recovery`, or `abandoned` turns true.
   StreamOutcome run(const Acknowledge& acknowledge, const std::atomic<bool>& abandoned);
 

@@ -1,4 +1,4 @@
-// storage_durability: whether what a shared storage acknowledged is still there after it was interrupted.
+// storage_durability: whether acknowledged writes of a shared storage survive its interruption.
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
