@@ -70,7 +70,7 @@ StoreAccess s3_access(S3Client& client, const std::string& prefix) {
       .remove = [&client, prefix](const std::string& name) { client.remove(prefix + name); }};
 }
 
-/// Who acts and who looks, and under which name.
+/// The acting and the looking rank, and the name.
 struct ProtocolCases::Turn {
   std::uint64_t round = 0, self = 0, writer = 0;
   std::string who;          ///< writer and reader
@@ -115,7 +115,7 @@ void ProtocolCases::act_and_look(
   group_.barrier();
 }
 
-/// The ETag that PUT told the writer is the one that another rank gets with the object.
+/// The ETag that PUT returned to the writer is the one that another rank gets with the object.
 void ProtocolCases::same_etag(const Turn& turn, const std::string& mine) {
   const auto told = group_.all_gather(mine);
   const std::string theirs = fmt::format("{}{}-{:04}-{:06}", prefix_, turn.pair, turn.round, turn.writer);

@@ -1,4 +1,5 @@
-// protocol_cases: what one rank does to a name through one protocol, and what another must then see through another.
+// protocol_cases: operations of one rank on a name through one protocol, and their effect for another rank through
+// another.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace assay::protocols {
 struct StoreAccess {
   std::string word;  ///< "posix" or "s3"
   std::function<std::string(const std::string& name, const cluster_storage::Content& bytes)>
-      write;  ///< its ETag, where there are some
+      write;  ///< its ETag, if there are some
   std::function<std::optional<cluster_storage::Content>(const std::string& name)> read;
   std::function<std::optional<std::uint64_t>(const std::string& name)> size;
   std::function<bool(const std::string& name)> lists;
@@ -30,7 +31,7 @@ StoreAccess posix_access(const std::string& folder);
 /// Through S3, under keys that begin with `prefix`. The client must outlive it.
 StoreAccess s3_access(S3Client& client, const std::string& prefix);
 
-/// What stays the same over all rounds.
+/// Settings of all rounds.
 struct ProtocolSettings {
   std::size_t size = 0;  ///< B of a file; those that overwrite it have half of that
   Seconds wait;

@@ -17,7 +17,7 @@
 #include "workloads/protocols/s3_signature.h"
 
 #if __has_include(<curl/curl.h>)
-#define CURL_DISABLE_TYPECHECK  // its macros know the functions by name alone, and ours are pointers
+#define CURL_DISABLE_TYPECHECK  // its macros know the functions only by name, and ours are pointers
 #include <curl/curl.h>
 #endif
 
@@ -74,7 +74,7 @@ constexpr double kMilliseconds = 1e3;
 
 }  // namespace
 
-/// What is used of libcurl.
+/// The used functions of libcurl.
 struct CurlFunctions {
   Library library;
   decltype(&::curl_easy_init) init;

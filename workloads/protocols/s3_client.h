@@ -13,7 +13,7 @@
 
 namespace assay::protocols {
 
-/// Where a bucket is and who asks.
+/// Address of a bucket and the client's key.
 struct S3Bucket {
   std::string endpoint;  ///< "https://host:port" without a path
   std::string region, bucket;
@@ -21,7 +21,7 @@ struct S3Bucket {
   Seconds timeout = {30};  ///< of one request
 };
 
-/// What is wrong with the parts that come into a request's address; empty when nothing is.
+/// The error of the parts of a request's address; empty if there is none.
 std::string wrong_with(const S3Bucket& bucket);
 /// Whether a key needs no encoding, in a URL or in the XML of a listing.
 bool is_plain_key(const std::string& key);
@@ -48,9 +48,9 @@ class S3Client {
 
   /// Stores an object; its ETag.
   std::string put(const std::string& key, std::span<const std::byte> body);
-  /// The object; nothing where there is none (404).
+  /// The object; nothing if there is none (404).
   std::optional<S3Object> get(const std::string& key);
-  /// Its size as HEAD tells it.
+  /// Its size by HEAD.
   std::optional<std::uint64_t> size(const std::string& key);
   /// Removes it; one that is not there is no error.
   void remove(const std::string& key);

@@ -1,5 +1,4 @@
-// s3_signature: what makes a request to S3 one of the owner of a key: AWS Signature Version 4 in the header
-// Authorization. Pure.
+// s3_signature: authentication of a request to S3 by a key: AWS Signature Version 4 in the header Authorization. Pure.
 #pragma once
 
 #include <chrono>
@@ -21,23 +20,22 @@ using S3Words = std::vector<std::pair<std::string, std::string>>;  ///< names wi
 struct S3Request {
   std::string method;
   std::string path;  ///< begins with '/'
-  S3Words query;     ///< in any order; the value of a word that stands alone is empty
+  S3Words query;     ///< in any order; the value of a word without `=` is empty
   S3Words headers;   ///< all that are signed, by any case: Host, X-Amz-Date and X-Amz-Content-Sha256 must be among them
 };
 
 /// `text` with every byte but letters, digits and "-._~" as %XX; '/' stays too where `keep_slash`.
 std::string percent_encoded(std::string_view text, bool keep_slash);
 
-/// `query` as it stands in the URL and in what is signed: encoded and sorted.
+/// `query` as in the URL and in the signed text: encoded and sorted.
 std::string query_text(const S3Words& query);
 
 /// The moment, in UTC, as X-Amz-Date has it: "20130524T000000Z".
 std::string amz_date(std::chrono::system_clock::time_point moment);
 
-/// What is hashed into the signature: "Task 1: Create a Canonical Request" of the source. Throws std::invalid_argument
-/// where one of the three headers is missing.
-/// Source: AWS, Amazon S3 API Reference, "Signature Calculations for the Authorization Header: Transferring Payload in
-/// a Single Chunk (AWS Signature Version 4)".
+/// The text hashed into the signature: "Task 1: Create a Canonical Request" of the source. Throws std::invalid_argument
+/// if one of the three headers is missing. Source: AWS, Amazon S3 API Reference, "Signature Calculations for the
+/// Authorization Header: Transferring Payload in a Single Chunk (AWS Signature Version 4)".
 std::string canonical_request(const S3Request& request);
 
 /// The value of the header Authorization, of the same source. Throws as canonical_request does.
