@@ -48,7 +48,7 @@ std::vector<CheckpointShard> checkpoint_shards(const CheckpointModel& model, std
 /// Their sizes together.
 std::uint64_t payload_of(const std::vector<CheckpointShard>& shards);
 
-/// What figures of it are figures of: "llama3-70b" when it is whole, else "llama3-70b/1000".
+/// Subject of its figures: "llama3-70b" when it is whole, else "llama3-70b/1000".
 std::string checkpoint_identity(const CheckpointModel& model, std::uint64_t divisor);
 
 }  // namespace assay::cluster_checkpoint

@@ -1,4 +1,4 @@
-// checkpoint_run: what all ranks measured becomes figures of the whole cluster and of each node.
+// checkpoint_run: turns measurements of all ranks into figures of the whole cluster and of each node.
 #include "workloads/cluster_checkpoint/checkpoint_run.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ std::optional<double> figure(const json& words, const char* name) {
   return found == words.end() ? std::nullopt : std::optional(found->get<double>());
 }
 
-/// The largest of all ranks; nothing where one has none.
+/// The largest of all ranks; nothing if one has none.
 std::optional<double> longest(const std::vector<json>& ranks, const char* name) {
   double most = 0;
   for (const auto& rank : ranks) {
@@ -227,7 +227,7 @@ class CheckpointRun {
   std::map<std::string, std::uint64_t> served_;
 };
 
-/// The port and path of copies by verbs; nothing where they go over TCP.
+/// The port and path of copies by verbs; nothing if they go over TCP.
 std::optional<VerbsWish> verbs_wish(const Parameters& given) {
   if (given.text("peer_transport") == "tcp") return std::nullopt;
   const auto in_range = [&](const char* name, std::int64_t most) {

@@ -1,4 +1,4 @@
-// checkpoint_run: the repetitions of checkpoint_cluster on one rank, and what they make of the record.
+// checkpoint_run: the repetitions of checkpoint_cluster on one rank, and their record.
 #pragma once
 
 #include "probes/core/parameters.h"

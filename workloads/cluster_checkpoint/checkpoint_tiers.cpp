@@ -192,7 +192,7 @@ std::optional<double> CheckpointTiers::wait_until_seen(std::uint64_t step) const
 }
 
 void CheckpointTiers::fetch_from_peer(const std::vector<char>& pending) {
-  // Every holder learns which copies the rank that restores from it wants; what a nearer tier served is not
+  // Every holder learns which copies the rank that restores from it wants; copies served by a nearer tier are not
   // overwritten.
   std::string mine;
   for (const char wanted : pending) mine += wanted != 0 ? '1' : '0';
@@ -247,15 +247,15 @@ bool CheckpointTiers::is_left(Tier tier) const {
          !(tier == Tier::local && settings_.lost == Lost::node);
 }
 
-/// The nearest tier that is left, where that keeps files.
+/// The nearest remaining tier, if that keeps files.
 std::optional<Tier> CheckpointTiers::nearest_files() const {
   const auto nearest = std::ranges::find_if(settings_.tiers, [&](Tier tier) { return is_left(tier); });
   const bool files = nearest != settings_.tiers.end() && (*nearest == Tier::local || *nearest == Tier::shared);
   return files ? std::optional(*nearest) : std::nullopt;
 }
 
-/// All ranks together, after the restore: what keeps what was read last can only make this faster. Nothing where a file
-/// cannot be read.
+/// All ranks together, after the restore: a cache of the last reads can only make this faster. Nothing if a file cannot
+/// be read.
 std::optional<double> CheckpointTiers::read_raw(Tier tier, std::uint64_t step) {
   (void)cluster_storage::drop_cached(paths_to_read(step));
   std::atomic<bool> whole = true;
@@ -309,7 +309,7 @@ std::vector<std::string> CheckpointTiers::paths_to_read(std::uint64_t step) cons
 }
 
 TierRestore CheckpointTiers::restore(std::uint64_t step) {
-  // What is left of the payload in memory must not pass for what was read.
+  // Remains of the payload in memory must not pass for data read.
   std::ranges::fill(state_.bytes(), std::byte{0});
   if (settings_.lost != Lost::nothing) std::ranges::fill(snapshot_.bytes(), std::byte{0});
   TierRestore taken{.bytes = static_cast<double>(payload_of(target_)), .served = {}, .first_wrong = {}, .cold = {}};

@@ -1,5 +1,5 @@
-// checkpoint_tiers: one rank's checkpoint in every place where it is kept, saved into all, restored from the nearest
-// that is valid.
+// checkpoint_tiers: one rank's checkpoint in each of its places, saved into all, restored from the nearest that is
+// valid.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +29,10 @@ std::string_view tier_word(Tier tier);
 /// for none.
 std::vector<Tier> tiers_in(const std::string& words);
 
-/// What is gone before a checkpoint is restored.
+/// Loss before a checkpoint is restored.
 enum class Lost { nothing, memory, node };
 
-/// What stays the same over all repetitions.
+/// Settings of all repetitions.
 struct TierSettings {
   CheckpointModel model;
   std::uint64_t divisor = 1;
@@ -43,20 +43,20 @@ struct TierSettings {
   cluster_storage::ChunkPlan plan;
   Seconds wait = {15};
   std::optional<VerbsWish> verbs;  ///< by which copies go to a peer; nothing: over TCP
-  std::string shared, local;       ///< directories; empty where the tier is not among `tiers`
+  std::string shared, local;       ///< directories; empty if the tier is not among `tiers`
   std::uint64_t nonce = 0;
 
   [[nodiscard]] bool has(Tier tier) const;
 };
 
-/// What one rank measured of a save, s from the common start.
+/// Measurements of one rank of a save, s from the common start.
 struct TierSave {
   double bytes = 0, stall_s = 0;
   std::optional<double> peer_s, durable_s;
-  std::optional<double> visible_s;  ///< from the moment when all had saved; nothing where it was not seen in time
+  std::optional<double> visible_s;  ///< from the moment when all had saved; nothing if it was not seen in time
 };
 
-/// What one rank measured of a restore.
+/// Measurements of one rank of a restore.
 struct TierRestore {
   double bytes = 0, read_s = 0, resume_s = 0;
   std::uint64_t mismatches = 0;                 ///< bytes, over all copies that were read

@@ -23,7 +23,7 @@ struct PeerStreams {
 /// std::runtime_error.
 PeerStreams open_peer_streams(const Placement& placement, Rendezvous& group, int distance, std::size_t count);
 
-/// What one rank sends and receives in a turn; either may be nothing.
+/// Sent and received memory of one rank in a turn; either may be nothing.
 struct PeerTurn {
   const std::vector<CheckpointShard>* sent = nullptr;
   std::span<const std::byte> from = {};

@@ -13,7 +13,7 @@
 
 namespace assay::cluster_checkpoint {
 
-/// What stays the same over all repetitions.
+/// Settings of all repetitions.
 struct PeerSettings {
   std::optional<VerbsWish> verbs;  ///< nothing: over TCP
   std::size_t streams = 1;         ///< of TCP, or queue pairs
@@ -38,7 +38,7 @@ class PeerPaths {
   /// which have met since any of them used `state`.
   void restore(const std::vector<CheckpointShard>* kept, const std::vector<CheckpointShard>* wanted);
 
-  /// "tcp", "RoCE v2", "RoCE v1" or "InfiniBand": what carried the copies.
+  /// "tcp", "RoCE v2", "RoCE v1" or "InfiniBand": carrier of the copies.
   [[nodiscard]] std::string transport() const { return verbs_ ? verbs_->transport() : "tcp"; }
   /// This rank's RDMA port and its address; empty over TCP.
   [[nodiscard]] std::string port() const { return verbs_ ? verbs_->port() : ""; }

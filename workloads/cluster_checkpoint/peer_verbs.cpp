@@ -27,7 +27,7 @@ using PeerClock = std::chrono::steady_clock;
 constexpr std::uint64_t kMessage = 1 << 20;  // large enough for the rate of a port, small enough for every device
 constexpr std::uint32_t kInFlight = 16;      // on a queue pair
 constexpr std::uint32_t kWord = 8;           // B; from the tail of one memory to that of the other
-constexpr std::size_t kWordsBegin = 64;      // of the tail: before it lies the word that is sent
+constexpr std::size_t kWordsBegin = 64;      // of the tail: the sent word is before it
 constexpr auto kLook = std::chrono::milliseconds(100);
 constexpr auto kReasonComes = std::chrono::seconds(2);  // of a rank that ended, through rank 0: a turn or two there
 constexpr std::size_t kMostPairs = 256;
@@ -62,7 +62,7 @@ verbs::Introduction introduction_of(const verbs::Adapter& adapter, const verbs::
           .reads_as_responder = limits.reads_as_responder};
 }
 
-/// What one queue pair has to send, and how far it is.
+/// Data of one queue pair to send, and its progress.
 struct Outgoing {
   std::vector<verbs::Transfer> messages;
   std::size_t posted = 0;
@@ -100,7 +100,7 @@ struct PeerConnection {
     for (auto& queue : queues) queue.told = shards == nullptr;
     return queues;
   }
-  /// Posts what there is room for.
+  /// Posts as much as there is room for.
   void post(std::uint32_t pair, Outgoing& queue) const {
     while (queue.in_flight < kInFlight && queue.posted < queue.messages.size()) {
       out->post(verbs::VerbsOperation::write, pair, std::span(&queue.messages[queue.posted++], 1));
@@ -144,7 +144,7 @@ struct PeerVerbs::State {
 
   [[nodiscard]] const verbs::Introduction& own() const { return ranks[static_cast<std::size_t>(group.rank())]; }
 
-  /// One turn. Throws std::runtime_error that says what failed, not between whom, or RendezvousError.
+  /// One turn. Throws std::runtime_error with the failure, without the ranks, or RendezvousError.
   void exchange(const PeerConnection& way, const PeerTurn& turn);
 
   /// The path to a rank. Throws where machines or networks are not as wished.

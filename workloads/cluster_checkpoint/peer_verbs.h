@@ -22,7 +22,7 @@ struct VerbsWish {
   Seconds stall = {30};      ///< without a completion for so long an exchange fails
 };
 
-/// After the payload of every memory that takes part: words that tell the other end that all is there.
+/// After the payload of every memory that takes part: words that show the other end that all is there.
 inline constexpr std::size_t kPeerTail = 4096;
 
 /// This rank's port, its memory as peers reach it, and its connections.
@@ -40,7 +40,7 @@ class PeerVerbs {
   /// connection's number.
   std::size_t connect(int distance, bool back, std::size_t pairs);
 
-  /// Writes what is sent and waits for what is received, at once; spans of `turn` are not looked at. Both ends give the
+  /// Writes the sent data and waits for the received, at once; spans of `turn` are not looked at. Both ends give the
   /// same shards. The sender writes into the other's memory without asking: since the last use of that memory all ranks
   /// have met. Throws when a peer has gone or nothing is completed for the stall limit.
   void exchange(std::size_t connection, const PeerTurn& turn);

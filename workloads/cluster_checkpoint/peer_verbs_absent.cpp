@@ -1,4 +1,4 @@
-// peer_verbs_absent: what stands for peer_verbs in a build without verbs: it says so.
+// peer_verbs_absent: stand-in for peer_verbs in a build without verbs: it reports that.
 #include <stdexcept>
 
 #include "workloads/cluster_checkpoint/peer_verbs.h"
