@@ -21,9 +21,9 @@ constexpr std::uint64_t kContents = 8;  // of one rank in one round, at most
 
 cluster_storage::Look judge_size(std::optional<std::uint64_t> found, std::uint64_t now, std::uint64_t before) {
   if (found == now) return {};
-  if (!found) return {cluster_storage::Seen::old, "no size is told, as of a name that is not there"};
+  if (!found) return {cluster_storage::Seen::old, "no size is reported, as of a missing name"};
   const auto seen = *found == before || *found == 0 ? cluster_storage::Seen::old : cluster_storage::Seen::wrong;
-  return {seen, fmt::format("its size is told as {} B and is {} B", *found, now)};
+  return {seen, fmt::format("its size is reported as {} B and is {} B", *found, now)};
 }
 
 cluster_storage::Look judge_listing(bool found, bool now) {
@@ -124,9 +124,9 @@ void ProtocolCases::same_etag(const Turn& turn, const std::string& mine) {
   const auto look = [&]() -> cluster_storage::Look {
     const auto found = client_.get(theirs);
     if (found && found->etag == expected) return {};
-    return {
-        found ? cluster_storage::Seen::wrong : cluster_storage::Seen::old,
-        found ? fmt::format("its ETag is {} and was told as {}", found->etag, expected) : "there is no such object"};
+    return {found ? cluster_storage::Seen::wrong : cluster_storage::Seen::old,
+            found ? fmt::format("its ETag is {} and was reported as {}", found->etag, expected)
+                  : "there is no such object"};
   };
   if (!expected.empty())
     attempt(

@@ -41,7 +41,7 @@ std::map<std::string, std::string> signed_headers(const S3Request& request) {
     std::ranges::transform(lower, lower.begin(),
                            [](char one) { return static_cast<char>(std::tolower(static_cast<unsigned char>(one))); });
     if (!headers.emplace(lower, trimmed(value)).second)
-      throw std::invalid_argument("header " + name + " stands twice in a request that is to be signed");
+      throw std::invalid_argument("header " + name + " occurs twice in a request to be signed");
   }
   for (const char* needed : {"host", "x-amz-date", "x-amz-content-sha256"}) {
     if (!headers.contains(needed))

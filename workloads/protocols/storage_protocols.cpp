@@ -33,16 +33,16 @@ constexpr Parameter kParameters[] = {
      .meaning = "directory that shows the objects of the bucket as files, by the same path on every node"},
     {.name = "endpoint", .fallback = "http://127.0.0.1:9000", .meaning = "of S3, as http or https and HOST:PORT"},
     {.name = "bucket", .fallback = "assay", .meaning = "whose objects are the files"},
-    {.name = "prefix", .fallback = "", .meaning = "what the keys of files in the directory begin with, such as data/"},
+    {.name = "prefix", .fallback = "", .meaning = "prefix of the keys of files in the directory, such as data/"},
     {.name = "region", .fallback = "us-east-1", .meaning = "that requests are signed for"},
     {.name = "credentials",
      .fallback = "/etc/assay/s3.json",
-     .meaning = "file on every node that its owner alone may read: {\"access_key\": ..., \"secret_key\": ...}"},
+     .meaning = "file on every node that only its owner may read: {\"access_key\": ..., \"secret_key\": ...}"},
     {.name = "size",
      .unit = "B",
      .fallback = "256KiB",
      .quick = "16KiB",
-     .meaning = "bytes of each file, a multiple of 16 B from 4 KiB to 16 MiB; what overwrites it has half of that"},
+     .meaning = "bytes of each file, a multiple of 16 B from 4 KiB to 16 MiB; an overwrite has half of that"},
     kRounds,
     {.name = "wait",
      .unit = "s",
@@ -67,22 +67,19 @@ constexpr ProbeSpec kSpec{
     .revision = 2,
     .scope = Scope::group,
     .measures =
-        "Whether a store shows to other nodes through S3 what was done to its files, and as files what was done "
+        "Whether a store shows to other nodes through S3 changes of its files, and as files changes made "
         "through S3: stale and wrong content, and successes that were none, counted by case.",
     .method =
-        "Every rank acts on names of its own; when all have, which an exchange over the network tells, each looks at "
-        "the name of another through the other protocol, and compares every byte with payload that no other run wrote. "
+        "Every rank acts on names of its own; when all have, by an exchange over the network, each looks at the name "
+        "of another through the other protocol, and compares every byte with payload that no other run wrote. "
         "posix_to_s3, s3_to_posix, s3_to_s3, and for each of them new: written whole, then read; listing: it is "
-        "listed, "
-        "and no longer once removed; overwrite: by half as many bytes; size: as stat or HEAD tell it; remove; and "
-        "between clients of S3 etag: what PUT told is what GET tells. Files are synced and closed before; fsync is a "
-        "raw "
-        "system call. A reader that finds what was there before, or an object that ends early, looks again every 10 ms "
+        "listed, and no longer once removed; overwrite: by half as many bytes; size: by stat or HEAD; remove; and "
+        "between clients of S3 etag: that of PUT equals that of GET. Files are synced and closed before; fsync is a "
+        "raw system call. A reader that finds the old content, or an object that ends early, looks again every 10 ms "
         "until `wait` is over: it was stale if it comes, and the success of the writer was false if it does not. A "
         "redirection, an error such as 503 and a body shorter than announced are refusals. Every check counts in one "
         "class at most. Requests are signed (AWS Signature Version 4) with the hash of their body and made by libcurl; "
-        "a "
-        "proxy is not used.",
+        "a proxy is not used.",
     .source = "AWS, Amazon S3 API Reference, Authenticating Requests (AWS Signature Version 4); POSIX.1-2017.",
     .needs =
         "Two or more nodes with one store as a file system and as a bucket; libcurl 7.85 or newer, and credentials.",
@@ -141,11 +138,10 @@ void demand_one_store(S3Client& client, const std::string& prefix, const Paramet
     }
     std::this_thread::sleep_for(kLookAgain);
   }
-  throw std::runtime_error(
-      fmt::format("the bucket {} does not show under {}owner what is in {} ({}): name the bucket, and the prefix, that "
-                  "the directory "
-                  "shows",
-                  given.text("bucket"), prefix, given.text("directory"), why));
+  throw std::runtime_error(fmt::format(
+      "the bucket {} does not show under {}owner the files of {} ({}): name the bucket, and the prefix, that the "
+      "directory shows",
+      given.text("bucket"), prefix, given.text("directory"), why));
 }
 
 void run(const Parameters& given, Rendezvous& group, Recorder& record) {
