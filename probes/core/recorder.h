@@ -12,8 +12,6 @@
 #include "probes/core/probe.h"
 #include "probes/core/sampling.h"
 
-#include <nlohmann/json.hpp>
-
 namespace assay {
 
 /// One record being written. Every call writes one line; a measurement or condition that the spec does not declare, or
