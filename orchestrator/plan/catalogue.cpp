@@ -2,6 +2,7 @@
 #include "orchestrator/plan/catalogue.h"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -24,6 +25,12 @@ std::vector<KnownProbe> read_catalogue() {
   for (const auto& entry : document.at("probes")) {
     all.push_back({.name = entry.at("name"), .revision = entry.at("revision"), .document = entry});
   }
+  for (const auto& entry : document.at("former")) {
+    for (auto& known : all) {
+      if (known.name == entry.at("name") && known.revision == entry.at("revision"))
+        known.former.push_back(known.document.patch(entry.at("patch")));
+    }
+  }
   return all;
 }
 
@@ -37,10 +44,11 @@ nlohmann::json in_old_form(nlohmann::json document) {
   return document;
 }
 
-/// Whether a plan may hold `document` for the probe `known`: as it is known, or in the old form, which plans of earlier
-/// versions have.
+/// Whether a plan may hold `document` for the probe `known`: as it is known, in former words, or either in the old
+/// form, which plans of earlier versions have.
 bool is_known_as(const nlohmann::json& document, const KnownProbe& known) {
-  return document == known.document || document == in_old_form(known.document);
+  const auto is = [&](const nlohmann::json& words) { return document == words || document == in_old_form(words); };
+  return is(known.document) || std::ranges::any_of(known.former, is);
 }
 
 bool is_all_zeros(std::string_view digest) {
@@ -48,6 +56,16 @@ bool is_all_zeros(std::string_view digest) {
 }
 
 }  // namespace
+
+bool differ_in_words_alone(const nlohmann::json& one, const nlohmann::json& other) {
+  constexpr std::array<std::string_view, 5> kWords = {"/measures", "/method", "/source", "/needs", "/meaning"};
+  const nlohmann::json changes = nlohmann::json::diff(one, other);
+  return std::ranges::all_of(changes, [&](const nlohmann::json& change) {
+    const std::string path = change.at("path");
+    return change.at("op") == "replace" && change.at("value").is_string() &&
+           std::ranges::any_of(kWords, [&](std::string_view word) { return path.ends_with(word); });
+  });
+}
 
 const std::vector<KnownProbe>& known_probes() {
   static const std::vector<KnownProbe> kProbes = read_catalogue();

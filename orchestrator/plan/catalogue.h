@@ -18,7 +18,11 @@ struct KnownProbe {
   std::string name;
   int revision = 0;
   nlohmann::json document;
+  std::vector<nlohmann::json> former = {};  ///< the same description in the words of earlier builds, the latest first
 };
+
+/// Whether two descriptions differ in texts for people alone: `measures`, `method`, `source`, `needs` and meanings.
+bool differ_in_words_alone(const nlohmann::json& one, const nlohmann::json& other);
 
 /// Every description of profiles/probes.json, by name and revision. Throws when the document that was compiled in is
 /// damaged, which a test rules out.
@@ -28,7 +32,8 @@ const std::vector<KnownProbe>& known_probes();
 const KnownProbe* known_probe(std::string_view name, int revision);
 
 /// What is wrong with the probes of `plan`, which read_plan asks; nothing if they may be used. Refused: a digest of the
-/// program that is none or all zeros, and a description other than the known one of the same name and revision. The way
+/// program that is none or all zeros, and a description other than the known one of the same name and revision, in the
+/// words of this version or of an earlier one. The way
 /// in which a metric gets better and the uncertainty of its instrument decide outcomes, so a plan may not bring its
 /// own.
 std::optional<InputError> check_probes(const Plan& plan, const std::string& where);

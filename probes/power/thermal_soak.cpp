@@ -154,7 +154,7 @@ constexpr ConditionSpec kConditions[] = {
 
 constexpr ProbeSpec kSpec{
     .name = "thermal_soak",
-    .revision = 3,
+    .revision = 4,
     .measures = "Temperatures, clocks, power and throttling of a node once a long load has warmed it up for good.",
     .method =
         "Multiplies matrices of normal numbers on all CPUs or GPUs, or watches while something else loads the node, "

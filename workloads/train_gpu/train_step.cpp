@@ -108,6 +108,7 @@ constexpr ConditionSpec kOwnConditions[] = {
 constexpr auto kConditions = cuda::join_conditions(cuda::kDeviceConditions, nvml::kGpuWatchConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_train_step",
+    .revision = 2,
     .scope = Scope::group,
     .measures =
         "Steps of training a transformer on the GPUs of one or several nodes, divided by tensor, context, pipeline and "

@@ -23,12 +23,24 @@ const std::vector<Program>& built() {
 
 /// Writes profiles/probes.json with the descriptions of this build in place of, or beside, those that are there.
 void bless() {
-  std::map<std::pair<std::string, int>, json> entries;
-  for (const auto& known : known_probes()) entries[{known.name, known.revision}] = known.document;
-  for (const auto& program : built())
-    entries[{program.name, program.description.revision}] = program.description.document;
-  json document = {{"schema", "assay.probes/1"}, {"probes", json::array()}};
-  for (auto& [key, entry] : entries) document["probes"].push_back(std::move(entry));
+  std::map<std::pair<std::string, int>, KnownProbe> entries;
+  for (const auto& known : known_probes()) entries[{known.name, known.revision}] = known;
+  for (const auto& program : built()) {
+    KnownProbe& entry = entries[{program.name, program.description.revision}];
+    const json& now = program.description.document;
+    if (!entry.document.is_null() && entry.document != now && differ_in_words_alone(entry.document, now))
+      entry.former.insert(entry.former.begin(), entry.document);
+    entry.document = now;
+  }
+  json document = {{"schema", "assay.probes/1"}, {"probes", json::array()}, {"former", json::array()}};
+  for (const auto& [key, entry] : entries) {
+    for (const json& words : entry.former) {
+      if (words != entry.document)
+        document["former"].push_back(
+            {{"name", key.first}, {"revision", key.second}, {"patch", json::diff(entry.document, words)}});
+    }
+  }
+  for (auto& [key, entry] : entries) document["probes"].push_back(std::move(entry.document));
   std::ofstream(source_file("profiles/probes.json")) << document.dump(1) << '\n';
 }
 
@@ -91,6 +103,23 @@ TEST(Catalogue, a_description_of_assay_probe_1_in_other_words_is_refused) {
     probe["conditions"][0]["meaning"] = "where it likes";
   }));
   EXPECT_NE(why.find("is not that of host_memory_bandwidth"), std::string::npos) << why;
+}
+
+TEST(Catalogue, former_words_are_words_alone_and_plans_that_have_them_are_read) {
+  std::size_t former = 0;
+  for (const auto& known : known_probes()) {
+    for (const json& words : known.former) {
+      EXPECT_NE(words, known.document) << known.name;
+      EXPECT_TRUE(differ_in_words_alone(known.document, words)) << known.name;
+      ++former;
+    }
+  }
+  EXPECT_GT(former, 0U);
+  json other = known_probes().front().document;
+  other["method"] = "In other words.";
+  EXPECT_TRUE(differ_in_words_alone(known_probes().front().document, other));
+  other["deadline_s"] = 1;
+  EXPECT_FALSE(differ_in_words_alone(known_probes().front().document, other));
 }
 
 TEST(Catalogue, a_condition_of_other_records_is_refused) {
