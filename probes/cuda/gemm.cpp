@@ -48,8 +48,8 @@ constexpr Parameter kParameters[] = {
      .unit = "1",
      .fallback = "8",
      .quick = "1",
-     .meaning = "algorithms that are tried under load at most, the library's first among them: as many as "
-                "warmup_least has time for, but two; 1: the library's first is taken"},
+     .meaning = "algorithms that are tried under load at most, the library's first among them: as many as warmup_least "
+                "has time for, but two; 1: the library's first is taken"},
     {.name = "load_least",
      .unit = "s",
      .fallback = "0s",
@@ -61,69 +61,36 @@ constexpr Parameter kParameters[] = {
      .meaning = "folders with libcublasLt, separated by colons, searched before the usual ones"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "throughput",
-     .unit = "FLOP/s",
-     .better = Better::higher,
-     .meaning = "2 m n k for each product over the time of a sample, with the algorithm that was fastest under load",
-     .instrument = kInstrument},
-    {.name = "throughput_first",
-     .unit = "FLOP/s",
-     .better = Better::higher,
-     .meaning = "the same with the algorithm that the library ranks first, which applications get, measured after it "
-                "without load_least and warmup_least: on a GPU as warm as the longer measurement has left it",
-     .instrument = kInstrument},
-    {.name = "throughput_best",
-     .unit = "FLOP/s",
-     .better = Better::higher,
-     .meaning = "the fastest single sample of throughput, warm-up included",
-     .instrument = kInstrument},
-    {.name = "flop_per_cycle",
-     .unit = "1",
-     .better = Better::higher,
-     .meaning = "FLOPs of throughput for each multiprocessor and cycle of it, by the multiprocessors' own counters, "
-                "which power and clock do not change, where all of them were read",
-     .instrument = kCycleInstrument,
-     .recorded = Recorded::if_reported},
-    {.name = "flop_per_cycle_first",
-     .unit = "1",
-     .better = Better::higher,
-     .meaning = "the same of throughput_first",
-     .instrument = kCycleInstrument,
-     .recorded = Recorded::if_reported},
-    {.name = "mismatches",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "sampled elements outside the tolerance of the FP64 reference, of both algorithms",
-     .kind = MetricKind::fault},
-    {.name = "largest_error_share",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "largest difference of a sampled element from the reference over its tolerance; 0 for whole numbers"},
-    {.name = "whole_mismatches",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning =
-         "lines of a whole result of small whole numbers that are not exact in every element, of both algorithms",
-     .kind = MetricKind::fault},
-    {.name = "checksum_changes",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "results that differ in any bit from the first of the same operands and algorithm",
-     .kind = MetricKind::fault},
-    {.name = "energy_efficiency",
-     .unit = "FLOP/J",
-     .better = Better::higher,
-     .meaning = "mean rate over mean power while throughput is measured, where NVML has an energy counter",
-     .instrument = kEnergyInstrument,
-     .recorded = Recorded::if_present},
+    higher("throughput", "FLOP/s",
+           "2 m n k for each product over the time of a sample, with the algorithm that was fastest under load",
+           Recorded::always, kInstrument),
+    higher("throughput_first", "FLOP/s",
+           "the same with the algorithm that the library ranks first, which applications get, measured after it "
+           "without load_least and warmup_least: on a GPU as warm as the longer measurement has left it",
+           Recorded::always, kInstrument),
+    higher("throughput_best", "FLOP/s", "the fastest single sample of throughput, warm-up included", Recorded::always,
+           kInstrument),
+    higher("flop_per_cycle", "1",
+           "FLOPs of throughput for each multiprocessor and cycle of it, by the multiprocessors' own counters, which "
+           "power and clock do not change, where all of them were read",
+           Recorded::if_reported, kCycleInstrument),
+    higher("flop_per_cycle_first", "1", "the same of throughput_first", Recorded::if_reported, kCycleInstrument),
+    fault("mismatches", "sampled elements outside the tolerance of the FP64 reference, of both algorithms"),
+    lower("largest_error_share", "1",
+          "largest difference of a sampled element from the reference over its tolerance; 0 for whole numbers"),
+    fault("whole_mismatches",
+          "lines of a whole result of small whole numbers that are not exact in every element, of both algorithms"),
+    fault("checksum_changes", "results that differ in any bit from the first of the same operands and algorithm"),
+    higher("energy_efficiency", "FLOP/J",
+           "mean rate over mean power while throughput is measured, where NVML has an energy counter",
+           Recorded::if_present, kEnergyInstrument),
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "layout", .meaning = "How A and B are stored: TN is A transposed, B not, all column-major."},
     {.name = "data", .meaning = "What the operands hold."},
     {.name = "result_type", .meaning = "Element type of the result."},
-    {.name = "fast_accumulation",
-     .meaning = "Whether products may accumulate with less precision, where the type is fp8_e4m3 or fp8_e5m2.",
-     .recorded = Recorded::if_asked},
+    if_asked("fast_accumulation",
+             "Whether products may accumulate with less precision, where the type is fp8_e4m3 or fp8_e5m2."),
     {.name = "emulated", .meaning = "Whether algorithms that emulate the type by narrower ones were allowed."},
     {.name = "library_version", .meaning = "Version of cuBLASLt."},
     {.name = "library_path", .meaning = "File of cuBLASLt."},
@@ -132,26 +99,20 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "algorithm_first", .meaning = "The first of the library's ranking that it runs, in the same numbers."},
     {.name = "algorithms_refused", .meaning = "Algorithms that the library proposed and then did not run."},
     {.name = "algorithms_timed", .meaning = "Algorithms that the library proposed and short trials timed."},
-    {.name = "trial_rates",
-     .meaning = "Mean rates of the algorithms that were tried under load, in FLOP/s, summed over the GPUs of the model "
-                "that were measured at once, where several were.",
-     .recorded = Recorded::if_occurred},
-    {.name = "choice_margin",
-     .meaning =
-         "Rate of the chosen algorithm in those trials over that of the best other, less 1: under 0.005 there is "
-         "no difference.",
-     .recorded = Recorded::if_occurred},
-    {.name = "sm_clock_counted_hz",
-     .meaning = "Mean SM clock while throughput was measured, by the multiprocessors' own counters, where all of them "
-                "were read; NVML's readings may be 10 % away under a power cap.",
-     .recorded = Recorded::if_reported},
+    if_occurred("trial_rates",
+                "Mean rates of the algorithms that were tried under load, in FLOP/s, summed over the GPUs of the model "
+                "that were measured at once, where several were."),
+    if_occurred("choice_margin",
+                "Rate of the chosen algorithm in those trials over that of the best other, less 1: under 0.005 there "
+                "is no difference."),
+    if_reported("sm_clock_counted_hz",
+                "Mean SM clock while throughput was measured, by the multiprocessors' own counters, where all of them "
+                "were read; NVML's readings may be 10 % away under a power cap."),
     {.name = "operand_sets", .meaning = "Sets of matrices used in turn."},
     {.name = "operand_bytes", .meaning = "Size of all sets together, in B."},
     {.name = "products_per_batch", .meaning = "Products between two comparisons of the results."},
     {.name = "elements_checked", .meaning = "Elements that were compared with the reference, of both algorithms."},
-    {.name = "energy_window_s",
-     .meaning = "Time over which energy was counted, in s, where NVML has an energy counter.",
-     .recorded = Recorded::if_present},
+    if_present("energy_window_s", "Time over which energy was counted, in s, where NVML has an energy counter."),
 };
 constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, nvml::kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
@@ -164,20 +125,18 @@ constexpr ProbeSpec kSpec{
         "normal numbers rounded to the type on the GPU; mxfp8 and nvfp4 carry a scale for each block of 32 or 16 "
         "elements, FP8 one device scale for each matrix. Sets of operands that together pass twice the second-level "
         "cache are used in turn. Every algorithm that the library's heuristic returns is timed for 20 ms after a "
-        "second "
-        "of warm-up; those near the fastest are tried under a load that does not pause, there and back again, and the "
-        "one with the highest mean rate, summed over the GPUs of a model that are measured at once, is taken by all of "
-        "them. It and the library's first choice are then measured alike, once where they are the same. A sample is "
-        "the mean rate over sample_length of CUDA graphs of products that last at least 100 ms, between two events, "
-        "with the next one already in the queue. 2 m n k FLOPs are counted for each product, "
-        "integer operations alike. FP64 and FP32 are never emulated by narrower types. After each graph the results "
-        "of all sets are summed to 64 bits on the GPU and compared with the first ones; at the end 4096 elements of "
-        "up to 8 sets, one in every tile of a 64 by 64 grid, are recomputed on the host from the operands as the GPU "
-        "stores them, in FP64 or wider, and compared within the accumulator's precision (FP8: 14 bits) and, of "
-        "algorithms that split k, that of the partial sums they store. Last, both algorithms multiply operands of -1, "
-        "0 "
-        "and 1, whose results are exact in every type, and every line of the whole result is compared with A (B x) "
-        "for random weights x, modulo 2^64 (Freivalds 1979). Energy is the difference of the GPU's counter.",
+        "second of warm-up; those near the fastest are tried under a load that does not pause, there and back again, "
+        "and the one with the highest mean rate, summed over the GPUs of a model that are measured at once, is taken "
+        "by all of them. It and the library's first choice are then measured alike, once where they are the same. A "
+        "sample is the mean rate over sample_length of CUDA graphs of products that last at least 100 ms, between two "
+        "events, with the next one already in the queue. 2 m n k FLOPs are counted for each product, integer "
+        "operations alike. FP64 and FP32 are never emulated by narrower types. After each graph the results of all "
+        "sets are summed to 64 bits on the GPU and compared with the first ones; at the end 4096 elements of up to 8 "
+        "sets, one in every tile of a 64 by 64 grid, are recomputed on the host from the operands as the GPU stores "
+        "them, in FP64 or wider, and compared within the accumulator's precision (FP8: 14 bits) and, of algorithms "
+        "that split k, that of the partial sums they store. Last, both algorithms multiply operands of -1, 0 and 1, "
+        "whose results are exact in every type, and every line of the whole result is compared with A (B x) for random "
+        "weights x, modulo 2^64 (Freivalds 1979). Energy is the difference of the GPU's counter.",
     .source =
         "cuBLAS manual (cublasLtMatmul, block scaling layouts); OCP Microscaling 1.0; FP8 accumulation: arXiv "
         "2412.19437, section 3.3.2.",

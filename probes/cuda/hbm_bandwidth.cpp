@@ -48,55 +48,35 @@ constexpr Parameter kParameters[] = {
     kScheduleParameter,
 };
 constexpr Metric kMetrics[] = {
-    {.name = "read_bandwidth", .unit = "B/s", .meaning = "sum of a: 8 bytes an element", .instrument = kInstrument},
-    {.name = "write_bandwidth", .unit = "B/s", .meaning = "a = value: 8 bytes an element", .instrument = kInstrument},
-    {.name = "copy_bandwidth", .unit = "B/s", .meaning = "c = a: 2 x 8 bytes an element", .instrument = kInstrument},
-    {.name = "scale_bandwidth", .unit = "B/s", .meaning = "b = s c: 2 x 8 bytes an element", .instrument = kInstrument},
-    {.name = "add_bandwidth", .unit = "B/s", .meaning = "c = a + b: 3 x 8 bytes an element", .instrument = kInstrument},
-    {.name = "triad_bandwidth",
-     .unit = "B/s",
-     .meaning = "a = b + s c: 3 x 8 bytes an element",
-     .instrument = kInstrument},
-    {.name = "dot_bandwidth",
-     .unit = "B/s",
-     .meaning = "sum of a b: 2 x 8 bytes an element",
-     .instrument = kInstrument},
-    {.name = "slice_bandwidth",
-     .unit = "B/s",
-     .meaning = "one read of one slice of the memory, at its number, where the walk has slices",
-     .instrument = kSliceInstrument,
-     .recorded = Recorded::if_asked},
-    {.name = "slice_worst",
-     .unit = "1",
-     .meaning = "median of the slowest slice over the median of all slices' medians, where the walk has slices",
-     .instrument = kSliceInstrument,
-     .recorded = Recorded::if_asked},
-    {.name = "mismatches",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "elements of arrays and words of slices that are not what they must be, and sums that are wrong",
-     .kind = MetricKind::fault},
+    higher("read_bandwidth", "B/s", "sum of a: 8 bytes an element", Recorded::always, kInstrument),
+    higher("write_bandwidth", "B/s", "a = value: 8 bytes an element", Recorded::always, kInstrument),
+    higher("copy_bandwidth", "B/s", "c = a: 2 x 8 bytes an element", Recorded::always, kInstrument),
+    higher("scale_bandwidth", "B/s", "b = s c: 2 x 8 bytes an element", Recorded::always, kInstrument),
+    higher("add_bandwidth", "B/s", "c = a + b: 3 x 8 bytes an element", Recorded::always, kInstrument),
+    higher("triad_bandwidth", "B/s", "a = b + s c: 3 x 8 bytes an element", Recorded::always, kInstrument),
+    higher("dot_bandwidth", "B/s", "sum of a b: 2 x 8 bytes an element", Recorded::always, kInstrument),
+    higher("slice_bandwidth", "B/s", "one read of one slice of the memory, at its number, where the walk has slices",
+           Recorded::if_asked, kSliceInstrument),
+    higher("slice_worst", "1",
+           "median of the slowest slice over the median of all slices' medians, where the walk has slices",
+           Recorded::if_asked, kSliceInstrument),
+    fault("mismatches",
+          "elements of arrays and words of slices that are not what they must be, and sums that are wrong"),
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "array_bytes", .meaning = "Size of each array, in B."},
-    {.name = "cache_multiple",
-     .meaning = "Size of each array over the second-level cache, where the runtime reports that.",
-     .recorded = Recorded::if_reported},
+    if_reported("cache_multiple", "Size of each array over the second-level cache, where the runtime reports that."),
     {.name = "passes_per_sample", .meaning = "Passes of a kernel that one sample spans."},
     {.name = "devices_at_once", .meaning = "GPUs that were measured at the same time."},
-    {.name = "overlap",
-     .meaning = "Share of a sample's time in which all GPUs of it were busy, median over the samples, where the "
-                "schedule is together.",
-     .recorded = Recorded::if_asked},
+    if_asked("overlap",
+             "Share of a sample's time in which all GPUs of it were busy, median over the samples, where the schedule "
+             "is together."),
     {.name = "slices", .meaning = "Slices that the walk found room for."},
-    {.name = "walk_patterns",
-     .meaning = "Patterns that were written to every word of every slice and compared, where the walk has slices; two: "
-                "every bit is then written as 0 and as 1.",
-     .recorded = Recorded::if_asked},
+    if_asked("walk_patterns",
+             "Patterns that were written to every word of every slice and compared, where the walk has slices; two: "
+             "every bit is then written as 0 and as 1."),
     {.name = "slice_coverage", .meaning = "Share of the GPU's memory that lay in slices."},
-    {.name = "slice_left_bytes",
-     .meaning = "Free memory that no slice covered, in B, where the walk has slices.",
-     .recorded = Recorded::if_asked},
+    if_asked("slice_left_bytes", "Free memory that no slice covered, in B, where the walk has slices."),
 };
 constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, nvml::kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
@@ -105,18 +85,16 @@ constexpr ProbeSpec kSpec{
     .sampled = true,
     .measures = "Bandwidth of a GPU's memory by its multiprocessors, and of every slice of that memory.",
     .method =
-        "STREAM's copy, scale, add and triad, BabelStream's dot, and a plain read and write, on arrays of doubles "
-        "that are filled anew before each kernel. Each thread moves 16 bytes; read and dot take pieces of 32 KiB a "
-        "block. "
-        "The arrays are at least four times "
-        "the second-level cache and take at most 80 % of memory. A sample is ten passes, enqueued behind a gate and "
-        "timed by events on the device. Bytes are those that the kernel asks to read and write; the best of the "
-        "samples is what BabelStream quotes. After each kernel every element of every array is compared with its "
-        "exact value, and every sum with the exact sum. Then memory is taken in slices until 256 MiB are left; each "
-        "is filled with a payload of its own, read ten times in sweeps over all of them, so that no read finds it in "
-        "the cache, and compared word by word; then filled with the complement and compared again, so that every bit "
-        "has held 0 and 1, and every word, being different from all others, proves its address. A copy engine is not "
-        "used: it does not measure this memory.",
+        "STREAM's copy, scale, add and triad, BabelStream's dot, and a plain read and write, on arrays of doubles that "
+        "are filled anew before each kernel. Each thread moves 16 bytes; read and dot take pieces of 32 KiB a block. "
+        "The arrays are at least four times the second-level cache and take at most 80 % of memory. A sample is ten "
+        "passes, enqueued behind a gate and timed by events on the device. Bytes are those that the kernel asks to "
+        "read and write; the best of the samples is what BabelStream quotes. After each kernel every element of every "
+        "array is compared with its exact value, and every sum with the exact sum. Then memory is taken in slices "
+        "until 256 MiB are left; each is filled with a payload of its own, read ten times in sweeps over all of them, "
+        "so that no read finds it in the cache, and compared word by word; then filled with the complement and "
+        "compared again, so that every bit has held 0 and 1, and every word, being different from all others, proves "
+        "its address. A copy engine is not used: it does not measure this memory.",
     .source =
         "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream; Deakin et al., BabelStream, IJCSE 17(3), 2018; the "
         "uncertainties are inferred from the resolution of CUDA events.",

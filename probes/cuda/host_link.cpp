@@ -47,72 +47,44 @@ constexpr Parameter kParameters[] = {
     kScheduleParameter,
 };
 constexpr Metric kMetrics[] = {
-    {.name = "h2d_bandwidth",
-     .unit = "B/s",
-     .meaning = "payload bytes from pinned host memory to the GPU by a copy engine over the device time of 16 copies",
-     .instrument = kInstrument},
-    {.name = "d2h_bandwidth", .unit = "B/s", .meaning = "the same from the GPU to the host", .instrument = kInstrument},
-    {.name = "h2d_bandwidth_sm",
-     .unit = "B/s",
-     .meaning = "the same to the GPU by its multiprocessors, which load from host memory",
-     .instrument = kInstrument},
-    {.name = "d2h_bandwidth_sm",
-     .unit = "B/s",
-     .meaning = "the same to the host by the GPU's multiprocessors, which store to host memory",
-     .instrument = kInstrument},
-    {.name = "duplex_bandwidth",
-     .unit = "B/s",
-     .meaning =
-         "sum of both directions by copy engines at once: all payload bytes over the time until both are done; the "
-         "faster direction makes more copies, so that both end at about the same time",
-     .instrument = kInstrument},
-    {.name = "latency",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "one load of pinned host memory by one GPU thread, each needing the one before",
-     .instrument = kLatencyInstrument},
-    {.name = "h2d_bandwidth_pageable",
-     .unit = "B/s",
-     .meaning = "one copy from pageable memory in wall time, a control value, where the schedule is one_by_one",
-     .instrument = kPageableInstrument,
-     .recorded = Recorded::if_asked},
-    {.name = "pcie_generation",
-     .unit = "1",
-     .meaning = "lowest PCIe generation of the link while copies ran both ways, where NVML reports it and the copies "
-                "lasted",
-     .recorded = Recorded::if_reported},
-    {.name = "pcie_width",
-     .unit = "1",
-     .meaning =
-         "fewest PCIe lanes of the link while copies ran both ways, where NVML reports them and the copies lasted",
-     .recorded = Recorded::if_reported},
-    {.name = "pcie_replays",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "packets that the link repeated while measuring, where NVML counts them",
-     .recorded = Recorded::if_reported},
-    {.name = "mismatches",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "words of the last copy of each sample that did not arrive, and chases that ended elsewhere",
-     .kind = MetricKind::fault},
+    higher("h2d_bandwidth", "B/s",
+           "payload bytes from pinned host memory to the GPU by a copy engine over the device time of 16 copies",
+           Recorded::always, kInstrument),
+    higher("d2h_bandwidth", "B/s", "the same from the GPU to the host", Recorded::always, kInstrument),
+    higher("h2d_bandwidth_sm", "B/s", "the same to the GPU by its multiprocessors, which load from host memory",
+           Recorded::always, kInstrument),
+    higher("d2h_bandwidth_sm", "B/s", "the same to the host by the GPU's multiprocessors, which store to host memory",
+           Recorded::always, kInstrument),
+    higher("duplex_bandwidth", "B/s",
+           "sum of both directions by copy engines at once: all payload bytes over the time until both are done; the "
+           "faster direction makes more copies, so that both end at about the same time",
+           Recorded::always, kInstrument),
+    lower("latency", "s", "one load of pinned host memory by one GPU thread, each needing the one before",
+          Recorded::always, kLatencyInstrument),
+    higher("h2d_bandwidth_pageable", "B/s",
+           "one copy from pageable memory in wall time, a control value, where the schedule is one_by_one",
+           Recorded::if_asked, kPageableInstrument),
+    higher("pcie_generation", "1",
+           "lowest PCIe generation of the link while copies ran both ways, where NVML reports it and the copies lasted",
+           Recorded::if_reported),
+    higher("pcie_width", "1",
+           "fewest PCIe lanes of the link while copies ran both ways, where NVML reports them and the copies lasted",
+           Recorded::if_reported),
+    lower("pcie_replays", "1", "packets that the link repeated while measuring, where NVML counts them",
+          Recorded::if_reported),
+    fault("mismatches", "words of the last copy of each sample that did not arrive, and chases that ended elsewhere"),
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "payload_bytes", .meaning = "Payload of one copy, in B."},
     {.name = "copies_per_sample",
      .meaning = "Copies in one direction that one sample spans; the faster of two makes more."},
     {.name = "devices_at_once", .meaning = "GPUs that were measured at the same time."},
-    {.name = "overlap",
-     .meaning = "Share of a sample's time in which all GPUs of it were busy, median over the samples, where the "
-                "schedule is together.",
-     .recorded = Recorded::if_asked},
-    {.name = "numa_node",
-     .meaning = "NUMA node of the GPU, where the kernel knows it.",
-     .recorded = Recorded::if_reported},
+    if_asked("overlap",
+             "Share of a sample's time in which all GPUs of it were busy, median over the samples, where the schedule "
+             "is together."),
+    if_reported("numa_node", "NUMA node of the GPU, where the kernel knows it."),
     {.name = "numa_binding", .meaning = "How the pinned memory came to that node: mbind, first_touch, or none."},
-    {.name = "numa_share",
-     .meaning = "Share of the pinned pages that lie on that node, where the kernel reports it.",
-     .recorded = Recorded::if_reported},
+    if_reported("numa_share", "Share of the pinned pages that lie on that node, where the kernel reports it."),
 };
 constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, nvml::kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
@@ -121,13 +93,13 @@ constexpr ProbeSpec kSpec{
     .sampled = true,
     .measures = "Bandwidth and latency between host memory and each GPU, one by one or all at once.",
     .method =
-        "Pinned host buffers lie on the GPU's NUMA node. A sample is 16 copies of the payload, enqueued behind a "
-        "gate, so that all GPUs and directions of it start at once, and timed by events on the device. Each bandwidth "
-        "counts payload bytes; one direction is one metric, and duplex_bandwidth alone is a sum of two. What is "
-        "copied to is overwritten before each sample, and what its last copy left is compared word by word. The "
-        "latency is that of a random cycle of pointers, one in each 128 B of 16 MiB, past the GPU's caches. PCIe "
-        "generation and width are read while copies run both ways, because a link at rest may lower both, and left "
-        "out where copies ended before the last reading; the watch's conditions span the whole measurement.",
+        "Pinned host buffers lie on the GPU's NUMA node. A sample is 16 copies of the payload, enqueued behind a gate, "
+        "so that all GPUs and directions of it start at once, and timed by events on the device. Each bandwidth counts "
+        "payload bytes; one direction is one metric, and duplex_bandwidth alone is a sum of two. What is copied to is "
+        "overwritten before each sample, and what its last copy left is compared word by word. The latency is that of "
+        "a random cycle of pointers, one in each 128 B of 16 MiB, past the GPU's caches. PCIe generation and width are "
+        "read while copies run both ways, because a link at rest may lower both, and left out where copies ended "
+        "before the last reading; the watch's conditions span the whole measurement.",
     .source =
         "NVIDIA nvbandwidth 0.8, README and testcases, for size, number of copies and gate; it times one direction of "
         "two where duplex_bandwidth adds both; the uncertainties are inferred from the resolution of CUDA events.",

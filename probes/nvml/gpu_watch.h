@@ -34,8 +34,7 @@ class Readings {
 /// Every condition that GpuWatch records; a probe that watches declares them with its own.
 inline constexpr ConditionSpec kGpuWatchConditions[] = {
     {.name = "nvml",
-     .meaning = "\"present\" or why NVML could not be asked; without it no other condition of the watch is "
-                "recorded"},
+     .meaning = "\"present\" or why NVML could not be asked; without it no other condition of the watch is recorded"},
     if_present("nvml_library", "path of the NVML that answered, where there is one"),
     if_present("nvml_driver", "version of the NVIDIA driver as NVML reports it, where there is one"),
     if_present("watch_samples", "readings of clocks, temperature and power while measuring, where NVML is there"),

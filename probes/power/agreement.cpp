@@ -44,33 +44,17 @@ constexpr Parameter kParameters[] = {
     {.name = "threads", .unit = "1", .fallback = "0", .meaning = "threads of the full load; 0: one for each CPU"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "gain",
-     .unit = "1",
-     .better = Better::neither,
-     .meaning = "rise of the BMC's power over the rise of packages, memory and GPUs together"},
-    {.name = "offset",
-     .unit = "W",
-     .better = Better::neither,
-     .meaning =
-         "the BMC's power where that of packages, memory and GPUs would be none: fans, drives, board and losses"},
-    {.name = "r_squared", .unit = "1", .better = Better::higher, .meaning = "share of the variation that the line has"},
-    {.name = "bmc_power",
-     .unit = "W",
-     .better = Better::neither,
-     .meaning = "Olympic mean of the BMC's power over five windows of a level (at.load: 0, 0.5, 1)",
-     .instrument = 0.05},
-    {.name = "in_band_power",
-     .unit = "W",
-     .better = Better::neither,
-     .meaning = "the same of packages, memory and GPUs together",
-     .instrument = 0.05},
-    {.name = "itue",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning =
-         "the BMC's power over that of packages, memory and GPUs under the full load: what the node draws for each "
-         "watt of its compute components, adapters and drives counted as overhead",
-     .instrument = 0.07},
+    neither("gain", "1", "rise of the BMC's power over the rise of packages, memory and GPUs together"),
+    neither("offset", "W",
+            "the BMC's power where that of packages, memory and GPUs would be none: fans, drives, board and losses"),
+    higher("r_squared", "1", "share of the variation that the line has"),
+    neither("bmc_power", "W", "Olympic mean of the BMC's power over five windows of a level (at.load: 0, 0.5, 1)",
+            Recorded::always, 0.05),
+    neither("in_band_power", "W", "the same of packages, memory and GPUs together", Recorded::always, 0.05),
+    lower("itue", "1",
+          "the BMC's power over that of packages, memory and GPUs under the full load: what the node draws for each "
+          "watt of its compute components, adapters and drives counted as overhead",
+          Recorded::always, 0.07),
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "meter_doubts", .meaning = "what is doubtful about the BMC's or the counters' readings, or none"},
@@ -85,22 +69,17 @@ constexpr ProbeSpec kSpec{
     .name = "power_agreement",
     .revision = 2,
     .measures =
-        "Whether the power that a node's BMC tells moves with the energy counters of its processors, memory and "
-        "GPUs.",
+        "Whether the power that a node's BMC tells moves with the energy counters of its processors, memory and GPUs.",
     .method =
         "Holds three levels of load: none, multiply-adds on half of the CPUs, and on all. After a time to settle, both "
         "sides are read once a second over five windows of a minute each; a level's figure is the mean of the windows "
         "without the highest and the lowest, as MLPerf Training compares two meters. A line through the three levels "
-        "gives "
-        "gain and offset of the BMC over the counters. The two sides have different boundaries (fans, drives, adapters "
-        "and "
-        "the losses of the supplies are on the BMC's side alone), so their ratio says nothing, and the gain of one "
-        "node "
-        "says the most beside those of other nodes of its kind: a mis-scaled BMC stands out of the fleet's median. "
-        "GPUs "
-        "are not loaded by this probe. Gain and offset carry no uncertainty of an instrument: how instruments differ "
-        "is what "
-        "they tell. The 5 % of each side by itself is inferred, as power_bmc and power_sampler have it.",
+        "gives gain and offset of the BMC over the counters. The two sides have different boundaries (fans, drives, "
+        "adapters and the losses of the supplies are on the BMC's side alone), so their ratio says nothing, and the "
+        "gain of one node says the most beside those of other nodes of its kind: a mis-scaled BMC stands out of the "
+        "fleet's median. GPUs are not loaded by this probe. Gain and offset carry no uncertainty of an instrument: how "
+        "instruments differ is what they tell. The 5 % of each side by itself is inferred, as power_bmc and "
+        "power_sampler have it.",
     .source =
         "MLCommons training policies, power_measurement.adoc (five separate one-minute windows, Olympic score, idle "
         "and two loads); M. Patterson et al., TUE, a New Energy-Efficiency Metric Applied at ORNL's Jaguar, ISC 2013 "
@@ -186,8 +165,8 @@ void record_sides(const Sides& sides, const std::vector<double>& begins_s, const
   const auto line = meters::line_through(in_band_w, bmc_w);
   if (!line)
     throw std::runtime_error(
-        fmt::format("the load moved the energy counters from {:.0f} to {:.0f} W only, which gives no "
-                    "line; hint: stop what else runs on the node, or give it GPUs' load",
+        fmt::format("the load moved the energy counters from {:.0f} to {:.0f} W only, which gives no line; hint: stop "
+                    "what else runs on the node, or give it GPUs' load",
                     in_band_w.front(), in_band_w.back()));
   record.measurement("gain", line->gain);
   record.measurement("offset", line->offset_w);

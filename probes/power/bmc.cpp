@@ -30,11 +30,7 @@ constexpr Parameter kParameters[] = {
     {.name = "duration", .unit = "s", .fallback = "0s", .meaning = "end after this time; 0 means on SIGTERM"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "power",
-     .unit = "W",
-     .better = Better::neither,
-     .meaning = "power of the node as its BMC tells it, at each reading",
-     .instrument = 0.05},
+    neither("power", "W", "power of the node as its BMC tells it, at each reading", Recorded::always, 0.05),
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "instrument", .meaning = "what was asked: DCMI Get Power Reading"},
@@ -53,14 +49,12 @@ constexpr ProbeSpec kSpec{
     .measures = "Electric power of the whole node by its baseboard management controller, while something else runs.",
     .method =
         "Sends DCMI Get Power Reading to the BMC through the kernel's IPMI driver once an interval and keeps the "
-        "current "
-        "power. A reading belongs to the slot of UTC, a multiple of the interval, that holds the middle between "
-        "question "
-        "and answer; a stretch without a gap is one measurement, whose at has begin_s (s since 1970) and interval_s. "
-        "The BMC's minimum, maximum and average are not kept: they run since its last reset. Makers state no accuracy; "
-        "the relative standard uncertainty of 5 % is inferred from the class that MLPerf Training allows. Which window "
-        "the BMC averages over is not told by DCMI either. Readings that are absent, stale, at the end of 16 bits or "
-        "full of gaps are named in meter_doubts.",
+        "current power. A reading belongs to the slot of UTC, a multiple of the interval, that holds the middle "
+        "between question and answer; a stretch without a gap is one measurement, whose at has begin_s (s since 1970) "
+        "and interval_s. The BMC's minimum, maximum and average are not kept: they run since its last reset. Makers "
+        "state no accuracy; the relative standard uncertainty of 5 % is inferred from the class that MLPerf Training "
+        "allows. Which window the BMC averages over is not told by DCMI either. Readings that are absent, stale, at "
+        "the end of 16 bits or full of gaps are named in meter_doubts.",
     .source =
         "DCMI specification 1.5, 6.6.1; Linux Documentation/driver-api/ipmi.rst; MLCommons training policies, "
         "power_measurement.adoc.",

@@ -21,70 +21,45 @@ constexpr Parameter kOwnParameters[] = {
     {.name = "feed",
      .fallback = "",
      .meaning = "the feed that the operator takes away: its letter in the site, or the name of one meter; nothing: of "
-                "each rack "
-                "whichever goes first"},
+                "each rack whichever goes first"},
     {.name = "event_deadline",
      .unit = "s",
      .fallback = "30min",
      .meaning = "a loss that comes later than this after the first reading is not the one that was announced"},
 };
 constexpr Metric kOwnMetrics[] = {
-    {.name = "lost_nodes",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "nodes whose own supply fell below a tenth of what it was after the feed was lost, where one was",
-     .recorded = Recorded::if_occurred},
+    lower("lost_nodes", "1",
+          "nodes whose own supply fell below a tenth of what it was after the feed was lost, where one was",
+          Recorded::if_occurred),
     meters::feed_reading(
         "feed_rise", "W",
         "mean of the other feeds of the rack together during the loss, less their mean before, where one was lost",
         Recorded::if_occurred),
-    {.name = "failover_rating_share",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "highest reading of the other feeds of the rack since the loss over their rating, the worst of them, "
-                "where one was "
-                "lost and a rating is in the site",
-     .recorded = Recorded::if_occurred},
-    {.name = "power_dip",
-     .unit = "1",
-     .better = Better::higher,
-     .meaning = "lowest power of the rack since the loss over its mean before, where one was lost: below 1 nodes "
-                "lowered their clocks or went away",
-     .recorded = Recorded::if_occurred},
-    {.name = "dip_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "how long the rack drew less than 0.9 of its mean before, where one was lost",
-     .recorded = Recorded::if_occurred},
-    {.name = "outage",
-     .unit = "s",
-     .better = Better::neither,
-     .meaning = "from the first reading without power to the first with half of the former one, where it came back",
-     .recorded = Recorded::if_occurred},
-    {.name = "restored_imbalance",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "the feed over an equal part of its rack's feeds, less 1, as a magnitude, over the last five readings, "
-                "where it came back",
-     .recorded = Recorded::if_occurred},
+    lower("failover_rating_share", "1",
+          "highest reading of the other feeds of the rack since the loss over their rating, the worst of them, where "
+          "one was lost and a rating is in the site",
+          Recorded::if_occurred),
+    higher("power_dip", "1",
+           "lowest power of the rack since the loss over its mean before, where one was lost: below 1 nodes lowered "
+           "their clocks or went away",
+           Recorded::if_occurred),
+    lower("dip_time", "s", "how long the rack drew less than 0.9 of its mean before, where one was lost",
+          Recorded::if_occurred),
+    neither("outage", "s",
+            "from the first reading without power to the first with half of the former one, where it came back",
+            Recorded::if_occurred),
+    lower("restored_imbalance", "1",
+          "the feed over an equal part of its rack's feeds, less 1, as a magnitude, over the last five readings, where "
+          "it came back",
+          Recorded::if_occurred),
 };
 constexpr ConditionSpec kOwnConditions[] = {
-    {.name = "event_seen",
-     .meaning = "whether a feed that carried its load lost it in time, where any meter answers",
-     .recorded = Recorded::if_present},
-    {.name = "feed_lost", .meaning = "the meter of that feed, where one was lost", .recorded = Recorded::if_occurred},
-    {.name = "feed_restored",
-     .meaning = "whether it carried its part again before the end, where one was lost",
-     .recorded = Recorded::if_occurred},
-    {.name = "nodes_unseen",
-     .meaning = "nodes of the rack that no meter shows by itself, where one was lost",
-     .recorded = Recorded::if_occurred},
-    {.name = "nodes_lost",
-     .meaning = "the nodes that lost_nodes counts, or none, where one was lost",
-     .recorded = Recorded::if_occurred},
-    {.name = "failover_refused",
-     .meaning = "why nothing follows from a loss, where that is so",
-     .recorded = Recorded::if_occurred},
+    if_present("event_seen", "whether a feed that carried its load lost it in time, where any meter answers"),
+    if_occurred("feed_lost", "the meter of that feed, where one was lost"),
+    if_occurred("feed_restored", "whether it carried its part again before the end, where one was lost"),
+    if_occurred("nodes_unseen", "nodes of the rack that no meter shows by itself, where one was lost"),
+    if_occurred("nodes_lost", "the nodes that lost_nodes counts, or none, where one was lost"),
+    if_occurred("failover_refused", "why nothing follows from a loss, where that is so"),
 };
 
 /// Two lists one after the other.
@@ -111,9 +86,9 @@ constexpr ProbeSpec kSpec{
         "their mean, or its meter is silent for three intervals while the others answer; it is back with half of it. A "
         "node is lost when its own meter, or the sum of its outlets, has two readings in a row below a tenth of its "
         "mean before. A meter that loses its own supply with the feed is asked again at growing intervals, up to a "
-        "minute, so that outage can be long by so much. Times are known to an interval and the meters' averaging. "
-        "What happens within milliseconds (transfer switches, hold-up of supplies) is not seen; a rank that is lost is "
-        "an error of the load by itself. An event that does not come is no figure.",
+        "minute, so that outage can be long by so much. Times are known to an interval and the meters' averaging. What "
+        "happens within milliseconds (transfer switches, hold-up of supplies) is not seen; a rank that is lost is an "
+        "error of the load by itself. An event that does not come is no figure.",
     .source =
         "assay: the procedure of an integrated systems test with a feed pulled by hand; DCMI, Redfish, SNMP and Modbus "
         "as power_feed reads them. The thresholds are this project's own.",

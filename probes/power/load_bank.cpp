@@ -74,54 +74,29 @@ constexpr Parameter kParameters[] = {
 };
 
 constexpr Metric kMetrics[] = {
-    {.name = "start_spread",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning =
-         "the longest that the first and the last rank can have begun apart: from rank 0's release of the barrier "
-         "until it had word that every rank had left it, a round trip, and how much later one rank began by its "
-         "own clock than another",
-     .recorded = Recorded::rank_0},
-    {.name = "rate",
-     .unit = "FLOP/s",
-     .better = Better::higher,
-     .meaning = "of one rank by its engine, second by second, while all hold their load",
-     .recorded = Recorded::rank_0},
-    {.name = "total_rate",
-     .unit = "FLOP/s",
-     .better = Better::higher,
-     .meaning = "the sum of rate over all ranks, second by second",
-     .recorded = Recorded::rank_0},
-    {.name = "level_error",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning =
-         "the greatest difference between the level that was due and the one that the rank was at, over all ranks, "
-         "when it was looked at late",
-     .recorded = Recorded::rank_0},
-    {.name = "throttled_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning =
-         "of a rank: how long the package or GPU of it that was slowed down longest for its temperature was, from "
-         "the begin of the load to its end, where the machine counts that",
-     .recorded = Recorded::if_reported},
-    {.name = "brake_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "the same of a GPU that a signal from outside slowed down, where its driver counts that",
-     .recorded = Recorded::if_reported},
-    {.name = "step_up",
-     .unit = "s",
-     .better = Better::neither,
-     .meaning = "when rank 0 began to raise its load, once all ranks followed the shape, in s since 1970; of a square "
-                "the first 200 times",
-     .recorded = Recorded::rank_0},
-    {.name = "step_down",
-     .unit = "s",
-     .better = Better::neither,
-     .meaning = "when rank 0 began to lower its load, likewise",
-     .recorded = Recorded::rank_0},
+    lower("start_spread", "s",
+          "the longest that the first and the last rank can have begun apart: from rank 0's release of the barrier "
+          "until it had word that every rank had left it, a round trip, and how much later one rank began by its own "
+          "clock than another",
+          Recorded::rank_0),
+    higher("rate", "FLOP/s", "of one rank by its engine, second by second, while all hold their load",
+           Recorded::rank_0),
+    higher("total_rate", "FLOP/s", "the sum of rate over all ranks, second by second", Recorded::rank_0),
+    lower("level_error", "1",
+          "the greatest difference between the level that was due and the one that the rank was at, over all ranks, "
+          "when it was looked at late",
+          Recorded::rank_0),
+    lower("throttled_time", "s",
+          "of a rank: how long the package or GPU of it that was slowed down longest for its temperature was, from the "
+          "begin of the load to its end, where the machine counts that",
+          Recorded::if_reported),
+    lower("brake_time", "s", "the same of a GPU that a signal from outside slowed down, where its driver counts that",
+          Recorded::if_reported),
+    neither("step_up", "s",
+            "when rank 0 began to raise its load, once all ranks followed the shape, in s since 1970; of a square the "
+            "first 200 times",
+            Recorded::rank_0),
+    neither("step_down", "s", "when rank 0 began to lower its load, likewise", Recorded::rank_0),
 };
 
 constexpr ConditionSpec kConditions[] = {
@@ -143,19 +118,18 @@ constexpr ProbeSpec kSpec{
     .method =
         "Every rank multiplies matrices of normal numbers, at a level that follows from the shape and the time since "
         "the start: of all its CPUs so many threads work, and one for a part of its time; of its GPUs each works for "
-        "that part of its time, in slices of a millisecond. The ranks of one rack work "
-        "first, then twice as many, until all do; then all follow the shape; turns, in which one rank at a time works, "
-        "need no groups. Rank 0 lets all begin from one barrier, "
-        "50 ms after the others wait in it, and takes the time until the last has said that it has left it; each "
-        "begins 20 ms after it left it by its own clock, and says how much later the last of its parts began. SIGTERM "
-        "ramps the load down within four seconds and is an error of the attempt; so is the loss of a rank. A rank ends "
-        "with its agent, and that with the head.",
+        "that part of its time, in slices of a millisecond. The ranks of one rack work first, then twice as many, "
+        "until all do; then all follow the shape; turns, in which one rank at a time works, need no groups. Rank 0 "
+        "lets all begin from one barrier, 50 ms after the others wait in it, and takes the time until the last has "
+        "said that it has left it; each begins 20 ms after it left it by its own clock, and says how much later the "
+        "last of its parts began. SIGTERM ramps the load down within four seconds and is an error of the attempt; so "
+        "is the loss of a rank. A rank ends with its agent, and that with the head.",
     .source =
         "arXiv 2508.14318 (power oscillation of synchronous training: ramps and 0.1 to 20 Hz matter to utilities); "
         "MLCommons training policies, power_measurement.adoc (load levels).",
     .needs =
-        "OpenBLAS kernels for the processor, which are part of the program; on GPUs an NVIDIA driver for CUDA 13 "
-        "and libcublasLt 13",
+        "OpenBLAS kernels for the processor, which are part of the program; on GPUs an NVIDIA driver for CUDA 13 and "
+        "libcublasLt 13",
     .typical = {140},
     .deadline = {kLongest_s},
     .parameters = kParameters,

@@ -24,8 +24,8 @@ inline constexpr Parameter kLoadThreadsParameter{
     .unit = "1",
     .fallback = "0",
     .meaning =
-        "CPU threads of the load; 0: of engine cpu one for each CPU, of engine gpu none. Beside GPUs they load "
-        "the node and are not counted in its rate"};
+        "CPU threads of the load; 0: of engine cpu one for each CPU, of engine gpu none. Beside GPUs they load the "
+        "node and are not counted in its rate"};
 inline constexpr Parameter kLoadGpusParameter{
     .name = "gpus",
     .fallback = "all",

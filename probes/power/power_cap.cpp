@@ -55,39 +55,24 @@ constexpr Parameter kParameters[] = {
 };
 
 constexpr Metric kMetrics[] = {
-    {.name = "cap_share",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "power over the limit in force, as means of a second or of the limit's own window if that is longer, "
-                "of each package, GPU and BMC, where it has a limit",
-     .instrument = 0.05,
-     .recorded = Recorded::if_present},
-    {.name = "cap_settling_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "from lowering a limit until means of a second stay at most 2 % above it, where a limit was lowered",
-     .recorded = Recorded::if_occurred},
+    lower("cap_share", "1",
+          "power over the limit in force, as means of a second or of the limit's own window if that is longer, of each "
+          "package, GPU and BMC, where it has a limit",
+          Recorded::if_present, 0.05),
+    lower("cap_settling_time", "s",
+          "from lowering a limit until means of a second stay at most 2 % above it, where a limit was lowered",
+          Recorded::if_occurred),
 };
 
 constexpr ConditionSpec kConditions[] = {
-    {.name = "cap_w", .meaning = "the limit in force, in W, where there is one", .recorded = Recorded::if_present},
-    {.name = "cap_window_s",
-     .meaning = "time over which a mean is held against it, in s, where there is one",
-     .recorded = Recorded::if_present},
-    {.name = "cap_source", .meaning = "where the limit was read, where there is one", .recorded = Recorded::if_present},
-    {.name = "cap_reached",
-     .meaning = "whether power came to 0.95 of it, without which nothing is shown, where there is one",
-     .recorded = Recorded::if_present},
-    {.name = "caps_absent",
-     .meaning = "which limits were not read, and why, where some were not",
-     .recorded = Recorded::if_occurred},
+    if_present("cap_w", "the limit in force, in W, where there is one"),
+    if_present("cap_window_s", "time over which a mean is held against it, in s, where there is one"),
+    if_present("cap_source", "where the limit was read, where there is one"),
+    if_present("cap_reached", "whether power came to 0.95 of it, without which nothing is shown, where there is one"),
+    if_occurred("caps_absent", "which limits were not read, and why, where some were not"),
     {.name = "settings_changed", .meaning = "whether a limit was lowered and put back"},
-    {.name = "smoothing_enabled",
-     .meaning = "whether the GPU smooths its power (Blackwell), where its driver tells",
-     .recorded = Recorded::if_reported},
-    {.name = "smoothing_floor",
-     .meaning = "the floor that it holds, as the driver tells it, where it does",
-     .recorded = Recorded::if_reported},
+    if_reported("smoothing_enabled", "whether the GPU smooths its power (Blackwell), where its driver tells"),
+    if_reported("smoothing_floor", "the floor that it holds, as the driver tells it, where it does"),
     kLoadEngineCondition,
     kLoadThreadsCondition,
     kLoadGpuCondition,
@@ -100,13 +85,10 @@ constexpr ProbeSpec kSpec{
     .method =
         "Reads the lasting limit of each package (RAPL long_term), the enforced limit of each GPU and the power limit "
         "of the BMC (DCMI), multiplies matrices of normal numbers on all CPUs or GPUs, and holds means of a second, or "
-        "of "
-        "the limit's own window, against the limit. With lower_to and allow_settings it lowers the limit of each "
-        "package "
-        "half way through and takes the time until the power has settled; a guardian process puts the limit back in "
-        "every end of the probe, SIGKILL included. Otherwise nothing is changed. How "
-        "a GPU smooths its power is recorded and not judged. The relative standard uncertainty of 5 % is inferred, as "
-        "power_sampler has it.",
+        "of the limit's own window, against the limit. With lower_to and allow_settings it lowers the limit of each "
+        "package half way through and takes the time until the power has settled; a guardian process puts the limit "
+        "back in every end of the probe, SIGKILL included. Otherwise nothing is changed. How a GPU smooths its power "
+        "is recorded and not judged. The relative standard uncertainty of 5 % is inferred, as power_sampler has it.",
     .source =
         "Linux Documentation/power/powercap; NVIDIA NVML API Reference Guide and nvml.h (fields 256 and 260); DCMI "
         "specification 1.5, 6.6.2.",

@@ -61,91 +61,50 @@ constexpr Parameter kParameters[] = {
 };
 
 constexpr Metric kMetrics[] = {
-    {.name = "time_to_steady",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "from the begin of the load to the steady mark, where it became steady",
-     .recorded = Recorded::if_occurred},
-    {.name = "temperature",
-     .unit = "degC",
-     .better = Better::lower,
-     .meaning = "of each package and GPU at each reading after the mark, where the machine reports it",
-     .recorded = Recorded::if_reported},
-    {.name = "memory_temperature",
-     .unit = "degC",
-     .better = Better::lower,
-     .meaning = "of each GPU's memory likewise, where the driver reports it",
-     .recorded = Recorded::if_reported},
-    {.name = "gpu_temperature_spread",
-     .unit = "K",
-     .better = Better::lower,
-     .meaning = "hottest less coolest GPU of the node at each reading after the mark, where there are two",
-     .recorded = Recorded::if_present},
-    {.name = "clock",
-     .unit = "Hz",
-     .better = Better::higher,
-     .meaning = "mean of a package's CPUs, or SM clock of a GPU, at each reading after the mark, where it is reported",
-     .recorded = Recorded::if_reported},
-    {.name = "clock_over_base",
-     .unit = "1",
-     .better = Better::higher,
-     .meaning = "clock of a package over the base clock of its processors, where the machine tells both",
-     .recorded = Recorded::if_reported},
-    {.name = "power",
-     .unit = "W",
-     .better = Better::neither,
-     .meaning = "packages, memory and GPUs together at each reading after the mark, where they have energy counters",
-     .instrument = 0.05,
-     .recorded = Recorded::if_present},
-    {.name = "rate",
-     .unit = "FLOP/s",
-     .better = Better::higher,
-     .meaning = "of the load in each interval after the mark, where this probe makes the load",
-     .recorded = Recorded::if_asked},
-    {.name = "rate_kept",
-     .unit = "1",
-     .better = Better::higher,
-     .meaning = "mean rate of the last window over that of the first one, where this probe makes the load",
-     .recorded = Recorded::if_asked},
-    {.name = "throttled_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "how long a package was slowed down for its temperature after the mark, in the whole soak without one, "
-                "where it counts that",
-     .recorded = Recorded::if_reported},
-    {.name = "gpu_throttled_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "the same of a GPU, where its driver counts that",
-     .recorded = Recorded::if_reported},
-    {.name = "brake_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "the same of a GPU that a signal from outside slowed down, where its driver counts that",
-     .recorded = Recorded::if_reported},
+    lower("time_to_steady", "s", "from the begin of the load to the steady mark, where it became steady",
+          Recorded::if_occurred),
+    lower("temperature", "degC", "of each package and GPU at each reading after the mark, where the machine reports it",
+          Recorded::if_reported),
+    lower("memory_temperature", "degC", "of each GPU's memory likewise, where the driver reports it",
+          Recorded::if_reported),
+    lower("gpu_temperature_spread", "K",
+          "hottest less coolest GPU of the node at each reading after the mark, where there are two",
+          Recorded::if_present),
+    higher("clock", "Hz",
+           "mean of a package's CPUs, or SM clock of a GPU, at each reading after the mark, where it is reported",
+           Recorded::if_reported),
+    higher("clock_over_base", "1",
+           "clock of a package over the base clock of its processors, where the machine tells both",
+           Recorded::if_reported),
+    neither("power", "W",
+            "packages, memory and GPUs together at each reading after the mark, where they have energy counters",
+            Recorded::if_present, 0.05),
+    higher("rate", "FLOP/s", "of the load in each interval after the mark, where this probe makes the load",
+           Recorded::if_asked),
+    higher("rate_kept", "1", "mean rate of the last window over that of the first one, where this probe makes the load",
+           Recorded::if_asked),
+    lower("throttled_time", "s",
+          "how long a package was slowed down for its temperature after the mark, in the whole soak without one, where "
+          "it counts that",
+          Recorded::if_reported),
+    lower("gpu_throttled_time", "s", "the same of a GPU, where its driver counts that", Recorded::if_reported),
+    lower("brake_time", "s", "the same of a GPU that a signal from outside slowed down, where its driver counts that",
+          Recorded::if_reported),
 };
 
 constexpr ConditionSpec kConditions[] = {
     {.name = "steady", .meaning = "whether temperatures, clocks and power stopped moving, and stayed so to the end"},
-    {.name = "unsteady_because",
-     .meaning = "what moved at the last look, where it is not steady",
-     .recorded = Recorded::if_occurred},
+    if_occurred("unsteady_because", "what moved at the last look, where it is not steady"),
     {.name = "marks_withdrawn", .meaning = "how often it looked steady and moved again"},
     {.name = "window_s", .meaning = "time over which slopes were taken, in s"},
-    {.name = "held_s",
-     .meaning = "time from the steady mark to the end, in s, where there is a mark",
-     .recorded = Recorded::if_occurred},
+    if_occurred("held_s", "time from the steady mark to the end, in s, where there is a mark"),
     {.name = "interval_s", .meaning = "time between readings, in s"},
     {.name = "soak_begin_s", .meaning = "when the load began, in s since 1970 by this machine's clock"},
     {.name = "series_watched", .meaning = "how many temperatures, clocks and sums of power decide on steadiness"},
     {.name = "gpus_watched", .meaning = "how many GPUs are among them"},
-    {.name = "gpus_absent", .meaning = "why no GPU is, where none is", .recorded = Recorded::if_occurred},
-    {.name = "power_boundary",
-     .meaning = "the counters that power adds up, where there are any",
-     .recorded = Recorded::if_present},
-    {.name = "power_absent",
-     .meaning = "why power is not among them, where it is not",
-     .recorded = Recorded::if_occurred},
+    if_occurred("gpus_absent", "why no GPU is, where none is"),
+    if_present("power_boundary", "the counters that power adds up, where there are any"),
+    if_occurred("power_absent", "why power is not among them, where it is not"),
     {.name = "engine",
      .meaning = "what multiplies, with operands of normal numbers: cpu_gemm (FP64), gpu_gemm (BF16), none"},
     kLoadThreadsCondition,
@@ -158,17 +117,15 @@ constexpr ProbeSpec kSpec{
     .measures = "Temperatures, clocks, power and throttling of a node once a long load has warmed it up for good.",
     .method =
         "Multiplies matrices of normal numbers on all CPUs or GPUs, or watches while something else loads the node, "
-        "and "
-        "reads "
-        "temperatures and clocks of packages and GPUs and the power by energy counters once an interval. Over a window "
-        "(ten minutes) a line is put through twenty means of each series. The steady mark is set when every "
-        "temperature moves by at most 0.1 K a minute, and every clock and the power by at most 0.5 % in a window, each "
-        "slope with three standard errors added; a sensor of coarse steps that went one way in the window is not "
-        "steady. When, a window or more after the mark, a slope is over its limit by three standard errors, the mark "
-        "is withdrawn. It ends when the mark is as old as hold, or at time_cap. What was read before the mark is "
+        "and reads temperatures and clocks of packages and GPUs and the power by energy counters once an interval. "
+        "Over a window (ten minutes) a line is put through twenty means of each series. The steady mark is set when "
+        "every temperature moves by at most 0.1 K a minute, and every clock and the power by at most 0.5 % in a "
+        "window, each slope with three standard errors added; a sensor of coarse steps that went one way in the window "
+        "is not steady. When, a window or more after the mark, a slope is over its limit by three standard errors, the "
+        "mark is withdrawn. It ends when the mark is as old as hold, or at time_cap. What was read before the mark is "
         "warm-up; without a mark only the last window is not. The load of a stop is ramped down within four seconds. "
-        "The limits of the slopes are proposals of this project. The "
-        "relative standard uncertainty of power, 5 %, is inferred, as power_sampler has it.",
+        "The limits of the slopes are proposals of this project. The relative standard uncertainty of power, 5 %, is "
+        "inferred, as power_sampler has it.",
     .source =
         "Linux Documentation/hwmon (coretemp, k10temp), admin-guide/pm/cpufreq.rst, power/powercap; NVIDIA NVML API "
         "Reference Guide.",
@@ -221,8 +178,8 @@ void measure(const Parameters& given, Recorder& record) {
                                         [](const ThermalSeries& one) { return one.kind == SteadyKind::temperature; });
   if (!warm)
     throw Skip(
-        fmt::format("no temperature to watch: neither hwmon (coretemp, k10temp) nor a thermal zone is there (a "
-                    "virtual machine?), and {}",
+        fmt::format("no temperature to watch: neither hwmon (coretemp, k10temp) nor a thermal zone is there (a virtual "
+                    "machine?), and {}",
                     sensors.no_gpus().empty() ? "no GPU reports one" : sensors.no_gpus()));
   std::optional<InBandPower> power;
   std::string no_power;

@@ -54,8 +54,7 @@ constexpr Parameter kOwnParameters[] = {
      .unit = "1",
      .fallback = "200",
      .quick = "30",
-     .meaning = "full steps that are timed; only whole "
-                "blocks"},
+     .meaning = "full steps that are timed; only whole blocks"},
     {.name = "block",
      .unit = "1",
      .fallback = "20",
@@ -65,19 +64,14 @@ constexpr Parameter kOwnParameters[] = {
 };
 constexpr auto kParameters = join(train::kPlanParameters, kOwnParameters);
 constexpr Metric kOwnMetrics[] = {
-    {.name = "step_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "wall time from the end of one full step to the end of the next, the longest of all ranks; every step "
-                "is a sample",
-     .recorded = Recorded::rank_0},
-    {.name = "mismatches",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "findings of all checks: exact steps that differ from themselves, from one rank or between replicas, "
-                "gradients that are outvoted, weights that differ between replicas or are not finite",
-     .kind = MetricKind::fault,
-     .recorded = Recorded::rank_0},
+    lower("step_time", "s",
+          "wall time from the end of one full step to the end of the next, the longest of all ranks; every step is a "
+          "sample",
+          Recorded::rank_0),
+    fault("mismatches",
+          "findings of all checks: exact steps that differ from themselves, from one rank or between replicas, "
+          "gradients that are outvoted, weights that differ between replicas or are not finite",
+          Recorded::rank_0),
 };
 constexpr auto kMetrics = join(kOwnMetrics, train::kFigureMetrics);
 constexpr ConditionSpec kOwnConditions[] = {
@@ -93,17 +87,12 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "type", .meaning = "numbers of weights and activations, and of the factors of products"},
     {.name = "data_mode", .meaning = "what weights and tokens were: gaussian, replicated or ring"},
     {.name = "launch", .meaning = "how operations are started: eager, one after the other from a loop"},
-    {.name = "product_shapes",
-     .meaning = "products of different shapes in a step, where this is rank 0",
-     .recorded = Recorded::rank_0},
-    {.name = "algorithms_differed",
-     .meaning = "shapes for which the libraries of two ranks had chosen different algorithms, before all took the "
-                "first rank's, where this is rank 0",
-     .recorded = Recorded::rank_0},
-    {.name = "cublaslt_version", .meaning = "version of cuBLASLt, where this is rank 0", .recorded = Recorded::rank_0},
-    {.name = "nccl_version",
-     .meaning = "version of the NCCL library, where this is rank 0",
-     .recorded = Recorded::rank_0},
+    rank_0("product_shapes", "products of different shapes in a step, where this is rank 0"),
+    rank_0("algorithms_differed",
+           "shapes for which the libraries of two ranks had chosen different algorithms, before all took the first "
+           "rank's, where this is rank 0"),
+    rank_0("cublaslt_version", "version of cuBLASLt, where this is rank 0"),
+    rank_0("nccl_version", "version of the NCCL library, where this is rank 0"),
 };
 constexpr auto kConditions = cuda::join_conditions(cuda::kDeviceConditions, nvml::kGpuWatchConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
@@ -114,20 +103,19 @@ constexpr ProbeSpec kSpec{
         "Steps of training a transformer on the GPUs of one or several nodes, divided by tensor, context, pipeline and "
         "data parallelism: their time, what communication adds, what they should add up to, and who delays whom.",
     .method =
-        "One process for each GPU walks the same graph of operations as train_step, by the same executor: numbers "
-        "are kept and sent as fp32; the factors of every product are rounded to BF16 by a kernel, which is a part of "
-        "the step, or taken as TF32, multiplied by cuBLASLt and added up in fp32; causal attention as products over "
-        "blocks of 1024 queries with a softmax "
-        "between them, small kernels whose sums have one order, collectives of NCCL with a communicator for each "
-        "group, gradients reduced bucket by bucket in a stream of their own, Adam. All memory is there before the "
-        "first step, and no step waits for the GPU before its end. Every shape's algorithm is what the library of the "
-        "first rank that has the shape ranks first, and all ranks use it. Times of operations are between events; a "
-        "step's is the host's, from the end of the step before. A round is compute-only steps, communication-only "
-        "steps, then a block of full ones. Before and after, two steps run in exact arithmetic modulo 7, each twice "
-        "from the same weights; their weights are compared with those of one rank that does all of it on a host. "
-        "Tokens go to routed experts by their place in the step, as in train_step. Clocks, power, throttling and "
-        "errors of "
-        "each GPU are read from the end of the warm-up steps to that of the last timed one.",
+        "One process for each GPU walks the same graph of operations as train_step, by the same executor: numbers are "
+        "kept and sent as fp32; the factors of every product are rounded to BF16 by a kernel, which is a part of the "
+        "step, or taken as TF32, multiplied by cuBLASLt and added up in fp32; causal attention as products over blocks "
+        "of 1024 queries with a softmax between them, small kernels whose sums have one order, collectives of NCCL "
+        "with a communicator for each group, gradients reduced bucket by bucket in a stream of their own, Adam. All "
+        "memory is there before the first step, and no step waits for the GPU before its end. Every shape's algorithm "
+        "is what the library of the first rank that has the shape ranks first, and all ranks use it. Times of "
+        "operations are between events; a step's is the host's, from the end of the step before. A round is "
+        "compute-only steps, communication-only steps, then a block of full ones. Before and after, two steps run in "
+        "exact arithmetic modulo 7, each twice from the same weights; their weights are compared with those of one "
+        "rank that does all of it on a host. Tokens go to routed experts by their place in the step, as in train_step. "
+        "Clocks, power, throttling and errors of each GPU are read from the end of the warm-up steps to that of the "
+        "last timed one.",
     .source =
         "Narayanan et al. 2021 (1F1B), Shoeybi et al. 2019 (tensor parallelism), Rajbhandari et al. 2020 (ZeRO), "
         "Kingma & Ba 2015 (Adam); cuBLAS manual (cublasLtMatmul).",
