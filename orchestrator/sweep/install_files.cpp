@@ -137,11 +137,10 @@ ordered_json cron_job(const InstallRequest& request, const char* name, const std
 ordered_json sweep_pod(const InstallRequest& request) {
   const std::string out = request.folder + "/sweeps/$JOB_NAME";
   // The first pod makes the due list; the others wait for it.
-  ordered_json init = container_of(
-      request, "prepare",
-      fmt::format("[ -e {0}/due.json ] || {1} || for i in $(seq 60); do [ -e {0}/due.json ] && exit 0; sleep 1; done; "
-                  "[ -e {0}/due.json ]",
-                  out, sweep_words(request, out, " --prepare")));
+  ordered_json init = container_of(request, "prepare",
+                                   fmt::format("[ -e {0}/due.json ] || {1} || for i in $(seq 60); do [ -e {0}/due.json "
+                                               "] && exit 0; sleep 1; done; [ -e {0}/due.json ]",
+                                               out, sweep_words(request, out, " --prepare")));
   // The node's result is in its visit.json: a pod that fails would end all others of the Job.
   ordered_json worker = container_of(
       request, "sweep",
@@ -169,8 +168,7 @@ Files cron_files(const InstallRequest& request) {
                             {"activeDeadlineSeconds", static_cast<int>(std::ceil(request.budget_s)) + kLongestWait_s}};
   const std::string collect = fmt::format(
       "for d in {0}/sweeps/*; do [ -e $d/sweep.json ] || {1} sweep --collect $d --state {0}/state --history "
-      "{0}/history.db; "
-      "done; exit 0",
+      "{0}/history.db; done; exit 0",
       request.folder, request.assay);
   const ordered_json priority = {
       {"apiVersion", "scheduling.k8s.io/v1"},  {"kind", "PriorityClass"},

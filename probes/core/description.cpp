@@ -24,10 +24,9 @@ constexpr const char* kBetter[] = {"higher", "lower", "neither"};
 constexpr ConditionSpec kCommonConditions[] = {
     if_reported("cpu_load_by_others",
                 "Share of the CPUs' time, where /proc/stat reports it, that went to other processes during the run."),
-    {.name = "cpu_steal",
-     .meaning =
-         "Share of the CPUs' time, where /proc/stat reports it, that the hypervisor gave to others during the run.",
-     .recorded = Recorded::if_reported},
+    if_reported(
+        "cpu_steal",
+        "Share of the CPUs' time, where /proc/stat reports it, that the hypervisor gave to others during the run."),
     if_reported("clock_synchronised",
                 "Whether the kernel reports, where it can be queried, that its clock follows a time source."),
 };

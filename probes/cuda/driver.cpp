@@ -133,8 +133,7 @@ std::string words_for_old_driver(std::string_view supported, std::string_view ne
   const std::string_view major = needed.substr(0, needed.find('.'));
   const std::string_view oldest = major == "13" ? "580.65.06" : major == "12" ? "525.60.13" : "";
   return fmt::format(
-      "the NVIDIA driver {}supports CUDA {} at most, this build of the probe needs CUDA {}{}; hint: update "
-      "the driver",
+      "the NVIDIA driver {}supports CUDA {} at most, this build of the probe needs CUDA {}{}; hint: update the driver",
       version ? *version + " " : "", supported, needed,
       oldest.empty() ? "" : fmt::format(", that is driver {} or newer", oldest));
 }

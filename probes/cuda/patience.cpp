@@ -16,8 +16,8 @@ void poll_or_leave(const std::function<bool()>& done, Seconds limit, std::string
   while (!done()) {
     if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > limit.count) {
       leave_stuck(
-          fmt::format("{}: the GPU is not done after {:g} s and hangs; hint: look for Xid errors in the kernel's "
-                      "log, and reset the GPU",
+          fmt::format("{}: the GPU is not done after {:g} s and hangs; hint: look for Xid errors in the kernel's log, "
+                      "and reset the GPU",
                       what, limit.count));
     }
     std::this_thread::sleep_for(kPoll);

@@ -57,8 +57,8 @@ constexpr Metric kMetrics[] = {
            Recorded::if_asked),
     {.name = "wire_share",
      .unit = "1",
-     .meaning = "busbw over the rate of the slowest network port that carried it, where path is fabric, "
-                "ranks_per_node is 1 and the drivers of all ports report their rate",
+     .meaning = "busbw over the rate of the slowest network port that carried it, where path is fabric, ranks_per_node "
+                "is 1 and the drivers of all ports report their rate",
      .kind = MetricKind::share,
      .recorded = Recorded::if_asked},
     lower("loopback_time", "s", "time between processes of one machine, where path is loopback", Recorded::if_asked),
@@ -100,11 +100,10 @@ constexpr ProbeSpec kSpec{
         "algbw is size over time, size being the whole buffer as nccl-tests counts it; busbw is algbw times 2(n-1)/n "
         "for all_reduce, (n-1)/n for all_gather, reduce_scatter, all_to_all and scatter, 1 for broadcast and "
         "send_recv. With one rank on a node every port carries busbw each way in these algorithms; but the root of "
-        "broadcast sends more than once, and that of scatter alone sends. Before and after the timing of each size "
-        "one collective runs on whole numbers whose sums are exact in the type, and every received element is "
-        "compared. Addresses, ports and retransmissions are those of the connections themselves, as the kernel "
-        "reports them. Ranks of two nodes that are one machine are an error unless path=loopback, which has metrics "
-        "of its own.",
+        "broadcast sends more than once, and that of scatter alone sends. Before and after the timing of each size one "
+        "collective runs on whole numbers whose sums are exact in the type, and every received element is compared. "
+        "Addresses, ports and retransmissions are those of the connections themselves, as the kernel reports them. "
+        "Ranks of two nodes that are one machine are an error unless path=loopback, which has metrics of its own.",
     .source =
         "NVIDIA nccl-tests, doc/PERFORMANCE.md, for the quantities; Gloo, docs/algorithms.md, for the algorithms.",
     .needs =

@@ -57,8 +57,8 @@ constexpr Metric kMetrics[] = {
     fixed("drives", "1", "NVMe and SATA drives of the node"),
     bad("drives_silent", Course::fixed, "drives whose health could not be read"),
     fault("critical_warnings", Course::each_run,
-          "warnings that the drive raises, if reported: of NVMe the bits of its critical warning, of SATA 1 "
-          "when it expects to fail",
+          "warnings that the drive raises, if reported: of NVMe the bits of its critical warning, of SATA 1 when it "
+          "expects to fail",
           Recorded::if_reported),
     fault("media_errors", Course::for_life,
           "times that data could not be read back or failed its check, where the drive counts them",
@@ -82,8 +82,8 @@ constexpr Metric kMetrics[] = {
     bad("link_crc_errors", Course::for_life, "errors of the cable to the drive, where a SATA drive counts them",
         Recorded::if_reported),
     fixed("gpudirect_storage", "1",
-          "1 when cuFile can move data between storage and GPU past the host's memory, 0 in compatibility "
-          "mode or if refused, where libcufile is installed and its path is known without a load",
+          "1 when cuFile can move data between storage and GPU past the host's memory, 0 in compatibility mode or if "
+          "refused, where libcufile is installed and its path is known without a load",
           Recorded::if_reported),
     fixed("namespaces", "1", "namespaces of the drive, NVMe drives only", Recorded::if_present),
     fixed("paths", "1", "paths to the drive's namespaces, if several or one over a fabric", Recorded::if_asked),
@@ -139,11 +139,10 @@ constexpr ProbeSpec kSpec{
     .method =
         "Asks every drive once for its own health log, with commands that only read: NVMe log pages 02h and 01h, ATA "
         "SMART data, status and device statistics. Links, paths and ANA states come from /sys. Counters run for the "
-        "drive's life and errors of the PCIe link since boot; a run separates the rise between two readings from "
-        "the counts before. Where libcufile is installed, its kernel driver and configuration are read; nothing is "
-        "transferred. Counters "
-        "of SATA drives without device statistics are the vendors' attributes 5, 187, 197 and 199, whose meaning is a "
-        "convention. SAS, virtual and USB drives are left out.",
+        "drive's life and errors of the PCIe link since boot; a run separates the rise between two readings from the "
+        "counts before. Where libcufile is installed, its kernel driver and configuration are read; nothing is "
+        "transferred. Counters of SATA drives without device statistics are the vendors' attributes 5, 187, 197 and "
+        "199, whose meaning is a convention. SAS, virtual and USB drives are left out.",
     .source =
         "NVM Express Base Specification 2.0, 5.16.1.2 and 5.16.1.3; ATA Command Set 3, SMART and Device Statistics; "
         "SCSI/ATA Translation 3, ATA PASS-THROUGH (16); Linux "

@@ -72,8 +72,8 @@ constexpr Metric kMetrics[] = {
     good("nvlinks_active", "NVLinks that are up, where the GPU has any", Recorded::if_present, Course::fixed),
     bad("nvlinks_inactive", "NVLinks that are down, where the GPU has any", Recorded::if_present, Course::fixed),
     bad("nvlink_errors",
-        "errors of all NVLinks since the driver was loaded (replays, recoveries and CRC errors; from NVLink "
-        "5 malformed packets, overruns, receive and integrity errors and recoveries), if counted",
+        "errors of all NVLinks since the driver was loaded (replays, recoveries and CRC errors; from NVLink 5 "
+        "malformed packets, overruns, receive and integrity errors and recoveries), if counted",
         Recorded::if_reported, Course::since_boot),
     good("pcie_generation", "PCIe generation now, where the driver reports it; an idle GPU may lower it",
          Recorded::if_reported),
@@ -99,8 +99,8 @@ constexpr Metric kMetrics[] = {
         "both",
         Recorded::if_reported, Course::fixed),
     bad("other_processes",
-        "processes that use the GPU, if known: the driver lists those of the probe's own process "
-        "namespace, and in a container memory in use that none of them has counts as one more",
+        "processes that use the GPU, if known: the driver lists those of the probe's own process namespace, and in a "
+        "container memory in use that none of them has counts as one more",
         Recorded::if_reported),
 };
 

@@ -250,8 +250,8 @@ void measure(const Parameters& given, Recorder& record) {
   const MachineTree tree(given.text("root"));
   if (!tree.exists("proc/meminfo") && !tree.exists("sys/devices")) {
     throw std::runtime_error(
-        fmt::format("root: '{}' holds neither proc/meminfo nor sys/devices\n"
-                    "hint: name the directory that proc and sys are in; / is this machine",
+        fmt::format("root: '{}' holds neither proc/meminfo nor sys/devices\nhint: name the directory that proc and sys "
+                    "are in; / is this machine",
                     given.text("root")));
   }
   record_node(tree, record);

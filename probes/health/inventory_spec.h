@@ -12,21 +12,17 @@ namespace assay::health {
 
 /// A count, without its course.
 inline constexpr Metric kInventoryCounts[] = {
-    {.name = "cpus_total", .unit = "1", .meaning = "logical CPUs present"},
-    {.name = "cpus_online", .unit = "1", .meaning = "logical CPUs in use"},
+    higher("cpus_total", "1", "logical CPUs present"),
+    higher("cpus_online", "1", "logical CPUs in use"),
     lower("cpus_offline", "1",
           "logical CPUs present that are not in use, where the second threads of cores are not switched off",
           Recorded::if_reported),
     higher("cores_total", "1", "physical cores with an online CPU, where the kernel shows topology",
            Recorded::if_reported),
-    {.name = "sockets_total", .unit = "1", .meaning = "processor packages with an online CPU"},
-    {.name = "memory_total", .unit = "B", .meaning = "memory that the kernel manages (MemTotal)"},
+    higher("sockets_total", "1", "processor packages with an online CPU"),
+    higher("memory_total", "B", "memory that the kernel manages (MemTotal)"),
     higher("dimms_total", "1", "memory modules in their slots, where SMBIOS is readable (root)", Recorded::if_reported),
-    {.name = "dimm_slots_empty",
-     .unit = "1",
-     .better = Better::neither,
-     .meaning = "memory slots without a module, where SMBIOS is readable",
-     .recorded = Recorded::if_reported},
+    neither("dimm_slots_empty", "1", "memory slots without a module, where SMBIOS is readable", Recorded::if_reported),
     higher("dimm_size", "B", "capacity of one module, where SMBIOS reports it", Recorded::if_reported),
     higher("dimm_rate", "1/s", "configured transfers a second of one module, where SMBIOS reports it",
            Recorded::if_reported),
@@ -35,13 +31,10 @@ inline constexpr Metric kInventoryCounts[] = {
     lower("dimms_unlike", "1",
           "modules whose capacity or configured rate is not that of most, where SMBIOS reports it of all",
           Recorded::if_reported),
-    {.name = "dimms_slow",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning =
-         "modules that run at less than they are made for, where SMBIOS reports both of all; a processor may not "
-         "support the rated speed of its modules",
-     .recorded = Recorded::if_reported},
+    lower("dimms_slow", "1",
+          "modules that run at less than they are made for, where SMBIOS reports both of all; a processor may not "
+          "support the rated speed of its modules",
+          Recorded::if_reported),
     higher("memory_fitted", "B", "summed capacity of the modules, where SMBIOS reports it of all",
            Recorded::if_reported),
     higher(
@@ -49,10 +42,10 @@ inline constexpr Metric kInventoryCounts[] = {
         "configured transfers a second times 8 bytes, summed over the channels, where SMBIOS reports it of all "
         "modules; modules whose slots differ in their last digits alone share a channel, so that it is never too much",
         Recorded::if_reported),
-    {.name = "drives_total", .unit = "1", .meaning = "block devices with hardware behind them"},
+    higher("drives_total", "1", "block devices with hardware behind them"),
     higher("drive_size", "B", "capacity of one drive, where it has a medium", Recorded::if_present),
-    {.name = "nics_total", .unit = "1", .meaning = "network ports with hardware behind them"},
-    {.name = "nics_up", .unit = "1", .meaning = "those of them with a link"},
+    higher("nics_total", "1", "network ports with hardware behind them"),
+    higher("nics_up", "1", "those of them with a link"),
     higher("link_rate", "B/s",
            "signalling rate of one port in one direction, in bytes (bits over 8), where its link is up and its driver "
            "reports it",

@@ -49,9 +49,9 @@ constexpr ProbeSpec kSpec{
     .name = "health_limits",
     .measures = "Processors of a node whose clock or power is limited below their own maximum.",
     .method =
-        "Compares the limit of each CPU's clock with its maximum (cpufreq: scaling_max_freq and "
-        "cpuinfo_max_freq), the switch for clocks above the base clock, and the lasting power limit of each package "
-        "with its maximum (RAPL: constraint long_term). Nothing is changed, and nothing is run.",
+        "Compares the limit of each CPU's clock with its maximum (cpufreq: scaling_max_freq and cpuinfo_max_freq), the "
+        "switch for clocks above the base clock, and the lasting power limit of each package with its maximum (RAPL: "
+        "constraint long_term). Nothing is changed, and nothing is run.",
     .source = "Linux Documentation/admin-guide/pm/cpufreq.rst and intel_pstate.rst; power/powercap/powercap.rst.",
     .typical = {2},
     .deadline = {60},

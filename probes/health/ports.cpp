@@ -32,12 +32,10 @@ constexpr Parameter kParameters[] = {
     {.name = "root", .fallback = "/", .meaning = "where /sys of the machine is; for tests"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "link_up", .unit = "1", .meaning = "1 when the port has a carrier, 0 when it has none or is not there"},
-    {.name = "link_rate",
-     .unit = "B/s",
-     .meaning =
-         "signalling rate of one direction in bytes (bits over 8), where the link is up and the driver reports it",
-     .recorded = Recorded::if_reported},
+    higher("link_up", "1", "1 when the port has a carrier, 0 when it has none or is not there"),
+    higher("link_rate", "B/s",
+           "signalling rate of one direction in bytes (bits over 8), where the link is up and the driver reports it",
+           Recorded::if_reported),
     higher("link_rate_max", "B/s",
            "the same of the fastest mode that port and driver support, where the driver lists its modes",
            Recorded::if_reported),

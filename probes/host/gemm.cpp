@@ -52,11 +52,9 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "clock_hz",
      .meaning = "Median over the products of the slowest core's clock right after each, from dependent integer "
                 "additions, in Hz."},
-    {.name = "base_clock_hz",
-     .meaning =
-         "Clock that the processor promises under load, in Hz, the lowest of the threads' CPUs, where the machine "
-         "tells it.",
-     .recorded = Recorded::if_reported},
+    if_reported("base_clock_hz",
+                "Clock that the processor promises under load, in Hz, the lowest of the threads' CPUs, where the "
+                "machine tells it."),
     {.name = "flop_per_cycle", .meaning = "Peak over threads and clock: FLOPs a cycle and core."},
     {.name = "threads", .meaning = "Threads that computed."},
     {.name = "pinned", .meaning = "Whether every thread was bound to one CPU, read back from the kernel."},
@@ -80,17 +78,15 @@ constexpr ProbeSpec kSpec{
         "C = A B for n x n column-major matrices of standard normal numbers. C is cut into one tile for each thread, "
         "as square as the thread count allows; each thread is pinned to a physical core of its own and computes its "
         "tile by one single-threaded OpenBLAS call. Where the library does not know the processor and has chosen "
-        "kernels of "
-        "narrower vectors, the probe starts itself again and asks for those as wide as the processor's "
+        "kernels of narrower vectors, the probe starts itself again and asks for those as wide as the processor's "
         "(OPENBLAS_CORETYPE); kernels that stay narrower are a skip, not a rate. The window runs from the moment all "
-        "threads are ready until the "
-        "last is done, in wall time; 2 n^3 FLOPs are counted. Sets of operands that together pass twice the "
-        "last-level cache are used in turn. Between the products a register-only multiply-add loop of the widest "
-        "instruction set runs on the same threads for 20 ms of CPU time, so that what holds a thread off its CPU "
-        "lowers the product's rate and not the peak; the better of the two bursts around a product is the peak of its "
-        "efficiency: both see the same clock, and a disturbance can only lower a burst. Outside the window every "
-        "result is compared bit by bit with earlier ones of the same operands, and at the end 4096 elements of every "
-        "set are recomputed in long double and the whole is put to Freivalds' check.",
+        "threads are ready until the last is done, in wall time; 2 n^3 FLOPs are counted. Sets of operands that "
+        "together pass twice the last-level cache are used in turn. Between the products a register-only multiply-add "
+        "loop of the widest instruction set runs on the same threads for 20 ms of CPU time, so that what holds a "
+        "thread off its CPU lowers the product's rate and not the peak; the better of the two bursts around a product "
+        "is the peak of its efficiency: both see the same clock, and a disturbance can only lower a burst. Outside the "
+        "window every result is compared bit by bit with earlier ones of the same operands, and at the end 4096 "
+        "elements of every set are recomputed in long double and the whole is put to Freivalds' check.",
     .source =
         "OpenBLAS cblas_dgemm and cblas_sgemm; rounding bounds of Higham & Mary 2019, SIAM J. Sci. Comput. 41(5); "
         "Freivalds 1979.",

@@ -80,10 +80,10 @@ constexpr ProbeSpec kSpec{
         "unless half of memory forbids it. One pinned thread on every physical core owns a contiguous slice and "
         "touches it first, so that pages lie on its own NUMA node. A round runs copy, scale, add and triad in this "
         "order; each is timed by itself from the moment all threads are ready until the last is done, in wall time, "
-        "stores drained. Bytes are counted as STREAM counts them: what the kernel asks to read and write, no reads "
-        "for ownership. Every round is one sample of each kernel; sampling ends when the median of triad is known. At "
-        "the end every element is compared with the value that the rounds must have given, to a relative 1e-13. "
-        "STREAM quotes the best of n: that is the largest of the samples.",
+        "stores drained. Bytes are counted as STREAM counts them: what the kernel asks to read and write, no reads for "
+        "ownership. Every round is one sample of each kernel; sampling ends when the median of triad is known. At the "
+        "end every element is compared with the value that the rounds must have given, to a relative 1e-13. STREAM "
+        "quotes the best of n: that is the largest of the samples.",
     .source = "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream.",
     .typical = {5},
     .deadline = {120},

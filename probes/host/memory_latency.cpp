@@ -59,10 +59,10 @@ constexpr ProbeSpec kSpec{
     .sampled = true,
     .measures = "Latency of the host's memory as one core sees it.",
     .method =
-        "One pinned thread walks a random Hamiltonian cycle (Sattolo's shuffle) with one pointer in every 64-byte "
-        "line of memory that it touched first, eight times the sum of last-level caches, so that each load depends on "
-        "the one before and neither caches nor prefetchers help. A sample is the wall time of a chunk over its loads; "
-        "a chunk is as many loads as take about 50 ms of CPU time, so that a thread that is held off its CPU waits "
+        "One pinned thread walks a random Hamiltonian cycle (Sattolo's shuffle) with one pointer in every 64-byte line "
+        "of memory that it touched first, eight times the sum of last-level caches, so that each load depends on the "
+        "one before and neither caches nor prefetchers help. A sample is the wall time of a chunk over its loads; a "
+        "chunk is as many loads as take about 50 ms of CPU time, so that a thread that is held off its CPU waits "
         "inside the samples and not between them; the next chunk continues where the last ended. Transparent huge "
         "pages are asked for by default, so that address translation hardly counts.",
     .source = "McVoy & Staelin 1996, lmbench (lat_mem_rd), made random against prefetchers; Sattolo 1986.",

@@ -78,13 +78,12 @@ constexpr ProbeSpec kSpec{
     .method =
         "The ranks meet and open the streams once, on the address of the rendezvous. In each phase the sending rank "
         "writes numbered blocks to every stream as fast as the kernel takes them, one thread a stream. The receiving "
-        "rank counts bytes as they come out of its sockets; a sample is what came in one window, by its wall clock, "
-        "so nothing that is still in a buffer is counted. Forward and backward are sampled until steady and known, "
-        "then both at once for a set number of windows that begin together; each is the sum of what the two ranks "
-        "received in the windows of the same number. A block's number is always compared, every sixteenth block byte "
-        "for byte, and what was sent must have been received to the byte. Retransmissions are the kernel's own count "
-        "(TCP_INFO) over the phase. Two ranks on one machine are an error unless path=loopback, which has a metric of "
-        "its own.",
+        "rank counts bytes as they come out of its sockets; a sample is what came in one window, by its wall clock, so "
+        "nothing that is still in a buffer is counted. Forward and backward are sampled until steady and known, then "
+        "both at once for a set number of windows that begin together; each is the sum of what the two ranks received "
+        "in the windows of the same number. A block's number is always compared, every sixteenth block byte for byte, "
+        "and what was sent must have been received to the byte. Retransmissions are the kernel's own count (TCP_INFO) "
+        "over the phase. Two ranks on one machine are an error unless path=loopback, which has a metric of its own.",
     .source = "RFC 6349, TCP throughput testing, for the quantity; tcp(7) for TCP_INFO.",
     .needs = "Two nodes that reach each other on the rendezvous port",
     .typical = {20},

@@ -52,8 +52,8 @@ constexpr ProbeSpec kSpec{
     .method =
         "Rank 0 sends a message on one connection with TCP_NODELAY, rank 1 sends it back, and rank 0 compares it: one "
         "round trip at a time, timed by rank 0's wall clock from before the first call to after the last. A sample is "
-        "half of one round trip. All are kept, in their order, so that any percentile and the real maximum can be "
-        "had: use statistic median, p99 or max; the 99.9th percentile is a metric of its own. Both ranks wait in the "
+        "half of one round trip. All are kept, in their order, so that any percentile and the real maximum can be had: "
+        "use statistic median, p99 or max; the 99.9th percentile is a metric of its own. Both ranks wait in the "
         "kernel, so waking them is in the figure, as it is for an application that does not spin. Two ranks on one "
         "machine are an error unless path=loopback, which has a metric of its own.",
     .source =

@@ -214,11 +214,11 @@ constexpr ProbeSpec kSpec{
         "incast.",
     .method =
         "The ranks meet and open the streams of all flows once. First every flow works by itself, one after another; "
-        "then all of them at the same time: they begin after a common barrier and none stops before the windows of "
-        "all have passed. A sample is what came out of the target's sockets in one window, by its wall clock; windows "
+        "then all of them at the same time: they begin after a common barrier and none stops before the windows of all "
+        "have passed. A sample is what came out of the target's sockets in one window, by its wall clock; windows "
         "before a set number are warm-up. Blocks are numbered and checked as in host_tcp_bandwidth, and what was sent "
-        "must have been received to the byte. A flow is named SOURCE>TARGET by host names. Ranks of one machine are "
-        "an error unless path=loopback.",
+        "must have been received to the byte. A flow is named SOURCE>TARGET by host names. Ranks of one machine are an "
+        "error unless path=loopback.",
     .source =
         "RFC 6349, TCP throughput testing, for the quantity; Leighton, Introduction to Parallel Algorithms and "
         "Architectures, 1.9, for bisection.",

@@ -149,10 +149,9 @@ std::optional<NamedDoubt> scale_doubt(double power_w, double voltage_v, double c
 std::optional<NamedDoubt> heat_doubt(double stated_w, double flow_m3_s, double rise_k) {
   const double carried_w = heat_of_water_w(flow_m3_s, rise_k);
   if (stated_w > 0 && carried_w < -kMostHeatError * stated_w)
-    return NamedDoubt{Doubt::mis_scaled,
-                      fmt::format("the coolant comes back {:.3g} K colder than it goes: supply and return are "
-                                  "exchanged, or nothing is cooled",
-                                  -rise_k)};
+    return NamedDoubt{Doubt::mis_scaled, fmt::format("the coolant comes back {:.3g} K colder than it goes: supply and "
+                                                     "return are exchanged, or nothing is cooled",
+                                                     -rise_k)};
   if (carried_w <= 0) return std::nullopt;  // idle: a difference of two sensors
   const double ratio = stated_w / carried_w;
   if (std::abs(ratio - 1) <= kMostHeatError) return std::nullopt;

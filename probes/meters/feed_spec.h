@@ -85,33 +85,26 @@ inline constexpr Metric kFeedMetrics[] = {
                  Recorded::if_present),
     feed_reading("rating_share", "1", "power over the rating of the meter in the site (rating_w)",
                  Recorded::if_present),
-    {.name = "feed_share",
-     .unit = "1",
-     .better = Better::neither,
-     .meaning = "power of a feed over an equal part of the sum of all feeds of its rack; 0: it carries nothing",
-     .recorded = Recorded::if_present},
+    neither("feed_share", "1",
+            "power of a feed over an equal part of the sum of all feeds of its rack; 0: it carries nothing",
+            Recorded::if_present),
     feed_reading("phase_imbalance", "1", "(max - mean) / mean of the currents of three phases", Recorded::if_reported),
-    feed_reading(
-        "heat_share", "1",
-        "flow x rise of a cooling unit, as water, over the power of the rack that it serves, of all racks if it "
-        "names none",
-        Recorded::if_reported),
-    feed_reading(
-        "power_ratio", "1",
-        "power of the site's intake over that of all racks, at this load and weather; not PUE, which is of energy "
-        "over twelve months",
-        Recorded::if_present),
+    feed_reading("heat_share", "1",
+                 "flow x rise of a cooling unit, as water, over the power of the rack that it serves, of all racks if "
+                 "it names none",
+                 Recorded::if_reported),
+    feed_reading("power_ratio", "1",
+                 "power of the site's intake over that of all racks, at this load and weather; not PUE, which is of "
+                 "energy over twelve months",
+                 Recorded::if_present),
     higher("energy_efficiency", "FLOP/J",
            "floating-point operations of the nodes of a rack over the energy that the rack drew in the same interval, "
            "where the judge joins the readings with the record of a load",
            Recorded::if_occurred),
-    {.name = "rise_time",
-     .unit = "s",
-     .better = Better::neither,
-     .meaning = "10 to 90 % of a step of a load as a meter shows it, where the judge joins the readings with the "
-                "load's marks and the meter is fast enough",
-     .instrument = 0.06,
-     .recorded = Recorded::if_occurred},
+    neither("rise_time", "s",
+            "10 to 90 % of a step of a load as a meter shows it, where the judge joins the readings with the load's "
+            "marks and the meter is fast enough",
+            Recorded::if_occurred, 0.06),
     lower("power_ramp", "W/s", "0.8 of that step over its rise time, where the meter states its accuracy, too",
           Recorded::if_reported),
     lower("overshoot", "1", "farthest reading beyond the new level over the step, where the judge joins a step",
@@ -123,27 +116,20 @@ inline constexpr Metric kFeedMetrics[] = {
           "outlets that rose when a node alone worked and are not the node's by the site, and those of the node that "
           "did not rise, where the judge joins the readings with a load of shape turns",
           Recorded::if_asked),
-    {.name = "agreement_ratio",
-     .unit = "1",
-     .better = Better::neither,
-     .meaning = "power of a node's meter over that of its outlets, or of all nodes' meters over that of their rack, at "
-                "the level of load farthest from 1, where the judge joins them by a load of shape stairs",
-     .recorded = Recorded::if_asked},
+    neither("agreement_ratio", "1",
+            "power of a node's meter over that of its outlets, or of all nodes' meters over that of their rack, at the "
+            "level of load farthest from 1, where the judge joins them by a load of shape stairs",
+            Recorded::if_asked),
     feed_reading("agreement_power", "W",
                  "mean of one side (at.side) of such a comparison at a level of load (at.load, in %), where the judge "
                  "joins them",
                  Recorded::if_occurred),
-    {.name = "agreement_gain",
-     .unit = "1",
-     .better = Better::neither,
-     .meaning = "slope of the meter over its reference, over three levels, where the judge joins them",
-     .recorded = Recorded::if_occurred},
-    {.name = "agreement_offset",
-     .unit = "W",
-     .better = Better::neither,
-     .meaning = "intercept of the line of meter over reference through the levels, where the judge "
-                "joins them",
-     .recorded = Recorded::if_occurred},
+    neither("agreement_gain", "1",
+            "slope of the meter over its reference, over three levels, where the judge joins them",
+            Recorded::if_occurred),
+    neither("agreement_offset", "W",
+            "intercept of the line of meter over reference through the levels, where the judge joins them",
+            Recorded::if_occurred),
 };
 
 /// Every condition of the record.

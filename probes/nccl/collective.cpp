@@ -84,12 +84,12 @@ constexpr ProbeSpec kSpec{
         "place moves on with each iteration. Sums; all_to_all, scatter and send_recv (to the next rank, from the one "
         "before) are grouped sends and receives. A batch is enqueued behind a gate on each GPU, which then opens, so "
         "that no launch is in a time; after lead-in iterations (five at first, then one in each batch) each iteration "
-        "is timed by two events on every rank, and its time is the longest of all ranks. algbw is size over time, "
-        "size being the whole buffer as nccl-tests counts it; busbw is algbw times 2(n-1)/n for all_reduce, (n-1)/n "
-        "for all_gather, reduce_scatter, all_to_all and scatter, 1 for broadcast and send_recv. Under NVLS and over "
-        "two nodes by tree busbw is not the traffic of a link. Before and after the timing of each size one "
-        "collective runs on whole numbers whose sums are exact in the type, and every received element is compared on "
-        "the device. Algorithm, protocol, channels and transport are what NCCL's log says.",
+        "is timed by two events on every rank, and its time is the longest of all ranks. algbw is size over time, size "
+        "being the whole buffer as nccl-tests counts it; busbw is algbw times 2(n-1)/n for all_reduce, (n-1)/n for "
+        "all_gather, reduce_scatter, all_to_all and scatter, 1 for broadcast and send_recv. Under NVLS and over two "
+        "nodes by tree busbw is not the traffic of a link. Before and after the timing of each size one collective "
+        "runs on whole numbers whose sums are exact in the type, and every received element is compared on the device. "
+        "Algorithm, protocol, channels and transport are what NCCL's log says.",
     .source = "NVIDIA nccl-tests, doc/PERFORMANCE.md; NCCL 2.28 user guide and source for the lines of its log.",
     .needs = "NVIDIA GPUs, two or more over all nodes, with their driver, and libnccl.so.2 from 2.18 on",
     .typical = {120},

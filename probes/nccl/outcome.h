@@ -22,18 +22,15 @@ inline constexpr ConditionSpec kFactConditions[] = {
     {.name = "nccl_version", .meaning = "version of the NCCL library that was opened"},
     {.name = "nccl_library", .meaning = "path of that library"},
     {.name = "environment", .meaning = "NCCL_* variables in force, without those for logging, or none"},
-    {.name = "transport",
-     .meaning =
-         "ways between ranks that NCCL reports of all ranks, such as NET/IB/GDRDMA, NET/Socket, P2P/CUMEM, SHM, NVLS, "
-         "sorted; where it reports any",
-     .recorded = Recorded::if_reported},
+    if_reported("transport",
+                "ways between ranks that NCCL reports of all ranks, such as NET/IB/GDRDMA, NET/Socket, P2P/CUMEM, SHM, "
+                "NVLS, sorted; where it reports any"),
     if_reported("fabric",
                 "those of them that cross a network, such as NET/IB/GDRDMA or NET/Socket, where it reports any"),
-    {.name = "gpudirect",
-     .meaning =
-         "whether every one of those reads and writes the GPUs' memory itself (GDRDMA), by whatever plug-in; true also "
-         "where NVLink between nodes (P2P/MNNVL) is used and no network, absent where there is neither",
-     .recorded = Recorded::if_reported},
+    if_reported(
+        "gpudirect",
+        "whether every one of those reads and writes the GPUs' memory itself (GDRDMA), by whatever plug-in; true also "
+        "where NVLink between nodes (P2P/MNNVL) is used and no network, absent where there is neither"),
     if_reported("network", "network that NCCL uses between nodes, where it names one"),
     if_reported("nvls", "whether NVLink multicast is available on every GPU, where NCCL says so"),
     if_reported("algorithm",

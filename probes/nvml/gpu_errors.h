@@ -29,8 +29,8 @@ std::optional<std::uint64_t> growth(const std::optional<std::uint64_t>& before,
 inline constexpr ConditionSpec kGpuErrorsCondition{
     .name = "gpu_errors_delta",
     .meaning =
-        "uncorrected memory errors, remapped rows, PCIe replays, NVLink errors and Xids of all GPUs of the node "
-        "while measuring, where NVML tells all of them that the GPUs have",
+        "uncorrected memory errors, remapped rows, PCIe replays, NVLink errors and Xids of all GPUs of the node while "
+        "measuring, where NVML tells all of them that the GPUs have",
     .recorded = Recorded::if_reported};
 
 /// Counts from its making on, without a thread of its own: for loads that must not be disturbed.

@@ -10,17 +10,17 @@ constexpr auto kParameters = with_fio_parameters(std::array{
     Parameter{.name = "queue_depth", .unit = "1", .fallback = "32", .meaning = "I/Os in flight"},
 });
 constexpr Metric kMetrics[] = {
-    {.name = "read_bandwidth", .unit = "B/s", .meaning = "payload bytes read over the counted time of one fio run"},
-    {.name = "write_bandwidth", .unit = "B/s", .meaning = "payload bytes written over the counted time of one fio run"},
+    higher("read_bandwidth", "B/s", "payload bytes read over the counted time of one fio run"),
+    higher("write_bandwidth", "B/s", "payload bytes written over the counted time of one fio run"),
 };
 constexpr ProbeSpec kSpec{
     .name = "storage_bandwidth",
     .measures = "Sequential read and write bandwidth of the filesystem under a directory.",
     .method =
-        "fio lays out one file with random data and fsyncs it; then fio runs anew for each sample, a read and a write"
-        " in turn, with direct I/O on that file. A sample is bw_bytes of one run: bytes completed in the counted "
-        "time, after the ramp; opening, layout and the final fsync are not counted. A cache inside the device or "
-        "below a virtual disk is part of what is measured.",
+        "fio lays out one file with random data and fsyncs it; then fio runs anew for each sample, a read and a write "
+        "in turn, with direct I/O on that file. A sample is bw_bytes of one run: bytes completed in the counted time, "
+        "after the ramp; opening, layout and the final fsync are not counted. A cache inside the device or below a "
+        "virtual disk is part of what is measured.",
     .source = "fio 3 HOWTO; sequential 1 MiB at queue depth 32 as in NVMe data sheets.",
     .needs = "fio 3 on PATH; a filesystem that does direct I/O.",
     .typical = {22},

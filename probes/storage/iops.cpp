@@ -18,10 +18,10 @@ constexpr ProbeSpec kSpec{
     .name = "storage_iops",
     .measures = "Random read and write operations a second of the filesystem under a directory.",
     .method =
-        "fio lays out one file with random data and fsyncs it; then fio runs anew for each sample, reads and writes "
-        "in turn, with direct I/O at random offsets of that file (norandommap, a new seed each run). A sample is iops"
-        " of one run: operations completed in the counted time, after the ramp. The drive is not preconditioned "
-        "beyond the layout: a drive's steady state needs a longer fill than this probe does.",
+        "fio lays out one file with random data and fsyncs it; then fio runs anew for each sample, reads and writes in "
+        "turn, with direct I/O at random offsets of that file (norandommap, a new seed each run). A sample is iops of "
+        "one run: operations completed in the counted time, after the ramp. The drive is not preconditioned beyond the "
+        "layout: a drive's steady state needs a longer fill than this probe does.",
     .source = "fio 3 HOWTO; random 4 KiB at queue depth as in NVMe data sheets.",
     .needs = "fio 3 on PATH; a filesystem that does direct I/O.",
     .typical = {22},

@@ -28,9 +28,9 @@ constexpr ProbeSpec kSpec{
     .measures = "Completion latency of random reads and writes of the filesystem under a directory.",
     .method =
         "fio lays out one file with random data and fsyncs it; then fio runs anew for each sample with direct I/O at "
-        "random offsets of that file. A sample is one percentile of clat of one run: from submission of an I/O to its"
-        " completion, after the ramp; fio's histogram resolves it to 1/64 of its value. completions_min says how "
-        "many I/Os a sample rests on: below 10000 p999 rests on fewer than ten of them.",
+        "random offsets of that file. A sample is one percentile of clat of one run: from submission of an I/O to its "
+        "completion, after the ramp; fio's histogram resolves it to 1/64 of its value. completions_min says how many "
+        "I/Os a sample rests on: below 10000 p999 rests on fewer than ten of them.",
     .source = "fio 3 HOWTO; random 4 KiB at queue depth 1 as in NVMe data sheets.",
     .needs = "fio 3 on PATH; a filesystem that does direct I/O.",
     .typical = {28},

@@ -92,18 +92,18 @@ constexpr ProbeSpec kSpec{
     .measures =
         "Payload bandwidth between two RDMA ports by write, read or send, each direction alone and both at once.",
     .method =
-        "Reliable connections over libibverbs; addresses go over TCP between the ranks. The posting side keeps "
-        "`depth` messages in flight on each queue pair; small ones are posted in batches of which the last signals "
-        "its completion. The stream does not pause from the first message to the last: samples are windows of it, the "
+        "Reliable connections over libibverbs; addresses go over TCP between the ranks. The posting side keeps `depth` "
+        "messages in flight on each queue pair; small ones are posted in batches of which the last signals its "
+        "completion. The stream does not pause from the first message to the last: samples are windows of it, the "
         "bytes completed over the host's time between the last completions of two windows, so start-up and draining "
-        "are in none. A direction is that of the payload, whichever side posts. With both directions at once each "
-        "rank measures its own for the same number of windows after the same warm-up and continues until the other "
-        "has measured; the sum and the minimum pair the windows by number. Before a direction the target is filled "
-        "with other bytes; afterwards every byte of every slot is compared with what was sent: what the last pass "
-        "over the slots left is verified, not each pass. A GPU's memory is filled and fetched back through the CUDA "
-        "driver; the adapter is given it as a dma-buf, or where that is refused through nvidia-peermem, and the "
-        "record says which; it never falls back to host memory. A fabric is two kernels: two ranks with one boot id "
-        "are an error. Counters of both ports are read before and after.",
+        "are in none. A direction is that of the payload, whichever side posts. With both directions at once each rank "
+        "measures its own for the same number of windows after the same warm-up and continues until the other has "
+        "measured; the sum and the minimum pair the windows by number. Before a direction the target is filled with "
+        "other bytes; afterwards every byte of every slot is compared with what was sent: what the last pass over the "
+        "slots left is verified, not each pass. A GPU's memory is filled and fetched back through the CUDA driver; the "
+        "adapter is given it as a dma-buf, or where that is refused through nvidia-peermem, and the record says which; "
+        "it never falls back to host memory. A fabric is two kernels: two ranks with one boot id are an error. "
+        "Counters of both ports are read before and after.",
     .source =
         "linux-rdma/perftest 24.07 for the definitions (RC, one direction per figure); InfiniBand Architecture "
         "Specification, vol. 1.",

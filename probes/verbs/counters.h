@@ -58,15 +58,13 @@ inline constexpr ConditionSpec kCounterConditions[] = {
     if_present("retransmits",
                "change of the counters of lost, repeated and out-of-order packets, timeouts and retries, where the "
                "port has one"),
-    {.name = "link_errors",
-     .meaning =
-         "change of the counters of symbol, FEC and other receive errors and of link downs, where the port has one",
-     .recorded = Recorded::if_present},
+    if_present(
+        "link_errors",
+        "change of the counters of symbol, FEC and other receive errors and of link downs, where the port has one"),
     if_present("discards", "change of the counters of packets dropped for want of buffers, where the port has one"),
-    {.name = "pauses",
-     .meaning =
-         "change of the counters of PFC and global pause frames and of waiting for credit, where the port has one",
-     .recorded = Recorded::if_present},
+    if_present(
+        "pauses",
+        "change of the counters of PFC and global pause frames and of waiting for credit, where the port has one"),
     if_present("congestion_marks", "change of the counters of ECN marks and CNPs, where the port has one"),
     {.name = "counters_reset", .meaning = "whether a counter ran backwards during the measurement"},
 };

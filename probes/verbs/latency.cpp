@@ -54,13 +54,13 @@ constexpr ProbeSpec kSpec{
         "One reliable connection over libibverbs, one message in flight. Write and send: rank 0 sends, rank 1 answers "
         "with a message of the same size, and a sample is half of the host's time from posting to the arrival of the "
         "answer; with write both look at the last byte in memory, with send at the completion of the receive. Read: a "
-        "sample is the time from posting to the completion, the whole round trip. Small messages are inlined where "
-        "the device does that. The last byte counts the messages, so that each is seen to arrive once and in turn; "
-        "the other bytes are compared at both ends after the last message, over a target that held other bytes "
-        "before. In a GPU's memory, where processors cannot look, nothing is counted or inlined, write is refused, "
-        "and every byte is compared, the last one too; it is filled and fetched back through the CUDA driver, and is "
-        "reached as verbs_bandwidth reaches it. Samples come in batches; percentiles (type 7) and the largest sample "
-        "are those of each batch, and no sample is left out.",
+        "sample is the time from posting to the completion, the whole round trip. Small messages are inlined where the "
+        "device does that. The last byte counts the messages, so that each is seen to arrive once and in turn; the "
+        "other bytes are compared at both ends after the last message, over a target that held other bytes before. In "
+        "a GPU's memory, where processors cannot look, nothing is counted or inlined, write is refused, and every byte "
+        "is compared, the last one too; it is filled and fetched back through the CUDA driver, and is reached as "
+        "verbs_bandwidth reaches it. Samples come in batches; percentiles (type 7) and the largest sample are those of "
+        "each batch, and no sample is left out.",
     .source =
         "linux-rdma/perftest 24.07 for the definitions; it leaves the two largest samples out and this probe does not.",
     .needs =

@@ -18,16 +18,12 @@ constexpr Parameter kParameters[] = {
     {.name = "root", .fallback = "/", .meaning = "where /sys of the machine is; for tests"},
 };
 constexpr Metric kMetrics[] = {
-    {.name = "ports_total", .unit = "1", .meaning = "RDMA ports"},
-    {.name = "ports_active", .unit = "1", .meaning = "RDMA ports that are active"},
+    higher("ports_total", "1", "RDMA ports"),
+    higher("ports_active", "1", "RDMA ports that are active"),
     higher("port_rate", "B/s", "signalling rate of one direction of an active port, where it reports it",
            Recorded::if_reported),
     higher("port_width", "1", "lanes of an active port, where it reports it", Recorded::if_reported),
-    {.name = "counter",
-     .unit = "1",
-     .better = Better::neither,
-     .meaning = "a counter of a port since it was reset, where it has any",
-     .recorded = Recorded::if_present},
+    neither("counter", "1", "a counter of a port since it was reset, where it has any", Recorded::if_present),
 };
 constexpr ConditionSpec kConditions[] = {
     if_reported("port_state", "state of a port, where it reports it"),

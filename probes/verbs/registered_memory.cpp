@@ -149,8 +149,8 @@ RegisteredMemory Adapter::memory(cuda::GpuMemory of, Ordering ordering) const {
   if (region == nullptr) {
     throw std::runtime_error(fmt::format(
         "{} does not reach the memory of {} at {}: as dma-buf: {}; through nvidia-peermem: ibv_reg_mr of {} B: {}; "
-        "hint: dma-buf needs "
-        "the open GPU kernel modules, CUDA 11.7, Linux 5.12 and rdma-core 34; else modprobe nvidia-peermem",
+        "hint: dma-buf needs the open GPU kernel modules, CUDA 11.7, Linux 5.12 and rdma-core 34; else modprobe "
+        "nvidia-peermem",
         state_->port.name(), gpu.uuid, gpu.pci_bus_id, memory->dma_buf_refused, memory->gpu->size(), words_of(errno)));
   }
   memory->region = owned(region, state_->verbs.dereg_mr, "ibv_reg_mr");

@@ -25,11 +25,9 @@ inline constexpr ConditionSpec kPathConditions[] = {
     {.name = "local", .meaning = "this rank's host, port and address"},
     {.name = "peer", .meaning = "the other rank's host, port and address"},
     {.name = "queue_pairs", .meaning = "numbers of this rank's and the other's queue pairs as first connected"},
-    {.name = "payload_limit",
-     .meaning =
-         "largest payload rate in B/s that the fastest mode of the slower port, its MTU and headers leave, where both "
-         "ports report their rate",
-     .recorded = Recorded::if_reported},
+    if_reported("payload_limit",
+                "largest payload rate in B/s that the fastest mode of the slower port, its MTU and headers leave, "
+                "where both ports report their rate"),
     {.name = "payload_limit_of", .meaning = "fastest mode, or rate now: one of the two ports does not tell its modes"},
     {.name = "mtu", .meaning = "path MTU in B"},
     {.name = "reads_outstanding", .meaning = "RDMA reads in flight on one queue pair at most"},

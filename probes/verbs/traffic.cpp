@@ -37,11 +37,9 @@ constexpr ConditionSpec kOwnConditions[] = {
     if_asked("local", "this rank's host, port and address, where it sends"),
     if_asked("sends_to", "host, port and address of the rank that this one sends to, where it sends"),
     {.name = "mtu", .meaning = "path MTU in B to that rank"},
-    {.name = "payload_limit",
-     .meaning =
-         "largest payload rate in B/s that the fastest mode of the slower port, its MTU and headers leave, where both "
-         "ports report their rate",
-     .recorded = Recorded::if_reported},
+    if_reported("payload_limit",
+                "largest payload rate in B/s that the fastest mode of the slower port, its MTU and headers leave, "
+                "where both ports report their rate"),
     if_asked("payload_limit_of",
              "fastest mode, or rate now: one of the two ports does not tell its modes; where it sends"),
 };
@@ -55,14 +53,14 @@ constexpr ProbeSpec kSpec{
         "incast.",
     .method =
         "The ranks meet over TCP and connect the queue pairs of all flows once. First every flow works by itself, one "
-        "after another; then all of them at the same time: they begin after a common barrier and none stops before "
-        "the windows of all have passed. The source writes by RDMA and keeps `depth` messages in flight on each queue "
+        "after another; then all of them at the same time: they begin after a common barrier and none stops before the "
+        "windows of all have passed. The source writes by RDMA and keeps `depth` messages in flight on each queue "
         "pair; a sample is what its adapter reports as acknowledged over the host's time between the last completions "
         "of two windows, which are as long as `window` or one completion; windows before a set number are warm-up. "
         "Before a phase the target's memory is filled with other bytes; afterwards every byte of every slot is "
         "compared with what was sent, so what the last pass over the slots left is verified. A flow is named "
-        "SOURCE>TARGET by host names. Ranks of one machine are an error unless path=loopback, which has metrics of "
-        "its own. Counters of every port are read before and after.",
+        "SOURCE>TARGET by host names. Ranks of one machine are an error unless path=loopback, which has metrics of its "
+        "own. Counters of every port are read before and after.",
     .source =
         "Leighton, Introduction to Parallel Algorithms and Architectures, 1.9, for bisection; linux-rdma/perftest "
         "24.07 for the definitions of one flow.",

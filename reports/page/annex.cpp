@@ -90,9 +90,8 @@ std::string instruments_section(const ReportContent& content) {
          uncertainty.empty() ? "none stated" : figures::escape(uncertainty), figures::digest_html(probe.sha256)}));
   }
   return heading(8) +
-         "<p>The instruments are the probes. A new revision means that the reported numbers "
-         "may "
-         "differ; the digest is that of the program that ran.</p>\n" +
+         "<p>The instruments are the probes. A new revision means that the reported numbers may differ; the digest is "
+         "that of the program that ran.</p>\n" +
          figures::table("instruments", "The probes as instruments",
                         {"Probe", "Revision", "Relative standard uncertainty (type B)", "SHA-256 of the program"},
                         rows);
@@ -156,10 +155,9 @@ std::string attempts_section(const ReportContent& content) {
                       attempt.end.empty() ? "—" : figures::escape(attempt.end), std::string(word_of(attempt.outcome)),
                       figures::escape(attempt.reason)}));
   }
-  std::string html = heading(10) +
-                     "<p>Every attempt that was started, with its outcome; “exited” means that "
-                     "the "
-                     "probe finished by itself.</p>\n";
+  std::string html =
+      heading(10) +
+      "<p>Every attempt that was started, with its outcome; “exited” means that the probe finished by itself.</p>\n";
   if (attempts.empty()) return html + "<p>None.</p>\n";
   if (!all) {
     html += fmt::format("<p>{} planned attempts that exited are omitted; evidence/journal.jsonl lists them.</p>\n",
@@ -198,15 +196,12 @@ std::string non_claims_section(const ReportContent& content) {
 std::string verification_section(const ReportContent& content) {
   std::string html =
       heading(13) +
-      "<p>Obtain the public key of the signer through a channel independent of this "
-      "dossier, "
-      "compare its fingerprint, and run:</p>\n<pre>assay-report fingerprint signer.pub\nassay-report verify DOSSIER "
-      "--key signer.pub --plan " +
+      "<p>Obtain the public key of the signer through a channel independent of this dossier, compare its fingerprint, "
+      "and run:</p>\n<pre>assay-report fingerprint signer.pub\nassay-report verify DOSSIER --key signer.pub --plan " +
       figures::escape(content.run.plan_sha256) + "</pre>\n";
   html +=
       "<p>This checks the signature and the completeness and integrity of the evidence, judges every cell again from "
-      "the "
-      "raw samples, and renders this page again. VERIFY.txt in the dossier describes the check of signature and "
+      "the raw samples, and renders this page again. VERIFY.txt in the dossier describes the check of signature and "
       "evidence with openssl, jq and coreutils alone.</p>\n";
   if (!content.self_signed.empty())
     html += "<p>Fingerprint of the key: " + figures::digest_html(content.self_signed) + ".</p>\n";

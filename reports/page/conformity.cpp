@@ -147,10 +147,9 @@ std::string matrix_block(const ReportContent& content, const std::vector<std::st
 std::string conformity_section(const ReportContent& content) {
   std::string html = heading(1);
   html += fmt::format(
-      "<p>Overall: <strong>{}</strong>. {} Section 2 states the decision rule. n: number of samples; margin: "
-      "distance to the limit as a share of it; risk: probability that a unit exactly at the limit shows a value as "
-      "good "
-      "as this.</p>\n",
+      "<p>Overall: <strong>{}</strong>. {} Section 2 states the decision rule. n: number of samples; margin: distance "
+      "to the limit as a share of it; risk: probability that a unit exactly at the limit shows a value as good as "
+      "this.</p>\n",
       to_string(content.verdict.overall), figures::escape(content.verdict.reason));
   std::map<std::string, std::vector<const judge::Result*>> by_requirement;
   for (const auto& result : content.verdict.results) by_requirement[result.requirement].push_back(&result);
@@ -200,10 +199,9 @@ std::string decision_section(const ReportContent& content) {
                     "worse than the limit by less than the guard band: neither accepted nor rejected"}),
       figures::row(
           {"F", figures::outcome_box(judge::Outcome::fail), "y ≤ L − w", "y ≥ L + w", "the requirement is missed"}),
-      figures::row(
-          {"I", figures::outcome_box(judge::Outcome::inconclusive), "", "",
-           "too few attempts or samples, samples that are not steady with the limit within their reach, or a required "
-           "condition that is not met or not recorded"}),
+      figures::row({"I", figures::outcome_box(judge::Outcome::inconclusive), "", "",
+                    "too few attempts or samples, samples that are not steady with the limit within their reach, or a "
+                    "required condition that is not met or not recorded"}),
       figures::row({"N", figures::outcome_box(judge::Outcome::not_measured), "", "", "no measurement"}),
       figures::row({"E", figures::outcome_box(judge::Outcome::error), "", "",
                     "the measurement failed or its record was refused"})};

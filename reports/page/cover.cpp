@@ -23,10 +23,9 @@ std::string banners(const ReportContent& content) {
                    "the form of a report and is neither an acceptance nor a rejection.");
   }
   if (content.run.plan.quick) {
-    html += banner(
-        "REHEARSAL",
-        "Quick parameters were used. The figures show that the procedure works; they are neither an acceptance nor a "
-        "rejection.");
+    html += banner("REHEARSAL",
+                   "Quick parameters were used. The figures show that the procedure works; they are neither an "
+                   "acceptance nor a rejection.");
   }
   if (!content.run.plan.only.empty())
     html += banner("PARTIAL", "Only a part of the profile was planned; a partial run is never accepted.");
@@ -37,11 +36,10 @@ std::string banners(const ReportContent& content) {
 std::string signature_banner(const ReportContent& content) {
   std::string html;
   if (!content.self_signed.empty()) {
-    html +=
-        banner("SELF-SIGNED",
-               "The key belongs to the tester. The signature proves that nothing was changed since; it does not prove "
-               "the identity of the signer. Key " +
-                   figures::digest_html(content.self_signed));
+    html += banner("SELF-SIGNED",
+                   "The key belongs to the tester. The signature proves that nothing was changed since; it does not "
+                   "prove the identity of the signer. Key " +
+                       figures::digest_html(content.self_signed));
   }
   return html;
 }
@@ -105,8 +103,7 @@ std::string cover_section(const ReportContent& content) {
           contents_section();
   const std::string signer =
       content.self_signed.empty()
-          ? "the signers of the dossier that contains this page; outside of a verified dossier this "
-            "page is unsigned"
+          ? "the signers of the dossier that contains this page; outside of a verified dossier this page is unsigned"
           : "<strong>SELF-SIGNED</strong>, key " + figures::digest_html(content.self_signed);
   html += figures::facts(
       "The test",
@@ -124,10 +121,9 @@ std::string cover_section(const ReportContent& content) {
   return html +
          "<p class=\"small\">The results relate only to the items tested, at the time of the test and under the "
          "recorded conditions. " +
-         (content.waivers.empty()
-              ? "This page is rendered from the signed evidence alone.</p>\n"
-              : "This page is rendered from the signed evidence and the waivers above; it is not the "
-                "one in the dossier.</p>\n");
+         (content.waivers.empty() ? "This page is rendered from the signed evidence alone.</p>\n"
+                                  : "This page is rendered from the signed evidence and the waivers above; it is not "
+                                    "the one in the dossier.</p>\n");
 }
 
 }  // namespace assay::page

@@ -19,8 +19,8 @@ constexpr Parameter kParameters[] = {
      .meaning = "directory on a drive of each node's own, for the tier local"},
     {.name = "model",
      .fallback = "llama3-8b",
-     .meaning = "whose checkpoint: 14 B x parameters, divided as MLPerf Storage divides it among 8, 64, 512, 1024 "
-                "processes",
+     .meaning =
+         "whose checkpoint: 14 B x parameters, divided as MLPerf Storage divides it among 8, 64, 512, 1024 processes",
      .choices = "llama3-8b llama3-70b llama3-405b llama3-1t"},
     {.name = "divisor",
      .unit = "1",
@@ -29,8 +29,8 @@ constexpr Parameter kParameters[] = {
      .meaning = "by which every file's size is divided; 1: the whole checkpoint"},
     {.name = "tiers",
      .fallback = "memory,shared",
-     .meaning = "where it is saved, in a list: memory, a copy in the node; peer, in another node's memory; "
-                "local, a drive of the node; shared, the storage of all"},
+     .meaning = "where it is saved, in a list: memory, a copy in the node; peer, in another node's memory; local, a "
+                "drive of the node; shared, the storage of all"},
     {.name = "lost",
      .fallback = "node",
      .meaning = "what is gone before it is restored: nothing; memory, the node's copy in memory; node, memory and "
@@ -101,12 +101,10 @@ constexpr Metric kMetrics[] = {
            "payload of all nodes over the longest node's time to read the same files and look at nothing; recorded "
            "where files are the nearest copy that is left",
            Recorded::if_occurred),
-    {.name = "restore_share",
-     .unit = "1",
-     .meaning =
-         "restore_bandwidth over raw_read_bandwidth of the same repetition; recorded where files are the nearest "
-         "copy that is left and all were right",
-     .recorded = Recorded::if_occurred},
+    higher("restore_share", "1",
+           "restore_bandwidth over raw_read_bandwidth of the same repetition; recorded where files are the nearest "
+           "copy that is left and all were right",
+           Recorded::if_occurred),
     higher("client_restore_bandwidth", "B/s", "payload of one node over its own time to read", Recorded::rank_0),
     kRemoveTime,
     fault("mismatches",
@@ -141,8 +139,8 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "files_total", .meaning = "Files of one checkpoint."},
     {.name = "whole", .meaning = "Whether the checkpoint had its whole size."},
     {.name = "served_by",
-     .meaning = "The tier that all of this rank's files were restored from, or files by tier; none where no copy was "
-                "valid."},
+     .meaning =
+         "The tier that all of this rank's files were restored from, or files by tier; none where no copy was valid."},
     if_asked("peer_transport",
              "What carried copies to other nodes' memory: tcp, RoCE v2, RoCE v1 or InfiniBand; recorded where the "
              "tiers have peer."),
@@ -204,38 +202,29 @@ constexpr ProbeSpec kSpec{
     .revision = 4,
     .scope = Scope::group,
     .measures =
-        "Time to save the checkpoint of a large model from several nodes into memory, a peer's memory, a drive "
-        "and a shared storage, and to restore it from the nearest that is left, every byte verified.",
+        "Time to save the checkpoint of a large model from several nodes into memory, a peer's memory, a drive and a "
+        "shared storage, and to restore it from the nearest that is left, every byte verified.",
     .method =
         "The checkpoint is 14 B for each parameter: weights in 2 B, master weights and two moments in 12 B. The "
         "processes that train the model are divided among the nodes in blocks. Under ZeRO 3 (8B, 70B) each has a file "
         "of weights and one of the optimizer; under ZeRO 1 (405B, 1T) each has one of the optimizer, and the first "
-        "half "
-        "of the processes, which is the first data-parallel replica, one of weights for each layer of its stage. "
-        "Figures "
-        "of a checkpoint whose sizes were divided have the divisor in their coordinate and are no figures of the "
-        "whole. "
-        "Payload is made before the clock starts, keyed by a nonce of the run. Save: from a common start each node "
-        "copies it in memory, sends it to the memory of another node, over TCP or by RDMA writes, writes it to its "
-        "drive and to the "
-        "shared "
-        "storage, one after the other, those that `tiers` names; files as in checkpoint: temporary name, O_DIRECT, "
-        "footer "
-        "with XXH64, fsync, rename, fsync of the directory. When all have saved, each looks for the first file of "
-        "another until its footer and first MiB are right. Then the memory is overwritten, what `lost` names is gone, "
-        "and "
-        "the files' pages are dropped. Restore: from a common start each node takes all its files from the nearest "
-        "tier, "
-        "compares every byte with the payload made anew, and takes those that are not right from the next. Copies in a "
-        "peer outlive the loss, as if each node alone had failed. Where the nearest tier keeps files, they are then "
-        "read "
-        "once more by the same threads in the same chunks, unverified: whatever keeps what was read last makes this "
-        "raw "
-        "read faster and never the restore, so restore_share errs on the low side. Saving and restoring alternate.",
+        "half of the processes, which is the first data-parallel replica, one of weights for each layer of its stage. "
+        "Figures of a checkpoint whose sizes were divided have the divisor in their coordinate and are no figures of "
+        "the whole. Payload is made before the clock starts, keyed by a nonce of the run. Save: from a common start "
+        "each node copies it in memory, sends it to the memory of another node, over TCP or by RDMA writes, writes it "
+        "to its drive and to the shared storage, one after the other, those that `tiers` names; files as in "
+        "checkpoint: temporary name, O_DIRECT, footer with XXH64, fsync, rename, fsync of the directory. When all have "
+        "saved, each looks for the first file of another until its footer and first MiB are right. Then the memory is "
+        "overwritten, what `lost` names is gone, and the files' pages are dropped. Restore: from a common start each "
+        "node takes all its files from the nearest tier, compares every byte with the payload made anew, and takes "
+        "those that are not right from the next. Copies in a peer outlive the loss, as if each node alone had failed. "
+        "Where the nearest tier keeps files, they are then read once more by the same threads in the same chunks, "
+        "unverified: whatever keeps what was read last makes this raw read faster and never the restore, so "
+        "restore_share errs on the low side. Saving and restoring alternate.",
     .source =
         "mlcommons/storage Rules.md at 0366ccf (checkpointing): 14 B a parameter, layouts and processes, fsync "
-        "counted, longest rank, ten saves and ten restores. Parameters are those of the models' cards: its runs of "
-        "70B are 1 % smaller.",
+        "counted, longest rank, ten saves and ten restores. Parameters are those of the models' cards: its runs of 70B "
+        "are 1 % smaller.",
     .needs =
         "Two or more nodes, at most as many as the model has processes, that meet on the port of the rendezvous; a "
         "directory of all that does direct I/O; io_uring.",

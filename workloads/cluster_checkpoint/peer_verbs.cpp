@@ -35,10 +35,9 @@ static_assert(kWordsBegin + kWord * kMostPairs <= kPeerTail);
 
 /// Why verbs cannot be had, as an error: another transport in silence would be another measurement.
 [[noreturn]] void cannot_be_had(const std::string& why) {
-  throw std::runtime_error(
-      fmt::format("peer_transport: verbs cannot be had: {}; hint: peer_transport=tcp copies over "
-                  "TCP, and the record says so",
-                  why));
+  throw std::runtime_error(fmt::format(
+      "peer_transport: verbs cannot be had: {}; hint: peer_transport=tcp copies over TCP, and the record says so",
+      why));
 }
 
 verbs::Introduction introduction_of(const verbs::Adapter& adapter, const verbs::Gid& gid, const MachineTree& tree) {

@@ -47,11 +47,7 @@ constexpr Metric kMetrics[] = {
           Recorded::rank_0),
     fault("torn_writes", "places where another node finds content that no write made: damage, parts of two writes",
           Recorded::rank_0),
-    {.name = "acknowledged",
-     .unit = "1",
-     .better = Better::neither,
-     .meaning = "places with an acknowledged write, every one of which was read",
-     .recorded = Recorded::rank_0},
+    neither("acknowledged", "1", "places with an acknowledged write, every one of which was read", Recorded::rank_0),
     lower("refused_calls", "1",
           "calls of writers that the storage refused; each write was made again until it was durable",
           Recorded::rank_0),
@@ -84,23 +80,22 @@ constexpr ProbeSpec kSpec{
     .name = "storage_durability",
     .scope = Scope::group,
     .measures =
-        "Whether every write that a shared storage acknowledged is there, whole and not older, after the "
-        "storage was interrupted.",
+        "Whether every write that a shared storage acknowledged is there, whole and not older, after the storage was "
+        "interrupted.",
     .method =
         "Every stream of every node writes blocks of 4 KiB one after the other: over a slot of a file, to the end of a "
         "log, and into a new file that is renamed over an old one and whose directory is synced. Each block holds its "
         "generation and payload of this run, writer and place alone. When fsync (a raw system call) has returned, the "
         "acknowledgement is sent over TCP to the ledger in the memory of the next node, before the next block is "
-        "begun. "
-        "Meanwhile the operator, or a test, kills a server, takes a drive away or cuts the power. A write that is "
-        "refused is made again from the start, its files opened anew, until it is durable; then its stream ends, so "
+        "begun. Meanwhile the operator, or a test, kills a server, takes a drive away or cuts the power. A write that "
+        "is refused is made again from the start, its files opened anew, until it is durable; then its stream ends, so "
         "that nothing acknowledged before is overwritten. When all streams have ended, each node reads every place of "
         "the ledger that it kept and compares every byte: absent or zero is lost, a whole older block is rolled back, "
         "anything else is torn. Each place counts in one class at most.",
     .source = "POSIX.1-2017, fsync and rename; fsync(2) of the Linux manual pages on the directory of a new name.",
     .needs =
-        "Two or more nodes with one shared file system that meet on the port of the rendezvous, and a fault that "
-        "comes while they write.",
+        "Two or more nodes with one shared file system that meet on the port of the rendezvous, and a fault that comes "
+        "while they write.",
     .typical = {180},
     .deadline = {3600},
     .parameters = kParameters,

@@ -184,8 +184,8 @@ DecodePlan decode_plan(const Parameters& given, Bytes cache, Bytes memory) {
   const double needed = static_cast<double>(plan.sets) * static_cast<double>(most.bytes());
   if (needed > static_cast<double>(memory.count) / 2)
     throw BadParameter(fmt::format(
-        "layers_run: {} layers, {} sequences of {} tokens, {} times to pass the caches, need "
-        "{:.3g} B, half of memory is {:.3g} B; give fewer layers or a shorter context",
+        "layers_run: {} layers, {} sequences of {} tokens, {} times to pass the caches, need {:.3g} B, half of memory "
+        "is {:.3g} B; give fewer layers or a shorter context",
         plan.model.layers, most.batch, most.context, plan.sets, needed, static_cast<double>(memory.count) / 2));
   return plan;
 }

@@ -50,31 +50,20 @@ constexpr Metric kMetrics[] = {
     lower("latency_p99", "s", "99th percentile of latency, recorded where there are 100 steps", Recorded::if_occurred,
           kInstrument),
     lower("tail", "1", "latency_p99 over the median, where that is", Recorded::if_occurred),
-    {.name = "floor_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning =
-         "the same threads read the same bytes once, without waits in between; recorded where they have left every "
-         "cache and nothing was wrong",
-     .instrument = kInstrument,
-     .recorded = Recorded::if_occurred},
+    lower("floor_time", "s",
+          "the same threads read the same bytes once, without waits in between; recorded where they have left every "
+          "cache and nothing was wrong",
+          Recorded::if_occurred, kInstrument),
     higher("floor_bandwidth", "B/s", "those bytes over floor_time, recorded where that is", Recorded::if_occurred,
            kInstrument),
-    {.name = "over_floor",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning =
-         "of a round of five: median latency over median floor_time; recorded where that is and data is not ring",
-     .recorded = Recorded::if_occurred},
+    lower("over_floor", "1",
+          "of a round of five: median latency over median floor_time; recorded where that is and data is not ring",
+          Recorded::if_occurred),
     higher("tokens_rate", "1/s", "sequences over latency, recorded where over_floor is", Recorded::if_occurred,
            kInstrument),
-    {.name = "mismatches",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning =
-         "logits of an exact step that are not what whole numbers give, and timed steps whose logits differ in any "
-         "bit from those of one thread",
-     .kind = MetricKind::fault},
+    fault("mismatches",
+          "logits of an exact step that are not what whole numbers give, and timed steps whose logits differ in any "
+          "bit from those of one thread"),
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "isa", .meaning = "Instruction set of the products."},
@@ -96,20 +85,18 @@ constexpr ConditionSpec kConditions[] = {
 constexpr ProbeSpec kSpec{
     .name = "decode_step",
     .measures =
-        "The time in which a node's processors make one token of a model for each sequence of a batch, and the "
-        "time in which the same threads read the same bytes from memory.",
+        "The time in which a node's processors make one token of a model for each sequence of a batch, and the time in "
+        "which the same threads read the same bytes from memory.",
     .method =
         "Weights, keys and values are BF16, products fp32. A step reads every weight that multiplies a token, and the "
         "whole cache of every sequence, once: RMS norm, queries, keys and values, which enter the cache, attention in "
         "tasks of 256 tokens, SwiGLU, the head; no positions, no experts. One pinned thread on every physical core has "
         "its rows and tasks, and waits for the others between operations. Copies with the same content are used in "
-        "turn "
-        "so that they pass twice all last-level caches. In a round five steps and five plain readings of the next copy "
-        "alternate; over_floor is the ratio of their medians: what arithmetic and waiting add to memory. Before, one "
-        "step in whole numbers modulo 7 is compared with plain sums in integers, every logit. Inputs change from step "
-        "to "
-        "step, outputs are overwritten before each, and each step's logits must be in every bit those that one thread "
-        "had for that input, so that no work can be left out.",
+        "turn so that they pass twice all last-level caches. In a round five steps and five plain readings of the next "
+        "copy alternate; over_floor is the ratio of their medians: what arithmetic and waiting add to memory. Before, "
+        "one step in whole numbers modulo 7 is compared with plain sums in integers, every logit. Inputs change from "
+        "step to step, outputs are overwritten before each, and each step's logits must be in every bit those that one "
+        "thread had for that input, so that no work can be left out.",
     .source =
         "Pope et al. 2022, Efficiently Scaling Transformer Inference, for the bound by memory; the model's card for "
         "bytes.",

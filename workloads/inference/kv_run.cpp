@@ -124,8 +124,7 @@ KvPlan kv_plan(const Parameters& given, Bytes memory) {
     throw BadParameter(fmt::format("page: {} tokens of a layer are no multiple of 8 B", shape.page));
   if (shape.bytes() > memory.count / 2)
     throw BadParameter(
-        fmt::format("tokens: their keys and values are {} B, half of memory is {} B; give fewer tokens or "
-                    "layers_run",
+        fmt::format("tokens: their keys and values are {} B, half of memory is {} B; give fewer tokens or layers_run",
                     shape.bytes(), memory.count / 2));
   return plan;
 }

@@ -129,13 +129,10 @@ constexpr Metric kMetrics[] = {
      .kind = MetricKind::share,
      .direction = PairDirection::backward,
      .recorded = Recorded::if_reported},
-    {.name = "loopback_bandwidth",
-     .unit = "B/s",
-     .meaning =
-         "bytes of the cache between two processes of one machine over loopback_time, where path is loopback and "
-         "nothing was wrong",
-     .instrument = kInstrument,
-     .recorded = Recorded::if_asked},
+    higher("loopback_bandwidth", "B/s",
+           "bytes of the cache between two processes of one machine over loopback_time, where path is loopback and "
+           "nothing was wrong",
+           Recorded::if_asked, kInstrument),
     lower("loopback_time", "s", "forward_time between two processes of one machine, where path is loopback",
           Recorded::if_asked, kInstrument),
     lower("loopback_first_block", "s",
@@ -147,14 +144,10 @@ constexpr Metric kMetrics[] = {
     lower("retransmitted_share", "1",
           "segments sent again over segments sent, of both ranks, from opening the streams to the end",
           Recorded::rank_0),
-    {.name = "mismatches",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning =
-         "blocks of all transfers that were lost, came twice, came with a head of no block, or differ in a byte; "
-         "each is a note",
-     .kind = MetricKind::fault,
-     .recorded = Recorded::rank_0},
+    fault("mismatches",
+          "blocks of all transfers that were lost, came twice, came with a head of no block, or differ in a byte; each "
+          "is a note",
+          Recorded::rank_0),
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "streams", .meaning = "TCP connections that shared the blocks."},
@@ -169,22 +162,16 @@ constexpr ProbeSpec kSpec{
     .scope = Scope::pair,
     .measures =
         "The cache of keys and values of one sequence sent from one node's memory to another's over TCP, page by page "
-        "as "
-        "a serving engine keeps it: bandwidth, time to the first block and to the last, every byte right.",
+        "as a serving engine keeps it: bandwidth, time to the first block and to the last, every byte right.",
     .method =
         "Layers, heads and widths of the model give the bytes of a token. Pages of 16 tokens lie in memory by a page "
-        "table, "
-        "another one on each side; each block has a head with its number, and the receiver writes it where its own "
-        "table "
-        "says. One thread a stream sends every n-th block. The receiver asks on every stream; time runs by its clock "
-        "from "
-        "then until the end mark of the last stream. After each transfer every byte is made again from run, transfer "
-        "and "
-        "block and compared, and every block must have come once; that is not timed. In turns with it the same memory "
-        "goes "
-        "without pages, one piece a stream. Forward is from rank 0 to rank 1, then backward, each after one transfer "
-        "that "
-        "does not count. Two ranks on one machine are an error unless path=loopback, which has metrics of its own.",
+        "table, another one on each side; each block has a head with its number, and the receiver writes it where its "
+        "own table says. One thread a stream sends every n-th block. The receiver asks on every stream; time runs by "
+        "its clock from then until the end mark of the last stream. After each transfer every byte is made again from "
+        "run, transfer and block and compared, and every block must have come once; that is not timed. In turns with "
+        "it the same memory goes without pages, one piece a stream. Forward is from rank 0 to rank 1, then backward, "
+        "each after one transfer that does not count. Two ranks on one machine are an error unless path=loopback, "
+        "which has metrics of its own.",
     .source =
         "Kwon et al. 2023, PagedAttention, for pages; Zhong et al. 2024, DistServe, for prefill apart from decode; the "
         "model's card for bytes.",

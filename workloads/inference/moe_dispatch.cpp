@@ -50,8 +50,7 @@ constexpr Parameter kOwnParameters[] = {
     {.name = "copies",
      .fallback = "rank",
      .meaning =
-         "rank: a token goes to a rank once for all its experts there, and their sum comes back; expert: once for "
-         "each",
+         "rank: a token goes to a rank once for all its experts there, and their sum comes back; expert: once for each",
      .choices = "rank expert"},
     {.name = "families",
      .fallback = "balanced,spread,uniform,zipf,hot_expert,hot_rank,ragged_source,empty_rank,moving_hotspot,burst",
@@ -62,13 +61,10 @@ constexpr Parameter kOwnParameters[] = {
 };
 constexpr auto kParameters = join(kOwnParameters, train::kPlaceParameters);
 constexpr Metric kMetrics[] = {
-    {.name = "dispatch_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning =
-         "from the common start until all slots for a rank are there and its own are away, packing included, the "
-         "longest of all ranks",
-     .recorded = Recorded::rank_0},
+    lower("dispatch_time", "s",
+          "from the common start until all slots for a rank are there and its own are away, packing included, the "
+          "longest of all ranks",
+          Recorded::rank_0),
     lower("combine_time", "s",
           "from when all experts are done until the sums of a rank's tokens are there, the longest of all ranks",
           Recorded::rank_0),
@@ -84,43 +80,26 @@ constexpr Metric kMetrics[] = {
            "bytes of slots that left a rank and came back, the mean of the ranks, over step_time; recorded as "
            "tokens_rate is, where path is loopback",
            Recorded::if_asked),
-    {.name = "imbalance",
-     .unit = "1",
-     .better = Better::neither,
-     .meaning =
-         "of a step: most copies that experts of one rank work on, over the mean of the ranks; the router's own, "
-         "not measured",
-     .recorded = Recorded::rank_0},
+    neither("imbalance", "1",
+            "of a step: most copies that experts of one rank work on, over the mean of the ranks; the router's own, "
+            "not measured",
+            Recorded::rank_0),
     lower("skew_penalty", "1",
           "of a round: mean step_time over that of spread and over the mean imbalance: 1 where a rank takes as much "
           "longer as it has more to take; recorded where the family is not spread",
           Recorded::if_asked),
-    {.name = "algorithm_bytes",
-     .unit = "B",
-     .better = Better::neither,
-     .meaning = "of a token, out and back: all copies of its numbers, own ones too, as DeepEP counts",
-     .recorded = Recorded::rank_0},
-    {.name = "sent_bytes",
-     .unit = "B",
-     .better = Better::neither,
-     .meaning = "of a token, out and back: slots with their heads that left its rank",
-     .recorded = Recorded::rank_0},
-    {.name = "network_bytes",
-     .unit = "B",
-     .better = Better::neither,
-     .meaning = "of a token, out and back: slots with their heads that left its node, recorded where path is fabric",
-     .recorded = Recorded::if_asked},
-    {.name = "own_share",
-     .unit = "1",
-     .better = Better::neither,
-     .meaning = "share of the copies whose expert is on the token's own rank: no message",
-     .recorded = Recorded::rank_0},
-    {.name = "node_share",
-     .unit = "1",
-     .better = Better::neither,
-     .meaning = "share of the copies whose expert is on another rank of the same node: no network; recorded where a "
-                "node has several ranks",
-     .recorded = Recorded::if_asked},
+    neither("algorithm_bytes", "B",
+            "of a token, out and back: all copies of its numbers, own ones too, as DeepEP counts", Recorded::rank_0),
+    neither("sent_bytes", "B", "of a token, out and back: slots with their heads that left its rank", Recorded::rank_0),
+    neither("network_bytes", "B",
+            "of a token, out and back: slots with their heads that left its node, recorded where path is fabric",
+            Recorded::if_asked),
+    neither("own_share", "1", "share of the copies whose expert is on the token's own rank: no message",
+            Recorded::rank_0),
+    neither("node_share", "1",
+            "share of the copies whose expert is on another rank of the same node: no network; recorded where a node "
+            "has several ranks",
+            Recorded::if_asked),
     lower("idle_time", "s", "step_time of the first step of spread after 1 s without any", Recorded::rank_0),
     lower("self_time", "s", "of a step of spread, what one rank spends on packing, experts and sums, in no wait",
           Recorded::rank_0),
@@ -130,27 +109,20 @@ constexpr Metric kMetrics[] = {
           Recorded::rank_0),
     lower("last_share", "1", "share of a round's steps of spread in which one rank waits least: the others wait for it",
           Recorded::rank_0),
-    {.name = "edge_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning =
-         "one slot from one rank to another and back while neither has other messages, the median of 9, a sample "
-         "each round",
-     .recorded = Recorded::rank_0},
+    lower("edge_time", "s",
+          "one slot from one rank to another and back while neither has other messages, the median of 9, a sample each "
+          "round",
+          Recorded::rank_0),
     lower("edge_share", "1",
           "median edge_time over that of the fastest quarter of the edges like it, within nodes or between them; "
           "recorded where there are three",
           Recorded::if_asked),
     lower("retransmitted_share", "1",
           "TCP segments sent again over segments sent, of all ranks, from connecting to the end", Recorded::rank_0),
-    {.name = "mismatches",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning =
-         "tokens that an expert had not or not once, slots with other bytes or for another expert than they must "
-         "have, and sums that are wrong, of all steps; each is a note",
-     .kind = MetricKind::fault,
-     .recorded = Recorded::rank_0},
+    fault("mismatches",
+          "tokens that an expert had not or not once, slots with other bytes or for another expert than they must "
+          "have, and sums that are wrong, of all steps; each is a note",
+          Recorded::rank_0),
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "path", .meaning = "what the payload went through: fabric, between machines, or loopback"},
@@ -170,22 +142,19 @@ constexpr ProbeSpec kSpec{
     .scope = Scope::group,
     .measures =
         "Tokens of a mixture of experts sent to the ranks of their experts and back, over TCP between the processors "
-        "of "
-        "several nodes: time by family of routing, what skew costs, bytes that really leave, and every token right.",
+        "of several nodes: time by family of routing, what skew costs, bytes that really leave, and every token right.",
     .method =
         "One process for each rank, connected with every other by Gloo. In a step each rank has tokens, whose experts "
         "the family chooses from seed, step and token alone. dispatch: slots of a head, the experts' numbers and the "
         "token are packed by target, their counts exchanged, then the slots, by Gloo's messages. Experts multiply and "
         "add modulo 2^64; the sum of a rank's experts goes back, and the token's rank adds up what it gets (combine). "
         "Both begin at a barrier, which is not in their time. What stays on a rank is packed and no message; what "
-        "stays "
-        "on a node is counted apart. After each dispatch every byte is made again from run, step and token and "
-        "compared, "
-        "and every token must have been at each of its experts once; after each combine every sum must be the one that "
-        "its experts give. Neither is timed. balanced and spread force every expert to the same load, which no router "
-        "does: they yield no rate. A round is eight steps of spread and of each family, in turns; it ends with the "
-        "edges. A rank's waits are waits for others, so the rank that delays has the least of them; only spread, where "
-        "all have the same to do, tells who that is.",
+        "stays on a node is counted apart. After each dispatch every byte is made again from run, step and token and "
+        "compared, and every token must have been at each of its experts once; after each combine every sum must be "
+        "the one that its experts give. Neither is timed. balanced and spread force every expert to the same load, "
+        "which no router does: they yield no rate. A round is eight steps of spread and of each family, in turns; it "
+        "ends with the edges. A rank's waits are waits for others, so the rank that delays has the least of them; only "
+        "spread, where all have the same to do, tells who that is.",
     .source =
         "DeepEP's and NCCL EP's documentation, for the shapes and how copies are counted; Megatron-LM's benchmark of "
         "skewed routing, for the families.",

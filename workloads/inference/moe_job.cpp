@@ -49,8 +49,8 @@ ExchangeJob exchange_job(const Parameters& given, std::int64_t ranks) {
   const std::int64_t experts = each > 0 ? each * ranks : moe.experts;
   if (experts % ranks != 0)
     throw BadParameter(
-        fmt::format("experts_per_rank: {} ranks do not divide {} experts; the nearest that do: {}; or give "
-                    "the experts of each rank",
+        fmt::format("experts_per_rank: {} ranks do not divide {} experts; the nearest that do: {}; or give the experts "
+                    "of each rank",
                     ranks, experts, nearest_divisors(experts, ranks)));
   if (experts > kMostExperts)
     throw BadParameter(fmt::format("experts_per_rank: {} experts are over {}", experts, kMostExperts));

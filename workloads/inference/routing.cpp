@@ -36,8 +36,8 @@ std::vector<Family> families_in(const std::string& list, const RoutingShape& sha
     const std::int64_t others = shape.experts - shape.experts_per_rank();
     if (*family == Family::empty_rank && shape.top_k > others)
       throw BadParameter(
-          fmt::format("families: without the last rank {} experts are left for {} of each token; leave "
-                      "empty_rank out, or give more ranks",
+          fmt::format("families: without the last rank {} experts are left for {} of each token; leave empty_rank out, "
+                      "or give more ranks",
                       others, shape.top_k));
   }
   return families;

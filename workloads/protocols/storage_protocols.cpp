@@ -67,8 +67,8 @@ constexpr ProbeSpec kSpec{
     .revision = 2,
     .scope = Scope::group,
     .measures =
-        "Whether a store shows to other nodes through S3 changes of its files, and as files changes made "
-        "through S3: stale and wrong content, and successes that were none, counted by case.",
+        "Whether a store shows to other nodes through S3 changes of its files, and as files changes made through S3: "
+        "stale and wrong content, and successes that were none, counted by case.",
     .method =
         "Every rank acts on names of its own; when all have, by an exchange over the network, each looks at the name "
         "of another through the other protocol, and compares every byte with payload that no other run wrote. "
@@ -138,10 +138,10 @@ void demand_one_store(S3Client& client, const std::string& prefix, const Paramet
     }
     std::this_thread::sleep_for(kLookAgain);
   }
-  throw std::runtime_error(fmt::format(
-      "the bucket {} does not show under {}owner the files of {} ({}): name the bucket, and the prefix, that the "
-      "directory shows",
-      given.text("bucket"), prefix, given.text("directory"), why));
+  throw std::runtime_error(
+      fmt::format("the bucket {} does not show under {}owner the files of {} ({}): name the bucket, and the prefix, "
+                  "that the directory shows",
+                  given.text("bucket"), prefix, given.text("directory"), why));
 }
 
 void run(const Parameters& given, Rendezvous& group, Recorder& record) {

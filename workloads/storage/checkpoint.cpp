@@ -38,11 +38,11 @@ constexpr Parameter kParameters[] = {
 constexpr Metric kMetrics[] = {
     lower("time_to_durable", "s", "from the common start of all ranks until every shard and its name are durable"),
     lower("time_to_resume", "s", "from the common start of all ranks until every shard is read and verified"),
-    {.name = "write_bandwidth", .unit = "B/s", .meaning = "payload of all ranks over time_to_durable"},
+    higher("write_bandwidth", "B/s", "payload of all ranks over time_to_durable"),
     higher("restore_bandwidth", "B/s",
            "payload of all ranks over the longest rank's reading time, verification not counted"),
     higher("rank_write_bandwidth", "B/s", "payload of one rank over its own time to fsync and rename"),
-    {.name = "rank_restore_bandwidth", .unit = "B/s", .meaning = "payload of one rank over its own reading time"},
+    higher("rank_restore_bandwidth", "B/s", "payload of one rank over its own reading time"),
     higher("raw_read_bandwidth", "B/s",
            "payload of all ranks over the longest rank's time to read the same files without verification"),
     higher("restore_efficiency", "1", "restore_bandwidth over raw_read_bandwidth of the same repetition"),

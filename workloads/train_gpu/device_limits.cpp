@@ -31,10 +31,9 @@ void check_device_engine(const train::ModelShape& model, const train::ParallelPl
     for (const train::Bucket& bucket : train::buckets_of(model, plan, place)) {
       const std::int64_t sharers = plan.replicas() / (bucket.experts ? plan.ep : 1);
       if (bucket.elements % sharers == 0) continue;
-      throw BadParameter(
-          fmt::format("zero: {} weights of one bucket do not divide among {} "
-                      "replicas; the nearest number that does: {}",
-                      bucket.elements, sharers, train::nearest_divisor(bucket.elements, sharers)));
+      throw BadParameter(fmt::format(
+          "zero: {} weights of one bucket do not divide among {} replicas; the nearest number that does: {}",
+          bucket.elements, sharers, train::nearest_divisor(bucket.elements, sharers)));
     }
   }
 }

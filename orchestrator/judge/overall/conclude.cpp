@@ -47,9 +47,8 @@ std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal
   }
   for (const auto& name : changing_probes(plan)) {
     all.push_back(
-        {.what = fmt::format("{} was allowed to change settings of machines (--allow-settings), which it puts "
-                             "back at its end.",
-                             name),
+        {.what = fmt::format(
+             "{} was allowed to change settings of machines (--allow-settings), which it puts back at its end.", name),
          .step = ""});
   }
   if (journal.resumed > 0)
@@ -107,10 +106,9 @@ std::vector<Deviation> set_aside_deviations(const Results& results) {
 std::vector<Deviation> clock_deviations(const std::map<std::string, double>& outside_s) {
   std::vector<Deviation> all;
   for (const auto& [node, seconds] : outside_s) {
-    all.push_back({.what = fmt::format(
-                       "Node {}: its records are dated up to {:.0f} s {} their attempts: its clock differs from the "
-                       "head node's, or they are of another time.",
-                       node, std::abs(seconds), seconds < 0 ? "before" : "after"),
+    all.push_back({.what = fmt::format("Node {}: its records are dated up to {:.0f} s {} their attempts: its clock "
+                                       "differs from the head node's, or they are of another time.",
+                                       node, std::abs(seconds), seconds < 0 ? "before" : "after"),
                    .step = ""});
   }
   return all;

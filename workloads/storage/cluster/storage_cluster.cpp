@@ -53,41 +53,32 @@ constexpr Parameter kParameters[] = {
     kState,
 };
 constexpr Metric kMetrics[] = {
-    {.name = "bandwidth",
-     .unit = "B/s",
-     .meaning =
-         "payload of all ranks over the time from the common start until the last one has done its part and closed "
-         "its files; recorded where operation is not interference",
-     .recorded = Recorded::if_asked},
-    {.name = "bandwidth_stonewall",
-     .unit = "B/s",
-     .meaning =
-         "payload of all ranks at the stonewall over the time to it, fsync not counted; recorded where operation "
-         "is not interference",
-     .recorded = Recorded::if_asked},
-    {.name = "client_bandwidth",
-     .unit = "B/s",
-     .meaning =
-         "payload of one rank at the stonewall over the time to it; where I/O is buffered, writes that are only in "
-         "its memory count, too",
-     .recorded = Recorded::if_asked},
+    higher("bandwidth", "B/s",
+           "payload of all ranks over the time from the common start until the last one has done its part and closed "
+           "its files; recorded where operation is not interference",
+           Recorded::if_asked),
+    higher("bandwidth_stonewall", "B/s",
+           "payload of all ranks at the stonewall over the time to it, fsync not counted; recorded where operation is "
+           "not interference",
+           Recorded::if_asked),
+    higher("client_bandwidth", "B/s",
+           "payload of one rank at the stonewall over the time to it; where I/O is buffered, writes that are only in "
+           "its memory count, too",
+           Recorded::if_asked),
     higher("client_share", "1",
            "client_bandwidth over the median of all ranks in the same phase, recorded where that is",
            Recorded::if_asked),
-    {.name = "client_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning =
-         "from the common start until this rank has done its part and closed its files, recorded where bandwidth is",
-     .recorded = Recorded::if_asked},
+    lower("client_time", "s",
+          "from the common start until this rank has done its part and closed its files, recorded where bandwidth is",
+          Recorded::if_asked),
     lower("latency_p99", "s",
           "99th percentile of the time from submission to completion of one rank's transfers, to 1.6 %, recorded where "
           "bandwidth is",
           Recorded::if_asked, 0.005),
     {.name = "skew",
      .unit = "1",
-     .meaning = "client_bandwidth of the slowest rank over that of the fastest; recorded where operation is not "
-                "interference",
+     .meaning =
+         "client_bandwidth of the slowest rank over that of the fastest; recorded where operation is not interference",
      .kind = MetricKind::share,
      .recorded = Recorded::if_asked},
     {.name = "fairness",
@@ -98,13 +89,10 @@ constexpr Metric kMetrics[] = {
     lower("open_time", "s",
           "of the slowest thread of all ranks to open, or make, its files, recorded where bandwidth is",
           Recorded::if_asked),
-    {.name = "sync_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning =
-         "of the slowest thread of all ranks to fsync its file, and of its rank to fsync the directory; recorded "
-         "where the phase writes",
-     .recorded = Recorded::if_asked},
+    lower("sync_time", "s",
+          "of the slowest thread of all ranks to fsync its file, and of its rank to fsync the directory; recorded "
+          "where the phase writes",
+          Recorded::if_asked),
     lower("close_time", "s", "of the slowest thread of all ranks to close its files, recorded where bandwidth is",
           Recorded::if_asked),
     kRemoveTime,
@@ -132,17 +120,16 @@ constexpr ConditionSpec kConditions[] = {
     kReadByOtherNode,
     {.name = "cold_rung",
      .meaning =
-         "How well it is proved that reads came from the storage, the lowest of all ranks and phases: 0 nothing, "
-         "or pages were in a page cache; 1 the readers' page caches were empty (mincore); 2 the wire or the "
-         "device moved the payload; 3 another machine read than wrote; 4 that, and more than server_memory."},
+         "How well it is proved that reads came from the storage, the lowest of all ranks and phases: 0 nothing, or "
+         "pages were in a page cache; 1 the readers' page caches were empty (mincore); 2 the wire or the device moved "
+         "the payload; 3 another machine read than wrote; 4 that, and more than server_memory."},
     if_reported("resident_pages",
                 "Most pages of the files in this rank's page cache before it read, after it was asked to drop them; "
                 "recorded where the file system can be asked."),
-    {.name = "wire_share",
-     .meaning = "Least payload received by this node while it read, over its payload: on a mount by the kernel's NFS "
-                "client the bytes of READ replies (mountstats), else the bytes from its network ports or its devices; "
-                "recorded where the kernel counts, and where a phase only reads.",
-     .recorded = Recorded::if_asked},
+    if_asked("wire_share",
+             "Least payload received by this node while it read, over its payload: on a mount by the kernel's NFS "
+             "client the bytes of READ replies (mountstats), else the bytes from its network ports or its devices; "
+             "recorded where the kernel counts, and where a phase only reads."),
     if_occurred("set_over_client_memory",
                 "Payload that this rank read in one phase over the memory of its machine, where it read."),
     kSetOverServerMemory,
@@ -169,8 +156,8 @@ constexpr ProbeSpec kSpec{
     .revision = 2,
     .scope = Scope::group,
     .measures =
-        "Bandwidth of a storage that several nodes write and read at the same time, as a whole and client by "
-        "client, every byte verified by another node than wrote it.",
+        "Bandwidth of a storage that several nodes write and read at the same time, as a whole and client by client, "
+        "every byte verified by another node than wrote it.",
     .method =
         "Every rank runs threads, each with transfers of equal size in flight through io_uring, with O_DIRECT where "
         "file system and size allow, else buffered, and says so. The payload is splitmix64 in counter form, keyed by a "

@@ -65,9 +65,8 @@ constexpr Parameter kParameters[] = {
 constexpr Metric kMetrics[] = {
     {.name = "accelerator_utilisation",
      .unit = "1",
-     .meaning =
-         "compute time over all time from the end of the first step to the end of the last, of the accelerator of "
-         "all ranks that was fed worst",
+     .meaning = "compute time over all time from the end of the first step to the end of the last, of the accelerator "
+                "of all ranks that was fed worst",
      .kind = MetricKind::share,
      .recorded = Recorded::rank_0},
     {.name = "client_utilisation",
@@ -97,16 +96,15 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "cold_rung",
      .meaning =
          "How well it is proved that reads came from the storage, the lowest of all ranks and repetitions: 0 nothing, "
-         "or pages were in a page cache; 1 the readers' page caches were empty (mincore); 2 the wire or the "
-         "device moved the payload; 3 another machine read than wrote; 4 that, and more than server_memory."},
+         "or pages were in a page cache; 1 the readers' page caches were empty (mincore); 2 the wire or the device "
+         "moved the payload; 3 another machine read than wrote; 4 that, and more than server_memory."},
     if_reported("resident_pages",
                 "Most pages of the samples in this rank's page cache before it read, after it was asked to drop them; "
                 "recorded where the file system can be asked."),
-    {.name = "wire_share",
-     .meaning = "Least payload received by this node while it read, over its payload: on a mount by the kernel's NFS "
+    if_reported("wire_share",
+                "Least payload received by this node while it read, over its payload: on a mount by the kernel's NFS "
                 "client the bytes of READ replies (mountstats), else the bytes from its network ports or its devices; "
-                "recorded where the kernel counts.",
-     .recorded = Recorded::if_reported},
+                "recorded where the kernel counts."),
     {.name = "set_over_client_memory",
      .meaning = "Payload that this rank read in one repetition over the memory of its machine."},
     kSetOverServerMemory,

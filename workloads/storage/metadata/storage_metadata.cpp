@@ -43,7 +43,7 @@ constexpr Metric kMetrics[] = {
     higher("rate", "1/s",
            "operations of all ranks over the time from the common start until the last one has done its part",
            Recorded::rank_0),
-    {.name = "rate_slowest", .unit = "1/s", .meaning = "client_rate of the slowest rank", .recorded = Recorded::rank_0},
+    higher("rate_slowest", "1/s", "client_rate of the slowest rank", Recorded::rank_0),
     higher("client_rate", "1/s",
            "operations of one rank over the time from the common start until it has done its part", Recorded::rank_0),
     higher("client_share", "1", "client_rate over the median of all ranks in the same phase", Recorded::rank_0),

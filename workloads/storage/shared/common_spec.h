@@ -59,14 +59,13 @@ inline constexpr Metric kFalseSuccesses =
           "calls that reported success while what they promise had not come after `wait`, or was given to several",
           Recorded::rank_0);
 inline constexpr Metric kFailures = fault("failures", "calls that the storage refused", Recorded::rank_0);
-inline constexpr Metric kVisibleAfter{
-    .name = "visible_after",
-    .unit = "s",
-    .better = Better::lower,
-    .meaning =
-        "longest time from a reader's first look until it found the right content, of those that did; 0 where "
-        "all did at once",
-    .recorded = Recorded::rank_0};
+inline constexpr Metric kVisibleAfter{.name = "visible_after",
+                                      .unit = "s",
+                                      .better = Better::lower,
+                                      .meaning =
+                                          "longest time from a reader's first look until it found the right content, "
+                                          "of those that did; 0 where all did at once",
+                                      .recorded = Recorded::rank_0};
 inline constexpr Metric kChecks{.name = "checks",
                                 .unit = "1",
                                 .better = Better::neither,
@@ -97,8 +96,7 @@ inline constexpr ConditionSpec kPreloaded{
 inline constexpr ConditionSpec kStartSpread{
     .name = "start_spread",
     .meaning =
-        "Longest time in s that a rank spent in a barrier which all entered at once: so far apart they start at "
-        "most."};
+        "Longest time in s that a rank spent in a barrier which all entered at once: so far apart they start at most."};
 inline constexpr ConditionSpec kAbandonedRemoved =
     rank_0("abandoned_removed", "Folders of runs that had been killed, removed before; where this is rank 0.");
 

@@ -58,10 +58,10 @@ void RunFolder::find(const std::string& directory, std::uint64_t nonce) {
   if (group_.rank() == 0) write_mark(path_ + "/" + kOwnerFile, owner_text(this_process()));
   group_.barrier();
   if (!shows(path_ + "/" + kOwnerFile, "")) {
-    throw std::runtime_error(fmt::format(
-        "{}: the folder that rank 0 made is not seen here after {:g} s: it is not one file system on all nodes; "
-        "name a directory of the shared storage with --directory",
-        directory, kAppears.count));
+    throw std::runtime_error(
+        fmt::format("{}: the folder that rank 0 made is not seen here after {:g} s: it is not one file system on all "
+                    "nodes; name a directory of the shared storage with --directory",
+                    directory, kAppears.count));
   }
   write_mark(fmt::format("{}/mark-{}", path_, group_.rank()), word);
   group_.barrier();

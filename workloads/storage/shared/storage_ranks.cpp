@@ -64,10 +64,10 @@ void check_ranks(const Parameters& given, const std::vector<json>& ranks, const 
     check_room(ranks[rank], directory, needs);
     const auto [known, is_new] = boots.emplace(text("boot"), rank);
     if (is_new || text("boot").empty() || given.text("clients") == "processes") continue;
-    throw std::runtime_error(fmt::format(
-        "ranks {} and {} run on one machine (boot {}), which would read its own files; clients=processes is "
-        "the rehearsal on one machine",
-        known->second, rank, known->first));
+    throw std::runtime_error(
+        fmt::format("ranks {} and {} run on one machine (boot {}), which would read its own files; clients=processes "
+                    "is the rehearsal on one machine",
+                    known->second, rank, known->first));
   }
 }
 

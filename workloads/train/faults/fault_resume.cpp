@@ -67,19 +67,15 @@ constexpr Parameter kOwnParameters[] = {
     {.name = "job_mtbf",
      .unit = "s",
      .fallback = "0s",
-     .meaning =
-         "mean time between the interruptions of the job that ettr is computed for, from a contract or the bound "
-         "of a soak; 0: none is computed"},
+     .meaning = "mean time between the interruptions of the job that ettr is computed for, from a contract or the "
+                "bound of a soak; 0: none is computed"},
 };
 constexpr auto kParameters = join(kPlanParameters, kOwnParameters, kPlaceParameters);
 constexpr Metric kMetrics[] = {
-    {.name = "mttr",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning =
-         "from the injection of a fault until the step it struck is done, recorded where a fault ended a rank; every "
-         "fault is a sample",
-     .recorded = Recorded::if_occurred},
+    lower("mttr", "s",
+          "from the injection of a fault until the step it struck is done, recorded where a fault ended a rank; every "
+          "fault is a sample",
+          Recorded::if_occurred),
     lower("detect_time", "s",
           "of mttr: until the leader of rank 0 knows that the rank is lost, recorded where a fault ended a rank",
           Recorded::if_occurred),
@@ -88,12 +84,9 @@ constexpr Metric kMetrics[] = {
     lower("rebuild_time", "s",
           "of mttr: until a spare has its place and all ranks are connected, recorded where a fault ended a rank",
           Recorded::if_occurred),
-    {.name = "restore_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning =
-         "of mttr: until all ranks have the state of the last save, checked, recorded where a fault ended a rank",
-     .recorded = Recorded::if_occurred},
+    lower("restore_time", "s",
+          "of mttr: until all ranks have the state of the last save, checked, recorded where a fault ended a rank",
+          Recorded::if_occurred),
     lower("recompute_time", "s",
           "of mttr: until the step that was reached is done again, recorded where a fault ended a rank",
           Recorded::if_occurred),
@@ -105,31 +98,22 @@ constexpr Metric kMetrics[] = {
           Recorded::rank_0),
     {.name = "ettr",
      .unit = "1",
-     .meaning =
-         "1 - d/t - (r + t/2)/m: share of wall time that ends up in the model, d being the median of save_time, r "
-         "the median of mttr less recompute_time, m job_mtbf and t = sqrt(2 d m) the best time between saves; 0 "
-         "if that is negative; recorded where job_mtbf is given and a fault ended a rank",
+     .meaning = "1 - d/t - (r + t/2)/m: share of wall time that ends up in the model, d being the median of save_time, "
+                "r the median of mttr less recompute_time, m job_mtbf and t = sqrt(2 d m) the best time between saves; "
+                "0 if that is negative; recorded where job_mtbf is given and a fault ended a rank",
      .kind = MetricKind::share,
      .recorded = Recorded::if_asked},
     lower("refused_states", "1",
           "copies of a state that were not there or not what was saved when they were to be restored",
           Recorded::rank_0),
-    {.name = "mismatches",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning =
-         "states of ranks after a case that differ in any bit from those of the run without faults, for each kind of "
-         "fault",
-     .kind = MetricKind::fault,
-     .recorded = Recorded::rank_0},
-    {.name = "false_losses",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning =
-         "ranks that were given up though no fault had ended them, slow ones among them, for each kind of fault; none: "
-         "in the run without",
-     .kind = MetricKind::fault,
-     .recorded = Recorded::rank_0},
+    fault("mismatches",
+          "states of ranks after a case that differ in any bit from those of the run without faults, for each kind of "
+          "fault",
+          Recorded::rank_0),
+    fault("false_losses",
+          "ranks that were given up though no fault had ended them, slow ones among them, for each kind of fault; "
+          "none: in the run without",
+          Recorded::rank_0),
 };
 constexpr ConditionSpec kOwnConditions[] = {
     rank_0("cases", "faults that were injected, in order, recorded where this is rank 0"),

@@ -70,8 +70,8 @@ inline constexpr Parameter kReferenceParameter = {
     .name = "reference",
     .fallback = "one_rank",
     .meaning =
-        "one_rank: exact steps are compared with those of one rank that does all of it; none: only with "
-        "themselves and with the replicas",
+        "one_rank: exact steps are compared with those of one rank that does all of it; none: only with themselves and "
+        "with the replicas",
     .choices = "one_rank none"};
 
 /// The whole number `name`, from `least` to `most`. Throws BadParameter for another.

@@ -30,26 +30,20 @@ inline constexpr Metric kFigureMetrics[] = {
           Recorded::if_asked),
     lower("exposed_comm", "s", "step_time less compute_time of the same round, recorded where there are several ranks",
           Recorded::if_asked),
-    {.name = "overlap",
-     .unit = "1",
-     .meaning =
-         "(compute_time + comm_time - step_time) over the shorter of the first two: 1 when all of it is hidden, 0 "
-         "when nothing is, below 0 when both disturb each other; recorded if there are several ranks",
-     .recorded = Recorded::if_asked},
-    {.name = "composition",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "step_time over the time predicted from its operations, timed separately in the same round by the same "
-                "processes, in the order of the step, waits of the pipeline and overlap included",
-     .recorded = Recorded::rank_0},
+    higher("overlap", "1",
+           "(compute_time + comm_time - step_time) over the shorter of the first two: 1 when all of it is hidden, 0 "
+           "when nothing is, below 0 when both disturb each other; recorded if there are several ranks",
+           Recorded::if_asked),
+    lower("composition", "1",
+          "step_time over the time predicted from its operations, timed separately in the same round by the same "
+          "processes, in the order of the step, waits of the pipeline and overlap included",
+          Recorded::rank_0),
     lower("optimizer_time", "s", "of a step, in the update of weights, the longest of all ranks", Recorded::rank_0),
     lower("tail_share", "1", "share of steps over 1.1 of their median", Recorded::rank_0),
-    {.name = "self_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning = "of a step, time of one rank outside of collectives, recorded if there are several ranks; of more "
-                "than 1024 ranks the median of each round",
-     .recorded = Recorded::if_asked},
+    lower("self_time", "s",
+          "of a step, time of one rank outside of collectives, recorded if there are several ranks; of more than 1024 "
+          "ranks the median of each round",
+          Recorded::if_asked),
     lower("self_share", "1",
           "of a round, median self_time of one rank over the median of the others at its place in the pipeline, "
           "recorded where there are such",

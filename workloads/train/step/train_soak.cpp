@@ -32,9 +32,8 @@ constexpr std::int64_t kMostWarmup = 1000;
 constexpr Parameter kOwnParameters[] = {
     {.name = "data",
      .fallback = "replicated",
-     .meaning =
-         "replicated: the same tokens on all replicas, whose gradients are compared after each window; gaussian: "
-         "other tokens on each",
+     .meaning = "replicated: the same tokens on all replicas, whose gradients are compared after each window; "
+                "gaussian: other tokens on each",
      .choices = "replicated gaussian"},
     kOverlapParameter,
     kReferenceParameter,
@@ -62,9 +61,8 @@ constexpr Parameter kOwnParameters[] = {
      .unit = "s",
      .fallback = "60s",
      .quick = "10s",
-     .meaning =
-         "after which a rank has hung: that a signal has stopped, that has not run although an answer is due and "
-         "no other has either, or that does not answer, beyond the length of its request"},
+     .meaning = "after which a rank has hung: that a signal has stopped, that has not run although an answer is due "
+                "and no other has either, or that does not answer, beyond the length of its request"},
     {.name = "warmup_steps", .unit = "1", .fallback = "5", .quick = "3", .meaning = "steps before each segment"},
     {.name = "ranks_per_node",
      .unit = "1",
@@ -81,13 +79,10 @@ constexpr Metric kMetrics[] = {
     higher("interruption_time", "s",
            "when each interruption was noticed, since the soak began, by class, recorded where there was one",
            Recorded::if_occurred),
-    {.name = "step_growth",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning =
-         "1 and the slope of step_time after settling, by Theil and Sen, times the length of that time, over the "
-         "median: 1.02 is a step 2 % longer at the end; recorded if there are ten windows",
-     .recorded = Recorded::if_occurred},
+    lower("step_growth", "1",
+          "1 and the slope of step_time after settling, by Theil and Sen, times the length of that time, over the "
+          "median: 1.02 is a step 2 % longer at the end; recorded if there are ten windows",
+          Recorded::if_occurred),
     lower("step_growth_bound", "1",
           "the same of the slope that is not exceeded with 95 % confidence, for windows that are independent; recorded "
           "where step_growth is",
@@ -103,7 +98,7 @@ constexpr Metric kMetrics[] = {
     fault("mismatches",
           "findings of all checks: exact steps that differ from themselves or from one rank, gradients that are "
           "outvoted, weights that differ between replicas or are not finite"),
-    {.name = "load_time", .unit = "s", .meaning = "time in windows, which counts as time under load"},
+    higher("load_time", "s", "time in windows, which counts as time under load"),
     {.name = "load_share",
      .unit = "1",
      .meaning = "load_time over the time that was asked for, load_least",
@@ -123,10 +118,9 @@ constexpr Metric kMetrics[] = {
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "segments", .meaning = "segments that were begun"},
     {.name = "gave_up", .meaning = "whether the soak ended before its time, after fifty interruptions"},
-    {.name = "trend",
-     .meaning = "Laplace's statistic of the times of interruptions, if there are four: beyond 1.645 either way their "
-                "rate is not constant",
-     .recorded = Recorded::if_occurred},
+    if_occurred("trend",
+                "Laplace's statistic of the times of interruptions, if there are four: beyond 1.645 either way their "
+                "rate is not constant"),
     {.name = "shows", .meaning = "what this time under load shows, and what it does not, as a sentence"},
     if_occurred("blas_library", "version and build options of the BLAS in use, where a segment was whole"),
     if_occurred("blas_core", "processor core that it chose its kernels for, where a segment was whole"),
@@ -219,10 +213,10 @@ void record_interruptions(const SoakOutcome& found, Seconds asked, Recorder& rec
   }
   const double bound_s = mtbf_bound_s(found.load_s, count);
   record.measurement("mtbf_bound", bound_s);
-  record.condition(
-      "shows", fmt::format("{} interruptions in {:.3g} h under load: with 95 % confidence a mean of at least {:.3g} "
-                           "h between them on this node; to show 1000 h takes {:.0f} h without one",
-                           count, found.load_s / kHour_s, bound_s / kHour_s, load_to_show_s(1000)));
+  record.condition("shows",
+                   fmt::format("{} interruptions in {:.3g} h under load: with 95 % confidence a mean of at least "
+                               "{:.3g} h between them on this node; to show 1000 h takes {:.0f} h without one",
+                               count, found.load_s / kHour_s, bound_s / kHour_s, load_to_show_s(1000)));
 }
 
 void record_errors(const MachineErrors& before, const MachineErrors& after, Recorder& record) {

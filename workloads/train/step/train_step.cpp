@@ -60,47 +60,35 @@ constexpr auto kParameters = join(kPlanParameters, kOwnParameters, kPlaceParamet
 constexpr Metric kOwnMetrics[] = {
     lower("step_time", "s", "wall time of one full step, the longest of all ranks; every step is a sample",
           Recorded::rank_0),
-    {.name = "tail_share_projected",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "1 - (1 - tail_share)^(project_ranks / ranks): the share of delayed steps if each rank stalls as often "
-                "and independently, recorded where project_ranks is given",
-     .recorded = Recorded::if_asked},
+    lower("tail_share_projected", "1",
+          "1 - (1 - tail_share)^(project_ranks / ranks): the share of delayed steps if each rank stalls as often and "
+          "independently, recorded where project_ranks is given",
+          Recorded::if_asked),
     lower("tail_share_projected_bound", "1",
           "the same of the tail share that is not exceeded with 95 % confidence (Clopper and Pearson), recorded where "
           "project_ranks is given",
           Recorded::if_asked),
-    {.name = "energy_per_token",
-     .unit = "J",
-     .better = Better::lower,
-     .meaning =
-         "energy of the processors' packages of all nodes over full steps, by RAPL, for each token; recorded where "
-         "data is not ring and every package of every node has a counter that moves as one does",
-     .recorded = Recorded::if_asked},
+    lower("energy_per_token", "J",
+          "energy of the processors' packages of all nodes over full steps, by RAPL, for each token; recorded where "
+          "data is not ring and every package of every node has a counter that moves as one does",
+          Recorded::if_asked),
     lower("group_share", "1",
           "of a round, the time of messages round the groups of one kind while all kinds have theirs, over that by "
           "themselves, the longest of all ranks; recorded where there are groups of two kinds",
           Recorded::if_asked),
-    {.name = "timeline",
-     .unit = "s",
-     .meaning = "of one full step after the timed ones, for the first 24 ranks: begin and end of each stretch of one "
-                "activity in turn, forward, backward, collective, optimizer or beside; recorded if there are several "
-                "ranks",
-     .recorded = Recorded::if_asked},
-    {.name = "edge_time",
-     .unit = "s",
-     .better = Better::lower,
-     .meaning =
-         "a message of 256 KiB from one rank to another on another node and one back, for each two that exchange "
-         "messages in the step, the shortest of five in a round, while no other is on their nodes' ports; "
-         "recorded if there are several nodes",
-     .recorded = Recorded::if_asked},
-    {.name = "edge_share",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "of a round, edge_time over the median of all other edges: a slow path between two nodes, recorded if "
-                "there are several edges",
-     .recorded = Recorded::if_asked},
+    higher("timeline", "s",
+           "of one full step after the timed ones, for the first 24 ranks: begin and end of each stretch of one "
+           "activity in turn, forward, backward, collective, optimizer or beside; recorded if there are several ranks",
+           Recorded::if_asked),
+    lower("edge_time", "s",
+          "a message of 256 KiB from one rank to another on another node and one back, for each two that exchange "
+          "messages in the step, the shortest of five in a round, while no other is on their nodes' ports; recorded if "
+          "there are several nodes",
+          Recorded::if_asked),
+    lower("edge_share", "1",
+          "of a round, edge_time over the median of all other edges: a slow path between two nodes, recorded if there "
+          "are several edges",
+          Recorded::if_asked),
     fault("mismatches",
           "findings of all checks: exact steps that differ from themselves, from one rank or between replicas, "
           "gradients that are outvoted, weights that differ between replicas or are not finite",
@@ -108,11 +96,9 @@ constexpr Metric kOwnMetrics[] = {
 };
 constexpr auto kMetrics = join(kOwnMetrics, kFigureMetrics);
 constexpr ConditionSpec kOwnConditions[] = {
-    {.name = "off_cpu_share",
-     .meaning =
-         "largest share, over the ranks and rounds, of compute-only steps in which a rank did not run: CPU quota, "
-         "hypervisor, other processes or other ranks, recorded by rank 0",
-     .recorded = Recorded::rank_0},
+    rank_0("off_cpu_share",
+           "largest share, over the ranks and rounds, of compute-only steps in which a rank did not run: CPU quota, "
+           "hypervisor, other processes or other ranks, recorded by rank 0"),
     rank_0("blas_library", "version and build options of the BLAS in use, recorded where this is rank 0"),
     rank_0("blas_core", "processor core that it chose its kernels for, recorded where this is rank 0"),
 };
