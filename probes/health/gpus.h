@@ -30,7 +30,7 @@ inline constexpr ConditionSpec kGpuConditions[] = {
     if_reported("pci_address", "PCI function of a gpu, where the driver reports it"),
     if_present("fabric_state",
                "whether a gpu has joined its NVLink fabric (not_supported, not_started, in_progress, completed, "
-               "failed), where there is a fabric manager to join"),
+               "failed), if there is a fabric manager to join"),
     if_reported("fabric_health", "healthy, or the faults of a gpu's NVLink fabric, where the driver reports it"),
 };
 

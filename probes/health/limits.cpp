@@ -39,8 +39,8 @@ constexpr Metric kMetrics[] = {
 };
 
 constexpr ConditionSpec kConditions[] = {
-    if_present("scaling_driver", "driver of the clocks, where there is one, of the first CPU"),
-    if_present("governor", "policy of the clocks, where there is one, of the first CPU"),
+    if_present("scaling_driver", "driver of the clocks, if there is one, of the first CPU"),
+    if_present("governor", "policy of the clocks, if there is one, of the first CPU"),
     if_reported("lowest_clock_limit_hz", "lowest limit among the CPUs, where a driver reports clocks"),
     if_reported("lowest_power_limit_w", "lowest lasting limit among packages, where RAPL reports it"),
 };

@@ -73,11 +73,12 @@ constexpr Metric kMetrics[] = {
           "bits, or blocks, that error correction repaired a second, where the driver counts them",
           Recorded::if_reported),
     lower("lane_corrected_rate", "1/s", "the same of one lane, where the driver counts it", Recorded::if_reported),
-    higher("rx_power", "W", "light that a lane receives, where an optical module with light tells",
+    higher("rx_power", "W", "light that a lane receives, where an optical module with light reports it",
            Recorded::if_reported),
-    higher("tx_power", "W", "light that a lane sends, where an optical module with light tells", Recorded::if_reported),
+    higher("tx_power", "W", "light that a lane sends, where an optical module with light reports it",
+           Recorded::if_reported),
     lower("tx_bias", "1",
-          "laser current of a lane over the one at which the module alarms, where an optical module tells",
+          "laser current of a lane over the module's alarm threshold, where an optical module reports it",
           Recorded::if_reported),
     {.name = "lanes_near_alarm",
      .unit = "1",
@@ -86,7 +87,7 @@ constexpr Metric kMetrics[] = {
                 "reports it",
      .course = Course::fixed,
      .recorded = Recorded::if_reported},
-    fault("optics_alarms", "alarms that an optical module raises while the link is up, where there is one",
+    fault("optics_alarms", "alarms that an optical module raises while the link is up, if there is one",
           Recorded::if_present),
     counted("pcie_errors_corrected", "corrected errors of its PCIe link, where the kernel reports them (AER)",
             Recorded::if_reported),
@@ -95,14 +96,14 @@ constexpr Metric kMetrics[] = {
 };
 
 constexpr ConditionSpec kConditions[] = {
-    if_present("link", "up or down, of a port where it is a network interface"),
-    if_reported("corrected_unit", "what corrected_rate counts, bits or blocks, where the driver counts either"),
-    if_occurred("error_correction", "\"absent: \" and why corrections are not counted, where they are not"),
-    if_present("module", "form, vendor and part of the module, where there is one, else \"absent: \" and why"),
-    if_reported("module_serial", "its serial number, where it tells"),
-    if_reported("module_temperature_c", "its temperature, where it tells"),
-    if_occurred("module_alarms", "which alarms it raises, where it does"),
-    if_present("pci_address", "PCI function of a port, where it is on PCI"),
+    if_present("link", "up or down, of a port if it is a network interface"),
+    if_reported("corrected_unit", "unit of corrected_rate, bits or blocks, where the driver counts either"),
+    if_occurred("error_correction", "\"absent: \" and why corrections are not counted, if they are not"),
+    if_present("module", "form, vendor and part of the module, if there is one, else \"absent: \" and why"),
+    if_reported("module_serial", "serial number of the module, if reported"),
+    if_reported("module_temperature_c", "temperature of the module, if reported"),
+    if_occurred("module_alarms", "which alarms it raises, if it does"),
+    if_present("pci_address", "PCI function of a port, if it is on PCI"),
 };
 
 constexpr ProbeSpec kSpec{

@@ -1,4 +1,4 @@
-// health_ports: what a node's network ports are connected to: link, rate, addresses, and the switch that LLDP reports.
+// health_ports: connections of a node's network ports: link, rate, addresses, and the switch that LLDP reports.
 #include <map>
 #include <memory>
 
@@ -41,10 +41,10 @@ constexpr Metric kMetrics[] = {
            Recorded::if_reported),
 };
 constexpr ConditionSpec kConditions[] = {
-    if_present("address", "first address of the port that is not link-local, IPv4 before IPv6, where it has one"),
-    if_present("addresses", "all of those, where it has one"),
+    if_present("address", "first address of the port that is not link-local, IPv4 before IPv6, if it has one"),
+    if_present("addresses", "all of those, if it has one"),
     if_reported("mtu", "largest packet in B, where the kernel reports it"),
-    if_present("mac_address", "hardware address, where there is one"),
+    if_present("mac_address", "hardware address, if there is one"),
     if_present("switch", "name of the system that LLDP reports at the port, where lldpd runs; several with commas"),
     if_reported("switch_port", "port of that system, where lldpd runs and it says"),
     {.name = "lldp", .meaning = "program that reported the neighbours, or \"absent: \" and the reason"},
