@@ -85,7 +85,7 @@ bool WatchedMeter::ended() const {
 
 namespace {
 
-/// Whether `one` is among what power_of_racks_w adds up: no better meter of its rack was ever read.
+/// Whether power_of_racks_w counts `one`: no better meter of its rack was ever read.
 bool counts_towards_racks(const WatchedMeter& one, const Watched& watched) {
   constexpr std::string_view kBestFirst[] = {"rack", "feed", "shelf"};  // as power_of_racks_w takes them
   const auto* own = std::ranges::find(kBestFirst, one.meter().subject);
@@ -103,10 +103,10 @@ std::string unseen(const Watched& watched, double limit_w, double oldest_s) {
     if (newest && newest->taken_s >= oldest_s) continue;
     const std::string& name = one->meter().name;
     if (one->meter().rating_w)
-      return fmt::format("{} has a rating and does not answer: a load must not go on unseen", name);
+      return fmt::format("{} has a rating and does not answer: a load must not continue unseen", name);
     if (limit_w > 0 && newest && counts_towards_racks(*one, watched))
-      return fmt::format("{} counts towards the limit of all racks and answers no more: a load must not go on unseen",
-                         name);
+      return fmt::format(
+          "{} counts towards the limit of all racks and answers no more: a load must not continue unseen", name);
   }
   return "";
 }

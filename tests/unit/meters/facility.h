@@ -122,8 +122,8 @@ inline Judged feeds_alive(const std::map<std::string, std::vector<MeterReading>>
   return of(true, fmt::format("all {} feeds carry power", feeds.size()));
 }
 
-/// Whether the power of `meter` stayed at most `budget_w` in every mean of one second, and came to 0.95 of it at least,
-/// without which the load was not full and nothing is shown.
+/// Whether the power of `meter` stayed at most `budget_w` in every mean of one second, and reached at least 0.95 of it:
+/// below that the load was not full and nothing is shown.
 inline Judged budget(std::span<const MeterReading> meter, double budget_w) {
   if (auto doubts = doubts_of(meter, {.window_s = 1}); !doubts.empty()) return {.figures = text_of(doubts)};
   const double most_w = std::ranges::max(meter, {}, &MeterReading::value).value;
@@ -184,7 +184,7 @@ inline std::expected<double, NamedDoubt> rise_time_s(std::span<const MeterReadin
   return rise_s;
 }
 
-/// PUE is an energy ratio over twelve months (ISO/IEC 30134-2): a claim from less is refused, whatever its value.
+/// PUE is an energy ratio over twelve months (ISO/IEC 30134-2): a claim from less is refused.
 inline Judged pue_claim(double hours) {
   return of(hours >= kYear_h, fmt::format("{:.0f} hours: PUE is defined over twelve months; over less it is a power "
                                           "ratio at the load and weather of that time",
