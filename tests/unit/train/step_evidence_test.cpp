@@ -1,4 +1,4 @@
-// What times and prints of ranks mean: stragglers, tails, and which rank failed.
+// Figures of steps from the ranks' times and prints: stragglers, tails, and the rank that failed.
 #include <cmath>
 #include <string>
 

@@ -116,11 +116,11 @@ constexpr Metric kMetrics[] = {
           Recorded::rank_0),
 };
 constexpr ConditionSpec kOwnConditions[] = {
-    rank_0("cases", "faults that were injected, in order, recorded where this is rank 0"),
+    rank_0("cases", "faults that were injected, in order, recorded by rank 0"),
     rank_0("case_keys", "the same for programs: kind and phase of each, as kill:reduce, with commas"),
     rank_0("restored_from",
            "how many states of ranks were restored from where: own memory, memory of the next rank, local and shared "
-           "files; recorded where this is rank 0"),
+           "files; recorded by rank 0"),
     {.name = "heartbeat_limit", .meaning = "silence after which a rank is lost, in s"},
 };
 constexpr auto kConditions = join(kPlanConditions, kOwnConditions, gloo::kFactConditions);

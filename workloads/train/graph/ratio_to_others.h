@@ -7,7 +7,7 @@
 
 namespace assay::train {
 
-/// Each value over the median of the others; 1 where there is no other.
+/// Each value over the median of the others; 1 if there is no other.
 inline std::vector<double> ratio_to_others(const std::vector<double>& values) {
   std::vector<double> shares(values.size(), 1);
   if (values.size() < 2) return shares;

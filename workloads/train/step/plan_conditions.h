@@ -25,9 +25,9 @@ inline constexpr ConditionSpec kPlanConditions[] = {
     {.name = "parameters_run", .meaning = "parameters of the model with these layers"},
     {.name = "attention", .meaning = "how attention is computed"},
     if_asked("routing",
-             "how tokens were given to routed experts, where there are such: by_place, from a token's place in the "
-             "step, whatever the router computes"),
-    {.name = "data_mode", .meaning = "what weights and tokens were: gaussian, replicated or ring"},
+             "how tokens were given to routed experts, if there are such: by_place, from a token's place in the step, "
+             "independent of the router's output"),
+    {.name = "data_mode", .meaning = "kind of weights and tokens: gaussian, replicated or ring"},
     {.name = "launch", .meaning = "how operations are started: eager, one after the other from a loop"},
 };
 

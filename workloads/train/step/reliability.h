@@ -35,7 +35,7 @@ struct Drift {
 /// neighbours are joined by their medians. Nothing for fewer than ten, or where the median is not above 0.
 std::optional<Drift> drift_of(std::span<const double> times, std::span<const double> values);
 
-/// Sums over the machine since its boot; nothing where it has none of the kind.
+/// Sums over the machine since its boot; nothing if it has none of the kind.
 struct MachineErrors {
   std::optional<std::int64_t> throttled;    ///< times that a core or package was slowed down for its temperature
   std::optional<std::int64_t> corrected;    ///< memory errors that ECC corrected
@@ -45,7 +45,7 @@ struct MachineErrors {
 /// Source: Linux Documentation/ABI/testing/sysfs-devices-edac; arch/x86/kernel/cpu/mce/therm_throt.c.
 MachineErrors machine_errors(const MachineTree& tree);
 
-/// `after` less `before`; nothing where either has none. A counter that fell was reset: what it has now is new.
+/// `after` less `before`; nothing if either has none. A counter that fell was reset: its whole value is new.
 std::optional<std::int64_t> risen(const std::optional<std::int64_t>& before, const std::optional<std::int64_t>& after);
 
 }  // namespace assay::train

@@ -25,10 +25,10 @@ inline constexpr Metric kFigureMetrics[] = {
     lower("compute_time", "s", "the same step without its collectives, the longest of all ranks, the median of a round",
           Recorded::rank_0),
     lower("comm_time", "s",
-          "the collectives of the step alone, one after the other, the longest of all ranks, the median of a round, "
-          "recorded where there are several ranks",
+          "only the collectives of the step, one after the other, the longest of all ranks, the median of a round, "
+          "recorded if there are several ranks",
           Recorded::if_asked),
-    lower("exposed_comm", "s", "step_time less compute_time of the same round, recorded where there are several ranks",
+    lower("exposed_comm", "s", "step_time less compute_time of the same round, recorded if there are several ranks",
           Recorded::if_asked),
     higher("overlap", "1",
            "(compute_time + comm_time - step_time) over the shorter of the first two: 1 when all of it is hidden, 0 "
@@ -46,15 +46,15 @@ inline constexpr Metric kFigureMetrics[] = {
           Recorded::if_asked),
     lower("self_share", "1",
           "of a round, median self_time of one rank over the median of the others at its place in the pipeline, "
-          "recorded where there are such",
+          "recorded if there are such",
           Recorded::if_asked),
     lower("lateness", "s",
           "of a step, how much less time one rank spends in collectives than the one at its place that waits longest, "
-          "recorded where there are several ranks; of more than 1024 ranks the median of each round",
+          "recorded if there are several ranks; of more than 1024 ranks the median of each round",
           Recorded::if_asked),
     lower("last_share", "1",
           "share of a round's steps in which one rank spends the least time in collectives of those at its place: the "
-          "others wait for it; recorded where there are several ranks",
+          "others wait for it; recorded if there are several ranks",
           Recorded::if_asked),
 };
 

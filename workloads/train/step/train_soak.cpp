@@ -77,7 +77,7 @@ constexpr Metric kMetrics[] = {
     lower("step_time", "s", "wall time of a step, the longest of all ranks: the median of each window is a sample"),
     higher("window_time", "s", "middle of each window since the soak began, in the order of step_time"),
     higher("interruption_time", "s",
-           "when each interruption was noticed, since the soak began, by class, recorded where there was one",
+           "when each interruption was noticed, since the soak began, by class, recorded if there was one",
            Recorded::if_occurred),
     lower("step_growth", "1",
           "1 and the slope of step_time after settling, by Theil and Sen, times the length of that time, over the "
@@ -107,8 +107,7 @@ constexpr Metric kMetrics[] = {
            "mean time under load between interruptions that is exceeded with 95 % confidence, for a constant rate; "
            "recorded where no trend shows that it is not constant",
            Recorded::if_occurred),
-    lower("throttled", "1",
-          "how often cores or packages were slowed down for their temperature meanwhile, where they count it",
+    lower("throttled", "1", "how often cores or packages were slowed down for their temperature meanwhile, if counted",
           Recorded::if_reported),
     lower("corrected_errors", "1", "memory errors that ECC corrected meanwhile, where a driver counts them",
           Recorded::if_reported),
@@ -121,7 +120,7 @@ constexpr ConditionSpec kOwnConditions[] = {
     if_occurred("trend",
                 "Laplace's statistic of the times of interruptions, if there are four: beyond 1.645 either way their "
                 "rate is not constant"),
-    {.name = "shows", .meaning = "what this time under load shows, and what it does not, as a sentence"},
+    {.name = "shows", .meaning = "conclusions from this time under load and their limits, as a sentence"},
     if_occurred("blas_library", "version and build options of the BLAS in use, where a segment was whole"),
     if_occurred("blas_core", "processor core that it chose its kernels for, where a segment was whole"),
 };

@@ -73,8 +73,8 @@ constexpr Metric kOwnMetrics[] = {
           "data is not ring and every package of every node has a counter that moves as one does",
           Recorded::if_asked),
     lower("group_share", "1",
-          "of a round, the time of messages round the groups of one kind while all kinds have theirs, over that by "
-          "themselves, the longest of all ranks; recorded where there are groups of two kinds",
+          "of a round, the time of messages round the groups of one kind while all kinds have theirs, over that one "
+          "kind at a time, the longest of all ranks; recorded if there are groups of two kinds",
           Recorded::if_asked),
     higher("timeline", "s",
            "of one full step after the timed ones, for the first 24 ranks: begin and end of each stretch of one "
@@ -99,21 +99,21 @@ constexpr ConditionSpec kOwnConditions[] = {
     rank_0("off_cpu_share",
            "largest share, over the ranks and rounds, of compute-only steps in which a rank did not run: CPU quota, "
            "hypervisor, other processes or other ranks, recorded by rank 0"),
-    rank_0("blas_library", "version and build options of the BLAS in use, recorded where this is rank 0"),
-    rank_0("blas_core", "processor core that it chose its kernels for, recorded where this is rank 0"),
+    rank_0("blas_library", "version and build options of the BLAS in use, recorded by rank 0"),
+    rank_0("blas_core", "processor core that it chose its kernels for, recorded by rank 0"),
 };
 /// Those of record_facts().
 constexpr ConditionSpec kWireConditions[] = {
-    if_asked("transport", "what carries messages: tcp; recorded where there are several ranks"),
-    if_asked("algorithm", "own_ring: rings of Gloo's messages; recorded where there are several ranks"),
-    if_asked("gloo_library", "file that Gloo was loaded from, recorded where there are several ranks"),
-    if_asked("address", "addresses of this node's ranks on their connections, recorded where there are such"),
-    if_asked("interface", "network ports that have these addresses, recorded where there are such"),
-    if_asked("mtu", "largest packet of those ports, in B; the smallest of them, where there are such"),
+    if_asked("transport", "carrier of messages: tcp; recorded if there are several ranks"),
+    if_asked("algorithm", "own_ring: rings of Gloo's messages; recorded if there are several ranks"),
+    if_asked("gloo_library", "file that Gloo was loaded from, recorded if there are several ranks"),
+    if_asked("address", "addresses of this node's ranks on their connections, recorded if there are such"),
+    if_asked("interface", "network ports that have these addresses, recorded if there are such"),
+    if_asked("mtu", "largest packet of those ports, in B; the smallest of them, if there are such"),
     if_reported("link_speed", "rate of those ports in B/s, the smallest, where their drivers report it"),
-    if_asked("mss", "largest segment of these connections, in B; the smallest, where there are such"),
-    if_asked("congestion_control", "algorithms of this node's connections, recorded where there are such"),
-    if_asked("segments_retransmitted", "segments sent again by this node's ranks, where there are several"),
+    if_asked("mss", "largest segment of these connections, in B; the smallest, if there are such"),
+    if_asked("congestion_control", "algorithms of this node's connections, recorded if there are such"),
+    if_asked("segments_retransmitted", "segments sent again by this node's ranks, if there are several"),
 };
 constexpr auto kConditions = join(kPlanConditions, kOwnConditions, kWireConditions);
 constexpr ProbeSpec kSpec{
