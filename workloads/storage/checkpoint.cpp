@@ -47,14 +47,13 @@ constexpr Metric kMetrics[] = {
            "payload of all ranks over the longest rank's time to read the same files without verification"),
     higher("restore_efficiency", "1", "restore_bandwidth over raw_read_bandwidth of the same repetition"),
     fault("mismatches",
-          "payload bytes, of all repetitions, that are not what was written; 1 more for each wrong checksum, a whole "
-          "shard for each wrong footer"),
+          "payload bytes, of all repetitions, that differ from the payload written; 1 more for each wrong checksum, a "
+          "whole shard for each wrong footer"),
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "filesystem", .meaning = "type of the filesystem"},
     {.name = "device", .meaning = "number and name of the block device, or the mount's source"},
-    if_present("rotational",
-               "whether the device reports that it is rotational, recorded where there is a block device"),
+    if_present("rotational", "whether the device reports that it is rotational, recorded if there is a block device"),
     {.name = "direct_io",
      .meaning = "true when every file was open with O_DIRECT, no page of them was in the page cache, and the block "
                 "device (if there is one) moved at least the payload"},

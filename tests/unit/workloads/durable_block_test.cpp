@@ -1,4 +1,4 @@
-// What stands where an acknowledged write was: right, lost, rolled back or torn.
+// State of the place of an acknowledged write: right, lost, rolled back or torn.
 #include <vector>
 
 #include <gtest/gtest.h>

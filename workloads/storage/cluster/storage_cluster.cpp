@@ -105,7 +105,7 @@ constexpr Metric kMetrics[] = {
     higher("victim_kept", "1",
            "victim_together over victim_alone of the same repetition; recorded where operation is interference",
            Recorded::if_asked),
-    fault("mismatches", "bytes read, of all ranks and phases, that are not what was written, or not there",
+    fault("mismatches", "bytes read, of all ranks and phases, that differ from the payload written or are missing",
           Recorded::rank_0),
 };
 constexpr ConditionSpec kConditions[] = {
@@ -113,7 +113,7 @@ constexpr ConditionSpec kConditions[] = {
     kMountSource,
     kMountOptions,
     {.name = "direct_io", .meaning = "Whether all files were open with O_DIRECT."},
-    if_occurred("buffered_because", "Why they were not, where they were not."),
+    if_occurred("buffered_because", "Why they were not, if they were not."),
     {.name = "engine", .meaning = "How I/O is done."},
     {.name = "nonce", .meaning = "Key of this run's payload, besides stream and set; drawn by rank 0."},
     kClientsTotal,
@@ -131,7 +131,7 @@ constexpr ConditionSpec kConditions[] = {
              "client the bytes of READ replies (mountstats), else the bytes from its network ports or its devices; "
              "recorded where the kernel counts, and where a phase only reads."),
     if_occurred("set_over_client_memory",
-                "Payload that this rank read in one phase over the memory of its machine, where it read."),
+                "Payload that this rank read in one phase over the memory of its machine, if it read."),
     kSetOverServerMemory,
     kPreloaded,
     kStartSpread,

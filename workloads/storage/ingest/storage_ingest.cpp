@@ -82,7 +82,7 @@ constexpr Metric kMetrics[] = {
     higher("bandwidth", "B/s", "bytes of these samples over the same time", Recorded::rank_0),
     lower("write_time", "s", "of the slowest rank to write its samples with fsync", Recorded::rank_0),
     kRemoveTime,
-    fault("mismatches", "bytes of samples, of all ranks and repetitions, that are not what was written, or not there",
+    fault("mismatches", "bytes of samples, of all ranks and repetitions, that differ from those written or are missing",
           Recorded::rank_0),
 };
 constexpr ConditionSpec kConditions[] = {

@@ -48,15 +48,14 @@ inline constexpr Parameter kRounds{
 inline constexpr Metric kRemoveTime = lower("remove_time", "s", "of rank 0 to remove all files", Recorded::rank_0);
 
 inline constexpr Metric kStaleReads =
-    fault("stale_reads",
-          "checks in which another node at first found what was there before, or a beginning of what was written",
+    fault("stale_reads", "checks in which another node at first found the old content, or a beginning of the new",
           Recorded::rank_0);
 inline constexpr Metric kWrongReads =
     fault("wrong_reads", "checks in which another node found content that never was: zeros, damage, parts of two files",
           Recorded::rank_0);
 inline constexpr Metric kFalseSuccesses =
     fault("false_successes",
-          "calls that reported success while what they promise had not come after `wait`, or was given to several",
+          "calls that reported success while their effect was not visible after `wait`, or was granted to several",
           Recorded::rank_0);
 inline constexpr Metric kFailures = fault("failures", "calls that the storage refused", Recorded::rank_0);
 inline constexpr Metric kVisibleAfter{.name = "visible_after",
@@ -79,18 +78,18 @@ inline constexpr Metric kCaseMetrics[] = {
 
 inline constexpr ConditionSpec kFilesystem{.name = "filesystem", .meaning = "Type of the file system."};
 inline constexpr ConditionSpec kMountSource =
-    if_reported("mount_source", "What is mounted there, where the kernel tells.");
+    if_reported("mount_source", "Source and type of the mount there, where the kernel reports them.");
 inline constexpr ConditionSpec kMountOptions =
-    if_reported("mount_options", "Options of the mount and of its file system, where the kernel tells.");
+    if_reported("mount_options", "Options of the mount and of its file system, where the kernel reports them.");
 inline constexpr ConditionSpec kClientsTotal{.name = "clients_total", .meaning = "Ranks at work at the same time."};
 inline constexpr ConditionSpec kReadByOtherNode{
     .name = "read_by_other_node", .meaning = "Whether all data were read by another machine than wrote them."};
 inline constexpr ConditionSpec kEveryReaderElsewhere{
     .name = "read_by_other_node", .meaning = "Whether every reader is another machine than its writer."};
 inline constexpr ConditionSpec kNonceOfFiles{
-    .name = "nonce", .meaning = "What the payload of this run is keyed by, besides rank and file; drawn by rank 0."};
+    .name = "nonce", .meaning = "Key of this run's payload, besides rank and file; drawn by rank 0."};
 inline constexpr ConditionSpec kSetOverServerMemory =
-    if_occurred("set_over_server_memory", "Payload of all ranks over server_memory, recorded where that is told.");
+    if_occurred("set_over_server_memory", "Payload of all ranks over server_memory, recorded where that is stated.");
 inline constexpr ConditionSpec kPreloaded{
     .name = "preloaded", .meaning = "Libraries that the loader had to load first, which could replace calls."};
 inline constexpr ConditionSpec kStartSpread{
@@ -98,6 +97,6 @@ inline constexpr ConditionSpec kStartSpread{
     .meaning =
         "Longest time in s that a rank spent in a barrier which all entered at once: so far apart they start at most."};
 inline constexpr ConditionSpec kAbandonedRemoved =
-    rank_0("abandoned_removed", "Folders of runs that had been killed, removed before; where this is rank 0.");
+    rank_0("abandoned_removed", "Folders of runs that had been killed, removed before; recorded by rank 0.");
 
 }  // namespace assay::cluster_storage::common_spec
