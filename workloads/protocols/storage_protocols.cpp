@@ -1,4 +1,4 @@
-// storage_protocols: whether one store shows through S3 what was done through its file system, and the reverse.
+// storage_protocols: whether changes through a store's file system are visible through S3, and the reverse.
 #include <chrono>
 #include <filesystem>
 #include <thread>
