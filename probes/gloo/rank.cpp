@@ -49,7 +49,7 @@ class GlooRank {
   std::uint64_t check(const collective::Iteration& at, const collective::Pattern& pattern) {
     constexpr int kAllOnes = 0xff;  // a NaN in every type, which no pattern holds
     fill(at.source, at.shape.sent, at.element, pattern);
-    // What the collective does not write cannot pass.
+    // Bytes that the collective does not write cannot pass.
     std::memset(at.target, kAllOnes, at.shape.received * collective::size_of(at.element));
     run(at);
     return count_mismatches(at.target, at.shape.received, at.element, pattern);

@@ -89,7 +89,7 @@ class NcclRank {
   std::uint64_t check(const collective::Iteration& at, const collective::Pattern& pattern) {
     clear(mismatches_.as<std::uint64_t>(), stream_);
     fill(at.source, at.shape.sent, at.element, pattern, stream_);
-    // What the collective does not write cannot pass.
+    // Bytes that the collective does not write cannot pass.
     overwrite(at.target, at.shape.received * collective::size_of(at.element), stream_);
     enqueue(at);
     count_mismatches(at.target, at.shape.received, at.element, pattern, mismatches_.as<std::uint64_t>(), stream_);
@@ -144,7 +144,8 @@ class NcclRank {
     communicator_->enqueue(at.operation, at.element, at.shape.chunk, at.source, at.target, stream_);
   }
 
-  /// A gate that opened by itself means that enqueueing waits for the device: then it is done without, and said so.
+  /// A gate that opened by its time limit means that enqueueing waits for the device: then it is done without, and said
+  /// so.
   void notice_gate() {
     try {
       gate_.check_held();
@@ -167,7 +168,7 @@ class NcclRank {
 
 void run(const RankPlace& place) {
   std::optional<collective::RankSession<NcclRank>>
-      session;  // made by the first request, so that what fails in it is an answer
+      session;  // made by the first request, so that a failure in it is an answer
   collective::answer_leader([&](const json& request) {
     if (!session) session.emplace(place.rank, place.ranks, place.operation, place.type, place);
     return session->answer(request);
