@@ -26,8 +26,8 @@ Batch next_batch(std::optional<double> last_s);
 /// std::runtime_error when ranks differ in their number of times or a time is not positive and finite.
 std::vector<double> slowest(const std::vector<std::vector<double>>& by_rank);
 
-/// Samples by sample()'s rules, taken in batches; `run` returns one time for each counted iteration, in s. What a batch
-/// measured beyond the rule's end is kept as samples, too.
+/// Samples by sample()'s rules, taken in batches; `run` returns one time for each counted iteration, in s. Times of a
+/// batch beyond the rule's end are kept as samples, too.
 Sampling sample_batches(const SamplingPlan& plan, const std::function<std::vector<double>(Batch)>& run);
 
 /// The same run in another unit: every time in `times` (samples and warm-up) as `amount` over it.

@@ -57,7 +57,7 @@ class RankChild {
   [[nodiscard]] bool unsent() const { return !unsent_.empty(); }
   /// Hands its pipe as much as it takes now. A rank that is gone shows in read().
   void write();
-  /// Reads what it has said by now. What is wrong, in words that follow its title, when it has ended or says more than
+  /// Reads its output so far. Returns the error, in words that follow its title, when it has ended or says more than
   /// kLongestAnswer at once; it is reaped then in the first case.
   std::optional<std::string> read();
   /// The next whole line that it has said.

@@ -1,6 +1,6 @@
-// rank_session: the requests of a leader that a rank of a collective answers, whatever its library.
+// rank_session: the requests of a leader that a rank of a collective answers, for every library.
 //
-// A Library has the rank's buffers and does what differs:
+// A Library has the rank's buffers and the calls that differ:
 //   json hello(), introduce(), enter(words), facts(): the answers to these requests;
 //   void allocate(Bytes sent, Bytes received): both buffers, before the first check;
 //   std::span<std::byte> sent(), received(): these buffers;

@@ -110,7 +110,7 @@ constexpr Metric fault(std::string_view name, std::string_view meaning, Recorded
           .recorded = recorded};
 }
 
-/// One circumstance a probe records beside its numbers.
+/// One circumstance a probe records with its numbers.
 struct ConditionSpec {
   std::string_view name;
   std::string_view meaning;
@@ -134,7 +134,7 @@ constexpr ConditionSpec if_occurred(std::string_view name, std::string_view mean
   return {.name = name, .meaning = meaning, .recorded = Recorded::if_occurred};
 }
 
-/// What one run of the probe measures at a time; decides how the plan places it.
+/// Subject of one run of the probe; decides how the plan places it.
 enum class Scope { node, pair, group };
 
 /// Everything `--describe` says. All text is one sentence or more, ended with a full stop, about the method in force.

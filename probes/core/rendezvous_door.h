@@ -16,7 +16,7 @@ namespace assay::rendezvous {
 /// Bytes of a nonce and of a proof.
 inline constexpr std::size_t kNonce = 32, kProof = 32;
 
-/// What both sides of one join have said: who the caller is, and a fresh nonce of each.
+/// Messages of both sides of one join: the caller's identity, and a fresh nonce of each.
 struct Join {
   std::uint32_t rank = 0, world = 0;
   std::string caller, listener;

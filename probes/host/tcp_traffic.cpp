@@ -1,4 +1,4 @@
-// host_tcp_traffic: payload bandwidth of every TCP flow of a pattern, alone and with all flows at the same time.
+// host_tcp_traffic: payload bandwidth of every TCP flow of a pattern, one at a time and all at the same time.
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -33,8 +33,8 @@ class Mesh {
        Seconds patience);
 
   /// Lets the flows of these numbers work at the same time: none stops before all were sampled. In blocks of `block`;
-  /// by number of flow; on every rank the same. Throws what a stream threw, and std::runtime_error when other bytes
-  /// came than were sent.
+  /// by number of flow; on every rank the same. Rethrows a stream's error, and throws std::runtime_error when other
+  /// bytes came than were sent.
   std::vector<traffic::FlowTaken> phase(Rendezvous& group, const std::vector<std::size_t>& active, Bytes block,
                                         const traffic::TrafficSampling& sampling);
 
@@ -45,7 +45,7 @@ class Mesh {
  private:
   int rank_;
   std::vector<traffic::Flow> flows_;
-  std::vector<Streams> out_, in_;  ///< by number of flow; empty where it is another rank's
+  std::vector<Streams> out_, in_;  ///< by number of flow; empty if it is another rank's
 };
 
 using nlohmann::json;
@@ -76,7 +76,7 @@ std::vector<std::vector<double>> rates_of(const std::vector<Receiver*>& receiver
   return rates;
 }
 
-/// What a flow's source and target reported of it.
+/// Reports of a flow's source and target.
 traffic::FlowTaken settled(const traffic::Flow& flow, const json& source, const json& target,
                            const traffic::TrafficSampling& sampling) {
   if (source.at("sent") != target.at("received")) {
