@@ -31,11 +31,10 @@ const std::vector<KnownProbe>& known_probes();
 /// The probe `name` of `revision`, or nullptr when this version knows no such probe.
 const KnownProbe* known_probe(std::string_view name, int revision);
 
-/// What is wrong with the probes of `plan`, which read_plan asks; nothing if they may be used. Refused: a digest of the
-/// program that is none or all zeros, and a description other than the known one of the same name and revision, in the
-/// words of this version or of an earlier one. The way
-/// in which a metric gets better and the uncertainty of its instrument decide outcomes, so a plan may not bring its
-/// own.
+/// The error of the probes of `plan`, for read_plan; nothing if they may be used. Refused: a digest of the program that
+/// is none or all zeros, and a description other than the known one of the same name and revision, in the words of this
+/// version or of an earlier one. The way in which a metric gets better and the uncertainty of its instrument decide
+/// outcomes, so a plan may not bring its own.
 std::optional<InputError> check_probes(const Plan& plan, const std::string& where);
 
 /// "fake_probe revision 1" for each probe of `plan` that this version does not know: its method, the direction of its

@@ -64,7 +64,7 @@ void take_over(Profile& profile, Profile next) {
       *same = std::move(requirement);
     }
   }
-  for (auto& one : looser) {  // what both inherit from one profile was listed before
+  for (auto& one : looser) {  // those that both inherit from one profile were listed before
     if (std::ranges::find(profile.loosened, one) == profile.loosened.end()) profile.loosened.push_back(std::move(one));
   }
   for (const auto& name : next.companions) {

@@ -1,5 +1,4 @@
-// inherit: what a profile takes over before it is read: several profiles as one, and requirements that are like
-// another.
+// inherit: merges profiles before they are read: several profiles as one, and requirements that are like another.
 #pragma once
 
 #include <optional>
@@ -15,8 +14,8 @@ namespace assay::plan {
 void take_over(Profile& profile, Profile next);
 
 /// Fills each requirement of `document` that has a `like` with the fields that it leaves out, from the requirement of
-/// that id before it in the document, or else in `inherited`; `parameters` and `conditions` are filled by name. What is
-/// not of the kind that the schema demands is left for the schema to refuse. Errors: an id that there is not.
+/// that id before it in the document, or else in `inherited`; `parameters` and `conditions` are filled by name. A
+/// value of another kind than the schema demands is left for the schema to refuse. Errors: an id that there is not.
 std::optional<InputError> fill_in_like(nlohmann::json& document, const Profile& inherited, const std::string& where);
 
 }  // namespace assay::plan

@@ -106,7 +106,7 @@ void compare_conditions(const Requirement& before, const Requirement& changed, C
   }
 }
 
-/// `changed` with the least times of a load (warmup_least, load_least) as they were `before` where they grew: a longer
+/// `changed` with the least times of a load (warmup_least, load_least) as they were `before` if they grew: a longer
 /// load is no looser.
 Values but_for_longer_loads(const Values& before, Values changed) {
   const auto seconds = [](const Value& value) {

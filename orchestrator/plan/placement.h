@@ -45,8 +45,8 @@ std::vector<Spot> spots_without_steps(const Requirement& requirement, const site
 /// Takes the nodes from spots that have a machine for which there is no build of `program`.
 void keep_built(const Program& program, const site::Site& site, std::vector<Spot>& spots);
 
-/// Takes the nodes from all spots of `requirement` that are not among `drawn`; what growing groups are held against
-/// stays. Returns how many drawn ones can be measured.
+/// Takes the nodes from all spots of `requirement` that are not among `drawn`; the reference of growing groups stays.
+/// Returns how many drawn ones can be measured.
 std::size_t keep_drawn(const Requirement& requirement, const std::vector<DrawnCell>& drawn, std::vector<Spot>& spots);
 
 }  // namespace assay::plan

@@ -36,7 +36,7 @@ void fields(Io& io, C& demand) {
   io("at_most", demand.at_most), io.sparse("site", demand.site), io.sparse("surroundings", demand.surroundings);
 }
 
-/// But for `at`, `severity`, `repeat` and `reproducibility`, and for what limit and ceiling refer to.
+/// But for `at`, `severity`, `repeat` and `reproducibility`, and for the references of limit and ceiling.
 template <class Io, Of<Requirement> R>
 void fields(Io& io, R& r) {
   io("id", r.id), io("title", r.title), io("probe", r.probe), io.defaulted("parameters", r.parameters);
@@ -171,8 +171,8 @@ std::optional<InputError> take_requirements(const json& document, const std::str
 std::expected<Profile, InputError> read_level(std::string_view text, const std::string& where,
                                               const ProfileLibrary& library, int level);
 
-/// The profiles that `document` extends, each taken over those before it; one without a name where there are none.
-/// What is no list of names is left for the schema to refuse.
+/// The profiles that `document` extends, each taken over those before it; one without a name if there are none.
+/// A value that is no list of names is left for the schema to refuse.
 std::expected<Profile, InputError> read_bases(const json& document, const std::string& where,
                                               const ProfileLibrary& library, int level) {
   Profile all;
@@ -204,7 +204,7 @@ std::expected<Profile, InputError> read_bases(const json& document, const std::s
   return all;
 }
 
-/// Reads one document over what it inherits.
+/// Reads one document and merges it into the inherited one.
 std::expected<Profile, InputError> read_level(std::string_view text, const std::string& where,
                                               const ProfileLibrary& library, int level) {
   auto document = parse_json(text, where);
@@ -215,7 +215,7 @@ std::expected<Profile, InputError> read_level(std::string_view text, const std::
   if (auto problem = profiles::check_schema(*document, "schema", where)) return std::unexpected(*problem);
   if (!base->name.empty() && document->contains("loosened")) {
     return std::unexpected(InputError{where + ": loosened", "is for assay to find out",
-                                      "leave it out: the plan lists what is looser than in the profile extended"});
+                                      "leave it out: the plan lists the fields looser than in the profile extended"});
   }
   Profile profile = *base;
   take_design(*document, profile);

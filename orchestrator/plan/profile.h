@@ -124,7 +124,7 @@ void fields(Io& io, S& source) {
   io.defaulted("method", source.method), io("status", source.status);
 }
 
-/// What a limit's value is a share of.
+/// Reference of a limit's value.
 enum class Reference {
   none,                     ///< the value is absolute, in the limit's unit
   peak,                     ///< of the profile's design peak `name`

@@ -70,7 +70,7 @@ void take_meters(const json& document, Faults& faults) {
   }
 }
 
-/// Writes them, each only where there is one; take_meters reads them back unchanged.
+/// Writes them, each only if there is one; take_meters reads them back unchanged.
 void put_meters(const Faults& faults, json& document) {
   for (const auto& one : faults.meters) document["meters"].push_back(json_of(one));
   for (const auto& one : faults.swapped_outlets)
@@ -82,7 +82,7 @@ void put_meters(const Faults& faults, json& document) {
   }
 }
 
-/// Why they do not fit `site`: a meter or an outlet that it does not have, a feed that is none. Nothing when they do.
+/// Why they do not fit `site`: a meter or an outlet that it does not have, a feed that is none. Nothing if they do.
 std::optional<InputError> check_meters(const Faults& faults, const site::Site& site, const std::string& where) {
   for (const auto& one : faults.meters) {
     if (meter_named(site, one.meter) == nullptr) return no_such_meter(site, where, one.meter);

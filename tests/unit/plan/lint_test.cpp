@@ -202,7 +202,7 @@ TEST(lint, a_derived_figure_is_of_a_closed_list_and_of_its_unit) {
                 .find("derived figure 'memory_rate' is in 'B/s'"),
             std::string::npos);
   EXPECT_NE(planning({R"({"limit": {"at_least": 0.5, "unit": "B/s", "of": "derived:memory_rate"}})"})
-                .find("needs what health_inventory tells"),
+                .find("needs the record of health_inventory"),
             std::string::npos);
   EXPECT_NE(planning({R"({"limit": {"at_least": 0.5, "unit": "B/s", "of": "derived:tcp_rate"}})"})
                 .find("disk records no 'link_speed_max'"),
