@@ -1,4 +1,4 @@
-// progress_board: the fleet in a few lines, and what the page of a run shows.
+// progress_board: the fleet in a few lines, and the content of a run's page.
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// runner_stages: the turns of a stage, pass after pass, and what the second stage measures again.
+// runner_stages: the turns of a stage, pass after pass, and the steps of the second stage.
 #include <string_view>
 
 #include <fmt/format.h>
