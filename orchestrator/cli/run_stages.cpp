@@ -35,7 +35,7 @@ std::expected<site::Site, InputError> site_for(const PlanRequest& request) {
   return site::read_site_file(request.site);
 }
 
-/// The duration in `text`, the value of `option`: as parse_seconds reads it, or hours. Nothing when it is empty.
+/// The duration in `text`, the value of `option`: as parse_seconds reads it, or hours. No value if it is empty.
 std::expected<std::optional<Seconds>, InputError> duration_of(const char* option, const std::string& text) {
   constexpr double kSecondsOfHour = 3600;
   if (text.empty()) return std::nullopt;

@@ -8,8 +8,8 @@
 
 namespace assay::cli {
 
-/// Prints {"schema": "assay.table/1", "command", "summary", "rows"} on stdout, ASCII alone. `summary` is an object with
-/// what holds for all, `rows` an array of objects, in the order of the table for people.
+/// Prints {"schema": "assay.table/1", "command", "summary", "rows"} on stdout, only ASCII. `summary` is an object with
+/// common facts, `rows` an array of objects, in the order of the table for people.
 inline void print_table(const std::string& command, nlohmann::ordered_json summary, nlohmann::ordered_json rows) {
   if (rows.is_null()) rows = nlohmann::ordered_json::array();
   const nlohmann::ordered_json document = {

@@ -62,7 +62,7 @@ std::expected<Watched, InputError> watched_in(const std::string& path) {
 }
 
 /// The nodes that are wanted for a test again and their partners, visited tonight or not, in the order of retest_order.
-/// `for_workers`: each is measured alone. Errors: a partner is wanted where there is none.
+/// `for_workers`: each is measured on its own. Errors: a partner is wanted and none is among the nodes.
 std::expected<std::vector<sweep::DueNode>, InputError> nodes_of_retest(const Watched& watched, const SweepPlan& plan,
                                                                        bool for_workers) {
   std::vector<sweep::RetestNode> wanted;
