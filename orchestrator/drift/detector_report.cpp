@@ -54,7 +54,7 @@ std::string element_of(const std::vector<Flag>& flags, const Flag& flag) {
 }
 
 /// Names in each flag the smallest elements that it shares with others, and gives the groups. Flags belong together
-/// when their onsets lie within three nights of each other: on several units of a node, several nodes of a leaf, then
+/// when their onsets are within three nights of each other: on several units of a node, several nodes of a leaf, then
 /// of a rack. A figure of two nodes that was bad with one partner only is their pair's.
 std::vector<Group> group_flags(std::vector<Flag>& flags) {
   std::map<std::string, std::vector<std::string>> groups;
@@ -90,7 +90,7 @@ std::vector<FleetFinding> common_causes(const std::vector<Flag>& flags, Date as_
   return {one};
 }
 
-/// Of several flags of a unit what is reported of it.
+/// The reported one of several flags of a unit.
 int weight_of(UnitState state) {
   using enum UnitState;
   for (int weight = 0; const UnitState one : {watch, repaired, stale, flagged, confirmed, draining, lemon}) {

@@ -1,4 +1,4 @@
-// fio: what fio 3 prints with --output-format=json or json+.
+// fio: output of fio 3 with --output-format=json or json+.
 #include <array>
 #include <cctype>
 

@@ -1,5 +1,4 @@
-// nvbandwidth: what nvbandwidth prints with --json: matrices whose cells are texts and whose unit is part of a
-// sentence.
+// nvbandwidth: output of nvbandwidth with --json: matrices whose cells are texts and whose unit is part of a sentence.
 #include <set>
 
 #include <fmt/format.h>

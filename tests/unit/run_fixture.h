@@ -5,7 +5,7 @@
 
 namespace assay::fixture {
 
-/// What kind of run is made.
+/// The kind of a run.
 enum class Kind {
   accepted,   ///< three nodes, everything passes
   mixed,      ///< one of every outcome, an interrupted attempt, a crash, and hostile texts from a node

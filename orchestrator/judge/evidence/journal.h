@@ -108,7 +108,7 @@ struct JournalEntry {
   /// A run begins; `simulated` says in its first line that nothing is measured in it; `by` says who runs it.
   static JournalEntry run_begin(const std::string& run_id, const std::string& plan_sha256, const std::string& by = "",
                                 bool simulated = false);
-  /// A killed run goes on.
+  /// A killed run continues.
   static JournalEntry run_resume(const std::string& by = "");
   /// An agent answered and said `facts` of its node.
   static JournalEntry node_up(const std::string& node, const nlohmann::json& facts);
@@ -118,9 +118,9 @@ struct JournalEntry {
   static JournalEntry attempt_begin(const std::string& step, int number, const std::string& node);
   /// An extra test of a search is about to start.
   static JournalEntry test_begin(const Attempt& test);
-  /// The planned attempts are over; these steps get those of the second stage, each for the reason beside it.
+  /// The planned attempts are over; these steps get those of the second stage, each for its reason.
   static JournalEntry second_stage_begin(const std::map<std::string, std::string>& steps);
-  /// The plan's steps are over; what follows are extra tests of searches.
+  /// The plan's steps are over; extra tests of searches follow.
   static JournalEntry localise_begin();
   /// These steps do not start any more, for `reason`.
   static JournalEntry steps_left_out(const std::string& reason, const std::vector<std::string>& steps);
@@ -138,8 +138,8 @@ struct JournalEntry {
   static JournalEntry run_end();
 };
 
-/// The lines of a journal, each with its newline, the first with the schema: what JournalWriter appends, and what a
-/// simulation gathers.
+/// The lines of a journal, each with its newline, the first with the schema: appended by JournalWriter, and gathered by
+/// a simulation.
 class JournalLines {
  public:
   /// `fresh`: the next line is the journal's first.

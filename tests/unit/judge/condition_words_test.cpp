@@ -1,4 +1,4 @@
-// Sentences of conditions that are not met: what was seen, what is allowed, and what to do.
+// Sentences of conditions that are not met: value, bound and advice.
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/cells/condition_words.h"

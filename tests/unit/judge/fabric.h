@@ -20,7 +20,7 @@ namespace assay::fixture {
 /// Nodes, their faults, how far healthy ones lie above the limit, and how tests differ that should not.
 struct Fabric {
   std::size_t nodes = 0;
-  std::size_t per_leaf = 0;  ///< 0: leaves are not told
+  std::size_t per_leaf = 0;  ///< 0: leaves are unknown
   std::set<std::size_t> bad;
   std::set<std::pair<std::size_t, std::size_t>> bad_pairs;  ///< lower node first
   std::set<std::size_t> flapping;                           ///< bad in some of their tests
