@@ -52,7 +52,7 @@ std::vector<Expected> expected_of(const SeriesTrend& series, const drift::Flag* 
   return all;
 }
 
-/// Where values and nights lie.
+/// Places of values and nights.
 struct Frame {
   Date from, to;
   double low = 0, high = 1;
@@ -141,8 +141,8 @@ std::string upright(const Frame& frame, Date night, const char* css_class, const
 }
 
 /// Dots are nightly figures, crosses re-tests, the thin line the median of comparable units (from four on), the dashed
-/// line the signed acceptance. The band is what the flag's reference expects, three deviations each way, moved with the
-/// median of the night; without a flag there is none. Upright lines are the onset of the flag and the events.
+/// line the signed acceptance. The band is the expectation of the flag's reference, three deviations each way, moved
+/// with the median of the night; without a flag there is none. Upright lines are the onset of the flag and the events.
 std::string night_chart(const SeriesTrend& series, const drift::Flag* flag, const std::vector<drift::Event>& events,
                         Date from, Date to) {
   const auto band = expected_of(series, flag);
