@@ -36,10 +36,10 @@
 namespace assay::report_cli {
 namespace {
 
-/// What a witness watches.
+/// The watched journal of a witness.
 struct WatchRequest {
   std::string journal;  ///< file
-  std::string folder;   ///< for 0001.head and the following; made where it is missing
+  std::string folder;   ///< for 0001.head and the following; made if it is missing
   Seconds every;        ///< between two looks at the journal
   Seconds patience;     ///< the watch ends when the journal has not grown for so long
 };
@@ -73,7 +73,7 @@ class HeldSignals {
   sigset_t held_{}, before_{};
 };
 
-/// The first free number in the folder: a watch that was ended goes on behind the heads of the one before.
+/// The first free number in the folder: a new watch continues after the heads of the one before.
 std::size_t next_number(const std::string& folder) {
   constexpr std::size_t kMostDigits = 9;
   std::size_t next = 1;
@@ -148,7 +148,7 @@ int watch_journal(const WatchRequest& request, const dossier::Signer& key) {
   while (true) {
     if (const auto over = watch.look()) return *over;
     if (!signals.wait(request.every)) continue;
-    const auto over = watch.look();  // what was written until now
+    const auto over = watch.look();  // the lines until now
     return over ? *over : judge::exit_code(judge::Overall::incomplete);
   }
 }
