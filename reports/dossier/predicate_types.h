@@ -30,8 +30,8 @@ inline constexpr std::string_view kJointType = "urn:uuid:112ea9c6-4ef6-4368-bc2d
 inline constexpr std::string_view kCommitmentType =
     "urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/draw-commitment/v1";
 
-/// Replaces the predicate type of `document` by the present one where it is the same type under its former name,
-/// https://assay-suite.example/attestation/…: what was signed with it still verifies.
+/// Replaces the predicate type of `document` by the present one if it is the same type under its former name,
+/// https://assay-suite.example/attestation/…: documents signed with it still verify.
 inline void rename_former_type(nlohmann::json& document) {
   constexpr std::string_view kFormer = "https://assay-suite.example/";
   if (!document.is_object()) return;

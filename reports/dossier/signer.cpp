@@ -44,7 +44,7 @@ class AgentSigner : public Signer {
     std::error_code none;  // without a folder for temporary files the next line says why
     const auto folder = files::StagingDirectory::beside(fs::temp_directory_path(none) / "assay-signature");
     if (!folder) return std::unexpected(folder.error());
-    // The copy of the public key has no private key beside it, so that ssh-keygen asks the agent and nothing else.
+    // The copy of the public key has no private key next to it, so that ssh-keygen asks the agent and nothing else.
     if (auto problem = folder->write(kPublic, ssh_public_line(key_))) return std::unexpected(*problem);
     if (auto problem = folder->write(kMessage, message)) return std::unexpected(*problem);
     return signature_in(*program, folder->path(), message);
@@ -86,7 +86,7 @@ class AgentSigner : public Signer {
   PublicKey key_;
 };
 
-/// What is wrong with the agent; nothing when it lists `key`.
+/// The error of the agent; nothing if it lists `key`.
 std::optional<InputError> check_agent_has(const PublicKey& key, const std::string& path) {
   const auto program = find_program("ssh-add");
   if (!program) return InputError{path, "needs ssh-add", "apt-get install openssh-client"};
@@ -103,9 +103,9 @@ std::optional<InputError> check_agent_has(const PublicKey& key, const std::strin
 }
 
 /// The signer whose public key is in the file of OpenSSH at `path`. It signs with `ssh-keygen -Y sign`, which asks the
-/// agent of SSH_AUTH_SOCK. Refused: what ssh_public_key refuses, an agent that does not have the key, no ssh-add in
-/// PATH; when it signs: no ssh-keygen in PATH, an agent that does not sign, a signature that does not verify, one that
-/// takes longer than kLongestSignature.
+/// agent of SSH_AUTH_SOCK. Refused: as by ssh_public_key, an agent that does not have the key, no ssh-add in PATH; when
+/// it signs: no ssh-keygen in PATH, an agent that does not sign, a signature that does not verify, one that takes
+/// longer than kLongestSignature.
 std::expected<std::unique_ptr<Signer>, InputError> agent_signer(const std::string& path) {
   auto key = load_public_key(path);
   if (!key) return std::unexpected(key.error());
