@@ -35,3 +35,23 @@ REFUSED = {
 }
 # Commands that would measure this machine or nodes that do not exist, and what makes them say what they would do.
 REHEARSE = {"accept": " --dry-run", "sweep": " --dry-run", "bundle": " --library-path libraries --dry-run"}
+
+
+def sweep_without_visits(name):
+    """The sweep.json of a sweep in which no node is due."""
+    plan = {
+        "schema": "assay.due/1",
+        "id": name,
+        "night": "2026-01-05",
+        "night_given": False,
+        "started": "2026-01-05T23:00:00.000Z",
+        "until": "",
+        "profile": "nightly-15m",
+        "budget_s": 900,
+        "stagger_s": 0,
+        "only": [],
+        "left_out": [],
+        "acceptance": "none",
+        "due": [],
+    }
+    return {"schema": "assay.sweep/1", "plan": plan, "visits": [], "runs": [], "findings": []}

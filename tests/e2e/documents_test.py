@@ -10,7 +10,7 @@ import subprocess
 import textwrap
 import unittest
 
-from document_commands import PREPARE, REFUSED, REHEARSE
+from document_commands import PREPARE, REFUSED, REHEARSE, sweep_without_visits
 from harness import BIN, Bench, main
 from nightly import report
 
@@ -258,25 +258,7 @@ class Commands(Bench):
         self.put("drift.json", report(as_of=datetime.date.today().isoformat()))
         self.put("policy.json", {"schema": "assay.policy/1"})
         for name in ("clean1", "clean2"):
-            plan = {
-                "schema": "assay.due/1",
-                "id": name,
-                "night": "2026-01-05",
-                "night_given": False,
-                "started": "2026-01-05T23:00:00.000Z",
-                "until": "",
-                "profile": "nightly-15m",
-                "budget_s": 900,
-                "stagger_s": 0,
-                "only": [],
-                "left_out": [],
-                "acceptance": "none",
-                "due": [],
-            }
-            self.put(
-                f"{name}/sweep.json",
-                {"schema": "assay.sweep/1", "plan": plan, "visits": [], "runs": [], "findings": []},
-            )
+            self.put(f"{name}/sweep.json", sweep_without_visits(name))
         self.put("mine.json", self.profile_of_a_second())
         self.put("here.json", site({"name": "n3", "launcher": "local", "directory": str(self.work)}))
         done = self.shell(
