@@ -21,9 +21,7 @@ class Machine:
             folders,
         )
         self.run, self.scratch = out / "run", out / "scratch"
-        self.state = {
-            "XDG_STATE_HOME": str(self.scratch / "state")
-        }  # the machine's own signing key
+        self.state = {"XDG_STATE_HOME": str(self.scratch / "state")}  # the machine's own signing key
 
     def probe(self, name, *more):
         return [self.tree / "libexec/assay/probes" / name, *more]
@@ -35,9 +33,7 @@ class Machine:
 def product(machine, name, *more, expected=12, limit=16):
     """Five seconds of the library's first algorithm, after four of warm-up."""
     load = "--warmup-least 4s --warmup-limit 1s --load-least 5s --min-samples 5 --max-samples 5 --trials 1".split()
-    return Stage(
-        name, expected, limit, machine.probe("cuda_gemm", "--type", name, *load, *more)
-    )
+    return Stage(name, expected, limit, machine.probe("cuda_gemm", "--type", name, *load, *more))
 
 
 def fp8(machine, *more, expected=55, limit=68):
@@ -104,18 +100,14 @@ def profile_of_this_gpu(machine):
         ).stdout.lower()
     except (OSError, subprocess.TimeoutExpired):
         return None
-    for path in sorted(
-        (machine.tree / "share/assay/profiles").glob("nvidia-*-one.json")
-    ):
+    for path in sorted((machine.tree / "share/assay/profiles").glob("nvidia-*-one.json")):
         if path.name.split("-")[1] in names:
             return path
     return None
 
 
 def one_gpu(machine):
-    gpu, plain = ("--engine", "gpu", "--quick"), {
-        "LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")
-    }
+    gpu, plain = ("--engine", "gpu", "--quick"), {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")}
     racecheck = [HERE / "sanitize", machine.tree, "racecheck", "type=bf16", "slice=0B"]
     stages = [
         *begin(machine),
@@ -149,9 +141,7 @@ def one_gpu(machine):
             "split_k",
             5,
             9,
-            machine.probe(
-                "cuda_gemm", "--quick", "--m", "512", "--n", "512", "--k", "65536"
-            ),
+            machine.probe("cuda_gemm", "--quick", "--m", "512", "--n", "512", "--k", "65536"),
         ),
         Stage(
             "no_nvrtc",
@@ -223,18 +213,14 @@ def one_gpu(machine):
 
 def several_gpus(machine):
     def collective(operation, *more):
-        return machine.probe(
-            "nccl_collective", "--quick", "--operation", operation, *more
-        )
+        return machine.probe("nccl_collective", "--quick", "--operation", operation, *more)
 
     large = ("--sizes", "1MiB,1GiB,8GiB")
     return [
         *begin(machine),
         *accepted(machine, machine.out / "first-light.json", 190, 230),
         Stage("all_reduce", 20, 26, collective("all_reduce", *large)),
-        Stage(
-            "all_reduce_8_b", 10, 20, collective("all_reduce", "--sizes", "8..64KiB")
-        ),
+        Stage("all_reduce_8_b", 10, 20, collective("all_reduce", "--sizes", "8..64KiB")),
         Stage(
             "all_reduce_ring",
             15,
@@ -251,9 +237,7 @@ def several_gpus(machine):
             machine.probe("cuda_host_link", "--quick", "--device", "0"),
         ),
         fp8(machine, "--schedule", "together"),
-        Stage(
-            "train_tp2", 5, 15, machine.probe("cuda_train_step", "--quick", "--tp", "2")
-        ),
+        Stage("train_tp2", 5, 15, machine.probe("cuda_train_step", "--quick", "--tp", "2")),
         Stage(
             "train_dp",
             5,

@@ -51,9 +51,7 @@ WINDOW = 1 << 27  # B: four programs bring the same BLAS; one copy of it travels
 def build(tree):
     """The programs of `tree`, which `./quickstart build` configured; without tests these few are built as well."""
     if (tree / "build.ninja").is_file():
-        subprocess.run(
-            ["cmake", "--build", tree, "--target", "first_light"], check=True
-        )
+        subprocess.run(["cmake", "--build", tree, "--target", "first_light"], check=True)
 
 
 def stripped(source, target):

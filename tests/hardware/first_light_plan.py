@@ -53,9 +53,7 @@ def interpreters():
         for pattern in ("*/bin/python", "*/.venv/bin/python")
         for path in sorted(pathlib.Path("/opt").glob(pattern))
     ]
-    return [
-        path for path in named + in_opt + ["python3", "python"] if shutil.which(path)
-    ] + [sys.executable]
+    return [path for path in named + in_opt + ["python3", "python"] if shutil.which(path)] + [sys.executable]
 
 
 def asked(interpreter, words):
@@ -74,28 +72,19 @@ def asked(interpreter, words):
 def with_torch(candidates):
     """The first interpreter that has PyTorch; the last one where none has."""
     words = "import importlib.util; print('yes' if importlib.util.find_spec('torch') else '')"
-    return next(
-        (one for one in candidates if "yes" in asked(one, words)), candidates[-1]
-    )
+    return next((one for one in candidates if "yes" in asked(one, words)), candidates[-1])
 
 
 def python_folders(candidates):
     folders = list(site.getsitepackages()) + [site.getusersitepackages()]
     for interpreter in candidates:
-        folders += asked(
-            interpreter, "import sys; print('\\n'.join(p for p in sys.path if p))"
-        )
+        folders += asked(interpreter, "import sys; print('\\n'.join(p for p in sys.path if p))")
     return folders
 
 
 def find_libraries(search=(), candidates=()):
     """The first file of each name, as {name: path}: in `search`, LD_LIBRARY_PATH, the usual folders, Python packages."""
-    roots = (
-        list(search)
-        + os.environ.get("LD_LIBRARY_PATH", "").split(":")
-        + list(USUAL)
-        + python_folders(candidates)
-    )
+    roots = list(search) + os.environ.get("LD_LIBRARY_PATH", "").split(":") + list(USUAL) + python_folders(candidates)
     found, seen = {}, set()
     for root in roots:
         path = os.path.realpath(root) if root else ""
@@ -105,9 +94,7 @@ def find_libraries(search=(), candidates=()):
         for folder, subfolders, files in os.walk(path, followlinks=True):
             if folder[len(path) :].count(os.sep) >= DEPTH:
                 subfolders.clear()
-            subfolders[:] = [
-                name for name in subfolders if not name.startswith((".", "__"))
-            ]
+            subfolders[:] = [name for name in subfolders if not name.startswith((".", "__"))]
             for name in LIBRARIES:
                 if name in files and name not in found:
                     found[name] = os.path.join(folder, name)
@@ -123,25 +110,16 @@ def folders_of(libraries):
 def environment(libraries):
     folders = folders_of(libraries)
     variables = dict(os.environ, ASSAY_LIBRARY_PATH=":".join(folders))
-    variables["LD_LIBRARY_PATH"] = ":".join(
-        folders + [os.environ.get("LD_LIBRARY_PATH", "")]
-    ).strip(":")
+    variables["LD_LIBRARY_PATH"] = ":".join(folders + [os.environ.get("LD_LIBRARY_PATH", "")]).strip(":")
     return variables
 
 
 def short_profile(profiles, kept):
     """The requirements that `kept` matches, of all `profiles` (read from JSON), cut to minutes, one attempt each. What the host and
     further types must reach is left to other stages."""
-    requirements = [
-        one
-        for profile in profiles
-        for one in profile["requirements"]
-        if re.match(kept, one["id"])
-    ]
+    requirements = [one for profile in profiles for one in profile["requirements"] if re.match(kept, one["id"])]
     for one in requirements:
-        one["title"] = one["title"].replace(
-            "for two minutes under load", "for a minute under load"
-        )
+        one["title"] = one["title"].replace("for two minutes under load", "for a minute under load")
         one["parameters"] = {**one.get("parameters", {}), **LOADS.get(one["probe"], {})}
         if one.get("statistic") not in ("min", "max"):
             one["repeat"] = {**one.get("repeat", {}), "attempts": 1, "more_attempts": 0}
@@ -161,15 +139,9 @@ def short_profile(profiles, kept):
 
 
 def write_inputs(tree, out, libraries, gpus):
-    name = (
-        re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname()).strip("-._")[:60]
-        or "machine"
-    )
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname()).strip("-._")[:60] or "machine"
     names = ("nvidia-gpu-each",) if gpus == 1 else ("nvidia-gpu-each", "nvidia-gpu")
-    profiles = [
-        json.loads((tree / f"share/assay/profiles/{one}.json").read_text())
-        for one in names
-    ]
+    profiles = [json.loads((tree / f"share/assay/profiles/{one}.json").read_text()) for one in names]
     profile = short_profile(profiles, KEPT_OF_ONE if gpus == 1 else KEPT_OF_SEVERAL)
     node = {
         "name": name,
@@ -185,9 +157,7 @@ def write_inputs(tree, out, libraries, gpus):
     link_all(libraries, beside)
     # cuBLASLt where no library that compiles is found: an empty file is in the place of that one.
     alone = out / "scratch/no_nvrtc"
-    link_all(
-        {name: path for name, path in libraries.items() if "nvrtc" not in name}, alone
-    )
+    link_all({name: path for name, path in libraries.items() if "nvrtc" not in name}, alone)
     (alone / "libnvrtc.so.13").write_bytes(b"")
 
 

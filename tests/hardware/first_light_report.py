@@ -59,11 +59,7 @@ def lines_of(path):
 def value_text(value, unit):
     if unit in RATES:
         high, high_word, low, low_word = RATES[unit]
-        return (
-            f"{value / high:.3f} {high_word}"
-            if value >= high
-            else f"{value / low:.1f} {low_word}"
-        )
+        return f"{value / high:.3f} {high_word}" if value >= high else f"{value / low:.1f} {low_word}"
     return f"{value:.4g} {unit}" if unit != "1" else f"{value:g}"
 
 
@@ -117,14 +113,9 @@ def verdict_of(out):
         verdict = json.loads((out / "run/verdict.json").read_text())
     except (OSError, ValueError):
         return "none"
-    failed = [
-        result
-        for result in verdict.get("results", [])
-        if result.get("outcome") != "pass"
-    ]
+    failed = [result for result in verdict.get("results", []) if result.get("outcome") != "pass"]
     words = "; ".join(
-        f"{result['requirement']} {result['outcome']}: {result.get('reason', '')}"
-        for result in failed[:20]
+        f"{result['requirement']} {result['outcome']}: {result.get('reason', '')}" for result in failed[:20]
     )
     return f"{verdict.get('overall', '?')}; {len(failed)} cells did not pass. {words}"
 
@@ -134,10 +125,7 @@ def write(out, results, libraries, clock):
         "# First light",
         "",
         f"{clock.spent():.0f} s of {clock.seconds:.0f} s. Libraries: "
-        + (
-            ", ".join(f"{name} at {path}" for name, path in sorted(libraries.items()))
-            or "none found"
-        )
+        + (", ".join(f"{name} at {path}" for name, path in sorted(libraries.items())) or "none found")
         + ".",
         "",
         "| stage | outcome | s | exit code | last words |",
@@ -157,23 +145,14 @@ def write(out, results, libraries, clock):
         "|---|---|---|---|",
     ]
     for name, path in records_of(out):
-        text += [
-            f"| {record} | {metric} | {value} | {count} |"
-            for record, metric, value, count in figures(path, name)
-        ]
+        text += [f"| {record} | {metric} | {value} | {count} |" for record, metric, value, count in figures(path, name)]
     text += ["", "| yardstick | value |", "|---|---|"]
     for name, value, error in yardsticks(out / "records/yardstick.out"):
         unit = "FLOP/s" if name.startswith("gemm") else "B/s"
-        text.append(
-            f"| {name} | {value_text(value, unit) if value is not None else error[:120]} |"
-        )
+        text.append(f"| {name} | {value_text(value, unit) if value is not None else error[:120]} |")
     text += ["", "| record | conditions |", "|---|---|"]
     for name, path in records_of(out):
         seen = conditions(path)
         if seen:
-            text.append(
-                f"| {name} | "
-                + ", ".join(f"{key} {value}" for key, value in sorted(seen.items()))
-                + " |"
-            )
+            text.append(f"| {name} | " + ", ".join(f"{key} {value}" for key, value in sorted(seen.items())) + " |")
     (out / "summary.md").write_text("\n".join(text) + "\n")

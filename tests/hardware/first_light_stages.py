@@ -20,9 +20,7 @@ class Stage:
     wanted: tuple = (0,)  # exit codes that are right
     required: bool = True  # whether it counts for the exit code of the whole
     chosen: bool = True  # whether it runs without being named
-    environment: dict = dataclasses.field(
-        default_factory=dict
-    )  # beside that of all stages
+    environment: dict = dataclasses.field(default_factory=dict)  # beside that of all stages
 
 
 @dataclasses.dataclass
@@ -48,22 +46,12 @@ class Budget:
 
 def choose(stages, words):
     """The stages that `words` name (patterns), in their own order; those that run unnamed without words."""
-    unknown = [
-        word
-        for word in words
-        if not any(fnmatch.fnmatch(stage.name, word) for stage in stages)
-    ]
+    unknown = [word for word in words if not any(fnmatch.fnmatch(stage.name, word) for stage in stages)]
     if unknown:
-        raise ValueError(
-            f"no stage {', '.join(unknown)}; there are {', '.join(stage.name for stage in stages)}"
-        )
+        raise ValueError(f"no stage {', '.join(unknown)}; there are {', '.join(stage.name for stage in stages)}")
     if not words:
         return [stage for stage in stages if stage.chosen]
-    return [
-        stage
-        for stage in stages
-        if any(fnmatch.fnmatch(stage.name, word) for word in words)
-    ]
+    return [stage for stage in stages if any(fnmatch.fnmatch(stage.name, word) for word in words)]
 
 
 def run_all(stages, budget, run_one):
@@ -77,9 +65,7 @@ def run_all(stages, budget, run_one):
             words = f"{stage.expected_s:g} s, {left_s:.0f} s left"
             yield Result(stage.name, "not run", stage.required, last_words=words)
         else:
-            yield run_one(
-                stage, min(left_s, max(stage.limit_s, min(2 * stage.limit_s, spare_s)))
-            )
+            yield run_one(stage, min(left_s, max(stage.limit_s, min(2 * stage.limit_s, spare_s))))
 
 
 def listing(stages, seconds):
@@ -88,9 +74,7 @@ def listing(stages, seconds):
     for stage in stages:
         fits = begin_s + stage.expected_s <= seconds - RESERVE_S
         begins = f"{begin_s:6.0f} s" if fits else "left out"
-        lines.append(
-            f"{stage.name:16} {stage.expected_s:7g} s {stage.limit_s:5g} s {begins:>8}"
-        )
+        lines.append(f"{stage.name:16} {stage.expected_s:7g} s {stage.limit_s:5g} s {begins:>8}")
         begin_s += stage.expected_s if fits else 0
     lines.append(
         f"{begin_s:.0f} s expected; limits add up to {sum(stage.limit_s for stage in stages):g} s; {seconds:g} s given"
@@ -134,9 +118,7 @@ def run(stage, limit_s, records, environment):
     records.mkdir(parents=True, exist_ok=True)
     begin, code = time.monotonic(), None
     try:
-        with open(records / f"{stage.name}.out", "wb") as out, open(
-            records / f"{stage.name}.err", "wb"
-        ) as err:
+        with open(records / f"{stage.name}.out", "wb") as out, open(records / f"{stage.name}.err", "wb") as err:
             process = subprocess.Popen(
                 [str(part) for part in stage.command],
                 stdout=out,
@@ -157,9 +139,7 @@ def run(stage, limit_s, records, environment):
             time.monotonic() - begin,
             last_words=str(error),
         )
-    words = last_words(records / f"{stage.name}.err") or last_words(
-        records / f"{stage.name}.out"
-    )
+    words = last_words(records / f"{stage.name}.err") or last_words(records / f"{stage.name}.out")
     return Result(
         stage.name,
         outcome_of(code, stage.wanted),
