@@ -80,7 +80,7 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "ranks_per_node",
      .meaning = "processes that took part on each node; those of one node reach each other by its loopback"},
     {.name = "node_names", .meaning = "names of the nodes by rank, separated by commas"},
-    rank_0("sizes_left_out", "sizes in B that were asked for and do not fit, or none, recorded by rank 0"),
+    rank_0("sizes_left_out", "sizes in B that were asked for and do not fit, or none, where this is rank 0"),
 };
 constexpr auto kConditions = join(kOwnConditions, kFactConditions);
 constexpr ProbeSpec kSpec{

@@ -67,7 +67,7 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "nodes", .meaning = "nodes that took part"},
     {.name = "gpus_per_node", .meaning = "GPUs that took part on each node"},
     {.name = "node_names", .meaning = "names of the nodes by rank, separated by commas"},
-    rank_0("sizes_left_out", "sizes in B that were asked for and do not fit, or none, recorded by rank 0"),
+    rank_0("sizes_left_out", "sizes in B that were asked for and do not fit, or none, where this is rank 0"),
 };
 constexpr ConditionSpec kErrorConditions[] = {nvml::kGpuErrorsCondition};
 constexpr auto kConditions =
