@@ -82,7 +82,7 @@ struct Metric {
   Recorded recorded = Recorded::always;
 };
 
-/// Figures that are better when lower, or higher.
+/// Figures that are better when lower, when higher, or neither.
 constexpr Metric lower(std::string_view name, std::string_view unit, std::string_view meaning,
                        Recorded recorded = Recorded::always, double instrument = 0) {
   return {.name = name,
@@ -96,6 +96,12 @@ constexpr Metric higher(std::string_view name, std::string_view unit, std::strin
                         Recorded recorded = Recorded::always, double instrument = 0) {
   Metric metric = lower(name, unit, meaning, recorded, instrument);
   metric.better = Better::higher;
+  return metric;
+}
+constexpr Metric neither(std::string_view name, std::string_view unit, std::string_view meaning,
+                         Recorded recorded = Recorded::always, double instrument = 0) {
+  Metric metric = lower(name, unit, meaning, recorded, instrument);
+  metric.better = Better::neither;
   return metric;
 }
 /// A metric of kind fault: a count of what is wrong.
