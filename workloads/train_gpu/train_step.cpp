@@ -180,7 +180,7 @@ void record_plan(const Parameters& given, const train::RankJob& job, const colle
 
 /// What a rank saw of its GPU during the steps.
 void record_watch(const std::string& answer, const cuda::Device& device, Recorder& record) {
-  const auto said = nlohmann::json::parse(answer);
+  const auto said = parse_json_or_throw(answer, "a rank of this node");
   if (said.contains("error"))
     throw std::runtime_error(fmt::format("{}: {}", device.uuid, said["error"].get<std::string>()));
   for (const auto& [name, value] : said.at("conditions").items())
