@@ -28,10 +28,7 @@ DOCUMENTS = sorted(
     ]
 )
 MOST_LINES = {"README.md": 120, "docs/ARCHITECTURE.md": 110, "docs/GLOSSARY.md": 80}
-MOST_LINES_OF_A_ROOM, MOST_LINES_OF_ROOMS_WITHIN = (
-    20,
-    31,
-)  # the latter name the units of each room that they hold
+MOST_LINES_OF_A_ROOM, MOST_LINES_OF_ROOMS_WITHIN = 20, 31  # the latter name the units of each room that they hold
 MOST_COLUMNS = 140
 
 
@@ -65,8 +62,7 @@ class Text(unittest.TestCase):
         for path in DOCUMENTS:
             most = MOST_LINES.get(name_of(path))
             if most is None and path.name == "README.md":
-                holds_rooms = any(path.parent.glob("*/*.cpp"))
-                most = MOST_LINES_OF_ROOMS_WITHIN if holds_rooms else MOST_LINES_OF_A_ROOM
+                most = MOST_LINES_OF_ROOMS_WITHIN if any(path.parent.glob("*/*.cpp")) else MOST_LINES_OF_A_ROOM
             if most is not None:
                 with self.subTest(name_of(path)):
                     self.assertLessEqual(len(path.read_text().splitlines()), most)
@@ -105,12 +101,7 @@ class Text(unittest.TestCase):
     def test_the_probe_that_contributing_shows_is_laid_out_as_the_tree_is(self):
         (example,) = [text for language, text in blocks(ROOT / "CONTRIBUTING.md") if language == "cpp"]
         done = subprocess.run(
-            [
-                "clang-format-14",
-                "--style=file",
-                "--assume-filename",
-                ROOT / "probes/host/example.cpp",
-            ],
+            ["clang-format-14", "--style=file", "--assume-filename", ROOT / "probes/host/example.cpp"],
             input=example,
             capture_output=True,
             text=True,
@@ -127,16 +118,9 @@ class Text(unittest.TestCase):
         self.assertGreater(len(rows), 10)
         for room, allowed in rows:
             path = ROOT / room / "README.md"
-            stated = re.search(
-                r"^\*\*May include\.\*\* (.*?)\n\n",
-                path.read_text(),
-                re.MULTILINE | re.DOTALL,
-            )
+            stated = re.search(r"^\*\*May include\.\*\* (.*?)\n\n", path.read_text(), re.MULTILINE | re.DOTALL)
             paragraph = textwrap.fill(
-                f"**May include.** {allowed}.",
-                MOST_COLUMNS - 2,
-                break_long_words=False,
-                break_on_hyphens=False,
+                f"**May include.** {allowed}.", MOST_COLUMNS - 2, break_long_words=False, break_on_hyphens=False
             )
             if os.environ.get("ASSAY_BLESS") == "1":
                 path.write_text(path.read_text().replace(stated.group(0), paragraph + "\n\n"))
@@ -180,10 +164,7 @@ class ProbeTable(unittest.TestCase):
         ]
         shown = [line for line in shown if not line.startswith(tuple(absent))]
         listed = subprocess.run(
-            [BIN / "assay", "list", "--markdown"],
-            capture_output=True,
-            text=True,
-            check=True,
+            [BIN / "assay", "list", "--markdown"], capture_output=True, text=True, check=True
         ).stdout.splitlines()
         if os.environ.get("ASSAY_BLESS") == "1" and not absent:
             begin, rest = text.split(MARKER)
@@ -194,11 +175,7 @@ class ProbeTable(unittest.TestCase):
         differences = "\n".join(
             difflib.unified_diff(shown, listed, "docs/PROBES.md", "assay list --markdown", lineterm="")
         )
-        self.assertEqual(
-            differences,
-            "",
-            "ASSAY_BLESS=1 writes it, in a build with the Toolkit and RDMA",
-        )
+        self.assertEqual(differences, "", "ASSAY_BLESS=1 writes it, in a build with the Toolkit and RDMA")
 
 
 def commands_in(path):
@@ -222,12 +199,7 @@ def node(name, number, **more):
 
 def wired_node(number):
     ports = [
-        {
-            "interface": f"eth{rail + 1}",
-            "device": f"mlx5_{rail}",
-            "address": f"10.1.{rail}.{number}",
-            "rail": str(rail),
-        }
+        {"interface": f"eth{rail + 1}", "device": f"mlx5_{rail}", "address": f"10.1.{rail}.{number}", "rail": str(rail)}
         for rail in range(2)
     ]
     return node(f"n{number}", number, planes={"parameter": ports})
@@ -273,23 +245,11 @@ class Commands(Bench):
         self.put("known_hosts", "")
         self.put(".ssh/config", "Host n01\n  HostName 10.0.0.11\n")
         self.put("site.json", site(*(node(f"n0{number}", number) for number in range(1, 5))))
-        self.put(
-            "local.json",
-            site({"name": "here", "launcher": "local", "directory": str(self.work)}),
-        )
+        self.put("local.json", site({"name": "here", "launcher": "local", "directory": str(self.work)}))
         self.put("slurm.json", site({"name": "n01", "launcher": "slurm"}))
         self.put("uncabled.json", site(*(wired_node(number) for number in range(1, 5))))
-        self.put(
-            "cabled.json",
-            site(*(dict(wired_node(number), leaf=f"l{number % 2}") for number in range(1, 5))),
-        )
-        self.put(
-            "faults.json",
-            {
-                "schema": "assay.faults/1",
-                "bad_nodes": [{"node": "n00003", "factor": 0.8}],
-            },
-        )
+        self.put("cabled.json", site(*(dict(wired_node(number), leaf=f"l{number % 2}") for number in range(1, 5))))
+        self.put("faults.json", {"schema": "assay.faults/1", "bad_nodes": [{"node": "n00003", "factor": 0.8}]})
         self.put("lldp/n1.json", (GOLDEN / "fabric/lldpctl.json").read_text())
         for number in range(2, 5):
             self.put(f"lldp/n{number}.json", '{"lldp": {}}')
@@ -302,10 +262,7 @@ class Commands(Bench):
         for name in ("clean1", "clean2"):
             self.put(f"{name}/sweep.json", sweep_without_visits(name))
         self.put("mine.json", self.profile_of_a_second())
-        self.put(
-            "here.json",
-            site({"name": "n3", "launcher": "local", "directory": str(self.work)}),
-        )
+        self.put("here.json", site({"name": "n3", "launcher": "local", "directory": str(self.work)}))
         done = self.shell(
             "assay keygen lab.key && assay keygen buyer.key && assay plan --profile mine.json --out plan.json &&"
             " assay accept --profile mine.json --site here.json --out run --key lab.key &&"
@@ -314,10 +271,7 @@ class Commands(Bench):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         plan = json.loads((self.folder / "run/plan.json").read_text())
         self.put("nodes", plan["site"]["nodes"][0]["name"] + "\n")
-        self.put(
-            "trust.json",
-            self.trust_policy({"vendor": "lab.key.pub", "buyer": "buyer.key.pub"}),
-        )
+        self.put("trust.json", self.trust_policy({"vendor": "lab.key.pub", "buyer": "buyer.key.pub"}))
 
     def trust_policy(self, keys):
         """Both parties are required, each by this key of its."""
@@ -342,13 +296,7 @@ class Commands(Bench):
             }
             for role, file in keys.items()
         ]
-        return {
-            "schema": "assay.trust/1",
-            "name": "both",
-            **ever,
-            "require": list(keys),
-            "parties": parties,
-        }
+        return {"schema": "assay.trust/1", "name": "both", **ever, "require": list(keys), "parties": parties}
 
     def profile_of_a_second(self):
         """What any machine passes, from a probe that takes no time."""
@@ -402,10 +350,7 @@ class Commands(Bench):
             if "--resume" in command:  # an interrupted run is not signed
                 shutil.rmtree(self.folder / "run/dossier", ignore_errors=True)
             run = command if "--dry-run" in command else command + REHEARSE.get(word, "")
-            refusal = next(
-                (words for beginning, words in REFUSED.items() if command.startswith(beginning)),
-                None,
-            )
+            refusal = next((words for beginning, words in REFUSED.items() if command.startswith(beginning)), None)
             with self.subTest(command, document=document):
                 done = self.shell(run)
                 if refusal:
