@@ -37,9 +37,11 @@ double normal_mean(Inner inner) {
 }
 
 /// Margin by which a mean of `attempts` must exceed the limit, as a share of it.
-double guard(const HealthyFleet& fleet, int attempts, double risk, double instrument, double subjects) {
-  const double u = portable_hypot(fleet.between_runs / std::sqrt(attempts), instrument);
-  return student_quantile(1 - risk, std::max(1.0, subjects * (attempts - 1))) * u;
+double guard(const HealthyFleet& fleet, int attempts, double risk, const StatedUncertainty& stated, double subjects) {
+  const double u = portable_hypot(fleet.between_runs / std::sqrt(attempts), stated.instrument);
+  const double measured = student_quantile(1 - risk, std::max(1.0, subjects * (attempts - 1))) * u;
+  const double least = portable_hypot(stated.between_runs / std::sqrt(attempts), stated.instrument);
+  return std::max(measured, -normal_quantile(risk) * least);
 }
 
 }  // namespace
@@ -61,13 +63,13 @@ std::expected<HealthyFleet, InputError> healthy_fleet(std::string_view text, con
   return HealthyFleet{.margin = numbers[0] / 100, .between_nodes = numbers[1] / 100, .between_runs = numbers[2] / 100};
 }
 
-double chance_to_pass(const HealthyFleet& fleet, int attempts, int more_attempts, double risk, double instrument,
-                      double subjects) {
+double chance_to_pass(const HealthyFleet& fleet, int attempts, int more_attempts, double risk,
+                      const StatedUncertainty& stated, double subjects) {
   const int stages = more_attempts > 0 ? 2 : 1;
-  const double first = guard(fleet, attempts, risk / stages, instrument, subjects);
+  const double first = guard(fleet, attempts, risk / stages, stated, subjects);
   const double of_first = std::max(fleet.between_runs / std::sqrt(attempts), 1e-12);
   const int all = attempts + more_attempts;
-  const double second = guard(fleet, all, risk / stages, instrument, subjects);
+  const double second = guard(fleet, all, risk / stages, stated, subjects);
   return normal_mean([&](double node) {
     const double mean = fleet.margin + node * fleet.between_nodes;
     if (stages == 1) return normal_cdf((mean - first) / of_first);
@@ -94,15 +96,15 @@ AcceptanceChance acceptance_chance(const Plan& plan, const HealthyFleet& fleet) 
     subjects[cell.requirement] += node == nullptr ? 1 : designed_parts(plan.profile, *node, kind).value_or(1);
   }
   const double risk = normal_cdf(-plan.profile.guard_factor);
-  std::map<std::tuple<int, int, double, double>, double> known;
+  std::map<std::tuple<int, int, StatedUncertainty, double>, double> known;
   double log_accepted = 0;
   for (const auto& [id, count] : subjects) {
     const Requirement& requirement = *plan.requirement(id);
-    const double instrument = plan.probes.at(requirement.probe).description.metric(requirement.metric)->instrument;
-    const auto [entry, fresh] =
-        known.try_emplace({requirement.attempts, requirement.more_attempts, instrument, count}, 0);
+    const auto& metric = *plan.probes.at(requirement.probe).description.metric(requirement.metric);
+    const StatedUncertainty stated{.instrument = metric.instrument, .between_runs = metric.between_runs};
+    const auto [entry, fresh] = known.try_emplace({requirement.attempts, requirement.more_attempts, stated, count}, 0);
     if (fresh)
-      entry->second = chance_to_pass(fleet, requirement.attempts, requirement.more_attempts, risk, instrument, count);
+      entry->second = chance_to_pass(fleet, requirement.attempts, requirement.more_attempts, risk, stated, count);
     chance.cells += static_cast<std::size_t>(count);
     log_accepted += count * portable_log(std::max(entry->second, 1e-300));
   }

@@ -20,6 +20,13 @@ struct HealthyFleet {
 /// Reads "4,0.5,0.5": the three in per cent. Errors: another form, or a number out of 0 to 100.
 std::expected<HealthyFleet, InputError> healthy_fleet(std::string_view text, const std::string& where);
 
+/// Relative uncertainties that the description of a metric states.
+struct StatedUncertainty {
+  double instrument = 0;
+  double between_runs = 0;  ///< least standard deviation between runs
+  auto operator<=>(const StatedUncertainty&) const = default;
+};
+
 /// Outcome of a plan for a healthy fleet.
 struct AcceptanceChance {
   std::size_t cells = 0;      ///< required medians and percentiles, every GPU, drive, … of a node counted
@@ -33,9 +40,9 @@ struct AcceptanceChance {
 AcceptanceChance acceptance_chance(const Plan& plan, const HealthyFleet& fleet);
 
 /// The probability that one cell passes: the integral over its node's mean and the mean of its first attempts.
-/// `instrument`: relative standard uncertainty that the guard band has on top. `subjects`: over which the deviation
-/// between attempts is pooled.
-double chance_to_pass(const HealthyFleet& fleet, int attempts, int more_attempts, double risk, double instrument,
-                      double subjects);
+/// `stated`: what the guard band has on top, and what its deviation between attempts is at least. `subjects`: over
+/// which that deviation is pooled.
+double chance_to_pass(const HealthyFleet& fleet, int attempts, int more_attempts, double risk,
+                      const StatedUncertainty& stated, double subjects);
 
 }  // namespace assay::plan

@@ -34,20 +34,12 @@ std::vector<KnownProbe> read_catalogue() {
   return all;
 }
 
-/// `document` of assay.probe/2 as assay.probe/1 had it, without the field `recorded`; others as they are.
-nlohmann::json in_old_form(nlohmann::json document) {
-  if (document.at("schema") != "assay.probe/2") return document;
-  document["schema"] = "assay.probe/1";
-  for (const char* list : {"metrics", "conditions"}) {
-    for (auto& entry : document.at(list)) entry.erase("recorded");
-  }
-  return document;
-}
-
-/// Whether a plan may hold `document` for the probe `known`: as it is known, in former words, or either in the old
-/// form, which plans of earlier versions have.
+/// Whether a plan may hold `document` for the probe `known`: as it is known, in former words, or either in a
+/// form of earlier versions.
 bool is_known_as(const nlohmann::json& document, const KnownProbe& known) {
-  const auto is = [&](const nlohmann::json& words) { return document == words || document == in_old_form(words); };
+  const auto is = [&](const nlohmann::json& words) {
+    return document == words || std::ranges::count(in_old_forms(words), document) > 0;
+  };
   return is(known.document) || std::ranges::any_of(known.former, is);
 }
 

@@ -2,6 +2,7 @@
 #include "probes/core/description.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include <fmt/format.h>
@@ -16,8 +17,9 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr const char* kSchema = "assay.probe/2";
-constexpr const char* kOldSchema = "assay.probe/1";
+constexpr const char* kSchema = "assay.probe/3";
+constexpr const char* kSecondSchema = "assay.probe/2";
+constexpr const char* kFirstSchema = "assay.probe/1";
 constexpr const char* kScopes[] = {"node", "pair", "group"};
 constexpr const char* kBetter[] = {"higher", "lower", "neither"};
 
@@ -73,6 +75,7 @@ Description::OwnMetric metric_from(const json& entry, const std::string& path) {
                              .better = fields.text("better"),
                              .meaning = fields.text("meaning"),
                              .instrument = fields.number("instrument", 0, 1)};
+  if (fields.optional("between_runs") != nullptr) own.between_runs = fields.number("between_runs", 0, 1);
   const std::string kind = fields.text("kind");
   // Left out for each_run and for both, as most are.
   const std::string course = optional_text(fields, "course", word_of(own.course));
@@ -154,20 +157,26 @@ void take_recorded_from_meanings(Description& old) {
   std::ranges::for_each(old.conditions, take);
 }
 
-/// An entry of assay.probe/1 with the field of assay.probe/2 is of neither.
-void refuse_recorded(const json& document) {
-  for (const char* list : {"metrics", "conditions"}) {
+/// Refuses a document that names an earlier number and has a field that came with a later one.
+void refuse_later_fields(const std::string& schema, const json& document) {
+  const auto refuse = [&](const char* list, const char* field) {
     for (const auto& entry : document.at(list)) {
-      if (entry.contains("recorded"))
-        throw InputError{list, fmt::format("{} has no field recorded", kOldSchema), kHint};
+      if (entry.contains(field)) throw InputError{list, fmt::format("{} has no field {}", schema, field), kHint};
     }
-  }
+  };
+  if (schema == kSchema) return;
+  refuse("metrics", "between_runs");
+  if (document.contains("between_runs"))
+    throw InputError{"between_runs", fmt::format("{} has no such field", schema), kHint};
+  if (schema != kFirstSchema) return;
+  refuse("metrics", "recorded");
+  refuse("conditions", "recorded");
 }
 
 Description description_from(const json& document) {
   StrictObject fields(document, "", kHint);
   const std::string schema = fields.text("schema");
-  if (schema != kSchema && schema != kOldSchema)
+  if (schema != kSchema && schema != kSecondSchema && schema != kFirstSchema)
     throw InputError{"schema", fmt::format("'{}' is not {}", schema, kSchema), "use a probe of this version"};
   Description result{.name = fields.text("name"),
                      .revision = static_cast<int>(fields.whole("revision", 0, INT32_MAX)),
@@ -185,15 +194,14 @@ Description description_from(const json& document) {
                      .conditions = list_from(fields, "conditions", condition_from),
                      .space = {},
                      .group_size = {},
+                     .between_runs = optional_text(fields, "between_runs", ""),
                      .document = document};
   if (fields.optional("loads") != nullptr) result.loads = static_cast<int>(fields.whole("loads", 1, kMostLoads));
   if (fields.optional("space") != nullptr) result.space = list_from(fields, "space", space_from);
   if (fields.optional("group_size") != nullptr) result.group_size = list_from(fields, "group_size", group_size_from);
   fields.done();
-  if (schema == kOldSchema) {
-    refuse_recorded(document);
-    take_recorded_from_meanings(result);
-  }
+  refuse_later_fields(schema, document);
+  if (schema == kFirstSchema) take_recorded_from_meanings(result);
   std::vector<std::string> names;
   for (const auto& parameter : result.parameters) names.push_back(parameter.name);
   for (const auto& rule : result.space) {
@@ -205,6 +213,15 @@ Description description_from(const json& document) {
       throw InputError{"group_size", problem, kHint};
   }
   return result;
+}
+
+/// The least deviation between runs of `metric`: of performance and of shares. What is counted, or read and not timed,
+/// has none.
+double least_between_runs(const ProbeSpec& spec, const Metric& metric) {
+  constexpr std::array<std::string_view, 7> kPerformance = {"s", "B/s", "FLOP/s", "1/s", "FLOP/J", "W", "J"};
+  const bool counted = metric.kind == MetricKind::fault || metric.course != Course::each_run;
+  const bool varies = metric.kind == MetricKind::share || std::ranges::count(kPerformance, metric.unit) > 0;
+  return varies && !counted ? spec.between_runs.least : 0;
 }
 
 std::string text_of(const Value& value) {
@@ -270,6 +287,7 @@ ordered_json describe(const ProbeSpec& spec) {
   ordered_json parameters = ordered_json::array();
   for (const auto& parameter : all_parameters(spec)) parameters.push_back(describe(parameter));
   ordered_json metrics = ordered_json::array();
+  bool varies = false;
   for (const auto& metric : spec.metrics) {
     metrics.push_back({{"name", metric.name},
                        {"unit", metric.unit},
@@ -277,6 +295,10 @@ ordered_json describe(const ProbeSpec& spec) {
                        {"meaning", metric.meaning},
                        {"instrument", metric.instrument},
                        {"kind", word_of(metric.kind)}});
+    if (const double least = least_between_runs(spec, metric); least > 0) {
+      metrics.back()["between_runs"] = least;
+      varies = true;
+    }
     if (metric.course != Course::each_run) metrics.back()["course"] = word_of(metric.course);
     if (metric.direction != PairDirection::both) metrics.back()["direction"] = word_of(metric.direction);
     if (metric.recorded != Recorded::always) metrics.back()["recorded"] = word_of(metric.recorded);
@@ -302,6 +324,7 @@ ordered_json describe(const ProbeSpec& spec) {
                            {"parameters", std::move(parameters)},
                            {"metrics", std::move(metrics)},
                            {"conditions", std::move(conditions)}};
+  if (varies) document["between_runs"] = spec.between_runs.source;
   if (spec.loads != 1) document["loads"] = spec.loads;
   for (const auto& rule : spec.space) {
     document["space"].push_back({{"into", rule.into},
@@ -318,6 +341,21 @@ ordered_json describe(const ProbeSpec& spec) {
                                       {"reason", rule.reason}});
   }
   return document;
+}
+
+std::vector<json> in_old_forms(json document) {
+  std::vector<json> forms;
+  if (document.at("schema") != kSchema) return forms;
+  document["schema"] = kSecondSchema;
+  document.erase("between_runs");
+  for (auto& metric : document.at("metrics")) metric.erase("between_runs");
+  forms.push_back(document);
+  document["schema"] = kFirstSchema;
+  for (const char* list : {"metrics", "conditions"}) {
+    for (auto& entry : document.at(list)) entry.erase("recorded");
+  }
+  forms.push_back(std::move(document));
+  return forms;
 }
 
 std::expected<Description, InputError> read_description(std::string_view text, const std::string& where) {

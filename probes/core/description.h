@@ -22,6 +22,7 @@ struct Description {
   struct OwnMetric {
     std::string name, unit, better, meaning;
     double instrument = 0;
+    double between_runs = 0;  ///< least relative standard deviation between runs; 0: none is stated
     MetricKind kind = MetricKind::figure;
     Course course = Course::each_run;
     PairDirection direction = PairDirection::both;
@@ -44,7 +45,8 @@ struct Description {
   std::vector<OwnCondition> conditions;
   std::vector<OwnSpaceRule> space;           ///< its writes to a storage; left out of the document if it is empty
   std::vector<OwnGroupSizeRule> group_size;  ///< numbers of nodes that it can use; left out if it is empty
-  nlohmann::json document;                   ///< as read, to be written into a plan
+  std::string between_runs;  ///< where the metrics' deviations between runs are from; empty: none has one
+  nlohmann::json document;   ///< as read, to be written into a plan
 
   /// The metric of this name, or nullptr.
   [[nodiscard]] const OwnMetric* metric(std::string_view metric_name) const;
@@ -66,8 +68,11 @@ std::span<const ConditionSpec> common_conditions();
 /// The `--describe` document of `spec`.
 nlohmann::ordered_json describe(const ProbeSpec& spec);
 
-/// The description in `text`, assay.probe/2, or assay.probe/1 as plans of earlier versions have it; strict: every field
-/// must be there and no other.
+/// `document` in the forms of earlier numbers: assay.probe/2 had no `between_runs`, assay.probe/1 no `recorded` either.
+std::vector<nlohmann::json> in_old_forms(nlohmann::json document);
+
+/// The description in `text`, assay.probe/3, or of an earlier number as plans of earlier versions have it; strict:
+/// every field must be there and no other.
 std::expected<Description, InputError> read_description(std::string_view text, const std::string& where);
 
 }  // namespace assay

@@ -69,6 +69,13 @@ constexpr auto words_of(Recorded) {
 /// Whether the record of rank 0 of every complete run has it.
 constexpr bool is_owed(Recorded recorded) { return recorded == Recorded::always || recorded == Recorded::rank_0; }
 
+/// Deviation between fresh runs of a probe on one machine, as far as records show it. It is a floor: the judge takes no
+/// smaller one from the few attempts of a cell, which may all have met the same state of the machine.
+struct RunDeviation {
+  double least = 0.005;  ///< relative standard deviation of rates, times, powers and shares
+  std::string_view source = "Assumed on 2026-11-27: no machine has repeated this probe for the records yet.";
+};
+
 /// One number a probe measures. `instrument` is the relative standard uncertainty of the instrument (type B), in 1.
 struct Metric {
   std::string_view name;
@@ -162,6 +169,7 @@ struct ProbeSpec {
   std::span<const ConditionSpec> conditions = {};
   std::span<const SpaceRule> space = {};           ///< its writes to a storage; none: nothing worth a plan's attention
   std::span<const GroupSizeRule> group_size = {};  ///< its demands on the number of its processes
+  RunDeviation between_runs = {};
 };
 
 /// Thrown by a probe whose hardware, library or permission is not there: the record ends with `skip` and the reason.

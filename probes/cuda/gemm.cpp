@@ -146,6 +146,8 @@ constexpr ProbeSpec kSpec{
     .parameters = kParameters,
     .metrics = kMetrics,
     .conditions = kConditions,
+    .between_runs = {.least = 0.005,
+                     .source = "Two runs of one H100, 2026-11-27: 0.24 % (docs/records/2026-11-27-gpus/h100)."},
 };
 
 constexpr Seconds kTrialsOfOne = {2.4};  // all that the trials of one algorithm take, with what is thrown away

@@ -152,7 +152,8 @@ constexpr ProbeSpec kSpec{
     .deadline = {120},
     .parameters = kParameters,
     .metrics = kMetrics,
-    .conditions = kConditions};
+    .conditions = kConditions,
+    .between_runs = {.least = 0}};
 
 /// A drive and its reported state.
 struct Asked {

@@ -149,7 +149,8 @@ constexpr ProbeSpec kSpec{
     .deadline = {120},
     .parameters = kParameters,
     .metrics = kMetrics,
-    .conditions = kConditions};
+    .conditions = kConditions,
+    .between_runs = {.least = 0}};
 
 /// Numbers of Xid events by the GPU's address on the bus, without its function.
 using XidNumbers = std::map<std::string, std::vector<int>>;

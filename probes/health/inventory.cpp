@@ -46,7 +46,8 @@ constexpr ProbeSpec kSpec{
     .deadline = {60},
     .parameters = kParameters,
     .metrics = kInventoryMetrics,
-    .conditions = kInventoryConditions};
+    .conditions = kInventoryConditions,
+    .between_runs = {.least = 0}};
 
 template <class T>
 void tell(Recorder& record, std::string_view name, const std::optional<T>& value, const Subject& subject = {}) {

@@ -57,7 +57,8 @@ constexpr ProbeSpec kSpec{
     .deadline = {60},
     .parameters = kParameters,
     .metrics = kMetrics,
-    .conditions = kConditions};
+    .conditions = kConditions,
+    .between_runs = {.least = 0}};
 
 constexpr double kHertz = 1e3;       // cpufreq counts in kHz
 constexpr double kMicrowatt = 1e-6;  // RAPL counts in microwatts

@@ -123,7 +123,8 @@ constexpr ProbeSpec kSpec{
     .deadline = {300},
     .parameters = kParameters,
     .metrics = kMetrics,
-    .conditions = kConditions};
+    .conditions = kConditions,
+    .between_runs = {.least = 0}};
 
 /// Where counters and modules are asked.
 struct Sources {

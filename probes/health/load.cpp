@@ -23,7 +23,7 @@ constexpr ProbeSpec kSpec{
     .deadline = {60},
     .parameters = kParameters,
     .metrics = kMetrics,
-};
+    .between_runs = {.least = 0}};
 
 constexpr std::int64_t kMostSamples = 1000;
 

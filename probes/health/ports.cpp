@@ -62,7 +62,7 @@ constexpr ProbeSpec kSpec{
     .parameters = kParameters,
     .metrics = kMetrics,
     .conditions = kConditions,
-};
+    .between_runs = {.least = 0}};
 
 std::vector<std::string> ports_in(const std::string& wanted, const MachineTree& tree) {
   if (wanted == "all") {

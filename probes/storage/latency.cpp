@@ -38,7 +38,8 @@ constexpr ProbeSpec kSpec{
     .parameters = kParameters,
     .metrics = kMetrics,
     .conditions = kFioConditions,
-    .space = kFioSpace};
+    .space = kFioSpace,
+    .between_runs = kFioRunDeviation};
 
 void measure(const Parameters& given, Recorder& record) {
   demand_positive(given, {"block_size", "queue_depth"});

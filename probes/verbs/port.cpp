@@ -52,7 +52,8 @@ constexpr ProbeSpec kSpec{
     .deadline = {60},
     .parameters = kParameters,
     .metrics = kMetrics,
-    .conditions = kConditions};
+    .conditions = kConditions,
+    .between_runs = {.least = 0}};
 
 void record_words(Recorder& record, const Subject& port, std::string_view name, const std::string& value) {
   if (!value.empty()) record.condition(name, value, port);

@@ -298,6 +298,7 @@ class Judge {
     const bool of_class = requirement.metric == kEfficiency || requirement.metric == kRamp;
     cell.instrument = of_class && !requirement.during.empty() ? efficiency_instrument(all.records, all.measured)
                                                               : probe.metric(requirement.metric)->instrument;
+    cell.stated = stated_scatter(*probe.metric(requirement.metric), requirement.reproducibility);
     cell.risk = risk_of(plan_.profile.guard_factor, step.more_attempts > 0);
     const auto estimate =
         estimate_attempts(pool.measured, requirement.statistic, {plan_.profile.confidence, cell.risk});

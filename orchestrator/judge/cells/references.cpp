@@ -141,7 +141,7 @@ std::expected<ReferenceValue, NoReference> References::metric_of(const plan::Req
     }
   }
   const auto& metric = *probe_of(requirement).metric(requirement.limit.name);
-  const auto value = reference_of(attempts, plan::Statistic::median, metric.instrument, {});
+  const auto value = reference_of(attempts, plan::Statistic::median, metric, {});
   if (value) return *value;
   return std::unexpected(
       NoReference{.reason = fmt::format("The reference {} has too few samples.", requirement.limit.name)});
@@ -149,13 +149,13 @@ std::expected<ReferenceValue, NoReference> References::metric_of(const plan::Req
 
 /// The reference from these attempts, with their own scatter.
 std::optional<ReferenceValue> References::reference_of(std::span<const Measurement* const> attempts,
-                                                       plan::Statistic statistic, double instrument,
+                                                       plan::Statistic statistic, const Description::OwnMetric& metric,
                                                        const std::optional<plan::Reproducibility>& stated) const {
   constexpr double kNoBounds = 0.5;
   if (attempts.empty()) return std::nullopt;
   const auto estimate = estimate_attempts(attempts, statistic, {plan_.profile.confidence, kNoBounds});
   if (!estimate) return std::nullopt;
-  return reference_from(*estimate, own_scatter(*estimate, stated), instrument);
+  return reference_from(*estimate, own_scatter(*estimate, stated_scatter(metric, stated)), metric.instrument);
 }
 
 std::optional<FitPool> References::fit(const plan::Requirement& requirement, const plan::Step& step,
@@ -280,7 +280,7 @@ void References::take_smallest() {
     if (!usable) continue;
     const auto& metric = *probe_of(requirement).metric(requirement.metric);
     if (const auto value =
-            reference_of(usable->pool.measured, requirement.statistic, metric.instrument, requirement.reproducibility))
+            reference_of(usable->pool.measured, requirement.statistic, metric, requirement.reproducibility))
       smallest_[key] = {.reference = *value, .nodes = step->nodes.size()};
   }
 }

@@ -78,7 +78,8 @@ class References {
   [[nodiscard]] std::optional<FitPool> fit(const plan::Requirement& requirement, const plan::Step& step,
                                            const Subject& subject, const StepEvidence& found, const Pool& pool) const;
   [[nodiscard]] std::optional<ReferenceValue> reference_of(std::span<const Measurement* const> attempts,
-                                                           plan::Statistic statistic, double instrument,
+                                                           plan::Statistic statistic,
+                                                           const Description::OwnMetric& metric,
                                                            const std::optional<plan::Reproducibility>& stated) const;
   [[nodiscard]] const Description& probe_of(const plan::Requirement& requirement) const;
 

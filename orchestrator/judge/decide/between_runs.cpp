@@ -26,12 +26,25 @@ bool tells_of_runs(const AttemptsEstimate& estimate) {
   return !estimate.extreme && estimate.each.size() > 1 && estimate.value != 0;
 }
 
-Scatter own_scatter(const AttemptsEstimate& estimate, const std::optional<plan::Reproducibility>& stated) {
-  if (estimate.each.size() > 1)
+StatedScatter stated_scatter(const Description::OwnMetric& metric,
+                             const std::optional<plan::Reproducibility>& reproducibility) {
+  StatedScatter stated{.least = metric.between_runs};
+  if (reproducibility) stated.reproducibility = reproducibility->u;
+  return stated;
+}
+
+Scatter own_scatter(const AttemptsEstimate& estimate, const StatedScatter& stated) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  const double size = std::abs(estimate.value);
+  const double least = stated.least * size;
+  if (estimate.each.size() > 1) {
+    if (estimate.between < least) return {.deviation = least, .degrees = kInfinite};
     return {.deviation = estimate.between, .degrees = static_cast<double>(estimate.each.size() - 1)};
-  const double infinite = std::numeric_limits<double>::infinity();
-  if (!stated) return {.deviation = 0, .degrees = infinite, .unknown = true};
-  return {.deviation = stated->u * std::abs(estimate.value), .degrees = infinite};
+  }
+  if (stated.reproducibility)
+    return {.deviation = std::max(*stated.reproducibility * size, least), .degrees = kInfinite};
+  if (least > 0) return {.deviation = least, .degrees = 1};
+  return {.deviation = 0, .degrees = kInfinite, .unknown = true};
 }
 
 void BetweenRuns::add(const std::string& step, const AttemptsEstimate& estimate) {
@@ -57,14 +70,16 @@ const BetweenRuns::Pooled& BetweenRuns::pooled() {
   return pooled_.emplace(result);
 }
 
-Scatter BetweenRuns::of(const AttemptsEstimate& estimate, const plan::Requirement& requirement) {
-  Scatter own = own_scatter(estimate, requirement.reproducibility);
+Scatter BetweenRuns::of(const AttemptsEstimate& estimate, const StatedScatter& stated) {
+  Scatter own = own_scatter(estimate, stated);
   if (!tells_of_runs(estimate) || steps_.size() < kFewestSteps) return own;
   const Pooled& all = pooled();
   const double variance = relative_variance(estimate);
-  const double probability = variance <= all.variance ? 1
-                             : all.variance > 0       ? f_upper_tail(variance / all.variance, own.degrees, all.degrees)
-                                                      : 0;
+  const double probability =
+      variance <= all.variance ? 1
+      : all.variance > 0
+          ? f_upper_tail(variance / all.variance, static_cast<double>(estimate.each.size() - 1), all.degrees)
+          : 0;
   if (probability < kUnsteadyProbability) {
     own.unsteady = true;
     return own;

@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "orchestrator/judge/decide/attempts_estimate.h"
+#include "probes/core/description.h"
 
 namespace assay::judge {
 
 /// The standard deviation between attempts that a cell is judged with.
 struct Scatter {
   double deviation = 0;   ///< in the unit of the value
-  double degrees = 0;     ///< of freedom; infinite if it was stated, not measured
+  double degrees = 0;     ///< of freedom; infinite if it was stated and not measured
   std::size_t steps = 0;  ///< over which it was pooled; 0: of the cell's own attempts
   bool unsteady = false;  ///< the cell's attempts scatter more than those of the others, so it has its own
   bool unknown = false;   ///< there is one attempt, and nothing is stated
@@ -23,8 +24,20 @@ struct Scatter {
 /// Whether the attempts of a cell show how runs scatter. If not, BetweenRuns::of() gives the cell's own.
 bool tells_of_runs(const AttemptsEstimate& estimate);
 
-/// The cell's own: of its attempts, or the stated one if there is a single attempt.
-Scatter own_scatter(const AttemptsEstimate& estimate, const std::optional<plan::Reproducibility>& stated);
+/// What is known of a figure before it is measured.
+struct StatedScatter {
+  double least =
+      0;  ///< relative, of the metric's description: few attempts that lie nearer to each other met one state
+  std::optional<double> reproducibility = {};  ///< relative, of the profile, for a single attempt
+};
+
+/// What the description of `metric` and the profile state.
+StatedScatter stated_scatter(const Description::OwnMetric& metric,
+                             const std::optional<plan::Reproducibility>& reproducibility);
+
+/// The cell's own: of its attempts, or the least one where that is more. Of a single attempt it is the stated one, and
+/// else the least one, which then counts as measured with one degree of freedom.
+Scatter own_scatter(const AttemptsEstimate& estimate, const StatedScatter& stated);
 
 /// The deviation between attempts of one requirement, pooled over the run. Steps are independent: the subjects of one
 /// step (the GPUs of a node) share their processes, and count as one.
@@ -35,8 +48,8 @@ class BetweenRuns {
   void add(const std::string& step, const AttemptsEstimate& estimate);
   /// The deviation for a cell with these attempts. Relative variances are pooled with their degrees of freedom, each at
   /// most 9 times their median, when at least 8 steps have two attempts; a cell whose variance is above the pooled one
-  /// beyond the quantile F(0.999) has its own.
-  Scatter of(const AttemptsEstimate& estimate, const plan::Requirement& requirement);
+  /// beyond the quantile F(0.999) has its own. What is pooled has no least deviation: many steps have met every state.
+  Scatter of(const AttemptsEstimate& estimate, const StatedScatter& stated);
 
  private:
   struct OfStep {

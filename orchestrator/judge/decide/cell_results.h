@@ -26,7 +26,7 @@ class CellResults {
       order_.push_back({place, kWaits});
       return;
     }
-    if (!cell.settled) settle(cell, own_scatter(cell.estimate, cell.requirement->reproducibility));
+    if (!cell.settled) settle(cell, own_scatter(cell.estimate, cell.stated));
     order_.push_back({place, results_.size()});
     results_.push_back(std::move(cell.result));
   }
@@ -38,7 +38,7 @@ class CellResults {
     for (auto& entry : order_) {
       if (entry.at != kWaits) continue;
       UndecidedCell& cell = waiting_.front().second;
-      settle(cell, between.at(cell.requirement->id).of(cell.estimate, *cell.requirement));
+      settle(cell, between.at(cell.requirement->id).of(cell.estimate, cell.stated));
       entry.at = results_.size();
       results_.push_back(std::move(cell.result));
       waiting_.pop_front();

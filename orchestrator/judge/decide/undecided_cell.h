@@ -21,7 +21,8 @@ struct UndecidedCell {
   AttemptsEstimate estimate = {};
   Steadiness seen = {};
   ReferenceValue reference = {};
-  double instrument = 0;   ///< relative standard uncertainty
+  double instrument = 0;  ///< relative standard uncertainty
+  StatedScatter stated = {};
   double risk = 0;         ///< of the decision
   std::string doubt = {};  ///< why it may not pass, with any figure: a fault that no requirement judges, a common cause
   std::string words = {};  ///< meaning of the figure, for the reason of a cell that does not pass

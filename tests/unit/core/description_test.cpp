@@ -11,6 +11,8 @@ using nlohmann::json;
 constexpr Metric kDeclaredMetrics[] = {
     {.name = "rate", .unit = "B/s", .meaning = "bytes over time, at the place where files lie"},
     {.name = "share", .unit = "1", .meaning = "rate over the port's", .recorded = Recorded::if_reported},
+    fault("lost", "blocks that were lost"),
+    {.name = "lifetime", .unit = "s", .meaning = "power-on time", .course = Course::for_life},
 };
 constexpr ConditionSpec kDeclaredConditions[] = {
     {.name = "directory", .meaning = "the place where files lie"},
@@ -64,14 +66,7 @@ TEST(Recorded, another_word_is_refused_with_the_known_ones) {
 }
 
 /// The description as assay.probe/1 had it.
-json old_form() {
-  json document = describe(kDeclaredSpec);
-  document["schema"] = "assay.probe/1";
-  for (const char* list : {"metrics", "conditions"}) {
-    for (auto& entry : document[list]) entry.erase("recorded");
-  }
-  return document;
-}
+json old_form() { return in_old_forms(describe(kDeclaredSpec)).back(); }
 
 TEST(Recorded, of_a_description_of_assay_probe_1_the_meaning_decides) {
   const Description disk = read(old_form());
@@ -84,6 +79,28 @@ TEST(Recorded, in_a_description_of_assay_probe_1_is_refused) {
   json document = old_form();
   document["conditions"][1]["recorded"] = "rank_0";
   EXPECT_NE(refusal(document).find("assay.probe/1 has no field recorded"), std::string::npos) << refusal(document);
+}
+
+TEST(RunDeviation, is_of_performance_alone) {
+  const Description disk = read(describe(kDeclaredSpec));
+  EXPECT_EQ(disk.metric("rate")->between_runs, RunDeviation{}.least);
+  for (const char* other : {"share", "lost", "lifetime"}) EXPECT_EQ(disk.metric(other)->between_runs, 0) << other;
+  EXPECT_EQ(disk.between_runs, RunDeviation{}.source);
+}
+
+TEST(RunDeviation, of_a_probe_that_times_nothing_is_left_out) {
+  ProbeSpec spec = kDeclaredSpec;
+  spec.between_runs = {.least = 0};
+  const json document = describe(spec);
+  EXPECT_FALSE(document.contains("between_runs"));
+  EXPECT_FALSE(document["metrics"][0].contains("between_runs"));
+}
+
+TEST(RunDeviation, in_a_description_of_assay_probe_2_is_refused) {
+  json document = in_old_forms(describe(kDeclaredSpec)).front();
+  EXPECT_EQ(read(document).metric("rate")->between_runs, 0);
+  document["metrics"][0]["between_runs"] = 0.01;
+  EXPECT_NE(refusal(document).find("assay.probe/2 has no field between_runs"), std::string::npos) << refusal(document);
 }
 
 }  // namespace

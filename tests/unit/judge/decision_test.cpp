@@ -10,7 +10,6 @@ namespace assay::judge {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-const plan::Requirement kPlain;
 
 using Attempts = std::vector<std::vector<double>>;
 
@@ -32,7 +31,7 @@ Attempts steady(const std::vector<double>& values) {
 
 Result decided(const AttemptsEstimate& estimate, const plan::Limit& limit, double risk = 0.025, double instrument = 0) {
   Result result{.unit = "B/s"};
-  decide(limit, estimate, own_scatter(estimate, std::nullopt), instrument, {}, risk, result);
+  decide(limit, estimate, own_scatter(estimate, {}), instrument, {}, risk, result);
   return result;
 }
 
@@ -124,8 +123,8 @@ TEST(decision, an_instrument_brings_its_own_degrees_of_freedom) {
 TEST(decision, a_reference_has_a_share_in_the_uncertainty) {
   const auto estimate = estimate_of(steady({110, 110, 110}));
   Result result{.unit = "B/s"};
-  decide({.at_least = 0.9, .unit = "B/s", .reference = plan::Reference::metric}, estimate,
-         own_scatter(estimate, std::nullopt), 0, {.value = 100, .uncertainty = 2, .degrees = 4}, 0.05, result);
+  decide({.at_least = 0.9, .unit = "B/s", .reference = plan::Reference::metric}, estimate, own_scatter(estimate, {}), 0,
+         {.value = 100, .uncertainty = 2, .degrees = 4}, 0.05, result);
   EXPECT_NEAR(result.terms->reference, 1.8, 1e-12);
   EXPECT_NEAR(*result.degrees_of_freedom, 4, 1e-9);
   EXPECT_NEAR(*result.guard_factor, 2.13184678633, 1e-9);  // t(0.95, 4)
@@ -143,7 +142,7 @@ TEST(decision, one_attempt_cannot_tell_how_runs_differ) {
 TEST(decision, a_stated_reproducibility_stands_in_for_more_attempts) {
   const auto estimate = estimate_of(steady({110}));
   Result result{.unit = "B/s"};
-  const auto stated = own_scatter(estimate, plan::Reproducibility{.u = 0.02, .source = {}});
+  const auto stated = own_scatter(estimate, {.reproducibility = 0.02});
   decide({.at_least = 106.4, .unit = "B/s"}, estimate, stated, 0, {}, 0.05, result);
   EXPECT_NEAR(*result.uncertainty, 2.2, 1e-12);
   EXPECT_NEAR(*result.guard_factor, 1.64485362695, 1e-9);
@@ -185,7 +184,7 @@ TEST(decision, too_few_samples_for_the_bound_have_no_estimate) {
 TEST(between_runs, eight_steps_pool_their_relative_variances) {
   BetweenRuns between;
   for (int i = 0; i < 8; ++i) between.add("s" + std::to_string(i), estimate_of(steady({99, 100, 101})));
-  const Scatter pooled = between.of(estimate_of(steady({198, 200, 202})), kPlain);
+  const Scatter pooled = between.of(estimate_of(steady({198, 200, 202})), {});
   EXPECT_NEAR(pooled.deviation, 2, 1e-12);
   EXPECT_EQ(pooled.degrees, 16);
   EXPECT_EQ(pooled.steps, 8U);
@@ -195,9 +194,9 @@ TEST(between_runs, seven_steps_are_too_few_and_the_subjects_of_one_step_are_one)
   BetweenRuns between;
   for (int gpu = 0; gpu < 8; ++gpu) between.add("s0", estimate_of(steady({99, 100, 101})));
   for (int i = 1; i < 7; ++i) between.add("s" + std::to_string(i), estimate_of(steady({99, 100, 101})));
-  EXPECT_EQ(between.of(estimate_of(steady({99, 100, 101})), kPlain).steps, 0U);
+  EXPECT_EQ(between.of(estimate_of(steady({99, 100, 101})), {}).steps, 0U);
   between.add("s7", estimate_of(steady({99, 100, 101})));
-  EXPECT_EQ(between.of(estimate_of(steady({99, 100, 101})), kPlain).degrees, 16);
+  EXPECT_EQ(between.of(estimate_of(steady({99, 100, 101})), {}).degrees, 16);
 }
 
 TEST(between_runs, an_unsteady_subject_has_its_own_deviation_and_does_not_widen_that_of_others) {
@@ -205,11 +204,11 @@ TEST(between_runs, an_unsteady_subject_has_its_own_deviation_and_does_not_widen_
   const auto shaken = estimate_of(steady({80, 100, 120}));
   for (int i = 0; i < 31; ++i) between.add("s" + std::to_string(i), estimate_of(steady({99, 100, 101})));
   between.add("s31", shaken);
-  const Scatter own = between.of(shaken, kPlain);
+  const Scatter own = between.of(shaken, {});
   EXPECT_TRUE(own.unsteady);
   EXPECT_EQ(own.deviation, 20);
   EXPECT_EQ(own.degrees, 2);
-  const Scatter others = between.of(estimate_of(steady({99, 100, 101})), kPlain);
+  const Scatter others = between.of(estimate_of(steady({99, 100, 101})), {});
   EXPECT_FALSE(others.unsteady);
   EXPECT_NEAR(others.deviation, std::sqrt((31 + 9) / 32.0), 1e-12);  // its variance counts as 9 times the median
 }
@@ -217,13 +216,57 @@ TEST(between_runs, an_unsteady_subject_has_its_own_deviation_and_does_not_widen_
 TEST(between_runs, where_all_others_never_differ_one_that_does_is_unsteady) {
   BetweenRuns between;
   for (int i = 0; i < 8; ++i) between.add("s" + std::to_string(i), estimate_of(steady({100, 100, 100})));
-  EXPECT_TRUE(between.of(estimate_of(steady({99, 100, 101})), kPlain).unsteady);
-  EXPECT_EQ(between.of(estimate_of(steady({100, 100, 100})), kPlain).deviation, 0);
+  EXPECT_TRUE(between.of(estimate_of(steady({99, 100, 101})), {}).unsteady);
+  EXPECT_EQ(between.of(estimate_of(steady({100, 100, 100})), {}).deviation, 0);
+}
+
+TEST(between_runs, attempts_nearer_to_each_other_than_the_least_deviation_have_that) {
+  const StatedScatter stated{.least = 0.02};
+  const Scatter near = own_scatter(estimate_of(steady({199, 200, 201})), stated);
+  EXPECT_EQ(near.deviation, 4);
+  EXPECT_EQ(near.degrees, kInfinite);
+  const Scatter apart = own_scatter(estimate_of(steady({190, 200, 210})), stated);
+  EXPECT_EQ(apart.deviation, 10);
+  EXPECT_EQ(apart.degrees, 2);
+}
+
+TEST(between_runs, what_is_pooled_over_many_steps_has_no_least_deviation) {
+  BetweenRuns between;
+  for (int i = 0; i < 8; ++i) between.add("s" + std::to_string(i), estimate_of(steady({99, 100, 101})));
+  EXPECT_NEAR(between.of(estimate_of(steady({99, 100, 101})), {.least = 0.05}).deviation, 1, 1e-12);
+}
+
+TEST(between_runs, one_attempt_with_a_least_deviation_decides_what_lies_far_from_its_limit) {
+  const auto estimate = estimate_of(steady({100}));
+  const Scatter scatter = own_scatter(estimate, {.least = 0.01, .reproducibility = {}});
+  EXPECT_EQ(scatter.degrees, 1);
+  const auto outcome = [&](double limit) {
+    Result result{.unit = "s"};
+    decide({.at_most = limit, .unit = "s"}, estimate, scatter, 0, {}, 0.05, result);
+    return result.outcome;
+  };
+  constexpr double kGuard = 6.313751514675;  // t(0.95, 1)
+  EXPECT_EQ(outcome(100 + kGuard * 1.001), Outcome::pass);
+  EXPECT_EQ(outcome(100 + kGuard * 0.999), Outcome::conditional_pass);
+  EXPECT_EQ(outcome(100 - kGuard * 1.001), Outcome::fail);
+  EXPECT_TRUE(own_scatter(estimate_of(steady({0})), {.least = 0.01, .reproducibility = {}}).unknown);
+}
+
+TEST(between_runs, a_stated_reproducibility_is_at_least_the_least_deviation) {
+  EXPECT_EQ(own_scatter(estimate_of(steady({100})), {.least = 0.02, .reproducibility = 0.01}).deviation, 2);
+}
+
+TEST(decision, a_guard_band_wider_than_its_upper_limit_says_so_and_has_no_acceptance_limit) {
+  const auto estimate = estimate_of(steady({1, 3, 20}));
+  const Result result = decided(estimate, {.at_most = 10, .unit = "s"});
+  EXPECT_EQ(result.outcome, Outcome::conditional_pass);
+  EXPECT_FALSE(result.acceptance_high);
+  EXPECT_NE(result.reason.find("is wider than the limit: not decided"), std::string::npos) << result.reason;
 }
 
 TEST(between_runs, one_attempt_tells_nothing_unless_it_is_stated) {
-  EXPECT_TRUE(own_scatter(estimate_of(steady({100})), std::nullopt).unknown);
-  const Scatter stated = own_scatter(estimate_of(steady({100})), plan::Reproducibility{.u = 0.01, .source = {}});
+  EXPECT_TRUE(own_scatter(estimate_of(steady({100})), {}).unknown);
+  const Scatter stated = own_scatter(estimate_of(steady({100})), {.reproducibility = 0.01});
   EXPECT_EQ(stated.deviation, 1);
   EXPECT_EQ(stated.degrees, kInfinite);
 }

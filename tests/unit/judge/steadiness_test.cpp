@@ -19,7 +19,7 @@ Result judged(const std::vector<double>& samples, const plan::Limit& limit, cons
   const std::vector<const Measurement*> attempts(count, &one);
   const auto estimate = estimate_attempts(attempts, plan::Statistic::median, {.confidence = 0.95, .risk = 0.025});
   Result result{.unit = limit.unit};
-  decide(limit, *estimate, own_scatter(*estimate, std::nullopt), 0, {}, 0.025, result);
+  decide(limit, *estimate, own_scatter(*estimate, {}), 0, {}, 0.025, result);
   note_findings(steadiness_of(attempts), *estimate, false, plan::Statistic::median, result);
   return result;
 }
@@ -163,7 +163,7 @@ TEST(steadiness, a_trend_that_does_not_recur_is_named_and_opens_nothing) {
   const auto estimate = estimate_attempts(attempts, plan::Statistic::median, {.confidence = 0.95, .risk = 0.025});
   for (const bool two_stages : {false, true}) {
     Result result{.unit = "B/s"};
-    decide(at_least(100), *estimate, own_scatter(*estimate, std::nullopt), 0, {}, 0.025, result);
+    decide(at_least(100), *estimate, own_scatter(*estimate, {}), 0, {}, 0.025, result);
     ASSERT_EQ(result.outcome, Outcome::pass);
     const Recurrence second = two_stages ? Recurrence{.begin = 3} : Recurrence{};
     note_findings(steadiness_of(attempts, second), *estimate, false, plan::Statistic::median, result);
@@ -222,7 +222,7 @@ TEST(steadiness, one_stall_in_a_hundred_and_fifty_samples_is_no_finding) {
   EXPECT_EQ(seen.below_half, 1U);
   const auto estimate = estimate_attempts(attempts, plan::Statistic::median, {.confidence = 0.95, .risk = 0.025});
   Result result{.unit = "B/s"};
-  decide(at_least(100), *estimate, own_scatter(*estimate, std::nullopt), 0, {}, 0.025, result);
+  decide(at_least(100), *estimate, own_scatter(*estimate, {}), 0, {}, 0.025, result);
   note_findings(seen, *estimate, false, plan::Statistic::median, result);
   EXPECT_EQ(result.outcome, Outcome::pass);
   EXPECT_TRUE(result.findings.empty());

@@ -56,29 +56,31 @@ TEST(acceptance, the_integral_is_what_made_up_fleets_show) {
   for (const auto& fleet : {HealthyFleet{.margin = 0.01, .between_nodes = 0.005, .between_runs = 0.01},
                             HealthyFleet{.margin = 0, .between_nodes = 0, .between_runs = 0.01},
                             HealthyFleet{.margin = 0.02, .between_nodes = 0.01, .between_runs = 0.02}}) {
-    EXPECT_NEAR(chance_to_pass(fleet, 3, 4, kRisk, 0, kManySubjects), share_that_passes(fleet, 3, 4), kError);
-    EXPECT_NEAR(chance_to_pass(fleet, 3, 0, kRisk, 0, kManySubjects), share_that_passes(fleet, 3, 0), kError);
+    EXPECT_NEAR(chance_to_pass(fleet, 3, 4, kRisk, {}, kManySubjects), share_that_passes(fleet, 3, 4), kError);
+    EXPECT_NEAR(chance_to_pass(fleet, 3, 0, kRisk, {}, kManySubjects), share_that_passes(fleet, 3, 0), kError);
   }
 }
 
 TEST(acceptance, at_the_limit_a_cell_passes_with_the_risk_at_most) {
   const HealthyFleet at_limit{.margin = 0, .between_nodes = 0, .between_runs = 0.01};
-  EXPECT_NEAR(chance_to_pass(at_limit, 3, 0, kRisk, 0, kManySubjects), kRisk, 0.001);
-  EXPECT_LE(chance_to_pass(at_limit, 3, 4, kRisk, 0, kManySubjects), kRisk);
+  EXPECT_NEAR(chance_to_pass(at_limit, 3, 0, kRisk, {}, kManySubjects), kRisk, 0.001);
+  EXPECT_LE(chance_to_pass(at_limit, 3, 4, kRisk, {}, kManySubjects), kRisk);
 }
 
 TEST(acceptance, few_attempts_of_one_node_are_a_wide_band) {
   const HealthyFleet fleet{.margin = 0.04, .between_nodes = 0.005, .between_runs = 0.02};
-  EXPECT_LT(chance_to_pass(fleet, 3, 0, kRisk, 0, 1), chance_to_pass(fleet, 3, 0, kRisk, 0, 100));
-  EXPECT_LT(chance_to_pass(fleet, 3, 0, kRisk, 0, 1), chance_to_pass(fleet, 3, 4, kRisk, 0, 1));
-  EXPECT_LT(chance_to_pass(fleet, 3, 4, kRisk, 0.02, 100), chance_to_pass(fleet, 3, 4, kRisk, 0, 100));
+  EXPECT_LT(chance_to_pass(fleet, 3, 0, kRisk, {}, 1), chance_to_pass(fleet, 3, 0, kRisk, {}, 100));
+  EXPECT_LT(chance_to_pass(fleet, 3, 0, kRisk, {}, 1), chance_to_pass(fleet, 3, 4, kRisk, {}, 1));
+  EXPECT_LT(chance_to_pass(fleet, 3, 4, kRisk, {.instrument = 0.02}, 100), chance_to_pass(fleet, 3, 4, kRisk, {}, 100));
+  EXPECT_LT(chance_to_pass(fleet, 3, 4, kRisk, {.between_runs = 0.02}, 100),
+            chance_to_pass(fleet, 3, 4, kRisk, {}, 100));
 }
 
 TEST(acceptance, a_plan_counts_its_required_medians_and_what_nothing_measures) {
   const HealthyFleet fleet;
   const AcceptanceChance chance = acceptance_chance(plan_to_accept({kRate, kCount}, 20), fleet);
   EXPECT_EQ(chance.cells, 20U);
-  EXPECT_NEAR(chance.accepted, std::pow(chance_to_pass(fleet, 3, 4, kRisk, 0, 20), 20), 1e-4);
+  EXPECT_NEAR(chance.accepted, std::pow(chance_to_pass(fleet, 3, 4, kRisk, {}, 20), 20), 1e-4);
   const AcceptanceChance without = acceptance_chance(
       plan_to_accept({kRate, R"({"probe": "absent", "limit": {"at_least": 1, "unit": "B/s"}})"}, 2), fleet);
   EXPECT_EQ(without.unplanned, 2U);
