@@ -80,20 +80,28 @@ std::string instruments_section(const ReportContent& content) {
   std::vector<std::string> rows;
   for (const auto& [name, probe] : content.run.plan.probes) {
     std::string uncertainty;
+    double between_runs = 0;
     for (const auto& metric : probe.description.metrics) {
+      between_runs = std::max(between_runs, metric.between_runs);
       if (metric.instrument > 0)
         uncertainty +=
             fmt::format("{}{}: {}", uncertainty.empty() ? "" : "; ", metric.name, figures::percent(metric.instrument));
     }
     rows.push_back(figures::row(
         {"<code>" + figures::escape(name) + "</code>", fmt::format("{}", probe.description.revision),
-         uncertainty.empty() ? "none stated" : figures::escape(uncertainty), figures::digest_html(probe.sha256)}));
+         uncertainty.empty() ? "none stated" : figures::escape(uncertainty),
+         between_runs > 0 ? figures::percent(between_runs) + ": " + figures::escape(probe.description.between_runs)
+                          : "none stated",
+         figures::digest_html(probe.sha256)}));
   }
   return heading(8) +
          "<p>The instruments are the probes. A new revision means that the reported numbers may differ; the digest is "
-         "that of the program that ran.</p>\n" +
+         "that of the program that ran. A machine whose long-run figure is exactly at its limit passes with at most "
+         "the "
+         "profile's risk if its fresh runs scatter normally, or by no more than what is stated here.</p>\n" +
          figures::table("instruments", "The probes as instruments",
-                        {"Probe", "Revision", "Relative standard uncertainty (type B)", "SHA-256 of the program"},
+                        {"Probe", "Revision", "Relative standard uncertainty (type B)",
+                         "Deviation between runs, at least", "SHA-256 of the program"},
                         rows);
 }
 
