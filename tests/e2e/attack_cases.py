@@ -9,8 +9,8 @@ A file is read line by line:
     run: mixed                          kind of run that make_run writes; `accepted` unless stated
     before: joined merge old south      steps before each case
                                         (before the first group: for all; below the line of a group: for it alone)
-    [P Signatures]                      a group: its section of docs/ATTACKS.md, and its name
-    P-both: vendor and buyer have signed        a row of docs/ATTACKS.md: its id, and what is attempted
+    [P Signatures]                      a group: its section, and its name
+    P-both: vendor and buyer have signed        a row: its id, and what is attempted
         countersign; by vendor buyer => 0 signed as buyer
     a key file is relative to the policy        a case that is no row: a claim without an id
         ...

@@ -1,6 +1,6 @@
 add_test(NAME e2e.dossier COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/e2e/dossier.sh $<TARGET_FILE:assay-report> $<TARGET_FILE:make_run>)
 set_tests_properties(e2e.dossier PROPERTIES LABELS e2e)
-# What can be done to a dossier, one row of docs/ATTACKS.md after the other: text cases of e2e/attacks, and what is code.
+# What can be done to a dossier, one row after the other: text cases of e2e/attacks, and what is code.
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 add_library(shift_clock MODULE e2e/shift_clock.cpp)
 set(attack_areas tamper signer doctored key holder policy expected waiver proof joint)

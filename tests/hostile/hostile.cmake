@@ -1,4 +1,4 @@
-# An enemy on a node, on the network, on the head or behind a file, against the real binaries: the rows of docs/ATTACKS.md beside those
+# An enemy on a node, on the network, on the head or behind a file, against the real binaries: the rows (docs/ATTACKS.md) beside those
 # of the dossier. What takes minutes, gigabytes or thousands of sockets runs with `ctest -C hostile -L attacks`.
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 foreach(area agent node rendezvous text user)

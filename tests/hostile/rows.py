@@ -1,4 +1,4 @@
-"""rows: attempts of an enemy, each a row of docs/ATTACKS.md: what is done, the exit code, words that assay says; below 1 GiB, and
+"""rows: attempts of an enemy, each a row: what is done, the exit code, words that assay says; below 1 GiB, and
 nothing that a terminal would obey is printed."""
 import pathlib
 import re
