@@ -1,6 +1,8 @@
 // render: the report as one HTML page without references to other files.
 #include "reports/page/render.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "reports/figures/html.h"
@@ -8,6 +10,27 @@
 #include "reports/page/style.h"
 
 namespace assay::page {
+namespace {
+
+constexpr std::pair<const char*, std::string (*)(const ReportContent&)> kParts[] = {
+    {"cover", cover_section},
+    {"statement of conformity", conformity_section},
+    {"decision rule", decision_section},
+    {"coverage", coverage_section},
+    {"results", results_section},
+    {"faults located", localised_section},
+    {"conditions", conditions_section},
+    {"deviations", deviations_section},
+    {"methods", methods_section},
+    {"instruments", instruments_section},
+    {"machines", nodes_section},
+    {"attempts", attempts_section},
+    {"evidence", evidence_section},
+    {"what is not claimed", non_claims_section},
+    {"how to verify", verification_section},
+};
+
+}  // namespace
 
 std::string render_html(const ReportContent& content) {
   const std::string run_id = content.run.journal.run_id;
@@ -27,11 +50,7 @@ std::string render_html(const ReportContent& content) {
                       figures::escape(run_id), style_sheet(title + " " + run_id), simulated ? watermark_style() : "");
   // Fixed elements are printed on every page.
   if (simulated) html += "<div class=\"watermark\">SIMULATION</div>\n";
-  html += cover_section(content) + conformity_section(content) + decision_section(content) + coverage_section(content);
-  html += results_section(content) + localised_section(content) + conditions_section(content) +
-          deviations_section(content) + methods_section(content);
-  html += instruments_section(content) + nodes_section(content) + attempts_section(content) + evidence_section(content);
-  html += non_claims_section(content) + verification_section(content);
+  for (const auto& [part, section] : kParts) html += part_of_page(part, [&] { return section(content); });
   return html + "<p class=\"end\">— end of report —</p>\n</main>\n</body>\n</html>\n";
 }
 
