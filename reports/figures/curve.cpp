@@ -60,7 +60,8 @@ Frame frame_of(const Curve& curve) {
   const auto [low, high] = std::ranges::minmax(all);
   frame.logarithmic = low > 0 && high > kLinearRange * low;
   constexpr double kAir = 1.08;  // above the highest
-  const double bottom = frame.logarithmic ? low / kAir : std::min(low, 0.0);
+  const double below = drawable(low / kAir) > 0 ? low / kAir : low;
+  const double bottom = frame.logarithmic ? below : std::min(low, 0.0);
   frame.values = Axis(bottom, high > 0 ? high * kAir : bottom + 1);
   return frame;
 }

@@ -54,7 +54,7 @@ std::string parts_svg(const PartsBars& bars) {
     for (std::size_t part = 0; part < row.parts.size(); ++part) {
       if (!(row.parts[part] > 0)) continue;
       svg += svg_rect(x(from), top, x(from + row.parts[part]) - x(from), kBarHeight, part_class(part));
-      from += row.parts[part];
+      from = drawable(from + row.parts[part]);
     }
     svg += svg_text(x(from) + 6, top + 11, "start", "mark", for_people(from, "s"));
     y += kBarPitch;

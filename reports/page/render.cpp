@@ -1,8 +1,6 @@
 // render: the report as one HTML page without references to other files.
 #include "reports/page/render.h"
 
-#include <utility>
-
 #include <fmt/format.h>
 
 #include "reports/figures/html.h"
@@ -10,28 +8,6 @@
 #include "reports/page/style.h"
 
 namespace assay::page {
-namespace {
-
-constexpr std::pair<const char*, std::string (*)(const ReportContent&)> kParts[] = {
-    {"cover", cover_section},
-    {"statement of conformity", conformity_section},
-    {"decision rule", decision_section},
-    {"coverage", coverage_section},
-    {"results", results_section},
-    {"faults located", localised_section},
-    {"conditions", conditions_section},
-    {"deviations", deviations_section},
-    {"methods", methods_section},
-    {"instruments", instruments_section},
-    {"machines", nodes_section},
-    {"attempts", attempts_section},
-    {"evidence", evidence_section},
-    {"what is not claimed", non_claims_section},
-    {"how to verify", verification_section},
-};
-
-}  // namespace
-
 std::string render_html(const ReportContent& content) {
   const std::string run_id = content.run.journal.run_id;
   const bool simulated = content.run.plan.simulation.has_value();
@@ -50,7 +26,17 @@ std::string render_html(const ReportContent& content) {
                       figures::escape(run_id), style_sheet(title + " " + run_id), simulated ? watermark_style() : "");
   // Fixed elements are printed on every page.
   if (simulated) html += "<div class=\"watermark\">SIMULATION</div>\n";
-  for (const auto& [part, section] : kParts) html += part_of_page(part, [&] { return section(content); });
+  const auto part = [&](const char* name, std::string (*section)(const ReportContent&)) {
+    return part_of_page(name, [&] { return section(content); });
+  };
+  html += part("cover", cover_section) + part("statement of conformity", conformity_section) +
+          part("decision rule", decision_section) + part("coverage", coverage_section);
+  html += part("results", results_section) + part("faults located", localised_section) +
+          part("conditions", conditions_section) + part("deviations", deviations_section) +
+          part("methods", methods_section);
+  html += part("instruments", instruments_section) + part("machines", nodes_section) +
+          part("attempts", attempts_section) + part("evidence", evidence_section);
+  html += part("what is not claimed", non_claims_section) + part("how to verify", verification_section);
   return html + "<p class=\"end\">— end of report —</p>\n</main>\n</body>\n</html>\n";
 }
 

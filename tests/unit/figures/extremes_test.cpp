@@ -33,6 +33,7 @@ const Numbers& extremes() {
                               -Limits::denorm_min(),
                               Limits::min(),
                               1e-300,
+                              1e-290,
                               0.1,
                               std::nextafter(0.1, 1),
                               1,

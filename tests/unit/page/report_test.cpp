@@ -108,6 +108,13 @@ TEST(Report, a_part_that_cannot_be_made_is_named_and_costs_no_other) {
   EXPECT_FALSE(contains(rendered(fixture::Kind::accepted), kNotMade));
 }
 
+TEST(Report, numbers_have_the_digits_that_people_read) {
+  for (const auto kind : {fixture::Kind::accepted, fixture::Kind::mixed, fixture::Kind::inventory})
+    EXPECT_EQ(fixture::long_numbers(rendered(kind)), std::vector<std::string>());
+  EXPECT_EQ(fixture::long_numbers("<td>held_s = 678.5798457340665</td> 12.345 0.00012345 1234567"),
+            std::vector<std::string>{"678.5798457340665"});
+}
+
 TEST(Report, has_no_script_and_no_reference_to_anything_outside) {
   for (const auto kind : {fixture::Kind::accepted, fixture::Kind::mixed}) {
     const std::string html = rendered(kind);
