@@ -78,7 +78,7 @@ void Account::take(const Line& line) {
   } else {
     drained_[line.node] = {
         .node = line.node, .flag = line.flag, .reason = line.reason, .time = line.time, .night = line.night};
-    drains_.emplace_back(line.node, line.night);
+    drains_.push_back(drained_[line.node]);
   }
 }
 
@@ -88,13 +88,16 @@ std::vector<Line> Account::open() const {
   return lines;
 }
 
-int Account::drains_of(drift::Date night) const {
-  return static_cast<int>(std::ranges::count(drains_, night, &std::pair<std::string, drift::Date>::second));
+int Account::drains_of(drift::Date night, std::chrono::system_clock::time_point time) const {
+  constexpr std::chrono::hours kOneNight{12};
+  const std::string since = utc_text(time - kOneNight);
+  return static_cast<int>(
+      std::ranges::count_if(drains_, [&](const OwnDrain& one) { return one.night == night || one.time > since; }));
 }
 
 int Account::drains_of(const std::string& node, drift::Date night, int days) const {
   return static_cast<int>(std::ranges::count_if(drains_, [&](const auto& one) {
-    return one.first == node && one.second <= night && one.second > night - std::chrono::days(days);
+    return one.node == node && one.night <= night && one.night > night - std::chrono::days(days);
   }));
 }
 

@@ -2,6 +2,7 @@
 // to have worked.
 #pragma once
 
+#include <chrono>
 #include <expected>
 #include <map>
 #include <optional>
@@ -68,8 +69,9 @@ class Account {
   [[nodiscard]] std::vector<Line> open() const;
   /// Drains of ours that hold, by node.
   [[nodiscard]] const std::map<std::string, OwnDrain>& drained() const { return drained_; }
-  /// Drains that were done because of reports of `night`.
-  [[nodiscard]] int drains_of(drift::Date night) const;
+  /// Drains that were done because of reports of `night`, or within 12 hours before `time`, whatever their report was
+  /// of: reports of several nights, acted on at once, have the cap of one.
+  [[nodiscard]] int drains_of(drift::Date night, std::chrono::system_clock::time_point time) const;
   /// How often `node` was drained in the `days` up to `night`.
   [[nodiscard]] int drains_of(const std::string& node, drift::Date night, int days) const;
   /// Whether `node` was put back by other means although it was drained for `flag`.
@@ -79,7 +81,7 @@ class Account {
   std::map<std::string, Line> begun_;  ///< by node
   std::map<std::string, OwnDrain> drained_;
   std::set<std::pair<std::string, std::string>> lifted_;
-  std::vector<std::pair<std::string, drift::Date>> drains_;
+  std::vector<OwnDrain> drains_;
 };
 
 }  // namespace assay::drain

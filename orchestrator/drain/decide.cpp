@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/text.h"
+#include "probes/core/utc_time.h"
 
 namespace assay::drain {
 namespace {
@@ -167,7 +168,8 @@ std::optional<std::string> stays(const Situation& at, const OwnDrain& own, const
   std::set<std::vector<std::string>> partners;
   for (const auto& sweep : sweeps) {
     const bool clean = std::ranges::find(sweep.clean, own.node) != sweep.clean.end();
-    if (!clean || sweep.budget_s < kCleanBudget_s || sweep.started <= own.time) continue;
+    if (!clean || sweep.budget_s < kCleanBudget_s || sweep.started <= own.time || sweep.started > utc_text(at.time))
+      continue;
     ids.insert(sweep.id);
     if (const auto met = sweep.partners.find(own.node); met != sweep.partners.end()) partners.insert(met->second);
   }
@@ -183,7 +185,7 @@ Decisions decide_drains(const Situation& at) {
   Decisions decisions{.nodes = {}, .alarm = alarm_of(at)};
   Drained drained = drained_now(at);
   decisions.allowed = std::max(0, std::min(share_of(at.policy.caps.ratio, at.site.nodes.size()), at.policy.caps.count) -
-                                      at.account.drains_of(at.report.as_of));
+                                      at.account.drains_of(at.report.as_of, at.time));
   int allowed = decisions.alarm.empty() ? decisions.allowed : 0;
   for (const auto* flag : wanted(at.report)) {
     Decision one{.node = flag->node, .flag = flag->id};

@@ -53,6 +53,7 @@ struct Situation {
   const site::Site& site;                     ///< the nodes that the shares are of, and their leaves
   const std::map<std::string, NodeNow>& now;  ///< as the scheduler sees them
   const Account& account;
+  std::chrono::system_clock::time_point time;  ///< the clock
 };
 
 /// Drains within this many days that make a node a lemon at the third.
@@ -62,8 +63,8 @@ inline constexpr int kLemonDays = 28, kLemonDrains = 3;
 /// than policy.fleet_ratio (at least one is allowed) were flagged in one night: that is an event of the tool, the
 /// building or a rollout. A node that another user drained, that is down or unknown to the scheduler, or that was put
 /// back by other means after a drain for the same flag, is left. Flags whose common element is larger than a node are
-/// left to people. Then the caps: the lower of ratio and count (at least 1) for each night, per_leaf and total_ratio
-/// (at least 1) over all drained nodes, those of other users among them.
+/// left to people. Then the caps: the lower of ratio and count (at least 1) for each night and for any 12 hours,
+/// per_leaf and total_ratio (at least 1) over all drained nodes, those of other users among them.
 Decisions decide_drains(const Situation& situation);
 
 /// A sweep that shows a drained node clean.
@@ -79,8 +80,8 @@ inline constexpr int kCleanSweeps = 2;
 inline constexpr double kCleanBudget_s = 900;
 
 /// Which of our drains end: no flag of the node is open in the report any more, the node was clean in two sweeps of 15
-/// minutes that began after its drain (with different partners if it had any), it is no lemon, no jobs run on it, and
-/// it still carries our reason. The alarm of decide_drains does not hold a release up.
+/// minutes that began after its drain and before now (with different partners if it had any), it is no lemon, no jobs
+/// run on it, and it still carries our reason. The alarm of decide_drains does not hold a release up.
 Decisions decide_releases(const Situation& situation, const std::vector<CleanSweep>& sweeps);
 
 /// One line for each node, and the alarm, for people.

@@ -15,6 +15,10 @@ namespace assay::drift {
 /// A night by its evening's local date: the local date at the start of a sweep minus 12 hours.
 using Date = std::chrono::sys_days;
 
+/// How far the midnight in UTC after a night's date may lie ahead of a clock: 26 hours where local noon is 14 hours
+/// before that of UTC, and clocks differ by minutes. What is further ahead is of a wrong clock, or invented.
+inline constexpr std::chrono::minutes kMostAhead{26 * 60 + 5};
+
 /// "2026-03-01".
 std::string date_text(Date date);
 /// Nothing for another form and for a day that does not exist.

@@ -19,8 +19,10 @@ const std::string& stratum_of(const DueNode& node) { return node.leaf.empty() ? 
 
 DueEntry entry_of(const DueNode& node, const DueRule& rule) {
   DueEntry entry{.node = node.name, .never = !node.last_visit};
-  entry.age = node.last_visit ? static_cast<int>(std::max<std::int64_t>((rule.tonight - *node.last_visit).count(), 0))
-                              : rule.max_age_nights;
+  // A clock may have been set back by some nights. A visit that is further ahead than a node may wait is of a wrong
+  // clock: it puts no measurement off.
+  const auto age = node.last_visit ? (rule.tonight - *node.last_visit).count() : rule.max_age_nights;
+  entry.age = age < -rule.max_age_nights ? rule.max_age_nights : static_cast<int>(std::max<std::int64_t>(age, 0));
   entry.overdue = entry.age >= rule.max_age_nights;
   entry.targeted = node.missed >= kMissedForTarget;
   entry.finding = entry.overdue && node.missed >= kMissedForFinding;

@@ -72,7 +72,7 @@ Files timer_files(const InstallRequest& request) {
 std::string reader_script(const InstallRequest& request) {
   return fmt::format(
       "#!/bin/sh\n# Reads the verdict that was cached; it measures nothing and changes nothing.\n"
-      "exec {} verdict --file {}\n",
+      "exec {} verdict --file {} ${{NODE_NAME:+--node \"$NODE_NAME\"}}\n",
       request.assay, kVerdictPath);
 }
 
@@ -86,7 +86,8 @@ Files slurm_files(const InstallRequest& request) {
       {"assay-healthcheck.sh",
        fmt::format("#!/bin/sh\n# HealthCheckProgram: writes the cached verdict to the system's log. It measures "
                    "nothing and drains nothing.\n"
-                   "line=$({} verdict --file {})\ncode=$?\n[ $code -eq 0 ] || logger -t assay \"$line\"\nexit 0\n",
+                   "line=$({} verdict --file {} ${{SLURMD_NODENAME:+--node \"$SLURMD_NODENAME\"}})\ncode=$?\n[ $code "
+                   "-eq 0 ] || logger -t assay \"$line\"\nexit 0\n",
                    request.assay, kVerdictPath)},
       {"slurm.conf.assay",
        fmt::format(

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/json_io.h"
+#include "probes/core/secret_file.h"
 #include "probes/core/strict_object.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
@@ -17,7 +18,6 @@ using nlohmann::json;
 using std::chrono::system_clock;
 
 constexpr const char* kVerdictSchema = "assay.cached-verdict/1";
-constexpr std::chrono::minutes kClockDifference{5};  // that a node's clock may be behind the writer's
 
 bool is_word_of_health(std::string_view text) { return from_word<NodeHealth>(text).has_value(); }
 
@@ -95,17 +95,18 @@ std::string verdict_text(const CachedVerdict& verdict) {
 }
 
 Answer answer_from(const std::string& path, const std::string& node, system_clock::time_point now) {
-  const auto text = read_file(path, kLargestVerdict);
-  if (!text) return unknown("no verdict can be read");
+  const auto text = read_deciding_file(path, kLargestVerdict);
+  if (!text) return unknown("the verdict " + text.error().what);
   const auto document = parse_json(*text, path);
   if (!document) return unknown("the verdict is damaged");
   const auto verdict = read_strictly(path, [&] { return cached_from(*document); });
   if (!verdict) return unknown("the verdict is damaged");
-  if (!node.empty() && verdict->node != node) return unknown("the verdict is of " + verdict->node);
+  if (verdict->node != node && verdict->node != node.substr(0, node.find('.')))
+    return unknown("the verdict is of " + verdict->node);
   const auto as_of = utc_time(verdict->as_of), until = utc_time(verdict->valid_until);
   if (!as_of || !until || *until < *as_of) return unknown("the verdict has no valid time");
   if (now > *until) return unknown("stale: the verdict is of " + verdict->as_of.substr(0, 10));
-  if (now + std::chrono::days(1) + kClockDifference < *as_of) return unknown("the verdict is from the future");
+  if (now + drift::kMostAhead < *as_of) return unknown("the verdict is from the future");
   return {.line = printable(verdict->text, kLongestVerdict),
           .code = verdict->health == NodeHealth::healthy   ? 0
                   : verdict->health == NodeHealth::flagged ? 1

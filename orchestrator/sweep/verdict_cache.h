@@ -60,8 +60,8 @@ struct Answer {
   int code = 2;
 };
 
-/// The answer from the file `path` at `now`: unknown when it is missing, unreadable, damaged, of another node than
-/// `node` (empty: any), too old, or from the future.
+/// The answer from the file `path` at `now`: unknown when it is missing, refused by read_deciding_file, damaged, of
+/// another node than `node` or the first part of that name, too old, or from the future.
 Answer answer_from(const std::string& path, const std::string& node, std::chrono::system_clock::time_point now);
 
 }  // namespace assay::sweep

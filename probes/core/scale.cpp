@@ -41,7 +41,14 @@ bool allowed(double factor, std::string_view unit) {
 }  // namespace
 
 std::string Scale::number(double value) const {
-  std::string text = fmt::format("{:.{}f}", value / factor, decimals);
+  const double shown = value / factor;
+  // Beyond the prefixes: as many digits as `decimals` would show, four at least, and a power of ten.
+  constexpr double kMostWhole = 1e16;  // 2^53 has 16 digits
+  constexpr double kLeastPlain = 1e-9;
+  if (!(std::abs(shown) < kMostWhole)) return fmt::format("{:.{}e}", shown, std::max(decimals, kSignificant - 1));
+  if (std::abs(shown) > 0 && std::abs(shown) < kLeastPlain && decimals == kMostDecimals)
+    return fmt::format("{:.{}e}", shown, std::max(decimals + decimal_exponent(shown), kSignificant - 1));
+  std::string text = fmt::format("{:.{}f}", shown, decimals);
   if (text.find_first_not_of("-0.") == std::string::npos && text.front() == '-') text.erase(0, 1);  // "-0.000"
   return text;
 }
@@ -77,7 +84,7 @@ Scale scale_for(std::span<const double> values, std::string_view unit) {
 std::string for_people(double value, std::string_view unit) {
   const Scale scale = scale_for({&value, 1}, unit);
   std::string number = scale.number(value);
-  if (number.find('.') != std::string::npos) {
+  if (number.find('.') != std::string::npos && number.find('e') == std::string::npos) {
     number.erase(number.find_last_not_of('0') + 1);
     if (number.ends_with('.')) number.pop_back();
   }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -46,8 +47,14 @@ void prepare(const Library& library) {
   for (const int option : {NETSNMP_DS_LIB_DONT_READ_CONFIGS, NETSNMP_DS_LIB_DONT_PERSIST_STATE,
                            NETSNMP_DS_LIB_DISABLE_PERSISTENT_LOAD, NETSNMP_DS_LIB_DISABLE_PERSISTENT_SAVE})
     (void)set(NETSNMP_DS_LIBRARY_ID, option, 1);
-  (void)::setenv("MIBS", "", 1);  // fails for lack of memory only
+  // Net-SNMP 5.9 makes a folder for indexes of certificates in its state all the same; below no folder it cannot.
+  for (const auto& [name, value] :
+       {std::pair("MIBS", ""), {"MIBDIRS", "/dev/null"}, {"SNMP_PERSISTENT_DIR", "/dev/null"}})
+    (void)::setenv(name, value, 1);  // fails for lack of memory only
   library.symbol<decltype(&::snmp_disable_log)>("snmp_disable_log")();
+  // Without any handler it writes to stderr.
+  (void)library.symbol<decltype(&::netsnmp_register_loghandler)>("netsnmp_register_loghandler")(NETSNMP_LOGHANDLER_NONE,
+                                                                                                LOG_DEBUG);
   library.symbol<decltype(&::init_snmp)>("init_snmp")("assay");
 }
 

@@ -129,15 +129,15 @@ int run_report(const ReportArguments& given) {
   if (!examined) return refused(examined.error());
   auto content = page::report_content(*examined, evidence::evidence_in(*evidence_files), given.self_signed);
   std::string path = directory + "/" + dossier::kReportFile;
-  std::optional<InputError> problem;
-  if (given.waivers.empty()) {
-    problem = files::replace_file(path, page::render_html(content));
-  } else {
+  if (!given.waivers.empty()) {
     if (const auto code = show_waivers(content, given.waivers, given.policy)) return *code;
     path = given.out;
-    problem = files::create_file(path, page::render_html(content), 0644);
   }
+  const std::string html = page::render_html(content);
+  const auto problem = given.waivers.empty() ? files::replace_file(path, html) : files::create_file(path, html, 0644);
   if (problem) return bad_input(*problem);
+  if (html.find(page::kNotMade) != std::string::npos)
+    std::cerr << fmt::format("{}: a part of the page could not be made; the page says which\n", harmless(path));
   std::cout << harmless_page(path) << '\n';
   return files::kExitSuccess;
 }

@@ -1,6 +1,7 @@
 // draw_command: commitments, the challenge that they make, its plan, and the result of the repeats.
 #include "reports/cli/draw_command.h"
 
+#include <algorithm>
 #include <chrono>
 #include <expected>
 #include <iostream>
@@ -54,36 +55,74 @@ std::expected<Drawn, int> open(const DrawArguments& given) {
   return Drawn{.policy = std::move(*policy), .run = std::move(*run), .now = now};
 }
 
-int run_commit(const DrawArguments& given) {
+/// Signs `commitment` by the key of `given`; the text of its file, which its reader has passed.
+std::expected<std::string, int> signed_text(const DrawArguments& given, const Drawn& drawn,
+                                            spot_check::Commitment commitment) {
   const auto key = dossier::load_signer(given.signer);
-  if (!key) return bad_input(key.error());
-  const auto drawn = open(given);
-  if (!drawn) return drawn.error();
-  const auto policy = dossier::with_certificates(drawn->policy, {(*key)->certificate});
+  if (!key) return std::unexpected(bad_input(key.error()));
+  const auto policy = dossier::with_certificates(drawn.policy, {(*key)->certificate});
   const auto by = dossier::listed(policy, (*key)->public_key().fingerprint());
   if (by.party == nullptr)
-    return refused({given.policy, "does not have this key", "the policy of a draw names the keys of all its parties"});
-  if (const auto problem = dossier::check_key(policy, by, drawn->now)) return refused(*problem);
+    return std::unexpected(
+        refused({given.policy, "does not have this key", "the policy of a draw names the keys of all its parties"}));
+  if (const auto problem = dossier::check_key(policy, by, drawn.now)) return std::unexpected(refused(*problem));
+  commitment.run = spot_check::drawn_run(drawn.run);
+  commitment.issued_at = utc_text(drawn.now);
+  commitment.role = by.party->role;
+  commitment.key_fingerprint = by.key->fingerprint;
+  auto text = spot_check::commitment_text(commitment, **key);
+  if (!text) return std::unexpected(bad_input(text.error()));
+  const auto checked = spot_check::check_commitment(*text, given.out, policy, commitment.run, drawn.now);
+  if (!checked) return std::unexpected(refused(checked.error()));
+  return std::move(*text);
+}
+
+int run_commit(const DrawArguments& given) {
+  const auto drawn = open(given);
+  if (!drawn) return drawn.error();
   const auto seed = spot_check::new_seed();
   if (!seed) return bad_input(seed.error());
-  const spot_check::Commitment commitment{.run = spot_check::drawn_run(drawn->run),
-                                          .cells = given.cells,
-                                          .seed_sha256 = files::sha256(*seed),
-                                          .issued_at = utc_text(drawn->now),
-                                          .role = by.party->role,
-                                          .key_fingerprint = by.key->fingerprint};
-  const auto text = spot_check::commitment_text(commitment, **key);
-  if (!text) return bad_input(text.error());
-  const auto checked =
-      spot_check::check_commitment(*text, given.out, policy, spot_check::drawn_run(drawn->run), drawn->now);
-  if (!checked) return refused(checked.error());
+  const auto text = signed_text(given, *drawn, {.cells = given.cells, .seed_sha256 = files::sha256(*seed)});
+  if (!text) return text.error();
   if (const auto problem = files::create_file(given.out + ".seed", *seed + "\n", 0600)) return bad_input(*problem);
   if (const auto problem = files::create_file(given.out, *text, 0644)) return bad_input(*problem);
   std::cout << harmless_page(given.out) << '\n';
   std::cerr << fmt::format(
       "{0}: the commitment; hand it to the other parties now\n"
-      "{0}.seed: the seed; keep it until you hold the commitments of all others, then hand it over\n",
+      "{0}.seed: the seed; keep it until you hold the commitments of all others, then `assay draw reveal`\n",
       harmless(given.out));
+  return files::kExitSuccess;
+}
+
+/// The commitment in the file `path`, checked. Prints the error; the exit code is the error.
+std::expected<spot_check::CheckedCommitment, int> commitment_in(const std::string& path, const Drawn& drawn) {
+  const auto text = read_file(path, spot_check::kLargestCommitment);
+  if (!text) return std::unexpected(bad_input(text.error()));
+  auto checked = spot_check::check_commitment(*text, path, drawn.policy, spot_check::drawn_run(drawn.run), drawn.now);
+  if (!checked) return std::unexpected(refused(checked.error()));
+  return std::move(*checked);
+}
+
+int run_reveal(const DrawArguments& given) {
+  const auto drawn = open(given);
+  if (!drawn) return drawn.error();
+  const auto own = commitment_in(given.commitments.front(), *drawn);
+  if (!own) return own.error();
+  spot_check::Commitment revealed = own->commitment;
+  revealed.others.clear();
+  for (const auto& path : given.others) {
+    const auto other = commitment_in(path, *drawn);
+    if (!other) return other.error();
+    if (other->party == own->party)
+      return refused({path, fmt::format("is of {}, too", own->party), "name the commitments of the other parties"});
+    revealed.others.push_back(other->commitment.seed_sha256);
+  }
+  std::ranges::sort(revealed.others);
+  const auto text = signed_text(given, *drawn, std::move(revealed));
+  if (!text) return text.error();
+  if (const auto problem = files::create_file(given.out, *text, 0644)) return bad_input(*problem);
+  std::cout << harmless_page(given.out) << '\n';
+  std::cerr << fmt::format("{}: says for which commitments your seed is; hand both over\n", harmless(given.out));
   return files::kExitSuccess;
 }
 
@@ -144,8 +183,9 @@ int run_check(const DrawArguments& given) {
   if (!challenge) return challenge.error();
   const auto repeat = open_dossier(given.repeat, drawn->policy, drawn->now);
   if (!repeat) return repeat.error();
-  const auto repeats = spot_check::check_repeats(
-      drawn->run, *repeat, *challenge, {.alpha = given.alpha, .smallest_change = given.smallest_change / 100});
+  const auto repeats =
+      spot_check::check_repeats(drawn->run, *repeat, *challenge,
+                                {.alpha = given.alpha, .smallest_change = given.smallest_change / 100}, drawn->now);
   if (!repeats) return refused(repeats.error());
   std::cout << harmless_page(given.json ? spot_check::repeats_json(*repeats, *challenge)
                                         : spot_check::repeats_table(*repeats));
@@ -193,6 +233,24 @@ void add_check(CLI::App& parent, DrawArguments& given, std::function<int()>& act
   check->callback([&] { action = [&] { return run_check(given); }; });
 }
 
+void add_reveal(CLI::App& parent, DrawArguments& given, std::function<int()>& action) {
+  auto* reveal = add(parent, "reveal", "sign for which commitments of the others your seed is given away", given);
+  add_signer_options(*reveal, given.signer, " of the party")->required();
+  reveal->add_option("--commitment", given.commitments, "your own")->type_name("FILE")->required()->expected(1);
+  reveal->add_option("--other", given.others, "the commitment of another party; may be repeated")
+      ->type_name("FILE")
+      ->required()
+      ->expected(1)
+      ->take_all();
+  reveal->add_option("--out", given.out, "file to write; hand it over together with the seed")
+      ->type_name("FILE")
+      ->required();
+  reveal->footer(
+      "Example: assay draw reveal run/dossier --key buyer.key --policy trust.json --commitment buyer.commit\n"
+      "           --other vendor.commit --out buyer.reveal");
+  reveal->callback([&] { action = [&] { return run_reveal(given); }; });
+}
+
 }  // namespace
 
 void add_draw_command(CLI::App& app, DrawArguments& given, std::function<int()>& action) {
@@ -207,8 +265,9 @@ void add_draw_command(CLI::App& app, DrawArguments& given, std::function<int()>&
   commit->footer(
       "Example: assay draw commit run/dossier --key buyer.key --policy trust.json --cells 8 --out buyer.commit");
   commit->callback([&] { action = [&] { return run_commit(given); }; });
-  auto* challenge = add(*parent, "challenge", "draw the cells from all commitments and their seeds", given);
-  challenge->add_option("--commitment", given.commitments, "of each party; may be repeated")
+  add_reveal(*parent, given, action);
+  auto* challenge = add(*parent, "challenge", "draw the cells from what all parties revealed, and their seeds", given);
+  challenge->add_option("--commitment", given.commitments, "what `draw reveal` of each party wrote; may be repeated")
       ->type_name("FILE")
       ->required()
       ->expected(1)
@@ -220,9 +279,9 @@ void add_draw_command(CLI::App& app, DrawArguments& given, std::function<int()>&
       ->take_all();
   challenge->add_option("--out", given.out, "file to write")->type_name("FILE")->required();
   challenge->footer(
-      "Example: assay draw challenge run/dossier --policy trust.json --commitment buyer.commit --seed "
+      "Example: assay draw challenge run/dossier --policy trust.json --commitment buyer.reveal --seed "
       "buyer.commit.seed\n"
-      "           --commitment vendor.commit --seed vendor.commit.seed --out draw.json");
+      "           --commitment vendor.reveal --seed vendor.commit.seed --out draw.json");
   challenge->callback([&] { action = [&] { return run_challenge(given); }; });
   auto* plan = add(*parent, "plan", "write the plan that measures the drawn cells again", given);
   add_challenge_option(*plan, given);

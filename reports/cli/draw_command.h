@@ -18,7 +18,8 @@ struct DrawArguments {
   std::string dossier, policy;
   dossier::SignerName signer;                   ///< commit
   std::size_t cells = 0;                        ///< commit
-  std::vector<std::string> commitments, seeds;  ///< challenge: files, in the same order
+  std::vector<std::string> commitments, seeds;  ///< challenge: files, in the same order; reveal: one's own
+  std::vector<std::string> others;              ///< reveal: commitments of the other parties
   std::string challenge;                        ///< plan, check: file
   std::string repeat;                           ///< check: folder of a dossier
   double alpha = 0.05, smallest_change = 5;     ///< check; the latter in percent

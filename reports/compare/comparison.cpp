@@ -179,12 +179,15 @@ void conclude(const Side& a, const Side& b, Comparison& all) {
     const auto* of_a = a.content.run.plan.requirement(pair.id);
     const Side& known = of_a != nullptr ? a : b;
     const int better = better_side(known.content.run.plan, *known.content.run.plan.requirement(pair.id));
-    if (pair.test.shift) pair.finding = finding_of(pair.test, all.threshold, all.demands.smallest_change, better);
+    if (pair.test.shift)
+      pair.finding =
+          finding_of(pair.test, all.threshold, all.demands.smallest_change, better, pair.change().value_or(0));
     pair.reason = reason_of(pair, all.threshold);
     ++all.counts[std::string(word_of(pair.finding))];
     for (auto& cell : pair.cells) {
       if (cell.test.shift)
-        cell.finding = finding_of(cell.test, all.cell_threshold, all.demands.smallest_change, better);
+        cell.finding =
+            finding_of(cell.test, all.cell_threshold, all.demands.smallest_change, better, cell.change.value_or(0));
     }
   }
 }
@@ -200,14 +203,20 @@ int better_side(const plan::Plan& plan, const plan::Requirement& requirement) {
   return requirement.limit.at_most && !requirement.limit.at_least ? -1 : 0;
 }
 
-Finding finding_of(const RankTest& test, double threshold, double smallest_change, int better) {
+std::optional<double> RequirementPair::change() const {
+  if (!value_a || !value_b || !(*value_a > 0) || !(*value_b > 0)) return std::nullopt;
+  return *value_b / *value_a - 1;
+}
+
+Finding finding_of(const RankTest& test, double threshold, double smallest_change, int better, double shown) {
   if (!test.shift) return Finding::too_few;
   const double by = test.ratio ? *test.shift - 1 : *test.shift;
   if (test.smallest_p >= 1 && by == 0) return Finding::equal;  // only ties have no other order
   if (test.smallest_p > threshold) return Finding::too_few;
   if (test.p > threshold) return Finding::not_shown;
-  if (by == 0 || (test.ratio && std::abs(by) < smallest_change)) return Finding::small;
-  if (better == 0) return Finding::different;
+  const bool matters = std::abs(shown) >= smallest_change;
+  if (by == 0 || (test.ratio && std::abs(by) < smallest_change && !matters)) return Finding::small;
+  if (better == 0 || (matters && (by > 0) != (shown > 0))) return Finding::different;
   return (by > 0) == (better > 0) ? Finding::better : Finding::worse;
 }
 

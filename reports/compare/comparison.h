@@ -76,6 +76,9 @@ struct RequirementPair {
   RankTest test;
   Finding finding = Finding::not_compared;
   std::string reason;  ///< one sentence
+
+  /// value_b over value_a less 1, where both are above 0.
+  [[nodiscard]] std::optional<double> change() const;
 };
 
 /// Parameters of a comparison.
@@ -103,9 +106,10 @@ Comparison compare(const Side& a, const Side& b, const Demands& demands);
 /// neither.
 int better_side(const plan::Plan& plan, const plan::Requirement& requirement);
 
-/// Result of a test, given the p that counts as a difference, the smallest relative change that matters, and the better
-/// side.
-Finding finding_of(const RankTest& test, double threshold, double smallest_change, int better);
+/// Result of a test, given the p that counts as a difference, the smallest relative change that matters, the better
+/// side, and the relative change of the two figures that are shown with it: what matters by either is not small, and
+/// where they go different ways the runs are only different.
+Finding finding_of(const RankTest& test, double threshold, double smallest_change, int better, double shown = 0);
 
 /// Facts to read before any figure: standing, kind, profile, site, version, probes and machines of the two.
 std::vector<std::string> notes_of(const Side& a, const Side& b);

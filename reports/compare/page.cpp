@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/overall/ranking.h"
-#include "probes/core/scale.h"
 #include "reports/compare/shown.h"
 #include "reports/figures/html.h"
 #include "reports/figures/plot.h"
@@ -76,16 +75,16 @@ std::string outcomes(const std::map<std::string, std::size_t>& counts) {
 std::string requirement_table(const Comparison& all) {
   std::vector<std::string> rows;
   for (const auto& pair : all.requirements) {
-    const auto value = [&](const std::optional<double>& one) {
-      return one ? escape(for_people(*one, pair.unit)) : std::string("—");
-    };
-    rows.push_back(figures::row(
-        {fmt::format("<a href=\"#{0}\">{0}</a>", escape(pair.id)), std::to_string(pair.tested), value(pair.value_a),
-         value(pair.value_b), escape(shift_words(pair.test, pair.unit)), escape(interval_words(pair.test, pair.unit)),
-         pair.test.shift ? fmt::format("{:.2g}", pair.test.p) : "—", finding_html(pair.finding)}));
+    const auto [value_a, value_b] = value_words(pair, "—");
+    rows.push_back(
+        figures::row({fmt::format("<a href=\"#{0}\">{0}</a>", escape(pair.id)), std::to_string(pair.tested),
+                      escape(value_a), escape(value_b), escape(change_words(pair)),
+                      escape(shift_words(pair.test, pair.unit)), escape(interval_words(pair.test, pair.unit)),
+                      pair.test.shift ? fmt::format("{:.2g}", pair.test.p) : "—", finding_html(pair.finding)}));
   }
   return figures::table("compared", "Requirements",
-                        {"Requirement", "Subjects", "A", "B", "Change", "95 % interval", "p", "Finding"}, rows);
+                        {"Requirement", "Subjects", "A", "B", "Change", "Of attempts", "95 % interval", "p", "Finding"},
+                        rows);
 }
 
 std::string changed_table(const Comparison& all) {
@@ -184,10 +183,12 @@ std::string method(const Comparison& all) {
       "are ranked within that subject; the ranks of B are added over all subjects and compared with every other way to "
       "deal the same attempts out (stratified rank-sum test, counted out exactly up to {} attempts). It assumes no "
       "distribution. Where the runs share no subject, the values of the subjects take the place of the attempts. The "
-      "change is the median over all pairs of attempts of a subject.</p>\n<p>Over all requirements together, the "
+      "change is that of A and B as they are shown, medians over the subjects; of attempts, it is the median over all "
+      "pairs of attempts of a subject, with its interval.</p>\n<p>Over all requirements together, the "
       "probability to find any difference where there is none is at most {:.2g}: a p of {:.2g} or less counts "
       "(Tarone). "
-      "For single subjects it is {:.2g}. A change of less than {:.2g} % is called small.</p>\n<p>Two runs also differ "
+      "For single subjects it is {:.2g}. Where both changes are below {:.2g} %, it is called small.</p>\n<p>Two runs "
+      "also differ "
       "by "
       "what changed between them beside the hardware: temperature, other load, firmware. A difference that is shown "
       "says "

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -17,8 +18,14 @@ namespace {
 constexpr std::size_t kMostChanged = 20;  // cells in the table for terminals
 constexpr std::size_t kMostTargets = 10;  // differences of targets
 
-std::string value_words(const std::optional<double>& value, const std::string& unit) {
-  return value ? for_people(*value, unit) : "-";
+/// "+3.10" of a share of 0.031.
+std::string percent_words(double share) {
+  constexpr double kMostPlain = 1e4;  // beyond it hundredths are no help
+  return std::abs(100 * share) < kMostPlain ? fmt::format("{:+.2f}", 100 * share) : fmt::format("{:+.3e}", 100 * share);
+}
+
+std::string signed_words(double value, const std::string& unit) {
+  return (value > 0 ? "+" : "") + for_people(value, unit);
 }
 
 /// `text` with blanks up to `width` columns.
@@ -64,29 +71,44 @@ std::string heads(const Side& a, const Side& b) {
 
 std::string requirement_rows(const Comparison& all) {
   std::vector<std::array<std::string, 8>> rows = {
-      {"requirement", "subjects", "A", "B", "change", "95 % interval", "p", "finding"}};
+      {"requirement", "subjects", "A", "B", "change", "of attempts (95 % interval)", "p", "finding"}};
   for (const auto& pair : all.requirements) {
     const bool tested = pair.test.shift.has_value();
-    rows.push_back({harmless(pair.id), fmt::format("{}", pair.tested), value_words(pair.value_a, pair.unit),
-                    value_words(pair.value_b, pair.unit), shift_words(pair.test, pair.unit),
-                    interval_words(pair.test, pair.unit), tested ? fmt::format("{:.2g}", pair.test.p) : "-",
-                    finding_words(pair.finding)});
+    const auto [value_a, value_b] = value_words(pair, "-");
+    rows.push_back(
+        {harmless(pair.id), fmt::format("{}", pair.tested), value_a, value_b, change_words(pair),
+         tested ? fmt::format("{} ({})", shift_words(pair.test, pair.unit), interval_words(pair.test, pair.unit)) : "-",
+         tested ? fmt::format("{:.2g}", pair.test.p) : "-", finding_words(pair.finding)});
   }
   return columns(rows);
 }
 
 }  // namespace
 
+std::pair<std::string, std::string> value_words(const RequirementPair& pair, const char* none) {
+  std::vector<double> both;
+  for (const auto& one : {pair.value_a, pair.value_b}) {
+    if (one) both.push_back(*one);
+  }
+  const Scale scale = scale_for(both, pair.unit);
+  return {pair.value_a ? scale.text(*pair.value_a) : none, pair.value_b ? scale.text(*pair.value_b) : none};
+}
+
+std::string change_words(const RequirementPair& pair) {
+  if (!pair.value_a || !pair.value_b) return "-";
+  if (const auto change = pair.change()) return percent_words(*change) + " %";
+  return signed_words(*pair.value_b - *pair.value_a, pair.unit);
+}
+
 std::string shift_words(const RankTest& test, const std::string& unit) {
   if (!test.shift) return "-";
-  if (test.ratio) return fmt::format("{:+.2f} %", 100 * (*test.shift - 1));
-  return (*test.shift > 0 ? "+" : "") + for_people(*test.shift, unit);
+  return test.ratio ? percent_words(*test.shift - 1) + " %" : signed_words(*test.shift, unit);
 }
 
 std::string interval_words(const RankTest& test, const std::string& unit) {
   if (!test.interval) return "-";
   const auto [low, high] = std::pair(test.interval->low, test.interval->high);
-  if (test.ratio) return fmt::format("{:+.2f} to {:+.2f} %", 100 * (low - 1), 100 * (high - 1));
+  if (test.ratio) return fmt::format("{} to {} %", percent_words(low - 1), percent_words(high - 1));
   return fmt::format("{} to {}", for_people(low, unit), for_people(high, unit));
 }
 

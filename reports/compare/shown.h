@@ -3,11 +3,16 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 
 #include "reports/compare/comparison.h"
 
 namespace assay::compare {
 
+/// The figures of A and B in one scale; `none` for one that is missing.
+std::pair<std::string, std::string> value_words(const RequirementPair& pair, const char* none);
+/// "-3.01 %" or "-4 ns": of the two figures that are shown, B less A; "-" if one is missing.
+std::string change_words(const RequirementPair& pair);
 /// "+3.1 %", "-4e-09 s" or "—": the shift that a test found.
 std::string shift_words(const RankTest& test, const std::string& unit);
 /// "+2.0 to +4.1 %"; "—" if there is none.

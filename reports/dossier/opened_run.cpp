@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "reports/dossier/contents.h"
+#include "reports/dossier/serials.h"
 #include "reports/dossier/sign.h"
 #include "reports/dossier/verify.h"
 #include "reports/evidence/tree.h"
@@ -13,9 +14,9 @@
 namespace assay::dossier {
 namespace {
 
-/// The evidence in `directory`, of which every file is in `manifest` if that is given, as it was checked before.
-std::expected<page::ReportContent, InputError> read_content(const std::string& directory,
-                                                            const evidence::Manifest* manifest) {
+/// The run of the evidence in `directory`, of which every file is in `manifest` if that is given, as it was checked
+/// before.
+std::expected<OpenedRun, InputError> read_run(const std::string& directory, const evidence::Manifest* manifest) {
   const auto files = evidence::read_evidence_files(directory);
   if (!files) return std::unexpected(files.error());
   if (manifest != nullptr) {
@@ -29,7 +30,12 @@ std::expected<page::ReportContent, InputError> read_content(const std::string& d
   }
   auto examined = evidence::examine(*files);
   if (!examined) return std::unexpected(examined.error());
-  return page::report_content(std::move(*examined), evidence::evidence_in(*files), "");
+  auto serials = recorded_serials(examined->run, evidence::evidence_in(*files));
+  return OpenedRun{.path = directory,
+                   .standing = examined->run.plan.simulation ? "simulated" : "unsigned",
+                   .signers = {},
+                   .content = page::report_content(std::move(*examined), evidence::evidence_in(*files), ""),
+                   .serials = std::move(serials)};
 }
 
 struct Checked {
@@ -76,17 +82,17 @@ std::expected<OpenedRun, InputError> load_dossier(const std::string& directory, 
   if (!manifest_text) return std::unexpected(manifest_text.error());
   const auto manifest = evidence::read_manifest(*manifest_text, kManifestFile);
   if (!manifest) return std::unexpected(manifest.error());
-  auto content = read_content(fmt::format("{}/{}", directory, kEvidenceFolder), &*manifest);
-  if (!content) return std::unexpected(content.error());
-  if (content->verdict_sha256 != checked->contents.verdict_sha256) {
+  auto run = read_run(fmt::format("{}/{}", directory, kEvidenceFolder), &*manifest);
+  if (!run) return run;
+  if (run->content.verdict_sha256 != checked->contents.verdict_sha256) {
     return std::unexpected(
         InputError{directory, "changed while it was read", "no other process may write to a dossier"});
   }
-  content->self_signed = self_signed_fingerprint(checked->contents.claims);
-  return OpenedRun{.path = directory,
-                   .standing = std::move(checked->standing),
-                   .signers = std::move(checked->signers),
-                   .content = std::move(*content)};
+  run->content.self_signed = self_signed_fingerprint(checked->contents.claims);
+  run->path = directory;
+  run->standing = std::move(checked->standing);
+  run->signers = std::move(checked->signers);
+  return run;
 }
 
 }  // namespace
@@ -98,17 +104,9 @@ std::expected<OpenedRun, InputError> open_run(const std::string& directory, cons
     if (!run && !run.error().where.starts_with(directory)) run.error().where = directory + ": " + run.error().where;
     return run;
   }
-  auto content = read_content(directory, nullptr);
-  if (!content) {
-    auto error = content.error();
-    if (!error.where.starts_with(directory)) error.where = directory + "/" + error.where;
-    return std::unexpected(error);
-  }
-  const bool simulated = content->run.plan.simulation.has_value();
-  return OpenedRun{.path = directory,
-                   .standing = simulated ? "simulated" : "unsigned",
-                   .signers = {},
-                   .content = std::move(*content)};
+  auto run = read_run(directory, nullptr);
+  if (!run && !run.error().where.starts_with(directory)) run.error().where = directory + "/" + run.error().where;
+  return run;
 }
 
 }  // namespace assay::dossier

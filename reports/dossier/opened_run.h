@@ -2,7 +2,9 @@
 #pragma once
 
 #include <expected>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,7 @@ struct OpenedRun {
   std::string standing;              ///< verified, unsigned, signature_not_checked or simulated
   std::vector<std::string> signers;  ///< of a verified dossier: fingerprints, or "role: signer of party" by a policy
   page::ReportContent content;
+  std::map<std::string, std::set<std::string>> serials = {};  ///< as recorded_serials finds them
 };
 
 /// Reads the run or the dossier in `directory` and judges its evidence again. A dossier is checked as `verify` checks

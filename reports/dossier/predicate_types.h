@@ -28,7 +28,7 @@ inline constexpr std::string_view kHeadType =
 inline constexpr std::string_view kJointType = "urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/joint/v1";
 /// A commitment to a seed, before cells are drawn.
 inline constexpr std::string_view kCommitmentType =
-    "urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/draw-commitment/v1";
+    "urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/draw-commitment/v2";
 
 /// Replaces the predicate type of `document` by the present one if it is the same type under its former name,
 /// https://assay-suite.example/attestation/…: documents signed with it still verify.

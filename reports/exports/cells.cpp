@@ -17,6 +17,7 @@ std::int64_t milliseconds(std::string_view utc) {
 
 std::map<std::string, StepTime, std::less<>> step_times(const judge::Journal& journal) {
   std::map<std::string, StepTime, std::less<>> all;
+  std::map<std::int64_t, int> changes;  // of the number of attempts at work, by time
   for (const auto& attempt : journal.attempts) {
     if (attempt.is_extra()) continue;
     const std::int64_t begin = milliseconds(attempt.begin);
@@ -25,6 +26,24 @@ std::map<std::string, StepTime, std::less<>> step_times(const judge::Journal& jo
     time.begin = time.begin == 0 ? begin : std::min(time.begin, begin);
     time.end = std::max(time.end, end);
     time.busy += end - begin;
+    ++changes[begin];
+    --changes[end];
+  }
+  // What one attempt that was always at work would have had of the time up to each change, in s.
+  std::map<std::int64_t, double> had;
+  double sum = 0;
+  std::int64_t last = 0;
+  int at_work = 0;
+  for (const auto& [time, change] : changes) {
+    if (at_work > 0) sum += static_cast<double>(time - last) / 1000 / at_work;
+    had[time] = sum;
+    last = time;
+    at_work += change;
+  }
+  for (const auto& attempt : journal.attempts) {
+    if (attempt.is_extra()) continue;
+    const std::int64_t begin = milliseconds(attempt.begin);
+    all[attempt.step].share_s += had[std::max(begin, milliseconds(attempt.end))] - had[begin];
   }
   return all;
 }

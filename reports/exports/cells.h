@@ -16,6 +16,7 @@ namespace assay::exports {
 struct StepTime {
   std::int64_t begin = 0, end = 0;
   std::int64_t busy = 0;  ///< of all attempts together
+  double share_s = 0;     ///< its part of the run's time: steps at one moment divide it, so that all parts add up to it
 };
 
 /// Of every step of the run.

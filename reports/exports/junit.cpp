@@ -4,6 +4,7 @@
 #include "probes/core/text.h"
 #include "reports/exports/cells.h"
 #include "reports/exports/exports.h"
+#include "reports/figures/result_text.h"
 
 namespace assay::exports {
 namespace {
@@ -11,16 +12,17 @@ namespace {
 /// `text` from outside for attributes and elements.
 std::string xml(std::string_view text) { return as_markup(harmless(text)); }
 
-std::string number(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : "-"; }
-
-/// The figures of a cell, a line each.
+/// The figures of a cell, a line each, as people read them; other formats have every digit.
 std::string figures(const judge::Result& result) {
-  std::string text = fmt::format("value {} {}\n", number(result.value), result.unit);
+  const Scale scale = assay::figures::result_scale(result);
+  const auto number = [&](const std::optional<double>& value) { return value ? scale.text(*value) : "-"; };
+  std::string text = fmt::format("value {}\n", number(result.value));
   if (result.limit_low)
-    text += fmt::format("limit >= {}, accepted from {}\n", *result.limit_low, number(result.acceptance_low));
+    text += fmt::format("limit >= {}, accepted from {}\n", number(result.limit_low), number(result.acceptance_low));
   if (result.limit_high)
-    text += fmt::format("limit <= {}, accepted up to {}\n", *result.limit_high, number(result.acceptance_high));
-  text += fmt::format("uncertainty {}\nsamples {}\nattempts {}\n", number(result.uncertainty), result.samples,
+    text += fmt::format("limit <= {}, accepted up to {}\n", number(result.limit_high), number(result.acceptance_high));
+  text += fmt::format("uncertainty {}\nsamples {}\nattempts {}\n",
+                      result.uncertainty ? for_people(*result.uncertainty, result.unit) : "-", result.samples,
                       result.attempts);
   for (const auto& path : result.evidence) text += fmt::format("evidence {}\n", path);
   return text;
@@ -110,10 +112,12 @@ std::string junit(const dossier::OpenedRun& run) {
   const auto times = step_times(run.content.run.journal);
   std::vector<std::string> order;
   std::map<std::string, Suite> suites;
+  std::map<std::string, int> cells;
+  for (const auto& result : run.content.verdict.results) ++cells[result.step];
   for (const auto& result : run.content.verdict.results) {
     if (!suites.contains(result.requirement)) order.push_back(result.requirement);
     const auto time = times.find(result.step);
-    suites[result.requirement].add(result, time == times.end() ? 0 : static_cast<double>(time->second.busy) / 1000);
+    suites[result.requirement].add(result, time == times.end() ? 0 : time->second.share_s / cells[result.step]);
   }
   const bool accepted = run.content.verdict.overall == judge::Overall::accepted && never_accepts(run).empty();
   Suite sum{.tests = 1, .failures = accepted ? 0U : 1U, .cases = {}};

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "reports/figures/plot.h"
+#include "reports/figures/axis.h"
 #include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 
@@ -21,15 +21,15 @@ constexpr int kMostNames = 24;
 class AgreementDrawing {
  public:
   explicit AgreementDrawing(const AgreementChart& chart) : chart_(chart) {
-    double most = kLeastSpan;
+    double most = kLeastSpan, most_w = 0;
     for (const auto& one : chart.points) {
-      most_w_ = std::max(most_w_, one.reference_w);
+      most_w = std::max(most_w, one.reference_w);
       most = std::max(most, std::abs(difference(one)));
     }
     for (const auto& limit : {chart.low, chart.high})
       if (limit) most = std::max(most, std::abs(*limit - 1));
-    span_ = 1.15 * most;
-    most_w_ *= 1.05;
+    differences_ = Axis(-1.15 * most, 1.15 * most);
+    watts_ = Axis(0, 1.05 * most_w);
   }
 
   [[nodiscard]] std::string take() const {
@@ -58,10 +58,10 @@ class AgreementDrawing {
     return (chart_.low && ratio < *chart_.low) || (chart_.high && ratio > *chart_.high);
   }
   [[nodiscard]] double at_w(double watts) const {
-    return kAgreeLeft + (kAgreeRight - kAgreeLeft) * std::clamp(watts / most_w_, 0.0, 1.0);
+    return kAgreeLeft + (kAgreeRight - kAgreeLeft) * watts_.share(watts);
   }
   [[nodiscard]] double at_difference(double share) const {
-    return (kAgreeTop + kAgreeBottom) / 2 - (kAgreeBottom - kAgreeTop) / 2 * std::clamp(share / span_, -1.0, 1.0);
+    return kAgreeBottom - (kAgreeBottom - kAgreeTop) * differences_.share(share);
   }
 
   [[nodiscard]] std::string limits() const {
@@ -78,17 +78,15 @@ class AgreementDrawing {
   [[nodiscard]] std::string axes() const {
     std::string svg = svg_line(kAgreeLeft, kAgreeTop, kAgreeLeft, kAgreeBottom, "axis") +
                       svg_line(kAgreeLeft, kAgreeBottom, kAgreeRight, kAgreeBottom, "axis");
-    for (const double mark : axis_marks(-span_, span_)) {
-      if (std::abs(mark) > span_) continue;
+    for (const double mark : differences_.marks()) {
       constexpr double kPercent = 100;
       svg += svg_line(kAgreeLeft, at_difference(mark), kAgreeRight, at_difference(mark), "grid") +
              svg_text(kAgreeLeft - 8, at_difference(mark) + 4, "end", "mark",
                       fmt::format("{:+.3g} %", mark == 0 ? 0.0 : kPercent * mark));
     }
-    const auto marks = axis_marks(0, most_w_);
+    const auto marks = watts_.marks();
     const Scale scale = scale_for_marks(marks, "W");
     for (const double mark : marks) {
-      if (mark > most_w_) continue;
       svg += svg_line(at_w(mark), kAgreeBottom, at_w(mark), kAgreeBottom + 5, "axis") +
              svg_text(at_w(mark), kAgreeBottom + 18, "middle", "mark", scale.number(mark));
     }
@@ -97,7 +95,7 @@ class AgreementDrawing {
   }
 
   const AgreementChart& chart_;
-  double most_w_ = 0, span_ = 0;
+  Axis differences_, watts_;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "reports/figures/plot.h"
+#include "reports/figures/axis.h"
 #include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 
@@ -16,18 +16,35 @@ namespace {
 
 constexpr double kCourseLeft = 70, kCourseRight = kFigureWidth - 110, kCourseTop = 30, kCourseBottom = 230,
                  kCourseHeight = 275, kBetweenNames = 13;
-constexpr std::size_t kCourseParts = 360, kMostNamedLines = 8;
+constexpr std::size_t kCourseParts = 360, kMostNamedLines = 8, kMostLines = 256;
 constexpr double kGapFactor = 3;
 
+/// The points that can be drawn of the lines that have two.
+std::vector<CourseLine> drawable_lines(const CourseChart& chart) {
+  std::vector<CourseLine> lines;
+  for (const auto& line : chart.lines) {
+    CourseLine one{.name = line.name, .times_s = {}, .values = {}};
+    for (std::size_t i = 0; i < std::min(line.times_s.size(), line.values.size()); ++i) {
+      if (!std::isfinite(line.times_s[i]) || !std::isfinite(line.values[i])) continue;
+      one.times_s.push_back(drawable(line.times_s[i]));
+      one.values.push_back(drawable(line.values[i]));
+    }
+    if (one.times_s.size() >= 2 && lines.size() < kMostLines) lines.push_back(std::move(one));
+  }
+  return lines;
+}
+
 /// The points of a line that are drawn: of each part of the time its lowest and its highest, in order of time.
-CourseLine thinned_course(const CourseLine& line, double begin_s, double end_s) {
+CourseLine thinned_course(const CourseLine& line, const Axis& times) {
   if (line.values.size() <= 2 * kCourseParts) return line;
   CourseLine few{.name = line.name, .times_s = {}, .values = {}};
-  const double part_s = (end_s - begin_s) / static_cast<double>(kCourseParts);
+  const auto part_of = [&](double time_s) {
+    return std::floor(times.share(time_s) * static_cast<double>(kCourseParts));
+  };
   for (std::size_t i = 0; i < line.values.size();) {
-    const double part = std::floor((line.times_s[i] - begin_s) / part_s);
+    const double part = part_of(line.times_s[i]);
     std::size_t low = i, high = i;
-    for (; i < line.values.size() && std::floor((line.times_s[i] - begin_s) / part_s) == part; ++i) {
+    for (; i < line.values.size() && part_of(line.times_s[i]) == part; ++i) {
       if (line.values[i] < line.values[low]) low = i;
       if (line.values[i] > line.values[high]) high = i;
     }
@@ -50,19 +67,17 @@ double usual_distance_s(const CourseLine& line) {
 
 class CourseDrawing {
  public:
-  explicit CourseDrawing(const CourseChart& chart) : chart_(chart) {
-    for (const auto& line : chart.lines) {
-      if (line.times_s.size() < 2) continue;
+  explicit CourseDrawing(const CourseChart& chart) : chart_(chart), lines_(drawable_lines(chart)) {
+    std::vector<double> values;
+    for (const auto& line : lines_) {
       begin_s_ = std::min(begin_s_, line.times_s.front());
       end_s_ = std::max(end_s_, line.times_s.back());
       const auto [low, high] = std::ranges::minmax(line.values);
-      low_ = std::min(low_, low);
-      high_ = std::max(high_, high);
+      values.insert(values.end(), {low, high});
     }
-    if (!(begin_s_ < end_s_)) return;
-    const double margin = high_ > low_ ? 0.06 * (high_ - low_) : std::max(1.0, 0.1 * std::abs(high_));
-    low_ -= margin;
-    high_ += margin;
+    if (is_empty()) return;
+    times_ = Axis(begin_s_, end_s_);
+    values_ = Axis::around(values, 0.06, 0.1);
   }
 
   [[nodiscard]] bool is_empty() const { return !(begin_s_ < end_s_); }
@@ -70,17 +85,16 @@ class CourseDrawing {
   [[nodiscard]] std::string take() const {
     std::string svg = svg_open(chart_.title, "Quantities over time.", kCourseHeight);
     svg += axes();
-    for (const auto& line : chart_.lines)
-      if (line.times_s.size() >= 2) svg += path_of(thinned_course(line, begin_s_, end_s_));
+    for (const auto& line : lines_) svg += path_of(thinned_course(line, times_));
     return svg + names() + marks() + "</svg>\n";
   }
 
  private:
   [[nodiscard]] double x(double time_s) const {
-    return kCourseLeft + (kCourseRight - kCourseLeft) * std::clamp((time_s - begin_s_) / (end_s_ - begin_s_), 0.0, 1.0);
+    return kCourseLeft + (kCourseRight - kCourseLeft) * times_.share(time_s);
   }
   [[nodiscard]] double y(double value) const {
-    return kCourseBottom - (kCourseBottom - kCourseTop) * std::clamp((value - low_) / (high_ - low_), 0.0, 1.0);
+    return kCourseBottom - (kCourseBottom - kCourseTop) * values_.share(value);
   }
 
   [[nodiscard]] std::string path_of(const CourseLine& line) const {
@@ -96,8 +110,7 @@ class CourseDrawing {
   /// Names at the ends of lines, moved apart if they would overlap.
   [[nodiscard]] std::string names() const {
     std::vector<std::pair<double, std::string>> ends;
-    for (const auto& line : chart_.lines)
-      if (line.times_s.size() >= 2) ends.emplace_back(y(line.values.back()), line.name);
+    for (const auto& line : lines_) ends.emplace_back(y(line.values.back()), line.name);
     std::ranges::sort(ends);
     if (ends.size() > kMostNamedLines) ends = {ends.front(), ends.back()};
     std::string svg;
@@ -112,7 +125,7 @@ class CourseDrawing {
   [[nodiscard]] std::string marks() const {
     std::string svg;
     for (const auto& mark : chart_.marks) {
-      if (mark.time_s < begin_s_ || mark.time_s > end_s_) continue;
+      if (!(mark.time_s >= begin_s_ && mark.time_s <= end_s_)) continue;
       const bool right = x(mark.time_s) < (kCourseLeft + kCourseRight) / 2;
       svg += svg_line(x(mark.time_s), kCourseTop, x(mark.time_s), kCourseBottom, "limit") +
              svg_text(x(mark.time_s) + (right ? 4 : -4), kCourseTop - 4, right ? "start" : "end", "limit-label",
@@ -122,17 +135,16 @@ class CourseDrawing {
   }
 
   [[nodiscard]] std::string axes() const {
-    const auto values = axis_marks(low_, high_);
+    const auto values = values_.marks();
     const Scale scale = scale_for_marks(values, chart_.unit);
     std::string svg = svg_line(kCourseLeft, kCourseTop, kCourseLeft, kCourseBottom, "axis") +
                       svg_line(kCourseLeft, kCourseBottom, kCourseRight, kCourseBottom, "axis");
     for (const double mark : values) {
-      if (mark < low_ || mark > high_) continue;
       svg += svg_line(kCourseLeft, y(mark), kCourseRight, y(mark), "grid") +
              svg_text(kCourseLeft - 8, y(mark) + 4, "end", "mark", scale.number(mark));
     }
-    const double zero_s = chart_.zero_s.value_or(begin_s_);
-    for (const double mark : axis_marks(begin_s_ - zero_s, end_s_ - zero_s)) {
+    const double zero_s = drawable(chart_.zero_s.value_or(begin_s_));
+    for (const double mark : Axis(begin_s_ - zero_s, end_s_ - zero_s).marks()) {
       if (zero_s + mark < begin_s_ || zero_s + mark > end_s_) continue;
       svg += svg_line(x(zero_s + mark), kCourseBottom, x(zero_s + mark), kCourseBottom + 5, "axis") +
              svg_text(x(zero_s + mark), kCourseBottom + 18, "middle", "mark", fmt::format("{:g}", mark));
@@ -142,8 +154,9 @@ class CourseDrawing {
   }
 
   const CourseChart& chart_;
+  std::vector<CourseLine> lines_;
   double begin_s_ = std::numeric_limits<double>::max(), end_s_ = std::numeric_limits<double>::lowest();
-  double low_ = std::numeric_limits<double>::max(), high_ = std::numeric_limits<double>::lowest();
+  Axis times_, values_;
 };
 
 }  // namespace

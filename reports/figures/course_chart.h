@@ -30,8 +30,8 @@ struct CourseChart {
 
 /// The chart as inline SVG: each line with its name at its end, or, of more than eight lines, the lowest and the
 /// highest named; a stretch of more than three times the usual distance of two points is a gap. Of many points the
-/// lowest and the highest of each of 360 parts of the time are drawn, so that no peak is lost. Empty if no line has two
-/// points.
+/// lowest and the highest of each of 360 parts of the time are drawn, so that no peak is lost; of more than 256 lines
+/// the first. Points that are not finite are left out. Empty if no line has two points.
 std::string course_svg(const CourseChart& chart);
 
 }  // namespace assay::figures

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/portable_math.h"
-#include "reports/figures/plot.h"
+#include "reports/figures/axis.h"
 #include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 
@@ -24,7 +24,8 @@ constexpr double kRoom = 46;   // between the labels of two sizes
 
 /// From sizes and values to places.
 struct Frame {
-  double x_low = 1, x_high = 2, y_low = 0, y_high = 1;
+  double x_low = 1, x_high = 2;
+  Axis values = {};
   bool logarithmic = false;
 
   [[nodiscard]] double x(double size) const {
@@ -32,8 +33,10 @@ struct Frame {
            portable_log(size / x_low) / portable_log(x_high / x_low) * (kCurveRight - kCurveLeft - 2 * kInset);
   }
   [[nodiscard]] double y(double value) const {
+    const double low = portable_log(values.low());
     const double share =
-        logarithmic ? portable_log(value / y_low) / portable_log(y_high / y_low) : (value - y_low) / (y_high - y_low);
+        logarithmic ? std::clamp((portable_log(drawable(value)) - low) / (portable_log(values.high()) - low), 0.0, 1.0)
+                    : values.share(value);
     return kCurveBottom - share * (kCurveBottom - kCurveTop);
   }
 };
@@ -42,11 +45,11 @@ std::vector<double> values_of(const Curve& curve) {
   std::vector<double> all;
   for (const auto& point : curve.points) {
     for (const auto& one : {point.low, point.high, point.value, point.limit, point.acceptance}) {
-      if (one) all.push_back(*one);
+      if (one) all.push_back(drawable(*one));
     }
-    if (point.interval) all.insert(all.end(), {point.interval->low, point.interval->high});
+    if (point.interval) all.insert(all.end(), {drawable(point.interval->low), drawable(point.interval->high)});
   }
-  for (const auto& line : curve.lines) all.push_back(line.value);
+  for (const auto& line : curve.lines) all.push_back(drawable(line.value));
   return all;
 }
 
@@ -57,19 +60,22 @@ Frame frame_of(const Curve& curve) {
   const auto [low, high] = std::ranges::minmax(all);
   frame.logarithmic = low > 0 && high > kLinearRange * low;
   constexpr double kAir = 1.08;  // above the highest
-  frame.y_low = frame.logarithmic ? low / kAir : std::min(low, 0.0);
-  frame.y_high = high > 0 ? high * kAir : frame.y_low + 1;
+  const double below = drawable(low / kAir) > 0 ? low / kAir : low;
+  const double bottom = frame.logarithmic ? below : std::min(low, 0.0);
+  frame.values = Axis(bottom, high > 0 ? high * kAir : bottom + 1);
   return frame;
 }
 
-/// 1, 2 and 5 times the powers of ten in range; only powers if those are many.
+/// 1, 2 and 5 times the powers of ten in range; only powers if those are many, and of very many every so many.
 std::vector<double> logarithmic_marks(double low, double high) {
-  constexpr double kManyDecades = 1000;
+  constexpr int kFewDecades = 3, kMostDecades = 12;
+  const int first = decimal_exponent(low), last = decimal_exponent(high);
+  const bool few = high / low < power_of_ten(kFewDecades);
   std::vector<double> marks;
-  for (int power = decimal_exponent(low); power <= decimal_exponent(high); ++power) {
+  for (int power = first; power <= last; power += 1 + (last - first) / kMostDecades) {
     for (const double step : {1.0, 2.0, 5.0}) {
       const double mark = step * power_of_ten(power);
-      if (mark >= low && mark <= high && (step == 1 || high / low < kManyDecades)) marks.push_back(mark);
+      if (mark >= low && mark <= high && (step == 1 || few)) marks.push_back(mark);
     }
   }
   return marks;
@@ -77,7 +83,7 @@ std::vector<double> logarithmic_marks(double low, double high) {
 
 std::string draw_axes(const Curve& curve, const Frame& frame) {
   const auto marks =
-      frame.logarithmic ? logarithmic_marks(frame.y_low, frame.y_high) : axis_marks(frame.y_low, frame.y_high);
+      frame.logarithmic ? logarithmic_marks(frame.values.low(), frame.values.high()) : frame.values.marks();
   const Scale scale = scale_for_marks(marks, curve.unit);
   std::string svg = svg_line(kCurveLeft, kCurveTop, kCurveLeft, kCurveBottom, "axis") +
                     svg_line(kCurveLeft, kCurveBottom, kCurveRight, kCurveBottom, "axis");

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "reports/figures/plot.h"
+#include "reports/figures/axis.h"
 #include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 
@@ -35,14 +35,14 @@ std::string legend_of_parts(const std::vector<std::string>& names) {
 std::string parts_svg(const PartsBars& bars) {
   double most = 0;
   for (const auto& row : bars.rows) most = std::max(most, sum_of(row));
-  if (most <= 0) return "";
+  if (!(most > 0)) return "";
   const double bottom = kBarsTop + kBarPitch * static_cast<double>(bars.rows.size());
-  const auto x = [&](double value) { return kBarsLeft + (kBarsRight - kBarsLeft) * value / most; };
+  const Axis axis(0, most);
+  const auto x = [&](double value) { return kBarsLeft + (kBarsRight - kBarsLeft) * axis.share(value); };
   std::string svg = svg_open(bars.title, bars.description, bottom + 42) + legend_of_parts(bars.names);
-  const auto marks = axis_marks(0, most);
+  const auto marks = axis.marks();
   const Scale scale = scale_for_marks(marks, "s");
   for (const double mark : marks) {
-    if (mark > most) continue;
     svg += svg_line(x(mark), kBarsTop, x(mark), bottom, "grid") +
            svg_text(x(mark), bottom + 16, "middle", "mark", scale.number(mark));
   }
@@ -52,9 +52,9 @@ std::string parts_svg(const PartsBars& bars) {
     svg += svg_text(kBarsLeft - 8, top + 11, "end", "label", end_of(row.label, kLongestBarLabel));
     double from = 0;
     for (std::size_t part = 0; part < row.parts.size(); ++part) {
-      if (row.parts[part] <= 0) continue;
+      if (!(row.parts[part] > 0)) continue;
       svg += svg_rect(x(from), top, x(from + row.parts[part]) - x(from), kBarHeight, part_class(part));
-      from += row.parts[part];
+      from = drawable(from + row.parts[part]);
     }
     svg += svg_text(x(from) + 6, top + 11, "start", "mark", for_people(from, "s"));
     y += kBarPitch;

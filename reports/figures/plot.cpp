@@ -2,11 +2,10 @@
 #include "reports/figures/plot.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
-#include "probes/core/portable_math.h"
+#include "reports/figures/axis.h"
 #include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 
@@ -23,13 +22,8 @@ constexpr double kDistributionHeight = 180;
 constexpr std::size_t kMostDotsOfRow = 200;
 constexpr std::size_t kMostOfDistribution = 500;  // more dots than that overlap
 
-/// From base units to the horizontal place.
-struct Axis {
-  double low = 0, high = 1;
-  [[nodiscard]] double x(double value) const {
-    return kPlotLeft + (value - low) / (high - low) * (kPlotRight - kPlotLeft);
-  }
-};
+/// The horizontal place of `value`.
+double x_of(const Axis& axis, double value) { return kPlotLeft + axis.share(value) * (kPlotRight - kPlotLeft); }
 
 Axis axis_of(const Plot& plot) {
   std::vector<double> all;
@@ -40,12 +34,8 @@ Axis axis_of(const Plot& plot) {
     }
     if (row.interval) all.insert(all.end(), {row.interval->low, row.interval->high});
   }
-  if (all.empty()) return {};
-  const auto [low, high] = std::ranges::minmax(all);
   constexpr double kMargin = 0.05;
-  const double spread = high > low ? high - low : high != 0 ? std::abs(high) : 1;  // a single value is in the middle
-  const double margin = (high > low ? kMargin : 1) * spread;
-  return {.low = low - margin, .high = high + margin};
+  return Axis::around(all, kMargin);
 }
 
 std::string open_svg(const Plot& plot, double height) {
@@ -53,14 +43,13 @@ std::string open_svg(const Plot& plot, double height) {
 }
 
 std::string draw_axis(const Plot& plot, const Axis& axis, double y) {
-  const auto marks = axis_marks(axis.low, axis.high);
+  const auto marks = axis.marks();
   const Scale scale = scale_for_marks(marks, plot.unit);
   std::string svg = svg_line(kPlotLeft, y, kPlotRight, y, "axis");
   for (const double mark : marks) {
-    if (mark < axis.low || mark > axis.high) continue;
-    svg += svg_line(axis.x(mark), kPlotTop, axis.x(mark), y, "grid") +
-           svg_line(axis.x(mark), y, axis.x(mark), y + 5, "axis");
-    svg += svg_text(axis.x(mark), y + 18, "middle", "mark", scale.number(mark));
+    svg += svg_line(x_of(axis, mark), kPlotTop, x_of(axis, mark), y, "grid") +
+           svg_line(x_of(axis, mark), y, x_of(axis, mark), y + 5, "axis");
+    svg += svg_text(x_of(axis, mark), y + 18, "middle", "mark", scale.number(mark));
   }
   return svg + svg_text((kPlotLeft + kPlotRight) / 2, y + 38, "middle", "title",
                         scale.unit.empty() ? plot.title : fmt::format("{} in {}", plot.title, scale.unit));
@@ -72,12 +61,12 @@ std::string draw_side(const Axis& axis, const std::optional<double>& limit, cons
   if (!limit) return "";
   std::string svg;
   if (acceptance && *acceptance != *limit) {
-    const double left = std::min(axis.x(*limit), axis.x(*acceptance));
-    const double right = std::max(axis.x(*limit), axis.x(*acceptance));
+    const double left = std::min(x_of(axis, *limit), x_of(axis, *acceptance));
+    const double right = std::max(x_of(axis, *limit), x_of(axis, *acceptance));
     svg += svg_rect(left, y1, right - left, y2 - y1, "guard");
-    svg += svg_line(axis.x(*acceptance), y1, axis.x(*acceptance), y2, "acceptance");
+    svg += svg_line(x_of(axis, *acceptance), y1, x_of(axis, *acceptance), y2, "acceptance");
   }
-  return svg + svg_line(axis.x(*limit), y1, axis.x(*limit), y2, "limit");
+  return svg + svg_line(x_of(axis, *limit), y1, x_of(axis, *limit), y2, "limit");
 }
 
 std::string draw_limits(const Axis& axis, const PlotRow& row, double y1, double y2) {
@@ -103,7 +92,7 @@ std::string label_limits(const Plot& plot, const Axis& axis) {
   const Scale scale = scale_for(shown, plot.unit);
   const auto label = [&](const std::optional<double>& limit, const char* words, double y) -> std::string {
     if (!limit) return "";
-    const double x = axis.x(*limit);
+    const double x = x_of(axis, *limit);
     constexpr double kHalfLabel = 110;  // a label is about this long on each side
     const char* anchor = x < kPlotLeft + kHalfLabel ? "start" : x > kPlotRight - kHalfLabel ? "end" : "middle";
     return svg_text(x, y, anchor, "limit-label", fmt::format("{} {}", words, scale.text(*limit)));
@@ -121,7 +110,7 @@ std::string draw_samples(const Axis& axis, const PlotRow& row, double middle) {
     const double sample = row.samples[i * count / drawn];
     // Five heights in turn, so that equal samples stay visible.
     const double y = middle - 3 + (static_cast<double>(i % 5) - 2) * 2.6;
-    svg += fmt::format("<circle class=\"sample\" cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"2.1\"/>\n", axis.x(sample), y);
+    svg += fmt::format("<circle class=\"sample\" cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"2.1\"/>\n", x_of(axis, sample), y);
   }
   return svg;
 }
@@ -130,13 +119,14 @@ std::string draw_row(const Axis& axis, const PlotRow& row, double top) {
   const double middle = top + kRowHeight / 2;
   std::string svg = draw_limits(axis, row, top, top + kRowHeight) + draw_samples(axis, row, middle);
   if (row.interval) {
-    const double low = axis.x(row.interval->low);
-    const double high = axis.x(row.interval->high);
+    const double low = x_of(axis, row.interval->low);
+    const double high = x_of(axis, row.interval->high);
     const double y = top + kRowHeight - 5;
     svg += svg_line(low, y, high, y, "interval") + svg_line(low, y - 3, low, y + 3, "interval") +
            svg_line(high, y - 3, high, y + 3, "interval");
   }
-  if (row.value) svg += svg_line(axis.x(*row.value), top + 4, axis.x(*row.value), top + kRowHeight - 4, "value");
+  if (row.value)
+    svg += svg_line(x_of(axis, *row.value), top + 4, x_of(axis, *row.value), top + kRowHeight - 4, "value");
   constexpr std::size_t kLongestRowLabel = 26;
   const std::string label =
       row.label.size() > kLongestRowLabel ? row.label.substr(0, kLongestRowLabel - 1) + "…" : row.label;
@@ -149,17 +139,6 @@ std::string draw_row(const Axis& axis, const PlotRow& row, double top) {
 }
 
 }  // namespace
-
-std::vector<double> axis_marks(double low, double high) {
-  constexpr double kWanted = 5;
-  const double raw = (high - low) / kWanted;
-  const double power = power_of_ten(decimal_exponent(raw));
-  const double share = raw / power;
-  const double step = power * (share < 1.5 ? 1 : share < 3.5 ? 2 : share < 7.5 ? 5 : 10);
-  std::vector<double> marks;
-  for (double index = std::ceil(low / step); index * step <= high; ++index) marks.push_back(index * step);
-  return marks;
-}
 
 std::string strip_plot(const Plot& plot) {
   const Axis axis = axis_of(plot);
@@ -190,7 +169,7 @@ std::string distribution_plot(const Plot& plot) {
   const std::size_t every = (rows.size() + kMostOfDistribution - 1) / kMostOfDistribution;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i]->passes && i % every != 0 && i + 1 != rows.size()) continue;
-    const double x = axis.x(*rows[i]->value);
+    const double x = x_of(axis, *rows[i]->value);
     const double y = bottom - (static_cast<double>(i) + 1) / static_cast<double>(rows.size()) * kDistributionHeight;
     if (rows[i]->passes) {
       svg += fmt::format("<circle class=\"sample\" cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"2.4\"/>\n", x, y);

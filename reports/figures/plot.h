@@ -39,7 +39,4 @@ std::string strip_plot(const Plot& plot);
 /// crosses, the others dots. Of more than 500 subjects every so many that pass is drawn, and every one that does not.
 std::string distribution_plot(const Plot& plot);
 
-/// Round numbers for axis marks that cover [low, high]: 4 to 9 of them, steps 1, 2 or 5 times a power of ten.
-std::vector<double> axis_marks(double low, double high);
-
 }  // namespace assay::figures

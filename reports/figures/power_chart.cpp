@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "reports/figures/plot.h"
+#include "reports/figures/axis.h"
 #include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 
@@ -28,8 +28,8 @@ std::map<double, BandSums> sums_of(const std::vector<PowerBand>& bands) {
   std::map<double, BandSums> all;
   for (std::size_t band = 0; band < bands.size(); ++band) {
     for (std::size_t i = 0; i < bands[band].times_s.size(); ++i) {
-      BandSums& sums = all[bands[band].times_s[i]];
-      if (sums.size() == band) sums.push_back((sums.empty() ? 0 : sums.back()) + bands[band].watts[i]);
+      BandSums& sums = all[drawable(bands[band].times_s[i])];
+      if (sums.size() == band) sums.push_back(drawable((sums.empty() ? 0 : sums.back()) + bands[band].watts[i]));
     }
   }
   std::erase_if(all, [&](const auto& entry) { return entry.second.size() != bands.size(); });
@@ -55,8 +55,10 @@ class PowerDrawing {
   PowerDrawing(const PowerChart& chart, std::map<double, BandSums> points) : chart_(chart), points_(std::move(points)) {
     begin_s_ = points_.begin()->first;
     end_s_ = points_.rbegin()->first;
-    for (const auto& [time, sums] : points_) most_w_ = std::max(most_w_, sums.back());
-    most_w_ = 1.08 * std::max({most_w_, chart.budget_w.value_or(0), 1.0});
+    double most_w = std::max(1.0, chart.budget_w.value_or(0));
+    for (const auto& [time, sums] : points_) most_w = std::max(most_w, sums.back());
+    times_ = Axis(begin_s_, end_s_);
+    watts_ = Axis(0, 1.08 * most_w);
   }
 
   [[nodiscard]] std::string take() const {
@@ -69,12 +71,8 @@ class PowerDrawing {
   }
 
  private:
-  [[nodiscard]] double x(double time_s) const {
-    return kPowerLeft + (kPowerRight - kPowerLeft) * std::clamp((time_s - begin_s_) / (end_s_ - begin_s_), 0.0, 1.0);
-  }
-  [[nodiscard]] double y(double watts) const {
-    return kPowerBottom - (kPowerBottom - kPowerTop) * std::min(watts / most_w_, 1.0);
-  }
+  [[nodiscard]] double x(double time_s) const { return kPowerLeft + (kPowerRight - kPowerLeft) * times_.share(time_s); }
+  [[nodiscard]] double y(double watts) const { return kPowerBottom - (kPowerBottom - kPowerTop) * watts_.share(watts); }
 
   [[nodiscard]] std::string bands() const {
     std::string svg;
@@ -107,17 +105,15 @@ class PowerDrawing {
   }
 
   [[nodiscard]] std::string axes() const {
-    const auto marks = axis_marks(0, most_w_);
+    const auto marks = watts_.marks();
     const Scale scale = scale_for_marks(marks, "W");
     std::string svg = svg_line(kPowerLeft, kPowerTop, kPowerLeft, kPowerBottom, "axis") +
                       svg_line(kPowerLeft, kPowerBottom, kPowerRight, kPowerBottom, "axis");
     for (const double mark : marks) {
-      if (mark > most_w_) continue;
       svg += svg_line(kPowerLeft, y(mark), kPowerRight, y(mark), "grid") +
              svg_text(kPowerLeft - 8, y(mark) + 4, "end", "mark", scale.number(mark));
     }
-    for (const double mark : axis_marks(0, end_s_ - begin_s_)) {
-      if (mark > end_s_ - begin_s_) continue;
+    for (const double mark : Axis(0, end_s_ - begin_s_).marks()) {
       svg += svg_line(x(begin_s_ + mark), kPowerBottom, x(begin_s_ + mark), kPowerBottom + 5, "axis") +
              svg_text(x(begin_s_ + mark), kPowerBottom + 18, "middle", "mark", fmt::format("{:g}", mark));
     }
@@ -128,7 +124,8 @@ class PowerDrawing {
 
   const PowerChart& chart_;
   std::map<double, BandSums> points_;
-  double begin_s_ = 0, end_s_ = 0, most_w_ = 0;
+  double begin_s_ = 0, end_s_ = 0;
+  Axis times_, watts_;
 };
 
 }  // namespace

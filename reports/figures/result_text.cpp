@@ -2,6 +2,7 @@
 #include "reports/figures/result_text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <span>
 #include <string>
@@ -19,7 +20,10 @@ std::string with_exact(double value, const std::string& unit) {
   if (unit == "1") return exact_text(value, unit);
   const Scale scale = scale_for(std::span(&value, 1), unit);
   constexpr double kSame = 1e-12;  // relative; the product with the prefix may differ in the last bit
-  const double shown = std::stod(scale.number(value)) * scale.factor;
+  const std::string number = scale.number(value);
+  double shown = 0;  // stays so beyond the largest double
+  (void)std::from_chars(number.data(), number.data() + number.size(), shown);
+  shown *= scale.factor;
   if (std::abs(shown - value) <= kSame * std::abs(value)) return scale.text(value);
   return fmt::format("{} ({})", scale.text(value), exact_text(value, unit));
 }

@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <ranges>
 
 #include <fmt/format.h>
 
+#include "reports/figures/axis.h"
 #include "reports/figures/html.h"
-#include "reports/figures/plot.h"
 #include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 constexpr double kSoakLeft = 70, kSoakRight = kFigureWidth - 20, kSoakTop = 34, kSoakBottom = 214;
 constexpr double kDot = 4;
-constexpr std::size_t kMostWindows = 1000;  // of a week of windows every so many are drawn
+constexpr std::size_t kMostWindows = 1000;  // of a week of windows every so many are drawn, of interruptions the first
 
 /// One interruption: when, since the soak began, in s, and its class.
 struct Break {
@@ -63,34 +64,28 @@ std::string soak_svg(const Soaked& soak, const std::string& place) {
   for (const auto& one : soak.breaks) end_s = std::max(end_s, one.at_s);
   if (!(end_s > 0) || !(most_s > 0)) return "";
   constexpr double kRoom = 1.05;  // so that the last and the longest are not on the edge
-  end_s *= kRoom;
-  most_s *= kRoom;
-  const auto x = [&](double value) {
-    return kSoakLeft + (kSoakRight - kSoakLeft) * std::clamp(value, 0.0, end_s) / end_s;
-  };
-  const auto y = [&](double value) {
-    return kSoakBottom - (kSoakBottom - kSoakTop) * std::clamp(value, 0.0, most_s) / most_s;
-  };
+  const Axis across(0, kRoom * end_s), upright(0, kRoom * most_s);
+  const auto x = [&](double value) { return kSoakLeft + (kSoakRight - kSoakLeft) * across.share(value); };
+  const auto y = [&](double value) { return kSoakBottom - (kSoakBottom - kSoakTop) * upright.share(value); };
   std::string svg = svg_open("Step time over the soak of " + place,
                              fmt::format("{} windows and {} interruptions.", soak.at_s->size(), soak.breaks.size()),
                              kSoakBottom + 42);
-  const auto times = axis_marks(0, end_s), steps = axis_marks(0, most_s);
+  const auto times = across.marks(), steps = upright.marks();
   const Scale time = scale_for_marks(times, "s"), step = scale_for_marks(steps, "s");
   for (const double mark : times) {
-    if (mark <= end_s) svg += svg_text(x(mark), kSoakBottom + 16, "middle", "mark", time.number(mark));
+    svg += svg_text(x(mark), kSoakBottom + 16, "middle", "mark", time.number(mark));
   }
   for (const double mark : steps) {
-    if (mark > most_s) continue;
     svg += svg_line(kSoakLeft, y(mark), kSoakRight, y(mark), "grid") +
            svg_text(kSoakLeft - 6, y(mark) + 4, "end", "mark", step.number(mark));
   }
   const std::size_t each = (soak.at_s->size() + kMostWindows - 1) / kMostWindows;
   for (std::size_t i = 0; i < soak.at_s->size(); i += each)
     svg += svg_rect(x((*soak.at_s)[i]) - kDot / 2, y((*soak.step_s)[i]) - kDot / 2, kDot, kDot, "part-0");
-  if (soak.settling_s > 0 && soak.settling_s < end_s)
+  if (soak.settling_s > 0 && soak.settling_s < across.high())
     svg += svg_line(x(soak.settling_s), kSoakTop, x(soak.settling_s), kSoakBottom, "axis") +
            svg_text(x(soak.settling_s) + 4, kSoakTop + 10, "start", "mark", "settled");
-  for (const auto& one : soak.breaks)
+  for (const auto& one : soak.breaks | std::views::take(kMostWindows))
     svg += svg_rect(x(one.at_s) - 0.75, kSoakTop, 1.5, kSoakBottom - kSoakTop, "part-2") +
            svg_text(x(one.at_s), kSoakTop - 6, "middle", "mark", end_of(one.how, 12));
   svg +=

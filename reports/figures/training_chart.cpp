@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 
 #include "probes/core/statistics.h"
+#include "reports/figures/axis.h"
 #include "reports/figures/parts_bars.h"
-#include "reports/figures/plot.h"
 #include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 
@@ -36,6 +36,7 @@ struct Timeline {
   std::vector<TimelineRow> rows;        ///< at most kMostPartsRows, from the top
 };
 constexpr double kRowsLeft = 150, kRowsRight = kFigureWidth - 20, kRowsTop = 34, kPitch = 24, kBar = 13, kThin = 3;
+constexpr std::size_t kMostStretches = 500;  // of one activity of a rank; a step has tens
 
 std::string legend_of_rows(const std::vector<std::string>& names) {
   std::string svg;
@@ -64,14 +65,12 @@ std::string timeline_svg(const Timeline& timeline) {
   const double end_s = end_of_all(timeline);
   if (!(end_s > 0)) return "";
   const double bottom = kRowsTop + kPitch * static_cast<double>(timeline.rows.size());
-  const auto x = [&](double value) {
-    return kRowsLeft + (kRowsRight - kRowsLeft) * std::clamp(value, 0.0, end_s) / end_s;
-  };
+  const Axis axis(0, end_s);
+  const auto x = [&](double value) { return kRowsLeft + (kRowsRight - kRowsLeft) * axis.share(value); };
   std::string svg = svg_open(timeline.title, timeline.description, bottom + 42) + legend_of_rows(timeline.activities);
-  const auto marks = axis_marks(0, end_s);
+  const auto marks = axis.marks();
   const Scale scale = scale_for_marks(marks, "s");
   for (const double mark : marks) {
-    if (mark > end_s) continue;
     svg += svg_line(x(mark), kRowsTop, x(mark), bottom, "grid") +
            svg_text(x(mark), bottom + 16, "middle", "mark", scale.number(mark));
   }
@@ -82,7 +81,8 @@ std::string timeline_svg(const Timeline& timeline) {
     for (std::size_t activity = 0; activity < row.stretches.size(); ++activity) {
       const bool thin = activity + 1 == timeline.activities.size();
       const auto& stretches = row.stretches[activity];
-      for (std::size_t i = 0; i + 1 < stretches.size(); i += 2) {
+      const std::size_t drawn = std::min(stretches.size(), 2 * kMostStretches);
+      for (std::size_t i = 0; i + 1 < drawn; i += 2) {
         if (stretches[i + 1] <= stretches[i]) continue;
         svg += svg_rect(x(stretches[i]), thin ? top + kBar : top, x(stretches[i + 1]) - x(stretches[i]),
                         thin ? kThin : kBar, fmt::format("part-{}", activity));

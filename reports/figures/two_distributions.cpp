@@ -2,11 +2,10 @@
 #include "reports/figures/two_distributions.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
-#include "reports/figures/plot.h"
+#include "reports/figures/axis.h"
 #include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 
@@ -18,10 +17,8 @@ constexpr double kPairLeft = 90, kPairRight = 720, kPairTop = 30, kPairBottom = 
 constexpr std::size_t kMostSteps = 1000;  // finer than paper shows
 
 struct Place {
-  double low = 0, high = 1;
-  [[nodiscard]] double x(double value) const {
-    return kPairLeft + (value - low) / (high - low) * (kPairRight - kPairLeft);
-  }
+  Axis axis;
+  [[nodiscard]] double x(double value) const { return kPairLeft + axis.share(value) * (kPairRight - kPairLeft); }
   [[nodiscard]] static double y(double share) { return kPairBottom - share * (kPairBottom - kPairTop); }
 };
 
@@ -31,15 +28,13 @@ Place place_of(const TwoDistributions& both) {
   for (const auto& limit : {both.limit_a, both.limit_b}) {
     if (limit) all.push_back(*limit);
   }
-  const auto [low, high] = std::ranges::minmax(all);
   constexpr double kMargin = 0.05;
-  const double margin = high > low ? kMargin * (high - low) : high != 0 ? std::abs(high) : 1;
-  return {.low = low - margin, .high = high + margin};
+  return {.axis = Axis::around(all, kMargin)};
 }
 
 std::string steps(std::vector<double> values, const Place& place, const char* css_class) {
   std::ranges::sort(values);
-  std::string points = fmt::format("{:.2f},{:.2f}", place.x(place.low), Place::y(0));
+  std::string points = fmt::format("{:.2f},{:.2f}", kPairLeft, Place::y(0));
   const std::size_t drawn = std::min(values.size(), kMostSteps);
   double before = 0;
   for (std::size_t i = 0; i < drawn; ++i) {
@@ -49,7 +44,7 @@ std::string steps(std::vector<double> values, const Place& place, const char* cs
     points += fmt::format(" {0:.2f},{1:.2f} {0:.2f},{2:.2f}", x, Place::y(before), Place::y(share));
     before = share;
   }
-  points += fmt::format(" {:.2f},{:.2f}", place.x(place.high), Place::y(1));
+  points += fmt::format(" {:.2f},{:.2f}", kPairRight, Place::y(1));
   return fmt::format("<polyline class=\"{}\" points=\"{}\"/>\n", css_class, points);
 }
 
@@ -63,11 +58,10 @@ std::string limit_line(const Place& place, double limit, const std::string& word
 
 std::string two_distributions(const TwoDistributions& both) {
   const Place place = place_of(both);
-  const auto marks = axis_marks(place.low, place.high);
+  const auto marks = place.axis.marks();
   const Scale scale = scale_for_marks(marks, both.unit);
   std::string svg = svg_open(both.title, fmt::format("{} values in A, {} in B", both.a.size(), both.b.size()), kHeight);
   for (const double mark : marks) {
-    if (mark < place.low || mark > place.high) continue;
     svg += svg_line(place.x(mark), kPairTop, place.x(mark), kPairBottom, "grid") +
            svg_text(place.x(mark), kPairBottom + 18, "middle", "mark", scale.number(mark));
   }

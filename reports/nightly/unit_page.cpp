@@ -2,7 +2,6 @@
 #include "reports/nightly/unit_page.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -12,8 +11,8 @@
 #include "probes/core/portable_math.h"
 #include "probes/core/scale.h"
 #include "probes/core/words.h"
+#include "reports/figures/axis.h"
 #include "reports/figures/html.h"
-#include "reports/figures/plot.h"
 #include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 #include "reports/nightly/nights.h"
@@ -55,41 +54,29 @@ std::vector<Expected> expected_of(const SeriesTrend& series, const drift::Flag* 
 /// Places of values and nights.
 struct Frame {
   Date from, to;
-  double low = 0, high = 1;
+  figures::Axis values;
 
   [[nodiscard]] double x(Date night) const {
     const auto days = std::max<double>(1, static_cast<double>((to - from).count()));
     return kBeside + (kFigureWidth - kBeside - kRight) * static_cast<double>((night - from).count()) / days;
   }
-  [[nodiscard]] double y(double value) const { return kAbove + kPlot * (high - value) / (high - low); }
+  [[nodiscard]] double y(double value) const { return kAbove + kPlot * (1 - values.share(value)); }
 };
 
 Frame frame_of(const SeriesTrend& series, const std::vector<Expected>& band, Date from, Date to) {
-  Frame frame{.from = from, .to = to, .low = series.nights.front().value, .high = series.nights.front().value};
-  const auto take = [&](double value) {
-    frame.low = std::min(frame.low, value);
-    frame.high = std::max(frame.high, value);
-  };
+  std::vector<double> all;
   for (const auto& one : series.nights) {
-    take(one.value);
-    if (one.cohort) take(*one.cohort);
+    all.push_back(one.value);
+    if (one.cohort) all.push_back(*one.cohort);
   }
-  for (const auto& one : band) {
-    take(one.low);
-    take(one.high);
-  }
-  if (series.accepted) take(*series.accepted);
-  const double margin =
-      frame.high > frame.low ? 0.06 * (frame.high - frame.low) : std::max(1.0, std::abs(frame.high)) * 0.01;
-  frame.low -= margin;
-  frame.high += margin;
-  return frame;
+  for (const auto& one : band) all.insert(all.end(), {one.low, one.high});
+  if (series.accepted) all.push_back(*series.accepted);
+  return {.from = from, .to = to, .values = figures::Axis::around(all, 0.06, 0.01)};
 }
 
 std::string axes(const Frame& frame, const std::string& unit) {
   std::string out;
-  std::vector<double> marks = figures::axis_marks(frame.low, frame.high);
-  std::erase_if(marks, [&](double mark) { return mark < frame.low || mark > frame.high; });
+  const auto marks = frame.values.marks();
   const Scale scale = figures::scale_for_marks(marks, unit);
   for (const double mark : marks) {
     out += figures::svg_line(kBeside, frame.y(mark), kFigureWidth - kRight, frame.y(mark), "grid");
@@ -147,11 +134,11 @@ std::string night_chart(const SeriesTrend& series, const drift::Flag* flag, cons
                         Date from, Date to) {
   const auto band = expected_of(series, flag);
   const Frame frame = frame_of(series, band, from, to);
-  const Scale scale = scale_for(std::vector<double>{frame.low, frame.high}, series.metric.unit);
+  const Scale scale = scale_for(std::vector<double>{frame.values.low(), frame.values.high()}, series.metric.unit);
   std::string out = figures::svg_open(
       series.metric.name + " by night",
       fmt::format("{} figures from {} to {}, between {} and {}.", series.nights.size(), drift::date_text(from),
-                  drift::date_text(to), scale.text(frame.low), scale.text(frame.high)),
+                  drift::date_text(to), scale.text(frame.values.low()), scale.text(frame.values.high())),
       kAbove + kPlot + kBelow);
   out += polygon(frame, band) + axes(frame, series.metric.unit);
   if (series.accepted) {

@@ -1,11 +1,14 @@
 // contents: headings and the links to them.
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <iterator>
+#include <new>
 
 #include <fmt/format.h>
 
 #include "reports/figures/html.h"
+#include "reports/page/render.h"
 #include "reports/page/sections.h"
 
 namespace assay::page {
@@ -14,6 +17,17 @@ namespace {
 constexpr std::array<std::size_t, 5> kOnNewPages = {1, 4, 5, 7, 10};
 
 }  // namespace
+
+std::string part_of_page(const std::string& part, const std::function<std::string()>& make) {
+  try {
+    return make();
+  } catch (const std::bad_alloc&) {
+    throw;  // it may be there at the next try: the page of one run has one text
+  } catch (const std::exception&) {
+    return fmt::format("<p class=\"banner\">{} {}. The evidence has its figures.</p>\n", kNotMade,
+                       figures::escape(part));
+  }
+}
 
 std::string heading(std::size_t number) {
   const bool new_page = std::ranges::find(kOnNewPages, number) != kOnNewPages.end();

@@ -99,8 +99,8 @@ std::string cover_section(const ReportContent& content) {
   html += fmt::format("<div class=\"verdict {}\"><div class=\"word\">{}</div><p>{}</p></div>\n", word,
                       figures::upper_case(word), figures::escape(content.verdict.reason));
   html += waiver_banners(content);
-  html += action_section(content) + counts(content.verdict) + gpu_section(content) + signature_banner(content) +
-          contents_section();
+  html += part_of_page("what to do", [&] { return action_section(content); }) + counts(content.verdict) +
+          part_of_page("GPUs", [&] { return gpu_section(content); }) + signature_banner(content) + contents_section();
   const std::string signer =
       content.self_signed.empty()
           ? "the signers of the dossier that contains this page; outside of a verified dossier this page is unsigned"

@@ -8,7 +8,6 @@
 #include "reports/page/style.h"
 
 namespace assay::page {
-
 std::string render_html(const ReportContent& content) {
   const std::string run_id = content.run.journal.run_id;
   const bool simulated = content.run.plan.simulation.has_value();
@@ -27,11 +26,17 @@ std::string render_html(const ReportContent& content) {
                       figures::escape(run_id), style_sheet(title + " " + run_id), simulated ? watermark_style() : "");
   // Fixed elements are printed on every page.
   if (simulated) html += "<div class=\"watermark\">SIMULATION</div>\n";
-  html += cover_section(content) + conformity_section(content) + decision_section(content) + coverage_section(content);
-  html += results_section(content) + localised_section(content) + conditions_section(content) +
-          deviations_section(content) + methods_section(content);
-  html += instruments_section(content) + nodes_section(content) + attempts_section(content) + evidence_section(content);
-  html += non_claims_section(content) + verification_section(content);
+  const auto part = [&](const char* name, std::string (*section)(const ReportContent&)) {
+    return part_of_page(name, [&] { return section(content); });
+  };
+  html += part("cover", cover_section) + part("statement of conformity", conformity_section) +
+          part("decision rule", decision_section) + part("coverage", coverage_section);
+  html += part("results", results_section) + part("faults located", localised_section) +
+          part("conditions", conditions_section) + part("deviations", deviations_section) +
+          part("methods", methods_section);
+  html += part("instruments", instruments_section) + part("machines", nodes_section) +
+          part("attempts", attempts_section) + part("evidence", evidence_section);
+  html += part("what is not claimed", non_claims_section) + part("how to verify", verification_section);
   return html + "<p class=\"end\">— end of report —</p>\n</main>\n</body>\n</html>\n";
 }
 

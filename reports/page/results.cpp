@@ -190,10 +190,16 @@ std::string results_section(const ReportContent& content) {
                         figures::escape(figures::target_words(content.run.plan.profile, requirement)),
                         figures::escape(requirement.probe), placed.empty() ? "" : "; " + figures::escape(placed),
                         source_words(requirement.source));
-    html += figure(content, requirement, own) + requirement_charts(content, steps, requirement, results) +
-            uncertainty_table(content, requirement, own) + "</section>\n";
+    html += part_of_page("the figures of " + requirement.id,
+                         [&] {
+                           return figure(content, requirement, own) +
+                                  requirement_charts(content, steps, requirement, results) +
+                                  uncertainty_table(content, requirement, own);
+                         }) +
+            "</section>\n";
   }
-  return html + network_section(content, steps, results) + power_section(content);
+  return html + part_of_page("curves over sizes", [&] { return network_section(content, steps, results); }) +
+         part_of_page("power", [&] { return power_section(content); });
 }
 
 std::string conditions_section(const ReportContent& content) {

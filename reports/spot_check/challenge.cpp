@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kSchema = "assay.draw/1";
+constexpr const char* kSchema = "assay.draw/2";
 
 /// A commitment that was checked, and its part of the challenge.
 struct Part {
@@ -44,6 +44,27 @@ std::expected<Part, InputError> part_of(const Revealed& revealed, const dossier:
   return part;
 }
 
+/// Whether `part` was given away by a party that held exactly the commitments of the others.
+std::optional<InputError> check_others(const std::vector<Part>& parts, const Part& part, const std::string& where) {
+  const auto& one = part.checked;
+  std::vector<std::string> held = one.commitment.others;
+  const auto refuse = [&](const std::string& what, const char* hint) {
+    return InputError{where + ": rule draw_others", fmt::format("{} of {} {}", one.signer, one.party, what), hint};
+  };
+  if (held.empty())
+    return refuse("does not say for which commitments the seed was given away",
+                  "`assay draw reveal` says it, when all commitments are out");
+  for (const auto& other : parts) {
+    if (&other == &part) continue;
+    if (std::erase(held, other.checked.commitment.seed_sha256) == 1) continue;
+    return refuse(fmt::format("gave the seed away for another commitment of {} than this one, of {}",
+                              other.checked.party, other.checked.commitment.issued_at),
+                  "who commits again after it saw a seed chooses the cells: hold it to its first commitment");
+  }
+  if (held.empty()) return std::nullopt;
+  return refuse("gave the seed away for more commitments than these", "name the commitments of all parties");
+}
+
 std::optional<InputError> check_parties(const std::vector<Part>& parts, const std::string& where) {
   if (parts.size() < kLeastParties || parts.size() > kMostParties) {
     return InputError{where + ": rule draw_parties",
@@ -64,17 +85,20 @@ std::optional<InputError> check_parties(const std::vector<Part>& parts, const st
                         "agree on --cells, and commit again"};
     }
   }
+  for (const auto& part : parts)
+    if (auto problem = check_others(parts, part, where)) return problem;
   return std::nullopt;
 }
 
-/// The challenge of all parts, in their order.
+/// The challenge of all parts, in their order. Its seed follows from what was fixed before any seed was known: of what
+/// a party signs when it has seen the seeds of others, such as the time, it could try many.
 std::expected<Challenge, InputError> challenge_of(std::vector<Part>& parts, const std::string& where) {
   if (auto problem = check_parties(parts, where)) return std::unexpected(*problem);
-  std::ranges::sort(parts, {}, [](const Part& part) { return part.checked.payload_sha256; });
+  std::ranges::sort(parts, {}, [](const Part& part) { return part.checked.commitment.seed_sha256; });
   Challenge challenge{.parties = {}, .cells = parts.front().checked.commitment.cells, .seed = ""};
-  std::string all = std::string(kSchema) + "\n";
+  std::string all = fmt::format("{}\n{}\n", kSchema, parts.front().checked.commitment.run.verdict_sha256);
   for (const auto& part : parts) {
-    all += part.checked.payload_sha256 + "\n" + part.seed + "\n";
+    all += part.seed + "\n";
     challenge.parties.push_back(part.checked);
   }
   challenge.seed = files::sha256(all);

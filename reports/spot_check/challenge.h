@@ -1,5 +1,5 @@
 // challenge: the commitments of two or more parties with the seeds that they had committed to, and the one seed that
-// follows from all of them (assay.draw/1).
+// follows from all of them (assay.draw/2).
 #pragma once
 
 #include <expected>
@@ -18,9 +18,9 @@ inline constexpr std::size_t kLargestChallenge = kMostParties * (kLargestCommitm
 
 /// A checked challenge.
 struct Challenge {
-  std::vector<CheckedCommitment> parties;  ///< in the order of payload_sha256
+  std::vector<CheckedCommitment> parties;  ///< in the order of their seeds' digests
   std::size_t cells = 0;
-  std::string seed;  ///< 64 hexadecimal digits: SHA-256 over every party's payload digest and seed
+  std::string seed;  ///< 64 hexadecimal digits: SHA-256 over the verdict's digest and every party's seed
 };
 
 /// Handed over by a party when all commitments are out: the texts of both files.
@@ -37,7 +37,9 @@ std::expected<std::string, InputError> challenge_text(const std::vector<Revealed
 
 /// Reads a challenge and checks every commitment. Refused as well, by the name of the rule: draw_parties, fewer than
 /// two, or two of one party; draw_seed, a seed is not the one committed to; draw_cells, the parties name different
-/// numbers of cells. Refused also: bytes that challenge_text would not write.
+/// numbers of cells; draw_others, a party gave its seed away while it held commitments to other seeds than these, or
+/// does not say which: who commits again after it saw a seed chooses the cells. Refused also: bytes that challenge_text
+/// would not write.
 std::expected<Challenge, InputError> read_challenge(std::string_view text, const std::string& where,
                                                     const dossier::TrustPolicy& policy, const DrawnRun& run,
                                                     dossier::Moment now);

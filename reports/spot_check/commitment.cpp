@@ -28,17 +28,19 @@ constexpr std::size_t kSeedBytes = 32;  // as many as the digest that hides them
 json file_of(const char* name, const std::string& sha256) { return {{"name", name}, {"digest", {{"sha256", sha256}}}}; }
 
 json document_of(const Commitment& commitment) {
-  return {{"_type", dossier::kStatementType},
-          {"subject", json::array({file_of("evidence/plan.json", commitment.run.plan_sha256),
-                                   file_of("evidence/verdict.json", commitment.run.verdict_sha256)})},
-          {"predicateType", dossier::kCommitmentType},
-          {"predicate",
-           {{"run", commitment.run.run_id},
-            {"cells", commitment.cells},
-            {"seedSha256", commitment.seed_sha256},
-            {"issuedAt", commitment.issued_at},
-            {"signatory", {{"role", commitment.role}, {"keyFingerprint", commitment.key_fingerprint}}},
-            {"tool", std::string("assay-report ") + ASSAY_VERSION}}}};
+  json document = {{"_type", dossier::kStatementType},
+                   {"subject", json::array({file_of("evidence/plan.json", commitment.run.plan_sha256),
+                                            file_of("evidence/verdict.json", commitment.run.verdict_sha256)})},
+                   {"predicateType", dossier::kCommitmentType},
+                   {"predicate",
+                    {{"run", commitment.run.run_id},
+                     {"cells", commitment.cells},
+                     {"seedSha256", commitment.seed_sha256},
+                     {"issuedAt", commitment.issued_at},
+                     {"signatory", {{"role", commitment.role}, {"keyFingerprint", commitment.key_fingerprint}}},
+                     {"tool", std::string("assay-report ") + ASSAY_VERSION}}}};
+  if (!commitment.others.empty()) document["predicate"]["otherSeedsSha256"] = commitment.others;
+  return document;
 }
 
 /// The payload as a commitment: type first and exactly, as of a statement.
@@ -57,6 +59,7 @@ std::expected<Commitment, InputError> read_payload(const std::string& payload, c
       .run = {.run_id = predicate.at("run"), .plan_sha256 = digest(0), .verdict_sha256 = digest(1), .ended = ""},
       .cells = predicate.at("cells"),
       .seed_sha256 = predicate.at("seedSha256"),
+      .others = predicate.value("otherSeedsSha256", std::vector<std::string>()),
       .issued_at = predicate.at("issuedAt"),
       .role = predicate.at("signatory").at("role"),
       .key_fingerprint = predicate.at("signatory").at("keyFingerprint")};
@@ -140,10 +143,7 @@ std::expected<CheckedCommitment, InputError> check_commitment(std::string_view t
   }
   if (auto problem = check_run(*commitment, run, where)) return std::unexpected(*problem);
   if (auto problem = check_times(*commitment, *by, run, now, where)) return std::unexpected(*problem);
-  return CheckedCommitment{.commitment = std::move(*commitment),
-                           .party = by->party->name,
-                           .signer = by->signer->name,
-                           .payload_sha256 = files::sha256(envelope->payload)};
+  return CheckedCommitment{.commitment = std::move(*commitment), .party = by->party->name, .signer = by->signer->name};
 }
 
 }  // namespace assay::spot_check

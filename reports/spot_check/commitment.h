@@ -5,6 +5,7 @@
 #include <expected>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "reports/dossier/keys.h"
 #include "reports/dossier/moment.h"
@@ -32,8 +33,10 @@ struct Commitment {
   DrawnRun run;           ///< without `ended`
   std::size_t cells = 0;  ///< how many are to be drawn
   std::string seed_sha256;
-  std::string issued_at;  ///< UTC
-  std::string role;       ///< as the policy has it
+  std::vector<std::string> others;  ///< of a party that gives its seed away: seed_sha256 of all others, as it holds
+                                    ///< them, in rising order; empty of a first commitment
+  std::string issued_at;            ///< UTC
+  std::string role;                 ///< as the policy has it
   std::string key_fingerprint;
 };
 
@@ -41,7 +44,6 @@ struct Commitment {
 struct CheckedCommitment {
   Commitment commitment;
   std::string party, signer;
-  std::string payload_sha256;  ///< of the bytes that are signed: commitments are put in order by it
 };
 
 /// 64 hexadecimal digits from the kernel's random source. An error when it gives none.

@@ -2,12 +2,15 @@
 #include "reports/spot_check/repeat.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "orchestrator/judge/evidence/evidence.h"
+#include "probes/core/utc_time.h"
 #include "reports/spot_check/drawn.h"
 
 namespace assay::spot_check {
@@ -146,10 +149,67 @@ void conclude(Repeats& repeats) {
   }
 }
 
+/// The repeats began when every seed was out: before, the cells could not be known; and they are not of the future.
+std::optional<InputError> check_times(const dossier::OpenedRun& repeat, const Challenge& challenge,
+                                      dossier::Moment now) {
+  const std::chrono::duration<double> skew(judge::kMostClockDifference_s);
+  const auto& journal = repeat.content.run.journal;
+  const std::string last = std::ranges::max(challenge.parties, {}, [](const CheckedCommitment& one) {
+                             return one.commitment.issued_at;
+                           }).commitment.issued_at;
+  const auto begin = utc_time(journal.begin), end = utc_time(journal.last), revealed = utc_time(last);
+  if (begin && end && revealed && *revealed - *begin <= skew && *end - now <= skew) return std::nullopt;
+  return InputError{repeat.path + ": rule draw_time",
+                    fmt::format("the repeats began {} and ended {}, the last seed was given away {}, and it is {} here",
+                                journal.begin, journal.last, last, utc_text(now)),
+                    "cells are measured again after they are drawn"};
+}
+
+std::string fact_of(const nlohmann::json& facts, const char* name) {
+  const auto found = facts.is_object() ? facts.find(name) : facts.end();
+  return !facts.is_object() || found == facts.end() ? ""
+         : found->is_string()                       ? found->get<std::string>()
+                                                    : found->dump();
+}
+
+/// Each node of the repeats is the machine that the dossier has under its name.
+std::optional<InputError> check_machines(const dossier::OpenedRun& dossier, const dossier::OpenedRun& repeat,
+                                         Repeats& repeats) {
+  const auto& before = dossier.content.run.journal.node_facts;
+  for (const auto& [node, facts] : repeat.content.run.journal.node_facts) {
+    const auto refuse = [&](const std::string& what, const std::string& is, const std::string& was) {
+      return InputError{repeat.path + ": rule draw_machines",
+                        fmt::format("the {} of {} is '{}', in the dossier '{}'", what, node, is, was),
+                        "the drawn cells are measured again on the machines of the dossier"};
+    };
+    const auto known = before.find(node);
+    if (known == before.end()) return refuse("name", fact_of(facts, "name"), "");
+    for (const char* name : {"name", "machine", "cpu_model", "sockets", "cores", "hypervisor"}) {
+      if (fact_of(facts, name) != fact_of(known->second, name))
+        return refuse(name, fact_of(facts, name), fact_of(known->second, name));
+    }
+    const auto serial = repeat.serials.find(node), old_serial = dossier.serials.find(node);
+    if (serial == repeat.serials.end() || old_serial == dossier.serials.end()) {
+      repeats.unproven.push_back(node);
+    } else if (serial->second != old_serial->second) {
+      return refuse("serial number", *serial->second.begin(), *old_serial->second.begin());
+    }
+    const std::string boot = fact_of(facts, "boot_id");
+    for (const auto& [other, old_facts] : before) {
+      if (other != node && !boot.empty() && fact_of(old_facts, "boot_id") == boot &&
+          fact_of(known->second, "boot_id") != boot)
+        return refuse("boot", boot, "that of " + other);
+    }
+    if (boot != fact_of(known->second, "boot_id")) repeats.booted.push_back(node);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::expected<Repeats, InputError> check_repeats(const dossier::OpenedRun& dossier, const dossier::OpenedRun& repeat,
-                                                 const Challenge& challenge, const compare::Demands& demands) {
+                                                 const Challenge& challenge, const compare::Demands& demands,
+                                                 dossier::Moment now) {
   const auto& again = repeat.content.run;
   if (again.journal.run_id == dossier.content.run.journal.run_id)
     return std::unexpected(InputError{repeat.path, "is the run of the dossier itself", "run the plan of the draw"});
@@ -165,6 +225,8 @@ std::expected<Repeats, InputError> check_repeats(const dossier::OpenedRun& dossi
     return std::unexpected(InputError{repeat.path, "did not come to its end", "finish it: assay run --resume"});
   Repeats repeats{
       .drawn = drawn.size(), .requirements = drawn_results(dossier, repeat, drawn), .together = {}, .reason = ""};
+  if (auto problem = check_times(repeat, challenge, now)) return std::unexpected(*problem);
+  if (auto problem = check_machines(dossier, repeat, repeats)) return std::unexpected(*problem);
   test(dossier.content.run.plan, demands, repeats);
   conclude(repeats);
   return repeats;

@@ -51,14 +51,19 @@ struct Repeats {
   compare::Finding together_finding = compare::Finding::not_compared;
   double threshold = 0, together_threshold = 0;  ///< p that counts as a change
   Repetition repetition = Repetition::open;
-  std::string reason;  ///< one sentence
+  std::string reason;                      ///< one sentence
+  std::vector<std::string> booted = {};    ///< nodes that were booted since the dossier
+  std::vector<std::string> unproven = {};  ///< nodes of which not both runs have a serial number
 };
 
 /// Holds `repeat` against `dossier`. Half of demands.alpha goes to the test over all cells, half to those of the
 /// requirements by Tarone's rule, so that honest repeats are contradicted by chance with at most that probability.
-/// Refused: `repeat` is not of the plan that follows from dossier and challenge, or is the same run, or did not end.
+/// Refused: `repeat` is not of the plan that follows from dossier and challenge, or is the same run, or did not end; by
+/// rule draw_time, it began before the last party gave its seed away, or ends after `now`, by more than clocks differ;
+/// by rule draw_machines, a node is not the machine of the dossier by name, processor, serial number or boot.
 std::expected<Repeats, InputError> check_repeats(const dossier::OpenedRun& dossier, const dossier::OpenedRun& repeat,
-                                                 const Challenge& challenge, const compare::Demands& demands);
+                                                 const Challenge& challenge, const compare::Demands& demands,
+                                                 dossier::Moment now);
 
 /// A line for each cell, one for each requirement, and the whole, for people.
 std::string repeats_table(const Repeats& repeats);

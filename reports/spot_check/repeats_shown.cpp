@@ -1,5 +1,6 @@
 // repeats_shown: repeats for people and for programs.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "probes/core/json_io.h"
@@ -62,6 +63,11 @@ std::string repeats_table(const Repeats& repeats) {
   }
   text += fmt::format("all cells together, more is better: {}\n",
                       test_words(repeats.together, repeats.together_finding, "1"));
+  const auto named = [&](const char* what, const std::vector<std::string>& nodes) {
+    if (!nodes.empty()) text += harmless(fmt::format("{}: {}", what, fmt::join(nodes, ", "))) + "\n";
+  };
+  named("booted since the dossier", repeats.booted);
+  named("the same machine by its own word alone, because not both runs have its serial number", repeats.unproven);
   return text + fmt::format("{}: {} cells drawn. {}\n", word_of(repeats.repetition), repeats.drawn, repeats.reason);
 }
 
@@ -88,6 +94,8 @@ std::string repeats_json(const Repeats& repeats, const Challenge& challenge) {
                                  {"seed", challenge.seed},
                                  {"parties", std::move(parties)},
                                  {"drawn", repeats.drawn},
+                                 {"booted", repeats.booted},
+                                 {"no_serial", repeats.unproven},
                                  {"threshold", repeats.threshold},
                                  {"together_threshold", repeats.together_threshold},
                                  {"together", document_of(repeats.together, repeats.together_finding)},

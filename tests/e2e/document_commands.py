@@ -4,6 +4,11 @@ COMMITMENTS = " && ".join(
     f"assay draw commit run/dossier --key {key}.key --policy trust.json --cells 8 --out {role}.commit"
     for key, role in (("buyer", "buyer"), ("lab", "vendor"))
 )
+REVEALS = COMMITMENTS + "".join(
+    f" && assay draw reveal run/dossier --key {key}.key --policy trust.json --commitment {role}.commit"
+    f" --other {other}.commit --out {role}.reveal"
+    for key, role, other in (("buyer", "buyer", "vendor"), ("lab", "vendor", "buyer"))
+)
 # What a command needs beside the files of `Commands.setUp`, by its beginning.
 PREPARE = {
     "assay-report keygen": "rm lab.key lab.key.pub",
@@ -13,10 +18,11 @@ PREPARE = {
     "assay sign run": "rm -r run/dossier",
     "assay-report verify run/dossier --policy": "assay-report sign run/dossier --add --key buyer.key --policy trust.json",
     "assay draw": "assay-report sign run/dossier --add --key buyer.key --policy trust.json",
-    "assay draw challenge": COMMITMENTS,
-    "assay draw plan": COMMITMENTS
-    + " && assay draw challenge run/dossier --policy trust.json --commitment buyer.commit --seed buyer.commit.seed"
-    " --commitment vendor.commit --seed vendor.commit.seed --out draw.json",
+    "assay draw reveal": COMMITMENTS,
+    "assay draw challenge": REVEALS,
+    "assay draw plan": REVEALS
+    + " && assay draw challenge run/dossier --policy trust.json --commitment buyer.reveal --seed buyer.commit.seed"
+    " --commitment vendor.reveal --seed vendor.commit.seed --out draw.json",
     "assay site check": "cp local.json site.json",
     "assay site sbatch": "cp slurm.json site.json",
     "assay site --from lldp": "cp uncabled.json site.json",

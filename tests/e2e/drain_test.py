@@ -113,6 +113,21 @@ class Drain(NightBench):
         self.assertIn("older than the policy's verdict_max_age", done.stderr)
         self.assertEqual(self.changes(), [])
 
+    def test_a_report_from_the_future_is_refused(self):
+        for night in ("2026-01-08", "2099-01-05"):
+            done = self.drain("apply", report(flag("n03"), as_of=night), "--apply", now="2026-01-06T06:00:00.000Z")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"is of {night}: from the future", done.stderr)
+        self.assertEqual(self.changes(), [])
+
+    def test_a_policy_that_everyone_may_write_is_refused(self):
+        words = self.words("apply", report(flag("n03")), "--apply")
+        (self.scratch / "policy.json").chmod(0o666)
+        done = self.assay(*words)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("every user of the machine may change it", done.stderr)
+        self.assertEqual(self.changes(), [])
+
     def test_a_scheduler_that_refuses_is_told_and_the_node_is_not_taken_for_drained(self):
         self.environment["FAKE_NODES_FAULT"] = "refuse"
         done = self.drain("apply", report(flag("n03")), "--apply")

@@ -1,4 +1,5 @@
 """`assay draw`: two parties commit to seeds, the cells follow from both, their repeats are held against the dossier."""
+import datetime
 import hashlib
 import json
 import pathlib
@@ -96,8 +97,8 @@ class Drawing(Bench):
         for i, script in enumerate(self.scripts):
             script.write_text("".join(f"{figure + i / 100}\n" for figure in figures))
 
-    def commit(self, name, cells=CELLS, code=0):
-        out = self.scratch / f"{name}.commit"
+    def commit(self, name, cells=CELLS, code=0, out=""):
+        out = self.scratch / (out or f"{name}.commit")
         return self.done(
             "draw",
             "commit",
@@ -113,18 +114,44 @@ class Drawing(Bench):
             code=code,
         )
 
-    def combine(self, *names, out="draw.json", seeds=None, code=0):
+    def reveal(self, name, *others, own="", code=0):
+        """`name` says for which commitments it gives its seed away."""
+        held = [word for other in others for word in ("--other", self.scratch / f"{other}.commit")]
+        out = self.scratch / f"{own or name}.reveal"
+        out.unlink(missing_ok=True)
+        return self.done(
+            "draw",
+            "reveal",
+            self.dossier,
+            "--key",
+            self.base / f"{name}.key",
+            "--policy",
+            self.policy,
+            "--commitment",
+            self.scratch / f"{own or name}.commit",
+            *held,
+            "--out",
+            out,
+            code=code,
+        )
+
+    def combine(self, *names, out="draw.json", seeds=None, code=0, kind="reveal"):
         words = []
         for name, seed in zip(names, seeds or names):
-            words += ["--commitment", self.scratch / f"{name}.commit", "--seed", self.scratch / f"{seed}.commit.seed"]
+            words += ["--commitment", self.scratch / f"{name}.{kind}", "--seed", self.scratch / f"{seed}.commit.seed"]
         return self.done(
             "draw", "challenge", self.dossier, "--policy", self.policy, *words, "--out", self.scratch / out, code=code
         )
 
+    def both(self, cells=CELLS):
+        self.commit("buyer")
+        self.commit("vendor", cells=cells)
+        self.reveal("buyer", "vendor")
+        self.reveal("vendor", "buyer")
+
     def planned(self):
         """The plan of the drawn cells, after both parties have committed and laid their seeds open."""
-        self.commit("buyer")
-        self.commit("vendor")
+        self.both()
         self.combine("buyer", "vendor")
         self.plan = self.scratch / "drawn.json"
         return self.done(
@@ -185,8 +212,7 @@ class Drawing(Bench):
         self.assertEqual((self.scratch / "buyer.commit.seed").stat().st_mode & 0o777, 0o600)
 
     def test_what_breaks_the_draw_is_refused_by_its_rule(self):
-        self.commit("buyer")
-        self.commit("vendor", cells=CELLS + 1)
+        self.both(cells=CELLS + 1)
         self.assertIn("rule draw_cells", self.combine("buyer", "vendor", code=4).stderr)
         self.assertIn("rule draw_parties", self.combine("buyer", code=4).stderr)
         self.assertIn("rule draw_parties", self.combine("buyer", "buyer", code=4).stderr)
@@ -207,6 +233,60 @@ class Drawing(Bench):
             code=4,
         )
         self.assertIn("does not have this key", done.stderr)
+
+    def test_who_commits_again_after_it_saw_a_seed_is_refused(self):
+        self.both()
+        self.assertIn("does not say", self.combine("buyer", "vendor", kind="commit", code=4).stderr)
+        seeds = (self.scratch / "buyer.commit.seed").read_text()
+        for attempt in range(2):  # the vendor tries until the cells are those that it wants
+            self.commit("vendor", out=f"again{attempt}.commit")
+            self.reveal("vendor", "buyer", own=f"again{attempt}")
+            told = self.combine("buyer", f"again{attempt}", code=4).stderr
+            self.assertIn("rule draw_others: Bo of Example AG gave the seed away for another commitment", told)
+            self.assertIn("hold it to its first commitment", told)
+        self.assertEqual((self.scratch / "buyer.commit.seed").read_text(), seeds)
+        self.combine("buyer", "vendor")
+        first = json.loads((self.scratch / "draw.json").read_text())["seed"]
+        self.reveal("vendor", "buyer")  # at another time: no grinding
+        self.combine("buyer", "vendor", out="later.json")
+        self.assertEqual(json.loads((self.scratch / "later.json").read_text())["seed"], first)
+        self.assertIn("is of Example AG, too", self.reveal("buyer", "buyer", code=4).stderr)
+
+    def repeated_with(self, change):
+        """What the check says of honest repeats whose journal `change` has edited before they were signed."""
+        self.numbers(AGAIN)
+        repeat = self.scratch / "repeat"
+        shutil.rmtree(repeat, ignore_errors=True)
+        self.done("run", self.plan, "--out", repeat, code=3)
+        journal = repeat / "journal.jsonl"
+        lines = [json.loads(line) for line in journal.read_text().splitlines()]
+        for line in lines:
+            change(line)
+        journal.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+        self.done("judge", repeat, code=3)
+        self.done("report", repeat)
+        self.done("sign", repeat, "--key", self.base / "vendor.key")
+        return self.check(code=4).stderr
+
+    def test_repeats_of_another_machine_or_time_are_refused(self):
+        self.planned()
+
+        def said(**facts):
+            def change(line):
+                if line["kind"] == "node_up":
+                    line["facts"].update(facts)
+
+            return change
+
+        for name, value in (("name", "other-host"), ("cpu_model", "Another Processor"), ("sockets", 64)):
+            told = self.repeated_with(said(**{name: value}))
+            self.assertIn(f"rule draw_machines: the {name} of ", told)
+
+        def a_day_earlier(line):
+            day = datetime.datetime.fromisoformat(line["time"].replace("Z", "+00:00")) - datetime.timedelta(days=1)
+            line["time"] = day.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+        self.assertIn("rule draw_time: the repeats began", self.repeated_with(a_day_earlier))
 
     def test_a_challenge_with_another_seed_and_a_repeat_of_other_cells_are_refused(self):
         self.planned()

@@ -123,6 +123,7 @@ class MeterBench(unittest.TestCase):
             capture_output=True,
             text=True,
             timeout=DEADLINE_S,
+            env={**os.environ, "SNMP_PERSISTENT_DIR": str(self.scratch / "state")},
         )
         self.took_s = time.monotonic() - begin
         self.printed = done.stdout + done.stderr

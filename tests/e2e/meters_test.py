@@ -54,6 +54,26 @@ class Meters(MeterBench):
         for secret in ("hall-7", "auth-pass", "priv-pass"):
             self.assertNotIn(secret, self.printed)
 
+    def test_snmp_leaves_no_folder_and_says_nothing_of_its_own(self):
+        self.feed(
+            {
+                "kind": "snmp",
+                "name": "apc",
+                "model": "apc-rpdu2",
+                "address": "127.0.0.1",
+                "port": free_port(socket.SOCK_DGRAM),
+                "subject": "feed",
+                "accuracy": 0.01,
+                "accuracy_source": "data sheet",
+                "timeout_s": 0.5,
+                "credentials": self.secret("v2c.json", community="hall-7"),
+            },
+            seconds=1,
+        )
+        self.assertIn("apc at 127.0.0.1: no answer within 0.5 s", self.printed)
+        self.assertNotIn("Created directory", self.printed)
+        self.assertFalse((self.scratch / "state").exists())
+
     def test_a_strip_that_tells_tens_of_watts_as_watts_is_mis_scaled(self):
         [port] = self.snmpd()
         (self.scratch / "apc").write_text(STRIP_APC.replace("integer 613", "integer 6130"))

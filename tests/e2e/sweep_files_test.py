@@ -33,7 +33,10 @@ class Verdict(NightBench):
 
     def test_without_a_verdict_nothing_is_known(self):
         done = self.assay("verdict", "--file", self.scratch / "absent.json")
-        self.assertEqual((done.returncode, done.stdout), (2, "assay: unknown: no verdict can be read\n"))
+        self.assertEqual(
+            (done.returncode, done.stdout),
+            (2, "assay: unknown: the verdict cannot be read: No such file or directory\n"),
+        )
 
 
 class Install(NightBench):

@@ -17,6 +17,7 @@
 #include "probes/core/scale.h"
 #include "probes/core/small_samples.h"
 #include "probes/core/statistics.h"
+#include "reports/figures/axis.h"
 #include "reports/figures/curve.h"
 #include "reports/figures/plot.h"
 #include "reports/figures/scale.h"
@@ -176,7 +177,7 @@ void print_charts() {
   for (int i = 0; i < 300; ++i) {
     const double low = (random.share() - 0.5) * portable_exp((random.share() - 0.5) * 60);
     const double high = low + (0.001 + random.share()) * portable_hypot(low, low);
-    const auto marks = figures::axis_marks(low, high);
+    const auto marks = figures::Axis(low, high).marks();
     const Scale scale = figures::scale_for_marks(marks, "s");
     for (const double mark : marks) fmt::print("mark {} {}\n", mark, scale.number(mark));
     fmt::print("{} {} {} {}\n", for_people(low, "B/s"), for_people(high, "s"), figures::exact_text(high, "W"),

@@ -157,6 +157,24 @@ class Records(HostileNode):
         self.assertEqual(self.judged("drives:50,1000", drive, node={"drive": 2})["evil"], {"error"})
         return self.done
 
+    @row(
+        "H", "H9c", "samples of 1.797e308: the run keeps its dossier, and the report its figures", 0, "ACCEPTED: 2 of 2"
+    )
+    def test_largest_number(self):
+        return self.drawn("1.797e308,1.797e308,1e308")
+
+    @row("H", "H9d", "samples that differ in their last bit, or not in what a figure shows", 0, "ACCEPTED: 2 of 2")
+    def test_neighbours(self):
+        return self.drawn("1e30,1.0000000000000002e30,1e30")
+
+    def drawn(self, values):
+        done = self.alone("values:" + values, evil="pass")
+        report = (self.run_directory / "report.html").read_text()
+        self.assertNotIn("could not be made", report)
+        self.assertLess(len(report), 1 << 20)
+        self.command(0, harness.BIN / "assay", "compare", self.run_directory, self.run_directory)
+        return done
+
     @row("H", "H10", "a reason of 8 MB against 40 requirements", 3, "evil")
     def test_big_reason(self):
         done = self.alone("big_reason", *[harness.requirement(f"number{i}") for i in range(40)])

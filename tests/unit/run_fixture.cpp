@@ -372,6 +372,28 @@ void write(const std::string& path, const std::string& bytes) {
   if (!file.flush()) throw std::runtime_error("cannot write " + path);
 }
 
+std::vector<std::string> long_numbers(std::string_view text) {
+  constexpr std::size_t kMostDigits = 6;  // four, and what tells a value from its limit
+  std::string words;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text.substr(at).starts_with("<style>")) at = text.find("</style>", at);
+    if (text[at] == '<') at = std::min(text.find('>', at), text.size() - 1);
+    words += text[at] == '>' ? ' ' : text[at];
+  }
+  std::vector<std::string> found;
+  for (std::size_t at = words.find_first_of("0123456789"); at != std::string::npos;) {
+    const std::size_t end = std::min(words.find_first_not_of("0123456789.", at), words.size());
+    std::string number = words.substr(at, end - at);
+    if (number.ends_with('.')) number.pop_back();
+    std::string digits = number;
+    std::erase(digits, '.');
+    digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size()));
+    if (digits.size() > kMostDigits && number.find('.') != std::string::npos) found.push_back(number);
+    at = words.find_first_of("0123456789", end);
+  }
+  return found;
+}
+
 std::string read(const std::string& path) { return need(read_file(path)); }
 
 }  // namespace assay::fixture

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace assay::fixture {
 
@@ -51,6 +53,9 @@ void make_run(const std::string& directory, Kind kind);
 
 /// Writes `bytes` to `path`, making its folders; whatever is there goes.
 void write(const std::string& path, const std::string& bytes);
+
+/// Numbers with a point in `text`, which may be a page, that have more significant digits than people read.
+std::vector<std::string> long_numbers(std::string_view text);
 
 /// The bytes of `path`; throws when it cannot be read.
 std::string read(const std::string& path);

@@ -11,6 +11,7 @@
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/table_json.h"
 #include "orchestrator/drain/apply.h"
+#include "orchestrator/files/own_folder.h"
 #include "orchestrator/files/state.h"
 #include "orchestrator/history/history.h"
 #include "orchestrator/judge/cells/judge.h"
@@ -38,6 +39,10 @@ struct Inputs {
 std::optional<InputError> check_age(const Inputs& inputs, const std::string& path) {
   const auto end = system_clock::time_point(inputs.report.as_of) + std::chrono::days(1);
   const double age_s = std::chrono::duration<double>(inputs.now - end).count();
+  if (end - inputs.now > drift::kMostAhead) {
+    return InputError{path, fmt::format("is of {}: from the future", drift::date_text(inputs.report.as_of)),
+                      "set the clocks right, then judge the history again"};
+  }
   if (age_s <= inputs.policy.verdict_max_age_s) return std::nullopt;
   return InputError{
       path, fmt::format("is of {}: older than the policy's verdict_max_age", drift::date_text(inputs.report.as_of)),
@@ -63,6 +68,8 @@ std::expected<Inputs, InputError> read_inputs(const DrainArguments& given) {
   inputs.journal = given.journal.empty()
                        ? std::filesystem::path(files::machine_key_path()).replace_filename("drain.jsonl").string()
                        : given.journal;
+  for (const auto& path : {given.drift, given.policy, given.site, inputs.journal})
+    if (auto problem = files::check_deciding_file(path)) return std::unexpected(*problem);
   if (auto problem = check_age(inputs, given.drift)) return std::unexpected(*problem);
   return inputs;
 }
@@ -95,6 +102,8 @@ std::optional<InputError> look_at(const std::string& directory, std::set<std::st
 
 /// The sweep in `folder` as evidence of clean nodes: measured, with figures that all meet their limits.
 std::expected<drain::CleanSweep, InputError> clean_sweep(const std::string& folder) {
+  for (const auto& path : {folder, folder + "/sweep.json"})
+    if (auto problem = files::check_deciding_file(path)) return std::unexpected(*problem);
   const auto file = read_document(folder + "/sweep.json", sweep::read_sweep);
   if (!file) return std::unexpected(file.error());
   drain::CleanSweep clean{.id = file->plan.id, .started = file->plan.started, .budget_s = file->plan.budget_s};
@@ -203,7 +212,8 @@ int command_drain(const DrainArguments& given) {
                                         .policy = inputs->policy,
                                         .site = inputs->site,
                                         .now = *now,
-                                        .account = books->account()});
+                                        .account = books->account(),
+                                        .time = inputs->now});
   if (!decisions) return report_error(decisions.error());
   const bool carries_out = acts && inputs->policy.mode == drift::Mode::drain;
   if (!given.json) std::cout << harmless_page(drain::text_of(*decisions, inputs->policy.mode));

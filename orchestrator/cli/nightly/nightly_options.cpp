@@ -75,7 +75,7 @@ void add_verdict(CLI::App& app, VerdictArguments& given, Action& action) {
   auto* command =
       app.add_subcommand("verdict", "print the cached verdict of a node: exit code 0 healthy, 1 flagged, 2 unknown");
   command->add_option("--file", given.file, fmt::format("to read [{}]", sweep::kVerdictPath))->type_name("FILE");
-  command->add_option("--node", given.node, "only a verdict of this node counts")->type_name("NAME");
+  command->add_option("--node", given.node, "the node whose verdict counts [this machine's name]")->type_name("NAME");
   command->add_flag("--publish", given.publish, "write the verdict of every node instead, from --drift and --history");
   command->add_option("--drift", given.drift, "drift.json")->type_name("FILE");
   command->add_option("--history", given.history, "database of nights")->type_name("FILE");

@@ -276,6 +276,8 @@ int collect(const SweepArguments& given) {
   if (!plan) return report_error(plan.error());
   std::error_code absent;
   if (const std::string path = given.collect + "/sweep.json"; fs::exists(path, absent)) {
+    for (const auto& one : {given.collect, path})
+      if (auto problem = files::check_deciding_file(one)) return report_error(*problem);
     const auto file = read_document(path, sweep::read_sweep);
     if (!file) return report_error(file.error());
     return finish_sweep(*plan, given.collect, given, file->visits);

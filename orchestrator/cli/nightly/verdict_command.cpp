@@ -8,7 +8,9 @@
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/table_json.h"
 #include "orchestrator/files/atomic_file.h"
+#include "orchestrator/files/own_folder.h"
 #include "orchestrator/history/history.h"
+#include "orchestrator/site/site.h"
 #include "orchestrator/sweep/verdict_cache.h"
 #include "probes/core/text.h"
 
@@ -28,6 +30,8 @@ std::expected<std::vector<sweep::KnownUnit>, InputError> units_in(const std::str
 
 /// A file for each node that the history knows.
 int publish(const VerdictArguments& given) {
+  for (const auto& path : {given.drift, given.policy, given.history})
+    if (auto problem = files::check_deciding_file(path)) return report_error(*problem);
   const auto report = read_document(given.drift, drift::read_report);
   if (!report) return report_error(report.error());
   drift::Policy policy;
@@ -67,12 +71,13 @@ int command_verdict(const VerdictArguments& given) {
       return report_error({"assay verdict --publish", "needs --drift, --history and --out", "`assay verdict --help`"});
     return publish(given);
   }
-  const sweep::Answer answer = sweep::answer_from(given.file.empty() ? sweep::kVerdictPath : given.file, given.node,
-                                                  std::chrono::system_clock::now());
+  const std::string node = given.node.empty() ? site::this_machine().name : given.node;
+  const sweep::Answer answer =
+      sweep::answer_from(given.file.empty() ? sweep::kVerdictPath : given.file, node, std::chrono::system_clock::now());
   if (given.json) {
     const auto health = static_cast<sweep::NodeHealth>(answer.code);
     print_table("verdict", {{"published", false}},
-                {{{"node", given.node}, {"health", health}, {"text", answer.line}, {"exit_code", answer.code}}});
+                {{{"node", node}, {"health", health}, {"text", answer.line}, {"exit_code", answer.code}}});
   } else {
     std::cout << harmless(answer.line) << '\n';
   }

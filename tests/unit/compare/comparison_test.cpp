@@ -77,6 +77,30 @@ TEST_F(Compared, a_change_below_what_matters_is_small) {
   EXPECT_EQ(pair("memory.copy").finding, Finding::small);
 }
 
+TEST_F(Compared, the_change_is_that_of_the_figures_that_are_shown) {
+  attempts(a_, "memory.copy", 5);
+  attempts(b_, "memory.copy", 5, 0.994);
+  for (auto& result : b_.content.verdict.results)
+    if (result.requirement == "memory.copy") *result.value *= 0.97 / 0.994;
+  EXPECT_EQ(change_words(pair("memory.copy")), "-3.00 %");
+  EXPECT_EQ(shift_words(pair("memory.copy").test, "B/s"), "-0.60 %");
+  EXPECT_EQ(pair("memory.copy").finding, Finding::worse) << "what matters in the columns is not small";
+  const auto table = comparison_table(all_, a_, b_, 0);
+  EXPECT_NE(table.find("-3.00 %  -0.60 % ("), std::string::npos) << table;
+  for (auto& result : b_.content.verdict.results)
+    if (result.requirement == "memory.copy") *result.value *= 1.03 / 0.97;
+  EXPECT_EQ(change_words(pair("memory.copy")), "+3.00 %");
+  EXPECT_EQ(pair("memory.copy").finding, Finding::different);
+}
+
+TEST_F(Compared, numbers_have_the_digits_that_people_read) {
+  attempts(a_, "memory.copy", 3, 1.0123456789);
+  attempts(b_, "memory.copy", 3, 0.9);
+  const auto all = compare(a_, b_, {});
+  EXPECT_EQ(fixture::long_numbers(comparison_table(all, a_, b_, 0)), std::vector<std::string>());
+  EXPECT_EQ(fixture::long_numbers(comparison_page(all, a_, b_)), std::vector<std::string>());
+}
+
 TEST_F(Compared, equal_figures_are_not_shown_to_differ) {
   attempts(a_, "memory.copy", 5);
   attempts(b_, "memory.copy", 5);

@@ -50,6 +50,19 @@ TEST(units, people_read_prefixes) {
   EXPECT_EQ(for_people(3, "1"), "3");
 }
 
+TEST(units, numbers_beyond_every_prefix_have_a_power_of_ten) {
+  EXPECT_EQ(for_people(1.797e308, "B/s"), "1.797e+290 EB/s");
+  EXPECT_EQ(for_people(-1e300, "1"), "-1.000e+300");
+  EXPECT_EQ(for_people(5e-324, "s"), "4.941e-315 ns");
+  EXPECT_EQ(for_people(1.23e-15, "1"), "1.230e-15");
+  EXPECT_EQ(for_people(9223372036854775807.0, "1"), "9.223e+18");
+  EXPECT_EQ(for_people(9007199254740992.0, "1"), "9007199254740992");
+  const double wide[] = {5, 1.797e308};
+  EXPECT_EQ(scale_for(wide, "B/s").text(5), "0 EB/s");
+  const double near[] = {1e300, 1.0000001e300};
+  EXPECT_EQ(scale_for(near, "W").number(1.0000001e300), "1.0000001e+282");
+}
+
 TEST(suggest, a_near_name_is_offered_and_a_far_one_is_not) {
   const std::string names[] = {"host_gemm", "storage_iops"};
   EXPECT_EQ(suggestion("host_gem", names), "did you mean 'host_gemm'?");

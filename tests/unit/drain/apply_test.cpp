@@ -82,7 +82,7 @@ TEST_F(Apply, a_drain_is_written_down_before_and_after) {
   call(scheduler);
   EXPECT_EQ(scheduler.nodes["n01"].reason, "assay:m:f:20241004");
   EXPECT_EQ(account().drained().size(), 2U);
-  EXPECT_EQ(account().drains_of(day(0)), 2);
+  EXPECT_EQ(account().drains_of(day(0), time_), 2);
 }
 
 TEST_F(Apply, a_process_that_dies_at_any_step_neither_loses_nor_doubles_a_drain) {
@@ -101,7 +101,7 @@ TEST_F(Apply, a_process_that_dies_at_any_step_neither_loses_nor_doubles_a_drain)
     call(scheduler);
     EXPECT_EQ(scheduler.updates, (std::map<std::string, int>{{"n01", 1}, {"n02", 1}})) << "after step " << step;
     EXPECT_EQ(account().drained().size(), 2U) << "after step " << step;
-    EXPECT_EQ(account().drains_of(day(0)), 2) << "after step " << step;
+    EXPECT_EQ(account().drains_of(day(0), time_), 2) << "after step " << step;
     EXPECT_TRUE(account().open().empty());
   }
   EXPECT_GE(died, 9);
@@ -116,7 +116,7 @@ TEST_F(Apply, what_the_scheduler_does_not_show_is_not_done) {
   ASSERT_EQ(done->failed.size(), 1U);
   EXPECT_NE(done->failed[0].why.find("ended with exit code 1"), std::string::npos);
   EXPECT_TRUE(books.account().drained().empty());
-  EXPECT_EQ(books.account().drains_of(day(0)), 0);
+  EXPECT_EQ(books.account().drains_of(day(0), time_), 0);
 }
 
 TEST_F(Apply, a_node_drained_by_another_user_meanwhile_keeps_its_reason) {

@@ -155,6 +155,18 @@ TEST(Drain, what_was_drained_earlier_tonight_counts_for_the_cap_of_the_night) {
   EXPECT_EQ(counts(fleet.drains()), (Counts{{Ruling::drain, 1}, {Ruling::queue, 4}}));
 }
 
+TEST(Drain, reports_of_several_nights_acted_on_at_once_have_the_cap_of_one) {
+  FleetOfDrain fleet(10'000);
+  for (int i = 0; i < 4; ++i) drain_by_us(fleet, 1000 + i * 50, -1);  // at 06:00 of the third
+  for (int i = 0; i < 5; ++i) fleet.flag(i * 100, 0.9, i);
+  fleet.time = day(-1) + std::chrono::hours(7);
+  EXPECT_EQ(counts(fleet.drains()), (Counts{{Ruling::queue, 5}}));
+  fleet.time = day(-1) + std::chrono::hours(5);  // a clock that was set back opens no cap
+  EXPECT_EQ(counts(fleet.drains()), (Counts{{Ruling::queue, 5}}));
+  fleet.time = day(0) + std::chrono::hours(6);
+  EXPECT_EQ(counts(fleet.drains()), (Counts{{Ruling::drain, 4}, {Ruling::queue, 1}}));
+}
+
 TEST(Drain, flags_with_a_common_leaf_are_for_people) {
   FleetOfDrain fleet(10'000);
   fleet.flag(1, 0.9, 0);
@@ -181,6 +193,16 @@ TEST(Release, a_node_comes_back_after_two_clean_sweeps_of_15_minutes) {
             Ruling::leave);  // one of them before the drain
   EXPECT_EQ(of(fleet.releases({clean("a", 3, 7), clean("b", 4, 7, 300)}), 7).ruling, Ruling::leave);  // too short
   EXPECT_EQ(of(fleet.releases({clean("a", 3, 7), clean("b", 4, 8)}), 7).ruling, Ruling::leave);       // of another node
+  EXPECT_EQ(of(fleet.releases({clean("a", 3, 7), clean("b", 4, 7)}), 7).ruling, Ruling::release);
+}
+
+TEST(Release, a_sweep_that_is_still_to_come_shows_nothing) {
+  FleetOfDrain fleet(400);
+  drain_by_us(fleet, 7, -3);
+  fleet.time = day(0);
+  EXPECT_EQ(of(fleet.releases({clean("a", 3, 7), clean("b", 4, 7)}), 7).why,
+            "1 of 2 clean sweeps of 15 minutes since its drain");
+  fleet.time = day(0) + std::chrono::hours(2);
   EXPECT_EQ(of(fleet.releases({clean("a", 3, 7), clean("b", 4, 7)}), 7).ruling, Ruling::release);
 }
 

@@ -38,10 +38,12 @@ struct FleetOfDrain {
     return report.flags.back();
   }
   [[nodiscard]] Decisions drains() const {
-    return decide_drains({.report = report, .policy = policy, .site = site, .now = now, .account = account});
+    return decide_drains(
+        {.report = report, .policy = policy, .site = site, .now = now, .account = account, .time = time});
   }
   [[nodiscard]] Decisions releases(const std::vector<CleanSweep>& sweeps) const {
-    return decide_releases({.report = report, .policy = policy, .site = site, .now = now, .account = account}, sweeps);
+    return decide_releases(
+        {.report = report, .policy = policy, .site = site, .now = now, .account = account, .time = time}, sweeps);
   }
 
   site::Site site;
@@ -49,6 +51,7 @@ struct FleetOfDrain {
   drift::DriftReport report;
   drift::Policy policy;
   Account account;
+  std::chrono::system_clock::time_point time = day(28);  ///< nights after the drains of most tests
 };
 
 inline std::map<Ruling, int> counts(const Decisions& decisions) {

@@ -1,10 +1,16 @@
 // exports_test: a run with one of every outcome in each format; what is no pass never looks like one.
 #include "reports/exports/exports.h"
 
+#include <regex>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "probes/core/json_io.h"
 #include "probes/core/text.h"
+#include "reports/compare/shown.h"
+#include "reports/exports/cells.h"
+#include "reports/page/render.h"
 #include "tests/unit/run_fixture.h"
 
 namespace assay::exports {
@@ -29,6 +35,11 @@ class Exported : public testing::Test {
     std::size_t found = 0;
     for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
     return found;
+  }
+  static std::string joined(const std::map<std::string, std::string>& files) {
+    std::string all;
+    for (const auto& [name, text] : files) all += text;
+    return all;
   }
   static std::size_t outcomes(const dossier::OpenedRun& run, judge::Outcome outcome, bool required = true) {
     return static_cast<std::size_t>(std::ranges::count_if(run.content.verdict.results, [&](const auto& one) {
@@ -62,6 +73,60 @@ TEST_F(Exported, junit_of_an_accepted_run_has_no_failure) {
   const auto text = junit(accepted());
   EXPECT_EQ(count(text, "<failure"), 0U);
   EXPECT_EQ(count(text, "<error"), 0U);
+}
+
+TEST_F(Exported, times_of_junit_add_up_to_no_more_than_the_run) {
+  const auto text = junit(mixed());
+  double sum = 0;
+  const std::string begins = "<testcase ";
+  for (auto at = text.find(begins); at != std::string::npos; at = text.find(begins, at + 1))
+    sum += std::stod(text.substr(text.find(" time=\"", at) + 7));
+  const auto& journal = mixed().content.run.journal;
+  EXPECT_GT(sum, 0);
+  EXPECT_LE(sum, static_cast<double>(milliseconds(journal.last) - milliseconds(journal.begin)) / 1000);
+  EXPECT_EQ(fixture::long_numbers(text), std::vector<std::string>());
+}
+
+TEST_F(Exported, attempts_at_one_moment_divide_the_time) {
+  judge::Journal journal;
+  const auto attempt = [&](const char* step, int begin, int end) {
+    judge::Attempt one;
+    one.step = step;
+    one.begin = fmt::format("2026-01-05T06:30:{:02}.000Z", begin);
+    one.end = end == 0 ? "" : fmt::format("2026-01-05T06:30:{:02}.000Z", end);
+    journal.attempts.push_back(one);
+  };
+  attempt("a", 0, 10);
+  attempt("b", 5, 10);
+  attempt("a", 20, 24);
+  attempt("c", 20, 0);
+  const auto times = step_times(journal);
+  EXPECT_DOUBLE_EQ(times.at("a").share_s, 5 + 2.5 + 4);
+  EXPECT_DOUBLE_EQ(times.at("b").share_s, 2.5);
+  EXPECT_DOUBLE_EQ(times.at("c").share_s, 0);
+  EXPECT_EQ(times.at("a").busy, 14'000);
+}
+
+TEST_F(Exported, numbers_that_no_machine_measures_are_bounded_everywhere) {
+  const fixture::TemporaryFolder folder;
+  fixture::make_fleet(folder.path() + "/usual", {});
+  const auto usual = dossier::open_run(folder.path() + "/usual", {}).value();
+  for (const double level : {4.9e-324, 1e-310, 1e300, 1.7e308}) {
+    const std::string path = fmt::format("{}/{}", folder.path(), level);
+    fixture::make_fleet(path, {.level = level});
+    const auto opened = dossier::open_run(path, {});
+    ASSERT_TRUE(opened) << level << ": " << opened.error().text();
+    const auto compared = compare::compare(usual, *opened, {});
+    for (const auto& text :
+         {page::render_html(opened->content), junit(*opened), ctrf(*opened), csv(*opened), run_metrics(*opened),
+          joined(ocp(*opened)), compare::comparison_table(compared, usual, *opened, 0),
+          compare::comparison_json(compared, usual, *opened), compare::comparison_page(compared, usual, *opened)}) {
+      EXPECT_LT(text.size(), 1'000'000U) << level;
+      EXPECT_EQ(text.find(page::kNotMade), std::string::npos) << level;
+      EXPECT_FALSE(std::regex_search(text, std::regex("[ =:,\"-](nan|inf)[ ,\"<\n]", std::regex::icase))) << level;
+      EXPECT_FALSE(std::regex_search(text, std::regex("[0-9]{40}[0-9.]{30}"))) << level;  // digests are no numbers
+    }
+  }
 }
 
 TEST_F(Exported, hostile_texts_stay_texts) {

@@ -47,6 +47,18 @@ TEST_F(OwnFolder, one_that_others_can_write_to_is_refused) {
   EXPECT_EQ(what(check_own_folder(base_ + "/run")), "taken");
 }
 
+TEST_F(OwnFolder, a_file_that_decides_is_not_everyones_to_write) {
+  std::ofstream(base_ + "/policy.json") << "{}";
+  ::chmod((base_ + "/policy.json").c_str(), 0664);
+  EXPECT_EQ(what(check_deciding_file(base_ + "/policy.json")), "taken");
+  ::chmod((base_ + "/policy.json").c_str(), 0646);
+  EXPECT_EQ(what(check_deciding_file(base_ + "/policy.json")),
+            "has the mode 0646: every user of the machine may change it");
+  fs::create_symlink(base_ + "/policy.json", base_ + "/link.json");
+  EXPECT_NE(what(check_deciding_file(base_ + "/link.json")), "taken");
+  EXPECT_EQ(what(check_deciding_file(base_ + "/absent.json")), "taken");  // its reader says so
+}
+
 TEST_F(OwnFolder, one_of_another_user_is_refused_and_so_is_a_link_of_his) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can make a folder of another user";
   fs::create_directory(base_ + "/run");

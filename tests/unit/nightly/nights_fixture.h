@@ -35,6 +35,7 @@ struct Nights {
   int from = 6;
   int busy_night = 4;  ///< in which node 0 is busy
   bool simulated = false;
+  double rate = 1e12;  ///< of each node, in FLOP/s
 };
 
 inline std::string node_name(int node) { return fmt::format("n{}", node + 1); }
@@ -53,7 +54,7 @@ inline history::UnitVisit visit_of(const Nights& given, int node, int night) {
                            .figures = {}};
   if (busy) return visit;
   const double value =
-      1e12 * (1 + 0.001 * ((node * 7 + night * 3) % 5)) * (node == given.slow && night >= given.from ? 0.9 : 1);
+      given.rate * (1 + 0.001 * ((node * 7 + night * 3) % 5)) * (node == given.slow && night >= given.from ? 0.9 : 1);
   visit.figures.push_back({.metric = {.name = "cuda_gemm.rate", .probe = "cuda_gemm", .revision = 1, .unit = "FLOP/s"},
                            .value = value,
                            .uncertainty = 0,

@@ -130,6 +130,20 @@ TEST(pages, the_page_of_a_unit_has_every_number_behind_its_flag) {
   EXPECT_NE(page.find("class=\"expected\""), std::string::npos);
 }
 
+TEST(pages, figures_that_no_machine_measures_are_bounded) {
+  for (const double rate : {4.9e-324, 1e-310, 1e300, 1.7e308}) {
+    const Folder folder;
+    const Nights given{.rate = rate};
+    const auto history = history_of(folder.path + "/h.db", given);
+    const auto trends = trends_of(history, report_of(given), "gpu:103", 10);
+    ASSERT_TRUE(trends) << rate;
+    const auto page = unit_page("gpu:103", *trends, report_of(given), 10);
+    EXPECT_LT(page.size(), 30'000U) << rate;
+    EXPECT_EQ(page.find(std::string(40, '0')), std::string::npos) << rate;
+    for (const char* bad : {"nan", "inf "}) EXPECT_EQ(page.find(bad), std::string::npos) << rate;
+  }
+}
+
 TEST(pages, ten_thousand_nodes_are_shown_in_groups_and_the_flagged_ones_by_name) {
   Overview overview;
   for (int night = 0; night < 90; ++night) overview.nights.push_back(fixture::kFirst + std::chrono::days(night));

@@ -8,6 +8,7 @@
 
 #include "orchestrator/files/digest.h"
 #include "reports/evidence/evidence_files.h"
+#include "reports/figures/axis.h"
 #include "reports/figures/html.h"
 #include "reports/figures/plot.h"
 #include "reports/figures/result_text.h"
@@ -68,8 +69,8 @@ TEST(Scale, prefixes_suit_the_unit) {
 }
 
 TEST(Plot, axis_marks_are_round_and_inside) {
-  EXPECT_EQ(figures::axis_marks(0, 10), (std::vector<double>{0, 2, 4, 6, 8, 10}));
-  EXPECT_EQ(figures::axis_marks(4.31e11, 4.66e11).size(), 7U);
+  EXPECT_EQ(figures::Axis(0, 10).marks(), (std::vector<double>{0, 2, 4, 6, 8, 10}));
+  EXPECT_EQ(figures::Axis(4.31e11, 4.66e11).marks().size(), 7U);
 }
 
 TEST(Plot, equal_samples_and_no_limit_still_draw) {
@@ -90,6 +91,28 @@ TEST(Plot, a_distribution_of_thousands_of_subjects_has_some_dots_and_every_one_t
   EXPECT_LE(count(svg, "<circle"), 501U);
   EXPECT_GE(count(svg, "<circle"), 490U);
   EXPECT_EQ(count(svg, "class=\"cross\""), 2 * 5U);
+}
+
+TEST(Report, a_part_that_cannot_be_made_is_named_and_costs_no_other) {
+  const fixture::TemporaryFolder folder;
+  fixture::make_run(folder.path(), fixture::Kind::accepted);
+  const auto files = evidence::read_evidence_files(folder.path()).value();
+  auto content = report_content(evidence::examine(files).value(), evidence::evidence_in(files), "");
+  content.verdict.results.front().step = "no step of the plan";
+  content.run.plan.profile.requirements.front().limit.reference = plan::Reference::peak;
+  content.run.plan.profile.requirements.front().limit.name = "no peak of the profile";
+  const std::string html = render_html(content);
+  EXPECT_TRUE(contains(html, std::string(kNotMade) + " results. The evidence has its figures.")) << html;
+  EXPECT_TRUE(contains(html, "<h2 id=\"s11\"")) << "the evidence is listed";
+  EXPECT_TRUE(contains(html, "— end of report —"));
+  EXPECT_FALSE(contains(rendered(fixture::Kind::accepted), kNotMade));
+}
+
+TEST(Report, numbers_have_the_digits_that_people_read) {
+  for (const auto kind : {fixture::Kind::accepted, fixture::Kind::mixed, fixture::Kind::inventory})
+    EXPECT_EQ(fixture::long_numbers(rendered(kind)), std::vector<std::string>());
+  EXPECT_EQ(fixture::long_numbers("<td>held_s = 678.5798457340665</td> 12.345 0.00012345 1234567"),
+            std::vector<std::string>{"678.5798457340665"});
 }
 
 TEST(Report, has_no_script_and_no_reference_to_anything_outside) {

@@ -60,6 +60,14 @@ TEST(Due, a_node_that_was_visited_tonight_is_not_due) {
   EXPECT_EQ(due_list(nodes, {.tonight = night(0)}).size(), 2U);
 }
 
+TEST(Due, a_visit_of_a_night_to_come_puts_no_measurement_off) {
+  auto nodes = fleet(3, 1);
+  nodes[1].last_visit = night(27'000);
+  const auto due = due_list(nodes, {.tonight = night(0), .rotate = 5, .max_age_nights = 5});
+  ASSERT_FALSE(std::ranges::find(due, nodes[1].name, &DueEntry::node) == due.end());
+  EXPECT_TRUE(std::ranges::find(due, nodes[1].name, &DueEntry::node)->overdue);
+}
+
 TEST(Due, the_list_does_not_depend_on_the_order_of_the_site) {
   auto nodes = fleet(40, 4);
   for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i].last_visit = night(static_cast<int>(i % 4));

@@ -2,6 +2,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include "orchestrator/files/line_log.h"
@@ -173,11 +176,40 @@ TEST_F(SweepFiles, a_stale_missing_damaged_or_foreign_verdict_is_unknown_and_nev
   EXPECT_EQ(answer_from(path("v.json"), "n01", as_of).code, 2);
 }
 
+TEST_F(SweepFiles, a_verdict_that_others_may_have_written_is_unknown) {
+  const auto verdict = verdict_for("n01", report_of(UnitState::steady), {}, kUnits);
+  const auto now = utc_time(verdict.as_of).value();
+  std::ofstream(path("v.json")) << verdict_text(verdict);
+  const auto with_mode = [&](mode_t mode) {
+    EXPECT_EQ(::chmod(path("v.json").c_str(), mode), 0);
+    return answer_from(path("v.json"), "n01", now).line;
+  };
+  EXPECT_EQ(with_mode(0666), "assay: unknown: the verdict has mode 0666: others than its owner may change it");
+  EXPECT_EQ(with_mode(0664), "assay: unknown: the verdict has mode 0664: others than its owner may change it");
+  EXPECT_EQ(with_mode(0644), "assay: healthy as of 2024-10-04");
+  fs::create_symlink(path("v.json"), path("link.json"));
+  EXPECT_EQ(answer_from(path("link.json"), "n01", now).line, "assay: unknown: the verdict is a link");
+  fs::create_directory(path("folder"));
+  EXPECT_EQ(answer_from(path("folder"), "n01", now).line, "assay: unknown: the verdict is no regular file");
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives a file to another user";
+  EXPECT_EQ(::chown(path("v.json").c_str(), 65534, 65534), 0);
+  EXPECT_EQ(answer_from(path("v.json"), "n01", now).code, 2);
+}
+
+TEST_F(SweepFiles, a_verdict_is_of_the_node_by_its_name_with_or_without_a_domain) {
+  const auto verdict = verdict_for("n01", report_of(UnitState::steady), {}, kUnits);
+  const auto now = utc_time(verdict.as_of).value();
+  std::ofstream(path("v.json")) << verdict_text(verdict);
+  EXPECT_EQ(answer_from(path("v.json"), "n01.hall.example", now).code, 0);
+  EXPECT_EQ(answer_from(path("v.json"), "n011", now).code, 2);
+  EXPECT_EQ(answer_from(path("v.json"), "", now).code, 2);
+}
+
 TEST_F(SweepFiles, what_is_printed_has_at_most_80_bytes_whatever_the_file_says) {
   auto verdict = verdict_for("n01", report_of(UnitState::confirmed), {}, kUnits);
   verdict.text = std::string(300, 'x') + "\n\x1b[31m";
   std::ofstream(path("v.json")) << verdict_text(verdict);
-  const auto answer = answer_from(path("v.json"), "", utc_time(verdict.as_of).value());
+  const auto answer = answer_from(path("v.json"), "n01", utc_time(verdict.as_of).value());
   EXPECT_EQ(answer.code, 1);
   EXPECT_EQ(answer.line, std::string(80, 'x'));
 }

@@ -1,0 +1,62 @@
+// axis: ranges without overflow, and round marks by number, so that no step is too small to move on.
+#include "reports/figures/axis.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "probes/core/portable_math.h"
+
+namespace assay::figures {
+namespace {
+
+// Sums, differences and products with the lengths of a figure stay finite, and differences above the denormals.
+constexpr double kFarthest = 1e290;
+constexpr double kNearest = 1 / kFarthest;
+// A part of its numbers. Below it marks would need more digits than a double has.
+constexpr double kLeastSpread = 1e-9;
+
+}  // namespace
+
+double drawable(double value) {
+  if (std::isnan(value) || std::abs(value) < kNearest) return 0;
+  return std::clamp(value, -kFarthest, kFarthest);
+}
+
+Axis::Axis(double low, double high) : low_(drawable(low)), high_(drawable(high)) {
+  const double least = kLeastSpread * std::max(std::abs(low_), std::abs(high_));
+  if (high_ - low_ > least) return;
+  const double middle = low_ / 2 + high_ / 2;
+  low_ = middle - (least > 0 ? least : 1);
+  high_ = middle + (least > 0 ? least : 1);
+}
+
+Axis Axis::around(std::span<const double> values, double margin, double alone) {
+  std::vector<double> finite;
+  for (const double value : values) {
+    if (std::isfinite(value)) finite.push_back(drawable(value));
+  }
+  if (finite.empty()) return {};
+  const auto [low, high] = std::ranges::minmax(finite);
+  const double beyond = high > low ? margin * (high - low) : high != 0 ? alone * std::abs(high) : 1;
+  return {low - beyond, high + beyond};
+}
+
+double Axis::share(double value) const { return std::clamp((drawable(value) - low_) / (high_ - low_), 0.0, 1.0); }
+
+std::vector<double> Axis::marks() const {
+  constexpr double kWanted = 5;
+  constexpr int kMost = 12;
+  const double raw = (high_ - low_) / kWanted;
+  const double power = power_of_ten(decimal_exponent(raw));
+  const double share = raw / power;
+  const double step = power * (share < 1.5 ? 1 : share < 3.5 ? 2 : share < 7.5 ? 5 : 10);
+  const double first = std::ceil(low_ / step);
+  std::vector<double> marks;
+  for (int i = 0; i < kMost; ++i) {
+    const double mark = (first + i) * step;
+    if (mark >= low_ && mark <= high_) marks.push_back(mark);
+  }
+  return marks;
+}
+
+}  // namespace assay::figures
