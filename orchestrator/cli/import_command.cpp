@@ -65,10 +65,10 @@ void add_rows(nlohmann::ordered_json& rows, const judge::Import& import, const J
                 {"at", to_json(figure.at)}, {"value", figure.value},      {"unit", figure.unit},
                 {"requirement", nullptr}};
   };
-  std::set<std::string> met;
+  std::set<std::size_t> met;
   for (const auto& pair : imports::compare(import, run.plan, run.verdict)) {
-    met.insert(pair.theirs.from + pair.theirs.metric + pair.theirs.statistic);
-    Json row = theirs(pair.theirs);
+    met.insert(pair.figure);
+    Json row = theirs(import.figures[pair.figure]);
     row["requirement"] = pair.requirement;
     if (pair.differs.empty()) {
       row["run"] = {{"cells", pair.cells}, {"lowest", pair.lowest}, {"median", pair.median}, {"highest", pair.highest}};
@@ -77,8 +77,8 @@ void add_rows(nlohmann::ordered_json& rows, const judge::Import& import, const J
     }
     rows.push_back(std::move(row));
   }
-  for (const auto& figure : import.figures) {
-    if (!met.contains(figure.from + figure.metric + figure.statistic)) rows.push_back(theirs(figure));
+  for (std::size_t i = 0; i < import.figures.size(); ++i) {
+    if (!met.contains(i)) rows.push_back(theirs(import.figures[i]));
   }
 }
 
@@ -125,7 +125,11 @@ int command_import(const ImportArguments& given) {
     }
   }
   if (given.json) {
-    print_table("import", {{"run_id", run->verdict.run_id}, {"judged", false}, {"left_out", left_out}},
+    print_table("import",
+                {{"run_id", run->verdict.run_id},
+                 {"simulated", run->verdict.simulated},
+                 {"judged", false},
+                 {"left_out", left_out}},
                 std::move(rows));
   }
   std::cout << harmless_page(table) << std::flush;

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/import/reading.h"
+#include "orchestrator/plan/lint.h"
 #include "probes/core/scale.h"
 #include "probes/core/text.h"
 
@@ -14,16 +16,17 @@ namespace assay::imports {
 namespace {
 
 /// A quantity of a tool, and the metric of a probe with the same definition. `where` and `is` restrict the tool's to
-/// one value of a coordinate, `parameter` and `own_is` the probe's to one value of a parameter; empty: any.
+/// one value of a coordinate, `parameter` and `own_is` the probe's to one value of a parameter; empty: any. OSU's
+/// bandwidth is in none: its transport is not known. Nor is its allgather, whose size is that of one rank.
 struct QuantityMapping {
   const char *tool, *metric, *where, *is;
   const char *probe, *own_metric, *parameter, *own_is;
 };
 constexpr QuantityMapping kMappings[] = {
-    {"nccl-tests", "busbw", "", "", "nccl_collective", "busbw", "", ""},
-    {"nccl-tests", "algbw", "", "", "nccl_collective", "algbw", "", ""},
-    {"nccl-tests", "time", "", "", "nccl_collective", "time", "", ""},
-    {"nccl-tests", "mismatches", "", "", "nccl_collective", "mismatches", "", ""},
+    {"nccl-tests", "busbw", "place", "out_of_place", "nccl_collective", "busbw", "", ""},
+    {"nccl-tests", "algbw", "place", "out_of_place", "nccl_collective", "algbw", "", ""},
+    {"nccl-tests", "time", "place", "out_of_place", "nccl_collective", "time", "", ""},
+    {"nccl-tests", "mismatches", "place", "out_of_place", "nccl_collective", "mismatches", "", ""},
     {"perftest", "bandwidth", "verb", "RDMA_Write", "verbs_bandwidth", "bandwidth_forward", "operation", "write"},
     {"perftest", "bandwidth", "verb", "RDMA_Write", "verbs_bandwidth", "bandwidth_backward", "operation", "write"},
     {"perftest", "bandwidth", "verb", "RDMA_Read", "verbs_bandwidth", "bandwidth_forward", "operation", "read"},
@@ -38,10 +41,14 @@ constexpr QuantityMapping kMappings[] = {
     {"perftest", "latency", "verb", "RDMA_Write", "verbs_latency", "latency", "operation", "write"},
     {"perftest", "latency", "verb", "RDMA_Read", "verbs_latency", "latency", "operation", "read"},
     {"perftest", "latency", "verb", "Send", "verbs_latency", "latency", "operation", "send"},
-    {"nvbandwidth", "bandwidth", "test", "host_to_device_memcpy_ce", "cuda_host_link", "h2d_bandwidth", "", ""},
-    {"nvbandwidth", "bandwidth", "test", "device_to_host_memcpy_ce", "cuda_host_link", "d2h_bandwidth", "", ""},
-    {"nvbandwidth", "bandwidth", "test", "host_to_device_memcpy_sm", "cuda_host_link", "h2d_bandwidth_sm", "", ""},
-    {"nvbandwidth", "bandwidth", "test", "device_to_host_memcpy_sm", "cuda_host_link", "d2h_bandwidth_sm", "", ""},
+    {"nvbandwidth", "bandwidth", "test", "host_to_device_memcpy_ce", "cuda_host_link", "h2d_bandwidth", "schedule",
+     "one_by_one"},
+    {"nvbandwidth", "bandwidth", "test", "device_to_host_memcpy_ce", "cuda_host_link", "d2h_bandwidth", "schedule",
+     "one_by_one"},
+    {"nvbandwidth", "bandwidth", "test", "host_to_device_memcpy_sm", "cuda_host_link", "h2d_bandwidth_sm", "schedule",
+     "one_by_one"},
+    {"nvbandwidth", "bandwidth", "test", "device_to_host_memcpy_sm", "cuda_host_link", "d2h_bandwidth_sm", "schedule",
+     "one_by_one"},
     {"nvbandwidth", "bandwidth", "test", "device_to_device_memcpy_write_ce", "cuda_peer_bandwidth", "write_bandwidth",
      "", ""},
     {"nvbandwidth", "bandwidth", "test", "device_to_device_memcpy_read_ce", "cuda_peer_bandwidth", "read_bandwidth", "",
@@ -54,16 +61,15 @@ constexpr QuantityMapping kMappings[] = {
     {"fio", "bandwidth", "direction", "write", "storage_bandwidth", "write_bandwidth", "", ""},
     {"fio", "iops", "direction", "read", "storage_iops", "read_iops", "", ""},
     {"fio", "iops", "direction", "write", "storage_iops", "write_iops", "", ""},
-    {"osu", "bandwidth", "test", "OSU MPI Bandwidth Test", "host_tcp_bandwidth", "forward_bandwidth", "", ""},
     {"osu", "latency", "test", "OSU MPI Allreduce Latency Test", "host_collective", "time", "operation", "all_reduce"},
-    {"osu", "latency", "test", "OSU MPI Allgather Latency Test", "host_collective", "time", "operation", "all_gather"},
 };
 
-/// A setting of a tool, and the parameter of a probe that is the same; where the probe always does the same, `own_is`.
+/// A setting of a tool (a coordinate of its figures, or a fact of its output), and the parameter of a probe that is the
+/// same; where the probe always does the same, `own_is`. "nodes" is how many the step has.
 struct SettingMapping {
   const char *tool, *setting, *probe, *own_metric, *parameter, *own_is;
 };
-constexpr SettingMapping kSettings[] = {
+constexpr SettingMapping kSettingMappings[] = {
     {"fio", "rw", "storage_bandwidth", "read_bandwidth", "", "read"},
     {"fio", "rw", "storage_bandwidth", "write_bandwidth", "", "write"},
     {"fio", "rw", "storage_iops", "read_iops", "", "randread"},
@@ -73,21 +79,53 @@ constexpr SettingMapping kSettings[] = {
     {"fio", "iodepth", "storage_bandwidth", "", "queue_depth", ""},
     {"fio", "iodepth", "storage_iops", "", "queue_depth", ""},
     {"fio", "numjobs", "storage_iops", "", "jobs", ""},
+    {"fio", "numjobs", "storage_bandwidth", "", "", "1"},
+    {"nccl-tests", "type", "nccl_collective", "", "type", ""},
+    {"nccl-tests", "redop", "nccl_collective", "", "", "sum"},
+    {"nccl-tests", "nodes", "nccl_collective", "", "nodes", ""},
+    {"perftest", "qps", "verbs_bandwidth", "", "qps", ""},
+    {"perftest", "memory", "verbs_bandwidth", "", "memory", ""},
+    {"perftest", "memory", "verbs_latency", "", "memory", ""},
 };
 
+/// A word of a tool in ours; a number as one.
+Value in_our_words(const Value& theirs) {
+  constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
+      {"float", "fp32"}, {"half", "fp16"}, {"double", "fp64"}, {"bfloat16", "bf16"}};
+  const auto* word = std::get_if<std::string>(&theirs);
+  if (word == nullptr) return theirs;
+  const auto* type = std::ranges::find(kTypes, *word, [](const auto& one) { return one.first; });
+  if (type != std::end(kTypes)) return std::string(type->second);
+  const auto number = whole_from(*word);
+  return number ? Value(*number) : theirs;
+}
+
+/// Whether a tool's statistic is one that the requirement's can stand beside. A mean, a median and a count of faults
+/// stand beside a median; an extreme or a percentile only beside its own.
+bool same_statistic(const std::string& theirs, plan::Statistic own) {
+  if (theirs == "count") return true;
+  if (theirs == "mean" || theirs == "p50") return own == plan::Statistic::median;
+  return theirs == word_of(own);
+}
+
+const Value* value_at(const Values& values, const std::string& name) {
+  const auto found = values.find(name);
+  return found == values.end() ? nullptr : &found->second;
+}
+
 /// The first setting in which the figure and the requirement differ; empty if they agree in all common ones.
-std::string first_difference(const std::string& tool, const judge::Figure& figure, const plan::Requirement& requirement,
-                             const Values& parameters) {
-  for (const auto& one : kSettings) {
-    if (one.tool != tool || one.probe != requirement.probe) continue;
+std::string first_difference(const judge::ImportSource& source, const judge::Figure& figure,
+                             const plan::Requirement& requirement, const Values& parameters) {
+  if (const Value* condition = value_at(figure.at, "conditions")) return to_json(*condition).dump();
+  for (const auto& one : kSettingMappings) {
+    if (one.tool != source.tool || one.probe != requirement.probe) continue;
     if (*one.own_metric != '\0' && one.own_metric != requirement.metric) continue;
-    const auto theirs = figure.at.find(one.setting);
-    if (theirs == figure.at.end()) continue;
-    const auto ours = parameters.find(one.parameter);
-    if (*one.parameter != '\0' && ours == parameters.end()) continue;
-    const Value own = *one.parameter == '\0' ? Value(std::string(one.own_is)) : ours->second;
-    if (theirs->second == own) continue;
-    return fmt::format("{} {}, ours {}", one.setting, to_json(theirs->second).dump(), to_json(own).dump());
+    const Value* theirs = value_at(figure.at, one.setting);
+    if (theirs == nullptr) theirs = value_at(source.facts, one.setting);
+    const Value always = in_our_words(Value(std::string(one.own_is)));
+    const Value* own = *one.parameter == '\0' ? &always : value_at(parameters, one.parameter);
+    if (theirs == nullptr || own == nullptr || in_our_words(*theirs) == *own) continue;
+    return fmt::format("{} {}, ours {}", one.setting, to_json(*theirs).dump(), to_json(*own).dump());
   }
   return "";
 }
@@ -99,28 +137,44 @@ bool has_value(const Values& values, std::string_view name, std::string_view is)
   return found != values.end() && found->second == Value(std::string(is));
 }
 
-/// Whether `a` and `b` have the same value of `name`, or one of them has none.
-bool agree(const Values& a, const Values& b, const std::string& name) {
-  const auto one = a.find(name), other = b.find(name);
-  return one == a.end() || other == b.end() || one->second == other->second;
+/// Whether the requirement is of the figure's size: by its coordinates, else by the one size of its step. Of no size at
+/// all is also nvbandwidth's, where neither the document nor the command states it.
+bool same_size(const std::string& tool, const Values& figure, const plan::Requirement& requirement,
+               const Values& parameters) {
+  const Value* theirs = value_at(figure, "size");
+  if (theirs == nullptr && tool == "nvbandwidth") return true;
+  const Value* own = value_at(requirement.at, "size");
+  if (own == nullptr) own = value_at(parameters, "size");
+  const auto sizes = plan::sizes_in(parameters);
+  const Value only = sizes.size() == 1 ? Value(sizes.front()) : Value(std::int64_t{0});
+  if (own == nullptr && !sizes.empty()) own = &only;
+  return theirs == nullptr || own == nullptr ? theirs == own : *theirs == *own;
 }
 
-/// The parameters of the steps that the requirement is judged from; all steps of one requirement have the same.
+/// The parameters of the steps that the requirement is judged from, and their number of nodes; all steps of one
+/// requirement have the same.
 Values parameters_of(const plan::Plan& plan, const plan::Requirement& requirement) {
   for (const auto& step : plan.steps) {
-    if (step.probe == requirement.probe &&
-        std::ranges::find(step.requirements, requirement.id) != step.requirements.end())
-      return step.parameters;
+    if (step.probe != requirement.probe ||
+        std::ranges::find(step.requirements, requirement.id) == step.requirements.end())
+      continue;
+    Values parameters = step.parameters;
+    if (!step.nodes.empty()) parameters["nodes"] = static_cast<std::int64_t>(step.nodes.size());
+    return parameters;
   }
   return requirement.parameters;
 }
 
 bool same_quantity(const QuantityMapping& mapping, const std::string& tool, const judge::Figure& figure,
                    const plan::Requirement& requirement, const Values& parameters) {
+  const Value* operation = value_at(parameters, "operation");  // where the mapping does not name it, the figure must
+  const Value* theirs = value_at(figure.at, "operation");
+  const bool own_operation = operation == nullptr || std::string_view(mapping.parameter) == "operation" ||
+                             (theirs != nullptr && *theirs == *operation);
   return mapping.tool == tool && mapping.metric == figure.metric && mapping.probe == requirement.probe &&
          mapping.own_metric == requirement.metric && has_value(figure.at, mapping.where, mapping.is) &&
-         has_value(parameters, mapping.parameter, mapping.own_is) && agree(figure.at, requirement.at, "size") &&
-         agree(figure.at, parameters, "operation");
+         has_value(parameters, mapping.parameter, mapping.own_is) && own_operation &&
+         same_statistic(figure.statistic, requirement.statistic) && same_size(tool, figure.at, requirement, parameters);
 }
 
 std::string coordinates(const Values& at) {
@@ -141,7 +195,8 @@ std::vector<Comparison> compare(const judge::Import& import, const plan::Plan& p
     if (result.value) values[result.requirement].push_back(*result.value);
   }
   std::vector<Comparison> all;
-  for (const auto& figure : import.figures) {
+  for (std::size_t i = 0; i < import.figures.size(); ++i) {
+    const auto& figure = import.figures[i];
     for (const auto& requirement : plan.profile.requirements) {
       const auto ours = values.find(requirement.id);
       if (ours == values.end()) continue;
@@ -150,13 +205,13 @@ std::vector<Comparison> compare(const judge::Import& import, const plan::Plan& p
             return same_quantity(mapping, import.source.tool, figure, requirement, parameters);
           }))
         continue;
-      if (auto differs = first_difference(import.source.tool, figure, requirement, parameters); !differs.empty()) {
-        all.push_back({.theirs = figure, .requirement = requirement.id, .metric = "", .differs = std::move(differs)});
+      if (auto differs = first_difference(import.source, figure, requirement, parameters); !differs.empty()) {
+        all.push_back({.figure = i, .requirement = requirement.id, .metric = "", .differs = std::move(differs)});
         continue;
       }
       std::ranges::sort(ours->second);
       const auto& sorted = ours->second;
-      all.push_back({.theirs = figure,
+      all.push_back({.figure = i,
                      .requirement = requirement.id,
                      .metric = fmt::format("{} {} {}", requirement.probe, requirement.metric, requirement.statistic),
                      .cells = sorted.size(),
@@ -171,15 +226,17 @@ std::vector<Comparison> compare(const judge::Import& import, const plan::Plan& p
 
 std::string comparison_text(const judge::Import& import, const plan::Plan& plan, const judge::Verdict& verdict) {
   const auto pairs = compare(import, plan, verdict);
-  std::string text = fmt::format(
-      "{}{}{} beside run {}. Imported figures are not judged; their origin is not verified.\n", import.source.tool,
-      import.source.version.empty() ? "" : " ", harmless(import.source.version), harmless(verdict.run_id));
-  std::set<std::string> met;
+  std::string text =
+      fmt::format("{}{}{} beside {}run {}. Imported figures are not judged; their origin is not verified.\n",
+                  import.source.tool, import.source.version.empty() ? "" : " ", harmless(import.source.version),
+                  verdict.simulated ? "simulated " : "", harmless(verdict.run_id));
+  std::set<std::size_t> met;
   for (const auto& pair : pairs) {
-    const auto shown = [&](double value) { return for_people(value, pair.theirs.unit); };
-    if (met.insert(pair.theirs.from + pair.theirs.metric + pair.theirs.statistic).second) {
-      text += fmt::format("{} {}, {} ({}): {}\n", pair.theirs.statistic, pair.theirs.metric,
-                          coordinates(pair.theirs.at), harmless(pair.theirs.from), shown(pair.theirs.value));
+    const auto& theirs = import.figures[pair.figure];
+    const auto shown = [&](double value) { return for_people(value, theirs.unit); };
+    if (met.insert(pair.figure).second) {
+      text += fmt::format("{} {}, {} ({}): {}\n", theirs.statistic, theirs.metric, coordinates(theirs.at),
+                          harmless(theirs.from), shown(theirs.value));
     }
     if (!pair.differs.empty()) {
       text += fmt::format("    not comparable with requirement {}: {}\n", pair.requirement, pair.differs);
@@ -188,15 +245,12 @@ std::string comparison_text(const judge::Import& import, const plan::Plan& plan,
     const std::string range = pair.cells == 1 ? ""
                                               : fmt::format(" (median of {} cells, {} to {})", pair.cells,
                                                             shown(pair.lowest), shown(pair.highest));
-    const std::string ratio =
-        pair.theirs.value > 0 ? fmt::format(", ratio {:.4g}", pair.median / pair.theirs.value) : "";
-    text += fmt::format("    assay: {}{}{}, requirement {}: {}\n", shown(pair.median), range, ratio, pair.requirement,
-                        pair.metric);
+    const std::string ratio = theirs.value > 0 ? fmt::format(", ratio {:.4g}", pair.median / theirs.value) : "";
+    text += fmt::format("    assay{}: {}{}{}, requirement {}: {}\n", verdict.simulated ? " (simulated)" : "",
+                        shown(pair.median), range, ratio, pair.requirement, pair.metric);
   }
-  std::size_t alone = 0;
-  for (const auto& figure : import.figures)
-    alone += met.contains(figure.from + figure.metric + figure.statistic) ? 0 : 1;
-  return text + fmt::format("{} of {} figures have no counterpart in this run\n", alone, import.figures.size());
+  return text + fmt::format("{} of {} figures have no counterpart in this run\n", import.figures.size() - met.size(),
+                            import.figures.size());
 }
 
 }  // namespace assay::imports

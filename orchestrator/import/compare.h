@@ -10,11 +10,11 @@
 
 namespace assay::imports {
 
-/// One imported figure and the cells of one requirement that hold the same quantity, at the same size and of the same
-/// operation. Where another setting differs (block size, pattern, depth), they are not comparable and no number is
-/// given.
+/// One imported figure and the cells of one requirement that hold the same quantity and statistic, at the same size and
+/// of the same operation. Where another setting differs (block size, pattern, depth, type, nodes, …), or the figure has
+/// `conditions`, they are not comparable and no number is given.
 struct Comparison {
-  judge::Figure theirs;
+  std::size_t figure = 0;                      ///< its place among the import's
   std::string requirement, metric;             ///< "n01.bw", "verbs_bandwidth bandwidth_forward median"
   std::size_t cells = 0;                       ///< those with a value
   double lowest = 0, median = 0, highest = 0;  ///< of the cells' values, in the figure's unit

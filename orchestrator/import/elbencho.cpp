@@ -118,7 +118,7 @@ class ElbenchoReader {
 
 void read_elbencho(std::string_view text, judge::ImportSource& source, Figures& figures) {
   ElbenchoReader reader(source, figures);
-  for (const auto& line : lines_of(text)) {
+  for (const auto& line : lines_of(text, &figures)) {
     if (!line.text.empty()) reader.line(line);
   }
 }

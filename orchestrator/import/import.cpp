@@ -46,15 +46,9 @@ std::expected<judge::Import, InputError> import_output(const ImportRequest& requ
     return std::unexpected(InputError{"", fmt::format("'{}' is not a tool whose output can be imported", request.tool),
                                       suggestion(request.tool, names)});
   }
-  const bool json = document_begin(request.bytes).has_value();
-  const ReadFunction reader = json ? readers->json : readers->text;
-  if (reader == nullptr)
-    return std::unexpected(InputError{
-        request.path, fmt::format("is {}, which is not imported from {}", json ? "JSON" : "text", request.tool),
-        readers->hint});
   judge::Import import;
   import.source = {.tool = request.tool,
-                   .form = json ? "json" : "text",
+                   .form = "",
                    .version = "",
                    .command = request.command,
                    .file = std::filesystem::path(request.path).filename().string(),
@@ -63,7 +57,14 @@ std::expected<judge::Import, InputError> import_output(const ImportRequest& requ
                    .facts = {}};
   Figures figures;
   try {
-    reader(request.bytes, import.source, figures);
+    const std::string_view text = plain_text(request.bytes, figures);
+    const bool json = document_begin(text).has_value();
+    const ReadFunction reader = json ? readers->json : readers->text;
+    if (reader == nullptr)
+      throw ImportRefusal{"", fmt::format("is {}, which is not imported from {}", json ? "JSON" : "text", request.tool),
+                          readers->hint};
+    import.source.form = json ? "json" : "text";
+    reader(text, import.source, figures);
     figures.give(import);
   } catch (const ImportRefusal& refusal) {
     return std::unexpected(located(request.path, refusal));

@@ -1,6 +1,5 @@
 // ior: output of IOR 3 and 4 with -O summaryFormat=JSON.
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -37,31 +36,21 @@ constexpr const char* kIorSettings[] = {"operation",   "API",          "TestID",
                                         "blockSize",   "transferSize", "numTasks",     "tasksPerNode",
                                         "repetitions", "filePerProc",  "reorderTasks", "reorderTasksRandom"};
 
-/// `text` with lines left blank that IOR writes a second time in one object (segmentCount, blockSize, transferSize):
-/// JSON with two fields of one name is refused. Fields that differ stay, and are refused.
-std::string without_repeats(std::string_view text, Figures& figures) {
-  std::string clean;
-  std::set<std::string_view> seen;
-  std::size_t repeats = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = trimmed(text.substr(begin, end - begin));
-    while (line.ends_with(',') || line.ends_with(' ')) line.remove_suffix(1);
-    if (line.find_first_of("{}[]") != std::string_view::npos) seen.clear();
-    if (line.find("\": ") != std::string_view::npos && !seen.insert(line).second) {
-      ++repeats;
-    } else {
-      clean += text.substr(begin, end - begin);
-    }
-    if (end < text.size()) clean += '\n';
-    begin = end + 1;
-  }
-  if (repeats > 0) figures.leave_out("document", fmt::format("{} lines", repeats), "the tool wrote them twice");
-  return clean;
+/// What IOR writes a second time in one object.
+bool ior_repeats(std::string_view, std::string_view key) {
+  return key == "segmentCount" || key == "blockSize" || key == "transferSize";
 }
 
 void ior_summary(Figures& figures, const json& one, const std::string& path) {
   if (!one.is_object()) throw ImportRefusal{path, "must be an object", "import the whole output"};
+  for (const auto& [key, value] : one.items()) {
+    const std::string name = key.substr(0, key.rfind(" ("));
+    if (!one.contains(name) || !ior_repeats("", name) || name == key) continue;
+    if (value != one[name])
+      throw ImportRefusal{path + "." + name, "is in one object twice, with two values",
+                          "import the output as IOR wrote it"};
+    figures.leave_out(path + "." + name, name, "the tool wrote it twice");
+  }
   Values at;
   for (const char* name : kIorSettings) {
     const auto found = one.find(name);
@@ -82,7 +71,7 @@ void ior_summary(Figures& figures, const json& one, const std::string& path) {
 
 void read_ior(std::string_view text, judge::ImportSource& source, Figures& figures) {
   const char* const hint = "run ior with -O summaryFormat=JSON and import the whole output";
-  const json whole = document_of(without_repeats(text, figures), figures, hint);
+  const json whole = document_of(text, figures, hint, ior_repeats);
   const auto found = whole.is_object() ? whole.find("summary") : whole.end();
   if (found == whole.end() || !found->is_array()) throw ImportRefusal{"summary", "is missing", hint};
   const auto fact = [&](const char* name) {

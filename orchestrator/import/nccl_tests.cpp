@@ -1,13 +1,16 @@
-// nccl_tests: the table that nccl-tests prints. Columns are found by their heads, for they differ between versions
-// and options.
+// nccl_tests: the table that nccl-tests and rccl-tests print. Columns are found by their heads, for they differ between
+// versions and options.
 #include <algorithm>
 #include <array>
+#include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "orchestrator/import/import.h"
 #include "orchestrator/import/reading.h"
+#include "probes/core/text.h"
 
 namespace assay::imports {
 namespace {
@@ -41,22 +44,37 @@ constexpr NcclTestsColumn kNcclTestsColumns[] = {
     {"i_max", "(us)", "time", "max", "s", 1e-6},
     {"i_p99", "(us)", "time", "p99", "s", 1e-6},
     {"i_cv%", "(%)", "time_variation", "coefficient", "1", 1e-2},
+    // Before 2.13: the largest error, and no count of wrong elements.
+    {"error", "", "", "", "", 0},
+    // rccl-tests with -A 1.
+    {"algo", "", "", "", "", 0},
+    {"proto", "", "", "", "", 0},
+    {"nchannels", "", "", "", "", 0},
 };
+constexpr std::size_t kFewestColumns = 8;  // of any version
+constexpr NcclTestsColumn kUnknownNcclColumn = {"", "", "", "", "", 0};
 
 class NcclTestsReader {
  public:
   NcclTestsReader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {
     operation_ = operation_of(source.command);
+    take_nccl_options(source.command, conditions_);
   }
 
   void line(const TextLine& line) {
     if (line.text.empty()) return;
     if (line.text.starts_with('#')) return comment(line, trimmed(line.text.substr(1)));
-    if (whole_from(words_of(line.text).front())) return row(line);
+    const auto words = words_of(line.text);
+    const bool is_row = whole_from(words.front()) && (!columns_.empty() || words.size() >= kFewestColumns);
+    if (is_row) return row(line);
     if (line.text.find(" NCCL WARN ") != std::string_view::npos)
       return figures_.leave_out(line.from(), "a warning of NCCL", std::string(line.text));
-    if (line.text.find(" NCCL INFO ") != std::string_view::npos || line.text.starts_with("NCCL version ")) return;
-    throw ImportRefusal{line.from(), "is not a known line of nccl-tests", "save only the output of the tool"};
+    if (line.text.find(" NCCL INFO ") != std::string_view::npos) return;
+    constexpr std::array<std::string_view, 5> kBanner = {"NCCL version", "rccl-tests: Version", "RCCL version",
+                                                         "HIP version", "ROCm version"};
+    const auto* known = std::ranges::find_if(kBanner, [&](std::string_view one) { return line.text.starts_with(one); });
+    if (known == kBanner.end()) return figures_.foreign(line, false);  // a run that fails does not reach its last lines
+    source_.facts[std::string(*known)] = std::string(trimmed(line.text.substr(known->size())));
   }
 
   void end(std::size_t lines) {
@@ -65,6 +83,16 @@ class NcclTestsReader {
                           fmt::format("'{}' is missing: the run was interrupted or failed", kTail),
                           "import the output of a finished run"};
     if (ranks_ > 0) source_.facts["ranks"] = ranks_;
+    if (!hosts_.empty()) source_.facts["nodes"] = static_cast<std::int64_t>(hosts_.size());
+    if (empty_ > 0)
+      figures_.leave_out("table", fmt::format("{} rows of size 0", empty_),
+                         "the tool rounds small sizes down to nothing, which it then moves");
+    if (operation_.empty())
+      figures_.leave_out("table", "the operation",
+                         "the output does not name it: state it with --command 'all_reduce_perf …'");
+    if (wrong_unplaced_)
+      throw ImportRefusal{"out_of_bounds", "elements were wrong, and this version's table does not say in which rows",
+                          "the speed of wrong data is meaningless: find the cause and run it again"};
     if (ranks_ == 1)
       figures_.leave_out("devices", "collectives of more than one rank",
                          "one rank: several processes of a build without MPI run independently");
@@ -76,19 +104,29 @@ class NcclTestsReader {
     const auto words = words_of(body);
     if (words.front() == "size") return heads(line, words);
     if (words.front() == "(B)") return units(line, words);
-    if (words.front() == "Rank") return void(++ranks_);
+    if (words.front() == "Rank") return rank(words);
     if (body.find("out-of-place") != std::string_view::npos || body.starts_with("in-place")) return places(line, body);
     if (body.starts_with("Avg bus bandwidth")) {
       ended_ = true;
       return figures_.leave_out(line.from(), "average bus bandwidth",
                                 "an average over all sizes is not the figure of any size");
     }
-    if (body.starts_with("Out of bounds values"))
+    if (body.starts_with("Out of bounds values")) {
+      const bool counted = std::ranges::find(columns_, "#wrong", &NcclTestsColumn::head) != columns_.end();
+      wrong_unplaced_ = !counted && body.ends_with("FAILED");
       return void(source_.facts["out_of_bounds"] = std::string(trimmed(body.substr(body.find(':') + 1))));
-    setting(line, body, words);
+    }
+    setting(line, body);
   }
 
-  void setting(const TextLine& line, std::string_view body, const std::vector<std::string_view>& words) {
+  /// "Rank  0 Group  0 Pid 1444 on n01 device  0 …"
+  void rank(const std::vector<std::string_view>& words) {
+    ++ranks_;
+    const auto on = std::ranges::find(words, "on");
+    if (on != words.end() && on + 1 != words.end()) hosts_.emplace(*(on + 1));
+  }
+
+  void setting(const TextLine& line, std::string_view body) {
     const auto after = [&](std::string_view beginning) { return std::string(trimmed(body.substr(beginning.size()))); };
     if (body.starts_with("nccl-tests version ")) return void(source_.version = after("nccl-tests version "));
     if (body.starts_with("Collective test starting:"))
@@ -96,17 +134,28 @@ class NcclTestsReader {
     if (body.starts_with("nThread ")) {
       if (source_.facts.contains("settings"))
         throw ImportRefusal{line.from(), "a second run begins", "import one run per file"};
-      return void(source_.facts["settings"] = std::string(body));
+      source_.facts["settings"] = std::string(body);
+      for (const auto& [name, plain] : {std::pair{"agg iters", "1"}, {"graph", "0"}, {"unalign", "0"}}) {
+        const auto at = body.find(fmt::format(" {}: ", name));
+        const auto value = at == std::string_view::npos ? std::vector<std::string_view>()
+                                                        : words_of(body.substr(body.find(':', at) + 1));
+        if (!value.empty() && value.front() != plain)
+          add_condition(conditions_, fmt::format("{} {}", name, value.front()));
+      }
+      return;
     }
     if (body.starts_with("error:") || body.starts_with("Reducing maxBytes to"))
       return figures_.leave_out(line.from(), "a remark of the tool", std::string(body));
-    if (body.starts_with("Blocking Enabled")) return void(source_.facts["blocking"] = std::string(body));
-    constexpr std::array<std::string_view, 8> kKnown = {
-        "Using devices",        "Collective test concluded:", "GPU memory usage",      "Writing JSON output to",
-        "Per-Iteration Report", "Parallel Init Enabled",      "Errors with asterisks", "Using device"};
+    if (body.starts_with("Blocking Enabled")) {
+      source_.facts["blocking"] = std::string(body);
+      return add_condition(conditions_, "blocking");
+    }
+    constexpr std::array<std::string_view, 9> kKnown = {
+        "Using device",         "Collective test concluded:", "GPU memory usage", "Writing JSON output to",
+        "Per-Iteration Report", "Parallel Init Enabled",      "Testing ",         "Errors with asterisks",
+        "skipping json output;"};
     if (std::ranges::any_of(kKnown, [&](std::string_view known) { return body.starts_with(known); })) return;
-    throw ImportRefusal{line.from(), fmt::format("'# {}…' is not a known remark of nccl-tests", words.front()),
-                        "probably another version of the tool; nothing of it is imported"};
+    figures_.leave_out(line.from(), "a remark that is not known", harmless(line.text));
   }
 
   void places(const TextLine& line, std::string_view body) {
@@ -124,10 +173,12 @@ class NcclTestsReader {
     if (!columns_.empty()) throw ImportRefusal{line.from(), "a second table begins", "import one run per file"};
     for (const auto word : words) {
       const auto* column = std::ranges::find(kNcclTestsColumns, word, &NcclTestsColumn::head);
-      if (column == std::end(kNcclTestsColumns))
-        throw ImportRefusal{line.from(), fmt::format("'{}' is not a known column", word),
-                            "another version of the tool, or of a tool like it"};
-      columns_.push_back(column);
+      const bool known = column != std::end(kNcclTestsColumns);
+      if (!known || column->head == "error")
+        figures_.leave_out(line.from(), fmt::format("the column '{}'", harmless(word)),
+                           known ? "the largest error is no count of wrong elements"
+                                 : "not known: of another version of the tool, or of a tool like it");
+      columns_.push_back(known ? column : &kUnknownNcclColumn);
     }
     group();
     if (places_.empty() || groups_.size() != places_.size()) {
@@ -141,7 +192,7 @@ class NcclTestsReader {
   /// Adjacent columns of figures belong to one place, until a heading repeats.
   void group() {
     const auto is_figure = [](const NcclTestsColumn* column) {
-      return column->metric[0] != '\0' || column->head == "#wrong";
+      return column->metric[0] != '\0' || column->head == "#wrong" || column->head == "error";
     };
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       if (!is_figure(columns_[i])) continue;
@@ -167,7 +218,8 @@ class NcclTestsReader {
     std::vector<std::string_view> said(words);
     while (!said.empty() && said.back().starts_with('%')) said.pop_back();  // the form of the time stamp
     if (due.empty() || said != due)
-      throw ImportRefusal{line.from(), "the units are not those of the columns", "times are in us, bandwidths in GB/s"};
+      throw ImportRefusal{line.from(), "the units are not those of the columns",
+                          "times are in us, bandwidths in GB/s; a column that is not known must have no unit"};
     units_known_ = true;
   }
 
@@ -181,18 +233,24 @@ class NcclTestsReader {
     // Versions before 2.13 leave the reduction blank if there is none.
     const auto redop = std::ranges::find(columns_, "redop", &NcclTestsColumn::head) - columns_.begin();
     if (words.size() + 1 == columns_.size() && static_cast<std::size_t>(redop) < words.size() &&
-        whole_from(words[static_cast<std::size_t>(redop)])) {
+        number_from(words[static_cast<std::size_t>(redop)])) {
       words.insert(words.begin() + redop, "none");
     }
     if (words.size() != columns_.size()) {
       throw ImportRefusal{line.from(), fmt::format("{} columns, the heading has {}", words.size(), columns_.size()),
                           "merged columns, a truncated line, or a place that was not measured"};
     }
-    cells(line, words);
+    Values at = coordinates(line, words);
+    if (at.at("size") == Value(std::int64_t{0})) return void(++empty_);
+    if (const int cycle = ++cycles_[at]; cycle > 1) at["cycle"] = std::int64_t{cycle};  // of -N
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      at["place"] = places_[i];
+      one_place(line, words, at, groups_[i].first, groups_[i].second);
+    }
   }
 
   [[nodiscard]] Values coordinates(const TextLine& line, const std::vector<std::string_view>& words) const {
-    Values at;
+    Values at = conditions_;
     if (!operation_.empty()) at["operation"] = operation_;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const auto head = columns_[i]->head;
@@ -202,19 +260,11 @@ class NcclTestsReader {
           throw ImportRefusal{line.from(), fmt::format("'{}' is not a whole number, expected the {}", words[i], head),
                               ""};
         if (head == "size" || *whole >= 0) at[std::string(head)] = *whole;
-      } else if (head == "type" || (head == "redop" && words[i] != "none")) {
+      } else if (head == "type" || head == "algo" || head == "proto" || (head == "redop" && words[i] != "none")) {
         at[std::string(head)] = std::string(words[i]);
       }
     }
     return at;
-  }
-
-  void cells(const TextLine& line, const std::vector<std::string_view>& words) {
-    Values at = coordinates(line, words);
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      at["place"] = places_[i];
-      one_place(line, words, at, groups_[i].first, groups_[i].second);
-    }
   }
 
   void one_place(const TextLine& line, const std::vector<std::string_view>& words, const Values& at, std::size_t begin,
@@ -236,7 +286,7 @@ class NcclTestsReader {
     }
     for (std::size_t i = begin; i < end; ++i) {
       const NcclTestsColumn& column = *columns_[i];
-      if (column.head == "#wrong") continue;
+      if (column.metric[0] == '\0') continue;
       figures_.word(
           {.metric = column.metric, .unit = column.base_unit, .statistic = column.statistic, .factor = column.factor},
           at, words[i], line.from());
@@ -246,6 +296,11 @@ class NcclTestsReader {
   judge::ImportSource& source_;
   Figures& figures_;
   std::string operation_;
+  Values conditions_;
+  std::set<std::string, std::less<>> hosts_;
+  std::map<Values, int> cycles_;  ///< how often a row of these coordinates came
+  std::int64_t empty_ = 0;        ///< rows of size 0
+  bool wrong_unplaced_ = false;
   std::vector<const NcclTestsColumn*> columns_;
   std::vector<std::string> places_;  ///< in the order of their columns
   std::vector<std::pair<std::size_t, std::size_t>>
@@ -271,8 +326,29 @@ std::string operation_of(std::string_view program) {
   return "";
 }
 
+void take_nccl_options(std::string_view command, Values& at) {
+  constexpr std::pair<std::string_view, const char*> kRanks[] = {
+      {"0", "the time of rank 0"}, {"2", "the shortest time of a rank"}, {"3", "the longest time of a rank"}};
+  const auto words = words_of(command);
+  const auto program = std::ranges::find_if(words, [](std::string_view word) { return !operation_of(word).empty(); });
+  for (auto word = program; word != words.end(); ++word) {
+    const auto value_of = [&](std::string_view letter, std::string_view name) -> std::string_view {
+      const bool alone = *word == letter || *word == name;
+      if (alone) return word + 1 != words.end() ? *(word + 1) : std::string_view();
+      if (word->starts_with(name) && word->substr(name.size()).starts_with('=')) return word->substr(name.size() + 1);
+      return word->starts_with(letter) ? word->substr(letter.size()) : std::string_view();
+    };
+    const auto* rank =
+        std::ranges::find(kRanks, value_of("-a", "--average"), [](const auto& one) { return one.first; });
+    if (rank != std::end(kRanks)) add_condition(at, rank->second);
+    const auto implementation = value_of("-D", "--device_implementation");
+    if (!implementation.empty() && implementation != "0")
+      add_condition(at, fmt::format("device implementation {}", harmless(implementation)));
+  }
+}
+
 void read_nccl_tests_text(std::string_view text, judge::ImportSource& source, Figures& figures) {
-  const auto lines = lines_of(text);
+  const auto lines = lines_of(text, &figures);
   NcclTestsReader reader(source, figures);
   for (const auto& line : lines) reader.line(line);
   reader.end(lines.size());

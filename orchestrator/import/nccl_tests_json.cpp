@@ -1,10 +1,14 @@
 // nccl_tests_json: output of nccl-tests with -J. Its `env` is the whole environment, passwords and all: only variables
 // of NCCL are kept.
+#include <map>
+#include <set>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "orchestrator/import/import.h"
 #include "orchestrator/import/reading.h"
+#include "probes/core/json_io.h"
 
 namespace assay::imports {
 namespace {
@@ -29,18 +33,30 @@ void take_arguments(StrictObject& top, judge::ImportSource& source) {
   }
 }
 
-void take_settings(const json& document, judge::ImportSource& source) {
+void take_settings(const json& document, judge::ImportSource& source, Figures& figures, Values& conditions) {
   StrictObject config = closed(document, "config");
   for (const char* name : {"nthreads", "ngpus", "warmup_iters", "iterations", "aggregated_iterations", "validation"})
     source.facts[name] = config.whole(name);
-  config.pass_over({"minimum_bytes", "maximum_bytes", "step_factor", "step_bytes", "graph", "blocking_collectives",
-                    "per_iter_timing", "per_iter_skip", "parallel_init", "unalign"});
-  for (const auto& device : config.list("devices")) {
-    StrictObject one = closed(device, "config.devices");
-    one.pass_over({"rank", "group", "pid", "hostname", "device", "device_hex", "device_info"});
-    one.done();
+  config.pass_over({"minimum_bytes", "maximum_bytes", "step_factor", "step_bytes", "per_iter_timing", "per_iter_skip",
+                    "parallel_init"});
+  if (source.facts["aggregated_iterations"] != Value(std::int64_t{1}))
+    add_condition(conditions, "agg iters " + to_json(source.facts["aggregated_iterations"]).dump());
+  for (const char* name : {"graph", "blocking_collectives", "unalign"}) {  // flags are texts
+    const json* value = config.optional(name);
+    const bool plain = value == nullptr || *value == 0 || *value == false || *value == "false" || *value == "0";
+    if (!plain) add_condition(conditions, fmt::format("{} {}", name, value->dump(-1, ' ', true)));
   }
-  config.done();
+  std::set<std::string> hosts;
+  const json& devices = config.list("devices");
+  for (const auto& device : devices) {
+    StrictObject one = closed(device, "config.devices");
+    hosts.insert(one.text("hostname"));
+    one.pass_over({"rank", "group", "pid", "device", "device_hex", "device_info"});
+    figures.unknown(one);
+  }
+  source.facts["ranks"] = static_cast<std::int64_t>(devices.size());
+  if (!hosts.empty()) source.facts["nodes"] = static_cast<std::int64_t>(hosts.size());
+  figures.unknown(config);
 }
 
 /// The figures of one place, "out_of_place" or "in_place"; false when its data were wrong, so that no speed of it
@@ -53,7 +69,7 @@ bool take_place(const json& document, const std::string& path, Values at, const 
   const json* cpu_time = one.optional("cpu_time");
   const json* algbw = one.optional("alg_bw");
   const json* busbw = one.optional("bus_bw");
-  one.done();
+  figures.unknown(one);
   if (wrong.is_number()) {
     figures.count({.metric = "mismatches", .unit = "1", .statistic = "count"}, at, wrong.get<double>(),
                   path + ".nwrong");
@@ -87,13 +103,13 @@ void take_iterations(const json& document, const std::string& path, Values at, c
     figures.field({.metric = "time", .unit = "s", .statistic = statistic, .factor = 1e-6}, at, one.optional(field),
                   one.path(field));
   one.pass_over({"skipped_iterations", "avg_us", "stdev_us", "cv_pct", "times_us", "per_process_max_times_us"});
-  one.done();
+  figures.unknown(one);
 }
 
-void take_result(const json& document, const std::string& path, const std::string& operation, Figures& figures) {
+/// `at`: coordinates of all results; `seen`: how often a result of the same coordinates came.
+void take_result(const json& document, const std::string& path, Values at, std::map<Values, int>& seen,
+                 Figures& figures) {
   StrictObject result = closed(document, path);
-  Values at;
-  if (!operation.empty()) at["operation"] = operation;
   at["size"] = result.whole("size");
   at["type"] = result.text("type");
   const std::string redop = result.text("redop");
@@ -102,17 +118,21 @@ void take_result(const json& document, const std::string& path, const std::strin
   if (!root) throw ImportRefusal{result.path("root"), "is not a whole number", ""};
   if (*root >= 0) at["root"] = *root;
   result.pass_over({"count", "actual_iterations", "experiment_name"});
+  if (const int cycle = ++seen[at]; cycle > 1) at["cycle"] = std::int64_t{cycle};  // of -N
+  const bool empty = at["size"] == Value(std::int64_t{0});
+  if (empty) figures.leave_out(path, "a result of size 0", "the tool rounds small sizes down to nothing");
   for (const char* place : {"out_of_place", "in_place"}) {
     const json* one = result.optional(place);
     const std::string iterations = std::string(place) + "_per_iter";
     const json* each = result.optional(iterations);
+    if (empty) continue;
     if (one == nullptr || one->is_null()) {
       figures.leave_out(result.path(place), "time, algbw, busbw", "the tool did not measure this place");
     } else if (take_place(*one, result.path(place), at, place, figures) && each != nullptr) {
       take_iterations(*each, result.path(iterations), at, place, figures);
     }
   }
-  result.done();
+  figures.unknown(result);
 }
 
 }  // namespace
@@ -123,19 +143,22 @@ void read_nccl_tests_json(std::string_view text, judge::ImportSource& source, Fi
   source.facts["format"] = top.whole("version");
   source.facts["nccl_version"] = top.whole("nccl_version");
   take_arguments(top, source);
-  take_settings(top.need("config"), source);
+  Values at;
+  take_settings(top.need("config"), source, figures, at);
+  take_nccl_options(source.command, at);
   StrictObject bounds = closed(top.need("out_of_bounds"), "out_of_bounds");
   source.facts["out_of_bounds"] = bounds.whole("count");
   bounds.pass_over({"okay"});
-  bounds.done();
+  figures.unknown(bounds);
   (void)top.need(
       "average_bus_bandwidth");  // its presence shows that the run ended; an average over all sizes is no figure
   figures.leave_out("average_bus_bandwidth", "average bus bandwidth",
                     "an average over all sizes is not the figure of any size");
-  const std::string operation = operation_of(source.command);
+  if (const std::string operation = operation_of(source.command); !operation.empty()) at["operation"] = operation;
+  std::map<Values, int> seen;
   const json& results = top.list("results");
   for (std::size_t i = 0; i < results.size(); ++i)
-    take_result(results[i], fmt::format("results[{}]", i), operation, figures);
+    take_result(results[i], fmt::format("results[{}]", i), at, seen, figures);
   if (const json* errors = top.optional("errors")) {
     for (const auto& error : *errors) {
       if (error.is_string() && !error.get_ref<const std::string&>().empty())
@@ -143,7 +166,7 @@ void read_nccl_tests_json(std::string_view text, judge::ImportSource& source, Fi
     }
   }
   top.pass_over({"start_time", "end_time"});
-  top.done();
+  figures.unknown(top);
 }
 
 }  // namespace assay::imports

@@ -6,6 +6,7 @@
 
 #include "orchestrator/import/import.h"
 #include "orchestrator/import/reading.h"
+#include "probes/core/text.h"
 
 namespace assay::imports {
 namespace {
@@ -34,6 +35,7 @@ constexpr OsuColumn kOsuColumns[] = {
     {"MB/s", "bandwidth", "mean", "B/s", 1e6},
     {"Messages/s", "message_rate", "mean", "1/s", 1},
 };
+constexpr OsuColumn kUnknownOsuColumn = {"", "", "", "", 0};
 
 class OsuReader {
  public:
@@ -41,12 +43,14 @@ class OsuReader {
 
   void line(const TextLine& line) {
     if (line.text.empty()) return;
-    if (!line.text.starts_with('#')) return row(line);
+    if (!line.text.starts_with('#')) {
+      if (!columns_.empty() && number_from(words_of(line.text).front())) return row(line);
+      return figures_.foreign(line, !test_.empty());
+    }
     const auto body = trimmed(line.text.substr(1));
     if (body.empty()) return;
     if (body.starts_with("OSU ")) return title(line, body);
-    if (test_.empty())
-      throw ImportRefusal{line.from(), "is before the title '# OSU …'", "save the output from its beginning"};
+    if (test_.empty()) return figures_.foreign(line, false);
     constexpr std::array<std::string_view, 7> kSettings = {"Datatype:",        "[ pairs:",       "Window creation:",
                                                            "Synchronization:", "Send Buffer on", "Rank 0 Memory on",
                                                            "Number of"};
@@ -57,7 +61,9 @@ class OsuReader {
   }
 
   void end() const {
-    if (columns_.empty()) throw ImportRefusal{"", "has no table", "import what an OSU benchmark printed"};
+    if (columns_.empty())
+      throw ImportRefusal{"", "has no table below a title '# OSU …'",
+                          "import what an OSU benchmark printed, from its beginning"};
   }
 
  private:
@@ -79,9 +85,17 @@ class OsuReader {
       const bool whole =
           column != std::end(kOsuColumns) &&
           (body.size() == column->head.size() || body[column->head.size()] == ' ' || body[column->head.size()] == '\t');
-      if (!whole)
-        throw ImportRefusal{line.from(), fmt::format("'{}' is not a known column", body.substr(0, body.find("  "))),
-                            "omit options that add columns"};
+      if (!whole) {
+        const auto head = body.substr(0, std::min(body.find("  "), body.find('\t')));
+        // A bandwidth or a latency in another unit is the figure itself, and no column beside it.
+        if (head.starts_with("Bandwidth") || head.find("Latency") != std::string_view::npos || columns_.empty())
+          throw ImportRefusal{line.from(), fmt::format("'{}' is not a known column", head),
+                              "known are Latency (us) and Bandwidth (MB/s)"};
+        figures_.leave_out(line.from(), fmt::format("the column '{}'", harmless(head)), "is not known");
+        columns_.push_back(&kUnknownOsuColumn);
+        body = trimmed(body.substr(head.size()));
+        continue;
+      }
       columns_.push_back(column);
       body = trimmed(body.substr(column->head.size()));
     }
@@ -91,8 +105,6 @@ class OsuReader {
 
   void row(const TextLine& line) {
     const auto words = words_of(line.text);
-    if (columns_.empty() || !number_from(words.front()))
-      throw ImportRefusal{line.from(), "is not a known line of an OSU benchmark", "save only the output of the tool"};
     if (words.size() != columns_.size())
       throw ImportRefusal{line.from(), fmt::format("{} columns, the heading has {}", words.size(), columns_.size()),
                           "merged columns, or a truncated line"};
@@ -127,7 +139,7 @@ class OsuReader {
 
 void read_osu(std::string_view text, judge::ImportSource& source, Figures& figures) {
   OsuReader reader(source, figures);
-  for (const auto& line : lines_of(text)) reader.line(line);
+  for (const auto& line : lines_of(text, &figures)) reader.line(line);
   reader.end();
 }
 

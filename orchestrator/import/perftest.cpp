@@ -1,13 +1,16 @@
 // perftest: output of ib_write_bw, ib_read_lat and their like, as text and with --out_json.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "orchestrator/import/import.h"
+#include "orchestrator/import/perftest_run.h"
 #include "orchestrator/import/reading.h"
 #include "probes/core/json_io.h"
+#include "probes/core/text.h"
 
 namespace assay::imports {
 namespace {
@@ -16,42 +19,8 @@ using nlohmann::json;
 
 // MB and MiB are kMebibyte: perftest divides by 0x100000, in spite of its head.
 constexpr double kGigabit = 1e9 / 8;  // and by 125000000 with --report_gbits
+constexpr const char* kOtherDirection = "the other direction at the same time";
 constexpr const char* kCycles = "with -C perftest prints processor cycles under a heading of microseconds";
-
-/// Operation and direction by the title: "RDMA_Write Bidirectional BW Test".
-struct Test {
-  std::string verb;
-  bool bandwidth = false;
-  bool both_directions = false;
-};
-
-std::optional<Test> test_of(std::string title) {
-  std::ranges::replace(title, '_', ' ');
-  if (!title.ends_with(" Test")) return std::nullopt;
-  constexpr std::array<std::string_view, 6> kVerbs = {"Send imm",   "Send",      "RDMA Write imm",
-                                                      "RDMA Write", "RDMA Read", "Atomic"};  // the longer first
-  const auto* verb = std::ranges::find_if(kVerbs, [&](std::string_view one) { return title.starts_with(one); });
-  if (verb == kVerbs.end()) return std::nullopt;
-  Test test{.verb = std::string(*verb)};
-  std::ranges::replace(test.verb, ' ', '_');
-  test.bandwidth = title.find(" BW ") != std::string::npos;
-  test.both_directions = title.find(" Bidirectional ") != std::string::npos;
-  if (!test.bandwidth && title.find(" Latency ") == std::string::npos) return std::nullopt;
-  return test;
-}
-
-bool has_option(std::string_view command, std::string_view option) {
-  const auto words = words_of(command);
-  return std::ranges::find(words, option) != words.end();
-}
-
-/// Write and send ping-pong and say half the round trip; read and atomic say all of it.
-Values coordinates(const Test& test, std::int64_t size) {
-  Values at{{"verb", test.verb}, {"size", size}};
-  if (!test.bandwidth)
-    at["counted"] = std::string(test.verb == "RDMA_Read" || test.verb == "Atomic" ? "round_trip" : "half_round_trip");
-  return at;
-}
 
 /// The figure behind a head of the text, or behind a field of the JSON form.
 struct PerftestColumn {
@@ -66,6 +35,7 @@ struct PerftestColumn {
 constexpr PerftestColumn kPerftestColumns[] = {
     {"#bytes", "MsgSize", "", "", "", 1},
     {"#iterations", "n_iterations", "", "", "", 1},
+    {"#sl", "sl", "", "", "", 1},
     {"BW peak", "BW_peak", "bandwidth", "peak", "B/s", 0},
     {"BW average", "BW_average", "bandwidth", "mean", "B/s", 0},
     {"MsgRate[Mpps]", "MsgRate", "message_rate", "mean", "1/s", 1e6},
@@ -80,9 +50,13 @@ constexpr PerftestColumn kPerftestColumns[] = {
     {"tps average", "tps_average", "transaction_rate", "mean", "1/s", 1},
 };
 
-FigureName name_of(const PerftestColumn& column, const Test& test, double bandwidth_unit) {
+constexpr PerftestColumn kUnknownPerftestColumn = {"", "", "", "", "", 1};
+
+/// `sum`: of both directions.
+FigureName name_of(const PerftestColumn& column, bool sum, double bandwidth_unit) {
   const bool bandwidth = column.factor == 0;
-  return {.metric = bandwidth && test.both_directions ? "bandwidth_both_directions" : column.metric,
+  const bool summed = sum && (bandwidth || column.head == "MsgRate[Mpps]");
+  return {.metric = fmt::format("{}{}", column.metric, summed ? "_both_directions" : ""),
           .unit = column.unit,
           .statistic = column.statistic,
           .factor = bandwidth ? bandwidth_unit : column.factor};
@@ -149,16 +123,19 @@ class TextReader {
   void line(const TextLine& line) {
     if (line.text.empty() || line.text.find_first_not_of("-*") == std::string_view::npos) return;
     if (!columns_.empty() && whole_from(words_of(line.text).front())) return row(line);
+    if (line.text == "Local results:" || line.text == "Remote results:") return part(line);
     if (line.text.starts_with("#bytes")) return heads(line);
-    if (const auto test = test_of(std::string(line.text))) {
+    if (const auto test = perftest_run_of(std::string(line.text))) {
       if (test_) throw ImportRefusal{line.from(), "a second run begins", "import one run per file"};
       test_ = test;
       source_.facts["test"] = std::string(line.text);
       return;
     }
     if (is_setting(line) || is_remark(line)) return;
-    throw ImportRefusal{line.from(), "is not a known line of perftest",
-                        "save only the output of the tool, run without --output"};
+    const auto colon = line.text.find(':');
+    if (test_ && columns_.empty() && colon != std::string_view::npos && colon + 1 < line.text.size())
+      return figures_.leave_out(line.from(), "a setting that is not known", harmless(line.text));
+    figures_.foreign(line, test_.has_value());
   }
 
   void end() const {
@@ -168,6 +145,14 @@ class TextReader {
   }
 
  private:
+  /// --report-both: below the table of both directions one each of the two.
+  void part(const TextLine& line) {
+    if (!test_ || !test_->both_directions || columns_.empty())
+      throw ImportRefusal{line.from(), "is not below a table of both directions", "save the output from its beginning"};
+    part_ = line.text.substr(0, line.text.find(' '));
+    columns_.clear();
+  }
+
   bool is_setting(const TextLine& line) {
     auto setting = next_setting(line.text, 0);
     if (setting.begin != 0) return false;
@@ -176,8 +161,7 @@ class TextReader {
       const auto value = trimmed(line.text.substr(
           setting.value, next.begin == std::string_view::npos ? next.begin : next.begin - setting.value));
       if (value.find(": ") != std::string_view::npos)
-        throw ImportRefusal{line.from(), fmt::format("'{}' has an unknown setting", value),
-                            "probably another version of the tool; nothing of it is imported"};
+        figures_.leave_out(line.from(), "a setting that is not known", harmless(value));
       source_.facts[std::string(setting.name)] = std::string(value);
       setting = next;
     }
@@ -207,7 +191,8 @@ class TextReader {
                                                          "using DMA-BUF for GPU buffer",
                                                          "deallocating",
                                                          "destroying current CUDA Ctx"};
-    if (line.text.starts_with("cuMemAlloc()")) source_.facts["memory"] = std::string("gpu");
+    if (line.text.starts_with("cuMemAlloc()") || line.text.starts_with("allocated GPU buffer"))
+      source_.facts["memory"] = std::string("gpu");
     return std::ranges::any_of(kKnown, [&](std::string_view known) { return line.text.starts_with(known); });
   }
 
@@ -219,9 +204,13 @@ class TextReader {
     while (!rest.empty()) {
       const auto* column =
           std::ranges::find_if(kPerftestColumns, [&](const PerftestColumn& one) { return rest.starts_with(one.head); });
-      if (column == std::end(kPerftestColumns))
-        throw ImportRefusal{line.from(), fmt::format("'{}' is not a known column", rest.substr(0, rest.find("  "))),
-                            "omit options that add columns"};
+      if (column == std::end(kPerftestColumns)) {
+        const auto head = rest.substr(0, std::min(rest.find("  "), rest.find('\t')));
+        figures_.leave_out(line.from(), fmt::format("the column '{}'", harmless(head)), "is not known");
+        columns_.push_back(&kUnknownPerftestColumn);
+        rest = trimmed(rest.substr(head.size()));
+        continue;
+      }
       rest.remove_prefix(column->head.size());
       if (column->factor == 0 && column->metric[0] != '\0') rest = without_unit(line, rest);
       if (column->metric[0] == '\0' && column->statistic[0] != '\0')
@@ -229,7 +218,7 @@ class TextReader {
       columns_.push_back(column);
       rest = trimmed(rest);
     }
-    if (!test_->bandwidth && has_option(source_.command, "-C"))
+    if (!test_->bandwidth && has_perftest_option(source_.command, 'C', "--report-cycles"))
       throw ImportRefusal{line.from(), "the times are in cycles", kCycles};
   }
 
@@ -255,21 +244,33 @@ class TextReader {
                           "merged columns, or a truncated line"};
     const auto size = whole_from(words.front());
     if (!size || *size < 0) throw ImportRefusal{line.from(), fmt::format("'{}' is not a size", words.front()), ""};
-    const Values at = coordinates(*test_, *size);
+    Values at = perftest_coordinates(source_, *test_, *size);
+    if (!part_.empty()) {
+      at["end"] = part_;
+      add_condition(at, kOtherDirection);
+    }
     for (std::size_t i = 0; i < words.size(); ++i) {
+      if (columns_[i]->head == "#sl") at["service_level"] = std::string(words[i]);
+    }
+    if (const int again = ++rows_[at]; again > 1) at["row"] = std::int64_t{again};  // of --run_infinitely
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (columns_[i] == &kUnknownPerftestColumn) continue;
       if (columns_[i]->metric[0] == '\0') {
         if (!number_from(words[i]))
           throw ImportRefusal{line.from(), fmt::format("'{}' is not a number", words[i]), "merged columns"};
         continue;
       }
-      figures_.word(name_of(*columns_[i], *test_, bandwidth_unit_), at, words[i], line.from());
+      figures_.word(name_of(*columns_[i], test_->both_directions && part_.empty(), bandwidth_unit_), at, words[i],
+                    line.from());
     }
   }
 
   judge::ImportSource& source_;
   Figures& figures_;
-  std::optional<Test> test_;
+  std::optional<PerftestRun> test_;
   std::vector<const PerftestColumn*> columns_;
+  std::string part_;            ///< "Local" or "Remote"; empty: the table of the run
+  std::map<Values, int> rows_;  ///< how often a row of these coordinates came
   double bandwidth_unit_ = 0;
 };
 
@@ -282,14 +283,14 @@ double unit_from_command(const judge::ImportSource& source) {
                         "has no unit: perftest's JSON does not state whether --report_gbits was given",
                         "state how it was run: --command 'ib_write_bw --report_gbits …'"};
   }
-  return has_option(source.command, "--report_gbits") ? kGigabit : kMebibyte;
+  return has_perftest_option(source.command, '\0', "--report_gbits") ? kGigabit : kMebibyte;
 }
 
 }  // namespace
 
 void read_perftest_text(std::string_view text, judge::ImportSource& source, Figures& figures) {
   TextReader reader(source, figures);
-  for (const auto& line : lines_of(text)) reader.line(line);
+  for (const auto& line : lines_of(text, &figures)) reader.line(line);
   reader.end();
 }
 
@@ -305,33 +306,41 @@ void read_perftest_json(std::string_view text, judge::ImportSource& source, Figu
     source.facts[name] = *scalar;
   }
   StrictObject title = closed(info, "test_info");
-  const auto test = test_of(title.text("test"));
+  const auto test = perftest_run_of(title.text("test"));
   if (!test)
     throw ImportRefusal{"test_info.test", "is not a known test",
                         "Send, RDMA_Write, RDMA_Read or Atomic, BW or Latency"};
   StrictObject results = closed(top.need("results"), "results");
   if (results.optional("MsgSize") == nullptr)
     throw ImportRefusal{"results", "has no 'MsgSize'", "run perftest without --output"};
-  if (!test->bandwidth && has_option(source.command, "-C"))
+  if (!source.command.empty()) check_perftest_command(source.command, *test, "test_info.test");
+  if (!test->bandwidth && has_perftest_option(source.command, 'C', "--report-cycles"))
     throw ImportRefusal{"results", "the times are in cycles", kCycles};
-  if (has_option(source.command, "-a") || has_option(source.command, "--all")) {
+  const bool all_sizes = has_perftest_option(source.command, 'a', "--all");
+  if (all_sizes) {
     figures.leave_out("results", "every size but the last",
                       "perftest writes its JSON anew for each size: run one size per file, or import the text");
   }
-  const Values at = coordinates(*test, results.whole("MsgSize"));
+  Values at = perftest_coordinates(source, *test, results.whole("MsgSize"));
+  // The file is written anew for the sum and for each end: the other end's direction is left in it.
+  const bool half = test->both_directions && !all_sizes && has_perftest_option(source.command, '\0', "--report-both");
+  if (half) {
+    at["end"] = std::string("Remote");
+    add_condition(at, kOtherDirection);
+  }
   for (const auto& column : kPerftestColumns) {
     const std::string field(column.field);
     const json* value = results.optional(field);
     if (value == nullptr) continue;
     if (column.metric[0] != '\0') {
       const double unit = column.factor == 0 ? unit_from_command(source) : 1;
-      figures.field(name_of(column, *test, unit), at, value, results.path(field));
+      figures.field(name_of(column, test->both_directions && !half, unit), at, value, results.path(field));
     } else if (column.statistic[0] != '\0') {
       figures.leave_out(results.path(field), field, column.statistic);
     }
   }
-  results.done();
-  top.done();
+  figures.unknown(results);
+  figures.unknown(top);
 }
 
 }  // namespace assay::imports

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/core/json_io.h"
+#include "probes/core/text.h"
 
 namespace assay::imports {
 namespace {
@@ -18,19 +19,54 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kSpace = " \t\r\v\f";
-constexpr int kDeepest = 12;  // fio's bins, the deepest, have 6 levels
+constexpr int kDeepest = 12;                            // fio's bins, the deepest, have 6 levels
+constexpr std::size_t kMostNamed = 50;                  // lines of other programs, of which a log may have thousands
+constexpr std::size_t kLongestNamed = 200;              // of such a line
+constexpr std::size_t kFewestLabelled = 3;              // lines, or a word with a colon is no label
+constexpr std::string_view kUtf8Mark = "\xEF\xBB\xBF";  // byte order mark of UTF-8
+constexpr std::string_view kDigits = "0123456789";
 
 bool equal_but_for_case(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
-/// "[1,0]<stdout>:" is the prefix of mpirun --tag-output on each line.
-std::string_view without_tag(std::string_view text) {
-  if (!text.starts_with('[')) return text;
-  const auto end = text.find("<stdout>:");
-  if (end == std::string_view::npos || text.substr(0, end).find_first_not_of("[]0123456789,") != std::string_view::npos)
-    return text;
-  return trimmed(text.substr(end + 9));
+/// Without "[1,0]<stdout>:" of mpirun --tag-output, in which some launchers name the host too, or "3: " of srun
+/// --label.
+std::string_view without_label(std::string_view text) {
+  for (const std::string_view stream : {"]<stdout>:", "]<stderr>:"}) {
+    const auto end = text.find(stream);
+    if (text.starts_with('[') && end != std::string_view::npos && text.find_first_of(" <") > end)
+      return trimmed(text.substr(end + stream.size()));
+  }
+  const auto digits = text.find_first_not_of(kDigits);
+  if (digits == 0 || digits == std::string_view::npos || text[digits] != ':') return text;
+  const bool ends = digits + 1 == text.size() || text[digits + 1] == ' ' || text[digits + 1] == '\t';
+  return ends ? trimmed(text.substr(digits + 1)) : text;
+}
+
+/// Takes "n01: " from all lines if all that are not blank begin with it.
+void without_common_label(std::vector<TextLine>& lines) {
+  const auto said = [](const TextLine& line) { return !line.text.empty(); };
+  const auto first = std::ranges::find_if(lines, said);
+  if (std::ranges::count_if(lines, said) < static_cast<std::ptrdiff_t>(kFewestLabelled)) return;
+  const auto colon = first->text.find(':');
+  if (colon == std::string_view::npos || first->text.find_first_of(kSpace) != colon + 1) return;
+  const std::string_view label = first->text.substr(0, colon + 1);
+  const auto labelled = [&](const TextLine& line) {
+    return line.text.starts_with(label) && (line.text == label || line.text[label.size()] == ' ');
+  };
+  if (!std::ranges::all_of(lines, [&](const TextLine& line) { return !said(line) || labelled(line); })) return;
+  for (auto& line : lines) line.text = trimmed(line.text.substr(std::min(label.size(), line.text.size())));
+}
+
+/// Whether a line says that something failed.
+bool reports_failure(std::string_view text) {
+  std::string low(text);
+  std::ranges::transform(low, low.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto has = [&](std::string_view word) { return low.find(word) != std::string::npos; };
+  constexpr std::array<std::string_view, 9> kWords = {"error",  "fail",     "abort",        "couldn't", "unable",
+                                                      "killed", "mismatch", "segmentation", "timed out"};
+  return !has("help-mpi-") && std::ranges::any_of(kWords, has);  // Open MPI's count of its own messages
 }
 
 bool is_word_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
@@ -44,17 +80,31 @@ std::size_t bare_absence(std::string_view text) {
   return 0;
 }
 
-/// `text` with bare absences outside strings replaced by null, and how many there were.
-std::pair<std::string, std::size_t> without_bare_absences(std::string_view text) {
+/// The document at the beginning of a text, with bare absences outside strings replaced by null, and how many there
+/// were.
+struct BareDocument {
   std::string clean;
-  clean.reserve(text.size());
   std::size_t replaced = 0;
+  std::size_t end = 0;  ///< position behind it
+};
+
+BareDocument bare_document(std::string_view text) {
+  BareDocument document;
+  auto& [clean, replaced, end] = document;
+  clean.reserve(text.size());
   bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
+  std::size_t open = 0;
+  for (std::size_t i = 0; i < text.size(); end = ++i) {
     if (quoted && text[i] == '\\' && i + 1 < text.size()) {
       clean += text[i++];
     } else if (text[i] == '"') {
       quoted = !quoted;
+    } else if (!quoted && (text[i] == '{' || text[i] == '[')) {
+      ++open;
+    } else if (!quoted && (text[i] == '}' || text[i] == ']') && --open == 0) {
+      clean += text[i];
+      end = i + 1;
+      break;
     } else if (const std::size_t length =
                    quoted || (i > 0 && is_word_letter(text[i - 1])) ? 0 : bare_absence(text.substr(i));
                length > 0) {
@@ -65,7 +115,7 @@ std::pair<std::string, std::size_t> without_bare_absences(std::string_view text)
     }
     clean += text[i];
   }
-  return {std::move(clean), replaced};
+  return document;
 }
 
 }  // namespace
@@ -78,17 +128,37 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
-std::vector<TextLine> lines_of(std::string_view text) {
-  std::vector<TextLine> lines;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const auto length = text.find('\n');
-    if (length == std::string_view::npos) {
-      throw ImportRefusal{fmt::format("line {}", number), "the last line is truncated: it has no end of line",
-                          "the last figure may have lost digits: save the whole output"};
-    }
-    lines.push_back({.number = number, .text = without_tag(trimmed(text.substr(0, length)))});
-    text.remove_prefix(length + 1);
+std::string_view plain_text(std::string_view bytes, Figures& figures) {
+  const char* const hint = "save it as UTF-8 text; in PowerShell: Get-Content FILE | Set-Content -Encoding utf8 NEW";
+  if (bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF"))
+    throw ImportRefusal{"line 1", "begins with the byte order mark of UTF-16", hint};
+  const auto nul = bytes.find('\0');
+  if (nul != std::string_view::npos) {
+    const auto line = std::ranges::count(bytes.substr(0, nul), '\n') + 1;
+    throw ImportRefusal{fmt::format("line {}", line), "has a NUL byte: UTF-16, or a file that a crash cut off", hint};
   }
+  if (!bytes.starts_with(kUtf8Mark)) return bytes;
+  figures.leave_out("line 1", "a byte order mark", "of UTF-8; it is no part of the output");
+  return bytes.substr(kUtf8Mark.size());
+}
+
+std::vector<TextLine> lines_of(std::string_view text, Figures* figures) {
+  std::vector<TextLine> lines;
+  bool ended = true;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const auto length = std::min(text.find('\n'), text.size());
+    ended = length < text.size();
+    lines.push_back({.number = number, .text = without_label(trimmed(text.substr(0, length)))});
+    text.remove_prefix(std::min(length + 1, text.size()));
+  }
+  without_common_label(lines);
+  if (ended) return lines;
+  if (figures == nullptr)
+    throw ImportRefusal{lines.back().from(), "the last line has no end of line, so that it may have lost digits",
+                        "compare it with the tool's output; if it is whole, end it with a line break"};
+  if (lines.back().text.find_first_of(kDigits) != 0) return lines;
+  figures->leave_out(lines.back().from(), "the last row", "it has no end of line, so that it may have lost digits");
+  lines.pop_back();
   return lines;
 }
 
@@ -170,7 +240,34 @@ void Figures::leave_out(const std::string& from, const std::string& what, const 
   left_out_.push_back({from, what, why});
 }
 
+void Figures::foreign(const TextLine& line, bool begun) {
+  if (begun && reports_failure(line.text)) {
+    throw ImportRefusal{line.from(), fmt::format("reports a failure: '{}'", harmless(line.text, kLongestNamed)),
+                        "correct the cause and run it again; remove the line if it is another program's"};
+  }
+  if (++foreign_ <= kMostNamed) leave_out(line.from(), "a line that is not read", harmless(line.text, kLongestNamed));
+}
+
+void Figures::unknown(const StrictObject& object) {
+  for (const auto& name : object.rest()) {
+    const std::string place = object.path(printable(name));
+    const auto count = name.rfind(" (");
+    if (count != std::string::npos && name.find_first_not_of(kDigits, count + 2) == name.size() - 1) {
+      throw ImportRefusal{object.path(printable(name.substr(0, count))), "is in one object twice",
+                          "import the output as the tool wrote it"};
+    }
+    leave_out(place, "an unknown field", "probably of a newer version of the tool; it is not read");
+  }
+}
+
+void add_condition(Values& at, const std::string& what) {
+  const auto [known, added] = at.emplace("conditions", what);
+  if (!added) known->second = std::get<std::string>(known->second) + "; " + what;
+}
+
 void Figures::give(judge::Import& import) {
+  if (foreign_ > kMostNamed)
+    leave_out("document", fmt::format("{} lines that are not read", foreign_), "the first ones are listed");
   if (figures_.empty()) {
     const std::string why = left_out_.empty() ? ""
                                               : fmt::format("{}: {}: {}", left_out_.front().from,
@@ -183,33 +280,48 @@ void Figures::give(judge::Import& import) {
 }
 
 StrictObject closed(const json& object, std::string path) {
-  return {object, std::move(path), "the output is truncated, or of an unknown version of the tool"};
+  return {object, std::move(path), "probably the output of another version, or not of this tool"};
 }
 
 std::optional<std::size_t> document_begin(std::string_view text) {
-  if (text.starts_with("\xEF\xBB\xBF")) return 0;  // a byte order mark, which the reader of JSON refuses by name
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && text[first] == '{') return first;
   for (std::size_t begin = 0; begin < text.size();) {
     const auto length = std::min(text.find('\n', begin), text.size()) - begin;
-    if (trimmed(text.substr(begin, length)) == "{") return begin;
+    const auto line = trimmed(text.substr(begin, length));
+    if (line.starts_with('{') && (line.size() == 1 || trimmed(line.substr(1)).starts_with('"'))) return begin;
     begin += length + 1;
   }
   return std::nullopt;
 }
 
-json document_of(std::string_view text, Figures& figures, const std::string& hint) {
+json document_of(std::string_view text, Figures& figures, const std::string& hint,
+                 bool (*may_repeat)(std::string_view object, std::string_view key)) {
   const auto begin = document_begin(text);
   if (!begin) throw ImportRefusal{"", "has no JSON document", hint};
+  const auto foreign = [&](std::string_view part, std::size_t number, bool behind) {
+    for (; !part.empty(); ++number) {
+      const auto length = std::min(part.find('\n'), part.size());
+      const TextLine line{.number = number, .text = trimmed(part.substr(0, length))};
+      part.remove_prefix(std::min(length + 1, part.size()));
+      if (line.text.empty()) continue;
+      if (behind && line.text.starts_with('{'))
+        throw ImportRefusal{line.from(), "a second document begins", "import one document per file"};
+      if (behind && std::ranges::none_of(line.text, is_word_letter))
+        throw ImportRefusal{line.from(), fmt::format("'{}' behind the document", harmless(line.text)), hint};
+      figures.foreign(line, false);
+    }
+  };
   const auto lines = static_cast<std::size_t>(std::ranges::count(text.substr(0, *begin), '\n'));
-  if (text.find_first_not_of(" \t\r\n") < *begin)
-    figures.leave_out("line 1", fmt::format("{} lines before the document", lines),
-                      "the tool printed them before its JSON");
-  auto [clean, replaced] = without_bare_absences(text.substr(*begin));
+  foreign(text.substr(0, *begin), 1, false);
+  const auto [clean, replaced, end] = bare_document(text.substr(*begin));
+  const std::size_t behind = *begin + end;
+  foreign(text.substr(behind), static_cast<std::size_t>(std::ranges::count(text.substr(0, behind), '\n')) + 1, true);
   if (replaced > 0)
     figures.leave_out("document", fmt::format("{} bare nan or inf", replaced), "JSON has no such number; read as null");
   // Blank lines replace removed ones, so that the coordinates of an error are those of the file.
-  auto document = parse_json(std::string(lines, '\n') + clean, "document", {.max_depth = kDeepest});
+  auto document =
+      parse_json(std::string(lines, '\n') + clean, "document", {.max_depth = kDeepest, .may_repeat = may_repeat});
   if (!document) throw ImportRefusal{document.error().where, document.error().what, hint};
   return std::move(*document);
 }

@@ -25,8 +25,9 @@ using ImportRefusal = InputError;
 /// Unit of tools that name MiB, or MB and mean MiB.
 inline constexpr double kMebibyte = 1 << 20, kGibibyte = 1 << 30;
 
-/// A line of an output: its number from 1, its text without end of line, without mpirun's "[1,0]<stdout>:" and without
-/// white space around it.
+/// A line of an output: its number from 1, its text without end of line, without the label of a launcher and without
+/// white space around it. Labels: "[1,0]<stdout>:" of mpirun, "3: " of srun --label, and "n01: " of pdsh, clush and
+/// kubectl where every line has it.
 struct TextLine {
   std::size_t number = 0;
   std::string_view text;
@@ -34,9 +35,14 @@ struct TextLine {
   [[nodiscard]] std::string from() const;
 };
 
-/// The lines of `text`, in order. Refused: a last line that is cut off, for a figure that lost its last digits is
-/// another figure.
-std::vector<TextLine> lines_of(std::string_view text);
+class Figures;
+
+/// `bytes` without the byte order mark of UTF-8, which is noted in `figures`. Refused: UTF-16, and NUL bytes.
+std::string_view plain_text(std::string_view bytes, Figures& figures);
+
+/// The lines of `text`, in order. A last line without an end may have lost digits, and such a figure is another one:
+/// where `figures` are given, a last row (a line that begins with a digit) is left out, else the text is refused.
+std::vector<TextLine> lines_of(std::string_view text, Figures* figures = nullptr);
 
 /// `text` without white space around it.
 std::string_view trimmed(std::string_view text);
@@ -72,6 +78,12 @@ class Figures {
   /// A positive figure as a JSON value: a number, null or one of the absent words; nullptr is left out as missing.
   void field(const FigureName& name, const Values& at, const nlohmann::json* value, const std::string& from);
   void leave_out(const std::string& from, const std::string& what, const std::string& why);
+  /// Leaves out a line that is not the tool's; `begun`: it stands behind the first one that is. The first fifty are
+  /// named, all are counted. Refused: one behind it that reports a failure.
+  void foreign(const TextLine& line, bool begun);
+  /// Leaves out the fields of `object` that were not taken: a newer version of the tool has them. Refused: a field that
+  /// is in the object twice.
+  void unknown(const StrictObject& object);
 
   /// The figures taken; refused when there are none.
   void give(judge::Import& import);
@@ -82,17 +94,24 @@ class Figures {
   std::vector<judge::Figure> figures_;
   std::vector<judge::LeftOut> left_out_;
   std::set<std::tuple<std::string, std::string, Values>> seen_;
+  std::size_t foreign_ = 0;
 };
 
-/// A closed object of a JSON output, named `path` in errors ("results[3]"): every field must be taken or passed over.
+/// Adds `what` to the coordinate `conditions` of a figure, which says how it is not the plain quantity: such a figure
+/// is comparable with none of ours.
+void add_condition(Values& at, const std::string& what);
+
+/// An object of a JSON output, named `path` in errors ("results[3]"). Call Figures::unknown() or done() at its end.
 StrictObject closed(const nlohmann::json& object, std::string path);
 
 /// Where the JSON document of an output begins: at its first character that is not blank, if that is a '{', else at the
-/// first line that is only a '{'. Nothing if the output is no JSON.
+/// first line that is only a '{' or begins with one and a quoted name. Nothing if the output is no JSON.
 std::optional<std::size_t> document_begin(std::string_view text);
 
-/// The JSON document of an output. Text before it is left out, and so are the bare words nan, -nan and inf that some
-/// tools print where JSON has no number: they become null. Both are noted in `figures`. Errors carry `hint`.
-nlohmann::json document_of(std::string_view text, Figures& figures, const std::string& hint);
+/// The JSON document of an output. Lines before and behind it are left out, and so are the bare words nan, -nan and inf
+/// that some tools print where JSON has no number: they become null. All are noted in `figures`. `may_repeat`: as in
+/// JsonLimits. Refused: a second document. Errors carry `hint`.
+nlohmann::json document_of(std::string_view text, Figures& figures, const std::string& hint,
+                           bool (*may_repeat)(std::string_view object, std::string_view key) = nullptr);
 
 }  // namespace assay::imports

@@ -12,6 +12,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int kMostRepeats = 100;  // of one key; each looks for a free name
+
 /// Counts lines and columns up to `position` so that an error can be found in an editor.
 std::string line_and_column(std::string_view text, std::size_t position) {
   std::size_t line = 1;
@@ -57,8 +59,13 @@ class StrictBuilder {
   bool start_array(std::size_t) { return open(json::array()); }
   bool end_array() { return close(); }
   bool key(json::string_t& name) {
-    if (stack_.back()->contains(name)) return refuse(fmt::format("the key '{}' is in one object twice", name));
-    key_ = std::move(name);
+    key_ = name;
+    for (int count = 2; stack_.back()->contains(key_); ++count) {
+      const bool may =
+          limits_.may_repeat != nullptr && limits_.may_repeat(names_.back(), name) && count <= kMostRepeats;
+      if (!may) return refuse(fmt::format("the key '{}' is in one object twice", name));
+      key_ = fmt::format("{} ({})", name, count);
+    }
     return true;
   }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) {
@@ -102,18 +109,22 @@ class StrictBuilder {
     if (!one_more()) return false;
     if (static_cast<int>(stack_.size()) >= limits_.max_depth)
       return refuse(fmt::format("deeper than {} levels", limits_.max_depth));
+    if (limits_.may_repeat != nullptr)
+      names_.push_back(stack_.empty() || stack_.back()->is_object() ? key_ : names_.back());
     stack_.push_back(place(std::move(value)));
     return true;
   }
   bool close() {
     stack_.pop_back();
+    if (limits_.may_repeat != nullptr) names_.pop_back();
     return true;
   }
 
   JsonLimits limits_;
   std::size_t values_ = 0;
   json root_;
-  std::vector<json*> stack_;  // parents stay put: a child is only added to the innermost one
+  std::vector<json*> stack_;        // parents stay put: a child is only added to the innermost one
+  std::vector<std::string> names_;  // of the members that are open, where a key may be repeated
   std::string key_;
   std::string reason_;
   std::optional<std::size_t> position_;

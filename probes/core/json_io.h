@@ -25,6 +25,9 @@ struct JsonLimits {
   /// of the text does not.
   std::size_t max_values = 1'000'000;
   bool comments = false;  ///< takes // and /* */, which configuration files of other programs have
+  /// Whether `key` may be repeated in the object that is the member `object`, or a list's of that name; nullptr: none
+  /// may. A repeated one is kept as "key (2)", "key (3)", … up to 100 times.
+  bool (*may_repeat)(std::string_view object, std::string_view key) = nullptr;
 };
 
 /// Of a plan, a verdict and a statement: those of 10,000 nodes and 30 requirements have some 12 million.

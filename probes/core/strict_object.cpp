@@ -85,11 +85,16 @@ void StrictObject::pass_over(std::initializer_list<const char*> names) {
   for (const char* name : names) (void)optional(name);  // taken is enough: the value is not used
 }
 
-void StrictObject::done() const {
+std::vector<std::string> StrictObject::rest() const {
+  std::vector<std::string> names;
   for (auto field = object_.begin(); field != object_.end(); ++field) {
-    if (std::ranges::find(taken_, std::string_view(field.key())) == taken_.end())
-      refuse(printable(field.key()), "is not a known field");
+    if (std::ranges::find(taken_, std::string_view(field.key())) == taken_.end()) names.push_back(field.key());
   }
+  return names;
+}
+
+void StrictObject::done() const {
+  if (const auto unknown = rest(); !unknown.empty()) refuse(printable(unknown.front()), "is not a known field");
 }
 
 std::string StrictObject::path(std::string_view name) const {

@@ -45,6 +45,8 @@ class StrictObject {
   std::vector<std::string> texts(std::string_view name);
   /// Takes fields whose values are not used.
   void pass_over(std::initializer_list<const char*> names);
+  /// The names of the fields that were not taken, in the order of the object.
+  [[nodiscard]] std::vector<std::string> rest() const;
   /// Call last: throws at a field that was not taken.
   void done() const;
 

@@ -6,6 +6,7 @@
 #include "probes/core/json_io.h"
 #include "probes/core/library.h"
 #include "probes/core/probe.h"
+#include "probes/core/text.h"
 #include "probes/meters/redfish_resource.h"
 #include "probes/meters/session.h"
 
@@ -111,7 +112,12 @@ class RedfishService {
           fault_text(meter_, "its certificate has another key than the site's public_key; nothing was sent"));
     if (code != CURLE_OK) throw MeterFault(fault_text(meter_, fmt::format("GET {}: {}", path, api_.words(code))));
     long status = 0;
-    if (api_.info(handle_, CURLINFO_RESPONSE_CODE, &status) != CURLE_OK || status != kFound)
+    const bool told = api_.info(handle_, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK;
+    const char* place = nullptr;  // of a redirection, such as the same path with a slash
+    if (told && status / 100 == 3 && api_.info(handle_, CURLINFO_REDIRECT_URL, &place) == CURLE_OK && place != nullptr)
+      throw MeterFault(fault_text(meter_, fmt::format("GET {}: HTTP status {}, moved to {}: write that into the site",
+                                                      path, status, printable(place))));
+    if (!told || status != kFound)
       throw MeterFault(fault_text(meter_, fmt::format("GET {}: HTTP status {}", path, status)));
     return body;
   }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "probes/meters/session.h"
 
@@ -42,6 +43,46 @@ constexpr std::array<Property, 16> kProperties = {{{"PowerWatts", Quantity::powe
                                                    {"ReturnTemperatureCelsius", Quantity::return_temperature, 1},
                                                    {"DeltaPressurekPa", Quantity::delta_pressure, 1000},
                                                    {"HeatRemovedkW", Quantity::heat, 1000}}};
+
+/// A unit that ReadingUnits may state: UCUM's, and the words that some services write.
+struct SensorUnit {
+  std::string_view word;
+  Quantity quantity;
+  double scale;  ///< to the base unit
+};
+constexpr SensorUnit kSensorUnits[] = {{"W", Quantity::power, 1},
+                                       {"Watts", Quantity::power, 1},
+                                       {"W", Quantity::output_power, 1},
+                                       {"W", Quantity::heat, 1},
+                                       {"Pa", Quantity::supply_pressure, 1},
+                                       {"Pa", Quantity::delta_pressure, 1},
+                                       {"Cel", Quantity::supply_temperature, 1},
+                                       {"Cel", Quantity::return_temperature, 1},
+                                       {"V", Quantity::voltage, 1},
+                                       {"Volts", Quantity::voltage, 1},
+                                       {"A", Quantity::current, 1},
+                                       {"Amps", Quantity::current, 1},
+                                       {"Hz", Quantity::frequency, 1},
+                                       {"J", Quantity::energy, 1},
+                                       {"W.s", Quantity::energy, 1},
+                                       {"W.h", Quantity::energy, 3600},
+                                       {"Wh", Quantity::energy, 3600},
+                                       {"L/min", Quantity::flow, kLitresPerMinute},
+                                       {"L/s", Quantity::flow, 1e-3},
+                                       {"m3/h", Quantity::flow, 1.0 / 3600},
+                                       {"m3/s", Quantity::flow, 1}};
+constexpr std::pair<char, double> kUnitPrefixes[] = {{'u', 1e-6}, {'m', 1e-3}, {'k', 1e3}, {'M', 1e6}, {'G', 1e9}};
+
+/// The factor from `unit` to the base unit of `quantity`; nothing if it is none of its units.
+std::optional<double> scale_of(std::string_view unit, Quantity quantity) {
+  for (const auto& one : kSensorUnits) {
+    if (one.quantity != quantity || !unit.ends_with(one.word)) continue;
+    if (unit == one.word) return one.scale;
+    const auto* prefix = std::ranges::find(kUnitPrefixes, unit.front(), [](const auto& known) { return known.first; });
+    if (unit.size() == one.word.size() + 1 && prefix != std::end(kUnitPrefixes)) return one.scale * prefix->second;
+  }
+  return std::nullopt;
+}
 
 bool is_number(const json* value) {
   return value != nullptr && value->is_number() && std::isfinite(value->get<double>());
@@ -78,7 +119,14 @@ void take_metadata(const json& sensor, MeterReading& one) {
   one.stated_s = iso_time_s(text_at(sensor, "ReadingTime"));
 }
 
-MeterReading reading_of(const json& value, const json& sensor, const Property& property, const std::string& path) {
+/// A unit that the sensor states goes before that of the property's name.
+MeterReading reading_of(const json& value, const json& sensor, Property property, const std::string& path) {
+  if (const std::string unit = text_at(sensor, "ReadingUnits"); !unit.empty()) {
+    const auto scale = scale_of(unit, property.quantity);
+    if (!scale)
+      throw MeterFault(fmt::format("{}: ReadingUnits '{}' of {} is not known", path, printable(unit), property.name));
+    property.scale = *scale;
+  }
   MeterReading one{.quantity = property.quantity, .instrument = fmt::format("redfish {} {}", path, property.name)};
   if (sensor.is_object()) take_metadata(sensor, one);
   one.quantum *= property.scale;
@@ -90,13 +138,13 @@ MeterReading reading_of(const json& value, const json& sensor, const Property& p
 /// The quantity of a Sensor, by its ReadingType.
 std::optional<Property> property_of_sensor(const json& sensor) {
   const std::string type = text_at(sensor, "ReadingType");
-  if (type == "Power")
-    return Property{"Reading", Quantity::power, text_at(sensor, "ReadingUnits") == "kW" ? 1000.0 : 1.0};
+  if (type == "Power") return Property{"Reading", Quantity::power, 1};
   if (type == "Voltage") return Property{"Reading", Quantity::voltage, 1};
   if (type == "Current") return Property{"Reading", Quantity::current, 1};
   if (type == "EnergykWh") return Property{"Reading", Quantity::energy, kKilowattHour_j};
   if (type == "EnergyJoules") return Property{"Reading", Quantity::energy, 1};
   if (type == "LiquidFlowLPM") return Property{"Reading", Quantity::flow, kLitresPerMinute};
+  if (type == "LiquidFlow") return Property{"Reading", Quantity::flow, 1e-3};
   if (type == "Frequency") return Property{"Reading", Quantity::frequency, 1};
   return std::nullopt;
 }
@@ -124,6 +172,15 @@ void add_part(MeterReading& sum, const MeterReading& one) {
   else
     sum.accuracy = std::max(*sum.accuracy, *one.accuracy);
   if (one.stated_s) sum.stated_s = std::min(sum.stated_s.value_or(*one.stated_s), *one.stated_s);
+}
+
+/// PowerConsumedWatts of the older resource Power (deprecated by DMTF in 2020.4). Of several controls some are parts.
+MeterReading whole_power(const json& controls, const std::string& path) {
+  if (controls.size() != 1)
+    throw MeterFault(fmt::format("{}: PowerControl has {} entries, not the one of the whole", path, controls.size()));
+  const json* value = member(controls[0], "PowerConsumedWatts");
+  if (value == nullptr) throw MeterFault(fmt::format("{}: PowerControl has no PowerConsumedWatts", path));
+  return reading_of(*value, controls[0], {"PowerConsumedWatts", Quantity::power, 1}, path);
 }
 
 /// A detector counts if it is present, enabled and reports a state; Warning and Critical are a leak (LeakDetector.v1).
@@ -238,6 +295,8 @@ std::vector<MeterReading> redfish_readings(const json& resource, const std::stri
     readings.push_back(reading_of(value == nullptr ? json() : *value, resource, *property, path));
     return readings;
   }
+  if (const json* controls = member(resource, "PowerControl"); controls != nullptr && controls->is_array())
+    return {whole_power(*controls, path)};
   const bool of_supply =
       member(resource, "InputPowerWatts") != nullptr || member(resource, "OutputPowerWatts") != nullptr;
   for (const auto& property : kProperties) {

@@ -11,8 +11,9 @@
 namespace assay::meters {
 
 /// The readings of `resource` (EnvironmentMetrics, PowerDistributionMetrics, Outlet, PowerSupplyMetrics,
-/// CoolantConnector, Sensor, LeakDetector), which came from `path`. A property that is null, or whose sensor is absent
-/// or disabled, is an absent reading. Throws MeterFault when it has none of the known properties.
+/// CoolantConnector, Sensor, LeakDetector, and PowerControl of the older Power), which came from `path`. A property
+/// that is null, or whose sensor is absent or disabled, is an absent reading. ReadingUnits are read. Throws MeterFault
+/// when it has none of the known properties, or a unit that is not known.
 std::vector<MeterReading> redfish_readings(const nlohmann::json& resource, const std::string& path);
 
 /// The readings of several resources of one chassis with those of its power supplies added up: power, output, energy

@@ -117,7 +117,9 @@ std::expected<FioResult, InputError> read_fio_output(std::string_view text, Dire
                                                      const std::string& where) {
   const auto begin = object_begin(text);
   if (begin == std::string_view::npos) return refuse(where, fmt::format("{} bytes and no JSON object", text.size()));
-  const auto json = parse_json(text.substr(begin), where);
+  // fio 3.0 to 3.2 write the percentiles of the list that are not set, each as "0.00".
+  const auto unset = [](std::string_view, std::string_view key) { return key == "0.00"; };
+  const auto json = parse_json(text.substr(begin), where, {.may_repeat = unset});
   if (!json) return std::unexpected(json.error());
   Report report(*json);
   const auto* jobs = report.find("/jobs");

@@ -45,7 +45,7 @@ class Imports(Bench):
     def test_several_files_are_imported_together_or_not_at_all(self):
         out = self.scratch / "out.jsonl"
         self.refused(
-            "truncated",
+            "has no table below a title",
             "osu",
             GOLDEN / "osu_bw_7.5.txt",
             self.write("cut.txt", "# OSU MPI Bandwidth Test v7.5"),

@@ -205,6 +205,21 @@ TEST(json, a_key_twice_is_refused) {
   EXPECT_EQ(error_of(R"({"k":7,"k":7})"), "given.json: the key 'k' is in one object twice" + hint);
 }
 
+TEST(json, a_key_twice_is_kept_under_another_name_where_the_reader_takes_it) {
+  const JsonLimits limits{
+      .may_repeat = [](std::string_view object, std::string_view key) { return object == "options" && key == "file"; }};
+  const auto read =
+      parse_json(R"({"options":{"file":"a","file":"b","file":"c"},"list":[{"file":1}]})", "given", limits);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->at("options"), (nlohmann::json{{"file", "a"}, {"file (2)", "b"}, {"file (3)", "c"}}));
+  EXPECT_TRUE(parse_json(R"({"options":[{"file":1,"file":2}]})", "given", limits));
+  EXPECT_FALSE(parse_json(R"({"options":{"name":1,"name":2}})", "given", limits));
+  EXPECT_FALSE(parse_json(R"({"options":{"k":{}},"file":1,"file":2})", "given", limits));
+  std::string many = R"({"options":{"file":0)";
+  for (int i = 0; i < 200; ++i) many += R"(,"file":0)";
+  EXPECT_FALSE(parse_json(many + "}}", "given", limits));
+}
+
 TEST(json, nesting_is_read_up_to_the_limit_and_refused_beyond_it) {
   const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   EXPECT_EQ(error_of(nested(32)), "accepted");

@@ -90,6 +90,100 @@ TEST_F(CompareTest, another_operation_size_metric_or_tool_is_no_counterpart) {
   EXPECT_TRUE(pairs().empty());
 }
 
+/// A figure of nccl-tests and a requirement on collectives, and what differs: "" for a pair, "none" for no counterpart.
+struct Beside {
+  const char* change;  ///< of the figure: a coordinate, "statistic", or "nodes" of the whole output
+  Value to;
+  const char* differs;
+};
+
+class CompareCollective : public CompareTest, public testing::WithParamInterface<Beside> {
+ protected:
+  CompareCollective() {
+    plan::Requirement one = requirement("busbw", "busbw");
+    one.probe = "nccl_collective";
+    plan_.profile.requirements = {one};
+    plan_.steps = {step_of(one, "all_reduce")};
+    plan_.steps[0].parameters["type"] = std::string("fp32");
+    plan_.steps[0].nodes = {"n01", "n02"};
+    verdict_.results = {cell("busbw", 2e10)};
+    import_.source.tool = "nccl-tests";
+    import_.source.facts["nodes"] = std::int64_t{2};
+    import_.figures = {{.metric = "busbw",
+                        .unit = "B/s",
+                        .statistic = "mean",
+                        .at = {{"operation", std::string("all_reduce")},
+                               {"size", kSize},
+                               {"place", std::string("out_of_place")},
+                               {"type", std::string("float")},
+                               {"redop", std::string("sum")}},
+                        .value = 1e10,
+                        .from = "line 1"}};
+  }
+};
+
+TEST_P(CompareCollective, stands_only_beside_its_own_operation_and_coordinates) {
+  const auto& [change, to, differs] = GetParam();
+  auto& figure = import_.figures[0];
+  if (std::string(change) == "nodes")
+    import_.source.facts["nodes"] = to;
+  else if (std::string(change) == "statistic")
+    figure.statistic = std::get<std::string>(to);
+  else if (to == Value(std::string()))
+    figure.at.erase(change);
+  else
+    figure.at[change] = to;
+  const auto all = pairs();
+  EXPECT_EQ(all.empty() ? "none" : all[0].differs, differs) << change;
+}
+
+const Beside kBeside[] = {
+    {"type", std::string("float"), ""},
+    {"operation", std::string("all_gather"), "none"},
+    {"operation", std::string(), "none"},
+    {"size", 2 * kSize, "none"},
+    {"size", std::string(), "none"},
+    {"place", std::string("in_place"), "none"},
+    {"statistic", std::string("p99"), "none"},
+    {"statistic", std::string("max"), "none"},
+    {"type", std::string("half"), "type \"half\", ours \"fp32\""},
+    {"redop", std::string("max"), "redop \"max\", ours \"sum\""},
+    {"nodes", std::int64_t{16}, "nodes 16, ours 2"},
+    {"conditions", std::string("agg iters 8"), "\"agg iters 8\""},
+};
+INSTANTIATE_TEST_SUITE_P(, CompareCollective, testing::ValuesIn(kBeside));
+
+TEST_F(CompareTest, a_requirement_without_a_size_is_of_its_steps_one_size_and_of_several_none) {
+  plan_.profile.requirements.resize(1);
+  plan_.profile.requirements[0].at.clear();
+  add("bandwidth", "RDMA_Write");
+  plan_.steps[0].parameters["sizes"] = std::string("64KiB");
+  EXPECT_EQ(pairs().size(), 1U);
+  plan_.steps[0].parameters["sizes"] = std::string("64KiB,8MiB");
+  EXPECT_TRUE(pairs().empty());
+}
+
+TEST_F(CompareTest, memory_and_queue_pairs_of_perftest_are_ours_or_not_comparable) {
+  add("bandwidth", "RDMA_Write");
+  plan_.steps[0].parameters["qps"] = std::int64_t{4};
+  plan_.steps[0].parameters["memory"] = std::string("host");
+  import_.figures[0].at["qps"] = std::int64_t{1};
+  EXPECT_EQ(pairs().at(0).differs, "qps 1, ours 4");
+  import_.figures[0].at["qps"] = std::int64_t{4};
+  import_.figures[0].at["memory"] = std::string("gpu");
+  EXPECT_EQ(pairs().at(0).differs, "memory \"gpu\", ours \"host\"");
+}
+
+TEST_F(CompareTest, two_figures_of_one_line_are_two_and_a_simulated_run_is_called_one) {
+  add("bandwidth", "RDMA_Write");
+  add("bandwidth", "RDMA_Read");
+  import_.figures[1].from = import_.figures[0].from;
+  verdict_.simulated = true;
+  const std::string text = comparison_text(import_, plan_, verdict_);
+  EXPECT_NE(text.find("beside simulated run r1"), std::string::npos) << text;
+  EXPECT_NE(text.find("verb RDMA_Read (line 0): 10 GB/s\n    assay (simulated): 5 GB/s"), std::string::npos) << text;
+}
+
 TEST_F(CompareTest, another_block_size_pattern_or_depth_is_not_comparable_and_says_which) {
   plan::Requirement read = requirement("storage.read", "read_bandwidth");
   read.probe = "storage_bandwidth";

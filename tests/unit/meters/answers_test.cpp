@@ -108,6 +108,39 @@ TEST(Redfish, an_excerpt_a_sensor_and_an_absent_one_are_read) {
   EXPECT_THROW(redfish_readings(nlohmann::json::array(), "/x"), MeterFault);
 }
 
+TEST(Redfish, a_stated_unit_is_read_or_refused) {
+  const auto of = [](const char* type, const char* unit) {
+    return redfish_readings({{"ReadingType", type}, {"Reading", 6450}, {"ReadingUnits", unit}}, "/s").front().value;
+  };
+  EXPECT_DOUBLE_EQ(of("Current", "mA"), 6.45);
+  EXPECT_DOUBLE_EQ(of("Current", "A"), 6450);
+  EXPECT_DOUBLE_EQ(of("Power", "mW"), 6.45);
+  EXPECT_DOUBLE_EQ(of("Power", "MW"), 6.45e9);
+  EXPECT_DOUBLE_EQ(of("Power", "kW"), 6.45e6);
+  EXPECT_DOUBLE_EQ(of("Voltage", "mV"), 6.45);
+  EXPECT_DOUBLE_EQ(of("Frequency", "kHz"), 6.45e6);
+  EXPECT_DOUBLE_EQ(of("EnergykWh", "W.h"), 6450 * 3600.0);
+  EXPECT_DOUBLE_EQ(of("EnergykWh", "kW.h"), 6450 * 3.6e6);
+  EXPECT_DOUBLE_EQ(of("LiquidFlowLPM", "L/s"), 6.45);
+  EXPECT_THROW(of("Current", "W"), MeterFault);
+  EXPECT_THROW(of("Power", "[BTU]/h"), MeterFault);
+  const auto excerpt = nlohmann::json::parse(R"({"PowerWatts": {"Reading": 1.5, "ReadingUnits": "kW"},
+                                                 "SupplyTemperatureCelsius": {"Reading": 20, "ReadingUnits": "Cel"}})");
+  EXPECT_EQ(redfish_readings(excerpt, "/m")[0].value, 1500);
+  EXPECT_EQ(redfish_readings(excerpt, "/m")[1].value, 20);
+}
+
+TEST(Redfish, the_older_power_resource_has_the_one_power_of_the_whole) {
+  const nlohmann::json whole = {{"Name", "System Power Control"}, {"PowerConsumedWatts", 135}};
+  const auto one = redfish_readings({{"PowerControl", {whole}}, {"PowerSupplies", {{{"PowerInputWatts", 80}}}}}, "/p");
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_EQ(one[0].quantity, Quantity::power);
+  EXPECT_EQ(one[0].value, 135);
+  EXPECT_TRUE(redfish_readings({{"PowerControl", {{{"PowerConsumedWatts", nullptr}}}}}, "/p").front().absent);
+  EXPECT_THROW(redfish_readings({{"PowerControl", {whole, whole}}}, "/p"), MeterFault);
+  EXPECT_THROW(redfish_readings({{"PowerControl", {{{"PowerCapacityWatts", 900}}}}}, "/p"), MeterFault);
+}
+
 TEST(Slots, gaps_part_stretches_and_joined_slots_keep_their_mean) {
   SlotSeries series(1);
   for (const double time_s : {100.5, 101.5, 104.5, 105.9}) series.add(time_s, time_s);

@@ -53,6 +53,12 @@ TEST(fio_output, missing_percentiles_are_an_error_and_named) {
             std::string::npos);
 }
 
+TEST(fio_output, percentiles_that_fio_3_1_repeats_unset_are_passed_over_and_no_other_key_may_repeat) {
+  const std::string unset = R"("0.00" : 0, "0.00" : 0, "99.000000")";
+  EXPECT_EQ(reason(replaced(recorded("read.json"), R"("99.000000")", unset)), "accepted");
+  EXPECT_NE(reason(replaced(recorded("read.json"), R"("99.000000")", R"("50.000000" : 0, "99.000000")")), "accepted");
+}
+
 TEST(fio_output, every_truncation_is_an_error) {
   const std::string text = recorded("read.json");
   const auto whole = text.rfind('}');
