@@ -225,6 +225,8 @@ void Detector::add(const Night& night) {
   const SortedReadings given = in.sorted(night, day, in.units.take(*in.fleet, night, day));
   if (in.first == kNever) in.first = day;
   in.find_thresholds(day, given.levels);
+  in.serial_pairs = {};
+  for (const std::uint32_t metric : in.by_name()) in.serial_pairs.add(in.metrics[metric].level.pairs);
   std::vector<MetricNight> tonight(in.metrics.size());
   in.judge_all(tonight, night, given, day);
   in.cliffs.clear();

@@ -73,6 +73,7 @@ struct Detector::Internal {
   std::deque<std::pair<Day, double>> visits;  ///< readings of levels, of the nights of a budget period
   std::string digest;                         ///< of everything that was used, chained night by night
   Thresholds thresholds;
+  SerialPairs serial_pairs;         ///< of all metrics, before tonight
   std::vector<WantedCliff> cliffs;  ///< of the last night
   std::vector<NotJudged> refused;   ///< likewise
 

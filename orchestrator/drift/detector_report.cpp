@@ -213,36 +213,4 @@ DriftReport Detector::report() const {
   return report;
 }
 
-std::string summary_text(const DriftReport& report) {
-  std::size_t confirmed = 0;
-  std::size_t waiting = 0;
-  for (const Flag& flag : report.flags) {
-    confirmed += flag.state == UnitState::confirmed;
-    waiting += flag.state == UnitState::flagged;
-  }
-  const Coverage& coverage = report.coverage;
-  const char* what = confirmed > 0                    ? "take the confirmed units out of service"
-                     : !coverage.overdue.empty()      ? "measure the overdue units"
-                     : !report.retests_wanted.empty() ? "test again"
-                                                      : "nothing to do";
-  std::string text =
-      fmt::format("{}{}: {} of {} units measured, {} overdue; {} confirmed flags, {} to be tested again: {}.\n",
-                  report.simulated ? "SIMULATION " : "", date_text(report.as_of), coverage.measured, coverage.units,
-                  coverage.overdue.size(), confirmed, waiting, what);
-  for (const auto& one : report.fleet)
-    text += fmt::format("fleet     {}{}{}: {}\n", one.metric, one.cohort.empty() ? "" : " on ", one.cohort, one.words);
-  for (const Flag& flag : report.flags)
-    text += fmt::format("{:<9} {} on {}, {}: {}{}\n", flag.state, flag.unit, flag.node, flag.metric, flag.words,
-                        flag.suspects.empty() || flag.suspects[0] == "unit " + flag.unit
-                            ? ""
-                            : fmt::format(" Shared with others: {}.", flag.suspects[0]));
-  constexpr std::size_t kMostShown = 20;
-  for (std::size_t i = 0; i < coverage.overdue.size() && i < kMostShown; ++i)
-    text += fmt::format("overdue   {} on {}: {} nights, last {}\n", coverage.overdue[i].unit, coverage.overdue[i].node,
-                        coverage.overdue[i].nights, coverage.overdue[i].last_state);
-  if (coverage.overdue.size() > kMostShown)
-    text += fmt::format("overdue   … and {} more\n", coverage.overdue.size() - kMostShown);
-  return text;
-}
-
 }  // namespace assay::drift

@@ -10,7 +10,7 @@
 namespace assay::drift {
 namespace {
 
-constexpr const char* kVersion = "assay.drift-state/3";
+constexpr const char* kVersion = "assay.drift-state/4";
 
 /// Writes, or reads back, one value after the other; bytes of this machine.
 struct Archive {
@@ -124,9 +124,8 @@ std::string Detector::state() const {
   std::size_t known = in.slot_of.size();
   at(known), at(series);
   for (MetricTrack& track : in.metrics) {
-    at(track.series), at(track.keys), at(track.level.states), at(track.level.cohorts), at(track.level.pair_products);
-    at(track.level.pair_squares), at(track.level.pairs), at(track.plain.states), at(track.plain.events);
-    at(track.plain.exposure), at(track.fleet);
+    at(track.series), at(track.keys), at(track.level.states), at(track.level.cohorts), at(track.level.pairs);
+    at(track.plain.states), at(track.plain.events), at(track.plain.exposure), at(track.fleet);
   }
   std::string digest = files::sha256(bytes);
   at(digest);
@@ -160,9 +159,8 @@ std::expected<Detector, InputError> Detector::resume(const Fleet& fleet, Policy 
   in.slot_of.assign(known, kNone);
   in.make_metrics(metrics.size());
   for (MetricTrack& track : in.metrics) {
-    at(track.series), at(track.keys), at(track.level.states), at(track.level.cohorts), at(track.level.pair_products);
-    at(track.level.pair_squares), at(track.level.pairs), at(track.plain.states), at(track.plain.events);
-    at(track.plain.exposure), at(track.fleet);
+    at(track.series), at(track.keys), at(track.level.states), at(track.level.cohorts), at(track.level.pairs);
+    at(track.plain.states), at(track.plain.events), at(track.plain.exposure), at(track.fleet);
     for (std::uint32_t slot = 0; slot < track.series.size(); ++slot) {
       if (track.series[slot] >= known) return refused("is of another fleet");
       in.slot_of[track.series[slot]] = slot;

@@ -168,7 +168,7 @@ bool FlagRegister::observe(OpenFlag& one, const Observation& seen, const Policy&
   return decided < 0;
 }
 
-bool FlagRegister::settle(OpenFlag& one, double effect, bool clear) {
+bool FlagRegister::settle(OpenFlag& one, double effect, bool clear, bool learning) {
   Flag& flag = one.flag;
   const bool waits = flag.state == UnitState::watch || flag.state == UnitState::flagged;
   if (!waits || flag.type != MetricClass::level) return false;
@@ -180,7 +180,7 @@ bool FlagRegister::settle(OpenFlag& one, double effect, bool clear) {
     flag.ratio = portable_exp(effect);
   }
   if (flag.state != UnitState::watch) return false;
-  if (1 - flag.ratio >= one.min_effect) flag.state = UnitState::flagged;
+  if (!learning && 1 - flag.ratio >= one.min_effect) flag.state = UnitState::flagged;
   return flag.state == UnitState::watch && clear;
 }
 

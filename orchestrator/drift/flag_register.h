@@ -49,8 +49,9 @@ class FlagRegister {
   /// A test, a nightly visit or a fresh one. True when the flag is refuted or repaired and must be released.
   bool observe(OpenFlag& one, const Observation& seen, const Policy& policy);
   /// The end of a night in which the series was visited: `effect` is the newest estimate, `clear` whether both charts
-  /// are at 0. True when the flag must be released.
-  bool settle(OpenFlag& one, double effect, bool clear);
+  /// are at 0, `learning` whether it has fewer visits than the warm-up: then it is watched only. True when the flag
+  /// must be released.
+  bool settle(OpenFlag& one, double effect, bool clear, bool learning);
 
  private:
   void relapse(OpenFlag& one, Day day);

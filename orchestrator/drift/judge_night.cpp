@@ -128,9 +128,11 @@ void Detector::Internal::judge_level(std::uint32_t metric, MetricNight& tonight,
   }
   if (!bytes.empty()) tonight.digest = files::sha256(bytes);
   if (tonight.levels.empty() && tonight.retests.empty()) return;
-  tonight.out = track.level.night(
-      day, tonight.levels, tonight.retests,
-      {.h_small = thresholds.h_small, .h_large = thresholds.h_large, .cliff_history = thresholds.cliff_history});
+  tonight.out = track.level.night(day, tonight.levels, tonight.retests,
+                                  {.h_small = thresholds.h_small,
+                                   .h_large = thresholds.h_large,
+                                   .cliff_history = thresholds.cliff_history,
+                                   .pairs = serial_pairs});
 }
 
 void Detector::Internal::judge_plain(std::uint32_t metric, MetricNight& tonight, const Night& night,
@@ -267,7 +269,7 @@ void Detector::Internal::conclude_level(std::uint32_t metric, const MetricNight&
     const Visit& visit = visit_of(tonight, raised.slot, night);
     one.pair = !visit.partner.empty();
     if (one.pair) one.flag.partners = {visit.partner};
-    if (1 - one.flag.ratio < one.min_effect) one.flag.state = UnitState::watch;
+    if (raised.learning || 1 - one.flag.ratio < one.min_effect) one.flag.state = UnitState::watch;
     flags.raise(std::move(one), day);
   }
   const auto look = [&](std::uint32_t slot, double y, bool regular, const Visit& visit) {
@@ -281,7 +283,9 @@ void Detector::Internal::conclude_level(std::uint32_t metric, const MetricNight&
   for (const Followed& seen : tonight.out.followed) {
     look(seen.slot, seen.y, true, visit_of(tonight, seen.slot, night));
     OpenFlag* one = open_flag(metric, seen.slot);
-    if (one != nullptr && flags.settle(*one, seen.effect, seen.charts_clear)) close(*one);
+    const SeriesState& state = track.level.states[seen.slot];
+    const bool learning = state.now.n + state.held < policy.warmup;
+    if (one != nullptr && flags.settle(*one, seen.effect, seen.charts_clear, learning)) close(*one);
   }
   for (const CliffCandidate& cliff : tonight.out.cliffs) {
     if (1 - portable_exp(cliff.effect) >= track.min_effect)

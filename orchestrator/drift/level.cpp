@@ -38,8 +38,8 @@ constexpr std::size_t kPeersForShift = 4;       // below, a night's common shift
 constexpr std::size_t kPeersForRanks = 100;     // below, ranks are too coarse
 constexpr std::size_t kPeersForRankTail = 370;  // below, no rank scores 3
 constexpr double kLeastVariance = 1e-18;        // rounding of logarithms: such a series is constant
-constexpr double kLeastCorrelation = 0.1;       // below, it is not taken out
-constexpr double kPairsForCorrelation = 200;
+constexpr double kPairsForCorrelation = 200;    // a standard error of 0.07
+constexpr double kLearningCorrelation = 0.3;    // at least, until the warm-up is over: it is hardly known
 constexpr std::uint32_t kInflatedVisits = 5;
 constexpr double kInflation = 2;  // of the variance, after a change of cohort
 constexpr std::size_t kKeptRanks = 8;
@@ -74,22 +74,36 @@ double LevelMetric::figure(double value) const {
   return value > 0 && std::isfinite(value) ? sign_ * portable_log(value) : std::numeric_limits<double>::quiet_NaN();
 }
 
-double LevelMetric::correlation() const {
+double serial_correlation(const SerialPairs& own, const SerialPairs& all) {
   constexpr double kMost = 0.9;
-  if (pairs < kPairsForCorrelation || !(pair_squares > 0)) return 0;
-  const double rho = pair_products / pair_squares;
-  return rho > kLeastCorrelation ? std::min(rho, kMost) : 0;
+  if (all.count < kPairsForCorrelation || !(all.squares > 0)) return 0;
+  const double usual = all.products / all.squares;
+  const double rho = (own.products + kPairsForCorrelation * usual) / (own.squares + kPairsForCorrelation);
+  const double safe = 1 / std::sqrt(own.count + kPairsForCorrelation);
+  return std::clamp(rho + safe, 0.0, kMost);
 }
 
-double LevelMetric::variance(const SeriesState& state, const CohortState& cohort) const {
-  const double degrees = cohort.nu0 + state.now.n - 1;
+/// The correlation of residuals that are so many nights apart; 0 where nothing is left of it.
+static double after_nights(double rho, Day nights) {
+  constexpr Day kMost = 8;
+  double left = nights > kMost ? 0 : rho;
+  for (Day i = 1; i < std::min(nights, kMost); ++i) left *= rho;
+  return left;
+}
+
+/// Degrees of freedom of the deviations of `visits` from their mean, which is known the less the more they follow each
+/// other.
+static double freedom(double visits, double rho) { return std::max(visits - (1 + rho) / (1 - rho), (visits - 1) / 2); }
+
+double LevelMetric::variance(const SeriesState& state, const CohortState& cohort, double rho) const {
+  const double degrees = cohort.nu0 + freedom(state.now.n, rho);
   return degrees > 0 ? (cohort.nu0 * cohort.variance + state.now.squares) / degrees : 0;
 }
 
-double LevelMetric::deviation(std::uint32_t slot) const {
-  const auto found = cohorts.find(states[slot].cohort);
-  const double v = variance(states[slot], found == cohorts.end() ? CohortState{} : found->second);
-  return std::sqrt(std::max(v, kLeastVariance));
+/// The median of a sum of so many squares of standard normal deviations (Wilson and Hilferty 1931).
+static double median_of_squares(double degrees) {
+  const double root = 1 - 2 / (9 * degrees);
+  return degrees * root * root * root;
 }
 
 std::vector<std::vector<LevelMetric::Seen>> LevelMetric::seen_by_cohort(std::span<const LevelInput> inputs,
@@ -144,19 +158,20 @@ void LevelMetric::find_shift(std::span<Seen> seen, std::uint32_t cohort) {
     SeriesState& state = states[one.slot];
     one.adjusted = one.figure - kept.shift;
     one.residual = one.adjusted - state.now.mean;
-    one.judged = state.now.n >= policy_.warmup && state.held == 0;
+    one.learning = state.now.n < policy_.warmup;
+    one.judged = state.held == 0 && state.now.n >= std::min(policy_.warmup, kVisitsForCharts);
     state.cohort = cohort;
   }
 }
 
-void LevelMetric::find_variance(std::span<Seen> seen, std::uint32_t cohort) {
+void LevelMetric::find_variance(std::span<Seen> seen, std::uint32_t cohort, double rho) {
   constexpr std::size_t kFew = 5;
   constexpr double kFewNu0 = 8;
   std::vector<double> values;
   const auto collect = [&](double least) {
     for (const Seen& one : seen) {
       const Reference& reference = states[one.slot].now;
-      if (reference.n >= least) values.push_back(reference.squares / (reference.n - 1));
+      if (reference.n >= least) values.push_back(reference.squares / median_of_squares(freedom(reference.n, rho)));
     }
   };
   collect(policy_.warmup);
@@ -190,11 +205,12 @@ void LevelMetric::find_scores(std::span<Seen> seen, const Tonight& tonight, std:
   std::size_t peers = 0;
   for (Seen& one : seen) {
     SeriesState& state = states[one.slot];
-    one.variance = variance(state, kept) * (state.inflated > 0 ? kInflation : 1);
+    one.variance = variance(state, kept, tonight.rho) * (state.inflated > 0 ? kInflation : 1);
     one.constant = !(one.variance > kLeastVariance);
     double e = one.residual;
-    if (tonight.rho > 0 && state.last_day == tonight.day - 1)
-      e = (e - tonight.rho * state.last_residual) / std::sqrt(1 - tonight.rho * tonight.rho);
+    const double known = one.learning ? std::max(tonight.rho, kLearningCorrelation) : tonight.rho;
+    if (const double rho = after_nights(known, tonight.day - state.last_day); rho > 0)
+      e = (e - rho * state.last_residual) / std::sqrt(1 - rho * rho);
     if (!one.constant) one.standardised = e / std::sqrt(one.variance * (1 + 1 / std::max(state.now.n, 1.0)));
     if (one.judged && !one.constant) ++peers;
   }
@@ -234,12 +250,12 @@ void LevelMetric::learn(const Seen& one, Day day) {
     const double most = policy_.winsor * std::sqrt(one.variance);
     e = std::clamp(e, -most, most);
   }
-  if (one.judged && !one.constant && state.last_day == day - 1) {
-    pair_products +=
-        e * state.last_residual / one.variance - 1 / state.now.n;  // both have the error of one mean in them
-    pair_squares += state.last_residual * state.last_residual / one.variance;
-    pairs += 1;
-  }
+  // Without correlation the product is 0 on average: a residual against the mean of all visits before it does not
+  // depend on the one before.
+  if (state.now.n >= kVisitsForCharts && !one.constant && state.last_day == day - 1)
+    pairs.add({.products = e * state.last_residual / one.variance,
+               .squares = state.last_residual * state.last_residual / one.variance,
+               .count = 1});
   state.last_residual = state.now.n > 0 ? e : 0;
   state.last_day = day;
   state.least = std::min(state.least, one.adjusted);
@@ -256,9 +272,9 @@ void LevelMetric::take(Seen& one, const Tonight& tonight, LevelOutput& out) {
     return;
   }
   if (one.judged) {
-    out.levels[one.cohort].push_back(one.figure - state.now.mean);
+    if (!one.learning) out.levels[one.cohort].push_back(one.figure - state.now.mean);
     if (!one.constant) {
-      state.bad = state.bad << 1 | (one.bad ? 1U : 0U);
+      state.bad = state.bad << 1 | (one.bad && !one.learning ? 1U : 0U);
       move_charts(state, one.score, tonight.day);
     }
     if (raise(one, tonight, out)) {
@@ -272,12 +288,13 @@ void LevelMetric::take(Seen& one, const Tonight& tonight, LevelOutput& out) {
 LevelOutput LevelMetric::night(Day day, std::span<const LevelInput> inputs, std::span<LevelRetest> retests,
                                const LevelLimits& limits) {
   LevelOutput out;
-  const Tonight tonight{.day = day, .limits = limits, .rho = correlation(), .retests = retests};
+  const Tonight tonight{
+      .day = day, .limits = limits, .rho = serial_correlation(pairs, limits.pairs), .retests = retests};
   auto all = seen_by_cohort(inputs, out);
   for (auto& seen : all) {
     const std::uint32_t cohort = seen.front().cohort;
     find_shift(seen, cohort);
-    find_variance(seen, cohort);
+    find_variance(seen, cohort, tonight.rho);
     find_scores(seen, tonight, cohort);
   }
   for (auto& retest : retests) {

@@ -28,6 +28,9 @@ struct Reference {
   void add(double y);
 };
 
+/// Visits before a series has charts; until the warm-up of the policy is over their flags are only watched.
+inline constexpr int kVisitsForCharts = 5;
+
 /// Visits whose figures are kept to estimate the size of a shift.
 inline constexpr std::size_t kRecent = 32;
 
@@ -57,6 +60,16 @@ struct CohortState {
   double nu0 = 0;       ///< its weight, in degrees of freedom
 };
 
+/// Residuals of consecutive nights, in deviations: sums over pairs of a night and the one before it.
+struct SerialPairs {
+  double products = 0, squares = 0, count = 0;
+  void add(const SerialPairs& other) { products += other.products, squares += other.squares, count += other.count; }
+};
+
+/// The serial correlation to be taken out of the residuals of a metric: its own pairs, with `all` metrics' in place of
+/// those that it has not yet, one standard error on the safe side; 0 to 0.9. 0 until `all` are enough.
+double serial_correlation(const SerialPairs& own, const SerialPairs& all);
+
 /// Tonight's figure of a slot.
 struct LevelInput {
   std::uint32_t slot = 0, cohort = 0;
@@ -79,6 +92,7 @@ struct Raised {
   std::uint32_t slot = 0;
   Rule rule = Rule::small_shift;
   Day onset = 0;
+  bool learning = false;                 ///< raised before the warm-up was over
   double effect = 0, low = 0, high = 0;  ///< logarithm of the ratio, with its 95 % interval
   Arithmetic numbers;
 };
@@ -110,6 +124,7 @@ struct LevelOutput {
 struct LevelLimits {
   double h_small = 0, h_large = 0;
   int cliff_history = 0;
+  SerialPairs pairs = {};  ///< of all metrics, up to last night
 };
 
 /// All series of one metric. Slots are in the order of the units' ids.
@@ -118,16 +133,14 @@ class LevelMetric {
   LevelMetric() = default;
   LevelMetric(const Policy& policy, bool lower_is_better, double min_effect);
 
-  std::vector<SeriesState> states;                        ///< by slot
-  std::map<std::uint32_t, CohortState> cohorts;           ///< by number
-  double pair_products = 0, pair_squares = 0, pairs = 0;  ///< of residuals of consecutive nights, in variances
+  std::vector<SeriesState> states;               ///< by slot
+  std::map<std::uint32_t, CohortState> cohorts;  ///< by number
+  SerialPairs pairs;
 
   /// Takes `inputs`, at most one for each slot, and `retests`, both in ascending order of slots; fills in `y` of those.
   /// Every flag that it returns must be held.
   LevelOutput night(Day day, std::span<const LevelInput> inputs, std::span<LevelRetest> retests,
                     const LevelLimits& limits);
-  /// Serial correlation of residuals from one night to the next.
-  [[nodiscard]] double correlation() const;
   /// The reference of a flag of `rule` on `slot` from tonight on.
   void hold(std::uint32_t slot, Rule rule);
   /// Continues with the held reference; the charts begin at 0. After a repair (`repaired`) the visits of the fault
@@ -142,15 +155,13 @@ class LevelMetric {
   /// How far `slot` is over `typical`, as of last night: its usual level, and its fault if it has a flag. A figure of
   /// two units is one's own without the other one's part.
   [[nodiscard]] double excess(std::uint32_t slot, std::optional<double> typical) const;
-  /// The deviation that residuals of `slot` are in.
-  [[nodiscard]] double deviation(std::uint32_t slot) const;
 
  private:
   struct Seen;
   struct Tonight;
   [[nodiscard]] std::vector<std::vector<Seen>> seen_by_cohort(std::span<const LevelInput> inputs, LevelOutput& out);
   void find_shift(std::span<Seen> seen, std::uint32_t cohort);
-  void find_variance(std::span<Seen> seen, std::uint32_t cohort);
+  void find_variance(std::span<Seen> seen, std::uint32_t cohort, double rho);
   void find_scores(std::span<Seen> seen, const Tonight& tonight, std::uint32_t cohort);
   void rank(std::span<Seen> seen);
   void take(Seen& one, const Tonight& tonight, LevelOutput& out);
@@ -159,7 +170,7 @@ class LevelMetric {
   bool raise(const Seen& one, const Tonight& tonight, LevelOutput& out);
   [[nodiscard]] Raised flag_of(const Seen& one, const Tonight& tonight, Rule rule) const;
   void learn(const Seen& one, Day day);
-  [[nodiscard]] double variance(const SeriesState& state, const CohortState& cohort) const;
+  [[nodiscard]] double variance(const SeriesState& state, const CohortState& cohort, double rho) const;
 
   Policy policy_;
   double sign_ = 1, min_effect_ = 0;

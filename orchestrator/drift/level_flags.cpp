@@ -42,7 +42,7 @@ void LevelMetric::follow(Seen& one, Day day, LevelOutput& out) {
 
 Raised LevelMetric::flag_of(const Seen& one, const Tonight& tonight, Rule rule) const {
   const SeriesState& state = states[one.slot];
-  Raised flag{.slot = one.slot, .rule = rule, .onset = tonight.day};
+  Raised flag{.slot = one.slot, .rule = rule, .onset = tonight.day, .learning = one.learning};
   const Reference* reference = &state.now;
   std::vector<double> values = {one.adjusted};
   if (rule == Rule::small_shift || rule == Rule::large_shift) {
@@ -85,7 +85,7 @@ bool LevelMetric::raise(const Seen& one, const Tonight& tonight, LevelOutput& ou
   const std::uint32_t window = policy_.intermittent.of >= 32 ? ~0U : (1U << policy_.intermittent.of) - 1;
   const int bad = std::popcount(state.bad & window);
   if (one.constant) {
-    if (one.residual < -std::max(min_effect_, 1e-9)) rule = Rule::state;
+    if (!one.learning && one.residual < -std::max(min_effect_, 1e-9)) rule = Rule::state;
   } else if (state.c_large > tonight.limits.h_large) {
     rule = Rule::large_shift;
   } else if (state.c_small > tonight.limits.h_small) {
@@ -104,9 +104,13 @@ bool LevelMetric::raise(const Seen& one, const Tonight& tonight, LevelOutput& ou
     }
   }
   const bool cliff = one.adjusted < state.least && one.standardised < 0 && state.now.n >= tonight.limits.cliff_history;
-  if (!cliff || one.no_cliff || one.constant) return false;
+  if (!cliff || one.no_cliff || one.constant || one.learning) return false;
+  // What lasts from tonight's visit to its tests is no news: without it a test of a healthy unit is as any visit.
+  const double rest = std::sqrt(1 - tonight.rho * tonight.rho);
   const auto below = std::ranges::equal_range(tonight.retests, one.slot, {}, &LevelRetest::slot);
-  const bool all = std::ranges::all_of(below, [&](const LevelRetest& retest) { return retest.y < state.least; });
+  const bool all = std::ranges::all_of(below, [&](const LevelRetest& retest) {
+    return (retest.y - state.now.mean - tonight.rho * one.residual) / rest < state.least - state.now.mean;
+  });
   if (all && std::ssize(below) >= policy_.retests.k) {
     out.raised.push_back(flag_of(one, tonight, Rule::cliff));
     return true;

@@ -19,7 +19,8 @@ struct LevelMetric::Seen {
   double standardised = 0;  ///< residual in its own standard deviations, without the part that the last one predicts
   double score = 0;         ///< standard normal for a healthy unit, larger is worse
   std::size_t peers = 0;    ///< judged series of the cohort that are not constant
-  bool judged = false;      ///< past the warm-up, and its reference is not held
+  bool judged = false;      ///< its charts run: enough visits, and its reference is not held
+  bool learning = false;    ///< fewer visits than the warm-up has
   bool constant = false;    ///< its variance is 0 but for rounding
   bool no_cliff = false;    ///< the unit was moved tonight
   bool bad = false;         ///< the score reaches that of the intermittent rule

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "probes/core/suggest.h"
+
 namespace assay::drift {
 namespace {
 
@@ -36,6 +38,15 @@ bool changes_version(EventKind kind) {
 }  // namespace
 
 std::string kind_of_cohort(const std::string& cohort) { return cohort.substr(0, cohort.find(" | ")); }
+
+InputError unknown_unit(const Fleet& fleet, const std::string& wanted) {
+  std::vector<std::string> names;
+  for (const Unit& unit : fleet.units) {
+    names.push_back(unit.id);
+    names.push_back(unit.node);
+  }
+  return {wanted, "is neither the id of a unit nor the name of a node in this history", suggestion(wanted, names)};
+}
 
 void UnitRegister::grow(const Fleet& fleet) {
   for (std::size_t i = tracks.size(); i < fleet.units.size(); ++i)

@@ -45,6 +45,9 @@ class UnitRegister {
   void place(const Fleet& fleet, const Visit& visit, Day day);
 };
 
+/// The error of a name that is no unit and no node of `fleet`, with the nearest one that is.
+InputError unknown_unit(const Fleet& fleet, const std::string& wanted);
+
 /// The common part of a cohort for all versions: its text up to the first " | ".
 std::string kind_of_cohort(const std::string& cohort);
 

@@ -11,6 +11,7 @@
 
 #include "orchestrator/history/history_internal.h"
 #include "orchestrator/history/packed_figures.h"
+#include "probes/core/text.h"
 
 namespace assay::history {
 namespace {
@@ -71,12 +72,34 @@ drift::Date night_of(std::chrono::system_clock::time_point started, int utc_offs
   return std::chrono::floor<std::chrono::days>(local);
 }
 
+/// Everything that the schema of `database` defines, as it was written.
+static std::vector<std::string> definitions(const Database& database) {
+  std::vector<std::string> all;
+  for (Statement row(database, "SELECT type,name,tbl_name,sql FROM sqlite_schema ORDER BY type,name"); row.step();)
+    all.push_back(fmt::format("{} {} on {}: {}", row.text(0), row.text(1), row.text(2), row.text(3)));
+  return all;
+}
+
+/// Refuses a database that defines anything else than this version of assay does: a trigger, a view in place of a
+/// table, another column.
+static void check_definitions(const Database& database, const std::string& path) {
+  const Database own(":memory:", true, true);
+  own.run(kSchema);
+  const auto known = definitions(own), found = definitions(database);
+  const auto [own_one, other] = std::ranges::mismatch(known, found);
+  if (own_one == known.end() && other == found.end()) return;
+  const bool foreign = other != found.end() && std::ranges::find(known, *other) == known.end();
+  const std::string& named = foreign ? *other : *own_one;
+  damaged(path, fmt::format("{}: {}", foreign ? "defines what is not part of a history" : "lacks a part of a history",
+                            printable(named.substr(0, named.find(" on ")))));
+}
+
 void History::Internal::check_schema(bool create, bool simulation) {
   Statement application(database, "PRAGMA application_id");
   Statement version(database, "PRAGMA user_version");
   application.step();
   version.step();
-  Statement tables(database, "SELECT count(*) FROM sqlite_master");
+  Statement tables(database, "SELECT count(*) FROM sqlite_schema");
   tables.step();
   if (create && tables.whole(0) == 0) {
     Transaction all(database);
@@ -95,6 +118,8 @@ void History::Internal::check_schema(bool create, bool simulation) {
                                         "next to it; a simulation is made again from its seed"
                                       : "it was written by a newer version of assay"},
          files::kExitRefused});
+  } else {
+    check_definitions(database, path);
   }
   Statement origin(database, "SELECT value FROM meta WHERE key='origin'");
   if (!origin.step()) damaged(path, "does not say whether it is a simulation");
@@ -144,7 +169,12 @@ Result<drift::Fleet> History::fleet() const {
     drift::Fleet fleet;
     fleet.simulated = in.simulated;
     // Numbers in the database begin at 1 and have no gaps, for nothing is ever removed.
-    for (Statement row(in.database, "SELECT name,kind,serial,node,slot,leaf,rack FROM unit ORDER BY id"); row.step();)
+    const auto in_order = [&in](const Statement& row, int column, std::size_t before) {
+      if (row.whole(column) != static_cast<std::int64_t>(before) + 1) damaged(in.path, "has numbers with a gap");
+    };
+    for (Statement row(in.database, "SELECT name,kind,serial,node,slot,leaf,rack,id FROM unit ORDER BY id");
+         row.step();) {
+      in_order(row, 7, fleet.units.size());
       fleet.units.push_back({.id = row.text(0),
                              .kind = row.text(1),
                              .serial = row.whole(2) != 0,
@@ -152,10 +182,12 @@ Result<drift::Fleet> History::fleet() const {
                              .slot = row.text(4),
                              .leaf = row.text(5),
                              .rack = row.text(6)});
+    }
     for (Statement row(in.database,
-                       "SELECT name,probe,revision,unit,class,lower_is_better,fatal,cumulative,expected FROM metric "
+                       "SELECT name,probe,revision,unit,class,lower_is_better,fatal,cumulative,expected,id FROM metric "
                        "ORDER BY id");
          row.step();) {
+      in_order(row, 9, fleet.metrics.size());
       drift::Metric metric{.name = row.text(0),
                            .probe = row.text(1),
                            .revision = static_cast<int>(row.whole(2)),
@@ -167,9 +199,12 @@ Result<drift::Fleet> History::fleet() const {
       if (!row.empty(8)) metric.expected = row.number(8);
       fleet.metrics.push_back(std::move(metric));
     }
-    for (Statement row(in.database, "SELECT name FROM cohort ORDER BY id"); row.step();)
+    for (Statement row(in.database, "SELECT name,id FROM cohort ORDER BY id"); row.step();) {
+      in_order(row, 1, fleet.cohorts.size());
       fleet.cohorts.push_back(row.text(0));
-    for (Statement row(in.database, "SELECT unit,metric,accepted FROM series ORDER BY id"); row.step();) {
+    }
+    for (Statement row(in.database, "SELECT unit,metric,accepted,id FROM series ORDER BY id"); row.step();) {
+      in_order(row, 3, fleet.series.size());
       drift::Series series{.unit = static_cast<std::uint32_t>(row.whole(0) - 1),
                            .metric = static_cast<std::uint32_t>(row.whole(1) - 1)};
       if (!row.empty(2)) series.accepted = row.number(2);
@@ -186,9 +221,14 @@ Result<void> History::nights(drift::Date from, drift::Date to, const std::functi
     const Internal& in = *inside_;
     std::vector<std::int64_t> days;
     std::vector<PackedFigure> figures;
-    Statement counted(in.database, "SELECT count(*) FROM series");
-    counted.step();
-    const std::int64_t series = counted.whole(0);
+    const auto count_of = [&in](const char* sql) {
+      Statement counted(in.database, sql);
+      counted.step();
+      return counted.whole(0);
+    };
+    const std::int64_t series = count_of("SELECT count(*) FROM series");
+    const std::int64_t units = count_of("SELECT count(*) FROM unit");
+    const std::int64_t cohorts = count_of("SELECT count(*) FROM cohort");
     Statement listed(in.database,
                      "SELECT night FROM sweep WHERE night BETWEEN ?1 AND ?2 UNION SELECT night FROM event WHERE night "
                      "BETWEEN ?1 AND ?2 ORDER BY 1");
@@ -201,6 +241,8 @@ Result<void> History::nights(drift::Date from, drift::Date to, const std::functi
     for (const std::int64_t day : days) {
       drift::Night night{.date = date_of(day)};
       for (visits.with(day); visits.step();) {
+        if (visits.whole(1) < 1 || visits.whole(1) > units || visits.whole(2) < 1 || visits.whole(2) > cohorts)
+          damaged(in.path, "has a visit of a unit or cohort that there is not");
         night.visits.push_back({.unit = static_cast<std::uint32_t>(visits.whole(1) - 1),
                                 .cohort = static_cast<std::uint32_t>(visits.whole(2) - 1),
                                 .state = word_in<drift::VisitState>(visits.text(3), in.path),
@@ -269,6 +311,15 @@ Result<std::vector<drift::Event>> History::events() const {
                      .text = row.text(4),
                      .who = row.text(5)});
     return all;
+  });
+}
+
+Result<bool> History::knows(const std::string& unit_or_node) const {
+  return guarded([&] {
+    Statement row(inside_->database,
+                  "SELECT 1 FROM unit WHERE name=?1 OR node=?1 UNION ALL SELECT 1 FROM visit WHERE "
+                  "node=?1 LIMIT 1");
+    return row.with(unit_or_node).step();
   });
 }
 

@@ -142,6 +142,8 @@ class History {
   /// Every figure as CSV: night, unit, metric, value, samples, state, re-test, run; given piece by piece.
   Result<void> export_csv(const std::function<void(std::string_view)>& write) const;
   Result<std::vector<LastVisit>> last_visits() const;
+  /// Whether a unit has this id, or a node had this name in any night.
+  Result<bool> knows(const std::string& unit_or_node) const;
 
   /// The saved state of the detector under a policy, and the last night in it; nothing if there is none.
   struct Saved {

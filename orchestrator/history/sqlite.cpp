@@ -23,6 +23,10 @@ Failure failure_of(const std::string& path, int code, const std::string& said) {
       return {{path, "is damaged or no database: " + said,
                "keep it as it is, restore a copy, or add the runs to a new one with `assay history add`"},
               files::kExitRefused};
+    case SQLITE_INTERRUPT:
+      return {
+          {path, "does not answer in time", "its contents or its disk are at fault: keep it as it is, restore a copy"},
+          files::kExitRefused};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return {{path, "another process writes to it", "one writer at a time: try again when it is done"},
@@ -43,7 +47,7 @@ Failure failure_of(const std::string& path, int code, const std::string& said) {
 
 }  // namespace
 
-Database::Database(const std::string& path, bool write, bool create) : path_(path) {
+Database::Database(const std::string& path, bool write, bool create, Seconds longest) : path_(path), longest_(longest) {
   const int flags =
       (write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | (create ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOFOLLOW;
   const int code = sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr);
@@ -54,6 +58,41 @@ Database::Database(const std::string& path, bool write, bool create) : path_(pat
   }
   sqlite3_extended_result_codes(handle_, 1);
   sqlite3_busy_timeout(handle_, kPatience_ms);
+  defend();
+}
+
+void Database::defend() {
+  const auto set = [this](int option, int value) { sqlite3_db_config(handle_, option, value, nullptr); };
+  set(SQLITE_DBCONFIG_DEFENSIVE, 1);
+  set(SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0);
+  set(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0);
+  set(SQLITE_DBCONFIG_ENABLE_VIEW, 0);
+  set(SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0);
+  set(SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0);
+  // Far above what statements of this room need, far below what a schema can ask for.
+  for (const auto& [limit, most] : {std::pair{SQLITE_LIMIT_SQL_LENGTH, 10'000},
+                                    {SQLITE_LIMIT_COLUMN, 100},
+                                    {SQLITE_LIMIT_EXPR_DEPTH, 50},
+                                    {SQLITE_LIMIT_COMPOUND_SELECT, 5},
+                                    {SQLITE_LIMIT_ATTACHED, 0},
+                                    {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+                                    {SQLITE_LIMIT_FUNCTION_ARG, 10},
+                                    {SQLITE_LIMIT_VARIABLE_NUMBER, 50},
+                                    {SQLITE_LIMIT_WORKER_THREADS, 0}})
+    sqlite3_limit(handle_, limit, most);
+  constexpr int kInstructions = 100'000;  // of its machine, a few milliseconds
+  begin_step();
+  sqlite3_progress_handler(handle_, kInstructions, is_late, this);
+  run("PRAGMA cell_size_check=ON");
+}
+
+void Database::begin_step() const {
+  end_ = std::chrono::steady_clock::now() +
+         std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(longest_.count));
+}
+
+int Database::is_late(void* database) {
+  return std::chrono::steady_clock::now() > static_cast<const Database*>(database)->end_ ? 1 : 0;
 }
 
 Database::~Database() { sqlite3_close(handle_); }
@@ -61,12 +100,14 @@ Database::~Database() { sqlite3_close(handle_); }
 void Database::fail(int code) const { throw Broken(failure_of(path_, code, sqlite3_errmsg(handle_))); }
 
 void Database::run(const char* sql) const {
+  begin_step();
   if (const int code = sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr); code != SQLITE_OK) fail(code);
 }
 
 std::int64_t Database::last_id() const { return sqlite3_last_insert_rowid(handle_); }
 
 Statement::Statement(const Database& database, const char* sql) : database_(database) {
+  database.begin_step();
   if (const int code = sqlite3_prepare_v2(database.handle(), sql, -1, &handle_, nullptr); code != SQLITE_OK)
     database.fail(code);
 }
@@ -79,6 +120,7 @@ void Statement::begin() {
 }
 
 bool Statement::step() {
+  database_.begin_step();
   const int code = sqlite3_step(handle_);
   if (code == SQLITE_ROW) return true;
   if (code != SQLITE_DONE) database_.fail(code);

@@ -1,6 +1,7 @@
 // sqlite: statements of the SQLite library as values, its errors as exceptions of this room.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,11 +11,15 @@
 #include <string_view>
 
 #include "orchestrator/history/history.h"
+#include "probes/core/units.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
 
 namespace assay::history {
+
+/// The longest wait for one row: sums over a year of a large fleet take seconds.
+inline constexpr Seconds kLongestStep{300};
 
 /// Thrown inside this room only; History turns it into a Failure.
 struct Broken : std::runtime_error {
@@ -22,10 +27,12 @@ struct Broken : std::runtime_error {
   Failure failure;
 };
 
+/// A file of others may hold anything: its schema is not trusted, triggers and views do not run, no extension is
+/// loaded, and no step of a statement takes longer than `longest`.
 class Database {
  public:
   /// Opens `path`. Throws Broken.
-  Database(const std::string& path, bool write, bool create);
+  Database(const std::string& path, bool write, bool create, Seconds longest = kLongestStep);
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
   ~Database();
@@ -35,10 +42,16 @@ class Database {
   [[noreturn]] void fail(int code) const;
   [[nodiscard]] std::int64_t last_id() const;
   [[nodiscard]] sqlite3* handle() const { return handle_; }
+  /// From now on the time of one step counts.
+  void begin_step() const;
 
  private:
+  static int is_late(void* database);
+  void defend();
   std::string path_;
   sqlite3* handle_ = nullptr;
+  Seconds longest_;
+  mutable std::chrono::steady_clock::time_point end_;  ///< of the step
 };
 
 /// One prepared statement. Values are bound in order.

@@ -68,15 +68,20 @@ bool Nights::concerns(const NightFault& fault, std::size_t node, std::size_t met
          (fault.metric.empty() || fault.metric == fleet_.metrics[metric].name);
 }
 
-std::vector<bool> Nights::faulty() const {
-  std::vector<bool> all(shape_.nodes);
+FlagCause Nights::cause_of(const drift::Flag& flag) const {
+  FlagCause cause = FlagCause::no_fault;
+  const auto raised = (flag.raised - shape_.first).count();
   for (const NightFault& fault : faults_.faults) {
-    const bool common = fault.unit.empty() || fault.kind >= NightFaultKind::fleet_step;
-    if (common && fault.kind != NightFaultKind::counter) continue;
-    for (std::size_t node = 0; node < shape_.nodes; ++node)
-      if (fault.unit.empty() || fault.unit == node_name(node)) all[node] = true;
+    const bool counter = fault.kind == NightFaultKind::counter;
+    const bool own = counter || (fault.kind < NightFaultKind::fleet_step && !fault.unit.empty());
+    if (!own || (!fault.unit.empty() && fault.unit != flag.node)) continue;
+    const bool concerned = counter == (flag.metric == kErrors) && (fault.metric.empty() || fault.metric == flag.metric);
+    const FlagCause found = !concerned                  ? FlagCause::other_metric
+                            : raised < fault.from_night ? FlagCause::before_fault
+                                                        : FlagCause::fault;
+    cause = std::min(cause, found);
   }
-  return all;
+  return cause;
 }
 
 double Nights::noise(SeededRandom& random) const {

@@ -11,6 +11,7 @@
 
 #include "orchestrator/drift/fleet.h"
 #include "orchestrator/drift/night.h"
+#include "orchestrator/drift/report.h"
 #include "probes/core/error.h"
 #include "probes/core/words.h"
 
@@ -64,6 +65,17 @@ struct NightFault {
   double p = 1;
 };
 
+/// What is behind a flag: a fault of a node concerns its metrics only, and from its night on.
+enum class FlagCause { fault, other_metric, before_fault, no_fault };
+
+constexpr auto words_of(FlagCause) {
+  using enum FlagCause;
+  return std::to_array<Word<FlagCause>>({{fault, "a fault"},
+                                         {other_metric, "NO FAULT of this metric"},
+                                         {before_fault, "NO FAULT yet"},
+                                         {no_fault, "NO FAULT"}});
+}
+
 /// A document of schema assay.night-faults/1.
 struct NightFaults {
   std::vector<NightFault> faults;
@@ -93,8 +105,8 @@ class Nights {
   /// Fresh tests of the night that next() made last: one more visit of each of `nodes` that was measured in it, with
   /// noise of its own and the same faults. `round` numbers the sets of tests of a night.
   [[nodiscard]] drift::Night retests(const std::set<std::string>& nodes, int round) const;
-  /// Nodes that a fault of their own happens to, by number.
-  [[nodiscard]] std::vector<bool> faulty() const;
+  /// What is behind a flag of this fleet, as far as its faults are known.
+  [[nodiscard]] FlagCause cause_of(const drift::Flag& flag) const;
 
  private:
   [[nodiscard]] bool concerns(const NightFault& fault, std::size_t node, std::size_t metric) const;

@@ -185,7 +185,9 @@ void add_simulate(CLI::App& app, SimulateArguments& given, Action& action) {
   command->add_option("--out", given.out, "new folder for plan, journal, verdict, report and summary [write nothing]")
       ->type_name("DIR");
   command->add_flag("--json", given.json, "print the summary as JSON");
-  command->footer("Example: assay simulate --profile host --nodes 1000 --seed 7 --faults faults.json --out rehearsal");
+  command->footer(
+      "Months of nightly sweeps have options of their own: `assay simulate --nights 120 --help`.\n"
+      "Example: assay simulate --profile host --nodes 1000 --seed 7 --faults faults.json --out rehearsal");
   command->callback([&] { action = [&] { return run_simulate(given); }; });
 }
 

@@ -38,7 +38,8 @@ std::string findings(const drift::DriftReport& report) {
   std::string out = "<h2>What many have in common</h2>\n<ul>";
   for (const auto& one : report.fleet) out += fmt::format("<li>{}</li>", escape(one.words));
   for (const auto& group : report.groups)
-    out += fmt::format("<li>{}: {} flags</li>", escape(group.element), group.flags.size());
+    out += fmt::format("<li>{}: {}</li>", escape(drift::words_of_element(group.element)),
+                       group.flags.size() == 1 ? "one flag" : fmt::format("{} flags", group.flags.size()));
   return out + "</ul>\n";
 }
 

@@ -8,9 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/files/exit_codes.h"
+#include "orchestrator/drift/unit_register.h"
 #include "probes/core/statistics.h"
-#include "probes/core/suggest.h"
 
 namespace assay::nightly {
 namespace {
@@ -111,18 +110,21 @@ history::Result<Overview> overview_of(const history::History& history, const dri
   Overview overview{.nights = dates_up_to(report.as_of, most), .nodes = {}, .events = {}, .last_started = {}};
   const FlagsOf flags = flags_by_unit(report);
   std::map<std::string, NodeRow> rows;
-  for (const auto& unit : fleet->units) {
-    NodeRow& row = rows[unit.node];
-    row.name = unit.node;
+  // A visit may name a node that has no unit any more: renamed since, or its parts are elsewhere.
+  const auto row_of = [&](const std::string& node, const drift::Unit& unit) -> NodeRow& {
+    NodeRow& row = rows[node];
+    row.name = node;
     if (row.leaf.empty()) row.leaf = unit.leaf;
     if (row.rack.empty()) row.rack = unit.rack;
     row.nights.resize(most, NodeNight::unseen);
-  }
+    return row;
+  };
+  for (const auto& unit : fleet->units) row_of(unit.node, unit);
   const auto read = history.nights(overview.nights.front(), report.as_of, [&](const drift::Night& night) {
     const auto place = static_cast<std::size_t>((night.date - overview.nights.front()).count());
     for (const auto& visit : night.visits) {
       const auto& unit = fleet->units[visit.unit];
-      NodeNight& cell = rows[visit.node.empty() ? unit.node : visit.node].nights.at(place);
+      NodeNight& cell = row_of(visit.node.empty() ? unit.node : visit.node, unit).nights[place];
       cell = std::max(cell, state_of(visit, unit.id, night.date, flags));
     }
     overview.events.insert(overview.events.end(), night.events.begin(), night.events.end());
@@ -210,17 +212,6 @@ class Collector {
   std::set<std::uint32_t> metrics_;
 };
 
-history::Failure unknown_unit(const drift::Fleet& fleet, const std::string& wanted) {
-  std::vector<std::string> names;
-  for (const auto& unit : fleet.units) {
-    names.push_back(unit.id);
-    names.push_back(unit.node);
-  }
-  return {.error = {wanted, "is neither the id of a unit nor the name of a node in this history",
-                    suggestion(wanted, names)},
-          .exit_code = files::kExitBadInput};
-}
-
 }  // namespace
 
 history::Result<std::vector<UnitTrend>> trends_of(const history::History& history, const drift::DriftReport& report,
@@ -236,7 +227,7 @@ history::Result<std::vector<UnitTrend>> trends_of(const history::History& histor
                      .series = {},
                      .events = {}});
   }
-  if (units.empty()) return std::unexpected(unknown_unit(*fleet, unit_or_node));
+  if (units.empty()) return std::unexpected(history::Failure{drift::unknown_unit(*fleet, unit_or_node)});
   std::ranges::sort(units, {}, [](const UnitTrend& one) { return one.unit.id; });
   for (auto& one : units) one.series.reserve(fleet->metrics.size());  // the collector keeps addresses
   Collector collector(*fleet, units);
@@ -257,7 +248,10 @@ history::Result<std::vector<UnitTrend>> trends_of(const history::History& histor
         if (report.flags[i].unit == one.unit.id && report.flags[i].metric == series.metric.name) series.flag = i;
       }
     }
+    std::ranges::stable_partition(one.series, [](const SeriesTrend& series) { return series.flag.has_value(); });
   }
+  std::ranges::stable_partition(
+      units, [](const UnitTrend& one) { return !one.series.empty() && one.series.front().flag.has_value(); });
   return units;
 }
 

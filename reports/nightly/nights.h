@@ -77,11 +77,12 @@ struct SeriesTrend {
 struct UnitTrend {
   drift::Unit unit;
   drift::UnitState state = drift::UnitState::steady;
-  std::vector<SeriesTrend> series;   ///< sorted by metric
+  std::vector<SeriesTrend> series;   ///< those with a flag first, then by metric
   std::vector<drift::Event> events;  ///< of the unit, its node, or the fleet
 };
 
-/// The units with this id, or of the node with this name. An error with the nearest match when there is none.
+/// The units with this id, or of the node with this name, those with a flag first. An error with the nearest match when
+/// there is none.
 history::Result<std::vector<UnitTrend>> trends_of(const history::History& history, const drift::DriftReport& report,
                                                   const std::string& unit_or_node, std::size_t most);
 

@@ -111,6 +111,14 @@ class Histories(NightBench):
         for words in (["--kind", "wish", "--on", "n01"], ["--kind", "driver", "--on", "n01", "--at", "soon"]):
             self.assertEqual(self.history("event", *words).returncode, 2)
 
+    def test_an_event_of_a_unit_that_there_is_not_is_refused_with_the_nearest_name(self):
+        done = self.history("event", "--kind", "repaired", "--on", self.unit() + "x")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("is neither the id of a unit nor the name of a node in this history", done.stderr)
+        self.assertIn(f"did you mean '{self.unit()}'", done.stderr)
+        self.assertEqual(json.loads(self.said(self.history("list", "--json")))["events"], [])
+        self.said(self.history("event", "--kind", "note", "--on", self.exported()[0]["node"]))
+
     def test_explain_prints_every_term_of_a_flag_and_replay_every_night(self):
         (flag,) = json.loads(self.said(self.drift("judge", "--json")))["flags"]
         explained = self.said(self.drift("explain", flag["id"]))
@@ -127,6 +135,11 @@ class Histories(NightBench):
             "evidence",
         ):
             self.assertIn(word, explained)
+        self.assertTrue(explained.splitlines()[-1].startswith("to do     Test it again"), explained)
+        self.assertEqual(self.said(self.drift("explain", flag["node"])), explained)
+        before = self.said(self.drift("explain", flag["node"], "--as-of", "2026-01-02"))
+        self.assertTrue(before.startswith(f"learning  {flag['unit']} on {flag['node']}: no flag"), before)
+        self.assertIn("judged from their visit 4 on", before)
         self.assertEqual(json.loads(self.said(self.drift("explain", flag["id"], "--json")))["flags"], [flag])
         self.assertEqual(self.drift("explain", "0" * 12, "--json").returncode, 2)
         replayed = self.said(self.drift("replay", "--from", "2026-01-05", "--to", "2026-01-06"))
@@ -214,11 +227,11 @@ class Histories(NightBench):
     def test_a_second_writer_is_told_so_and_adds_nothing(self):
         with contextlib.closing(sqlite3.connect(self.database, isolation_level=None)) as other:
             other.execute("begin immediate")
-            done = self.history("event", "--kind", "note", "--on", "n01")
+            done = self.history("event", "--kind", "note", "--on", "fleet")
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn("history.db", done.stderr)
             other.execute("rollback")
-        self.said(self.history("event", "--kind", "note", "--on", "n01"))
+        self.said(self.history("event", "--kind", "note", "--on", "fleet"))
 
     def test_a_full_disk_is_told_and_what_was_there_is_whole(self):
         disk = self.scratch / "disk"
@@ -235,7 +248,7 @@ class Histories(NightBench):
         with open(disk / "filler", "wb", buffering=0) as filler, self.assertRaises(OSError):
             while True:
                 filler.write(b"x" * 4096)
-        done = self.history("event", "--kind", "note", "--on", "n01", "--text", "x" * 400)
+        done = self.history("event", "--kind", "note", "--on", "fleet", "--text", "x" * 400)
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
         self.assertIn("history.db", done.stderr)
         (disk / "filler").unlink()

@@ -1,7 +1,8 @@
 // nightly: false flags, nights to a flag, time and memory of the detector on made-up fleets.
-//   nightly null NODES METRICS NIGHTS SEEDS [gauss|t5] [ROUNDS]   flags of a fleet without fault, with so many rounds
-//                                                           of fresh tests a night
-//   nightly delay NODES METRICS SIGMA [gauss|t5]            nights until a step is flagged, on one node in 400
+//   nightly null NODES METRICS NIGHTS SEEDS [gauss|t5] [ROUNDS] [RHO]   flags of a fleet without fault, with so many
+//                                             rounds of fresh tests a night and this correlation from night to night
+//   nightly delay NODES METRICS SIGMA [gauss|t5] [RHO] [EVERY]   nights until a step is flagged, on one node in EVERY
+//                                                           (400)
 //   nightly year NODES METRICS NIGHTS                       seconds of judging, and the largest memory
 //   nightly add NODES METRICS FILE                        seconds to add a night to a database, and its bytes
 //   nightly series FALSE_FLAGS fall|rise FILE...            first flag of a series of numbers, one a night, from 0
@@ -30,21 +31,23 @@ using drift::Detector;
 using simulate::NightFaults;
 using simulate::Nights;
 
-NightFaults faults_of(const std::string& noise) {
-  return {.noise = noise == "t5" ? simulate::NoiseKind::t5 : simulate::NoiseKind::gauss};
+NightFaults faults_of(const std::string& noise, double rho) {
+  return {.noise = noise == "t5" ? simulate::NoiseKind::t5 : simulate::NoiseKind::gauss, .rho = rho};
 }
 
-int null(std::size_t nodes, std::size_t metrics, int nights, int seeds, const std::string& noise, int rounds) {
+int null(std::size_t nodes, std::size_t metrics, int nights, int seeds, const NightFaults& noise, int rounds) {
   std::size_t flags = 0;
   std::size_t confirmed = 0;
+  std::map<drift::Rule, std::size_t> rules;
   for (int seed = 1; seed <= seeds; ++seed) {
-    Nights source({.nodes = nodes, .metrics = metrics, .seed = static_cast<std::uint64_t>(seed)}, faults_of(noise));
+    Nights source({.nodes = nodes, .metrics = metrics, .seed = static_cast<std::uint64_t>(seed)}, noise);
     simulate::Rehearsal months(source, {}, rounds, 2);
     std::map<std::string, bool> seen;
     for (int i = 0; i < nights; ++i) {
       months.next();
       for (const auto& flag : months.report().flags) {
         const bool now = flag.state == drift::UnitState::confirmed;
+        if (!seen.contains(flag.id)) ++rules[flag.rule];
         if (now && !seen[flag.id])
           fmt::print("seed {}, night {}: confirmed {} by {}, {} tests: {}\n", seed, i, flag.unit, flag.rule,
                      flag.retests.size(), flag.words);
@@ -55,32 +58,34 @@ int null(std::size_t nodes, std::size_t metrics, int nights, int seeds, const st
     for (const auto& [id, yes] : seen) confirmed += yes ? 1 : 0;
   }
   const double periods = seeds * (nights - 12) / 30.0;
-  fmt::print("{} series, {} seeds of {} nights, {}, {} rounds of tests: {} flags, {:.2f} in 30 nights, {} confirmed\n",
-             nodes * metrics, seeds, nights, noise, rounds, flags, static_cast<double>(flags) / periods, confirmed);
+  fmt::print("{} series, {} seeds of {} nights, {}, correlation {}, {} rounds of tests: {} flags", nodes * metrics,
+             seeds, nights, noise.noise, noise.rho, rounds, flags);
+  for (const auto& [rule, count] : rules) fmt::print(", {} {}", count, rule);
+  fmt::print("; {:.2f} in 30 nights, {} confirmed\n", static_cast<double>(flags) / periods, confirmed);
   return 0;
 }
 
-int delay(std::size_t nodes, std::size_t metrics, double sigma, const std::string& noise) {
+int delay(std::size_t nodes, std::size_t metrics, double sigma, NightFaults faults, std::size_t every) {
   constexpr int kFrom = 60, kNights = 120;
-  constexpr std::size_t kEvery = 400;
-  NightFaults faults = faults_of(noise);
   faults.sigma_spread = 0;
-  for (std::size_t node = 0; node < nodes; node += kEvery)
+  for (std::size_t node = 0; node < nodes; node += every)
     faults.faults.push_back(
         {.unit = fmt::format("n{:05}", node), .metric = "simulated.m00", .from_night = kFrom, .sigma = sigma});
   const std::size_t injected = faults.faults.size();
+  const NightFaults noise = faults;
   Nights source({.nodes = nodes, .metrics = metrics}, std::move(faults));
   Detector detector(source.fleet(), {}, 2);
   std::map<std::string, int> found, confirmed;
   for (int i = 0; i < kNights; ++i) {
     detector.add(source.next());
     for (const auto& flag : detector.report().flags) {
-      const bool right = flag.metric == "simulated.m00" && std::stoul(flag.node.substr(1)) % kEvery == 0;
+      const bool right = flag.metric == "simulated.m00" && std::stoul(flag.node.substr(1)) % every == 0;
       if (right && i >= kFrom) found.emplace(flag.unit, i - kFrom + 1);
       if (right && flag.state == drift::UnitState::confirmed) confirmed.emplace(flag.unit, i - kFrom + 1);
     }
   }
-  fmt::print("{} series, step of {} deviations on {}, {}", nodes * metrics, sigma, injected, noise);
+  fmt::print("{} series, step of {} deviations on {}, {}, correlation {}", nodes * metrics, sigma, injected,
+             noise.noise, noise.rho);
   for (const auto& [what, units] : {std::pair{"flagged", &found}, std::pair{"confirmed", &confirmed}}) {
     std::vector<int> nights;
     for (const auto& [unit, night] : *units) nights.push_back(night);
@@ -181,10 +186,15 @@ int run(const std::vector<std::string>& words) {
     for (std::size_t i = 3; i < words.size(); ++i) one_series(words[i], std::stod(words.at(1)), words.at(2) == "rise");
     return 0;
   }
+  const auto number = [&](std::size_t i, double otherwise) {
+    return i < words.size() ? std::stod(words[i]) : otherwise;
+  };
   if (words.at(0) == "null")
-    return null(size(1), size(2), std::stoi(words.at(3)), std::stoi(words.at(4)), noise(5),
-                words.size() > 6 ? std::stoi(words[6]) : 0);
-  if (words.at(0) == "delay") return delay(size(1), size(2), std::stod(words.at(3)), noise(4));
+    return null(size(1), size(2), std::stoi(words.at(3)), std::stoi(words.at(4)), faults_of(noise(5), number(7, 0)),
+                static_cast<int>(number(6, 0)));
+  if (words.at(0) == "delay")
+    return delay(size(1), size(2), std::stod(words.at(3)), faults_of(noise(4), number(5, 0)),
+                 static_cast<std::size_t>(number(6, 400)));
   if (words.at(0) == "add") return add(size(1), size(2), words.at(3));
   if (words.at(0) == "year") return year(size(1), size(2), std::stoi(words.at(3)));
   return 2;

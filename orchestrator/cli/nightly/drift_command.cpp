@@ -1,6 +1,7 @@
 // drift_command: `assay drift judge`, `explain` and `replay`.
 #include "orchestrator/cli/nightly/drift_command.h"
 
+#include <cmath>
 #include <future>
 #include <iostream>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/drift/detector.h"
+#include "orchestrator/drift/unit_register.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
 #include "probes/core/text.h"
@@ -28,20 +30,27 @@ std::expected<Date, InputError> date_given(const std::string& text, const char* 
   return std::unexpected(InputError{option, fmt::format("'{}' is no date", printable(text)), "write 2026-03-01"});
 }
 
-/// Prints the report and writes the requested file; gives the exit code.
-int conclude(const drift::DriftReport& report, const std::string& out, bool json) {
+/// Prints the report, with `sight` (sight_text()), and writes the requested file; gives the exit code.
+int conclude(const drift::DriftReport& report, const std::string& sight, const std::string& out, bool json) {
   const std::string text = drift::report_text(report);
   if (!out.empty()) {
     if (const auto problem = files::replace_file(out, text)) return report_error(*problem);
   }
-  std::cout << (json ? ascii_json(text) : harmless_page(drift::summary_text(report))) << std::flush;
+  std::cout << (json ? ascii_json(text) : harmless_page(drift::summary_text(report) + sight)) << std::flush;
   if (!std::cout) return report_error({"stdout", "could not be written completely", "check the free space"});
   return drift::exit_code(report);
 }
 
+/// A history that was judged.
+struct Judged {
+  drift::DriftReport report;
+  drift::Policy policy;
+  drift::Fleet fleet;
+};
+
 /// The history that is named, judged as of the night that is named; or the exit code, after the error was printed. With
 /// `access` for writing the state is kept for the next time.
-std::expected<drift::DriftReport, int> judged(const DriftArguments& given, history::Access access) {
+std::expected<Judged, int> judged(const DriftArguments& given, history::Access access) {
   const auto policy = policy_in(given.policy);
   if (!policy) return std::unexpected(report_error(policy.error()));
   const auto as_of = date_given(given.as_of, "--as-of", kLast);
@@ -51,16 +60,19 @@ std::expected<drift::DriftReport, int> judged(const DriftArguments& given, histo
   auto report =
       judge_history(*database, *policy, *as_of, {.threads = given.threads, .keep = access == history::Access::write});
   if (!report) return std::unexpected(report_failure(report.error()));
-  return std::move(*report);
+  auto fleet = database->fleet();
+  if (!fleet) return std::unexpected(report_failure(fleet.error()));
+  return Judged{.report = std::move(*report), .policy = *policy, .fleet = std::move(*fleet)};
 }
 
 int judge(const DriftArguments& given) {
-  const auto report = judged(given, history::Access::write);
-  return report ? conclude(*report, given.out, given.json) : report.error();
+  const auto done = judged(given, history::Access::write);
+  return done ? conclude(done->report, drift::sight_text(done->report, done->policy), given.out, given.json)
+              : done.error();
 }
 
 /// Every term of a flag, for people.
-std::string explained(const drift::DriftReport& report, const drift::Flag& flag) {
+std::string explained(const drift::DriftReport& report, const drift::Policy& policy, const drift::Flag& flag) {
   const drift::Arithmetic& a = flag.arithmetic;
   std::string text = fmt::format(
       "{} {}\nunit      {} ({}) on {} {}\nmetric    {} ({})\nrule      {}, raised {}, onset about {}, last visit {}\n"
@@ -73,11 +85,13 @@ std::string explained(const drift::DriftReport& report, const drift::Flag& flag)
         "numbers   x = {:.6f}: logarithm of the figure without the cohort's shift of {:+.6f}\n"
         "          m = {:.6f}, s = {:.6f} over n = {:g} visits, {} peers in that night\n"
         "          T = (x - m) / (s sqrt(1 + 1/n)) = {:.3f}{}\n"
-        "          z = {:.3f}, the score that {}; C = {:.3f}{}\n",
+        "          z = {:.4g}, the score {}; C = {:.3f}{}\n",
         a.x, a.shift, a.m, a.s, a.n, a.peers, a.T,
         a.rho > 0 ? fmt::format(", after a serial correlation of {:.2f} was taken out", a.rho) : "", a.z,
-        a.peers >= 100 ? "its rank among the peers has" : "its residual has", a.C,
-        a.h > 0 ? fmt::format(" over the limit h = {:.3f}", a.h) : "");
+        a.peers >= 100                 ? "by its rank among the peers"
+        : std::abs(a.z) >= policy.clip ? "capped"
+                                       : "that T has",
+        a.C, a.h > 0 ? fmt::format(" over the limit h = {:.3f}", a.h) : "");
   }
   text += fmt::format("limits    h = {:.3f} and {:.3f}: one false flag of a chart in {:.3g} visits\n",
                       report.thresholds.h_small, report.thresholds.h_large, report.thresholds.arl0);
@@ -86,23 +100,39 @@ std::string explained(const drift::DriftReport& report, const drift::Flag& flag)
                         test.regular ? "nightly visit" : "fresh test", 100 * test.ratio, test.residual);
   for (const auto& run : flag.evidence) text += "evidence  " + run + "\n";
   for (const auto& suspect : flag.suspects) text += "suspect   " + suspect + "\n";
-  return text;
+  return text + "to do     " + drift::advice_for(flag) + "\n";
+}
+
+/// The units with this id or on this node, none of which has a flag; nothing if there are none.
+std::string explained_units(const Judged& done, const std::string& unit_or_node) {
+  std::string text;
+  for (const auto& unit : done.fleet.units) {
+    if (unit.id != unit_or_node && unit.node != unit_or_node) continue;
+    const auto state = done.report.states.find(unit.id);
+    text +=
+        fmt::format("{:<9} {} on {}: no flag\n",
+                    state == done.report.states.end() ? drift::UnitState::steady : state->second, unit.id, unit.node);
+  }
+  return text.empty() ? text : text + drift::sight_text(done.report, done.policy);
 }
 
 int explain(const DriftArguments& given) {
-  const auto report = judged(given, history::Access::read);
-  if (!report) return report.error();
-  bool found = false;
-  drift::DriftReport chosen = *report;
-  std::erase_if(chosen.flags, [&](const auto& flag) { return flag.id != given.flag && flag.unit != given.flag; });
-  for (const auto& flag : chosen.flags) {
-    if (!given.json) std::cout << harmless_page(explained(*report, flag));
-    found = true;
+  const auto done = judged(given, history::Access::read);
+  if (!done) return done.error();
+  drift::DriftReport chosen = done->report;
+  std::erase_if(chosen.flags, [&](const auto& flag) {
+    return flag.id != given.flag && flag.unit != given.flag && flag.node != given.flag;
+  });
+  std::string text;
+  for (const auto& flag : chosen.flags) text += explained(done->report, done->policy, flag);
+  if (text.empty()) text = explained_units(*done, given.flag);
+  if (text.empty()) {
+    InputError error = drift::unknown_unit(done->fleet, given.flag);
+    error.what += ", nor that of a flag";
+    return report_error(error);
   }
-  if (found && given.json) std::cout << ascii_json(drift::report_text(chosen));
-  if (found) return files::kExitSuccess;
-  return report_error({given.flag, "is neither a flag nor a unit with a flag",
-                       fmt::format("`assay drift judge --db {}` lists them", printable(given.database))});
+  std::cout << (given.json ? ascii_json(drift::report_text(chosen)) : harmless_page(text));
+  return files::kExitSuccess;
 }
 
 int replay(const DriftArguments& given) {
@@ -122,7 +152,8 @@ int replay(const DriftArguments& given) {
     if (night.date >= *from) std::cout << harmless_page(drift::summary_text(detector.report()));
   });
   if (!done) return report_failure(done.error());
-  return conclude(detector.report(), given.out, false);
+  const auto report = detector.report();
+  return conclude(report, drift::sight_text(report, *policy), given.out, false);
 }
 
 void add_common(CLI::App& command, DriftArguments& given) {
@@ -201,7 +232,9 @@ void add_drift(CLI::App& app, DriftArguments& given, Action& action) {
       "database is damaged.\nExample: assay drift judge --db history.db --policy policy.json -o drift.json");
   judged->callback([&] { action = [&] { return judge(given); }; });
   auto* explaining = command->add_subcommand("explain", "print every term of a flag");
-  explaining->add_option("flag", given.flag, "id of a flag, or a unit")->type_name("FLAG|UNIT")->required();
+  explaining->add_option("flag", given.flag, "id of a flag, a unit, or a node")
+      ->type_name("FLAG|UNIT|NODE")
+      ->required();
   add_common(*explaining, given);
   explaining->add_option("--as-of", given.as_of, "use no night after this one [all]")->type_name("DATE");
   explaining->add_flag("--json", given.json, "print the report of `drift judge --json` with these flags alone");

@@ -13,6 +13,7 @@
 
 #include "orchestrator/cli/nightly/drift_command.h"
 #include "orchestrator/cli/run_stages.h"
+#include "orchestrator/drift/unit_register.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/child.h"
 #include "orchestrator/history/sweep_of_run.h"
@@ -170,8 +171,7 @@ int show(const HistoryArguments& given) {
   });
   if (!done) return report_failure(done.error());
   if (shown > 0) return given.json ? print_json({{"visits", std::move(visits)}}) : files::kExitSuccess;
-  return report_error(
-      {given.unit, "is neither a unit nor a node of this history", "`assay history export` has every unit"});
+  return report_error(drift::unknown_unit(*fleet, given.unit));
 }
 
 int event(const HistoryArguments& given) {
@@ -188,6 +188,14 @@ int event(const HistoryArguments& given) {
   }
   auto database = History::open(given.database, Access::write);
   if (!database) return report_failure(database.error());
+  if (given.scope != "fleet") {
+    const auto known = database->knows(given.scope);
+    if (!known) return report_failure(known.error());
+    if (!*known) {
+      const auto fleet = database->fleet();
+      return fleet ? report_error(drift::unknown_unit(*fleet, given.scope)) : report_failure(fleet.error());
+    }
+  }
   const auto done = database->add_event({.night = night,
                                          .time = utc_text(now),
                                          .scope = given.scope,

@@ -55,7 +55,7 @@ int simulate(const NightsArguments& given) {
   }
   simulate::Rehearsal rehearsal(nights, *policy, given.retests, given.threads);
   std::set<std::string> told;
-  std::size_t false_flags = 0, tests = 0;
+  std::size_t right_flags = 0, false_flags = 0, tests = 0;
   for (int i = 0; i < given.nights; ++i) {
     const auto sweeps = rehearsal.next();
     for (const drift::Night& sweep : sweeps) {
@@ -64,13 +64,12 @@ int simulate(const NightsArguments& given) {
       if (const auto added = database->add(sweep_of(nights.fleet(), sweep)); !added)
         return report_failure(added.error());
     }
-    const auto faulty = nights.faulty();
     for (const auto& flag : rehearsal.report().flags) {
       if (!told.insert(flag.id).second) continue;
-      const bool right = faulty[static_cast<std::size_t>(std::stoul(flag.node.substr(1)))];
-      false_flags += right ? 0 : 1;
+      const simulate::FlagCause cause = nights.cause_of(flag);
+      ++(cause == simulate::FlagCause::fault ? right_flags : false_flags);
       std::cout << harmless(fmt::format("night {:>4} {}: {} {} ({}): {}", i, date_text(sweeps.front().date), flag.unit,
-                                        flag.metric, right ? "a fault" : "NO FAULT", flag.words))
+                                        flag.metric, cause, flag.words))
                 << "\n";
     }
   }
@@ -78,12 +77,13 @@ int simulate(const NightsArguments& given) {
   if (!given.out.empty()) {
     if (const auto problem = files::replace_file(given.out, drift::report_text(report))) return report_error(*problem);
   }
-  std::cout << harmless_page(drift::summary_text(report))
-            << fmt::format(
-                   "SIMULATION of {} nights, {} nodes, {} metrics: {} flags without a fault, {} fresh tests, limits "
-                   "{:.2f} and {:.2f}. Nothing was measured.\n",
-                   given.nights, given.nodes, given.metrics, false_flags, tests, report.thresholds.h_small,
-                   report.thresholds.h_large);
+  std::cout
+      << harmless_page(drift::summary_text(report) + drift::sight_text(report, *policy))
+      << fmt::format(
+             "SIMULATION of {} nights, {} nodes, {} metrics: {} flags of a fault, {} without one, {} fresh tests, "
+             "limits {:.2f} and {:.2f}. Nothing was measured.\n",
+             given.nights, given.nodes, given.metrics, right_flags, false_flags, tests, report.thresholds.h_small,
+             report.thresholds.h_large);
   return files::kExitSuccess;
 }
 

@@ -192,11 +192,16 @@ std::string plan_words(const SweepPlan& plan) {
     return fmt::format("night {}: {} of {} nodes for tests again, partners among them; {} requirements, {} left out\n",
                        drift::date_text(plan.file.night), plan.file.due.size(), plan.site.nodes.size(),
                        plan.file.only.size(), plan.file.left_out.size());
-  std::size_t overdue = 0;
-  for (const auto& entry : plan.file.due) overdue += entry.overdue ? 1 : 0;
-  return fmt::format("night {}: {} of {} nodes due, {} of them overdue; {} requirements in {:g} s each, {} left out\n",
-                     drift::date_text(plan.file.night), plan.file.due.size(), plan.site.nodes.size(), overdue,
-                     plan.file.only.size(), plan.file.budget_s, plan.file.left_out.size());
+  std::size_t overdue = 0, never = 0;
+  for (const auto& entry : plan.file.due) {
+    never += entry.never ? 1 : 0;
+    overdue += entry.overdue && !entry.never ? 1 : 0;
+  }
+  return fmt::format(
+      "night {}: {} of {} nodes due, {} of them never measured, {} overdue; {} requirements in {:g} s each, {} left "
+      "out\n",
+      drift::date_text(plan.file.night), plan.file.due.size(), plan.site.nodes.size(), never, overdue,
+      plan.file.only.size(), plan.file.budget_s, plan.file.left_out.size());
 }
 
 /// The due nodes as a table in JSON; `out`: the folder that was prepared, empty in a dry run.
@@ -205,6 +210,7 @@ void print_due_json(const SweepPlan& plan, const std::string& out) {
   for (const auto& entry : plan.file.due)
     rows.push_back({{"node", entry.node},
                     {"age", entry.age},
+                    {"never_measured", entry.never},
                     {"weight", entry.weight},
                     {"overdue", entry.overdue},
                     {"missed_before", entry.targeted}});
@@ -219,10 +225,17 @@ void print_due_json(const SweepPlan& plan, const std::string& out) {
               std::move(rows));
 }
 
+std::string age_words(const sweep::DueEntry& entry) {
+  if (entry.never) return "never measured";
+  return fmt::format("last measured {} night{} ago{}", entry.age, entry.age == 1 ? "" : "s",
+                     entry.overdue ? ", overdue" : "");
+}
+
 void print_due(const SweepPlan& plan) {
   for (const auto& entry : plan.file.due)
-    std::cout << fmt::format("{} age {} weight {:g}{}{}\n", harmless(entry.node), entry.age, entry.weight,
-                             entry.overdue ? ", overdue" : "", entry.targeted ? ", missed before" : "");
+    std::cout << fmt::format(
+        "{}: {}{}, due tonight, weight {:g}\n", harmless(entry.node), age_words(entry),
+        entry.targeted ? fmt::format(", missed in {} sweeps and more", sweep::kMissedForTarget) : "", entry.weight);
 }
 
 /// The due nodes at once, in such an order that partners of pairs change from night to night.

@@ -7,6 +7,7 @@
 
 #include "orchestrator/drift/charts.h"
 #include "orchestrator/drift/detector.h"
+#include "orchestrator/drift/level.h"
 #include "orchestrator/simulate/nights.h"
 
 namespace assay::drift {
@@ -73,6 +74,33 @@ TEST(Charts, scores_are_quantiles) {
   EXPECT_NEAR(student_score(-3, 11), 2.5093, 0.02);
   EXPECT_LT(student_score(1, 11), 0);
   EXPECT_NEAR(poisson_tail(0.5, 3), 0.0143877, 1e-6);
+}
+
+TEST(Charts, the_correlation_is_that_of_all_metrics_until_one_has_pairs_of_its_own) {
+  const SerialPairs all{.products = 600, .squares = 2000, .count = 2000};
+  EXPECT_EQ(serial_correlation({}, {.products = 60, .squares = 190, .count = 190}), 0) << "too few";
+  EXPECT_NEAR(serial_correlation({}, all), 0.3 + 1 / std::sqrt(200), 1e-9);
+  EXPECT_NEAR(serial_correlation({.products = 0, .squares = 19'800, .count = 19'800}, all),
+              60 / 20'000.0 + 1 / std::sqrt(20'000), 1e-9);
+  EXPECT_EQ(serial_correlation({.products = -900, .squares = 1800, .count = 1800}, all), 0);
+  EXPECT_EQ(serial_correlation({.products = 9e6, .squares = 9e6, .count = 9e6}, all), 0.9);
+}
+
+TEST(Report, says_what_a_small_fleet_and_its_first_nights_can_see) {
+  DriftReport report;
+  report.coverage.units = 3;
+  report.units = {{"learning", 3}};
+  report.thresholds = {.h_small = 6, .h_large = 3, .cliff_history = 29};
+  const std::string small = sight_text(report, {});
+  for (const char* words :
+       {"3 of 3 units: judged from their visit 13 on; before it a large fall is watched, from visit 6",
+        "flagged after about 12, 3, 2 visits", "from visit 30 on", "fewer than 4 units"})
+    EXPECT_NE(small.find(words), std::string::npos) << words << "\n" << small;
+  report.coverage.units = 40;
+  report.units = {{"learning", 0}};
+  const std::string large = sight_text(report, {});
+  EXPECT_EQ(large.find("learning"), std::string::npos);
+  EXPECT_EQ(large.find("fewer"), std::string::npos);
 }
 
 TEST(Drift, a_fleet_without_fault_raises_no_confirmed_flag) {
@@ -146,7 +174,9 @@ TEST(Drift, one_step_of_three_percent_names_that_unit_within_eight_nights) {
   EXPECT_EQ(flag.state, UnitState::confirmed);
   EXPECT_EQ(exit_code(seen.last), 1);
   const Arithmetic& a = flag.arithmetic;
-  EXPECT_NEAR(a.T, (a.x - a.m) / (a.s * std::sqrt(1 + 1 / a.n)), 1e-9);  // the reference is a mean of n visits
+  // The reference is a mean of n visits; what is taken out is a share rho of at most four deviations.
+  EXPECT_LT(a.rho, 0.03);
+  EXPECT_NEAR(a.T, (a.x - a.m) / (a.s * std::sqrt(1 + 1 / a.n)), 4 * a.rho + 1e-9);
 }
 
 TEST(Drift, a_step_of_the_whole_fleet_flags_no_unit_and_is_one_finding) {

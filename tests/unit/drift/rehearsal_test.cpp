@@ -1,4 +1,7 @@
 // Rehearsed months: fresh tests of the same night, as a real sweep makes them.
+#include <cmath>
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "orchestrator/simulate/rehearsal.h"
@@ -61,6 +64,72 @@ TEST(Rehearsal, fresh_tests_confirm_a_flag_in_fewer_nights) {
   ASSERT_GE(without.confirmed, 0);
   EXPECT_LT(with.confirmed - with.raised, without.confirmed - without.raised);
   EXPECT_GT(with.confirmed, with.raised);  // one test is always of another night
+}
+
+/// Flags of 15 fleets of 32 nodes without fault, 60 nights each, and how many of them are cliffs.
+std::pair<std::size_t, std::size_t> false_flags(NoiseKind noise, double rho) {
+  std::size_t flags = 0, cliffs = 0;
+  for (std::uint64_t seed = 1; seed <= 15; ++seed) {
+    Nights nights({.nodes = 32, .metrics = 10, .seed = seed}, {.noise = noise, .rho = rho});
+    Rehearsal rehearsal(nights, {}, 3);
+    std::set<std::string> seen;
+    for (int i = 0; i < 60; ++i) {
+      rehearsal.next();
+      for (const auto& flag : rehearsal.report().flags) {
+        if (!seen.insert(flag.id).second) continue;
+        EXPECT_EQ(nights.cause_of(flag), FlagCause::no_fault);
+        cliffs += flag.rule == drift::Rule::cliff ? 1 : 0;
+      }
+    }
+    flags += seen.size();
+  }
+  return {flags, cliffs};
+}
+
+TEST(Rehearsal, false_flags_stay_within_the_budget_where_nights_follow_each_other) {
+  constexpr double kBudget = 30;  // one in 30 nights
+  const double most = kBudget + 2 * std::sqrt(kBudget);
+  for (const auto noise : {NoiseKind::gauss, NoiseKind::t5}) {
+    for (const double rho : {0.0, 0.2, 0.4}) {
+      const auto [flags, cliffs] = false_flags(noise, rho);
+      EXPECT_LE(static_cast<double>(flags), most) << word_of(noise) << " " << rho;
+      EXPECT_LE(cliffs, 10U) << "a fifth of the budget: " << word_of(noise) << " " << rho;
+    }
+  }
+}
+
+TEST(Rehearsal, a_fall_before_the_warm_up_is_over_is_watched_and_then_flagged) {
+  Nights nights({.nodes = 32, .metrics = 10}, only({.unit = "n00003", .from_night = 7, .ratio = 0.93}));
+  Rehearsal rehearsal(nights, {}, 3);
+  for (int i = 0; i < 12; ++i) rehearsal.next();
+  EXPECT_EQ(rehearsal.report().states.at("node:n00003"), drift::UnitState::watch);
+  EXPECT_EQ(rehearsal.report().units.at("steady"), 0U);
+  EXPECT_EQ(drift::summary_text(rehearsal.report()).find("nothing to do"), std::string::npos);
+  const std::string sight = drift::sight_text(rehearsal.report(), {});
+  EXPECT_NE(sight.find("judged from their visit 13 on"), std::string::npos) << sight;
+  for (int i = 12; i < 24; ++i) rehearsal.next();
+  EXPECT_EQ(rehearsal.report().states.at("node:n00003"), drift::UnitState::confirmed);
+  EXPECT_EQ(drift::sight_text(rehearsal.report(), {}).find("learning"), std::string::npos);
+}
+
+TEST(Rehearsal, a_flag_is_of_a_fault_in_its_metric_and_from_its_night_on) {
+  const Nights nights({.nodes = 5, .metrics = 2},
+                      {.faults = {{.unit = "n00003", .metric = "simulated.m00", .from_night = 60},
+                                  {.kind = NightFaultKind::counter, .unit = "n00001", .from_night = 5},
+                                  {.kind = NightFaultKind::fleet_step, .from_night = 5}}});
+  const auto cause = [&](const char* node, const char* metric, int night) {
+    drift::Flag flag;
+    flag.node = node;
+    flag.metric = metric;
+    flag.raised = NightsShape{}.first + std::chrono::days(night);
+    return nights.cause_of(flag);
+  };
+  EXPECT_EQ(cause("n00003", "simulated.m00", 60), FlagCause::fault);
+  EXPECT_EQ(cause("n00003", "simulated.m00", 59), FlagCause::before_fault);
+  EXPECT_EQ(cause("n00003", "simulated.m01", 70), FlagCause::other_metric);
+  EXPECT_EQ(cause("n00002", "simulated.m00", 70), FlagCause::no_fault);
+  EXPECT_EQ(cause("n00001", "simulated.errors", 5), FlagCause::fault);
+  EXPECT_EQ(cause("n00001", "simulated.m00", 9), FlagCause::other_metric);
 }
 
 TEST(Rehearsal, without_tests_it_is_the_detector_on_the_same_nights) {

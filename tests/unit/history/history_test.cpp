@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include "orchestrator/drift/detector.h"
 #include "orchestrator/files/digest.h"
@@ -86,6 +87,7 @@ TEST_F(HistoryTest, figures_that_are_damaged_or_of_no_series_are_named_and_an_ol
   EXPECT_EQ(refused("UPDATE visit SET packed=x'02' WHERE id=1"), "has figures of a visit that cannot be read");
   EXPECT_EQ(refused("UPDATE visit SET packed=x'10000000000000000000' WHERE id=1"),
             "has a figure of a series that there is not");
+  EXPECT_EQ(refused("UPDATE visit SET unit=9 WHERE id=1"), "has a visit of a unit or cohort that there is not");
   EXPECT_NE(refused("PRAGMA user_version=1").find("rebuild --from-records"), std::string::npos);
   ASSERT_TRUE(remake(path_).has_value());
   EXPECT_EQ(readings(*History::open(path_, Access::read)), 3U);
@@ -139,6 +141,77 @@ TEST_F(HistoryTest, a_damaged_file_and_another_programs_database_are_evidence_er
   const auto damaged = History::open(path_, Access::read);
   ASSERT_FALSE(damaged.has_value());
   EXPECT_EQ(damaged.error().exit_code, kDamaged);
+}
+
+/// A database of others, by the library alone: none of this room's defences is on.
+void plant(const std::string& path, const char* words) {
+  sqlite3* handle = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &handle), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(handle, words, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(handle);
+  sqlite3_close(handle);
+}
+
+TEST_F(HistoryTest, a_database_that_defines_anything_else_is_refused_and_named) {
+  const auto lacks = std::string("lacks a part of a history: ");
+  const auto defines = std::string("defines what is not part of a history: ");
+  for (const auto& [words, what] : {
+           std::pair{"CREATE TRIGGER t AFTER INSERT ON visit BEGIN DELETE FROM visit; END", defines + "trigger t"},
+           {"CREATE VIEW v AS SELECT 1", defines + "view v"},
+           {"ALTER TABLE unit RENAME TO hidden; CREATE VIEW unit AS WITH RECURSIVE e(i) AS (SELECT 1 UNION ALL SELECT "
+            "i+1 FROM e) SELECT i AS id,'a' AS name,'' AS kind,1 AS serial,'' AS node,'' AS slot,'' AS leaf,'' AS rack "
+            "FROM e",
+            defines + "table hidden"},
+           {"DROP TABLE saved; CREATE VIEW saved AS SELECT '' AS policy_sha256,1 AS night,x'' AS bytes",
+            defines + "view saved"},
+           {"CREATE INDEX visit_state ON visit(state)", defines + "index visit_state"},
+           {"CREATE TABLE more(id INTEGER)", defines + "table more"},
+           {"ALTER TABLE event ADD COLUMN more TEXT", defines + "table event"},
+           {"DROP INDEX visit_unit", lacks + "index visit_unit"},
+       }) {
+    fs::remove(path_);
+    ASSERT_TRUE(History::open(path_, Access::create).has_value());
+    plant(path_, words);
+    for (const auto access : {Access::read, Access::write, Access::create}) {
+      const auto opened = History::open(path_, access);
+      ASSERT_FALSE(opened.has_value()) << words;
+      EXPECT_EQ(opened.error().error.what, what);
+      EXPECT_EQ(opened.error().exit_code, kDamaged);
+    }
+  }
+}
+
+TEST_F(HistoryTest, a_statement_that_does_not_end_is_ended) {
+  const Database database(path_, true, true, Seconds{0.05});
+  Statement endless(database, "WITH RECURSIVE e(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM e) SELECT count(*) FROM e");
+  try {
+    endless.step();
+    FAIL() << "it has no end";
+  } catch (const Broken& broken) {
+    EXPECT_EQ(broken.failure.error.what, "does not answer in time");
+    EXPECT_EQ(broken.failure.exit_code, kDamaged);
+  }
+}
+
+TEST_F(HistoryTest, triggers_and_views_do_not_run) {
+  plant(path_,
+        "CREATE TABLE a(i); CREATE TABLE b(i); CREATE VIEW v AS SELECT 1; "
+        "CREATE TRIGGER t AFTER INSERT ON a BEGIN INSERT INTO b VALUES(1); END");
+  const Database database(path_, true, false);
+  database.run("INSERT INTO a VALUES(1)");
+  Statement count(database, "SELECT count(*) FROM b");
+  count.step();
+  EXPECT_EQ(count.whole(0), 0);
+  EXPECT_THROW(Statement(database, "SELECT * FROM v"), Broken);
+}
+
+TEST_F(HistoryTest, a_node_is_known_by_every_name_that_it_had) {
+  auto history = History::open(path_, Access::create);
+  ASSERT_TRUE(history->add(sweep(1)).has_value());
+  Sweep renamed = sweep(2);
+  for (auto& visit : renamed.visits) visit.unit.node = "n02";
+  ASSERT_TRUE(history->add(renamed).has_value());
+  for (const auto& [name, known] : {std::pair{"n01", true}, {"n02", true}, {"gpu:0", true}, {"n03", false}})
+    EXPECT_EQ(*history->knows(name), known) << name;
 }
 
 TEST_F(HistoryTest, a_second_writer_is_told_so) {

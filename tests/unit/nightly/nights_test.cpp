@@ -83,6 +83,55 @@ TEST(nights, three_peers_have_no_median) {
   EXPECT_FALSE(trends->front().series.at(0).nights.at(0).cohort);
 }
 
+TEST(nights, a_renamed_node_has_its_earlier_nights_under_its_earlier_name) {
+  const Folder folder;
+  const Nights given;
+  auto history = history_of(folder.path + "/h.db", given);
+  history::Sweep sweep{.run_sha256 = std::string(64, 'c'),
+                       .started = "2026-03-11T23:00:00.000Z",
+                       .night = fixture::kFirst + std::chrono::days(10),
+                       .verdict = "incomplete",
+                       .visits = {fixture::visit_of(given, 4, 9)},
+                       .raw = ""};
+  sweep.visits[0].unit.node = "renamed";
+  ASSERT_TRUE(history.add(sweep));
+  auto report = report_of(given);
+  report.as_of = sweep.night;
+  const auto overview = overview_of(history, report, 11);
+  ASSERT_TRUE(overview) << overview.error().error.text();
+  ASSERT_EQ(overview->nodes.size(), 7U);
+  EXPECT_EQ(overview->nodes[4].name, "n5");
+  EXPECT_EQ(overview->nodes[4].leaf, "l1");
+  EXPECT_EQ(overview->nodes[4].nights[9], NodeNight::measured);
+  EXPECT_EQ(overview->nodes[4].nights[10], NodeNight::unseen);
+  EXPECT_EQ(overview->nodes[6].name, "renamed");
+  EXPECT_EQ(overview->nodes[6].nights[9], NodeNight::unseen);
+  EXPECT_EQ(overview->nodes[6].nights[10], NodeNight::measured);
+  EXPECT_NE(fleet_page(*overview, report).find("renamed"), std::string::npos);
+}
+
+TEST(nights, the_flagged_metric_of_a_unit_and_the_flagged_unit_of_a_node_come_first) {
+  const Folder folder;
+  const Nights given;
+  auto history = history_of(folder.path + "/h.db", given);
+  history::UnitVisit before = fixture::visit_of(given, given.slow, 9), other = before;
+  before.figures[0].metric.name = "a.first";
+  other.unit.id = "gpu:0";
+  ASSERT_TRUE(history.add({.run_sha256 = std::string(64, 'c'),
+                           .started = "2026-03-10T23:30:00.000Z",
+                           .night = fixture::kFirst + std::chrono::days(9),
+                           .verdict = "incomplete",
+                           .visits = {before, other},
+                           .raw = ""}));
+  const auto trends = trends_of(history, report_of(given), "n3", 10);
+  ASSERT_TRUE(trends);
+  ASSERT_EQ(trends->size(), 2U);
+  EXPECT_EQ(trends->front().unit.id, "gpu:103");
+  ASSERT_EQ(trends->front().series.size(), 2U);
+  EXPECT_EQ(trends->front().series[0].metric.name, "cuda_gemm.rate");
+  EXPECT_EQ(trends->front().series[1].metric.name, "a.first");
+}
+
 TEST(nights, an_unknown_unit_is_an_error_with_the_nearest_name) {
   const Folder folder;
   const Nights given;
@@ -97,11 +146,13 @@ TEST(pages, the_page_of_the_fleet_names_the_flag_and_escapes_what_comes_from_out
   const Nights given;
   auto report = report_of(given);
   report.flags[0].words = "<script>alert(1)</script>";
+  report.groups = {{.element = "unit gpu:103", .flags = {"a"}}, {.element = "leaf l0", .flags = {"b", "c"}}};
   const auto overview = overview_of(history_of(folder.path + "/h.db", given), report, 10);
   ASSERT_TRUE(overview);
   const auto page = fleet_page(*overview, report);
   EXPECT_NE(page.find("gpu:103"), std::string::npos);
   EXPECT_NE(page.find("-10.0 % (-11.0 to -9.0 %)"), std::string::npos);
+  EXPECT_NE(page.find("<li>gpu:103: one flag</li><li>leaf l0: 2 flags</li>"), std::string::npos);
   EXPECT_EQ(page.find("<script"), std::string::npos);
   EXPECT_EQ(page.find("SIMULATION"), std::string::npos);
 }
@@ -124,7 +175,8 @@ TEST(pages, the_page_of_a_unit_has_every_number_behind_its_flag) {
   const auto trends = trends_of(history_of(folder.path + "/h.db", given), report_of(given), "gpu:103", 10);
   ASSERT_TRUE(trends);
   const auto page = unit_page("gpu:103", *trends, report_of(given), 10);
-  for (const char* number : {"C = 20 beyond h = 14.9", "T = -40, z = 5 among 5 peers", "n = 6 visits"})
+  for (const char* number :
+       {"C = 20 beyond h = 14.9", "T = -40, z = 5 among 5 peers", "n = 6 visits", "Take n3 out of service"})
     EXPECT_NE(page.find(number), std::string::npos) << number;
   EXPECT_NE(page.find("class=\"onset\""), std::string::npos);
   EXPECT_NE(page.find("class=\"expected\""), std::string::npos);
