@@ -232,9 +232,13 @@ std::expected<site::Site, InputError> site_in(const std::string& file) {
 
 }  // namespace
 
-int command_site_from(const SiteSource& source) {
+int command_site_from(SiteSource source) {
+  source.options.home = site::home_directory();
+  std::vector<std::string> notes;
+  source.options.notes = &notes;
   auto document = document_from(source);
   if (!document) return report_error(document.error());
+  for (const auto& note : notes) std::cerr << fmt::format("assay: {}\n", harmless(note));
   if (!source.directory.empty()) {
     for (auto& node : document->at("nodes")) node["directory"] = source.directory;
   }
@@ -259,8 +263,7 @@ int command_site_cables(const SiteSource& source, const std::string& site_file) 
   if (!site) return report_error(site.error());
   const auto topology = topology_from(source, *site);
   if (!topology) return report_error(topology.error());
-  for (const auto& stranger : topology->unknown_hosts)
-    std::cerr << fmt::format("assay: '{}' is in the fabric, but not in the site\n", harmless(stranger));
+  for (const auto& note : topology->notes) std::cerr << fmt::format("assay: {}\n", harmless(note));
   const site::Cabled cabled = site::with_cables(*site, *topology, source.plane);
   for (const auto& finding : cabled.findings) std::cerr << harmless(finding) << '\n';
   if (!cabled.findings.empty()) return files::kExitRejected;

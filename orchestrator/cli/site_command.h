@@ -19,7 +19,7 @@ struct SiteSource {
 };
 
 /// Prints a site document. No node is contacted; Slurm or Kubernetes is queried for its nodes.
-int command_site_from(const SiteSource& source);
+int command_site_from(SiteSource source);
 
 /// Prints the site of the file `site_file` with the leaves, switch ports and spines that LLDP or ibnetdiscover report.
 /// Where the site contradicts them: exit code 1, the findings on standard error and no document.

@@ -46,9 +46,11 @@ class Actor {
 /// kubectl. Errors: it is not there.
 std::expected<std::unique_ptr<Actor>, InputError> make_actor(ActorKind kind, const std::string& program);
 
-/// What `scontrol show nodes` printed with --json (22.05 and newer forms) or with --oneliner. Errors name `where`.
+/// What `scontrol show nodes` printed with --json (22.05 and newer forms), with --oneliner or without. `sure`, if
+/// given, becomes whether every reason can only end where it was taken to end. Errors name `where`.
 std::expected<std::map<std::string, NodeNow>, InputError> nodes_from_slurm(std::string_view printed,
-                                                                           const std::string& where);
+                                                                           const std::string& where,
+                                                                           bool* sure = nullptr);
 
 /// What `kubectl get nodes --output=json` printed: cordoned or with assay's own taint is drained. The reason is that of
 /// our annotation; a node that others cordoned has the reason "cordoned".

@@ -52,12 +52,13 @@ class Slurm final : public Actor {
 
   std::expected<Nodes, InputError> read(const Words& names) override {
     if (auto problem = check_names(names)) return std::unexpected(*problem);
-    Words words = {"--oneliner", "show", "node"};
-    if (!names.empty()) words.push_back(fmt::format("{}", fmt::join(names, ",")));
-    const auto printed = call(scontrol_, words);
-    if (!printed) return std::unexpected(printed.error());
-    auto nodes = nodes_from_slurm(*printed, "scontrol show node");
-    if (!nodes) return std::unexpected(nodes.error());
+    bool sure = true;
+    auto nodes = show("--oneliner", names, sure);
+    if (!nodes) return nodes;
+    // Reasons and comments are free text: only JSON, where this Slurm has it, tells them apart whatever they contain.
+    if (!sure) {
+      if (auto exact = show("--json", names, sure)) nodes = std::move(exact);
+    }
     return kept(std::move(*nodes), names);
   }
   std::optional<InputError> drain(const std::string& node, const std::string& reason) override {
@@ -70,6 +71,13 @@ class Slurm final : public Actor {
   }
 
  private:
+  [[nodiscard]] std::expected<Nodes, InputError> show(const char* form, const Words& names, bool& sure) const {
+    Words words = {form, "show", "node"};
+    if (!names.empty()) words.push_back(fmt::format("{}", fmt::join(names, ",")));
+    const auto printed = call(scontrol_, words);
+    if (!printed) return std::unexpected(printed.error());
+    return nodes_from_slurm(*printed, "scontrol show node", &sure);
+  }
   std::string scontrol_;
 };
 

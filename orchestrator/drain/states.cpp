@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/drain/actor.h"
+#include "orchestrator/site/slurm_nodes.h"
 #include "probes/core/json_io.h"
 #include "probes/core/strict_object.h"
 #include "probes/core/text.h"
@@ -66,46 +67,32 @@ std::expected<Nodes, InputError> from_slurm_json(std::string_view printed, const
   return nodes;
 }
 
-/// The reason at the end of a line of --oneliner, without its user and time.
-std::string reason_in(std::string_view line) {
-  constexpr std::string_view kField = " Reason=";
-  const auto at = line.find(kField);
-  if (at == std::string_view::npos) return "";
-  std::string_view reason = line.substr(at + kField.size());
-  while (reason.ends_with(' ')) reason.remove_suffix(1);
-  if (const auto by = reason.rfind(" ["); by != std::string_view::npos && reason.ends_with(']'))
-    reason = reason.substr(0, by);
-  return std::string(reason);
-}
-
-std::expected<Nodes, InputError> from_slurm_lines(std::string_view printed, const std::string& where) {
+std::expected<Nodes, InputError> from_slurm_lines(std::string_view printed, const std::string& where, bool& sure) {
+  const auto read = site::read_slurm_nodes(printed, where);
+  if (!read) return std::unexpected(read.error());
   Nodes nodes;
-  std::istringstream lines{std::string(printed)};
-  std::string line;
-  for (std::size_t number = 1; std::getline(lines, line); ++number) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    std::istringstream words(line);
-    std::string name, states;
-    for (std::string word; words >> word;) {
-      if (word.starts_with("NodeName=") && name.empty()) name = word.substr(9);
-      if (word.starts_with("State=") && states.empty()) states = word.substr(6);
-    }
-    if (!line.starts_with("NodeName=") || !is_node_name(name) || states.empty())
-      return std::unexpected(InputError{fmt::format("{}: line {}", where, number), "is no node of Slurm", kHint});
-    NodeNow node{.reason = reason_in(line)};
-    std::istringstream parts(states);
+  for (const auto& one : *read) {
+    const auto states = one.fields.find("State");
+    if (states == one.fields.end() || states->second.empty())
+      return std::unexpected(InputError{fmt::format("{}: line {}", where, one.line), "has no state", kHint});
+    NodeNow node{.reason = one.reason};
+    std::istringstream parts(states->second);
     for (std::string part; std::getline(parts, part, '+');) take_state(lower(part), node);
-    nodes[name] = std::move(node);
+    sure = sure && (one.reason.empty() || one.reason_ends_surely);
+    nodes[one.name] = std::move(node);
   }
   return nodes;
 }
 
 }  // namespace
 
-std::expected<Nodes, InputError> nodes_from_slurm(std::string_view printed, const std::string& where) {
+std::expected<Nodes, InputError> nodes_from_slurm(std::string_view printed, const std::string& where, bool* sure) {
   const auto first = printed.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && printed[first] == '{' ? from_slurm_json(printed, where)
-                                                                  : from_slurm_lines(printed, where);
+  bool all_sure = true;
+  auto nodes = first != std::string_view::npos && printed[first] == '{' ? from_slurm_json(printed, where)
+                                                                        : from_slurm_lines(printed, where, all_sure);
+  if (sure != nullptr) *sure = all_sure;
+  return nodes;
 }
 
 std::expected<Nodes, InputError> nodes_from_kubernetes(std::string_view printed, const std::string& where) {

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/site/sources.h"
 #include "orchestrator/site/topology.h"
 #include "probes/core/text.h"
 
@@ -28,11 +29,13 @@ struct Link {
   std::string from, to;
   std::string from_port, to_port;
   std::size_t line = 0;
+  bool aggregates = false;  ///< to the aggregation node within a switch (SHARP), which some files list nowhere else
 };
 
 struct Fabric {
   std::map<std::string, Element> elements;  ///< by "S-…", "H-…" or "R-…"
   std::vector<Link> links;
+  std::vector<std::string> warnings;  ///< of the tool, with their lines
 };
 
 /// Reads a line from left to right.
@@ -107,19 +110,40 @@ bool read_link(const std::string& line, std::size_t number, const std::string& c
   if (current.empty() || !port || !Cursor(*port).number() || !identity || !is_identity(*identity) || !other ||
       !Cursor(*other).number())
     return false;
-  fabric.links.push_back({.from = current, .to = *identity, .from_port = *port, .to_port = *other, .line = number});
+  fabric.links.push_back({.from = current,
+                          .to = *identity,
+                          .from_port = *port,
+                          .to_port = *other,
+                          .line = number,
+                          .aggregates = line.contains("Aggregation Node\"")});
   return true;
+}
+
+/// What the libraries of infiniband-diags print to the terminal: "ibwarn: [6931] …", "/build/…/ibnetdisc.c:813; …".
+bool is_warning(std::string_view line) {
+  if (line.starts_with("ibwarn: ")) return true;
+  const auto source = line.find(".c:");
+  if (source == std::string_view::npos || line.find_first_of(" \t\"") < source) return false;
+  const auto rest = line.find_first_not_of("0123456789", source + 3);
+  return rest != source + 3 && rest != std::string_view::npos && line[rest] == ';';
 }
 
 std::expected<Fabric, InputError> read_fabric(std::string_view text, const std::string& where) {
   constexpr std::array kIgnored = {
       "vendid=", "devid=", "sysimgguid=", "switchguid=", "caguid=", "rtguid=", "Non-Chassis Nodes", "Chassis "};
   Fabric fabric;
+  const auto plain = plain_text(text, where);
+  if (!plain) return std::unexpected(plain.error());
   std::string current, line;
-  std::istringstream lines{std::string(text)};
+  std::istringstream lines{std::string(*plain)};
   for (std::size_t number = 1; std::getline(lines, line); ++number) {
     while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back())) != 0) line.pop_back();
     if (line.empty() || line.starts_with('#')) continue;
+    if (is_warning(line)) {
+      fabric.warnings.push_back(
+          fmt::format("{}: line {} is a warning, of a part that may be missing: {}", where, number, printable(line)));
+      continue;
+    }
     if (std::ranges::any_of(kIgnored, [&](const char* head) { return line.starts_with(head); })) continue;
     const bool element = line.starts_with("Switch") || line.starts_with("Ca") || line.starts_with("Rt");
     if (element ? read_element(line, number, current, fabric) : read_link(line, number, current, fabric)) continue;
@@ -128,7 +152,7 @@ std::expected<Fabric, InputError> read_fabric(std::string_view text, const std::
                    fmt::format("'{}' cannot be read, or appears twice", printable(line.substr(0, 80))), kHint});
   }
   for (const auto& link : fabric.links) {
-    if (fabric.elements.contains(link.to)) continue;
+    if (link.aggregates || fabric.elements.contains(link.to)) continue;
     return std::unexpected(InputError{fmt::format("{}: line {}", where, link.line),
                                       fmt::format("links to {}, which is not in the file", link.to),
                                       "the file may be truncated"});
@@ -170,6 +194,9 @@ bool is_device(const std::string& text) {
   });
 }
 
+/// The host that a description begins with.
+std::string host_of(const Element& adapter) { return adapter.description.substr(0, adapter.description.find(' ')); }
+
 /// The site's node that a description begins with, with its domain or without; nullptr for an unknown host.
 const Node* node_in(const Site& site, const std::string& host) {
   const Node* const node = site.node(host);
@@ -183,30 +210,42 @@ std::expected<Topology, InputError> topology_from_ibnetdiscover(std::string_view
   const auto fabric = read_fabric(text, where);
   if (!fabric) return std::unexpected(fabric.error());
   const auto names = switch_names(*fabric);
-  Topology topology{.by_device = true, .cables = {}, .spines = {}, .unknown_hosts = {}};
+  Topology topology{.by_device = true, .cables = {}, .spines = {}, .notes = fabric->warnings};
   std::set<std::string> leaves, unknown_hosts;
+  std::map<std::string, int> cables;  // of each host
+  for (const auto& link : fabric->links) {
+    if (link.from.starts_with("H-")) ++cables[host_of(fabric->elements.at(link.from))];
+  }
   for (const auto& link : fabric->links) {
     if (!link.from.starts_with("H-") || !link.to.starts_with("S-")) continue;
     const Element& adapter = fabric->elements.at(link.from);
-    const auto blank = adapter.description.find(' ');
-    const std::string host = adapter.description.substr(0, blank);
+    const std::string host = host_of(adapter);
     const Node* const node = node_in(site, host);
     if (node == nullptr) {
       unknown_hosts.insert(printable(adapter.description));
       continue;
     }
     leaves.insert(link.to);
-    const std::string device = blank == std::string::npos ? "" : adapter.description.substr(blank + 1);
+    std::string device = host.size() < adapter.description.size() ? adapter.description.substr(host.size() + 1) : "";
     if (!is_device(device)) {
-      return std::unexpected(InputError{fmt::format("{}: line {}", where, adapter.line),
-                                        fmt::format("'{}' names no RDMA device", printable(adapter.description)),
-                                        "rdma-ndd sets the description to the names of host and device"});
+      if (cables.at(host) > 1)
+        return std::unexpected(InputError{
+            fmt::format("{}: line {}", where, adapter.line),
+            fmt::format("'{}' names no RDMA device, and {} has {} cables", printable(adapter.description), node->name,
+                        cables.at(host)),
+            "rdma-ndd sets the description to the names of host and device; start it on the nodes, or remove the host "
+            "from the site"});
+      device.clear();
+    } else if (adapter.ports > 1) {
+      device += "/" + link.from_port;
     }
     topology.cables.push_back({.node = node->name,
-                               .port = adapter.ports > 1 ? device + "/" + link.from_port : device,
+                               .port = device,
                                .leaf = names.at(link.to),
                                .switch_port = link.to_port,
-                               .where = fmt::format("{}: line {}", where, link.line)});
+                               .other_name = "",
+                               .where = fmt::format("{}: line {}", where, link.line),
+                               .problem = ""});
   }
   for (const auto& link : fabric->links) {
     if (leaves.contains(link.from) && link.to.starts_with("S-"))
@@ -216,7 +255,8 @@ std::expected<Topology, InputError> topology_from_ibnetdiscover(std::string_view
     std::ranges::sort(spines);
     spines.erase(std::unique(spines.begin(), spines.end()), spines.end());
   }
-  topology.unknown_hosts.assign(unknown_hosts.begin(), unknown_hosts.end());
+  for (const auto& stranger : unknown_hosts)
+    topology.notes.push_back(fmt::format("'{}' is in the fabric, but not in the site", stranger));
   return topology;
 }
 

@@ -1,9 +1,11 @@
 // site_file: fills in what only this machine can tell, then reads.
 #include "orchestrator/site/site_file.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 
+#include <pwd.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -33,16 +35,23 @@ void fill_in_directories(nlohmann::json& document) {
 /// Makes `file` absolute; an error when it does not exist.
 std::optional<InputError> resolve(std::string& file, const fs::path& folder, const std::string& where) {
   if (file.empty()) return std::nullopt;
+  if (file.starts_with("~/")) file.replace(0, 1, home_directory());
   const fs::path path = (folder / file).lexically_normal();
   std::error_code unknown;  // a file that cannot be looked at is for ssh to refuse
   if (fs::status(path, unknown).type() == fs::file_type::not_found)
     return InputError{where, fmt::format("no such file: {}", path.string()),
-                      "a relative path is relative to the site file"};
+                      "a relative path is relative to the site file, and ~ is the home of the user who runs assay"};
   file = path.string();
   return std::nullopt;
 }
 
 }  // namespace
+
+std::string home_directory() {
+  const char* const home = std::getenv("HOME");
+  const passwd* const user = home == nullptr ? ::getpwuid(::geteuid()) : nullptr;
+  return home != nullptr ? home : user != nullptr ? user->pw_dir : "";
+}
 
 std::string default_directory(const std::string& user) {
   return fmt::format("{}-{}", kDefaultDirectory, user.empty() ? std::to_string(::geteuid()) : user);

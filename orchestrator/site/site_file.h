@@ -8,11 +8,15 @@
 
 namespace assay::site {
 
+/// The home of the user who runs this program: $HOME, else what the system says; empty if neither does.
+std::string home_directory();
+
 /// The directory of agents on nodes of launcher local, ssh and slurm whose site entry names none: /var/tmp/assay- and
 /// `user`, or this user's number where it is empty. A directory belongs to the user who came first.
 std::string default_directory(const std::string& user = "");
 
-/// Reads the site file `path`. Relative `known_hosts` and `identity_file` are of the folder that `path` is in. Errors:
+/// Reads the site file `path`. Relative `known_hosts` and `identity_file` are of the folder that `path` is in; ~/
+/// is the user's home. Errors:
 /// those of read_site; a known_hosts or identity file that does not exist.
 std::expected<Site, InputError> read_site_file(const std::string& path);
 

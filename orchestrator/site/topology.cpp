@@ -5,6 +5,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "probes/core/lldp.h"
 #include "probes/core/text.h"
@@ -12,32 +13,50 @@
 namespace assay::site {
 namespace {
 
-bool is_at(const Port& port, const Cable& cable, bool by_device) {
-  return (by_device ? port.device : port.interface) == cable.port;
+const std::string& name_of(const Port& port, bool by_device) { return by_device ? port.device : port.interface; }
+
+/// The name of the site's port at the end of the cable: the cable's, or of a nameless adapter the only one there is.
+std::string end_of(const Node& node, const Cable& cable, bool by_device) {
+  std::set<std::string> names;
+  for (const auto& [plane, ports] : node.planes) {
+    for (const auto& port : ports) names.insert(name_of(port, by_device));
+  }
+  names.erase("");
+  return cable.port.empty() && names.size() == 1 ? *names.begin() : cable.port;
 }
 
 /// The site's port at the end of the cable, in any plane; nullptr when the site has none.
 Port* port_at(Node& node, const Cable& cable, bool by_device) {
+  const std::string name = end_of(node, cable, by_device);
   for (auto& [plane, ports] : node.planes) {
-    const auto port = std::ranges::find_if(ports, [&](const Port& one) { return is_at(one, cable, by_device); });
+    const auto port =
+        std::ranges::find_if(ports, [&](const Port& one) { return !name.empty() && name_of(one, by_device) == name; });
     if (port != ports.end()) return &*port;
   }
   return nullptr;
+}
+
+/// Whether a site can have it as the name of a switch's port; a description for people is none.
+bool is_port_name(std::string_view text) {
+  constexpr std::size_t kLongest = 63;
+  return !text.empty() && text.size() <= kLongest && has_only(text.substr(0, 1), "") && has_only(text, "._/:-");
 }
 
 /// Fills in missing fields of the port; adds a finding when one contradicts the cable.
 void compare(const Node& node, Port& port, const Cable& cable, std::vector<std::string>& findings) {
   const std::string leaf = port_text(node, port, "leaf");
   const std::string rail = port.rail.empty() ? "" : fmt::format(" of rail {}", port.rail);
+  const std::string& name = cable.port.empty() ? port.device : cable.port;
   if (!leaf.empty() && leaf != cable.leaf) {
-    findings.push_back(fmt::format("{}: {}{} is connected to {}{}; in the site it is {} ({})", node.name, cable.port,
-                                   rail, cable.leaf, cable.switch_port.empty() ? "" : " port " + cable.switch_port,
-                                   leaf, cable.where));
+    findings.push_back(fmt::format("{}: {}{} is connected to {}{}; in the site it is {} ({})", node.name, name, rail,
+                                   cable.leaf, cable.switch_port.empty() ? "" : " port " + cable.switch_port, leaf,
+                                   cable.where));
     return;
   }
-  if (!port.switch_port.empty() && !cable.switch_port.empty() && port.switch_port != cable.switch_port) {
+  if (!port.switch_port.empty() && !cable.switch_port.empty() && port.switch_port != cable.switch_port &&
+      port.switch_port != cable.other_name) {
     findings.push_back(fmt::format("{}: {}{} is connected to port {} of {}; in the site it is port {} ({})", node.name,
-                                   cable.port, rail, cable.switch_port, cable.leaf, port.switch_port, cable.where));
+                                   name, rail, cable.switch_port, cable.leaf, port.switch_port, cable.where));
     return;
   }
   port.leaf = cable.leaf;
@@ -49,7 +68,9 @@ void compare(const Node& node, Port& port, const Cable& cable, std::vector<std::
 void add_ports(Node& node, const Topology& topology, const std::string& plane) {
   std::map<std::string, const Cable*> fresh;
   for (const auto& cable : topology.cables) {
-    if (cable.node == node.name && port_at(node, cable, topology.by_device) == nullptr) fresh[cable.port] = &cable;
+    if (cable.node == node.name && !cable.port.empty() && !cable.leaf.empty() &&
+        port_at(node, cable, topology.by_device) == nullptr)
+      fresh[cable.port] = &cable;
   }
   std::size_t number = 0;
   for (const auto& [name, cable] : fresh) {
@@ -68,15 +89,52 @@ void add_ports(Node& node, const Topology& topology, const std::string& plane) {
 void find_missing(const Node& node, const Topology& topology, std::vector<std::string>& findings) {
   for (const auto& [plane, ports] : node.planes) {
     for (const auto& port : ports) {
-      const std::string& name = topology.by_device ? port.device : port.interface;
+      const std::string& name = name_of(port, topology.by_device);
       const bool expected = !name.empty() && !port.leaf.empty();  // a plane without leaves may belong to another fabric
-      const bool shown = std::ranges::any_of(
-          topology.cables, [&](const Cable& cable) { return cable.node == node.name && cable.port == name; });
-      if (expected && !shown)
-        findings.push_back(fmt::format("{}: {} of plane {} is on {} in the site, but the fabric does not report it",
-                                       node.name, name, plane, port.leaf));
+      const auto shown = std::ranges::find_if(topology.cables, [&](const Cable& cable) {
+        return cable.node == node.name && end_of(node, cable, topology.by_device) == name;
+      });
+      if (!expected || (shown != topology.cables.end() && !shown->leaf.empty())) continue;
+      findings.push_back(
+          fmt::format("{}: {} of plane {} is on {} in the site, but {}", node.name, name, plane, port.leaf,
+                      shown == topology.cables.end() ? "the fabric does not report it" : shown->problem));
     }
   }
+}
+
+/// What the neighbours at one port say of its cable.
+Cable cable_of(const std::string& node, const std::vector<const Neighbour*>& neighbours, const std::string& where) {
+  Cable cable{.node = node,
+              .port = neighbours.front()->interface,
+              .leaf = "",
+              .switch_port = "",
+              .other_name = "",
+              .where = where,
+              .problem = ""};
+  std::set<std::string> systems;
+  for (const Neighbour* one : neighbours) {
+    if (one->system.empty() || !systems.insert(one->system).second) continue;
+    const bool usual = is_port_name(one->system_port);
+    cable.leaf = one->system;
+    cable.switch_port = usual ? one->system_port : is_port_name(one->other_name) ? one->other_name : "";
+    cable.other_name = usual ? one->other_name : "";
+  }
+  if (systems.size() == 1) return cable;
+  cable.leaf.clear();
+  cable.problem = systems.empty() ? "its neighbour reports no name: give the switch a host name"
+                                  : fmt::format(
+                                        "it has several neighbours ({}): a device between node and switch may "
+                                        "repeat LLDP",
+                                        printable(fmt::format("{}", fmt::join(systems, ", "))));
+  return cable;
+}
+
+/// The leaf of the adapter without a name of a node of which the site lists no device: the node's.
+void take_leaf(Node& node, const Cable& cable, std::vector<std::string>& findings) {
+  if (node.leaf.empty()) node.leaf = cable.leaf;
+  if (node.leaf != cable.leaf)
+    findings.push_back(fmt::format("{}: is connected to {} port {}; in the site it is {} ({})", node.name, cable.leaf,
+                                   cable.switch_port, node.leaf, cable.where));
 }
 
 }  // namespace
@@ -96,20 +154,12 @@ std::expected<Topology, InputError> topology_from_lldp(const std::map<std::strin
       return std::unexpected(InputError{file, "is missing", "run `lldpctl -f json` on every node of the site"});
     const auto neighbours = read_lldp(text->second, file);
     if (!neighbours) return std::unexpected(neighbours.error());
-    std::set<std::string> seen;
-    for (const auto& one : *neighbours) {
-      if (one.system.empty())
-        return std::unexpected(InputError{file,
-                                          fmt::format("the neighbour of {} reports no name", printable(one.interface)),
-                                          "give the switch a host name"});
-      if (!seen.insert(one.interface).second)
-        return std::unexpected(InputError{file, fmt::format("{} has two neighbours", printable(one.interface)),
-                                          "a device between node and switch may repeat LLDP"});
-      topology.cables.push_back({.node = node.name,
-                                 .port = one.interface,
-                                 .leaf = one.system,
-                                 .switch_port = one.system_port,
-                                 .where = file});
+    std::map<std::string, std::vector<const Neighbour*>> by_port;
+    for (const auto& one : *neighbours) by_port[one.interface].push_back(&one);
+    for (const auto& [port, those] : by_port) {
+      topology.cables.push_back(cable_of(node.name, those, file));
+      if (const auto& problem = topology.cables.back().problem; !problem.empty())
+        topology.notes.push_back(fmt::format("{}: {} is left out: {}", file, printable(port), problem));
     }
   }
   return topology;
@@ -120,8 +170,12 @@ Cabled with_cables(Site site, const Topology& topology, const std::string& plane
   for (auto& node : cabled.site.nodes) {
     find_missing(node, topology, cabled.findings);
     for (const auto& cable : topology.cables) {
-      if (cable.node != node.name) continue;
-      if (Port* const port = port_at(node, cable, topology.by_device)) compare(node, *port, cable, cabled.findings);
+      if (cable.node != node.name || cable.leaf.empty()) continue;
+      if (Port* const port = port_at(node, cable, topology.by_device)) {
+        compare(node, *port, cable, cabled.findings);
+      } else if (cable.port.empty()) {
+        take_leaf(node, cable, cabled.findings);
+      }
     }
     if (!plane.empty()) add_ports(node, topology, plane);
   }

@@ -76,13 +76,12 @@ std::optional<std::string> read_fact(const std::string& path) {
   return content;
 }
 
-std::vector<int> one_cpu_per_core() {
-  std::set<std::pair<std::string, std::string>> seen;
+std::vector<int> one_cpu_per_core(const MachineTree& tree) {
+  std::set<std::string> seen;
   std::vector<int> cpus;
   for (const int cpu : allowed_cpus()) {
-    const auto package = read_fact(cpu_path(cpu, "topology/physical_package_id"));
-    const auto core = read_fact(cpu_path(cpu, "topology/core_id"));
-    if (!package || !core || seen.emplace(*package, *core).second) cpus.push_back(cpu);
+    const auto core = core_of(tree, cpu);
+    if (!core || seen.insert(*core).second) cpus.push_back(cpu);
   }
   return cpus;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "probes/core/machine_tree.h"
 #include "probes/core/record.h"
 #include "probes/core/units.h"
 
@@ -20,8 +21,8 @@ Values host_facts();
 /// 2^50 B.
 std::optional<std::string> problem_of_facts(const Values& facts);
 
-/// One logical CPU per physical core that this process may run on, in ascending order; read from the kernel's topology.
-std::vector<int> one_cpu_per_core();
+/// One logical CPU per physical core that this process may run on, in ascending order; by the topology that `tree` has.
+std::vector<int> one_cpu_per_core(const MachineTree& tree = MachineTree("/"));
 
 /// Sum of all last-level caches that the allowed CPUs see. Nothing if the kernel does not say.
 std::optional<Bytes> last_level_cache();

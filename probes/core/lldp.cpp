@@ -50,15 +50,19 @@ std::string system_of(const json& interface) {
   return "";
 }
 
-std::string port_of_system(const json& interface) {
-  for (const auto& port : list_of(interface, "port")) {
-    for (const auto& id : list_of(port, "id")) {
-      const std::string type = id.is_object() ? id.value("type", "") : "";
-      if (type == "ifname" || type == "local" || type == "ifalias") return text_of(id, "value");
-    }
-    return text_of(port, "descr");
+void take_port(const json& interface, Neighbour& neighbour) {
+  const auto ports = list_of(interface, "port");
+  if (ports.empty()) return;
+  const std::string description = text_of(ports.front(), "descr");
+  neighbour.system_port = description;
+  for (const auto& id : list_of(ports.front(), "id")) {
+    const std::string type = text_of(id, "type"), value = text_of(id, "value");
+    if ((type != "ifname" && type != "local" && type != "ifalias") || value.empty()) continue;
+    const bool index = type == "local" && value.find_first_not_of("0123456789") == std::string::npos;
+    neighbour.system_port = index && !description.empty() ? description : value;
+    neighbour.other_name = neighbour.system_port == value ? description : value;
+    return;
   }
-  return "";
 }
 
 }  // namespace
@@ -78,7 +82,8 @@ std::expected<std::vector<Neighbour>, InputError> read_lldp(std::string_view tex
         if (name.empty() || !body.is_object() || !body.contains("chassis") || !body.contains("port")) {
           return std::unexpected(InputError{here, fmt::format("'{}' has no name, chassis or port", name), kHint});
         }
-        neighbours.push_back({.interface = name, .system = system_of(body), .system_port = port_of_system(body)});
+        neighbours.push_back({.interface = name, .system = system_of(body), .system_port = "", .other_name = ""});
+        take_port(body, neighbours.back());
       }
     }
   }

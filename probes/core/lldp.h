@@ -14,7 +14,9 @@ namespace assay {
 struct Neighbour {
   std::string interface;    ///< of this node
   std::string system;       ///< the name of the neighbour (SysName TLV)
-  std::string system_port;  ///< its port: the port id if that is a name, else the port's description
+  std::string system_port;  ///< its port: the port id if that is a name, else the port's description. A locally
+                            ///< assigned id that is a number (an SNMP index) is no name where there is a description
+  std::string other_name;   ///< the other of the two, if it may be a name of the same port
 };
 
 /// Reads what `lldpctl -f json` or `lldpctl -f json0` of lldpd prints (1.0.16 was tried), in the order given; a port

@@ -33,12 +33,15 @@ std::optional<int> whole(std::string_view text) {
   return number;
 }
 
-/// Four hexadecimal digits of domain, two of bus, two of device, one of function.
+/// Hexadecimal digits: four to eight of domain (VMD's begin at 10000), two of bus, two of device, one of function.
 bool is_pci_address(std::string_view text) {
-  constexpr std::string_view kForm = "hhhh:hh:hh.h";
-  return text.size() == kForm.size() && std::ranges::equal(text, kForm, [](char c, char form) {
-           return form == 'h' ? std::isxdigit(static_cast<unsigned char>(c)) != 0 : c == form;
-         });
+  constexpr std::string_view kForm = "hhhhhhhh:hh:hh.h";
+  constexpr std::size_t kLeastDomain = 4, kMostDomain = 8;
+  const auto domain = text.find(':');
+  if (domain < kLeastDomain || domain > kMostDomain) return false;
+  return std::ranges::equal(text, kForm.substr(kMostDomain - domain), [](char c, char form) {
+    return form == 'h' ? std::isxdigit(static_cast<unsigned char>(c)) != 0 : c == form;
+  });
 }
 
 }  // namespace
@@ -137,6 +140,19 @@ std::optional<std::string> told(std::string_view text) {
                                                               "no module installed"};
   if (std::ranges::find(kPlaceholders, lower(text)) != kPlaceholders.end()) return std::nullopt;
   return std::string(text);
+}
+
+std::optional<std::string> core_of(const MachineTree& tree, int cpu) {
+  const std::string topology = "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
+  for (const char* threads : {"thread_siblings_list", "core_cpus_list"}) {
+    if (auto list = tree.text(topology + threads)) return list;
+  }
+  const auto core = tree.text(topology + "core_id");
+  if (!core) return std::nullopt;
+  std::string path;
+  for (const char* level : {"physical_package_id", "die_id", "cluster_id"})
+    path += tree.text(topology + level).value_or("") + "/";
+  return path + *core;
 }
 
 std::optional<std::vector<int>> parse_cpu_list(std::string_view text) {

@@ -46,6 +46,10 @@ class MachineTree {
 /// Filled By O.E.M.").
 std::optional<std::string> told(std::string_view text);
 
+/// The physical core of a logical CPU: the list of its threads, or where the kernel has none its package, die, cluster
+/// and core_id, which alone repeats within a package. Nothing if the kernel has neither.
+std::optional<std::string> core_of(const MachineTree& tree, int cpu);
+
 /// The CPU numbers in a kernel list such as "0-3,8"; nothing if the text is anything else or has over 65,536 CPUs.
 std::optional<std::vector<int>> parse_cpu_list(std::string_view text);
 

@@ -33,6 +33,7 @@ constexpr Parameter kParameters[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "health_inventory",
+    .revision = 2,
     .measures = "Counts, capacities, link rates, models, serial numbers and firmware of the node's parts.",
     .method =
         "Reads /proc, /sys and the SMBIOS table once and asks NVML about GPUs; nothing is changed. Values that the "
@@ -40,7 +41,7 @@ constexpr ProbeSpec kSpec{
         "or md drives, no bridges, bonds or virtual functions, no removable drive without a medium. A PCIe link is "
         "compared with the device's own maximum, so a device in a slower slot counts as degraded.",
     .source =
-        "DMTF DSP0134 (SMBIOS) section 7.18; Linux Documentation/ABI/testing/sysfs-bus-pci, sysfs-class-net and "
+        "DMTF DSP0134 (SMBIOS) sections 7.18 and 7.38; Linux Documentation/ABI/testing/sysfs-bus-pci, sysfs-class-net and "
         "stable/sysfs-block; PCI Code and ID Assignment Specification 1.16; NVIDIA NVML API Reference Guide.",
     .typical = {1},
     .deadline = {60},

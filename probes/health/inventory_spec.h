@@ -39,8 +39,8 @@ inline constexpr Metric kInventoryCounts[] = {
            Recorded::if_reported),
     higher(
         "memory_rate", "B/s",
-        "configured transfers a second times 8 bytes, summed over the channels, where SMBIOS reports it of all "
-        "modules; modules whose slots differ only in their last digits share a channel, so that it is never too much",
+        "configured transfers a second times 8 bytes, summed over the channels that have modules, where SMBIOS states "
+        "rate and channel of all modules",
         Recorded::if_reported),
     higher("drives_total", "1", "block devices with hardware behind them"),
     higher("drive_size", "B", "capacity of one drive, if it has a medium", Recorded::if_present),

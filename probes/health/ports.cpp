@@ -135,8 +135,8 @@ void record_link(const MachineTree& tree, const Subject& nic, Recorder& record) 
 void record_neighbours(const std::vector<Neighbour>& all, const Subject& nic, Recorder& record) {
   std::vector<std::string> systems, ports;
   for (const auto& one : all) {
-    if (one.interface != nic.id) continue;
-    if (!one.system.empty()) systems.push_back(one.system);
+    if (one.interface != nic.id || one.system.empty()) continue;
+    systems.push_back(one.system);
     if (!one.system_port.empty()) ports.push_back(one.system_port);
   }
   if (!systems.empty()) record.condition("switch", joined(systems), nic);

@@ -67,11 +67,9 @@ Processors read_processors(const MachineTree& tree) {
   const auto online = cpu_list(tree, "online");
   if (!online) return result;
   result.cpus_online = static_cast<std::int64_t>(online->size());
-  // The list of a core's threads distinguishes cores; core_id repeats between the dies of some packages.
   std::set<std::string> cores;
   for (const int cpu : *online) {
-    const auto threads = tree.text(fmt::format("{}/cpu{}/topology/thread_siblings_list", kCpus, cpu));
-    if (threads) cores.insert(*threads);
+    if (auto core = core_of(tree, cpu)) cores.insert(std::move(*core));
   }
   if (!cores.empty()) result.cores = static_cast<std::int64_t>(cores.size());
   result.packages = read_packages(tree, *online);

@@ -2,6 +2,7 @@
 #include "probes/health/smbios.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@ namespace assay::health {
 namespace {
 
 constexpr int kMemoryDevice = 17;
+constexpr int kMemoryChannel = 37;
 constexpr int kEndOfTable = 127;
 constexpr std::size_t kHeader = 4;  // type, length, handle
 
@@ -99,6 +101,45 @@ std::optional<std::string> memory_type_of(const Structure& device) {
   return found->second;
 }
 
+std::string without_digits_at_end(std::string text) {
+  while (!text.empty() && std::isdigit(static_cast<unsigned char>(text.back())) != 0) text.pop_back();
+  return text;
+}
+
+/// "P0_Node0_Channel1_Dimm0" to the channel's number or letter, in lower case; empty if the text states no channel.
+std::string stated_channel(std::string text) {
+  constexpr std::string_view kWord = "channel";
+  const auto is_letter_or_digit = [](unsigned char c) { return std::isalnum(c) != 0; };
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto word = text.find(kWord);
+  if (word == std::string::npos) return "";
+  auto begin = word + kWord.size();
+  while (begin < text.size() && !is_letter_or_digit(static_cast<unsigned char>(text[begin]))) ++begin;
+  const auto end = static_cast<std::size_t>(
+      std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), is_letter_or_digit) -
+      text.begin());
+  const std::string_view id = std::string_view(text).substr(begin, end - begin);
+  const bool numbered = !id.empty() && id.find_first_not_of("0123456789") == std::string_view::npos;
+  return numbered || id.size() == 1 ? text.substr(0, end) : "";
+}
+
+/// The channel that the device's own texts state, with the array of memory that it is in.
+std::string channel_of(const Structure& device) {
+  for (const std::size_t text : {0x11, 0x10}) {
+    if (const auto stated = stated_channel(device.text(text).value_or("")); !stated.empty())
+      return fmt::format("{:04x}/{}", device.number(0x04, 2).value_or(0), stated);
+  }
+  return "";
+}
+
+/// Channels by handle of their devices, from the Memory Channel structures (section 7.38).
+void take_channel(const Structure& channel, std::map<std::uint32_t, std::string>& of_device) {
+  for (std::size_t i = 0; i < channel.number(0x06, 1).value_or(0); ++i) {
+    const auto device = channel.number(0x08 + 3 * i, 2);  // after one byte of load
+    if (device) of_device[*device] = fmt::format("handle 0x{:04X}", channel.handle());
+  }
+}
+
 Dimm dimm_of(const Structure& device) {
   return {.slot = device.text(0x10).value_or(fmt::format("handle 0x{:04X}", device.handle())),
           .size = size_of(device),
@@ -107,16 +148,21 @@ Dimm dimm_of(const Structure& device) {
           .transfers_per_s_rated = speed_of(device, 0x15, 0x54),
           .manufacturer = device.text(0x17),
           .part = device.text(0x1A),
-          .serial = device.text(0x18)};
+          .serial = device.text(0x18),
+          .channel = channel_of(device),
+          .position = without_digits_at_end(device.text(0x10).value_or("")) + "/" +
+                      without_digits_at_end(device.text(0x11).value_or(""))};
 }
 
 }  // namespace
 
 std::optional<MemorySlots> read_memory_slots(std::string_view table) {
   std::vector<Structure> devices;
+  std::map<std::uint32_t, std::string> channels;
   while (const auto structure = take_structure(table)) {
     if (structure->type() == kEndOfTable) break;
     if (structure->type() == kMemoryDevice) devices.push_back(*structure);
+    if (structure->type() == kMemoryChannel) take_channel(*structure, channels);
   }
   if (devices.empty()) return std::nullopt;
 
@@ -135,6 +181,10 @@ std::optional<MemorySlots> read_memory_slots(std::string_view table) {
       continue;
     }
     Dimm dimm = dimm_of(device);
+    if (const auto stated = channels.find(device.handle()); stated != channels.end()) {
+      dimm.channel = stated->second;
+      dimm.position.clear();
+    }
     if (times(slot, dimm.slot) > 1) {
       const std::string longer = bank_and_slot(device);
       dimm.slot = times(bank_and_slot, longer) == 1 ? longer : fmt::format("0x{:04X}/{}", device.handle(), dimm.slot);
@@ -175,16 +225,18 @@ std::optional<double> memory_fitted(const MemorySlots& slots) {
 
 std::optional<double> memory_rate(const MemorySlots& slots) {
   constexpr double kBytesATransfer = 8;
-  std::map<std::string, double> channels;
+  constexpr std::size_t kMostOnChannel = 3;  // registered DDR3; newer ones have two
+  std::map<std::string, std::vector<const Dimm*>> channels;
   for (const Dimm& dimm : slots.dimms) {
-    if (!dimm.transfers_per_s) return std::nullopt;
-    const auto stem = dimm.slot.find_last_not_of("0123456789");
-    const std::string channel = dimm.slot.substr(0, stem == std::string::npos ? 0 : stem + 1);
-    const auto [known, is_new] = channels.emplace(channel, *dimm.transfers_per_s);
-    if (!is_new) known->second = std::min(known->second, *dimm.transfers_per_s);
+    if (!dimm.transfers_per_s || (dimm.channel.empty() && slots.dimms.size() > 1)) return std::nullopt;
+    channels[dimm.channel].push_back(&dimm);
   }
   double sum = 0;
-  for (const auto& [channel, rate] : channels) sum += rate * kBytesATransfer;
+  for (const auto& [name, dimms] : channels) {
+    const auto elsewhere = [&](const Dimm* dimm) { return dimm->position != dimms.front()->position; };
+    if (dimms.size() > kMostOnChannel || std::ranges::any_of(dimms, elsewhere)) return std::nullopt;
+    sum += *(*std::ranges::min_element(dimms, {}, &Dimm::transfers_per_s))->transfers_per_s * kBytesATransfer;
+  }
   return sum > 0 ? std::optional(sum) : std::nullopt;
 }
 

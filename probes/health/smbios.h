@@ -19,6 +19,8 @@ struct Dimm {
   std::optional<double> transfers_per_s;        ///< configured
   std::optional<double> transfers_per_s_rated;  ///< the module's maximum
   std::optional<std::string> manufacturer, part, serial;
+  std::string channel;   ///< as the firmware states it; empty: it does not
+  std::string position;  ///< where a text states it: locator and bank without last digits, alike for all on a channel
 };
 
 /// The slots of a machine, in the order of the table.
@@ -33,9 +35,11 @@ std::optional<std::int64_t> dimms_unlike(const MemorySlots& slots);
 std::optional<std::int64_t> dimms_slow(const MemorySlots& slots);
 /// Summed capacity in B; nothing unless known of all.
 std::optional<double> memory_fitted(const MemorySlots& slots);
-/// Bytes a second of all channels, 8 B a transfer; nothing unless the rate is known of all. Modules whose slots differ
-/// only in their last digits ("DIMM_A1", "DIMM_A2") share a channel, whose rate is that of the slowest. Where slots are
-/// numbered through, that counts too few channels, never too many.
+/// Bytes a second of all channels, 8 B a transfer, a channel's rate that of its slowest module. Nothing unless rate and
+/// channel are known of all; one module alone has a channel of its own. Channels come from Memory Channel structures
+/// (type 37) or from a locator that says "channel" ("P0_Node0_Channel1_Dimm0"), never from the form of a slot's name:
+/// "A1" and "A2" are slots of one channel on one board and of two on the next. Nothing, too, where modules of one
+/// stated channel differ in more than their last digits, or are more than a channel can hold.
 std::optional<double> memory_rate(const MemorySlots& slots);
 
 /// Reads the raw table (/sys/firmware/dmi/tables/DMI). Structures that are cut off end the reading; nothing if the

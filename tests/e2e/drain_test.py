@@ -183,6 +183,15 @@ class Drain(NightBench):
 class DrainBySlurm(Drain):
     actor = "slurm"
 
+    def test_a_drain_of_ours_is_known_again_and_one_of_others_is_not_taken_for_it(self):
+        self.environment["FAKE_NODES_COMMENT"] = "see [bob@2026-01-01T00:00:00]"
+        self.assertEqual(self.drain("apply", report(flag("n03")), "--apply").returncode, 0)
+        done = self.drain("apply", report(flag("n03")), "--apply")
+        self.assertIn("drained by us since", done.stdout)
+        self.set_nodes({"n03": {"drained": True, "reason": f"{REASON} [root@2026-01-05T01:00:00] Comment=fan"}})
+        done = self.drain("apply", report(flag("n03")), "--apply")
+        self.assertIn("already drained, not by assay", done.stdout)
+
 
 class DrainByKubernetes(Drain):
     actor = "kubernetes"

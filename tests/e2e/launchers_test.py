@@ -178,7 +178,7 @@ class SiteDocuments(Fakes):
         hosts = self.write("hosts", "n01\n[gpu nodes]\n")
         done = self.assay("site", "--from", "hostfile", hosts)
         self.assertEqual(done.returncode, 2)
-        self.assertIn(f"{hosts}: line 2: 'nodes]' is not a known option\nhint: ", done.stderr)
+        self.assertIn(f"{hosts}: line 2: '[gpu' is no host\nhint: ", done.stderr)
         self.assertEqual(done.stdout, "")
 
     def test_what_is_asked_for_wrongly_is_said(self):

@@ -169,6 +169,67 @@ TEST(States, slurm_tells_drained_busy_and_down_nodes_as_lines) {
   EXPECT_EQ(nodes->at("n03"), (NodeNow{.drained = true, .down = true, .reason = "assay:m:f:20241004"}));
 }
 
+/// A node of Slurm with `rest` behind its other fields: on one line, or as scontrol prints it without --oneliner.
+std::string slurm_node(const std::string& rest, bool one_line = true) {
+  std::string node =
+      "NodeName=n03 Arch=x86_64 CPUTot=2\n   Gres=gpu:8(S:0-1)\n   OS=Linux 6.1 #1 SMP a=b\n   State=IDLE+DRAIN "
+      "ThreadsPerCore=1\n   AllocTRES=\n   " +
+      rest + "\n\n";
+  if (!one_line) return node;
+  for (auto at = node.find("\n   "); at != std::string::npos; at = node.find("\n   ")) node.replace(at, 4, " ");
+  return node;
+}
+
+// A drain of ours that is not recognised is never put back; one of another user's that is taken for ours is.
+TEST(States, slurms_reason_is_what_was_set_whatever_stands_around_it) {
+  const std::string ours = "assay:m:f:20241004", by = " [root@2026-01-05T01:00:00]";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"Reason=" + ours + by, ours},
+      {"Reason=" + ours, ours},
+      {"Reason=" + ours + " [svc@corp.example@2026-01-05T01:00:00]", ours},
+      {"Reason=" + ours + " [root@Unknown]", ours},
+      {"Reason=" + ours + by + "\n   ReservationName=maint", ours},
+      {"Reason=" + ours + by + "\n   Topology=default:s1", ours},
+      {"Reason=" + ours + "\n   Topology=default:s1", ours},
+      {"Reason=" + ours + by + "\n   Comment=rack 3 [hot] x=y Reason=no\n   Extra={\"a\": [1]}", ours},
+      {"Reason=" + ours + by + "\n   InstanceId=i-1 InstanceType=p5", ours},
+      {"Reason=" + ours + by + "\n   FieldOf2030=x", ours},
+      {"Comment=two words State=DOWN\n   Reason=" + ours + by, ours},
+      {"Reason=fan [rack=3] slow" + by + "\n   Topology=default:s1", "fan [rack=3] slow"},
+      {"Reason=BIOS=1.2 [ops@mail] Comment" + by, "BIOS=1.2 [ops@mail] Comment"},
+      {"Reason=" + ours + " and the fan" + by, ours + " and the fan"},
+      {"Reason=" + ours + ";fan" + by + "\n   Comment=x", ours + ";fan"},
+      {"Reason=" + ours + by + " and the fan [bob@2026-01-06T01:00:00]", ours + by + " and the fan"},
+      {"Reason=" + ours + by + " Ticket=12 [bob@2026-01-06T01:00:00]", ours + by + " Ticket=12"},
+      {"", ""},
+  };
+  for (const auto& [rest, reason] : cases) {
+    for (const bool one_line : {true, false}) {
+      const auto nodes = nodes_from_slurm(slurm_node(rest, one_line), "scontrol");
+      ASSERT_TRUE(nodes) << nodes.error().text();
+      EXPECT_EQ(nodes->at("n03"), (NodeNow{.drained = true, .reason = reason})) << rest << (one_line ? "" : " (lines)");
+    }
+  }
+  // A second line of a reason stands behind the user and time of the first.
+  for (const bool one_line : {true, false}) {
+    const auto nodes = nodes_from_slurm(slurm_node("Reason=" + ours + by + "\n          and the fan", one_line), "s");
+    EXPECT_NE(nodes->at("n03").reason, ours);
+  }
+}
+
+TEST(States, a_reason_that_could_end_elsewhere_is_told_so_that_json_is_asked_for) {
+  const auto sure = [](const std::string& rest) {
+    bool known = false;
+    (void)nodes_from_slurm(slurm_node(rest), "scontrol", &known);
+    return known;
+  };
+  const std::string by = " [root@2026-01-05T01:00:00]";
+  EXPECT_TRUE(sure("Reason=assay:m:f:20241004" + by + "\n   Topology=default:s1"));
+  EXPECT_TRUE(sure(""));
+  EXPECT_FALSE(sure("Reason=assay:m:f:20241004" + by + " Comment=fan" + by));
+  EXPECT_FALSE(sure("Reason=fan"));
+}
+
 TEST(States, slurm_tells_the_same_in_both_forms_of_json) {
   const NodeNow drained{.drained = true, .busy = true, .reason = "fan"};
   const auto old_form = nodes_from_slurm(

@@ -52,6 +52,21 @@ TEST(machine_tree, placeholders_and_empty_files_tell_nothing) {
   EXPECT_TRUE(tree.names("missing").empty());
 }
 
+TEST(machine_tree, a_pci_domain_has_four_digits_or_more) {
+  const FakeTree fake;
+  const std::string controller = "sys/devices/pci0000:d7/0000:d7:05.5";
+  const auto address = [&](const std::string& function) {
+    fake.directory(controller + "/" + function + "/nvme/nvme0");
+    return MachineTree(fake.path()).pci_address(controller + "/" + function + "/nvme/nvme0");
+  };
+  for (const char* function : {"0000:d8:00.0", "10001:03:00.0", "8a3f2:01:00.0", "1a2b3c4d:01:00.1"})
+    EXPECT_EQ(address(function), function);
+  for (const char* other : {"001:03:00.0", "123456789:03:00.0", "1000x:03:00.0", "10001:3:00.0", "10001:03:00"})
+    EXPECT_EQ(address(other), "0000:d7:05.5") << other;
+  EXPECT_EQ(MachineTree(fake.path()).pci_route(controller + "/10001:03:00.0"),
+            (std::vector<std::string>{"pci0000:d7", "0000:d7:05.5", "10001:03:00.0"}));
+}
+
 TEST(machine_tree, cpu_lists_are_read_or_refused_whole) {
   EXPECT_EQ(parse_cpu_list("0-2,5"), (std::vector<int>{0, 1, 2, 5}));
   for (const char* bad : {"", "3-1", "0-", "0-99999999", "1;2", "-1"})
@@ -80,6 +95,35 @@ TEST(processors, an_offline_cpu_is_present_but_not_online) {
   EXPECT_EQ(found.packages.at("package-0").microcode, "0xa1");
   EXPECT_EQ(found.packages.at("package-1").microcode, "0xa2");
   EXPECT_EQ(found.packages.at("package-1").model, "EPYC 9654");
+}
+
+/// Cores as the kernel tells them apart: by their threads, and where it lists none by package, die, cluster and
+/// core_id.
+TEST(processors, a_core_id_that_repeats_within_a_package_is_no_core_twice) {
+  const std::string cpus = "sys/devices/system/cpu/";
+  const auto cores = [&](const std::vector<std::pair<std::string, std::string>>& files) {
+    const FakeTree fake;
+    fake.file(cpus + "online", "0-1\n");
+    for (const auto& [name, text] : files) fake.file(cpus + name, text + "\n");
+    return read_processors(MachineTree(fake.path())).cores;
+  };
+  const std::string one = "cpu0/topology/", two = "cpu1/topology/";
+  EXPECT_EQ(cores({{one + "core_id", "0"},
+                   {one + "thread_siblings_list", "0"},
+                   {two + "core_id", "0"},
+                   {two + "thread_siblings_list", "1"}}),
+            2);
+  EXPECT_EQ(cores({{one + "core_id", "0"},
+                   {one + "core_cpus_list", "0-1"},
+                   {two + "core_id", "0"},
+                   {two + "core_cpus_list", "0-1"}}),
+            1);
+  for (const char* level : {"physical_package_id", "die_id", "cluster_id"}) {
+    EXPECT_EQ(cores({{one + "core_id", "0"}, {one + level, "0"}, {two + "core_id", "0"}, {two + level, "1"}}), 2)
+        << level;
+    EXPECT_EQ(cores({{one + "core_id", "0"}, {one + level, "0"}, {two + "core_id", "0"}, {two + level, "0"}}), 1)
+        << level;
+  }
 }
 
 TEST(processors, a_machine_that_tells_nothing_has_no_counts) {

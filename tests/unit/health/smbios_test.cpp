@@ -81,18 +81,51 @@ TEST(smbios, nothing_after_the_end_of_the_table_is_read) {
   EXPECT_FALSE(read_memory_slots(end_of_table() + memory_device({.size = 1})));
 }
 
-TEST(smbios, the_rate_of_all_channels_counts_modules_on_one_channel_once) {
-  const auto table = [](std::initializer_list<const char*> locators) {
-    std::string text;
-    std::uint16_t handle = 0x10;
-    for (const char* locator : locators)
-      text += memory_device({.locator = locator, .size = 0x4000, .handle = handle++});
-    return *read_memory_slots(text);
-  };
-  EXPECT_EQ(memory_rate(table({"DIMM_A1", "DIMM_B1", "DIMM_C1", "DIMM_D1"})), 4 * 4400e6 * 8);
-  EXPECT_EQ(memory_rate(table({"DIMM_A1", "DIMM_A2", "DIMM_B1", "DIMM_B2"})), 2 * 4400e6 * 8);
-  EXPECT_EQ(memory_rate(table({"1", "2", "3"})), 4400e6 * 8);  // numbered through: too few channels, never too many
-  EXPECT_EQ(memory_fitted(table({"DIMM_A1", "DIMM_B1"})), 2 * 16.0 * (1 << 30));
+/// Modules of 16 GiB in slots of these locators and banks.
+MemorySlots modules(std::initializer_list<std::pair<const char*, const char*>> slots, const std::string& more = "") {
+  std::string text;
+  std::uint16_t handle = 0x10;
+  for (const auto& [locator, bank] : slots)
+    text += memory_device({.locator = locator, .bank = bank, .size = 0x4000, .handle = handle++});
+  return *read_memory_slots(text + more);
+}
+
+TEST(smbios, channels_that_a_locator_or_bank_states_are_each_counted_once) {
+  constexpr double kChannel = 4400e6 * 8;
+  EXPECT_EQ(memory_rate(modules({{"P1-DIMMA1", "P0_Node0_Channel0_Dimm0"},
+                                 {"P1-DIMMA2", "P0_Node0_Channel0_Dimm1"},
+                                 {"P1-DIMMB1", "P0_Node0_Channel1_Dimm0"},
+                                 {"P2-DIMME1", "P1_Node1_Channel0_Dimm0"}})),
+            3 * kChannel);
+  EXPECT_EQ(memory_rate(modules({{"DIMM 0", "P0 CHANNEL A"}, {"DIMM 1", "P0 CHANNEL A"}, {"DIMM 0", "P1 CHANNEL A"}})),
+            2 * kChannel);
+  EXPECT_EQ(memory_rate(modules({{"ChannelA-DIMM0", "BANK 0"}, {"ChannelB-DIMM0", "BANK 2"}})), 2 * kChannel);
+  EXPECT_EQ(memory_rate(modules({{"A1", "Not Specified"}})), kChannel);
+  EXPECT_EQ(memory_fitted(modules({{"A1", "Not Specified"}, {"A2", "Not Specified"}})), 2 * 16.0 * (1 << 30));
+}
+
+TEST(smbios, a_memory_channel_structure_states_its_modules_whatever_their_slots_are_called) {
+  const std::string first("\x25\x0D\x80\x00\x03\x10\x02\x01\x10\x00\x01\x11\x00\x00\x00", 15);
+  const std::string second("\x25\x0A\x81\x00\x03\x10\x01\x01\x12\x00\x00\x00", 12);
+  EXPECT_EQ(
+      memory_rate(modules({{"A1", "Not Specified"}, {"B7", "Not Specified"}, {"C3", "Not Specified"}}, first + second)),
+      2 * 4400e6 * 8);
+  EXPECT_EQ(memory_rate(modules({{"A1", "Not Specified"}, {"B7", "Not Specified"}, {"C3", "Not Specified"}}, first)),
+            std::nullopt);
+}
+
+TEST(smbios, channels_are_not_guessed_from_the_form_of_a_slots_name) {
+  EXPECT_EQ(memory_rate(modules({{"A1", "Not Specified"}, {"A2", "Not Specified"}, {"B1", "Not Specified"}})),
+            std::nullopt);
+  EXPECT_EQ(memory_rate(modules({{"PROC 1 DIMM 1", "Not Specified"}, {"PROC 1 DIMM 12", "Not Specified"}})),
+            std::nullopt);
+  EXPECT_EQ(memory_rate(modules({{"DIMM_A1", "BANK 0"}, {"DIMM_B1", "BANK 1"}})), std::nullopt);
+  EXPECT_EQ(memory_rate(modules({{"A1", "Channel 0"}, {"A2", "Not Specified"}})), std::nullopt);
+  EXPECT_EQ(memory_rate(modules({{"D1", "Multichannel"}, {"D2", "Multichannel"}})), std::nullopt);
+  // Two processors whose channels are called alike: that is one channel too few.
+  EXPECT_EQ(memory_rate(modules({{"CPU1 DIMM A", "CHANNEL A"}, {"CPU2 DIMM A", "CHANNEL A"}})), std::nullopt);
+  EXPECT_EQ(memory_rate(modules({{"D1", "Channel 0"}, {"D2", "Channel 0"}, {"D3", "Channel 0"}, {"D4", "Channel 0"}})),
+            std::nullopt);
   EXPECT_EQ(memory_rate(MemorySlots{}), std::nullopt);
 }
 

@@ -5,12 +5,15 @@
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 
 #include "probes/core/host_facts.h"
+#include "probes/core/machine_tree.h"
 #include "probes/host/pinned_threads.h"
 #include "probes/host/timing.h"
+#include "tests/unit/fake_tree.h"
 
 namespace assay::host {
 
@@ -50,6 +53,20 @@ TEST(crew, more_threads_than_cores_are_refused_with_the_number_there_is) {
         << error.what();
   }
   EXPECT_THROW(cpus_for(-1), std::runtime_error);
+}
+
+TEST(crew, cores_of_one_core_id_are_each_given_a_thread) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  const FakeTree fake;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    const std::string topology = fmt::format("sys/devices/system/cpu/cpu{}/topology/", cpu);
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    fake.file(topology + "core_id", "0\n");
+    fake.file(topology + "physical_package_id", "0\n");
+    fake.file(topology + "thread_siblings_list", fmt::format("{}\n", cpu));
+  }
+  EXPECT_EQ(one_cpu_per_core(MachineTree(fake.path())).size(), static_cast<std::size_t>(CPU_COUNT(&allowed)));
 }
 
 TEST(crew, zero_threads_mean_every_physical_core) { EXPECT_EQ(cpus_for(0), one_cpu_per_core()); }

@@ -1,4 +1,4 @@
-// site: reading the launchers' fields, documents made from other tools' lists, and what differs between nodes.
+// site: reading the launchers' fields, site files, and what differs between nodes.
 #include "orchestrator/site/site.h"
 
 #include <filesystem>
@@ -11,24 +11,17 @@
 
 #include "orchestrator/site/check.h"
 #include "orchestrator/site/site_file.h"
-#include "orchestrator/site/sources.h"
 #include "probes/core/description.h"
 
 namespace assay::site {
 namespace {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
 
 std::string error_of(const std::string& nodes, const std::string& more = "") {
   const auto site =
       read_site(R"({"schema": "assay.site/1", "name": "s", )" + more + R"("nodes": )" + nodes + "}", "s.json");
   return site ? "accepted" : site.error().text();
-}
-
-/// The document, or the text of the error.
-std::string text_of(const std::expected<ordered_json, InputError>& made) {
-  return made ? made->dump() : made.error().text();
 }
 
 TEST(Site, nodes_of_slurm_are_all_of_one_machine_and_others_may_be_mixed) {
@@ -116,117 +109,6 @@ TEST(Site, one_pod_under_two_names_is_one_machine) {
           R"([{"name": "n1", "launcher": "kubernetes", "pod": "p"}, {"name": "n2", "launcher": "kubernetes", "pod": "p"}])")
           .find("appears twice, under two names"),
       std::string::npos);
-}
-
-TEST(HostList, ranges_keep_their_zeros) {
-  EXPECT_EQ(expand_host_list("n[01-03,7],gpu1").value(), (std::vector<std::string>{"n01", "n02", "n03", "n7", "gpu1"}));
-  EXPECT_EQ(expand_host_list("r[1-2]-ib").value(), (std::vector<std::string>{"r1-ib", "r2-ib"}));
-  EXPECT_EQ(expand_host_list("n[098-101]").value(), (std::vector<std::string>{"n098", "n099", "n100", "n101"}));
-  for (const char* wrong :
-       {"n[3-1]", "n[1-", "n[]", "n[a-b]", "n[1-3][1-2]", "", "a,,b", "n[1-999999999]", "-x", "a b"})
-    EXPECT_FALSE(expand_host_list(wrong)) << wrong;
-}
-
-TEST(SiteFrom, a_host_file_of_mpi_becomes_ssh_nodes) {
-  EXPECT_EQ(
-      text_of(site_from_hostfile("# the hall\nn[01-02] slots=8\n\nbench@n03:4 # spare\n", "hosts",
-                                 {.name = "hall", .known_hosts = "/etc/kh"})),
-      R"({"schema":"assay.site/1","name":"hall","known_hosts":"/etc/kh","nodes":[{"name":"n01","launcher":"ssh"},{"name":"n02","launcher":"ssh"},)"
-      R"({"name":"n03","launcher":"ssh","user":"bench"}]})");
-}
-
-TEST(SiteFrom, a_host_file_gives_addresses_as_ansible_does) {
-  EXPECT_EQ(text_of(site_from_hostfile("n01 address=10.0.0.1 slots=8\nops@n02 ansible_host=fd00::2\n", "hosts", {})),
-            R"({"schema":"assay.site/1","name":"site","nodes":[{"name":"n01","launcher":"ssh","address":"10.0.0.1"},)"
-            R"({"name":"n02","launcher":"ssh","address":"fd00::2","user":"ops"}]})");
-}
-
-TEST(SiteFrom, a_host_file_that_is_not_understood_is_refused_with_its_line) {
-  const auto second_line = [](const std::string& line) {
-    return text_of(site_from_hostfile("n01\n" + line + "\n", "hosts", {}));
-  };
-  EXPECT_EQ(second_line("n02 ansible_port=22"),
-            "hosts: line 2: 'ansible_port=22' is not a known option\nhint: a line is HOST, USER@HOST or HOST:SLOTS, "
-            "optionally followed by slots=N and address=A; ports and keys of ssh are read from an ssh configuration, "
-            "with --from ssh-config");
-  EXPECT_EQ(second_line("n02 10.0.0.2"),
-            "hosts: line 2: '10.0.0.2' is not a known option\nhint: if that is its address, write address=10.0.0.2");
-  EXPECT_EQ(second_line("n[02-03] address=10.0.0.2").substr(0, 45), "hosts: line 2: gives 2 hosts one address\nhint");
-  EXPECT_EQ(text_of(site_from_hostfile("n01\n\nn[01-02]\n", "hosts", {})),
-            "hosts: line 3: 'n01' is already in line 1\nhint: list each machine once; slots are ignored");
-  EXPECT_EQ(text_of(site_from_hostfile("[nodes]\n", "hosts", {})).substr(0, 14), "hosts: line 1:");
-  EXPECT_EQ(text_of(site_from_hostfile("# nobody\n", "hosts", {})).substr(0, 23), "hosts: contains no host");
-}
-
-TEST(SiteFrom, an_ssh_config_is_read_as_ssh_reads_it) {
-  const char* const config =
-      "Host login\n  HostName login.lab\n  Port 2200\n"
-      "Host n01 n02\n  HostName %h.hall\n  User=bench\n  User ignored\n"
-      "Host n02\n  Port = 23\n"
-      "Host n* !n09\n  ProxyJump ops@login\n  IdentityFile ~/.ssh/hall\n"
-      "Host *\n  User nobody\n  ServerAliveInterval 10\n";
-  const auto site = site_from_ssh_config(config, "config", {});
-  ASSERT_TRUE(site) << site.error().text();
-  EXPECT_EQ(site->at("nodes").size(), 3U);
-  EXPECT_EQ(site->at("nodes")[0],
-            ordered_json::parse(
-                R"({"name": "login", "launcher": "ssh", "address": "login.lab", "user": "nobody", "port": 2200})"));
-  EXPECT_EQ(
-      site->at("nodes")[1],
-      ordered_json::parse(
-          R"({"name": "n01", "launcher": "ssh", "address": "n01.hall", "user": "bench", "identity_file": "~/.ssh/hall",
-    "jump": {"address": "login.lab", "user": "ops", "port": 2200}})"));
-  EXPECT_EQ(site->at("nodes")[2].at("port"), 23);
-  EXPECT_TRUE(read_site(site->dump(), "config"));
-}
-
-TEST(SiteFrom, an_ssh_config_that_leads_elsewhere_is_refused_with_its_line) {
-  for (const char* line : {"Include other", "Match all", "ProxyCommand nc %h %p", "HostKeyAlias x"}) {
-    EXPECT_EQ(text_of(site_from_ssh_config(std::string("Host n01\n  ") + line + "\n", "config", {})).substr(0, 15),
-              "config: line 2:")
-        << line;
-  }
-  EXPECT_EQ(text_of(site_from_ssh_config("Host n01\n  Port ssh\n", "config", {})),
-            "config: line 2: 'ssh' is not a port number");
-  EXPECT_EQ(text_of(site_from_ssh_config("Host n01\n  ProxyJump a,b\n", "config", {})).substr(0, 45),
-            "config: line 2: ProxyJump has more than one h");
-  EXPECT_EQ(text_of(site_from_ssh_config("Host *\n  User x\n", "config", {})).substr(0, 43),
-            "config: has no Host without a wildcard\nhint");
-}
-
-/// As slurmctld 22.05 prints them, shortened.
-constexpr const char* kScontrol =
-    "NodeName=node1 Arch=x86_64 CPUAlloc=0 Gres=gpu:h200:8(S:0-1) NodeAddr=10.77.1.2 NodeHostName=node1 OS=Linux 6.1.0 "
-    "#1 SMP State=IDLE Partitions=main,gpu Reason=a = b\n"
-    "NodeName=node2 Arch=x86_64 Gres=gpu:h200:8(S:0-1) NodeAddr=node2 NodeHostName=node2 State=DOWN Partitions=main\n";
-
-TEST(SiteFrom, scontrol_tells_nodes_addresses_and_gpus) {
-  EXPECT_EQ(
-      text_of(site_from_scontrol(kScontrol, "scontrol", {.name = "hall"})),
-      R"({"schema":"assay.site/1","name":"hall","nodes":[{"name":"node1","launcher":"slurm","address":"10.77.1.2"},{"name":"node2","launcher":"slurm"}],)"
-      R"("slurm":{"gres":"gpu:h200:8"}})");
-  EXPECT_EQ(
-      text_of(site_from_scontrol(kScontrol, "scontrol", {.partition = "gpu"})),
-      R"({"schema":"assay.site/1","name":"site","nodes":[{"name":"node1","launcher":"slurm","address":"10.77.1.2"}],"slurm":{"partition":"gpu","gres":"gpu:h200:8"}})");
-  EXPECT_EQ(text_of(site_from_scontrol(kScontrol, "scontrol", {.partition = "cpu"})).substr(0, 42),
-            "scontrol: has no node in partition 'cpu'\nh");
-  EXPECT_EQ(text_of(site_from_scontrol("slurm_load_node: error\n", "scontrol", {})).substr(0, 17), "scontrol: line 1:");
-}
-
-TEST(SiteFrom, pods_are_named_after_their_nodes) {
-  const std::string pod =
-      R"({"metadata": {"name": "assay-x7", "namespace": "lab"}, "spec": {"nodeName": "n01", "containers": [{"name": "assay"}]},
-    "status": {"phase": "Running", "podIP": "10.0.0.1"}})";
-  EXPECT_EQ(
-      text_of(site_from_pods(R"({"items": [)" + pod + "]}", "kubectl", {})),
-      R"({"schema":"assay.site/1","name":"site","nodes":[{"name":"n01","launcher":"kubernetes","pod":"assay-x7","namespace":"lab","address":"10.0.0.1","container":"assay"}]})");
-  EXPECT_EQ(text_of(site_from_pods(R"({"items": [)" + pod + "," + pod + "]}", "kubectl", {})),
-            "kubectl: items[1]: runs on 'n01', as does items[0]\nhint: a DaemonSet starts one agent pod on each node");
-  std::string pending = pod;
-  pending.replace(pending.find("Running"), 7, "Pending");
-  EXPECT_EQ(text_of(site_from_pods(R"({"items": [)" + pending + "]}", "kubectl", {})),
-            "kubectl: items[0]: pod 'assay-x7' is 'Pending' instead of running\nhint: wait for it, or delete it");
-  EXPECT_EQ(text_of(site_from_pods("{}", "kubectl", {})).substr(0, 30), "kubectl: is not a list of pods");
 }
 
 NodeAnswer answer(const std::string& node, std::map<std::string, std::string> facts,
@@ -323,7 +205,7 @@ TEST(SiteCheck, parts_are_counted_and_what_is_a_machines_own_is_left_out) {
                                                                             {"nic link_rate", "400 Gb/s"}}));
 }
 
-/// A folder of this test with a site file in it.
+/// A folder of this test with files in it.
 class SiteFile : public testing::Test {
  protected:
   SiteFile() {
@@ -332,6 +214,7 @@ class SiteFile : public testing::Test {
   }
   ~SiteFile() override { std::filesystem::remove_all(folder_); }
   [[nodiscard]] std::string write(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories(std::filesystem::path(folder_ + "/" + name).parent_path());
     std::ofstream(folder_ + "/" + name) << text;
     return folder_ + "/" + name;
   }
@@ -349,13 +232,26 @@ TEST_F(SiteFile, relative_paths_are_of_the_folder_of_the_file) {
   EXPECT_EQ(site->nodes[0].identity_file, folder_ + "/id");
 }
 
+TEST_F(SiteFile, the_home_of_a_key_is_the_users) {
+  const std::string key = write("home/.ssh/id", "k");
+  const std::string text = R"({"schema": "assay.site/1", "name": "s",
+      "nodes": [{"name": "n1", "launcher": "ssh", "identity_file": "~/.ssh/id"}]})";
+  const std::string before = home_directory();
+  ASSERT_EQ(::setenv("HOME", (folder_ + "/home").c_str(), 1), 0);
+  const auto site = read_site_file(write("site.json", text));
+  ASSERT_EQ(::setenv("HOME", before.c_str(), 1), 0);
+  ASSERT_TRUE(site) << site.error().text();
+  EXPECT_EQ(site->nodes[0].identity_file, key);
+}
+
 TEST_F(SiteFile, a_file_of_keys_that_is_not_there_is_named) {
   const auto site =
       read_site_file(write("site.json", R"({"schema": "assay.site/1", "name": "s", "known_hosts": "known_hosts",
       "nodes": [{"name": "n1", "launcher": "ssh"}]})"));
   ASSERT_FALSE(site);
   EXPECT_EQ(site.error().text(), folder_ + "/site.json: known_hosts: no such file: " + folder_ +
-                                     "/known_hosts\nhint: a relative path is relative to the site file");
+                                     "/known_hosts\nhint: a relative path is relative to the site file, and ~ is the "
+                                     "home of the user who runs assay");
 }
 
 TEST_F(SiteFile, every_user_has_a_directory_of_their_own_unless_the_file_names_one) {

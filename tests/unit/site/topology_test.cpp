@@ -60,6 +60,25 @@ TEST(lldp, a_port_id_that_is_a_name_comes_before_its_description_and_a_nameless_
   EXPECT_TRUE(read_lldp(R"({"lldp": {}})", "x")->empty());
 }
 
+/// The neighbour of eth1 with this id and description of its port.
+std::string with_port(const std::string& type, const std::string& id, const std::string& description) {
+  return R"({"eth1": {"chassis": {"leaf-1": {}}, "port": {"id": {"type": ")" + type + R"(", "value": ")" + id +
+         R"("}, "descr": ")" + description + R"("}}})";
+}
+
+TEST(lldp, a_port_is_called_what_the_switch_calls_it) {
+  const auto port = [](const std::string& type, const std::string& id, const std::string& description) {
+    const auto all = read_lldp(R"({"lldp": {"interface": [)" + with_port(type, id, description) + "]}}", "x").value();
+    return std::pair(all.at(0).system_port, all.at(0).other_name);
+  };
+  using Names = std::pair<std::string, std::string>;
+  EXPECT_EQ(port("local", "512", "xe-0/0/1"), Names("xe-0/0/1", "512"));  // an SNMP index
+  EXPECT_EQ(port("local", "Ethernet30/1", "to n1"), Names("Ethernet30/1", "to n1"));
+  EXPECT_EQ(port("local", "7", ""), Names("7", ""));
+  EXPECT_EQ(port("mac", "02:00:00:00:00:01", "Ethernet124"), Names("Ethernet124", ""));
+  EXPECT_EQ(port("ifname", "swp7", "n1"), Names("swp7", "n1"));
+}
+
 TEST(lldp, what_is_no_answer_of_lldpctl_is_refused_with_its_place) {
   EXPECT_EQ(read_lldp("{}", "n1.json").error().text(),
             "n1.json: has no member 'lldp'\nhint: give what `lldpctl -f json` printed, unchanged");
@@ -108,6 +127,54 @@ TEST(topology, a_port_with_a_leaf_in_the_site_and_no_neighbour_is_named) {
                 "n2: eth1 of plane parameter is on leaf-1 in the site, but the fabric does not report it"}));
 }
 
+TEST(topology, a_switch_port_contradicts_the_site_only_by_another_name_than_both_of_its_own) {
+  const auto cabled = [](const std::string& neighbours, const std::string& port) {
+    const Site site = site_of(R"(, "planes": {"parameter": [{"interface": "eth1")" + port + "}]}", "");
+    const std::string text = R"({"lldp": {"interface": [)" + neighbours + "]}}";
+    return with_cables(site, topology_from_lldp({{"n1", text}, {"n2", R"({"lldp": {}})"}}, "lldp", site).value(), "");
+  };
+  const std::string juniper = with_port("local", "512", "xe-0/0/1");
+  EXPECT_TRUE(cabled(juniper, R"(, "switch_port": "xe-0/0/1")").findings.empty());
+  EXPECT_TRUE(cabled(juniper, R"(, "switch_port": "512")").findings.empty());
+  EXPECT_EQ(cabled(juniper, R"(, "switch_port": "xe-0/0/2")").findings.size(), 1U);
+  EXPECT_EQ(cabled(juniper, "").site.nodes[0].planes.at("parameter")[0].switch_port, "xe-0/0/1");
+  // What no site may have as a port's name is none.
+  const Cabled described = cabled(with_port("mac", "02:00:00:00:00:01", "to n1, rack 2"), R"(, "leaf": "leaf-1")");
+  EXPECT_TRUE(described.findings.empty());
+  EXPECT_EQ(described.site.nodes[0].planes.at("parameter")[0].switch_port, "");
+}
+
+TEST(topology, a_neighbour_without_a_name_ends_nothing_but_its_own_port) {
+  const std::string nameless = R"(, {"eno1": {"chassis": {"id": {"type": "mac", "value": "0"}}, "port": {}}})";
+  const auto cabled = [&](const std::string& more, const std::string& ports) {
+    const Site site = site_of(R"(, "planes": {"parameter": [)" + ports + "]}", "");
+    const std::string text = R"({"lldp": {"interface": [)" + with_port("ifname", "swp7", "") + more + "]}}";
+    const auto topology = topology_from_lldp({{"n1", text}, {"n2", R"({"lldp": {}})"}}, "lldp", site).value();
+    return std::pair(with_cables(site, topology, "parameter"), topology.notes);
+  };
+  const std::string eth1 = R"({"interface": "eth1", "rail": "0"})";
+  for (const std::string& more : {nameless, nameless + nameless}) {
+    const auto [result, notes] = cabled(more, eth1);
+    EXPECT_TRUE(result.findings.empty());
+    EXPECT_EQ(result.site.nodes[0].planes.at("parameter").size(), 1U);
+    EXPECT_EQ(result.site.nodes[0].planes.at("parameter")[0].switch_port, "swp7");
+    EXPECT_EQ(notes,
+              (std::vector<std::string>{"lldp/n1.json: eno1 is left out: its neighbour reports no name: give the "
+                                        "switch a host name"}));
+  }
+  const auto listed = cabled(nameless, eth1 + R"(, {"interface": "eno1", "rail": "1", "leaf": "leaf-9"})").first;
+  ASSERT_EQ(listed.findings.size(), 1U);
+  EXPECT_TRUE(
+      listed.findings[0].starts_with("n1: eno1 of plane parameter is on leaf-9 in the site, but its neighbour "))
+      << listed.findings[0];
+  std::string second = with_port("ifname", "swp8", "");
+  second.replace(second.find("leaf-1"), 6, "leaf-2");
+  EXPECT_NE(cabled(", " + second, R"({"interface": "eth1", "leaf": "leaf-1"})")
+                .first.findings.at(0)
+                .find("several neighbours (leaf-1, leaf-2)"),
+            std::string::npos);
+}
+
 TEST(topology, files_and_nodes_must_be_the_same) {
   const Site site = site_of("", "");
   EXPECT_NE(
@@ -124,7 +191,7 @@ TEST(topology, ibnetdiscover_reports_leaves_switch_ports_spines_and_unknown_host
   const Site site = site_of(kTwoDevices, "");
   const auto topology = topology_from_ibnetdiscover(golden("ibnetdiscover.txt"), "ib.txt", site);
   ASSERT_TRUE(topology) << topology.error().text();
-  EXPECT_EQ(topology->unknown_hosts, (std::vector<std::string>{"storage9 mlx5_0"}));
+  EXPECT_EQ(topology->notes, (std::vector<std::string>{"'storage9 mlx5_0' is in the fabric, but not in the site"}));
   const Cabled cabled = with_cables(site, *topology, "parameter");
   EXPECT_TRUE(cabled.findings.empty());
   EXPECT_EQ(cabled.site.nodes[0].planes.at("parameter")[1].leaf, "leaf2");
@@ -156,9 +223,47 @@ TEST(topology, a_line_that_is_not_understood_and_a_file_that_is_cut_off_are_refu
       << topology_error(replaced(whole, "[1]\t\"H-", "[x]\t\"H-"));
   EXPECT_NE(topology_error(whole.substr(0, whole.find("caguid"))).find("which is not in the file"), std::string::npos);
   EXPECT_NE(topology_error("").find("ib.txt: contains no link"), std::string::npos);
+  // A switch's own aggregation node is no host that is missing.
+  EXPECT_EQ(topology_error(replaced(whole, "[2]\t\"H-a088c20300aa0020\"",
+                                    "[66]\t\"H-a088c20300100009\"[1](a088c20300100009) \t\t# \"Mellanox Technologies "
+                                    "Aggregation Node\" lid 9 4xNDR\n[2]\t\"H-a088c20300aa0020\"")),
+            "accepted");
   EXPECT_NE(
       topology_error(replaced(whole, "# \"n2 mlx5_0\"\n", "# \"n2 HCA-1\"\n")).find("'n2 HCA-1' names no RDMA device"),
       std::string::npos);
+}
+
+TEST(topology, a_single_adapter_needs_no_name_of_a_device) {
+  const std::string text = replaced(replaced(golden("ibnetdiscover.txt"), "# \"n2 mlx5_1\"\n", "# \"n9 mlx5_1\"\n"),
+                                    "# \"n2 mlx5_0\"\n", "# \"n2 HCA-1\"\n");
+  const auto cabled = [&](const std::string& more) {
+    const Site site = site_of(kTwoDevices, more);
+    return with_cables(site, topology_from_ibnetdiscover(text, "ib.txt", site).value(), "parameter");
+  };
+  const Cabled bare = cabled("");
+  EXPECT_TRUE(bare.findings.empty());
+  EXPECT_EQ(bare.site.nodes[1].leaf, "leaf1");
+  EXPECT_TRUE(read_site(to_json(bare.site).dump(), "again"));
+  const Cabled listed = cabled(R"(, "planes": {"parameter": [{"device": "ibp3s0"}]})");
+  EXPECT_TRUE(listed.findings.empty());
+  EXPECT_EQ(listed.site.nodes[1].planes.at("parameter")[0].leaf, "leaf1");
+  EXPECT_NE(listed.site.nodes[1].planes.at("parameter")[0].switch_port, "");
+  const Cabled elsewhere = cabled(R"(, "leaf": "leaf2")");
+  ASSERT_EQ(elsewhere.findings.size(), 1U);
+  EXPECT_TRUE(elsewhere.findings[0].starts_with("n2: is connected to leaf1 port ")) << elsewhere.findings[0];
+}
+
+TEST(topology, warnings_of_the_tool_are_noted_with_their_lines_and_a_byte_order_mark_is_none) {
+  const std::string whole = golden("ibnetdiscover.txt");
+  for (const char* warning :
+       {"ibwarn: [6931] mad_rpc: _do_madrpc failed; dport (DR path)\n", "src/query_smp.c:228; send failed; -5\n"}) {
+    const auto topology = topology_from_ibnetdiscover("\xEF\xBB\xBF" + (warning + whole), "ib.txt", site_of("", ""));
+    ASSERT_TRUE(topology) << topology.error().text();
+    EXPECT_TRUE(topology->notes.at(0).starts_with("ib.txt: line 1 is a warning, of a part that may be missing: "))
+        << topology->notes.at(0);
+  }
+  EXPECT_NE(topology_error("ibpanic: [1] main: can't open\n" + whole).find("ib.txt: line 1: 'ibpanic"),
+            std::string::npos);
 }
 
 TEST(topology, two_switches_of_one_description_keep_their_guids) {
