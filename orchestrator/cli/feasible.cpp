@@ -114,7 +114,7 @@ std::optional<InputError> too_few_nodes(const plan::Plan& plan, const PlanReques
   }
   return InputError{
       fmt::format("profile {}", plan.profile.name),
-      fmt::format("could not be accepted on {}: {} {}{}",
+      fmt::format("could not be accepted on {}: {}: {}{}",
                   plan.site.nodes.size() == 1 ? "one node" : fmt::format("{} nodes", plan.site.nodes.size()),
                   lacks.front().requirement, lacks.front().why,
                   lacks.size() == 1 ? "" : fmt::format("; {} more are like it", lacks.size() - 1)),

@@ -29,6 +29,18 @@ std::size_t alike(const std::vector<double>& falling, double difference) {
   return count;
 }
 
+/// The same number, and as many more as follow without a gap of twice the widest among those before: a fault leaves
+/// one, a scatter that all groups share does not.
+std::size_t unbroken(const std::vector<double>& falling, std::size_t count) {
+  double widest = 0;
+  for (std::size_t i = 1; i < falling.size(); ++i) {
+    const double gap = falling[i - 1] - falling[i];
+    if (i >= count && gap > 2 * widest) return i;
+    widest = std::max(widest, gap);
+  }
+  return falling.size();
+}
+
 double mean(const std::vector<double>& falling, std::size_t count) {
   return std::accumulate(falling.begin(), falling.begin() + static_cast<std::ptrdiff_t>(count), 0.0) /
          static_cast<double>(count);
@@ -67,7 +79,7 @@ void Controls::expect(std::size_t size) {
     const double gap = 1 - falling[std::max<std::size_t>(2, (falling.size() + 4) / kOneIn) - 1] / falling.front();
     double near = std::max(kLeastDifference, kDeviations * gap);
     for (int pass = 0; pass < kMostPasses; ++pass) {
-      const std::size_t count = alike(falling, near);
+      const std::size_t count = unbroken(falling, alike(falling, near));
       const double centre = mean(falling, count);
       double squares = 0;
       for (std::size_t i = 0; i < count; ++i) squares += (falling[i] / centre - 1) * (falling[i] / centre - 1);
