@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/cli/commands.h"
+#include "orchestrator/cli/feasible.h"
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/signing.h"
 #include "orchestrator/files/atomic_file.h"
@@ -164,6 +165,7 @@ int command_accept(const PlanRequest& request, const RunSettings& settings, std:
     std::cerr << fmt::format("dry run: would write to {}\n", out.empty() ? fresh_directory_name() : harmless(out));
     return files::kExitSuccess;
   }
+  if (auto problem = no_gpu_here(prepared->plan)) return report_error(*problem);
   const auto directory = open_directory(out, plan::plan_text(prepared->plan));
   if (!directory) return report_error(directory.error());
   return run_and_sign(without_slash(*directory), prepared->programs, false, settings, key, *opened);
@@ -174,7 +176,9 @@ int command_run(const std::string& plan_file, const std::string& out, const RunS
   if (const auto times = times_of(settings); !times) return report_error(times.error());
   const auto text = read_file(plan_file);
   if (!text) return report_error(text.error());
-  if (const auto plan = plan::read_plan(*text, plan_file); !plan) return report_error(plan.error());
+  const auto plan = plan::read_plan(*text, plan_file);
+  if (!plan) return report_error(plan.error());
+  if (auto problem = no_gpu_here(*plan)) return report_error(*problem);
   const auto programs = plan::installed_programs();
   if (!programs) return report_error(programs.error());
   const auto key = key_for(request);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "orchestrator/cli/feasible.h"
 #include "orchestrator/cli/partial_plan.h"
 #include "orchestrator/cli/table_json.h"
 #include "orchestrator/files/atomic_file.h"
@@ -77,6 +78,8 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
   if (!profile) return std::unexpected(profile.error());
   auto site = site_for(request);
   if (!site) return std::unexpected(site.error());
+  std::vector<std::string> all_nodes;
+  for (const auto& node : site->nodes) all_nodes.push_back(node.name);
   if (!request.nodes.empty()) {
     if (auto problem = keep_nodes(*site, request.nodes)) return std::unexpected(std::move(*problem));
   }
@@ -99,6 +102,9 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
                                .challenge = request.challenge,
                                .allow_settings = request.allow_settings});
   if (!plan) return std::unexpected(plan.error());
+  if (!request.quick && request.only.empty() && !request.allow_missing) {
+    if (auto problem = too_few_nodes(*plan, request, all_nodes)) return std::unexpected(std::move(*problem));
+  }
   Prepared prepared{.plan = std::move(*plan), .programs = std::move(*programs)};
   if (!request.healthy.empty()) {
     const auto healthy = plan::healthy_fleet(request.healthy, "--healthy");

@@ -68,8 +68,11 @@ std::optional<InputError> take_own_folder(const std::string& path) {
   if (failed != 0 && failed != EEXIST) return cannot(path, "cannot be made", failed);
   if (auto problem = check_own_folder(path)) return problem;
   if (failed == 0 || fs::is_empty(path, error)) return std::nullopt;
+  const bool of_sweep = fs::exists(path + "/due.json", error);
   return InputError{path, "exists and is not empty",
-                    "name another --out, or use `assay run --resume` for an interrupted run"};
+                    of_sweep
+                        ? fmt::format("name another --out; `assay sweep --collect {}` ends an interrupted sweep", path)
+                        : "name another --out, or use `assay run --resume` for an interrupted run"};
 }
 
 std::optional<InputError> make_private_folder(const std::string& path) {

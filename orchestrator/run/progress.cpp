@@ -94,9 +94,9 @@ void Progress::node(const std::string& name, const std::string& state) {
   if (const auto found = nodes_.find(name); found != nodes_.end()) {
     found->second.state = state;
     found->second.activity = state == kReady ? Activity::idle : state == kStarting ? Activity::waiting : Activity::lost;
-    if (found->second.activity == Activity::lost) note(failures_, fmt::format("{}: {}", name, state));
+    if (found->second.activity == Activity::lost) note_failure(name, ": " + state);
   } else {
-    note(failures_, fmt::format("{}: {}", name, state));
+    note_failure(name, ": " + state);
   }
   event("node", {{"node", name}, {"state", state}});
   if (mode_ == Mode::plain) line(fmt::format("[{:>3}/{}] {}: {}", done_, total_, name, state));
@@ -122,7 +122,7 @@ void Progress::step_end(const plan::Step& step, int attempt, AttemptOutcome outc
                         const StepWords& results) {
   const double took = std::chrono::duration<double>(Clock::now() - nodes_[step.nodes.front()].begin).count();
   const bool planned = is_planned(step);
-  const bool broken = outcome != AttemptOutcome::exited;
+  const bool broken = outcome != AttemptOutcome::exited || results.error;
   for (const auto& node : step.nodes) {
     NodeProgress& node_progress = nodes_[node];
     node_progress.running_s = 0;
@@ -136,11 +136,11 @@ void Progress::step_end(const plan::Step& step, int attempt, AttemptOutcome outc
   ++(planned ? done_ : tests_done_);
   event("step_end",
         {{"step", step.id}, {"attempt", attempt}, {"outcome", outcome}, {"reason", reason}, {"took_s", took}});
-  const std::string_view ended = outcome == AttemptOutcome::exited ? "done" : word_of(outcome);
+  const std::string_view ended = outcome != AttemptOutcome::exited ? word_of(outcome) : broken ? "error" : "done";
   const std::string& said = reason.empty() ? results.text : reason;
-  const std::string words = fmt::format("{} {}{}{}", step.id, ended, said.empty() ? "" : ": ", said);
-  note(recent_, words);
-  if (broken || results.missed) note(failures_, words);
+  const std::string words = fmt::format(" {}{}{}", ended, said.empty() ? "" : ": ", said);
+  note(recent_, step.id + words);
+  if (broken || results.missed) note_failure(step.id, words);
   line(fmt::format("[{:>3}/{}] {}{} {} after {:.1f} s{}{}", done_, total_, step.id,
                    attempt > 1 ? fmt::format(" (attempt {})", attempt) : "", ended, took, said.empty() ? "" : ": ",
                    said));

@@ -21,6 +21,7 @@ namespace assay::run {
 struct StepWords {
   std::string text = {};  ///< a few words
   bool missed = false;    ///< a judged figure fails
+  bool error = false;     ///< a figure could not be judged, because an attempt broke
 };
 
 /// Follows a run on stderr: a live line per node and an ETA on a terminal, plain lines otherwise; with `json`, one
@@ -81,6 +82,7 @@ class Progress {
   [[nodiscard]] std::vector<std::string> fleet_lines(std::size_t width) const;
   void renew_board(bool at_once);
   static void note(std::vector<std::string>& lines, std::string line);
+  void note_failure(const std::string& where, std::string said);
 
   static constexpr const char *kWaiting = "waiting", *kStarting = "starting the agent", *kReady = "ready";
 
@@ -106,9 +108,15 @@ class Progress {
   double remaining_s_ = 0;
   int drawn_ = 0;
   std::string site_, profile_;
-  std::string board_;                           ///< path of the page; empty: none
-  Clock::time_point board_at_;                  ///< when it was written
-  std::vector<std::string> failures_, recent_;  ///< the latest first
+  std::string board_;           ///< path of the page; empty: none
+  Clock::time_point board_at_;  ///< when it was written
+  /// What failed with the same words, where last and how often.
+  struct Failure {
+    std::string where, said;
+    std::size_t times = 1;
+  };
+  std::vector<Failure> failures_;    ///< the latest first
+  std::vector<std::string> recent_;  ///< likewise
   bool over_ = false;
   bool more_follows_ = false;
   Clock::time_point begin_ = Clock::now();

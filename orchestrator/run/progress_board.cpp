@@ -1,5 +1,7 @@
 // progress_board: the fleet in a few lines, and the content of a run's page.
 
+#include <algorithm>
+
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -11,10 +13,26 @@
 
 namespace assay::run {
 
+namespace {
+
+constexpr std::size_t kMostLines = 40;
+
+}  // namespace
+
 void Progress::note(std::vector<std::string>& lines, std::string line) {
-  constexpr std::size_t kMost = 40;
   lines.insert(lines.begin(), std::move(line));
-  if (lines.size() > kMost) lines.resize(kMost);
+  if (lines.size() > kMostLines) lines.resize(kMostLines);
+}
+
+/// Equal words are one line, however many steps end with them.
+void Progress::note_failure(const std::string& where, std::string said) {
+  Failure latest{.where = where, .said = std::move(said)};
+  if (const auto known = std::ranges::find(failures_, latest.said, &Failure::said); known != failures_.end()) {
+    latest.times += known->times;
+    failures_.erase(known);
+  }
+  failures_.insert(failures_.begin(), std::move(latest));
+  if (failures_.size() > kMostLines) failures_.resize(kMostLines);
 }
 
 std::vector<std::string> Progress::fleet_lines(std::size_t width) const {
@@ -49,8 +67,11 @@ BoardView Progress::view() {
                  .tests = tests_done_,
                  .over = over_,
                  .nodes = {},
-                 .failures = failures_,
+                 .failures = {},
                  .recent = recent_};
+  for (const auto& one : failures_)
+    view.failures.push_back(one.times == 1 ? one.where + one.said
+                                           : fmt::format("{} times, last {}{}", one.times, one.where, one.said));
   for (const auto& [name, node] : nodes_) {
     view.nodes.push_back(
         {.name = name,

@@ -27,7 +27,8 @@ struct RunOptions {
   bool kill_at_signal = false;                ///< the first signal kills running steps, as otherwise the second does
 };
 
-/// How a run ended. interrupted: by a signal; stopped: by its deadline or at the first failure. Both can be resumed.
+/// How a run ended. interrupted: by a signal; stopped: by its deadline, at the first failure, or after five attempts in
+/// a row that broke for one cause. Both can be resumed, and a resumed run stops for no cause again.
 enum class RunEnd { finished, interrupted, stopped };
 
 /// Executes every step of `plan` that the journal does not record as ended, nodes in parallel, each node one step at a

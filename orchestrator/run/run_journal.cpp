@@ -27,13 +27,19 @@ StepWords results_words(const plan::Plan& plan, const judge::Results& results, b
   const plan::Requirement* requirement = plan.requirement(worst->requirement);
   const bool judged = !open && (requirement == nullptr || !requirement->is_of_others());
   const std::string value = worst->value ? " " + for_people(*worst->value, worst->unit) : "";
-  const std::string outcome = judged ? fmt::format(" {}", worst->outcome) : "";
   const bool missed = judged && worst->outcome == judge::Outcome::fail;
+  if (worst->outcome == judge::Outcome::error)
+    return {.text = fmt::format("{}: {}", worst->requirement, worst->reason), .error = true};
+  const std::string outcome = judged ? fmt::format(" {}", worst->outcome) : "";
   if (results.size() == 1) return {.text = worst->requirement + value + outcome, .missed = missed};
   return {.text = judged ? fmt::format("{} of {} cells pass, worst: {}{}{}", passed, results.size(), worst->requirement,
                                        value, outcome)
                          : fmt::format("{} cells, {}{}", results.size(), worst->requirement, value),
           .missed = missed};
+}
+
+bool has_value(const judge::Results& results) {
+  return std::ranges::any_of(results, [](const judge::Result& one) { return one.value.has_value(); });
 }
 
 }  // namespace
@@ -86,14 +92,36 @@ void RunJournal::end_attempt(const plan::Step& step, judge::Attempt attempt, boo
   if (!measured) unmeasured_.insert(step.id);
   attempt.begin = begun_[step.id];
   attempt.end = writer_.write(judge::JournalEntry::attempt_end(attempt));
-  const int number = attempt.number;
-  const AttemptOutcome outcome = attempt.outcome;
-  const std::string reason = attempt.reason;
   attempts_[step.id].push_back(journal_.attempts.size());
   journal_.attempts.push_back(std::move(attempt));
-  const bool told = progress_.is_for_people() && outcome == AttemptOutcome::exited && cells_.contains(step.id);
-  progress_.step_end(step, number, outcome, reason,
-                     told ? results_words(plan_, results_of(step), wanted(step) > 0) : StepWords{});
+  const judge::Attempt& ended = journal_.attempts.back();
+  const bool judged = ended.outcome == AttemptOutcome::exited && cells_.contains(step.id) &&
+                      (progress_.is_for_people() || !has_figure_);
+  const judge::Results results = judged ? results_of(step) : judge::Results{};
+  // Where nobody reads the progress, results are only looked at until there is a figure.
+  has_figure_ = has_figure_ || has_value(results);
+  count_cause(step, ended, results, judged ? has_value(results) : measured);
+  progress_.step_end(step, ended.number, ended.outcome, ended.reason,
+                     progress_.is_for_people() ? results_words(plan_, results, wanted(step) > 0) : StepWords{});
+}
+
+void RunJournal::count_cause(const plan::Step& step, const judge::Attempt& attempt, const judge::Results& results,
+                             bool figure) {
+  using enum AttemptOutcome;
+  const bool broke = attempt.outcome == crashed || attempt.outcome == refused || attempt.outcome == deadline;
+  const bool error = !results.empty() && std::ranges::all_of(results, [](const judge::Result& one) {
+    return one.outcome == judge::Outcome::error;
+  });
+  if (figure) same_cause_ = {};
+  if (figure || (!broke && !error)) return;
+  std::string cause = broke ? fmt::format("{}: {}", attempt.outcome, attempt.reason) : results.front().reason;
+  for (const auto& node : step.nodes) {
+    for (auto at = cause.find(node); at != std::string::npos; at = cause.find(node, at + 1))
+      cause.replace(at, node.size(), "*");
+  }
+  if (cause != same_cause_.cause) same_cause_ = {.cause = std::move(cause)};
+  ++same_cause_.attempts;
+  same_cause_.nodes.insert(step.nodes.begin(), step.nodes.end());
 }
 
 int RunJournal::begin_watch(const std::string& probe) {

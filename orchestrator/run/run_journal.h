@@ -20,6 +20,13 @@
 
 namespace assay::run {
 
+/// Attempts in a row that gave no figure, all for the same cause.
+struct SameCause {
+  std::string cause;  ///< without the names of nodes
+  int attempts = 0;
+  std::set<std::string> nodes = {};  ///< that took part
+};
+
 /// Events of a run, and the judgement of a step's attempts so far. Calls that append to the journal throw
 /// std::system_error when it cannot be written.
 class RunJournal {
@@ -62,11 +69,15 @@ class RunJournal {
   [[nodiscard]] plan::Stage stage() const { return journal_.second_stage ? plan::Stage::second : plan::Stage::first; }
   /// The results of the step's cells, from its attempts so far.
   [[nodiscard]] judge::Results results_of(const plan::Step& step) const;
+  /// The latest attempts, as far as they broke for one cause; none after one that gave a figure.
+  [[nodiscard]] const SameCause& same_cause() const { return same_cause_; }
   /// How many more attempts of `step` this stage asks for. None after one that broke or measured nothing: a step that
   /// failed once in a stage is not tried until it works.
   [[nodiscard]] int wanted(const plan::Step& step) const;
 
  private:
+  void count_cause(const plan::Step& step, const judge::Attempt& attempt, const judge::Results& results, bool figure);
+
   const plan::Plan& plan_;
   Progress& progress_;
   judge::Journal journal_;
@@ -76,6 +87,8 @@ class RunJournal {
   std::unordered_map<std::string_view, std::vector<plan::Cell>> cells_;  ///< of each step
   std::unordered_map<std::string, std::string> begun_;  ///< when the running attempt of each step began, UTC
   std::set<std::string> unmeasured_;                    ///< steps whose attempt of this stage measured nothing
+  SameCause same_cause_;
+  bool has_figure_ = false;  ///< some attempt gave one
 };
 
 }  // namespace assay::run

@@ -184,6 +184,7 @@ asio::awaitable<void> Runner::perform(const plan::Step& step) {
   const std::vector<std::string> lost = co_await attempt(step, no_purpose);
   admission_.end(step);
   stop_at_failure(step);
+  stop_at_one_cause();
   if (journal_.wanted(step) == 0 && std::ranges::count(work_of(step.nodes.front()).queue, &step) > 1) drop(step);
   release(step, lost);
 }
@@ -290,6 +291,20 @@ void Runner::stop_at_failure(const plan::Step& step) {
   stopping_ = true;
   failed_ =
       fmt::format("{} on {} failed, and the run was to stop at the first failure", failed->requirement, failed->node);
+  progress_.node("all nodes", failed_);
+}
+
+/// Where attempts on half of the nodes break one after the other for one cause, the others will, too: the run stops,
+/// and who resumes it has looked. One broken node of many stops nothing.
+void Runner::stop_at_one_cause() {
+  constexpr int kMost = 5;
+  const SameCause& seen = journal_.same_cause();
+  if (seen.attempts < kMost || 2 * seen.nodes.size() < node_work_.size() || stopping_ || options_.resume) return;
+  const bool more = std::ranges::any_of(
+      plan_.steps, [&](const plan::Step& step) { return journal_.wanted(step) > 0 && !dropped_.contains(&step); });
+  if (!more) return;
+  stopping_ = true;
+  failed_ = fmt::format("{} attempts in a row broke for one cause: {}", seen.attempts, seen.cause);
   progress_.node("all nodes", failed_);
 }
 

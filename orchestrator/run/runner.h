@@ -87,6 +87,7 @@ class Runner {
   void close_agent(NodeWork& lane);
   boost::asio::awaitable<void> closed(boost::asio::awaitable<void> closing);
   void stop_at_failure(const plan::Step& step);
+  void stop_at_one_cause();
   void journal_left_out();
 
   boost::asio::awaitable<void> localise(const judge::Results& results);
@@ -114,7 +115,7 @@ class Runner {
   bool waits_for_others_ = false;  ///< a step waits for power, or for others to end
   bool stopping_ = false;          ///< nothing more starts
   bool interrupted_ = false;       ///< by a signal
-  std::string failed_;             ///< the required cell at which the run stopped, and why
+  std::string failed_;             ///< why the run stopped: a required cell, or a cause of many attempts
   std::optional<judge::Searches> searches_;
   std::vector<plan::StorageUse> uses_;  ///< writes of open steps to storages
   std::size_t starting_ = 0;            ///< agents that are waited for before the first step

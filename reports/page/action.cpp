@@ -66,16 +66,18 @@ std::string limit_of(const judge::Result& result) {
   return text.empty() ? "—" : text;
 }
 
-/// The requirements that do not pass, the worst first, each with its worst result.
-std::string worst_requirements(const ReportContent& content, const std::vector<judge::RequirementSummary>& all) {
+/// The requirements that do not pass, the worst first, each with its worst result: those that must be met, or those
+/// that only warn.
+std::string worst_requirements(const ReportContent& content, const std::vector<judge::RequirementSummary>& all,
+                               bool required) {
   std::vector<std::string> rows;
   std::size_t open = 0;
   for (const auto& one : all) {
-    if (one.open.empty() || ++open > kMostRequirements) continue;
+    if (one.required != required || one.open.empty() || ++open > kMostRequirements) continue;
     const judge::Result& worst = *one.worst;
     rows.push_back(figures::row({fmt::format("{} {}{}", link_to(content, one.requirement),
                                              figures::escape(content.requirement(one.requirement).title),
-                                             one.required ? "" : " <span class=\"tag weak\">advisory</span>"),
+                                             required ? "" : " <span class=\"tag weak\">advisory</span>"),
                                  fmt::format("{}/{}", one.passed, one.cells),
                                  worst.value ? figures::escape(figures::result_scale(worst).text(*worst.value)) : "—",
                                  figures::escape(limit_of(worst)), figures::outcome_box(worst.outcome),
@@ -83,7 +85,9 @@ std::string worst_requirements(const ReportContent& content, const std::vector<j
                                              figures::escape(worst.reason))}));
   }
   if (rows.empty()) return "";
-  std::string html = figures::table("action", "Requirements that do not pass, worst first",
+  std::string html = figures::table("action",
+                                    required ? "Requirements that do not pass, worst first"
+                                             : "Advisory figures that miss their limit: warnings, which decide nothing",
                                     {"Requirement", "Passed", "Worst", "Accepted", "Verdict", "Where and why"}, rows);
   if (open > kMostRequirements)
     html += fmt::format("<p>{} more: see <a href=\"#s1\">section 1</a>.</p>\n", open - kMostRequirements);
@@ -111,7 +115,7 @@ std::string matrix(const ReportContent& content, const std::vector<judge::Requir
 std::string action_section(const ReportContent& content) {
   const auto all = judge::summaries(content.verdict);
   const std::string found = culprits(content) + lost_nodes(content);
-  const std::string worst = worst_requirements(content, all);
+  const std::string worst = worst_requirements(content, all, true) + worst_requirements(content, all, false);
   std::string html = "<section class=\"action\">\n<h2 id=\"action\">What to do</h2>\n";
   if (found.empty() && worst.empty()) {
     return html + "<p>Nothing: every figure meets its limit" +

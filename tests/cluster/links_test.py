@@ -1,4 +1,8 @@
 """Faults that only measuring shows: a slow pair, a lossy pair, a slow node. Rates of links are set by tc, so they are the same on any machine."""
+import os
+import subprocess
+import sys
+
 from bench import ClusterBench, pair
 from harness import main, requirement
 from undisturbed import measures
@@ -123,6 +127,53 @@ class Links(ClusterBench):
         }
         self.assertEqual(held_off, {("undisturbed", "n03"): "inconclusive"}, self.reasons())
         self.check_aftermath()
+
+
+class BusyFleet(ClusterBench):
+    """Eight nodes of which one is held to a sixteenth, on a machine that other programs load: once, or as often as ASSAY_BUSY_RUNS says."""
+
+    nodes = 8
+    deadline_s = 1500
+
+    def of_the_fleet(self, metric):
+        return tcp(metric, metric, {"at_least": 0.8, "unit": "B/s", "of": "fleet_median"}, rounds=5)
+
+    def accused(self):
+        """Names of all that required figures accuse."""
+        verdict = self.verdict()
+        advisory = {result["requirement"] for result in verdict["results"] if not result["required"]}
+        return [
+            (culprit["fault"], culprit["nodes"])
+            for search in verdict["localised"]
+            if not set(search["requirements"]) <= advisory
+            for culprit in search["culprits"]
+        ]
+
+    def test_the_slow_node_is_named_and_nobody_else(self):
+        for node in self.cluster.nodes:
+            node.slow_link("3mbit" if node.name == "n05" else LINK)
+            node.bound_streams()
+        lossless = tcp(
+            "lossless",
+            "retransmitted_share",
+            {"at_most": 0, "unit": "1"},
+            statistic="max",
+            repeat={"n": 3},
+            rounds=5,
+            severity="advisory",
+        )
+        for run in range(int(os.environ.get("ASSAY_BUSY_RUNS", "1"))):
+            self.run_directory = self.scratch / f"run{run}"
+            load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(10 * run % 11)]
+            try:
+                done = self.accept_on_cluster(*map(self.of_the_fleet, METRICS[:2]), lossless, exact("exact"))
+            finally:
+                for one in load:
+                    one.kill()
+                    one.wait()
+            self.assertEqual(self.accused(), [("node", ["n05"])], f"run {run}: {done.stdout}")
+            self.assertIn("At fault: node n05.", done.stdout)
+            self.check_aftermath()
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""When steps start and when they do not: a deadline, the first failure, a power cap."""
+"""When steps start and when they do not: a deadline, the first failure, one cause of many, a power cap, too few nodes."""
 import json
 import pathlib
 import subprocess
 import unittest
 
-from harness import DEADLINE_S, Bench, main, requirement
+from harness import DEADLINE_S, Bench, main, profile, requirement
 
 SSH_NODES = pathlib.Path(__file__).parent.parent / "cluster/ssh_nodes"
 
@@ -21,6 +21,40 @@ class Schedule(Bench):
         resumed = self.assay("run", "--resume", self.run_directory)
         self.assertEqual(resumed.returncode, 0, resumed.stderr + resumed.stdout)
         self.assertEqual(set(self.outcomes().values()), {"pass"})
+
+    def refused(self, words, *arguments):
+        done = self.assay(*arguments)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(words, done.stderr)
+        return done
+
+    def test_what_too_few_nodes_can_decide_is_refused_before_anything_is_measured(self):
+        pairs = self.write("pairs.json", profile(dict(requirement("p"), probe="fake_fabric", scope="pair")))
+        self.refused(
+            "could not be accepted on one node: p: a pair needs two nodes, the site has one",
+            *("accept", "--profile", pairs, "--out", self.run_directory),
+        )
+        self.assertFalse(self.run_directory.exists())
+        for option in ("--allow-missing", "--quick"):
+            self.assertEqual(self.assay("plan", "--profile", pairs, "--dry-run", option).returncode, 0)
+        nodes = [{"name": f"n0{i}", "launcher": "local"} for i in range(1, 10)]
+        site = self.write("site.json", {"schema": "assay.site/1", "name": "hall", "nodes": nodes})
+        fleet = requirement("f", limit={"at_least": 0.9, "unit": "1", "of": "fleet_median"})
+        chosen = ("--profile", self.write("fleet.json", profile(fleet)), "--site", site, "--dry-run", "--nodes")
+        refused = self.refused("f: needs 8 members for comparison, and 1 takes part", "plan", *chosen, "n05")
+        partners = "n05,n01,n02,n03,n04,n06,n07,n08"
+        self.assertIn(f"measure them with others: --nodes {partners}\n", refused.stderr)
+        self.assertEqual(self.assay("plan", *chosen, partners).returncode, 0)
+
+    def test_five_attempts_of_one_cause_stop_the_run_and_to_resume_goes_on(self):
+        done = self.accept(*(requirement(f"r{i}", "crash", value=100 + i) for i in range(8)))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("5 attempts in a row broke for one cause: crashed: ", done.stderr)
+        self.assertIn("assay run --resume", done.stderr)
+        self.assertEqual(sum(line["kind"] == "attempt_end" for line in self.journal()), 5)
+        self.assertEqual(self.assay("run", "--resume", self.run_directory).returncode, 3)
+        self.assertEqual(sum(line["kind"] == "attempt_end" for line in self.journal()), 8)
+        self.assertNotIn("broke for one cause", (self.run_directory / "verdict.json").read_text())
 
     def test_a_deadline_that_is_no_duration_is_refused(self):
         done = self.accept(requirement("r"), more=["--deadline", "soon"])

@@ -46,7 +46,7 @@ std::expected<std::vector<sweep::NodeVisit>, InputError> sweep_by_slurm(const Sw
                                                                         const SweepArguments& given);
 
 /// The visits that workers left in `out`, in the order of the due list: a node that none claimed was busy, one that was
-/// claimed and has no outcome was not measured.
+/// claimed and has no outcome was not measured. Of a sweep of all nodes at once that was killed, all were interrupted.
 std::expected<std::vector<sweep::NodeVisit>, InputError> visits_in(const SweepPlan& plan, const std::string& out);
 
 /// The folder of a pair below that of its sweep; making it is the claim.

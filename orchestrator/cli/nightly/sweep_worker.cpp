@@ -103,6 +103,7 @@ std::expected<SweepPlan, InputError> read_sweep_folder(const std::string& folder
 std::expected<std::vector<sweep::NodeVisit>, InputError> visits_in(const SweepPlan& plan, const std::string& out) {
   std::vector<sweep::NodeVisit> visits;
   std::error_code unknown;
+  const bool at_once = fs::exists(out + "/check", unknown);  // by one process for all nodes, without workers
   for (const auto& entry : plan.file.due) {
     const std::string folder = out + "/nodes/" + entry.node;
     const std::string path = folder + "/visit.json";
@@ -116,6 +117,10 @@ std::expected<std::vector<sweep::NodeVisit>, InputError> visits_in(const SweepPl
       visits.push_back(*visit);
     } else if (fs::exists(folder, unknown)) {
       visits.push_back({.node = entry.node, .reason = "its worker ended without an outcome"});
+    } else if (at_once) {
+      visits.push_back({.node = entry.node,
+                        .state = drift::VisitState::preempted,
+                        .reason = "interrupted: the sweep ended while it measured all nodes at once"});
     } else {
       visits.push_back({.node = entry.node, .state = drift::VisitState::busy, .reason = "no worker came to run on it"});
     }

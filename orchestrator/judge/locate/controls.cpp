@@ -11,12 +11,11 @@
 namespace assay::judge {
 namespace {
 
-constexpr double kLeastDifference = 0.02;  // between readings that count as different
-constexpr double kDeviations = 4;          // of alike readings, when that is more
-// Until there are readings: runs of one group differ by about 0.5 % on quiet machines, and that counts as two readings.
-constexpr double kExpectedDeviation = 0.005;
-constexpr double kExpectedWeight = 2;
-constexpr int kMostPasses = 20;  // each can only widen the difference
+constexpr double kLeastDifference = 0.02;   // between readings that count as different
+constexpr double kDeviations = 4;           // of alike readings, when that is more
+constexpr std::size_t kFewestToExpect = 4;  // readings
+constexpr std::size_t kOneIn = 5;           // of them the best, which lie about one deviation apart
+constexpr int kMostPasses = 20;             // each can only widen the difference
 
 /// How many of `falling` are alike: each is within `difference` of the mean of those before it.
 std::size_t alike(const std::vector<double>& falling, double difference) {
@@ -28,6 +27,18 @@ std::size_t alike(const std::vector<double>& falling, double difference) {
     ++count;
   }
   return count;
+}
+
+/// The same number, and as many more as follow without a gap of twice the widest among those before: a fault leaves
+/// one, a scatter that all groups share does not.
+std::size_t unbroken(const std::vector<double>& falling, std::size_t count) {
+  double widest = 0;
+  for (std::size_t i = 1; i < falling.size(); ++i) {
+    const double gap = falling[i - 1] - falling[i];
+    if (i >= count && gap > 2 * widest) return i;
+    widest = std::max(widest, gap);
+  }
+  return falling.size();
 }
 
 double mean(const std::vector<double>& falling, std::size_t count) {
@@ -43,7 +54,10 @@ bool Reading::meets() const {
 
 void Controls::add(std::size_t size, const Reading& reading) {
   if (reading.broken) return;
-  if (shares_.size() < reading.shares.size()) shares_.resize(reading.shares.size());
+  if (shares_.size() < reading.shares.size()) {
+    shares_.resize(reading.shares.size());
+    expected_.resize(reading.shares.size());
+  }
   for (std::size_t limit = 0; limit < reading.shares.size(); ++limit) {
     auto& falling = shares_[limit][size];
     const double share = reading.shares[limit];
@@ -55,11 +69,35 @@ void Controls::forget(std::size_t size) {
   for (auto& sizes : shares_) sizes.erase(size);
 }
 
+void Controls::expect(std::size_t size) {
+  for (std::size_t limit = 0; limit < shares_.size(); ++limit) {
+    expected_[limit] = {};
+    const auto found = shares_[limit].find(size);
+    if (found == shares_[limit].end() || found->second.size() < kFewestToExpect || !(found->second.front() > 0))
+      continue;
+    const auto& falling = found->second;
+    const double gap = 1 - falling[std::max<std::size_t>(2, (falling.size() + 4) / kOneIn) - 1] / falling.front();
+    double near = std::max(kLeastDifference, kDeviations * gap);
+    for (int pass = 0; pass < kMostPasses; ++pass) {
+      const std::size_t count = unbroken(falling, alike(falling, near));
+      const double centre = mean(falling, count);
+      double squares = 0;
+      for (std::size_t i = 0; i < count; ++i) squares += (falling[i] / centre - 1) * (falling[i] / centre - 1);
+      const auto freedom = static_cast<double>(std::max<std::size_t>(count, 2) - 1);
+      const double relative = std::sqrt(squares / freedom);
+      if (relative > Deviation{}.relative) expected_[limit] = {.relative = relative, .weight = freedom};
+      if (!(kDeviations * relative > near)) break;
+      near = kDeviations * relative;
+    }
+  }
+}
+
 double Controls::difference(std::size_t limit) const {
   double difference = kLeastDifference;
   for (int pass = 0; pass < kMostPasses; ++pass) {
-    double squares = kExpectedWeight * kExpectedDeviation * kExpectedDeviation;
-    double freedom = kExpectedWeight;
+    const auto& [relative, weight] = expected_[limit];
+    double squares = weight * relative * relative;
+    double freedom = weight;
     for (const auto& [size, falling] : shares_[limit]) {
       const std::size_t count = alike(falling, difference);
       const double centre = mean(falling, count);

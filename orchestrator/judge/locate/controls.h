@@ -33,6 +33,10 @@ class Controls {
   void add(std::size_t size, const Reading& reading);
   /// Forgets the readings of this size: its groups were alike, but others have been seen to be better than they.
   void forget(std::size_t size);
+  /// Takes from the readings of this size, of groups that are compared for the first time, how far alike groups are
+  /// apart in each limit: the best fifth of them is taken as alike, and with it whatever lies as near. A figure that
+  /// scatters for a cause common to all then makes no group look short.
+  void expect(std::size_t size);
   /// How many readings of this size are alike, in the limit if they are fewest; 0 when there are none.
   [[nodiscard]] std::size_t count(std::size_t size) const;
   /// `reading` against the controls of its size; nothing if there are none or it is broken.
@@ -40,12 +44,17 @@ class Controls {
   /// Whether the controls of this size meet every limit on average.
   [[nodiscard]] bool meet_limits(std::size_t size) const;
   /// Relative difference from the controls beyond which a reading of limit `limit` is short: 2 %, or four standard
-  /// deviations of alike readings, whichever is more.
+  /// deviations of alike readings, whichever is more; expected ones count among these.
   [[nodiscard]] double difference(std::size_t limit) const;
 
  private:
-  using Falling = std::vector<double>;                  ///< shares, the best first
+  using Falling = std::vector<double>;  ///< shares, the best first
+  /// Relative standard deviation of alike readings, and how many readings it counts as.
+  struct Deviation {
+    double relative = 0.005, weight = 2;  // runs of one group differ by about 0.5 % on quiet machines
+  };
   std::vector<std::map<std::size_t, Falling>> shares_;  ///< of each limit, by size
+  std::vector<Deviation> expected_;                     ///< of each limit
 };
 
 }  // namespace assay::judge

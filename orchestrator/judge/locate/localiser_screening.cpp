@@ -35,6 +35,7 @@ Search<bool> Localiser::screen() {
       ++place;
     }
     co_await measure(measured);
+    controls_.expect(screening.size);
     co_await best_again(screening.size);
     // Smaller groups that meet their limits where larger ones were alike and short say nothing of any node.
     if (differ(screening.size, round == 0)) co_return true;
@@ -59,6 +60,7 @@ Search<bool> Localiser::screen_pairs() {
       measured.push_back(&lane);
     }
     co_await measure(measured);
+    controls_.expect(2);
     lanes_ = pairs;
     if (pairs.size() > 1 && differ(2, true)) {
       make_lanes_of_pairs(lanes_);

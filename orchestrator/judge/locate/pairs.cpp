@@ -22,6 +22,7 @@ bool is_short(const Result& result) { return misses_limit(result) || result.outc
 struct PairFigure {
   std::string name;
   std::string_view plane = {};
+  bool required = false;
   std::vector<std::string> requirements = {};
   std::map<std::string_view, PairMatrix> by_rail = {};
 };
@@ -32,16 +33,16 @@ const Description::OwnMetric* metric_of(const plan::Plan& plan, const plan::Requ
   return probe == plan.probes.end() ? nullptr : probe->second.description.metric(requirement.metric);
 }
 
-/// The common part of the figures of two requirements that are the two directions of one; of a figure without direction
-/// its requirement.
+/// The common part of the figures of two requirements that are the two directions of one, both required or both
+/// advisory; of a figure without direction its requirement.
 std::string figure_of(const plan::Plan& plan, const plan::Requirement& requirement) {
   const Description::OwnMetric* metric = metric_of(plan, requirement);
   if (metric == nullptr || metric->direction == PairDirection::both) return requirement.id;
   std::string name = requirement.metric;
   const std::string_view direction = word_of(metric->direction);
   if (const auto at = name.find(direction); at != std::string::npos) name.erase(at, direction.size());
-  return fmt::format("{} {} {} {} {} {} {}", requirement.probe, name, requirement.statistic, requirement.plane,
-                     to_json(requirement.parameters).dump(), to_json(requirement.at).dump(),
+  return fmt::format("{} {} {} {} {} {} {} {}", requirement.required, requirement.probe, name, requirement.statistic,
+                     requirement.plane, to_json(requirement.parameters).dump(), to_json(requirement.at).dump(),
                      requirement.pairs ? word_of(*requirement.pairs) : "");
 }
 
@@ -50,7 +51,7 @@ PairDirection direction_of(const plan::Plan& plan, const plan::Requirement& requ
   return metric == nullptr ? PairDirection::both : metric->direction;
 }
 
-/// Of one rail of one plane: nodes accused there by any figure explain pairs short with them by others.
+/// Of one rail of one plane: nodes accused there by a required figure explain pairs short with them by others.
 using Network = std::pair<std::string_view, std::string_view>;
 
 /// The pairs of every requirement of scope pair, in the order of the profile, by figure.
@@ -64,6 +65,7 @@ class Figures {
       PairFigure& figure = known == figures_.end() ? figures_.emplace_back(PairFigure{.name = name}) : *known;
       figure.requirements.push_back(requirement.id);
       figure.plane = requirement.plane;
+      figure.required = requirement.required;
       judged_[requirement.id] = {.figure = static_cast<std::size_t>(&figure - figures_.data()),
                                  .direction = direction_of(plan, requirement)};
     }
@@ -94,13 +96,19 @@ class Figures {
          .direction = judged->second.direction,
          .bad = is_short(result),
          .sure = result.outcome != Outcome::conditional_fail,
+         .broken = !result.value,
+         .share = result.value ? share_of(result) : 0,
          .step = step->first});
   }
 
   std::vector<Localised> localised() {
     std::map<Network, std::set<std::size_t>> at_fault;
     for (auto& figure : figures_) {
-      for (auto& [rail, matrix] : figure.by_rail) at_fault[{figure.plane, rail}].merge(std::set(matrix.accuse()));
+      for (auto& [rail, matrix] : figure.by_rail) {
+        std::set<std::size_t> accused = matrix.accuse();
+        auto& known = at_fault[{figure.plane, rail}];
+        if (figure.required) known.merge(accused);
+      }
     }
     std::vector<Localised> all;
     for (const auto& figure : figures_) {

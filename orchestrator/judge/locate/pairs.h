@@ -13,12 +13,11 @@ namespace assay::judge {
 
 /// The findings by the pairs of each figure, in the profile's order; those all of whose pairs are good are left out.
 /// Two requirements whose metrics are the two directions of one figure are looked at together: a node is then accused
-/// by the pairs in which it sends, or by those in which it receives. A node is accused when it is short in more than
-/// half of its pairs and at least two of those partners are good with others; pairs of the accused are then left out
-/// for the next, and pairs short with it by another figure of the same rail accuses neither a pair nor its partner.
-/// Pairs that miss their limit within the guard band support an accusation and make none. No extra test is made: a pair
-/// is a test of two nodes already. A pair that broke is left out where one of its nodes is among `lost`: that node is
-/// known to be gone.
+/// by the pairs in which it sends, or by those in which it receives. A node is accused as PairMatrix::accuse() says;
+/// by a required figure, it also explains pairs short with it by other figures of the same rail, which then accuse
+/// neither a pair nor its partner. What an advisory figure accuses explains nothing of others. Pairs that miss their
+/// limit within the guard band support an accusation and make none. No extra test is made: a pair is a test of two
+/// nodes already. A pair that broke is left out where one of its nodes is among `lost`: that node is known to be gone.
 std::vector<Localised> localise_pairs(const plan::Plan& plan, const Results& results,
                                       const std::set<std::string>& lost = {});
 

@@ -59,6 +59,7 @@ std::set<std::string> bad_alone(const plan::Plan& plan, const Results& results) 
   }
   std::set<std::string> bad;
   for (const auto& result : results) {
+    if (!result.required) continue;
     if (together.contains(result.step) || (result.step.empty() && plan::is_together(result.subject.kind))) continue;
     const bool silent = result.outcome == Outcome::not_measured && !result.step.empty() && !is_unchecked(plan, result);
     if ((is_bad(result) || silent) && nodes.contains(result.node)) bad.insert(result.node);
@@ -84,10 +85,11 @@ Searches::Searches(const plan::Plan& plan, const Results& results, const Journal
   if (plan.searches.empty()) return;
   for (const auto& node : plan.site.nodes) nodes_.emplace(node.name, &node);
   for (const auto& pairs : localise_pairs(plan, results)) {
-    const auto& plane = plan.requirement(pairs.requirements.front())->plane;
+    const auto* const requirement = plan.requirement(pairs.requirements.front());
+    if (!requirement->required) continue;
     for (const auto& culprit : pairs.culprits) {
       if (culprit.fault == Fault::node)
-        accused_[ports_of(plane, pairs.rail)].insert(culprit.nodes.begin(), culprit.nodes.end());
+        accused_[ports_of(requirement->plane, pairs.rail)].insert(culprit.nodes.begin(), culprit.nodes.end());
     }
   }
   find_due(results, journal);

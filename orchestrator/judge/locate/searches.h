@@ -32,8 +32,12 @@ struct TestShown {
   std::string reason;  ///< when it is unusable or broken
 };
 
-/// Nodes with a cell of their own, or of a part of theirs, that is bad or was planned and never measured. They are
-/// known without any search.
+/// By how much the value meets the worse of its limits, clamped to 0..1e6: at 1 it is at the limit. `result` has a
+/// value.
+double share_of(const Result& result);
+
+/// Nodes with a required cell of their own, or of a part of theirs, that is bad or was planned and never measured. They
+/// are known without any search.
 std::set<std::string> bad_alone(const plan::Plan& plan, const Results& results);
 
 /// Whether the value of `result` misses its limit, with any outcome.

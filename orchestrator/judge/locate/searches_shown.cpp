@@ -11,7 +11,8 @@ namespace {
 
 constexpr double kMostShare = 1e6;  // of an upper limit whose value is 0, and beyond anything that is measured
 
-/// By how much the value meets the worse of its limits: at 1 it is at the limit.
+}  // namespace
+
 double share_of(const Result& result) {
   double share = kMostShare;
   if (result.limit_low)
@@ -23,8 +24,6 @@ double share_of(const Result& result) {
   }
   return std::clamp(share, 0.0, kMostShare);
 }
-
-}  // namespace
 
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 8;

@@ -166,8 +166,11 @@ void name_culprits(Verdict& verdict) {
   std::vector<std::string> all;
   for (const auto& one : all_accused(verdict)) all.push_back(name_of(*one.culprit));
   for (const auto& one : verdict.localised) {
-    if (one.state == SearchState::common_cause)
-      verdict.reason += fmt::format(" All nodes are alike in {}: a common cause, no node is accused.", one.step);
+    if (one.state != SearchState::common_cause || !is_required(verdict, one)) continue;
+    verdict.reason += one.step.empty()
+                          ? fmt::format(" Most pairs are alike in {}: a common cause, no node is accused.",
+                                        fmt::join(one.requirements, ", "))
+                          : fmt::format(" All nodes are alike in {}: a common cause, no node is accused.", one.step);
   }
   if (all.empty()) return;
   std::string text;

@@ -111,9 +111,17 @@ std::vector<CommonDeviation> common_deviations(const Verdict& verdict) {
   return all;
 }
 
+bool is_required(const Verdict& verdict, const Localised& search) {
+  return std::ranges::any_of(search.requirements, [&](const std::string& id) {
+    const auto known = std::ranges::find(verdict.results, id, &Result::requirement);
+    return known != verdict.results.end() && known->required;
+  });
+}
+
 std::vector<Accused> all_accused(const Verdict& verdict) {
   std::vector<Accused> all;
   for (const auto& search : verdict.localised) {
+    if (!is_required(verdict, search)) continue;
     for (const auto& culprit : search.culprits) {
       auto known = std::ranges::find(all, name_of(culprit), [](const Accused& one) { return name_of(*one.culprit); });
       if (known == all.end()) known = all.insert(all.end(), {.culprit = &culprit, .requirements = {}});

@@ -49,7 +49,10 @@ struct Accused {
   std::vector<std::string> requirements;
 };
 
-/// Everything that the searches of `verdict` accuse, each once, in their order.
+/// Whether `search` is about a requirement that must be met; what is about advisory ones alone accuses nobody.
+bool is_required(const Verdict& verdict, const Localised& search);
+
+/// Everything that the searches of `verdict` for required figures accuse, each once, in their order.
 std::vector<Accused> all_accused(const Verdict& verdict);
 
 /// "node n05", "pair n01 and n02", "leaf l3".

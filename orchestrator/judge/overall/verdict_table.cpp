@@ -51,6 +51,19 @@ std::string upper(std::string text) {
   return text;
 }
 
+/// The reason of `result` without the names of its nodes, so that the same is told once of many pairs.
+std::string cause_of(const Result& result) {
+  std::string cause = result.reason;
+  std::string_view rest = result.subject.id;
+  while (!rest.empty()) {
+    const std::string_view name = rest.substr(0, rest.find_first_of("+@>"));
+    for (auto at = cause.find(name); !name.empty() && at != std::string::npos; at = cause.find(name, at + 1))
+      cause.replace(at, name.size(), "*");
+    rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+  }
+  return cause;
+}
+
 /// What the reader can do next, in one sentence; empty for a simulation.
 std::string next_step(const Verdict& verdict) {
   if (verdict.simulated) return "";
@@ -186,28 +199,32 @@ class Table {
     for (const auto& row : rows) one_line(row.columns, in_colour(row.columns.back(), colour_of(row.outcome)));
   }
 
-  /// Why cells do not pass: of each requirement the worst, equal reasons together.
+  /// Why cells do not pass: of each requirement the worst, equal reasons together; what only warns comes apart.
   void open_cells() {
     bool more = false;
-    std::string heading = "\nnot passed:";
+    std::string_view heading;
     for (const auto& one : summaries(verdict_)) {
-      std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+      struct Reason {
+        std::string cause, words;  // the words are those of the first cell
+        std::vector<std::string> subjects;
+      };
+      std::vector<Reason> reasons;
       for (const Result* result : one.open) {
         if (result->step.empty()) continue;  // nothing was planned for it: see left_out()
-        const auto known = std::ranges::find(reasons, result->reason, [](const auto& pair) { return pair.first; });
-        if (known == reasons.end()) {
-          reasons.push_back({result->reason, {subject_of(*result)}});
-        } else {
-          known->second.push_back(subject_of(*result));
-        }
+        std::string cause = cause_of(*result);
+        auto known = std::ranges::find(reasons, cause, &Reason::cause);
+        if (known == reasons.end())
+          known = reasons.insert(reasons.end(), {.cause = std::move(cause), .words = result->reason, .subjects = {}});
+        known->subjects.push_back(subject_of(*result));
       }
       if (reasons.empty()) continue;
-      if (!heading.empty()) line(std::exchange(heading, ""));
+      const std::string_view wanted = one.required ? "not passed" : "advisory, only warns";
+      if (std::exchange(heading, wanted) != wanted) line(fmt::format("\n{}:", wanted));
       const std::size_t shown = style_.every_cell ? reasons.size() : std::min(reasons.size(), kReasons);
       for (std::size_t i = 0; i < shown; ++i)
-        paragraph("  ", fmt::format("{} on {}: {}", one.requirement, named(reasons[i].second), reasons[i].first));
+        paragraph("  ", fmt::format("{} on {}: {}", one.requirement, named(reasons[i].subjects), reasons[i].words));
       std::size_t rest = 0;
-      for (std::size_t i = shown; i < reasons.size(); ++i) rest += reasons[i].second.size();
+      for (std::size_t i = shown; i < reasons.size(); ++i) rest += reasons[i].subjects.size();
       if (rest > 0) paragraph("  ", fmt::format("{}: {} more cells do not pass", one.requirement, rest));
       more = more || rest > 0;
     }
@@ -228,10 +245,17 @@ class Table {
 
   /// Nodes at fault where nodes that work together fell short, with the tests that show it.
   void faults() {
-    if (verdict_.localised.empty()) return;
-    line("\nlocated faults:");
+    std::vector<const Localised*> all;
+    for (const auto& one : verdict_.localised) all.push_back(&one);
+    const auto first_advisory =
+        std::ranges::stable_partition(all, [&](const Localised* one) { return is_required(verdict_, *one); }).begin();
     std::set<std::string> told;
-    for (const auto& one : verdict_.localised) {
+    for (auto next = all.begin(); next != all.end(); ++next) {
+      const Localised& one = **next;
+      if (next == first_advisory)
+        line("\nlocated by advisory figures, which accuse no node:");
+      else if (next == all.begin())
+        line("\nlocated faults:");
       paragraph("  ", fmt::format("{}{}: {}", fmt::join(one.requirements, ", "),
                                   one.step.empty() ? "" : " in " + one.step, one.reason));
       for (const auto& culprit : one.culprits) {

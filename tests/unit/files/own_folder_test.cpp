@@ -35,6 +35,9 @@ TEST_F(OwnFolder, a_new_one_is_made_with_its_parents) {
   EXPECT_EQ(what(take_own_folder(base_ + "/a/b/run")), "taken");  // it is empty
   std::ofstream(base_ + "/a/b/run/plan.json") << "x";
   EXPECT_EQ(what(take_own_folder(base_ + "/a/b/run")), "exists and is not empty");
+  EXPECT_NE(take_own_folder(base_ + "/a/b/run")->hint.find("assay run --resume"), std::string::npos);
+  std::ofstream(base_ + "/a/b/run/due.json") << "x";
+  EXPECT_NE(take_own_folder(base_ + "/a/b/run")->hint.find("assay sweep --collect"), std::string::npos);
 }
 
 TEST_F(OwnFolder, one_that_others_can_write_to_is_refused) {

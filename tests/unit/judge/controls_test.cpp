@@ -42,6 +42,18 @@ TEST(controls, readings_that_scatter_are_told_apart_by_four_deviations) {
   EXPECT_FALSE(scattered.compare(8, {.shares = {0.97}})->is_short);
 }
 
+TEST(controls, a_figure_that_scatters_in_all_groups_makes_none_of_them_short) {
+  const std::vector<double> scattered = {0.78, 0.75, 0.73, 0.71, 0.70, 0.69, 0.68, 0.66, 0.64, 0.62};
+  Controls controls = with(scattered);
+  EXPECT_TRUE(controls.compare(8, {.shares = {0.66}})->is_short);
+  controls.expect(8);
+  for (const double share : scattered) EXPECT_FALSE(controls.compare(8, {.shares = {share}})->is_short);
+  Controls steady = with({1.04, 1.041, 1.039, 1.04, 0.7, 0.72, 0.7, 0.71});
+  steady.expect(8);
+  EXPECT_TRUE(steady.compare(8, {.shares = {0.72}})->is_short) << "half of the groups with a faulty node";
+  EXPECT_EQ(steady.difference(0), 0.02);
+}
+
 TEST(controls, the_limit_in_which_a_reading_is_worst_counts) {
   Controls controls;
   for (int i = 0; i < 3; ++i) controls.add(8, {.shares = {1.04, 1.5}});

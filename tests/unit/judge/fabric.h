@@ -31,6 +31,8 @@ struct Fabric {
   double left = 0.7;        ///< share of performance that a fault leaves
   double deviation = 0;     ///< relative standard deviation of a test
   double per_halving = 0;   ///< relative change of the figure when the number of nodes is halved
+  double second = 0;        ///< share of the limit of a second figure, which no fault touches; 0: there is none
+  double second_deviation = 0;
   std::uint64_t seed = 1;
 
   [[nodiscard]] std::vector<judge::Peer> peers() const {
@@ -50,8 +52,10 @@ struct Fabric {
     for (const std::size_t node : flapping) short_one = short_one || (in.contains(node) && dice.happens(often));
     if (dice.happens(wrong)) short_one = !short_one;
     const double halvings = std::log2(static_cast<double>(nodes) / static_cast<double>(in.size()));
-    return {.shares = {(1 + margin) * (short_one ? left : 1) * (1 + per_halving * halvings) *
-                       (1 + deviation * dice.normal())}};
+    judge::Reading reading{.shares = {(1 + margin) * (short_one ? left : 1) * (1 + per_halving * halvings) *
+                                      (1 + deviation * dice.normal())}};
+    if (second > 0) reading.shares.push_back(std::max(0.0, second * (1 + second_deviation * dice.normal())));
+    return reading;
   }
 
   /// The same of all nodes, `count` times.

@@ -9,7 +9,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include "orchestrator/judge/locate/pairs.h"
+#include "orchestrator/simulate/random.h"
 #include "tests/unit/judge/search_fleet.h"
 
 namespace assay::judge {
@@ -94,7 +97,59 @@ TEST(pair_matrix, what_is_short_with_a_node_that_other_figures_accuse_accuses_no
 TEST(pair_matrix, all_that_are_slow_alike_accuse_none) {
   const auto found = found_in(matrix_of([](std::size_t, std::size_t) { return true; }));
   EXPECT_TRUE(found.culprits.empty());
+  EXPECT_EQ(found.state, SearchState::common_cause);
   EXPECT_EQ(found.undecided, kNodes);
+}
+
+/// How often, over seeds, eight nodes with five pairs each accuse the node that is at a sixteenth, and any other, where
+/// besides it one pair in `one_in` misses the limit for a cause that all nodes share.
+struct BusyFleet {
+  bool with_fault = false;
+  double share_missing = 0;  ///< of the pairs of healthy nodes
+  int found = 0, others = 0, pairs = 0;
+};
+
+void run(BusyFleet& fleet, std::uint64_t seed) {
+  constexpr std::size_t kFleet = 8, kSlow = 5, kRounds = 5;
+  simulate::SeededRandom random(seed * 7919 + 17);
+  PairMatrix matrix;
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    for (std::size_t a = 0; a < kFleet - 1; ++a) {  // the circle method
+      const std::size_t b = (round + kFleet - 1 - a) % (kFleet - 1);
+      if (b < a) continue;
+      const std::size_t partner = a == b ? kFleet - 1 : b;
+      double share = 1.25 * (random.happens(fleet.share_missing) ? 0.3 + 0.45 * random.share() : 1);
+      share *= 1 + 0.02 * random.normal();
+      if (fleet.with_fault && (a == kSlow || partner == kSlow)) share /= 16;
+      matrix.add({.a = a, .b = partner, .bad = share < 1, .share = share, .step = "s"});
+    }
+  }
+  bool found = false, other = false, pair = false;
+  matrix.accuse();
+  const Names names = {"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"};
+  for (const auto& culprit : matrix.found(names, {}).culprits) {
+    const bool is_node = culprit.fault == Fault::node;
+    found = found || (is_node && culprit.nodes.front() == "n5");
+    other = other || (is_node && culprit.nodes.front() != "n5");
+    pair = pair || !is_node;
+  }
+  fleet.found += found ? 1 : 0;
+  fleet.others += other || (found && !fleet.with_fault) ? 1 : 0;
+  fleet.pairs += pair ? 1 : 0;
+}
+
+TEST(pair_matrix, over_seeds_a_common_cause_accuses_no_node_and_hides_no_slow_one) {
+  constexpr int kSeeds = 1000;
+  for (const bool with_fault : {false, true}) {
+    for (const double share_missing : {0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 0.9}) {
+      BusyFleet fleet{.with_fault = with_fault, .share_missing = share_missing};
+      for (std::uint64_t seed = 0; seed < kSeeds; ++seed) run(fleet, seed);
+      fmt::print("{} node at a sixteenth, {:g} of the pairs missing: found {}, another node {}, a pair {} of {}\n",
+                 with_fault ? "one" : "no", share_missing, fleet.found, fleet.others, fleet.pairs, kSeeds);
+      EXPECT_LE(fleet.others, kSeeds / 50);
+      if (with_fault && share_missing <= 0.5) EXPECT_GE(fleet.found, kSeeds * 19 / 20);
+    }
+  }
 }
 
 TEST(localised_pairs, the_two_directions_of_a_figure_are_looked_at_together) {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "orchestrator/judge/overall/ranking.h"
+#include "orchestrator/judge/overall/verdict_table.h"
 #include "tests/unit/judge/search_fleet.h"
 
 namespace assay::judge {
@@ -77,8 +79,79 @@ TEST(pair_matrix, a_pair_that_broke_with_a_lost_node_says_nothing_of_the_other) 
 TEST(pair_matrix, where_every_pair_is_short_no_node_is_accused) {
   const auto verdict = Fleet({kPairs}, 5, [](const Names&) { return true; }).judged();
   EXPECT_TRUE(verdict->localised.at(0).culprits.empty());
-  EXPECT_EQ(verdict->localised[0].state, SearchState::undecided);
+  EXPECT_EQ(verdict->localised[0].state, SearchState::common_cause);
+  EXPECT_EQ(
+      verdict->localised[0].reason,
+      "Common cause: 10 of 10 pairs miss the limit, 10 of 10 without a node that stands out; no node is accused.");
   EXPECT_EQ(verdict->localised[0].undecided.size(), 5U);
+  EXPECT_NE(verdict->reason.find("Most pairs are alike in r0: a common cause, no node is accused."), std::string::npos);
+}
+
+TEST(pair_matrix, what_was_not_measured_misses_no_limit) {
+  const Fleet fleet({kPairs}, 5, [](const Names&) { return true; });
+  auto results = fleet.judged()->results;
+  const auto broken = [&](std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) {
+      results[i].outcome = Outcome::error;
+      results[i].value.reset();
+    }
+    return localise_pairs(fleet.plan, results).at(0);
+  };
+  EXPECT_TRUE(broken(0, 3).reason.starts_with("Common cause: 7 of 7 measured pairs miss the limit; 3 more broke, "))
+      << broken(0, 0).reason;
+  const auto all = broken(3, 10);
+  EXPECT_TRUE(all.reason.starts_with("Common cause: 10 of 10 pairs broke, so nothing was measured, ")) << all.reason;
+  EXPECT_TRUE(all.culprits.empty());
+}
+
+TEST(pair_matrix, a_node_with_which_every_pair_breaks_is_named_by_that) {
+  const Fleet fleet({kPairs}, 6, with("n3"));
+  auto results = fleet.judged()->results;
+  for (auto& result : results) {
+    if (result.outcome != Outcome::fail) continue;
+    result.outcome = Outcome::error;
+    result.value.reset();
+  }
+  const auto found = localise_pairs(fleet.plan, results).at(0);
+  ASSERT_EQ(found.culprits.size(), 1U);
+  EXPECT_EQ(found.culprits[0].words, "node n3: breaks in 5 of 5 pairs; check the node, its port and its cable");
+  EXPECT_EQ(found.reason, "0 of 10 measured pairs miss the limit; 5 more broke.");
+}
+
+constexpr const char* kAdvisoryPairs =
+    R"({"probe": "fabric", "scope": "pair", "severity": "advisory", "limit": {"at_least": 100, "unit": "B/s"}})";
+
+TEST(pair_matrix, an_advisory_figure_accuses_no_node) {
+  const auto verdict = Fleet({kAdvisoryPairs}, 6, with("n3")).judged();
+  EXPECT_EQ(verdict->localised.at(0).culprits.size(), 1U) << "it is shown, as a warning";
+  EXPECT_EQ(verdict->reason.find("At fault"), std::string::npos) << verdict->reason;
+  EXPECT_TRUE(all_accused(*verdict).empty());
+  const std::string table = verdict_table(*verdict);
+  EXPECT_NE(table.find("located by advisory figures, which accuse no node:"), std::string::npos) << table;
+  EXPECT_EQ(table.find("located faults:"), std::string::npos) << table;
+  EXPECT_NE(table.find("advisory, only warns:"), std::string::npos) << table;
+  EXPECT_EQ(table.find("not passed:"), std::string::npos) << table;
+}
+
+TEST(pair_matrix, a_node_that_only_an_advisory_figure_accuses_explains_no_pair_of_a_required_one) {
+  const Fleet fleet({kPairs, kAdvisoryPairs}, 6, with("n3"));
+  auto results = fleet.judged()->results;
+  for (auto& result : results) {  // of the required figure only n2 with n3
+    if (result.requirement == "r0" && result.subject.id != "n2+n3") result.outcome = Outcome::pass, result.value = 110;
+  }
+  const auto localised = localise_pairs(fleet.plan, results);
+  ASSERT_EQ(localised.size(), 2U);
+  ASSERT_EQ(localised[0].culprits.size(), 1U);
+  EXPECT_EQ(localised[0].culprits[0].fault, Fault::pair);
+  EXPECT_EQ(localised[1].culprits.at(0).nodes, Names{"n3"});
+}
+
+TEST(pair_matrix, a_rehearsal_names_nobody) {
+  Fleet fleet({kPairs}, 6, with("n3"));
+  fleet.plan.quick = true;
+  const auto verdict = fleet.judged();
+  EXPECT_TRUE(verdict->localised.empty());
+  EXPECT_EQ(verdict->reason.find("n3"), std::string::npos) << verdict->reason;
 }
 
 TEST(pair_matrix, one_round_of_pairs_does_not_tell_which_of_two_it_is) {

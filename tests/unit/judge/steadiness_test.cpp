@@ -1,7 +1,10 @@
 // Whether a cell's samples are of one state that lasts: what is named, and what of it opens a cell.
 #include "orchestrator/judge/decide/steadiness.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -12,16 +15,23 @@
 namespace assay::judge {
 namespace {
 
-/// Attempts of these samples each, held against `limit`.
-Result judged(const std::vector<double>& samples, const plan::Limit& limit, const std::string& stopped = "stable",
-              std::size_t count = 3) {
-  const Measurement one{.metric = "m", .unit = limit.unit, .samples = samples, .stopped = stopped};
-  const std::vector<const Measurement*> attempts(count, &one);
+/// These attempts, held against `limit`.
+Result judged_apart(const std::vector<Measurement>& made, const plan::Limit& limit) {
+  std::vector<const Measurement*> attempts;
+  for (const auto& one : made) attempts.push_back(&one);
   const auto estimate = estimate_attempts(attempts, plan::Statistic::median, {.confidence = 0.95, .risk = 0.025});
   Result result{.unit = limit.unit};
   decide(limit, *estimate, own_scatter(*estimate, {}), 0, {}, 0.025, result);
   note_findings(steadiness_of(attempts), *estimate, false, plan::Statistic::median, result);
   return result;
+}
+
+/// Attempts of these samples each, held against `limit`.
+Result judged(const std::vector<double>& samples, const plan::Limit& limit, const std::string& stopped = "stable",
+              std::size_t count = 3) {
+  return judged_apart(
+      std::vector<Measurement>(count, {.metric = "m", .unit = limit.unit, .samples = samples, .stopped = stopped}),
+      limit);
 }
 
 plan::Limit at_least(double limit) { return {.at_least = limit, .unit = "B/s"}; }
@@ -242,6 +252,72 @@ TEST(steadiness, times_are_held_against_twice_the_median) {
   const Result result = judged(samples, at_most(200));
   EXPECT_EQ(result.outcome, Outcome::inconclusive);
   EXPECT_EQ(result.findings.at(0).words, "9 of 150 samples are above twice the median");
+}
+
+TEST(steadiness, stalls_out_of_reach_of_the_limit_are_named_and_open_nothing) {
+  auto samples = around(80, 50);
+  for (std::size_t i = 0; i < 50; i += 4) samples[i] = 320;
+  for (const double limit : {410.0, 14 * 320.0}) {
+    const Result result = judged(samples, at_most(limit));
+    EXPECT_EQ(result.outcome, Outcome::pass) << limit;
+    EXPECT_EQ(result.findings.at(0).kind, FindingKind::stalled);
+    EXPECT_FALSE(result.findings[0].opens);
+  }
+  for (const double limit : {390.0, 310.0}) EXPECT_EQ(judged(samples, at_most(limit)).outcome, Outcome::inconclusive);
+  auto rates = around(110, 50);
+  for (std::size_t i = 0; i < 50; i += 4) rates[i] = 50;
+  EXPECT_EQ(judged(rates, at_least(39)).outcome, Outcome::pass);
+  EXPECT_EQ(judged(rates, at_least(41)).outcome, Outcome::inconclusive);
+}
+
+TEST(steadiness, a_few_times_in_a_hundred_are_held_against_the_limit_by_how_many_reach_it) {
+  auto samples = around(80, 50);
+  for (const std::size_t i : {7, 29}) samples[i] = 250;  // 6 of 150: 1 in 100 gives as many once in 260
+  EXPECT_EQ(judged(samples, at_most(200)).outcome, Outcome::pass);
+  samples[41] = 250;
+  EXPECT_EQ(judged(samples, at_most(200)).outcome, Outcome::inconclusive);
+}
+
+TEST(steadiness, a_mean_of_times_over_the_limit_opens_where_more_than_a_few_make_it) {
+  auto samples = around(98, 30, 0.1);
+  for (std::size_t i = 0; i < 30; i += 5) samples[i] += 60;  // none over twice the median
+  const Result result = judged(samples, at_most(100));
+  EXPECT_EQ(result.outcome, Outcome::inconclusive);
+  EXPECT_EQ(result.findings.at(0).kind, FindingKind::stalled);
+  auto one = around(80, 30, 0.1);
+  one[11] = 2000;  // 3 of 90, and the mean is 144
+  EXPECT_EQ(judged(one, at_most(100)).outcome, Outcome::pass);
+}
+
+TEST(steadiness, tails_of_healthy_latencies_open_one_cell_in_a_thousand_at_most) {
+  std::mt19937_64 engine(20261127);
+  const auto even = [&] { return (static_cast<double>(engine() >> 11) + 0.5) * 0x1p-53; };
+  const auto normal = [&] { return std::sqrt(-2 * std::log(even())) * std::cos(6.283185307179586 * even()); };
+  struct Shape {
+    const char* name;
+    double limit;
+    std::function<double()> time;
+  };
+  const Shape shapes[] = {
+      {"log-normal", 5, [&] { return std::exp(0.5 * normal()); }},
+      {"two modes", 5, [&] { return (even() < 0.2 ? 3 : 1) * (1 + 0.05 * normal()); }},
+      {"1 in 100 at 50 times", 3, [&] { return (even() < 0.01 ? 50 : 1) * (1 + 0.05 * normal()); }}};
+  constexpr int kCells = 6000;
+  for (const auto& shape : shapes) {
+    for (const std::size_t samples : {10U, 37U}) {
+      int opened = 0;
+      std::string why;
+      for (int cell = 0; cell < kCells; ++cell) {
+        std::vector<Measurement> made(3, {.metric = "m", .unit = "s", .stopped = "stable"});
+        for (auto& one : made) std::generate_n(std::back_inserter(one.samples), samples, shape.time);
+        const Result result = judged_apart(made, at_most(shape.limit));
+        if (result.outcome != Outcome::inconclusive) continue;
+        ++opened;
+        why += result.reason + "\n";
+      }
+      EXPECT_LE(opened, kCells / 1000) << shape.name << ", " << samples << ": " << why;
+    }
+  }
 }
 
 TEST(steadiness, stalls_do_not_save_what_fails) {

@@ -66,6 +66,34 @@ TEST(VerdictTable, has_one_line_a_requirement_and_failures_first) {
   EXPECT_NE(text.find("left out by --only: storage.read, storage.write"), std::string::npos) << text;
 }
 
+TEST(VerdictTable, one_cause_of_many_pairs_is_one_line) {
+  Verdict verdict;
+  for (const char* other : {"n02", "n03", "n04"}) {
+    Result one = cell("fabric.pairs", "n01", Outcome::error, 0);
+    one.subject = {"pair", std::string("n01+") + other};
+    one.value.reset();
+    one.reason = std::string("the nodes n01 and ") + other + " are one machine";
+    verdict.results.push_back(one);
+  }
+  const std::string text = verdict_table(verdict, {.width = 200});
+  EXPECT_EQ(count(text, "are one machine"), 1U) << text;
+  EXPECT_NE(text.find("n01+n04: the nodes n01 and n02 are one machine"), std::string::npos) << text;
+}
+
+TEST(VerdictTable, what_must_be_met_comes_first_and_what_only_warns_apart) {
+  Verdict verdict = fleet();
+  for (auto& result : verdict.results) {
+    if (result.requirement == "memory.triad") result.required = false, result.outcome = Outcome::fail;
+  }
+  const std::string text = verdict_table(verdict);
+  const auto required = text.find("\nnot passed:"), advisory = text.find("\nadvisory, only warns:");
+  ASSERT_NE(required, std::string::npos) << text;
+  ASSERT_NE(advisory, std::string::npos) << text;
+  EXPECT_LT(required, advisory);
+  EXPECT_LT(text.find("network.bandwidth.between.nodes on n5"), advisory);
+  EXPECT_GT(text.find("memory.triad on n1"), advisory) << text;
+}
+
 TEST(VerdictTable, shows_every_cell_when_asked) {
   const std::string text = verdict_table(fleet(), {.every_cell = true});
   EXPECT_EQ(count(text, "\nmemory.triad"), 20U);

@@ -47,6 +47,32 @@ TEST(Progress, a_step_that_ends_tells_what_it_measured_and_one_that_breaks_why) 
   EXPECT_NE(text.find("0002-disk-n2 crashed after"), std::string::npos) << text;
 }
 
+TEST(Progress, what_could_not_be_judged_for_an_error_counts_as_failed_everywhere) {
+  const plan::Plan plan = plan_of(2);
+  const std::string path = testing::TempDir() + "/board-of-errors.html";
+  const std::string text = said(plan, [&](Progress& progress) {
+    ASSERT_FALSE(progress.show_on(path));
+    progress.step_end(plan.steps[0], 1, AttemptOutcome::exited, "", {.text = "r0: one machine twice", .error = true});
+    EXPECT_EQ(progress.view().failures, std::vector<std::string>{"0001-disk-n1 error: r0: one machine twice"});
+    EXPECT_EQ(progress.view().nodes.at(0).broken, 1U);
+  });
+  EXPECT_NE(text.find("0001-disk-n1 error after"), std::string::npos) << text;
+  EXPECT_EQ(text.find(" done "), std::string::npos) << text;
+  EXPECT_EQ(read_file(path)->find("nothing so far"), std::string::npos);
+  std::remove(path.c_str());
+}
+
+TEST(Progress, many_failures_of_one_cause_are_one_line) {
+  const plan::Plan plan = plan_of(4);
+  said(plan, [&](Progress& progress) {
+    for (const auto& step : plan.steps)
+      progress.step_end(step, 1, AttemptOutcome::exited, "", {.text = "r0: no boot id", .error = true});
+    progress.step_end(plan.steps[1], 2, AttemptOutcome::crashed, "killed by signal 11");
+    EXPECT_EQ(progress.view().failures, (std::vector<std::string>{"0002-disk-n2 crashed: killed by signal 11",
+                                                                  "4 times, last 0004-disk-n4 error: r0: no boot id"}));
+  });
+}
+
 /// What stands on the terminal before the display is taken away: the text after the last erasure but one.
 std::string last_block(const std::string& text) {
   const std::string erasure = "\x1b[J";

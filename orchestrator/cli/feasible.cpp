@@ -1,0 +1,147 @@
+// feasible: counts the members of fleets and the nodes of pairs and groups by the plan's steps.
+#include "orchestrator/cli/feasible.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "orchestrator/judge/cells/references.h"
+#include "orchestrator/judge/verdict.h"
+
+namespace assay::cli {
+namespace {
+
+using plan::JudgedScope;
+
+/// What a requirement lacks, and how many nodes it would take.
+struct Lack {
+  std::string requirement, why;
+  std::size_t nodes = 2;
+};
+
+/// The members of the requirement's fleet by the plan; nothing where parts of nodes are compared and no design says how
+/// many there are.
+std::optional<std::size_t> members_of(const plan::Plan& plan, const plan::Requirement& requirement) {
+  std::set<std::string_view> nodes;
+  bool parts = requirement.scope != JudgedScope::node && !plan::is_together(requirement.scope);
+  for (const auto& step : plan.steps) {
+    if (std::ranges::find(step.requirements, requirement.id) == step.requirements.end()) continue;
+    nodes.insert(step.nodes.begin(), step.nodes.end());
+    parts = parts || (plan::is_together(requirement.scope) && step.nodes.size() == 1);  // of GPUs of one node
+  }
+  if (!parts) return nodes.size();
+  const std::string kind(plan::is_together(requirement.scope) ? "gpu" : word_of(requirement.scope));
+  std::size_t members = 0;
+  for (const auto& name : nodes) {
+    const auto designed = plan::designed_parts(plan.profile, *plan.site.node(std::string(name)), kind);
+    if (!designed) return std::nullopt;
+    members += static_cast<std::size_t>(*designed);
+  }
+  return members;
+}
+
+std::vector<Lack> lacks_of(const plan::Plan& plan) {
+  std::set<std::string_view> measured;
+  for (const auto& cell : plan.coverage) {
+    if (!cell.step.empty()) measured.insert(cell.requirement);
+  }
+  std::vector<Lack> all;
+  for (const auto& requirement : plan.profile.requirements) {
+    // What this build has no probe for is another matter.
+    if (!requirement.required || !plan.probes.contains(requirement.probe)) continue;
+    const bool together = plan::is_together(requirement.scope);
+    if (together && !measured.contains(requirement.id)) {
+      const auto cell = std::ranges::find(plan.coverage, requirement.id, &plan::Cell::requirement);
+      if (cell != plan.coverage.end()) all.push_back({.requirement = requirement.id, .why = cell->reason});
+    } else if (requirement.limit.reference == plan::Reference::fleet_median) {
+      const auto members = members_of(plan, requirement);
+      if (members && *members < judge::kSmallestFleet)
+        all.push_back({.requirement = requirement.id,
+                       .why = fmt::format("needs {} members for comparison, and {} {}", judge::kSmallestFleet, *members,
+                                          *members == 1 ? "takes part" : "take part"),
+                       .nodes = judge::kSmallestFleet});
+    }
+  }
+  return all;
+}
+
+/// The chosen nodes and as many others as are missing, first those that the run in `directory` accepted.
+std::string with_partners(const plan::Plan& plan, const std::vector<std::string>& site, const std::string& directory,
+                          std::size_t wanted) {
+  std::vector<std::string> good, others;
+  if (const auto text =
+          directory.empty() ? std::expected<std::string, InputError>("") : read_file(directory + "/verdict.json");
+      text && !text->empty()) {
+    if (const auto verdict = judge::read_verdict(*text, directory)) {
+      for (const auto& node : verdict->nodes) {
+        if (node.outcome == judge::Overall::accepted) good.push_back(node.node);
+      }
+    }
+  }
+  std::vector<std::string> names;
+  for (const auto& node : plan.site.nodes) names.push_back(node.name);
+  for (const auto& name : site) {
+    if (std::ranges::find(good, name) == good.end()) others.push_back(name);
+  }
+  good.insert(good.end(), others.begin(), others.end());
+  for (const auto& name : good) {
+    const bool known = std::ranges::find(site, name) != site.end();
+    if (names.size() < wanted && known && std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+}  // namespace
+
+std::optional<InputError> too_few_nodes(const plan::Plan& plan, const PlanRequest& request,
+                                        const std::vector<std::string>& site) {
+  const std::vector<Lack> lacks = lacks_of(plan);
+  if (lacks.empty()) return std::nullopt;
+  const std::size_t wanted = std::ranges::max(lacks, {}, &Lack::nodes).nodes;
+  std::string hint;
+  if (!request.nodes.empty() && site.size() >= wanted) {
+    hint = fmt::format("measure them with others: --nodes {}", with_partners(plan, site, request.continues, wanted));
+  } else {
+    hint = fmt::format(
+        "it takes {} nodes or more, or another profile (`assay list profiles`); with --allow-missing the rest is "
+        "measured, which accepts nothing",
+        wanted);
+  }
+  return InputError{
+      fmt::format("profile {}", plan.profile.name),
+      fmt::format("could not be accepted on {}: {}: {}{}",
+                  plan.site.nodes.size() == 1 ? "one node" : fmt::format("{} nodes", plan.site.nodes.size()),
+                  lacks.front().requirement, lacks.front().why,
+                  lacks.size() == 1 ? "" : fmt::format("; {} more are like it", lacks.size() - 1)),
+      hint};
+}
+
+std::optional<InputError> no_gpu_here(const plan::Plan& plan) {
+  constexpr std::array kDevices = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg", "/dev/nvhost-ctrl-gpu", "/dev/nvgpu"};
+  std::error_code unknown;
+  if (std::ranges::any_of(kDevices, [&](const char* path) { return std::filesystem::exists(path, unknown); }))
+    return std::nullopt;
+  for (const auto& step : plan.steps) {
+    const bool of_gpu =
+        step.probe.starts_with("cuda_") || step.probe.starts_with("nccl_") || step.probe == "health_gpu";
+    const site::Node* const node = plan.site.node(step.nodes.front());
+    if (!of_gpu || node->launcher != site::Launcher::local) continue;
+    const auto required = std::ranges::find_if(step.requirements, [&](const std::string& id) {
+      const plan::Requirement& one = *plan.requirement(id);
+      return one.required && !one.parameters.contains("nvml_library");
+    });
+    if (required == step.requirements.end()) continue;
+    return InputError{fmt::format("profile {}", plan.profile.name),
+                      fmt::format("measures NVIDIA GPUs, and this machine shows none: {} is absent ({} needs it)",
+                                  kDevices.front(), *required),
+                      "run it where the GPU and its driver are; in a container, hand the devices through"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace assay::cli
