@@ -55,7 +55,7 @@ std::optional<InputError> check_deciding_file(const std::string& path) {
   if ((info.st_mode & S_IWOTH) == 0) return std::nullopt;
   return InputError{path,
                     fmt::format("has the mode {:04o}: every user of the machine may change it", info.st_mode & 07777U),
-                    "chmod o-w, after a look at what it says"};
+                    "chmod o-w, after a look at its content"};
 }
 
 std::optional<InputError> take_own_folder(const std::string& path) {

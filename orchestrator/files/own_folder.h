@@ -1,5 +1,5 @@
 // own_folder: the folder that a command writes to must be the caller's own, or another user of the machine chooses its
-// content; and what a command acts by must not be anyone's to write.
+// content; a file that decides must not be open to every user.
 #pragma once
 
 #include <optional>

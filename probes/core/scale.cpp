@@ -45,6 +45,7 @@ std::string Scale::number(double value) const {
   // Beyond the prefixes: as many digits as `decimals` would show, four at least, and a power of ten.
   constexpr double kMostWhole = 1e16;  // 2^53 has 16 digits
   constexpr double kLeastPlain = 1e-9;
+  if (!std::isfinite(shown)) return std::isnan(shown) ? "no number" : shown > 0 ? "∞" : "-∞";
   if (!(std::abs(shown) < kMostWhole)) return fmt::format("{:.{}e}", shown, std::max(decimals, kSignificant - 1));
   if (std::abs(shown) > 0 && std::abs(shown) < kLeastPlain && decimals == kMostDecimals)
     return fmt::format("{:.{}e}", shown, std::max(decimals + decimal_exponent(shown), kSignificant - 1));

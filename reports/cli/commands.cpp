@@ -136,7 +136,7 @@ int run_report(const ReportArguments& given) {
   const std::string html = page::render_html(content);
   const auto problem = given.waivers.empty() ? files::replace_file(path, html) : files::create_file(path, html, 0644);
   if (problem) return bad_input(*problem);
-  if (html.find(page::kNotMade) != std::string::npos)
+  if (html.find(page::kMissingPart) != std::string::npos)
     std::cerr << fmt::format("{}: a part of the page could not be made; the page says which\n", harmless(path));
   std::cout << harmless_page(path) << '\n';
   return files::kExitSuccess;

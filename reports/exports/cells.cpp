@@ -29,7 +29,7 @@ std::map<std::string, StepTime, std::less<>> step_times(const judge::Journal& jo
     ++changes[begin];
     --changes[end];
   }
-  // What one attempt that was always at work would have had of the time up to each change, in s.
+  // The share of an attempt that is always at work, up to each change, in s.
   std::map<std::int64_t, double> had;
   double sum = 0;
   std::int64_t last = 0;

@@ -30,14 +30,14 @@ Axis::Axis(double low, double high) : low_(drawable(low)), high_(drawable(high))
   high_ = middle + (least > 0 ? least : 1);
 }
 
-Axis Axis::around(std::span<const double> values, double margin, double alone) {
+Axis Axis::around(std::span<const double> values, double margin, double single) {
   std::vector<double> finite;
   for (const double value : values) {
     if (std::isfinite(value)) finite.push_back(drawable(value));
   }
   if (finite.empty()) return {};
   const auto [low, high] = std::ranges::minmax(finite);
-  const double beyond = high > low ? margin * (high - low) : high != 0 ? alone * std::abs(high) : 1;
+  const double beyond = high > low ? margin * (high - low) : high != 0 ? single * std::abs(high) : 1;
   return {low - beyond, high + beyond};
 }
 

@@ -6,8 +6,8 @@
 
 namespace assay::figures {
 
-/// The double nearest to `value` that a figure can compute with: within ±1e290, 0 below 1e-290, and 0 for what is no
-/// number.
+/// The double nearest to `value` within ±1e290; 0 below 1e-290 and for NaN. A figure computes with these without
+/// overflow.
 double drawable(double value);
 
 /// A linear axis.
@@ -15,15 +15,15 @@ class Axis {
  public:
   /// From 0 to 1.
   Axis() = default;
-  /// From `low` to `high`, drawable both; wider if these cannot be told apart.
+  /// From `low` to `high`, drawable both; wider if their difference is below 1e-9 of them.
   Axis(double low, double high);
-  /// Around `values`, with `margin` of their spread at both ends. Equal ones are in the middle, with `alone` of their
-  /// size at both ends (1 around 0). What is not finite is passed over; 0 to 1 if nothing is left.
-  static Axis around(std::span<const double> values, double margin, double alone = 1);
+  /// Around `values`, with `margin` of their spread at both ends; around equal ones, `single` of their size (1 around
+  /// 0). Values that are not finite are passed over; 0 to 1 if none is left.
+  static Axis around(std::span<const double> values, double margin, double single = 1);
 
   [[nodiscard]] double low() const { return low_; }
   [[nodiscard]] double high() const { return high_; }
-  /// 0 at the low end, 1 at the high one; what lies beyond is at that end, what is no number at the low one.
+  /// 0 at the low end, 1 at the high one; values beyond an end are at that end, NaN at the low one.
   [[nodiscard]] double share(double value) const;
   /// Round numbers within the axis: 3 to 9 of them, steps 1, 2 or 5 times a power of ten.
   [[nodiscard]] std::vector<double> marks() const;

@@ -24,8 +24,9 @@ std::string part_of_page(const std::string& part, const std::function<std::strin
   } catch (const std::bad_alloc&) {
     throw;  // it may be there at the next try: the page of one run has one text
   } catch (const std::exception&) {
-    return fmt::format("<p class=\"banner\">{} {}. The evidence has its figures.</p>\n", kNotMade,
-                       figures::escape(part));
+    return fmt::format(
+        "<p class=\"banner\" {}>This part of the report could not be made: {}. The evidence has its figures.</p>\n",
+        kMissingPart, figures::escape(part));
   }
 }
 

@@ -11,11 +11,11 @@ namespace assay::page {
 /// other bytes, so that a later build knows whether it can compare; a test pins the bytes to it.
 inline constexpr const char* kRenderer = "assay-report html/9";
 
-/// Begins the line of a part of the page that could not be made.
-inline constexpr const char* kNotMade = "This part of the report could not be made:";
+/// An attribute of the line that stands in place of a part of the page that could not be made.
+inline constexpr const char* kMissingPart = "data-missing";
 
 /// The report of `content`: HTML without scripts or references to anything outside, the same bytes for the same
-/// content. A part that cannot be made costs no other part; its line begins with kNotMade.
+/// content. A part that cannot be made costs no other part; its line has the attribute kMissingPart.
 std::string render_html(const ReportContent& content);
 
 }  // namespace assay::page

@@ -31,8 +31,8 @@ inline constexpr const char* kSectionTitles[] = {"Statement of conformity",
                                                  "What is not claimed",
                                                  "How to verify"};
 
-/// What `make` returns; where it throws for another reason than a lack of memory, a line that names `part`, begins with
-/// kNotMade and is the same on every machine: a page in which a part is missing can still be signed and compared.
+/// What `make` returns; where it throws for another reason than a lack of memory, a line that names `part`, has
+/// kMissingPart and is the same on every machine: a page in which a part is missing can still be signed and compared.
 std::string part_of_page(const std::string& part, const std::function<std::string()>& make);
 
 /// The heading of section `number`, with the anchor that the contents lead to; long sections begin a printed page.

@@ -59,7 +59,7 @@ std::optional<InputError> check_others(const std::vector<Part>& parts, const Par
     if (std::erase(held, other.checked.commitment.seed_sha256) == 1) continue;
     return refuse(fmt::format("gave the seed away for another commitment of {} than this one, of {}",
                               other.checked.party, other.checked.commitment.issued_at),
-                  "who commits again after it saw a seed chooses the cells: hold it to its first commitment");
+                  "a party that commits again after it saw a seed chooses the cells: hold it to its first commitment");
   }
   if (held.empty()) return std::nullopt;
   return refuse("gave the seed away for more commitments than these", "name the commitments of all parties");
@@ -90,8 +90,8 @@ std::optional<InputError> check_parties(const std::vector<Part>& parts, const st
   return std::nullopt;
 }
 
-/// The challenge of all parts, in their order. Its seed follows from what was fixed before any seed was known: of what
-/// a party signs when it has seen the seeds of others, such as the time, it could try many.
+/// The challenge of all parts, in their order. Its seed follows from the verdict and the seeds alone, fixed before any
+/// seed was known: a party could try many values of anything that it signs later, such as the time.
 std::expected<Challenge, InputError> challenge_of(std::vector<Part>& parts, const std::string& where) {
   if (auto problem = check_parties(parts, where)) return std::unexpected(*problem);
   std::ranges::sort(parts, {}, [](const Part& part) { return part.checked.commitment.seed_sha256; });

@@ -38,8 +38,8 @@ std::expected<std::string, InputError> challenge_text(const std::vector<Revealed
 /// Reads a challenge and checks every commitment. Refused as well, by the name of the rule: draw_parties, fewer than
 /// two, or two of one party; draw_seed, a seed is not the one committed to; draw_cells, the parties name different
 /// numbers of cells; draw_others, a party gave its seed away while it held commitments to other seeds than these, or
-/// does not say which: who commits again after it saw a seed chooses the cells. Refused also: bytes that challenge_text
-/// would not write.
+/// does not say which: a party that commits again after it saw a seed chooses the cells. Refused also: bytes that
+/// challenge_text would not write.
 std::expected<Challenge, InputError> read_challenge(std::string_view text, const std::string& where,
                                                     const dossier::TrustPolicy& policy, const DrawnRun& run,
                                                     dossier::Moment now);

@@ -67,7 +67,7 @@ std::string repeats_table(const Repeats& repeats) {
     if (!nodes.empty()) text += harmless(fmt::format("{}: {}", what, fmt::join(nodes, ", "))) + "\n";
   };
   named("booted since the dossier", repeats.booted);
-  named("the same machine by its own word alone, because not both runs have its serial number", repeats.unproven);
+  named("without a serial number in one of the runs", repeats.unproven);
   return text + fmt::format("{}: {} cells drawn. {}\n", word_of(repeats.repetition), repeats.drawn, repeats.reason);
 }
 

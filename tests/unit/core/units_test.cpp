@@ -1,4 +1,6 @@
 // Sizes, durations and names as people write them.
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "probes/core/scale.h"
@@ -54,6 +56,7 @@ TEST(units, numbers_beyond_every_prefix_have_a_power_of_ten) {
   EXPECT_EQ(for_people(1.797e308, "B/s"), "1.797e+290 EB/s");
   EXPECT_EQ(for_people(-1e300, "1"), "-1.000e+300");
   EXPECT_EQ(for_people(5e-324, "s"), "4.941e-315 ns");
+  EXPECT_EQ(for_people(std::numeric_limits<double>::infinity(), "s"), "∞ s");
   EXPECT_EQ(for_people(1.23e-15, "1"), "1.230e-15");
   EXPECT_EQ(for_people(9223372036854775807.0, "1"), "9.223e+18");
   EXPECT_EQ(for_people(9007199254740992.0, "1"), "9007199254740992");

@@ -102,10 +102,11 @@ TEST(Report, a_part_that_cannot_be_made_is_named_and_costs_no_other) {
   content.run.plan.profile.requirements.front().limit.reference = plan::Reference::peak;
   content.run.plan.profile.requirements.front().limit.name = "no peak of the profile";
   const std::string html = render_html(content);
-  EXPECT_TRUE(contains(html, std::string(kNotMade) + " results. The evidence has its figures.")) << html;
+  EXPECT_TRUE(contains(html, "This part of the report could not be made: results. The evidence has its figures."))
+      << html;
   EXPECT_TRUE(contains(html, "<h2 id=\"s11\"")) << "the evidence is listed";
   EXPECT_TRUE(contains(html, "— end of report —"));
-  EXPECT_FALSE(contains(rendered(fixture::Kind::accepted), kNotMade));
+  EXPECT_FALSE(contains(rendered(fixture::Kind::accepted), kMissingPart));
 }
 
 TEST(Report, numbers_have_the_digits_that_people_read) {
