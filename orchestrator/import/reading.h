@@ -78,7 +78,7 @@ class Figures {
   /// A positive figure as a JSON value: a number, null or one of the absent words; nullptr is left out as missing.
   void field(const FigureName& name, const Values& at, const nlohmann::json* value, const std::string& from);
   void leave_out(const std::string& from, const std::string& what, const std::string& why);
-  /// Leaves out a line that is not the tool's; `begun`: it stands behind the first one that is. The first fifty are
+  /// Leaves out a line that is not the tool's; `begun`: it comes after the first one that is. The first fifty are
   /// named, all are counted. Refused: one behind it that reports a failure.
   void foreign(const TextLine& line, bool begun);
   /// Leaves out the fields of `object` that were not taken: a newer version of the tool has them. Refused: a field that
