@@ -180,25 +180,27 @@ class FioReader {
                                     kDirections[direction], rw));
   }
 
-  /// Groups start one after the other, except those of clients and with new_group.
+  /// Groups start one after the other, except with new_group. Those of several clients go together by their number.
   [[nodiscard]] std::string group_of(const json& document) const {
     return together_ ? std::string() : text_of(document, "groupid");
   }
 
   void count_company(const json& entries, bool clients) {
-    together_ = clients || std::ranges::any_of(entries, [](const json& one) {
+    together_ = source_.facts.contains("global.new_group") || std::ranges::any_of(entries, [](const json& one) {
                   return one.is_object() && one.contains("job options") && one["job options"].contains("new_group");
                 });
-    together_ = together_ || source_.facts.contains("global.new_group");
-    for (const auto& one : entries)
-      company_[group_of(one)] += clients && text_of(one, "jobname") == "All clients" ? 0 : 1;
+    for (const auto& one : entries) {
+      const bool sum = clients && text_of(one, "jobname") == "All clients";
+      company_[group_of(one)] += sum ? 0 : 1;
+      jobs_ += sum ? 0 : 1;
+    }
   }
 
   /// fio counts an entry while others of its group work too.
   void add_company(const json& document, bool clients, Values& at) const {
     const std::int64_t others = company_.at(group_of(document));
     if (clients && text_of(document, "jobname") == "All clients")
-      add_condition(at, fmt::format("sum over {} jobs of clients", others));
+      add_condition(at, fmt::format("sum over {} jobs of clients", jobs_));
     else if (others > 1)
       add_condition(at, fmt::format("one of {} at once", others));
   }
@@ -332,7 +334,8 @@ class FioReader {
   judge::ImportSource& source_;
   Figures& figures_;
   std::map<std::string, std::int64_t> company_;  ///< entries of each group that starts at once
-  bool together_ = false;                        ///< all groups start at once: clients, or new_group
+  std::int64_t jobs_ = 0;                        ///< entries but for the sum over clients
+  bool together_ = false;                        ///< all groups start at once
 };
 
 }  // namespace

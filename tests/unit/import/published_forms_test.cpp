@@ -121,6 +121,16 @@ TEST(ImportFioForms, clients_of_servers_are_told_apart_by_host_and_their_sum_by_
             50000);
 }
 
+TEST(ImportFioForms, groups_of_one_client_come_one_after_the_other) {
+  const auto job = [](const char* group) {
+    return std::string(R"({"jobname":"t","error":0,"hostname":"a","port":8765,"groupid":)") + group + "," + kWork + "}";
+  };
+  const std::string begin =
+      R"({"fio version":"fio-3.28","global options":[{"hostname":"a","port":8765,"direct":"1"}],"client_stats":[)";
+  EXPECT_EQ(conditions(taken("fio", begin + job("0") + "," + job("1") + "]}\n")), "");
+  EXPECT_EQ(conditions(taken("fio", begin + job("0") + "," + job("0") + "]}\n")), "one of 2 at once");
+}
+
 TEST(ImportFioForms, lines_around_a_document_are_listed_and_an_empty_one_is_refused_with_them) {
   const auto around = taken("fio", "fio: note: both iodepth >= 1 and synchronous I/O engine\n" +
                                        fio_job(R"("bs":"4k")") + "\nRun status group 0 (all jobs):\n");
