@@ -26,8 +26,8 @@ using ImportRefusal = InputError;
 inline constexpr double kMebibyte = 1 << 20, kGibibyte = 1 << 30;
 
 /// A line of an output: its number from 1, its text without end of line, without the label of a launcher and without
-/// white space around it. Labels: "[1,0]<stdout>:" of mpirun, "3: " of srun --label, and "n01: " of pdsh, clush and
-/// kubectl where every line has it.
+/// white space around it. Labels: "[1,0]<stdout>:" of mpirun, "3: " of srun --label, "[3] " of MPICH, and "n01: " of
+/// pdsh, clush and kubectl where every line has it.
 struct TextLine {
   std::size_t number = 0;
   std::string_view text;

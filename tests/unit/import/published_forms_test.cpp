@@ -178,7 +178,7 @@ TEST(ImportForms, labels_of_launchers_a_byte_order_mark_and_a_last_line_without_
       all += label + line + "\n";
     return value(taken("osu", all), "bandwidth", "mean", {{"size", whole(8)}});
   };
-  for (const char* label : {"0: ", " 3: ", "[1,0]<stdout>:", "[1,mpirank:0,n01]<stdout>: ", "n01.example: "})
+  for (const char* label : {"0: ", " 3: ", "[0] ", "[1,0]<stdout>:", "[1,mpirank:0,n01]<stdout>: ", "n01.example: "})
     EXPECT_EQ(labelled(label), 2.5e6) << label;
   const auto marked = taken("osu", "\xEF\xBB\xBF" + title + "8 2.50\r\n16  5.0");
   EXPECT_EQ(value(marked, "bandwidth", "mean", {{"size", whole(8)}}), 2.5e6);
