@@ -100,8 +100,8 @@ Value in_our_words(const Value& theirs) {
   return number ? Value(*number) : theirs;
 }
 
-/// Whether a tool's statistic is one that the requirement's can stand beside. A mean, a median and a count of faults
-/// stand beside a median; an extreme or a percentile only beside its own.
+/// Whether a tool's statistic compares with the requirement's: a mean with a median, a count of faults with any, an
+/// extreme or a percentile with its own.
 bool same_statistic(const std::string& theirs, plan::Statistic own) {
   if (theirs == "count") return true;
   if (theirs == "mean" || theirs == "p50") return own == plan::Statistic::median;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
@@ -37,7 +38,7 @@ constexpr const char* kConditions[] = {"rate",
                                        "flow",
                                        "random_distribution"};
 
-/// I/O engines that have one I/O in flight whatever iodepth is.
+/// I/O engines with one I/O in flight at every iodepth.
 constexpr std::string_view kSynchronous[] = {"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"};
 
 /// fio's number with a unit in B, by its parse.c: "k" and "kb" are 1024 B and "kib" is 1000 B, unless kb_base is 1000,
@@ -81,14 +82,15 @@ class FioReader {
     source_.version = top.text("fio version");
     if (!source_.version.starts_with("fio-3."))
       throw ImportRefusal{"fio version", fmt::format("'{}' is not fio 3", source_.version),
-                          "older versions print other units under the same names"};
+                          "other major versions print other units under the same names"};
     if (const json* options = top.optional("global options")) global_options(*options);
     top.pass_over({"timestamp", "timestamp_ms", "time", "disk_util"});
     const bool clients = top.optional("client_stats") != nullptr;
     const char* const name = clients ? "client_stats" : "jobs";
     const json& entries = top.list(name);
+    count_company(entries, clients);
     for (std::size_t i = 0; i < entries.size(); ++i)
-      entry(entries[i], fmt::format("{}[{}]", name, i), static_cast<std::int64_t>(i), entries, clients);
+      entry(entries[i], fmt::format("{}[{}]", name, i), static_cast<std::int64_t>(i), clients);
     figures_.unknown(top);
   }
 
@@ -120,7 +122,7 @@ class FioReader {
     }
   }
 
-  /// The option of the job, or of all jobs, the last one where it was given several times; nothing if neither has it.
+  /// The option of the job, or of all jobs; of several the last one; nothing if neither has it.
   [[nodiscard]] std::optional<std::string> option(const FioEntry& entry, std::string_view name) const {
     for (const auto& scope : entry.scopes) {
       auto found = source_.facts.find(scope + std::string(name));
@@ -178,22 +180,32 @@ class FioReader {
                                     kDirections[direction], rw));
   }
 
-  /// Whether fio counted the entry while others worked too: clients, jobs of one group, and groups that start together.
-  void add_company(const json& document, const json& entries, bool clients, Values& at) const {
-    std::int64_t others = 0;
-    bool together = clients;
-    for (const auto& [name, value] : source_.facts) together = together || name.ends_with(".new_group");
+  /// Groups start one after the other, except with new_group. Those of several clients go together by their number.
+  [[nodiscard]] std::string group_of(const json& document) const {
+    return together_ ? std::string() : text_of(document, "groupid");
+  }
+
+  void count_company(const json& entries, bool clients) {
+    together_ = source_.facts.contains("global.new_group") || std::ranges::any_of(entries, [](const json& one) {
+                  return one.is_object() && one.contains("job options") && one["job options"].contains("new_group");
+                });
     for (const auto& one : entries) {
       const bool sum = clients && text_of(one, "jobname") == "All clients";
-      others += !sum && (together || text_of(one, "groupid") == text_of(document, "groupid")) ? 1 : 0;
+      company_[group_of(one)] += sum ? 0 : 1;
+      jobs_ += sum ? 0 : 1;
     }
+  }
+
+  /// fio counts an entry while others of its group work too.
+  void add_company(const json& document, bool clients, Values& at) const {
+    const std::int64_t others = company_.at(group_of(document));
     if (clients && text_of(document, "jobname") == "All clients")
-      add_condition(at, fmt::format("sum over {} jobs of clients", others));
+      add_condition(at, fmt::format("sum over {} jobs of clients", jobs_));
     else if (others > 1)
       add_condition(at, fmt::format("one of {} at once", others));
   }
 
-  void entry(const json& document, const std::string& path, std::int64_t index, const json& entries, bool clients) {
+  void entry(const json& document, const std::string& path, std::int64_t index, bool clients) {
     StrictObject one = closed(document, path);
     if (const auto error = one.whole("error"); error != 0) {
       throw ImportRefusal{one.path("error"), fmt::format("fio ended with error {}", error),
@@ -210,7 +222,7 @@ class FioReader {
       if (scalar) entry.at[name] = *scalar;
     }
     if (const json* options = one.optional("job options")) take_options(*options, one.path("job options"), own);
-    add_company(document, entries, clients, entry.at);
+    add_company(document, clients, entry.at);
     one.pass_over({"groupid",
                    "job_start",
                    "eta",
@@ -321,6 +333,9 @@ class FioReader {
 
   judge::ImportSource& source_;
   Figures& figures_;
+  std::map<std::string, std::int64_t> company_;  ///< entries of each group that starts at once
+  std::int64_t jobs_ = 0;                        ///< entries but for the sum over clients
+  bool together_ = false;                        ///< all groups start at once
 };
 
 }  // namespace

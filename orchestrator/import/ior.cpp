@@ -36,7 +36,7 @@ constexpr const char* kIorSettings[] = {"operation",   "API",          "TestID",
                                         "blockSize",   "transferSize", "numTasks",     "tasksPerNode",
                                         "repetitions", "filePerProc",  "reorderTasks", "reorderTasksRandom"};
 
-/// What IOR writes a second time in one object.
+/// Members that IOR writes a second time in one object.
 bool ior_repeats(std::string_view, std::string_view key) {
   return key == "segmentCount" || key == "blockSize" || key == "transferSize";
 }

@@ -74,7 +74,9 @@ class NcclTestsReader {
                                                          "HIP version", "ROCm version"};
     const auto* known = std::ranges::find_if(kBanner, [&](std::string_view one) { return line.text.starts_with(one); });
     if (known == kBanner.end()) return figures_.foreign(line, false);  // a run that fails does not reach its last lines
-    source_.facts[std::string(*known)] = std::string(trimmed(line.text.substr(known->size())));
+    auto version = trimmed(line.text.substr(known->size()));
+    if (version.starts_with(':')) version = trimmed(version.substr(1));
+    source_.facts[std::string(*known)] = std::string(version);
   }
 
   void end(std::size_t lines) {

@@ -130,7 +130,7 @@ class NvbandwidthReader {
       throw ImportRefusal{path, "passed, but has no description or no matrix", "another version of the tool"};
     const auto& sentence = description->get_ref<const std::string&>();
     const FigureName figure = name_for(sentence, statistic_);
-    if (figure.metric.empty()) return figures_.leave_out(path, name, fmt::format("'{}' names no unit", sentence));
+    if (figure.metric.empty()) return figures_.leave_out(path, name, fmt::format("'{}' names no known unit", sentence));
     if (name == kLatencyBetweenDevices && before_0_8(source_.version))
       return figures_.leave_out(path, name, "before 0.8 this test measured the latency of the host");
     cells(*matrix, one.path("bandwidth_matrix"), name, sentence, figure);

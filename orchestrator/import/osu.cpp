@@ -57,13 +57,16 @@ class OsuReader {
     if (std::ranges::any_of(kSettings, [&](std::string_view setting) { return body.starts_with(setting); })) {
       return void(source_.facts[fmt::format("setting.{}", ++settings_)] = std::string(body));
     }
-    heads(line, body);
+    const bool is_head =
+        std::ranges::any_of(kOsuColumns, [&](const OsuColumn& one) { return body.starts_with(one.head); });
+    if (is_head || body.find("Latency") != std::string_view::npos || body.find("Bandwidth") != std::string_view::npos)
+      return heads(line, body);
+    figures_.leave_out(line.from(), "a setting that is not known", harmless(body));
   }
 
   void end() const {
     if (columns_.empty())
-      throw ImportRefusal{"", "has no table below a title '# OSU …'",
-                          "import what an OSU benchmark printed, from its beginning"};
+      throw ImportRefusal{"", "has no table below a title '# OSU …'", "import the whole output of an OSU benchmark"};
   }
 
  private:
@@ -87,7 +90,7 @@ class OsuReader {
           (body.size() == column->head.size() || body[column->head.size()] == ' ' || body[column->head.size()] == '\t');
       if (!whole) {
         const auto head = body.substr(0, std::min(body.find("  "), body.find('\t')));
-        // A bandwidth or a latency in another unit is the figure itself, and no column beside it.
+        // A bandwidth or a latency in another unit is the figure itself, not a further column.
         if (head.starts_with("Bandwidth") || head.find("Latency") != std::string_view::npos || columns_.empty())
           throw ImportRefusal{line.from(), fmt::format("'{}' is not a known column", head),
                               "known are Latency (us) and Bandwidth (MB/s)"};

@@ -140,8 +140,9 @@ class TextReader {
 
   void end() const {
     if (columns_.empty())
-      throw ImportRefusal{"", "has no table of results",
-                          "import what the client printed; the server of a write or read test has none"};
+      throw ImportRefusal{
+          "", "has no table of results",
+          "import the output of the client, run without --output; the server of some tests has no table"};
   }
 
  private:

@@ -1,4 +1,5 @@
-// perftest_run: what a run of perftest measured, by its title and its command; shared by the text and the JSON form.
+// perftest_run: operation, direction and coordinates of a run of perftest, by its title and command; shared by the text
+// and the JSON form.
 #pragma once
 
 #include <cstdint>

@@ -30,18 +30,19 @@ bool equal_but_for_case(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
-/// Without "[1,0]<stdout>:" of mpirun --tag-output, in which some launchers name the host too, or "3: " of srun
-/// --label.
+/// Without "[1,0]<stdout>:" of mpirun --tag-output, in which some launchers name the host too, "3: " of srun --label, or
+/// "[3] " of MPICH.
 std::string_view without_label(std::string_view text) {
   for (const std::string_view stream : {"]<stdout>:", "]<stderr>:"}) {
     const auto end = text.find(stream);
     if (text.starts_with('[') && end != std::string_view::npos && text.find_first_of(" <") > end)
       return trimmed(text.substr(end + stream.size()));
   }
-  const auto digits = text.find_first_not_of(kDigits);
-  if (digits == 0 || digits == std::string_view::npos || text[digits] != ':') return text;
-  const bool ends = digits + 1 == text.size() || text[digits + 1] == ' ' || text[digits + 1] == '\t';
-  return ends ? trimmed(text.substr(digits + 1)) : text;
+  const std::size_t first = text.starts_with('[') ? 1 : 0;
+  const auto end = text.find_first_not_of(kDigits, first);
+  if (end == first || end == std::string_view::npos || text[end] != (first == 1 ? ']' : ':')) return text;
+  const bool ends = end + 1 == text.size() || text[end + 1] == ' ' || text[end + 1] == '\t';
+  return ends ? trimmed(text.substr(end + 1)) : text;
 }
 
 /// Takes "n01: " from all lines if all that are not blank begin with it.

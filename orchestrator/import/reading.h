@@ -26,8 +26,8 @@ using ImportRefusal = InputError;
 inline constexpr double kMebibyte = 1 << 20, kGibibyte = 1 << 30;
 
 /// A line of an output: its number from 1, its text without end of line, without the label of a launcher and without
-/// white space around it. Labels: "[1,0]<stdout>:" of mpirun, "3: " of srun --label, and "n01: " of pdsh, clush and
-/// kubectl where every line has it.
+/// white space around it. Labels: "[1,0]<stdout>:" of mpirun, "3: " of srun --label, "[3] " of MPICH, and "n01: " of
+/// pdsh, clush and kubectl where every line has it.
 struct TextLine {
   std::size_t number = 0;
   std::string_view text;
@@ -78,7 +78,7 @@ class Figures {
   /// A positive figure as a JSON value: a number, null or one of the absent words; nullptr is left out as missing.
   void field(const FigureName& name, const Values& at, const nlohmann::json* value, const std::string& from);
   void leave_out(const std::string& from, const std::string& what, const std::string& why);
-  /// Leaves out a line that is not the tool's; `begun`: it stands behind the first one that is. The first fifty are
+  /// Leaves out a line that is not the tool's; `begun`: it comes after the first one that is. The first fifty are
   /// named, all are counted. Refused: one behind it that reports a failure.
   void foreign(const TextLine& line, bool begun);
   /// Leaves out the fields of `object` that were not taken: a newer version of the tool has them. Refused: a field that

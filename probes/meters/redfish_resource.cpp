@@ -68,6 +68,7 @@ constexpr SensorUnit kSensorUnits[] = {{"W", Quantity::power, 1},
                                        {"W.h", Quantity::energy, 3600},
                                        {"Wh", Quantity::energy, 3600},
                                        {"L/min", Quantity::flow, kLitresPerMinute},
+                                       {"LPM", Quantity::flow, kLitresPerMinute},
                                        {"L/s", Quantity::flow, 1e-3},
                                        {"m3/h", Quantity::flow, 1.0 / 3600},
                                        {"m3/s", Quantity::flow, 1}};
