@@ -39,6 +39,7 @@ constexpr std::size_t kPeersForRanks = 100;     // below, ranks are too coarse
 constexpr std::size_t kPeersForRankTail = 370;  // below, no rank scores 3
 constexpr double kLeastVariance = 1e-18;        // rounding of logarithms: such a series is constant
 constexpr double kPairsForCorrelation = 200;    // a standard error of 0.07
+constexpr double kVisitsForPair = 8;            // before, what is not known of a unit lasts from night to night
 constexpr double kLearningCorrelation = 0.3;    // at least, until the warm-up is over: it is hardly known
 constexpr std::uint32_t kInflatedVisits = 5;
 constexpr double kInflation = 2;  // of the variance, after a change of cohort
@@ -74,13 +75,23 @@ double LevelMetric::figure(double value) const {
   return value > 0 && std::isfinite(value) ? sign_ * portable_log(value) : std::numeric_limits<double>::quiet_NaN();
 }
 
-double serial_correlation(const SerialPairs& own, const SerialPairs& all) {
+double serial_correlation(const Serial& own, const Serial& usual) {
   constexpr double kMost = 0.9;
-  if (all.count < kPairsForCorrelation || !(all.squares > 0)) return 0;
-  const double usual = all.products / all.squares;
-  const double rho = (own.products + kPairsForCorrelation * usual) / (own.squares + kPairsForCorrelation);
-  const double safe = 1 / std::sqrt(own.count + kPairsForCorrelation);
-  return std::clamp(rho + safe, 0.0, kMost);
+  if (usual.pairs < kPairsForCorrelation) return 0;
+  const double pairs = own.pairs + kPairsForCorrelation;
+  const double rho = (own.pairs * own.rho + kPairsForCorrelation * usual.rho) / pairs;
+  return std::clamp(rho + 1 / std::sqrt(pairs), 0.0, kMost);
+}
+
+void LevelMetric::find_serial() {
+  std::vector<double> ratios;
+  double pairs = 0;
+  for (const SeriesState& state : states) {
+    if (!(state.squares > 0)) continue;
+    ratios.push_back(static_cast<double>(state.products) / static_cast<double>(state.squares));
+    pairs += static_cast<double>(state.squares);
+  }
+  if (!ratios.empty()) serial = {.rho = median_of(ratios), .pairs = pairs};
 }
 
 /// The correlation of residuals that are so many nights apart; 0 where nothing is left of it.
@@ -252,10 +263,10 @@ void LevelMetric::learn(const Seen& one, Day day) {
   }
   // Without correlation the product is 0 on average: a residual against the mean of all visits before it does not
   // depend on the one before.
-  if (state.now.n >= kVisitsForCharts && !one.constant && state.last_day == day - 1)
-    pairs.add({.products = e * state.last_residual / one.variance,
-               .squares = state.last_residual * state.last_residual / one.variance,
-               .count = 1});
+  if (state.now.n >= kVisitsForPair && !one.constant && state.last_day == day - 1) {
+    state.products += static_cast<float>(e * state.last_residual / one.variance);
+    state.squares += static_cast<float>(state.last_residual * state.last_residual / one.variance);
+  }
   state.last_residual = state.now.n > 0 ? e : 0;
   state.last_day = day;
   state.least = std::min(state.least, one.adjusted);
@@ -289,7 +300,7 @@ LevelOutput LevelMetric::night(Day day, std::span<const LevelInput> inputs, std:
                                const LevelLimits& limits) {
   LevelOutput out;
   const Tonight tonight{
-      .day = day, .limits = limits, .rho = serial_correlation(pairs, limits.pairs), .retests = retests};
+      .day = day, .limits = limits, .rho = serial_correlation(serial, limits.usual), .retests = retests};
   auto all = seen_by_cohort(inputs, out);
   for (auto& seen : all) {
     const std::uint32_t cohort = seen.front().cohort;
@@ -310,6 +321,7 @@ LevelOutput LevelMetric::night(Day day, std::span<const LevelInput> inputs, std:
   }
   if (all.size() > 1) std::ranges::sort(order, {}, &Seen::slot);
   for (Seen* one : order) take(*one, tonight, out);
+  find_serial();
   return out;
 }
 

@@ -75,7 +75,7 @@ drift::Date night_of(std::chrono::system_clock::time_point started, int utc_offs
 /// Everything that the schema of `database` defines, as it was written.
 static std::vector<std::string> definitions(const Database& database) {
   std::vector<std::string> all;
-  for (Statement row(database, "SELECT type,name,tbl_name,sql FROM sqlite_schema ORDER BY type,name"); row.step();)
+  for (Statement row(database, "SELECT type,name,tbl_name,sql FROM sqlite_schema ORDER BY type DESC,name"); row.step();)
     all.push_back(fmt::format("{} {} on {}: {}", row.text(0), row.text(1), row.text(2), row.text(3)));
   return all;
 }
@@ -86,12 +86,16 @@ static void check_definitions(const Database& database, const std::string& path)
   const Database own(":memory:", true, true);
   own.run(kSchema);
   const auto known = definitions(own), found = definitions(database);
-  const auto [own_one, other] = std::ranges::mismatch(known, found);
-  if (own_one == known.end() && other == found.end()) return;
-  const bool foreign = other != found.end() && std::ranges::find(known, *other) == known.end();
-  const std::string& named = foreign ? *other : *own_one;
-  damaged(path, fmt::format("{}: {}", foreign ? "defines what is not part of a history" : "lacks a part of a history",
-                            printable(named.substr(0, named.find(" on ")))));
+  const auto not_in = [](const auto& others) {
+    return [&others](const std::string& one) { return std::ranges::find(others, one) == others.end(); };
+  };
+  const auto refuse = [&path](const char* what, const std::string& named) {
+    damaged(path, fmt::format("{}: {}", what, printable(named.substr(0, named.find(" on ")))));
+  };
+  if (const auto more = std::ranges::find_if(found, not_in(known)); more != found.end())
+    refuse("defines what is not part of a history", *more);
+  if (const auto less = std::ranges::find_if(known, not_in(found)); less != known.end())
+    refuse("lacks a part of a history", *less);
 }
 
 void History::Internal::check_schema(bool create, bool simulation) {
