@@ -7,12 +7,14 @@
 //             ("self-starting"): there is no phase in which a baseline is measured, only `warmup` visits.
 //   variance  the unit's own one pooled with the cohort's median one, which counts as `nu0` visits; doubled for 5
 //             visits after a change of cohort. T = residual / sqrt(variance (1 + 1 / n)). Where residuals of one night
-//             follow those of the night before (rho), the part that the last one predicts is taken out first.
+//             follow those of the night before (rho), the part that the last one predicts is taken out first. rho is
+//             the median over the series of sum(e_t e_t-1) / sum(e_t-1^2), on the safe side (serial_correlation()).
 //   score     z: by rank among the night's peers from 100 of them on, else by Student's t and cut at `clip`
 //             (charts.h). That of a healthy unit is standard normal: by rank for any noise, by t if it is
 //             Gaussian. A fall is above 0.
 //   charts    two one-sided CUSUMs, C = max(0, C + z - slack), with slacks 0.5 and 1 for shifts of 1 and of 2
-//             deviations; their limits follow from the budget of false flags (limit_for()).
+//             deviations; their limits follow from the budget of false flags (limit_for()). They begin with the sixth
+//             visit; a flag before `warmup` visits is watched only, and rho is 0.3 at least until then.
 // Rules in their order (level_flags.cpp): a constant series that fell; the large chart; the small chart; too many bad
 // scores among the last visits; a cliff, which is a figure below all earlier ones that fresh tests repeat.
 // Without a flag the visit joins the reference, its residual cut to `winsor` deviations, so that one outlier does not
@@ -39,7 +41,7 @@ constexpr std::size_t kPeersForRanks = 100;     // below, ranks are too coarse
 constexpr std::size_t kPeersForRankTail = 370;  // below, no rank scores 3
 constexpr double kLeastVariance = 1e-18;        // rounding of logarithms: such a series is constant
 constexpr double kPairsForCorrelation = 200;    // a standard error of 0.07
-constexpr double kVisitsForPair = 8;            // before, what is not known of a unit lasts from night to night
+constexpr double kVisitsForPair = 8;            // before, the error of its mean lasts from night to night
 constexpr double kLearningCorrelation = 0.3;    // at least, until the warm-up is over: it is hardly known
 constexpr std::uint32_t kInflatedVisits = 5;
 constexpr double kInflation = 2;  // of the variance, after a change of cohort

@@ -67,7 +67,7 @@ struct Serial {
   double pairs = 0;  ///< of consecutive nights behind it, about
 };
 
-/// What is to be taken out of the residuals of a metric: its `own` correlation, with that of all metrics (`usual`) in
+/// The share to be taken out of the residuals of a metric: its `own` correlation, with that of all metrics (`usual`) in
 /// place of pairs that it has not yet, one standard error on the safe side; 0 to 0.9. 0 until `usual` has enough.
 double serial_correlation(const Serial& own, const Serial& usual);
 
