@@ -136,6 +136,16 @@ void Detector::Internal::find_thresholds(Day day, double readings) {
   thresholds.count_p = kShareOfCounts * policy.false_flags.count / std::max(thresholds.visits, 1.0);
 }
 
+void Detector::Internal::find_usual_serial() {
+  usual_serial = {};
+  for (const std::uint32_t metric : by_name()) {
+    const Serial& one = metrics[metric].level.serial;
+    if (!(one.pairs > 0)) continue;
+    usual_serial.pairs += one.pairs;
+    usual_serial.rho += (one.rho - usual_serial.rho) * one.pairs / usual_serial.pairs;
+  }
+}
+
 void Detector::Internal::apply(const Event& event, std::uint32_t unit, Day day) {
   units.take(unit, event, day);
   const std::string& id = fleet->units[unit].id;
@@ -225,8 +235,7 @@ void Detector::add(const Night& night) {
   const SortedReadings given = in.sorted(night, day, in.units.take(*in.fleet, night, day));
   if (in.first == kNever) in.first = day;
   in.find_thresholds(day, given.levels);
-  in.serial_pairs = {};
-  for (const std::uint32_t metric : in.by_name()) in.serial_pairs.add(in.metrics[metric].level.pairs);
+  in.find_usual_serial();
   std::vector<MetricNight> tonight(in.metrics.size());
   in.judge_all(tonight, night, given, day);
   in.cliffs.clear();

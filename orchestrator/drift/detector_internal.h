@@ -73,7 +73,7 @@ struct Detector::Internal {
   std::deque<std::pair<Day, double>> visits;  ///< readings of levels, of the nights of a budget period
   std::string digest;                         ///< of everything that was used, chained night by night
   Thresholds thresholds;
-  SerialPairs serial_pairs;         ///< of all metrics, before tonight
+  Serial usual_serial;              ///< of all metrics, before tonight
   std::vector<WantedCliff> cliffs;  ///< of the last night
   std::vector<NotJudged> refused;   ///< likewise
 
@@ -81,6 +81,7 @@ struct Detector::Internal {
   void make_metrics(std::size_t count);
   void grow_metric(std::uint32_t metric, std::vector<std::uint32_t> series);
   void find_thresholds(Day day, double readings);
+  void find_usual_serial();
   void take_events(const Night& night, Day day);
   void apply(const Event& event, std::uint32_t unit, Day day);
   SortedReadings sorted(const Night& night, Day day, std::vector<std::uint32_t> cohorts);

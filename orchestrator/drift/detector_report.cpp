@@ -122,7 +122,7 @@ UnitState plain_state(const UnitTrack& track, Day tonight, bool learning) {
   return learning ? UnitState::learning : UnitState::steady;
 }
 
-/// Units that have no series of a level yet that is judged, although they have some.
+/// Units that have series of a level, none of which was judged yet: their visits so far are the warm-up.
 std::vector<bool> learning_units(const std::vector<MetricTrack>& metrics, const Fleet& fleet, double warmup) {
   std::vector<bool> has(fleet.units.size()), judged(fleet.units.size());
   for (const MetricTrack& track : metrics) {
@@ -130,7 +130,7 @@ std::vector<bool> learning_units(const std::vector<MetricTrack>& metrics, const 
     for (std::size_t slot = 0; slot < track.series.size(); ++slot) {
       const std::uint32_t unit = fleet.series[track.series[slot]].unit;
       has[unit] = true;
-      if (track.level.states[slot].now.n >= warmup) judged[unit] = true;
+      if (track.level.states[slot].now.n > warmup) judged[unit] = true;
     }
   }
   for (std::size_t i = 0; i < has.size(); ++i) has[i] = has[i] && !judged[i];

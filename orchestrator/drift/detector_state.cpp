@@ -124,7 +124,7 @@ std::string Detector::state() const {
   std::size_t known = in.slot_of.size();
   at(known), at(series);
   for (MetricTrack& track : in.metrics) {
-    at(track.series), at(track.keys), at(track.level.states), at(track.level.cohorts), at(track.level.pairs);
+    at(track.series), at(track.keys), at(track.level.states), at(track.level.cohorts), at(track.level.serial);
     at(track.plain.states), at(track.plain.events), at(track.plain.exposure), at(track.fleet);
   }
   std::string digest = files::sha256(bytes);
@@ -159,7 +159,7 @@ std::expected<Detector, InputError> Detector::resume(const Fleet& fleet, Policy 
   in.slot_of.assign(known, kNone);
   in.make_metrics(metrics.size());
   for (MetricTrack& track : in.metrics) {
-    at(track.series), at(track.keys), at(track.level.states), at(track.level.cohorts), at(track.level.pairs);
+    at(track.series), at(track.keys), at(track.level.states), at(track.level.cohorts), at(track.level.serial);
     at(track.plain.states), at(track.plain.events), at(track.plain.exposure), at(track.fleet);
     for (std::uint32_t slot = 0; slot < track.series.size(); ++slot) {
       if (track.series[slot] >= known) return refused("is of another fleet");

@@ -132,7 +132,7 @@ void Detector::Internal::judge_level(std::uint32_t metric, MetricNight& tonight,
                                   {.h_small = thresholds.h_small,
                                    .h_large = thresholds.h_large,
                                    .cliff_history = thresholds.cliff_history,
-                                   .pairs = serial_pairs});
+                                   .usual = usual_serial});
 }
 
 void Detector::Internal::judge_plain(std::uint32_t metric, MetricNight& tonight, const Night& night,
@@ -284,7 +284,7 @@ void Detector::Internal::conclude_level(std::uint32_t metric, const MetricNight&
     look(seen.slot, seen.y, true, visit_of(tonight, seen.slot, night));
     OpenFlag* one = open_flag(metric, seen.slot);
     const SeriesState& state = track.level.states[seen.slot];
-    const bool learning = state.now.n + state.held < policy.warmup;
+    const bool learning = state.now.n + state.held <= policy.warmup;  // tonight's visit is among the held
     if (one != nullptr && flags.settle(*one, seen.effect, seen.charts_clear, learning)) close(*one);
   }
   for (const CliffCandidate& cliff : tonight.out.cliffs) {

@@ -7,12 +7,14 @@
 //             ("self-starting"): there is no phase in which a baseline is measured, only `warmup` visits.
 //   variance  the unit's own one pooled with the cohort's median one, which counts as `nu0` visits; doubled for 5
 //             visits after a change of cohort. T = residual / sqrt(variance (1 + 1 / n)). Where residuals of one night
-//             follow those of the night before (rho), the part that the last one predicts is taken out first.
+//             follow those of the night before (rho), the part that the last one predicts is taken out first. rho is
+//             the median over the series of sum(e_t e_t-1) / sum(e_t-1^2), on the safe side (serial_correlation()).
 //   score     z: by rank among the night's peers from 100 of them on, else by Student's t and cut at `clip`
 //             (charts.h). That of a healthy unit is standard normal: by rank for any noise, by t if it is
 //             Gaussian. A fall is above 0.
 //   charts    two one-sided CUSUMs, C = max(0, C + z - slack), with slacks 0.5 and 1 for shifts of 1 and of 2
-//             deviations; their limits follow from the budget of false flags (limit_for()).
+//             deviations; their limits follow from the budget of false flags (limit_for()). They begin with the sixth
+//             visit; a flag before `warmup` visits is watched only, and rho is 0.3 at least until then.
 // Rules in their order (level_flags.cpp): a constant series that fell; the large chart; the small chart; too many bad
 // scores among the last visits; a cliff, which is a figure below all earlier ones that fresh tests repeat.
 // Without a flag the visit joins the reference, its residual cut to `winsor` deviations, so that one outlier does not
@@ -39,6 +41,7 @@ constexpr std::size_t kPeersForRanks = 100;     // below, ranks are too coarse
 constexpr std::size_t kPeersForRankTail = 370;  // below, no rank scores 3
 constexpr double kLeastVariance = 1e-18;        // rounding of logarithms: such a series is constant
 constexpr double kPairsForCorrelation = 200;    // a standard error of 0.07
+constexpr double kVisitsForPair = 8;            // before, the error of its mean lasts from night to night
 constexpr double kLearningCorrelation = 0.3;    // at least, until the warm-up is over: it is hardly known
 constexpr std::uint32_t kInflatedVisits = 5;
 constexpr double kInflation = 2;  // of the variance, after a change of cohort
@@ -74,13 +77,23 @@ double LevelMetric::figure(double value) const {
   return value > 0 && std::isfinite(value) ? sign_ * portable_log(value) : std::numeric_limits<double>::quiet_NaN();
 }
 
-double serial_correlation(const SerialPairs& own, const SerialPairs& all) {
+double serial_correlation(const Serial& own, const Serial& usual) {
   constexpr double kMost = 0.9;
-  if (all.count < kPairsForCorrelation || !(all.squares > 0)) return 0;
-  const double usual = all.products / all.squares;
-  const double rho = (own.products + kPairsForCorrelation * usual) / (own.squares + kPairsForCorrelation);
-  const double safe = 1 / std::sqrt(own.count + kPairsForCorrelation);
-  return std::clamp(rho + safe, 0.0, kMost);
+  if (usual.pairs < kPairsForCorrelation) return 0;
+  const double pairs = own.pairs + kPairsForCorrelation;
+  const double rho = (own.pairs * own.rho + kPairsForCorrelation * usual.rho) / pairs;
+  return std::clamp(rho + 1 / std::sqrt(pairs), 0.0, kMost);
+}
+
+void LevelMetric::find_serial() {
+  std::vector<double> ratios;
+  double pairs = 0;
+  for (const SeriesState& state : states) {
+    if (!(state.squares > 0)) continue;
+    ratios.push_back(static_cast<double>(state.products) / static_cast<double>(state.squares));
+    pairs += static_cast<double>(state.squares);
+  }
+  if (!ratios.empty()) serial = {.rho = median_of(ratios), .pairs = pairs};
 }
 
 /// The correlation of residuals that are so many nights apart; 0 where nothing is left of it.
@@ -252,10 +265,10 @@ void LevelMetric::learn(const Seen& one, Day day) {
   }
   // Without correlation the product is 0 on average: a residual against the mean of all visits before it does not
   // depend on the one before.
-  if (state.now.n >= kVisitsForCharts && !one.constant && state.last_day == day - 1)
-    pairs.add({.products = e * state.last_residual / one.variance,
-               .squares = state.last_residual * state.last_residual / one.variance,
-               .count = 1});
+  if (state.now.n >= kVisitsForPair && !one.constant && state.last_day == day - 1) {
+    state.products += static_cast<float>(e * state.last_residual / one.variance);
+    state.squares += static_cast<float>(state.last_residual * state.last_residual / one.variance);
+  }
   state.last_residual = state.now.n > 0 ? e : 0;
   state.last_day = day;
   state.least = std::min(state.least, one.adjusted);
@@ -289,7 +302,7 @@ LevelOutput LevelMetric::night(Day day, std::span<const LevelInput> inputs, std:
                                const LevelLimits& limits) {
   LevelOutput out;
   const Tonight tonight{
-      .day = day, .limits = limits, .rho = serial_correlation(pairs, limits.pairs), .retests = retests};
+      .day = day, .limits = limits, .rho = serial_correlation(serial, limits.usual), .retests = retests};
   auto all = seen_by_cohort(inputs, out);
   for (auto& seen : all) {
     const std::uint32_t cohort = seen.front().cohort;
@@ -310,6 +323,7 @@ LevelOutput LevelMetric::night(Day day, std::span<const LevelInput> inputs, std:
   }
   if (all.size() > 1) std::ranges::sort(order, {}, &Seen::slot);
   for (Seen* one : order) take(*one, tonight, out);
+  find_serial();
   return out;
 }
 

@@ -40,7 +40,8 @@ struct SeriesState {
   Reference all;                      ///< every visit since the unit began anew, those of held references too
   double least = std::numeric_limits<double>::infinity();
   double c_small = 0, c_large = 0;
-  double last_residual = 0;  ///< cut to the winsor limit
+  double last_residual = 0;         ///< cut to the winsor limit
+  float products = 0, squares = 0;  ///< of residuals of consecutive nights, and of the earlier ones, in variances
   Day last_day = kNever;
   Day onset_small = 0, onset_large = 0;            ///< first visit since the chart was 0
   std::uint32_t since_small = 0, since_large = 0;  ///< visits since then
@@ -60,15 +61,15 @@ struct CohortState {
   double nu0 = 0;       ///< its weight, in degrees of freedom
 };
 
-/// Residuals of consecutive nights, in deviations: sums over pairs of a night and the one before it.
-struct SerialPairs {
-  double products = 0, squares = 0, count = 0;
-  void add(const SerialPairs& other) { products += other.products, squares += other.squares, count += other.count; }
+/// Correlation of residuals from one night to the next.
+struct Serial {
+  double rho = 0;    ///< the median over the series, which a few faulty ones do not move
+  double pairs = 0;  ///< of consecutive nights behind it, about
 };
 
-/// The serial correlation to be taken out of the residuals of a metric: its own pairs, with `all` metrics' in place of
-/// those that it has not yet, one standard error on the safe side; 0 to 0.9. 0 until `all` are enough.
-double serial_correlation(const SerialPairs& own, const SerialPairs& all);
+/// The share to be taken out of the residuals of a metric: its `own` correlation, with that of all metrics (`usual`) in
+/// place of pairs that it has not yet, one standard error on the safe side; 0 to 0.9. 0 until `usual` has enough.
+double serial_correlation(const Serial& own, const Serial& usual);
 
 /// Tonight's figure of a slot.
 struct LevelInput {
@@ -124,7 +125,7 @@ struct LevelOutput {
 struct LevelLimits {
   double h_small = 0, h_large = 0;
   int cliff_history = 0;
-  SerialPairs pairs = {};  ///< of all metrics, up to last night
+  Serial usual = {};  ///< of all metrics, up to last night
 };
 
 /// All series of one metric. Slots are in the order of the units' ids.
@@ -135,7 +136,7 @@ class LevelMetric {
 
   std::vector<SeriesState> states;               ///< by slot
   std::map<std::uint32_t, CohortState> cohorts;  ///< by number
-  SerialPairs pairs;
+  Serial serial;                                 ///< up to last night
 
   /// Takes `inputs`, at most one for each slot, and `retests`, both in ascending order of slots; fills in `y` of those.
   /// Every flag that it returns must be held.
@@ -170,6 +171,7 @@ class LevelMetric {
   bool raise(const Seen& one, const Tonight& tonight, LevelOutput& out);
   [[nodiscard]] Raised flag_of(const Seen& one, const Tonight& tonight, Rule rule) const;
   void learn(const Seen& one, Day day);
+  void find_serial();
   [[nodiscard]] double variance(const SeriesState& state, const CohortState& cohort, double rho) const;
 
   Policy policy_;

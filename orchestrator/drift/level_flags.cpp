@@ -105,7 +105,8 @@ bool LevelMetric::raise(const Seen& one, const Tonight& tonight, LevelOutput& ou
   }
   const bool cliff = one.adjusted < state.least && one.standardised < 0 && state.now.n >= tonight.limits.cliff_history;
   if (!cliff || one.no_cliff || one.constant || one.learning) return false;
-  // What lasts from tonight's visit to its tests is no news: without it a test of a healthy unit is as any visit.
+  // The part of a deviation that lasts from tonight's visit to its tests is no news: without it a test of a healthy
+  // unit is as any visit.
   const double rest = std::sqrt(1 - tonight.rho * tonight.rho);
   const auto below = std::ranges::equal_range(tonight.retests, one.slot, {}, &LevelRetest::slot);
   const bool all = std::ranges::all_of(below, [&](const LevelRetest& retest) {

@@ -203,14 +203,14 @@ int exit_code(const DriftReport& report);
 /// The report for people; the first line has nodes, flags and advice.
 std::string summary_text(const DriftReport& report);
 
-/// What `policy` can see in this history, for people: the nights until a lasting fall is flagged, from which visit on
+/// The sight of `policy` in this history, for people: the nights until a lasting fall is flagged, from which visit on
 /// a unit is judged, and the limits of a small fleet.
 std::string sight_text(const DriftReport& report, const Policy& policy);
 
 /// The next step after a flag, with its command.
 std::string advice_for(const Flag& flag);
 
-/// The element of a group without what goes without saying: "n00003" for "unit node:n00003".
+/// The element of a group in short: "n00003" for "unit node:n00003".
 std::string words_of_element(const std::string& element);
 
 }  // namespace assay::drift

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kUnitElement = "unit ", kNodeUnit = "node:";
 
-/// What the suspects of a flag ask for first; empty if it has none but its own unit.
+/// The first step that the suspects of a flag ask for; empty if it has none but its own unit.
 std::string look_first(const Flag& flag) {
   if (flag.suspects.empty() || flag.suspects[0].starts_with(kUnitElement)) return "";
   return fmt::format("Look at {} first, which other flags have in common. ", flag.suspects[0]);
@@ -38,8 +38,8 @@ std::string what_to_do(const DriftReport& report, std::size_t confirmed) {
   if (!report.retests_wanted.empty()) return "test again";
   const std::size_t learning = in_state(report, UnitState::learning);
   if (const std::size_t watched = in_state(report, UnitState::watch); watched > 0)
-    return fmt::format("go on measuring, the {} watched first", watched);
-  if (learning > 0) return fmt::format("go on measuring, {} have too few visits to be judged", learning);
+    return fmt::format("measure on, the {} watched units first", watched);
+  if (learning > 0) return fmt::format("measure on, {} units have too few visits to be judged", learning);
   return "nothing to do";
 }
 
@@ -90,9 +90,8 @@ std::string sight_text(const DriftReport& report, const Policy& policy) {
         nights_to_flag(limits, 1), nights_to_flag(limits, 2), nights_to_flag(limits, 3), limits.cliff_history + 1);
   constexpr std::size_t kFewForShift = 4, kFewForPairs = 8;
   if (report.coverage.units < kFewForShift)
-    text += fmt::format(
-        "sight     fewer than {} units: what happens to all of them in a night looks like a fault of each\n",
-        kFewForShift);
+    text += fmt::format("sight     fewer than {} units: a bad night of all of them looks like a fault of each\n",
+                        kFewForShift);
   else if (report.coverage.units < kFewForPairs)
     text +=
         fmt::format("sight     fewer than {} units: a fall that two nodes measure together may be of either of them\n",
@@ -113,7 +112,7 @@ std::string advice_for(const Flag& flag) {
   const std::string first = look_first(flag);
   switch (flag.state) {
     case UnitState::watch:
-      return first + "Go on measuring it; `assay sweep --drift drift.json` visits it before others.";
+      return first + "Measure it again; `assay sweep --drift drift.json` visits it before others.";
     case UnitState::flagged:
       return first + "Test it again, once in another night at least: `assay sweep --retests --drift drift.json`.";
     case UnitState::confirmed:

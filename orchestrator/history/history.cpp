@@ -72,11 +72,16 @@ drift::Date night_of(std::chrono::system_clock::time_point started, int utc_offs
   return std::chrono::floor<std::chrono::days>(local);
 }
 
-/// Everything that the schema of `database` defines, as it was written.
-static std::vector<std::string> definitions(const Database& database) {
-  std::vector<std::string> all;
-  for (Statement row(database, "SELECT type,name,tbl_name,sql FROM sqlite_schema ORDER BY type,name"); row.step();)
-    all.push_back(fmt::format("{} {} on {}: {}", row.text(0), row.text(1), row.text(2), row.text(3)));
+/// One part of a schema, as it was written.
+struct Definition {
+  std::string name, of, text;  ///< "table unit"
+  friend bool operator==(const Definition&, const Definition&) = default;
+};
+
+static std::vector<Definition> definitions(const Database& database) {
+  std::vector<Definition> all;
+  for (Statement row(database, "SELECT type,name,tbl_name,sql FROM sqlite_schema ORDER BY type DESC,name"); row.step();)
+    all.push_back({.name = row.text(0) + " " + row.text(1), .of = row.text(2), .text = row.text(3)});
   return all;
 }
 
@@ -86,22 +91,27 @@ static void check_definitions(const Database& database, const std::string& path)
   const Database own(":memory:", true, true);
   own.run(kSchema);
   const auto known = definitions(own), found = definitions(database);
-  const auto [own_one, other] = std::ranges::mismatch(known, found);
-  if (own_one == known.end() && other == found.end()) return;
-  const bool foreign = other != found.end() && std::ranges::find(known, *other) == known.end();
-  const std::string& named = foreign ? *other : *own_one;
-  damaged(path, fmt::format("{}: {}", foreign ? "defines what is not part of a history" : "lacks a part of a history",
-                            printable(named.substr(0, named.find(" on ")))));
+  const auto all_among = [&path](const auto& these, const auto& others, const char* what) {
+    for (const Definition& one : these) {
+      if (std::ranges::find(others, one) == others.end())
+        damaged(path, fmt::format("{}: {}", what, printable(one.name)));
+    }
+  };
+  all_among(found, known, "defines what is not part of a history");
+  all_among(known, found, "lacks a part of a history");
+}
+
+/// The one number that `sql` gives.
+static std::int64_t number_in(const Database& database, const char* sql) {
+  Statement row(database, sql);
+  row.step();
+  return row.whole(0);
 }
 
 void History::Internal::check_schema(bool create, bool simulation) {
-  Statement application(database, "PRAGMA application_id");
-  Statement version(database, "PRAGMA user_version");
-  application.step();
-  version.step();
-  Statement tables(database, "SELECT count(*) FROM sqlite_schema");
-  tables.step();
-  if (create && tables.whole(0) == 0) {
+  const std::int64_t application = number_in(database, "PRAGMA application_id");
+  const std::int64_t version = number_in(database, "PRAGMA user_version");
+  if (create && number_in(database, "SELECT count(*) FROM sqlite_schema") == 0) {
     Transaction all(database);
     database.run(kSchema);
     database.run(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplication, kVersion).c_str());
@@ -109,15 +119,14 @@ void History::Internal::check_schema(bool create, bool simulation) {
         .with(std::string(word_of(simulation ? Origin::simulated : Origin::measured)))
         .run();
     all.commit();
-  } else if (application.whole(0) != kApplication) {
+  } else if (application != kApplication) {
     damaged(path, "is a database of another program");
-  } else if (version.whole(0) != kVersion) {
-    throw Broken(
-        {{path, fmt::format("has schema version {}, and this version of assay knows {}", version.whole(0), kVersion),
-          version.whole(0) < kVersion ? "`assay history rebuild --from-records` makes it anew from the files "
+  } else if (version != kVersion) {
+    throw Broken({{path, fmt::format("has schema version {}, and this version of assay knows {}", version, kVersion),
+                   version < kVersion ? "`assay history rebuild --from-records` makes it anew from the files "
                                         "next to it; a simulation is made again from its seed"
                                       : "it was written by a newer version of assay"},
-         files::kExitRefused});
+                  files::kExitRefused});
   } else {
     check_definitions(database, path);
   }
@@ -221,14 +230,9 @@ Result<void> History::nights(drift::Date from, drift::Date to, const std::functi
     const Internal& in = *inside_;
     std::vector<std::int64_t> days;
     std::vector<PackedFigure> figures;
-    const auto count_of = [&in](const char* sql) {
-      Statement counted(in.database, sql);
-      counted.step();
-      return counted.whole(0);
-    };
-    const std::int64_t series = count_of("SELECT count(*) FROM series");
-    const std::int64_t units = count_of("SELECT count(*) FROM unit");
-    const std::int64_t cohorts = count_of("SELECT count(*) FROM cohort");
+    const std::int64_t series = number_in(in.database, "SELECT count(*) FROM series");
+    const std::int64_t units = number_in(in.database, "SELECT count(*) FROM unit");
+    const std::int64_t cohorts = number_in(in.database, "SELECT count(*) FROM cohort");
     Statement listed(in.database,
                      "SELECT night FROM sweep WHERE night BETWEEN ?1 AND ?2 UNION SELECT night FROM event WHERE night "
                      "BETWEEN ?1 AND ?2 ORDER BY 1");

@@ -65,7 +65,7 @@ struct NightFault {
   double p = 1;
 };
 
-/// What is behind a flag: a fault of a node concerns its metrics only, and from its night on.
+/// The cause of a flag: a fault of a node concerns its metrics only, and from its night on.
 enum class FlagCause { fault, other_metric, before_fault, no_fault };
 
 constexpr auto words_of(FlagCause) {
@@ -105,7 +105,7 @@ class Nights {
   /// Fresh tests of the night that next() made last: one more visit of each of `nodes` that was measured in it, with
   /// noise of its own and the same faults. `round` numbers the sets of tests of a night.
   [[nodiscard]] drift::Night retests(const std::set<std::string>& nodes, int round) const;
-  /// What is behind a flag of this fleet, as far as its faults are known.
+  /// The cause of a flag of this fleet, by its faults.
   [[nodiscard]] FlagCause cause_of(const drift::Flag& flag) const;
 
  private:

@@ -197,7 +197,7 @@ std::string flag_details(const drift::Flag& flag) {
       {"Flag", fmt::format("<code>{}</code>, {}, raised {}, rule {}", escape(flag.id), word_of(flag.state),
                            drift::date_text(flag.raised), word_of(flag.rule))},
       {"Meaning", escape(flag.words)},
-      {"What to do", escape(drift::advice_for(flag))},
+      {"Next step", escape(drift::advice_for(flag))},
       {"Change", change_words(flag)},
       {"Tonight, cohort's shift", fmt::format("x = {}, shift = {} (logarithms)", number(terms.x), number(terms.shift))},
       {"Reference", fmt::format("m = {}, s = {}, of n = {:.0f} visits, serial correlation {} taken out",

@@ -77,13 +77,12 @@ TEST(Charts, scores_are_quantiles) {
 }
 
 TEST(Charts, the_correlation_is_that_of_all_metrics_until_one_has_pairs_of_its_own) {
-  const SerialPairs all{.products = 600, .squares = 2000, .count = 2000};
-  EXPECT_EQ(serial_correlation({}, {.products = 60, .squares = 190, .count = 190}), 0) << "too few";
-  EXPECT_NEAR(serial_correlation({}, all), 0.3 + 1 / std::sqrt(200), 1e-9);
-  EXPECT_NEAR(serial_correlation({.products = 0, .squares = 19'800, .count = 19'800}, all),
-              60 / 20'000.0 + 1 / std::sqrt(20'000), 1e-9);
-  EXPECT_EQ(serial_correlation({.products = -900, .squares = 1800, .count = 1800}, all), 0);
-  EXPECT_EQ(serial_correlation({.products = 9e6, .squares = 9e6, .count = 9e6}, all), 0.9);
+  const Serial usual{.rho = 0.3, .pairs = 2000};
+  EXPECT_EQ(serial_correlation({}, {.rho = 0.3, .pairs = 190}), 0) << "too few";
+  EXPECT_NEAR(serial_correlation({}, usual), 0.3 + 1 / std::sqrt(200), 1e-9);
+  EXPECT_NEAR(serial_correlation({.rho = 0, .pairs = 19'800}, usual), 60 / 20'000.0 + 1 / std::sqrt(20'000), 1e-9);
+  EXPECT_EQ(serial_correlation({.rho = -0.5, .pairs = 1800}, usual), 0);
+  EXPECT_EQ(serial_correlation({.rho = 1, .pairs = 9e6}, usual), 0.9);
 }
 
 TEST(Report, says_what_a_small_fleet_and_its_first_nights_can_see) {
