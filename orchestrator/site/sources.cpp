@@ -127,7 +127,7 @@ constexpr const char* kHostHint =
     "a line is HOST, USER@HOST or HOST:SLOTS, or such a list with commas, optionally followed by slots=N and "
     "address=A; ports and keys of ssh are read from an ssh configuration, with --from ssh-config";
 
-/// What a line says of its hosts.
+/// A line's options for its hosts.
 struct HostLine {
   std::string user, address;
   std::uint64_t port = 0;
@@ -199,8 +199,8 @@ std::expected<Hosts, InputError> hosts_in(std::vector<std::string> words, HostLi
   if (words.front().starts_with('[') && !is_ipv6(words.front()))
     return std::unexpected(
         InputError{"", fmt::format("'{}' is no host", printable(words.front())),
-                   "of an Ansible inventory write its hosts alone: `ansible all --list-hosts` prints them"});
-  // What the Grid Engine gives a job: "n01 8 all.q@n01 UNDEFINED".
+                   "write the hosts of an Ansible inventory only: `ansible all --list-hosts` prints them"});
+  // A line of the Grid Engine: "n01 8 all.q@n01 UNDEFINED".
   if (words.size() == 4 && number_in(words[1]) && words[2].contains('@')) words.resize(1);
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (auto problem = take_host_option(words[i], of)) return std::unexpected(std::move(*problem));
@@ -283,7 +283,7 @@ std::expected<ordered_json, InputError> site_from_scontrol(std::string_view text
   const auto read = read_slurm_nodes(text, where);
   if (!read) return std::unexpected(read.error());
   ordered_json nodes = ordered_json::array();
-  std::map<std::string, std::string> gres;  // what all GPUs of a node are, and the first node that has them
+  std::map<std::string, std::string> gres;  // the GPUs of a node, and the first node that has them
   for (const auto& one : *read) {
     const auto value = [&](const char* field) {
       const auto found = one.fields.find(field);

@@ -102,7 +102,7 @@ void find_missing(const Node& node, const Topology& topology, std::vector<std::s
   }
 }
 
-/// What the neighbours at one port say of its cable.
+/// The cable of a port by its neighbours.
 Cable cable_of(const std::string& node, const std::vector<const Neighbour*>& neighbours, const std::string& where) {
   Cable cable{.node = node,
               .port = neighbours.front()->interface,

@@ -94,7 +94,8 @@ TEST(SiteFrom, what_a_host_file_cannot_say_is_refused_with_a_hint_that_fits) {
            std::string("hosts: line 1: '") + address + "' is an address and no name\nhint: write NAME address=");
   starts("n02 address=fe80::1%eth0", "hosts: line 1: 'fe80::1%eth0' is a link-local address\nhint: it is only known");
   starts("n02 8", "hosts: line 1: '8' is not a known option\nhint: if it is a number of slots, write slots=8");
-  starts("[gpu:vars]\nansible_user=x\n", "hosts: line 1: '[gpu:vars]' is no host\nhint: of an Ansible inventory");
+  starts("[gpu:vars]\nansible_user=x\n",
+         "hosts: line 1: '[gpu:vars]' is no host\nhint: write the hosts of an Ansible inventory");
   starts("n01\nops@n01\n", "hosts: line 2: 'n01' is already in line 1, with another address or user");
   starts(std::string("\xFF\xFEn\0", 4), "hosts: is UTF-16\nhint: save it as UTF-8");
   starts("[gpu]\n", "hosts: contains no host");
