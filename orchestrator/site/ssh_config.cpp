@@ -140,6 +140,7 @@ class Reader {
   std::expected<ordered_json, InputError> nodes() {
     ordered_json nodes = ordered_json::array();
     std::set<std::string> seen;
+    std::map<std::string, std::string> machines;  // the first name of each
     for (const auto& block : blocks_) {
       for (const auto& name : block.patterns) {
         if (!block.of_nodes || name.find_first_of("*?!") != std::string::npos || !seen.insert(name).second) continue;
@@ -150,6 +151,13 @@ class Reader {
         if (!fields) return std::unexpected(fields.error());
         const auto jump = jump_of(name);
         if (!jump) return std::unexpected(jump.error());
+        const std::string machine =
+            fmt::format("{} port {}{}", fields->value("address", name), fields->value("port", 22),
+                        *jump ? " behind " + (**jump).value("address", "") : "");
+        if (const auto [first, fresh] = machines.emplace(machine, name); !fresh) {
+          note(fmt::format("{}: {} is left out: it is the machine {}", block.place, name, first->second));
+          continue;
+        }
         ordered_json node = {{"name", name}, {"launcher", "ssh"}};
         node.update(*fields);
         if (*jump) node["jump"] = **jump;

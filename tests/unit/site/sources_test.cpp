@@ -161,6 +161,16 @@ TEST_F(SshConfig, a_key_in_ssh_configurations_is_the_file_that_ssh_would_find) {
             (Notes{"config: line 2: IdentityFile " + folder_ + "/.ssh/gone is left out: there is no such file"}));
 }
 
+// Two names of one machine would be refused as a site.
+TEST_F(SshConfig, another_name_of_a_machine_is_left_out) {
+  Notes notes;
+  const auto site = from_ssh("Host login.hall login\n  HostName login.hall\nHost n01 n1\n  HostName %h.hall\n", &notes);
+  ASSERT_TRUE(site) << site.error().text();
+  EXPECT_EQ(site->at("nodes").size(), 3U);
+  EXPECT_TRUE(read_site(site->dump(), "config"));
+  EXPECT_EQ(notes, (Notes{"config: line 1: login is left out: it is the machine login.hall"}));
+}
+
 // What site writes, site check reads.
 TEST_F(SshConfig, a_site_of_an_ssh_configuration_can_be_read_from_its_file) {
   (void)write(".ssh/id", "k");
