@@ -96,6 +96,10 @@ TEST(SiteFrom, what_a_host_file_cannot_say_is_refused_with_a_hint_that_fits) {
   starts("n02 8", "hosts: line 1: '8' is not a known option\nhint: if it is a number of slots, write slots=8");
   starts("[gpu:vars]\nansible_user=x\n",
          "hosts: line 1: '[gpu:vars]' is no host\nhint: write the hosts of an Ansible inventory");
+  starts("n02 slots=all", "hosts: line 1: 'slots=all' has no such value");
+  starts("n02 ansible_port=ssh", "hosts: line 1: 'ansible_port=ssh' has no such value");
+  starts("n[01:04:2]", "hosts: line 1: '01:04:2' in 'n[01:04:2]' is not a range of numbers");
+  starts("[", "hosts: line 1: '[' is no host");
   starts("n01\nops@n01\n", "hosts: line 2: 'n01' is already in line 1, with another address or user");
   starts(std::string("\xFF\xFEn\0", 4), "hosts: is UTF-16\nhint: save it as UTF-8");
   starts("[gpu]\n", "hosts: contains no host");
