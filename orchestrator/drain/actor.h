@@ -47,7 +47,7 @@ class Actor {
 std::expected<std::unique_ptr<Actor>, InputError> make_actor(ActorKind kind, const std::string& program);
 
 /// What `scontrol show nodes` printed with --json (22.05 and newer forms), with --oneliner or without. `sure`, if
-/// given, becomes whether every reason can only end where it was taken to end. Errors name `where`.
+/// given, becomes whether each reason has one possible end. Errors name `where`.
 std::expected<std::map<std::string, NodeNow>, InputError> nodes_from_slurm(std::string_view printed,
                                                                            const std::string& where,
                                                                            bool* sure = nullptr);

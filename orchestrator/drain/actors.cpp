@@ -55,7 +55,7 @@ class Slurm final : public Actor {
     bool sure = true;
     auto nodes = show("--oneliner", names, sure);
     if (!nodes) return nodes;
-    // Reasons and comments are free text: only JSON, where this Slurm has it, tells them apart whatever they contain.
+    // Reasons and comments are free text. JSON keeps them apart, if this Slurm has it.
     if (!sure) {
       if (auto exact = show("--json", names, sure)) nodes = std::move(exact);
     }

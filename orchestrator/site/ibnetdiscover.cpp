@@ -119,7 +119,7 @@ bool read_link(const std::string& line, std::size_t number, const std::string& c
   return true;
 }
 
-/// What the libraries of infiniband-diags print to the terminal: "ibwarn: [6931] …", "/build/…/ibnetdisc.c:813; …".
+/// A message of the libraries of infiniband-diags to the terminal: "ibwarn: [6931] …", "/build/…/ibnetdisc.c:813; …".
 bool is_warning(std::string_view line) {
   if (line.starts_with("ibwarn: ")) return true;
   const auto source = line.find(".c:");

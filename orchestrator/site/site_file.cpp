@@ -40,7 +40,7 @@ std::optional<InputError> resolve(std::string& file, const fs::path& folder, con
   std::error_code unknown;  // a file that cannot be looked at is for ssh to refuse
   if (fs::status(path, unknown).type() == fs::file_type::not_found)
     return InputError{where, fmt::format("no such file: {}", path.string()),
-                      "a relative path is relative to the site file, and ~ is the home of the user who runs assay"};
+                      "a relative path is relative to the site file, and ~ is $HOME"};
   file = path.string();
   return std::nullopt;
 }

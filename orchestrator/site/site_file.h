@@ -8,7 +8,7 @@
 
 namespace assay::site {
 
-/// The home of the user who runs this program: $HOME, else what the system says; empty if neither does.
+/// The home of this user: $HOME, else that of the list of users; empty if neither names one.
 std::string home_directory();
 
 /// The directory of agents on nodes of launcher local, ssh and slurm whose site entry names none: /var/tmp/assay- and

@@ -1,4 +1,4 @@
-// slurm_nodes: records by their first field, fields by blanks, the reason by what Slurm prints around it
+// slurm_nodes: records by their first field, fields by blanks, the reason by Slurm's order of printing
 // (src/api/node_info.c of Slurm 20.11 to 25.11).
 #include "orchestrator/site/slurm_nodes.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kName = "NodeName=", kReason = "Reason=";
 
-/// Whether `rest`, what follows a reason, is another field that Slurm prints there.
+/// Whether `rest`, the text after a reason, begins with another field of Slurm.
 bool is_known_field(std::string_view rest) {
   constexpr std::array<std::string_view, 9> kAfter = {"Comment=",      "Extra=",           "InstanceId=",
                                                       "InstanceType=", "ReservationName=", "TLSCert",
@@ -38,7 +38,7 @@ bool is_field(std::string_view rest) {
 
 /// Takes the reason off the front of `text`, which begins behind "Reason=" and ends with the record.
 void take_reason(std::string_view text, SlurmNode& node) {
-  std::vector<std::pair<std::size_t, std::string_view>> stamps;  // where "[USER@TIME]" begins, and what follows it
+  std::vector<std::pair<std::size_t, std::string_view>> stamps;  // begin of "[USER@TIME]", and the text after it
   for (auto at = text.find(" ["); at != std::string_view::npos; at = text.find(" [", at + 1)) {
     const auto close = text.find_first_of("[]\n", at + 2);
     if (close != std::string_view::npos && text[close] == ']' && text.find('@', at) < close)

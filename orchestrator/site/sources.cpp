@@ -49,9 +49,10 @@ ordered_json site_of(const SourceOptions& options, ordered_json nodes) {
   return site;
 }
 
-/// Adds "01-03" of a bracket to `tails`, keeping leading zeros. False when it is not a range.
+/// Adds "01-03" of a bracket, or "01:03" as Ansible writes it, to `tails`, keeping leading zeros. False when it is not
+/// a range.
 bool add_range(std::string_view part, std::vector<std::string>& tails) {
-  const auto dash = part.find('-');
+  const auto dash = part.find_first_of("-:");
   const std::string_view first = part.substr(0, dash);
   const std::string_view last = dash == std::string_view::npos ? first : part.substr(dash + 1);
   const auto begin = number_in(first), end = number_in(last);
@@ -127,7 +128,7 @@ constexpr const char* kHostHint =
     "a line is HOST, USER@HOST or HOST:SLOTS, or such a list with commas, optionally followed by slots=N and "
     "address=A; ports and keys of ssh are read from an ssh configuration, with --from ssh-config";
 
-/// What a line says of its hosts.
+/// A line's options for its hosts.
 struct HostLine {
   std::string user, address;
   std::uint64_t port = 0;
@@ -136,7 +137,7 @@ struct HostLine {
 
 /// Whether it is written as an IPv6 address, which no name of a node is.
 bool is_ipv6(std::string_view text) {
-  return (text.starts_with('[') || std::ranges::count(text, ':') > 1) &&
+  return std::ranges::count(text, ':') > (text.starts_with('[') ? 0 : 1) &&
          std::ranges::all_of(text.substr(0, text.find('%')), [](unsigned char c) {
            return std::isxdigit(c) != 0 || std::string_view("[]:.").contains(static_cast<char>(c));
          });
@@ -148,24 +149,27 @@ std::optional<InputError> take_host_option(const std::string& word, HostLine& of
   const auto equals = word.find('=');
   std::string key = word.substr(0, equals);
   const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
-  if (std::ranges::find(kSlots, key) != kSlots.end() && number_in(value)) return std::nullopt;
+  const bool slots = std::ranges::find(kSlots, key) != kSlots.end();
+  if (slots && number_in(value)) return std::nullopt;
   for (const char* prefix : {"ansible_ssh_", "ansible_"}) {
     if (key.starts_with(prefix)) key = key.substr(std::string_view(prefix).size());
   }
-  if (key == "address" || key == "host") of.address = value;
-  if (key == "user") of.user = value;
-  if (key == "port") of.port = number_in(value).value_or(0);
+  if (key == "host") key = "address";
   if (key == "address" && value.contains('%'))
     return InputError{"", fmt::format("'{}' is a link-local address", printable(value)),
                       "it is only known together with an interface of this machine: write a name or a global address"};
-  if ((key == "address" || key == "host" || key == "user") && !value.empty() && equals != std::string::npos)
-    return std::nullopt;  // the site's reader checks the characters
-  if (key == "port" && of.port > 0) return std::nullopt;
+  if (key == "address") of.address = value;
+  if (key == "user") of.user = value;
+  if (key == "port") of.port = number_in(value).value_or(0);
+  const bool named = key == "address" || key == "user" || key == "port";
+  // The site's reader checks the characters.
+  if (named && (key == "port" ? of.port > 0 : !value.empty())) return std::nullopt;
   std::string hint = kHostHint;
   if (number_in(word)) hint = fmt::format("if it is a number of slots, write slots={}", word);
   if (equals == std::string::npos && word.find_first_of(".:") != std::string::npos)
     hint = fmt::format("if that is its address, write address={}", word);
-  return InputError{"", fmt::format("'{}' is not a known option", printable(word)), hint};
+  const char* const what = named || slots ? "has no such value" : "is not a known option";
+  return InputError{"", fmt::format("'{}' {}", printable(word), what), hint};
 }
 
 using Hosts = std::vector<std::pair<std::string, HostLine>>;
@@ -181,13 +185,7 @@ std::expected<Hosts, InputError> hosts_of(std::string_view item, HostLine of) {
                                       fmt::format("write NAME address={}", item)});
   const auto colon = item.rfind(':');
   if (colon != std::string_view::npos && number_in(item.substr(colon + 1))) item = item.substr(0, colon);
-  std::string list(item);
-  bool inside = false;
-  for (char& c : list) {  // Ansible writes a range as [01:04]
-    inside = c == '[' || (inside && c != ']');
-    if (inside && c == ':') c = '-';
-  }
-  const auto names = expand_host_list(list);
+  const auto names = expand_host_list(item);
   if (!names) return std::unexpected(InputError{"", names.error(), kHostHint});
   Hosts hosts;
   for (const auto& name : *names) hosts.emplace_back(name, of);
@@ -199,8 +197,8 @@ std::expected<Hosts, InputError> hosts_in(std::vector<std::string> words, HostLi
   if (words.front().starts_with('[') && !is_ipv6(words.front()))
     return std::unexpected(
         InputError{"", fmt::format("'{}' is no host", printable(words.front())),
-                   "of an Ansible inventory write its hosts alone: `ansible all --list-hosts` prints them"});
-  // What the Grid Engine gives a job: "n01 8 all.q@n01 UNDEFINED".
+                   "write the hosts of an Ansible inventory only: `ansible all --list-hosts` prints them"});
+  // A line of the Grid Engine: "n01 8 all.q@n01 UNDEFINED".
   if (words.size() == 4 && number_in(words[1]) && words[2].contains('@')) words.resize(1);
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (auto problem = take_host_option(words[i], of)) return std::unexpected(std::move(*problem));
@@ -283,7 +281,7 @@ std::expected<ordered_json, InputError> site_from_scontrol(std::string_view text
   const auto read = read_slurm_nodes(text, where);
   if (!read) return std::unexpected(read.error());
   ordered_json nodes = ordered_json::array();
-  std::map<std::string, std::string> gres;  // what all GPUs of a node are, and the first node that has them
+  std::map<std::string, std::string> gres;  // the GPUs of a node, and the first node that has them
   for (const auto& one : *read) {
     const auto value = [&](const char* field) {
       const auto found = one.fields.find(field);

@@ -20,7 +20,7 @@ struct SourceOptions {
   std::string known_hosts;                    ///< file with host keys, for nodes over ssh; empty: none
   std::string partition;                      ///< of Slurm: only its nodes; empty: all
   std::string home;                           ///< of the user, for ssh's paths with ~
-  std::vector<std::string>* notes = nullptr;  ///< takes a sentence each on what was left out
+  std::vector<std::string>* notes = nullptr;  ///< takes a sentence for each omission
 };
 
 /// "n[01-03,7],gpu1" as n01 n02 n03 n7 gpu1, also with several brackets in a name, as Slurm, pdsh and clush write it;
@@ -38,14 +38,14 @@ std::expected<nlohmann::ordered_json, InputError> site_from_hostfile(std::string
                                                                      const SourceOptions& options);
 
 /// An ssh_config(5): its Hosts without wildcards are the nodes, with HostName, User, Port, IdentityFile and ProxyJump
-/// (one hop), as ssh reads them: the first value found for each, and the first IdentityFile that exists; files that are
-/// not there or come after it are notes. Include is read where it stands for every host, Match where it asks for
-/// hosts. Refused: other criteria of Match, and where they apply to a node ProxyCommand, HostKeyAlias, variables, and
-/// %-tokens that only a connection gives. Every other keyword has no influence on the host's address and is ignored.
+/// (one hop), as ssh reads them: the first value found for each, and the first IdentityFile that exists; missing files
+/// and further ones are notes. Include is read outside of Host and Match, and Match with a list of hosts. Refused:
+/// other criteria of Match; if they apply to a node, ProxyCommand, HostKeyAlias, variables, and %-tokens of a
+/// connection. Every other keyword has no influence on the host's address and is ignored.
 std::expected<nlohmann::ordered_json, InputError> site_from_ssh_config(std::string_view text, const std::string& where,
                                                                        const SourceOptions& options);
 
-/// What `scontrol show nodes` prints, with --oneliner or without. All GPUs of a node, of whatever types, become
+/// What `scontrol show nodes` prints, with --oneliner or without. All GPUs of a node, of any types, become
 /// slurm.gres when all nodes have the same; else a note says so.
 std::expected<nlohmann::ordered_json, InputError> site_from_scontrol(std::string_view text, const std::string& where,
                                                                      const SourceOptions& options);

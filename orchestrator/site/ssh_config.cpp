@@ -24,7 +24,7 @@ using nlohmann::ordered_json;
 constexpr std::array<std::string_view, 7> kRead = {"hostname",  "user",         "port",        "identityfile",
                                                    "proxyjump", "proxycommand", "hostkeyalias"};
 constexpr int kMostIncluded = 200;  // files, which may include each other; ssh knows 16 levels of them
-constexpr const char* kResolved = "`ssh -G HOST` prints what ssh reads for a host: write that for each, without it";
+constexpr const char* kResolved = "`ssh -G HOST` prints the values for a host: write those for each, without it";
 
 struct Option {
   std::string value;
@@ -40,7 +40,7 @@ struct Block {
   std::vector<std::string> patterns = {"*"};
   bool of_target = false;    ///< the patterns are of the HostName, as far as it is known there
   bool of_nodes = false;     ///< a Host line: its names are nodes
-  std::string refused = {};  ///< what of its line cannot be evaluated; it may only hold options of no interest
+  std::string refused = {};  ///< its line, if that cannot be evaluated; then it may only hold options of no interest
   std::string place = {};
   std::vector<std::pair<std::string, Option>> options = {};
 
@@ -54,7 +54,7 @@ struct Block {
   }
 };
 
-/// What a host has of the blocks that cover it.
+/// The options of a host from the blocks that cover it.
 struct HostValues {
   std::map<std::string, Option> first;
   std::vector<Option> identities;
@@ -140,6 +140,7 @@ class Reader {
   std::expected<ordered_json, InputError> nodes() {
     ordered_json nodes = ordered_json::array();
     std::set<std::string> seen;
+    std::map<std::string, std::string> machines;  // the first name of each
     for (const auto& block : blocks_) {
       for (const auto& name : block.patterns) {
         if (!block.of_nodes || name.find_first_of("*?!") != std::string::npos || !seen.insert(name).second) continue;
@@ -150,6 +151,13 @@ class Reader {
         if (!fields) return std::unexpected(fields.error());
         const auto jump = jump_of(name);
         if (!jump) return std::unexpected(jump.error());
+        const std::string machine =
+            fmt::format("{} port {}{}", fields->value("address", name), fields->value("port", 22),
+                        *jump ? " behind " + (**jump).value("address", "") : "");
+        if (const auto [first, fresh] = machines.emplace(machine, name); !fresh) {
+          note(fmt::format("{}: {} is left out: it is the machine {}", block.place, name, first->second));
+          continue;
+        }
         ordered_json node = {{"name", name}, {"launcher", "ssh"}};
         node.update(*fields);
         if (*jump) node["jump"] = **jump;
@@ -196,7 +204,7 @@ class Reader {
     return std::nullopt;
   }
 
-  /// Match with `all`, or with one list of hosts; what else it may ask for only a connection tells.
+  /// Match with `all`, or with one list of hosts; other criteria depend on the connection.
   void begin_block(bool match, std::vector<std::string> values, const std::string& place) {
     Block& block = blocks_.back();
     block.place = place;

@@ -15,13 +15,18 @@ namespace {
 
 const std::string& name_of(const Port& port, bool by_device) { return by_device ? port.device : port.interface; }
 
-/// The name of the site's port at the end of the cable: the cable's, or of a nameless adapter the only one there is.
-std::string end_of(const Node& node, const Cable& cable, bool by_device) {
+std::set<std::string> names_of(const Node& node, bool by_device) {
   std::set<std::string> names;
   for (const auto& [plane, ports] : node.planes) {
     for (const auto& port : ports) names.insert(name_of(port, by_device));
   }
   names.erase("");
+  return names;
+}
+
+/// The name of the site's port at the end of the cable: the cable's, or of a nameless adapter the only one there is.
+std::string end_of(const Node& node, const Cable& cable, bool by_device) {
+  const auto names = names_of(node, by_device);
   return cable.port.empty() && names.size() == 1 ? *names.begin() : cable.port;
 }
 
@@ -102,7 +107,7 @@ void find_missing(const Node& node, const Topology& topology, std::vector<std::s
   }
 }
 
-/// What the neighbours at one port say of its cable.
+/// The cable of a port by its neighbours.
 Cable cable_of(const std::string& node, const std::vector<const Neighbour*>& neighbours, const std::string& where) {
   Cable cable{.node = node,
               .port = neighbours.front()->interface,
@@ -173,7 +178,7 @@ Cabled with_cables(Site site, const Topology& topology, const std::string& plane
       if (cable.node != node.name || cable.leaf.empty()) continue;
       if (Port* const port = port_at(node, cable, topology.by_device)) {
         compare(node, *port, cable, cabled.findings);
-      } else if (cable.port.empty()) {
+      } else if (cable.port.empty() && names_of(node, topology.by_device).empty()) {
         take_leaf(node, cable, cabled.findings);
       }
     }

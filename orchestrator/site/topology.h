@@ -30,7 +30,7 @@ struct Topology {
   std::vector<Cable> cables;  ///< in the input's order
   std::map<std::string, std::vector<std::string>>
       spines;                      ///< of each leaf, sorted; none from LLDP, where nodes see only their leaf
-  std::vector<std::string> notes;  ///< a sentence each: hosts that are not in the site, what was left out
+  std::vector<std::string> notes;  ///< a sentence each: hosts that are not in the site, omissions
 };
 
 /// The neighbours of the nodes: `texts` has what `lldpctl -f json` printed on each node, by node's name. Errors name

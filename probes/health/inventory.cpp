@@ -41,7 +41,8 @@ constexpr ProbeSpec kSpec{
         "or md drives, no bridges, bonds or virtual functions, no removable drive without a medium. A PCIe link is "
         "compared with the device's own maximum, so a device in a slower slot counts as degraded.",
     .source =
-        "DMTF DSP0134 (SMBIOS) sections 7.18 and 7.38; Linux Documentation/ABI/testing/sysfs-bus-pci, sysfs-class-net and "
+        "DMTF DSP0134 (SMBIOS) sections 7.18 and 7.38; Linux Documentation/ABI/testing/sysfs-bus-pci, sysfs-class-net "
+        "and "
         "stable/sysfs-block; PCI Code and ID Assignment Specification 1.16; NVIDIA NVML API Reference Guide.",
     .typical = {1},
     .deadline = {60},

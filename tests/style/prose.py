@@ -41,7 +41,6 @@ ALLOWED = {
         "kAlone": "a list for people, from which nothing follows; a kind of skip would be better"
     },
     "orchestrator/drain/decide.cpp": {"node ": "kind and name of an element, as drift writes it", "unit ": "the same"},
-    "orchestrator/drain/states.cpp": {"kField": "scontrol's format", " [": "scontrol's format"},
     "reports/cli/expected.cpp": {"BEGIN CERTIFICATE": "PEM, RFC 7468"},
     "reports/dossier/contents.cpp": {"kRenderer": "name and version of a program"},
     "reports/dossier/keys.cpp": {

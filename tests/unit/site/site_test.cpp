@@ -249,9 +249,9 @@ TEST_F(SiteFile, a_file_of_keys_that_is_not_there_is_named) {
       read_site_file(write("site.json", R"({"schema": "assay.site/1", "name": "s", "known_hosts": "known_hosts",
       "nodes": [{"name": "n1", "launcher": "ssh"}]})"));
   ASSERT_FALSE(site);
-  EXPECT_EQ(site.error().text(), folder_ + "/site.json: known_hosts: no such file: " + folder_ +
-                                     "/known_hosts\nhint: a relative path is relative to the site file, and ~ is the "
-                                     "home of the user who runs assay");
+  EXPECT_EQ(site.error().text(),
+            folder_ + "/site.json: known_hosts: no such file: " + folder_ +
+                "/known_hosts\nhint: a relative path is relative to the site file, and ~ is $HOME");
 }
 
 TEST_F(SiteFile, every_user_has_a_directory_of_their_own_unless_the_file_names_one) {

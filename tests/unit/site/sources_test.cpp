@@ -94,7 +94,12 @@ TEST(SiteFrom, what_a_host_file_cannot_say_is_refused_with_a_hint_that_fits) {
            std::string("hosts: line 1: '") + address + "' is an address and no name\nhint: write NAME address=");
   starts("n02 address=fe80::1%eth0", "hosts: line 1: 'fe80::1%eth0' is a link-local address\nhint: it is only known");
   starts("n02 8", "hosts: line 1: '8' is not a known option\nhint: if it is a number of slots, write slots=8");
-  starts("[gpu:vars]\nansible_user=x\n", "hosts: line 1: '[gpu:vars]' is no host\nhint: of an Ansible inventory");
+  starts("[gpu:vars]\nansible_user=x\n",
+         "hosts: line 1: '[gpu:vars]' is no host\nhint: write the hosts of an Ansible inventory");
+  starts("n02 slots=all", "hosts: line 1: 'slots=all' has no such value");
+  starts("n02 ansible_port=ssh", "hosts: line 1: 'ansible_port=ssh' has no such value");
+  starts("n[01:04:2]", "hosts: line 1: '01:04:2' in 'n[01:04:2]' is not a range of numbers");
+  starts("[", "hosts: line 1: '[' is no host");
   starts("n01\nops@n01\n", "hosts: line 2: 'n01' is already in line 1, with another address or user");
   starts(std::string("\xFF\xFEn\0", 4), "hosts: is UTF-16\nhint: save it as UTF-8");
   starts("[gpu]\n", "hosts: contains no host");
@@ -158,6 +163,16 @@ TEST_F(SshConfig, a_key_in_ssh_configurations_is_the_file_that_ssh_would_find) {
   ASSERT_TRUE(from_ssh("Host n01 n02\nIdentityFile ~/.ssh/gone\n", &notes));
   EXPECT_EQ(notes,
             (Notes{"config: line 2: IdentityFile " + folder_ + "/.ssh/gone is left out: there is no such file"}));
+}
+
+// Two names of one machine would be refused as a site.
+TEST_F(SshConfig, another_name_of_a_machine_is_left_out) {
+  Notes notes;
+  const auto site = from_ssh("Host login.hall login\n  HostName login.hall\nHost n01 n1\n  HostName %h.hall\n", &notes);
+  ASSERT_TRUE(site) << site.error().text();
+  EXPECT_EQ(site->at("nodes").size(), 3U);
+  EXPECT_TRUE(read_site(site->dump(), "config"));
+  EXPECT_EQ(notes, (Notes{"config: line 1: login is left out: it is the machine login.hall"}));
 }
 
 // What site writes, site check reads.

@@ -248,6 +248,10 @@ TEST(topology, a_single_adapter_needs_no_name_of_a_device) {
   EXPECT_TRUE(listed.findings.empty());
   EXPECT_EQ(listed.site.nodes[1].planes.at("parameter")[0].leaf, "leaf1");
   EXPECT_NE(listed.site.nodes[1].planes.at("parameter")[0].switch_port, "");
+  // Of several devices it could be any.
+  const Cabled several = cabled(std::string(kTwoDevices));
+  EXPECT_EQ(several.site.nodes[1].leaf, "");
+  EXPECT_EQ(several.site.nodes[1].planes.at("parameter")[0].leaf, "");
   const Cabled elsewhere = cabled(R"(, "leaf": "leaf2")");
   ASSERT_EQ(elsewhere.findings.size(), 1U);
   EXPECT_TRUE(elsewhere.findings[0].starts_with("n2: is connected to leaf1 port ")) << elsewhere.findings[0];
