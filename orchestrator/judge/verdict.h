@@ -192,7 +192,7 @@ constexpr auto words_of(TestOutcome) {
 enum class SearchState {
   found,         ///< it names the culprits
   clear,         ///< the others met the limit together; nothing is named
-  common_cause,  ///< all groups of one size are alike and short together; no node is accused
+  common_cause,  ///< all groups of one size, or most pairs, are alike and short together; no node is accused
   undecided,     ///< it ended without naming anything
   open,          ///< the run ended before it
   not_searched,  ///< none was made; the reason is given

@@ -37,7 +37,7 @@ class Schedule(Bench):
         self.assertFalse(self.run_directory.exists())
         for option in ("--allow-missing", "--quick"):
             self.assertEqual(self.assay("plan", "--profile", pairs, "--dry-run", option).returncode, 0)
-        nodes = [{"name": f"n0{i}", "launcher": "local"} for i in range(1, 10)]
+        nodes = [{"name": f"n0{i}", "launcher": "ssh", "address": f"10.0.0.{i}"} for i in range(1, 10)]
         site = self.write("site.json", {"schema": "assay.site/1", "name": "hall", "nodes": nodes})
         fleet = requirement("f", limit={"at_least": 0.9, "unit": "1", "of": "fleet_median"})
         chosen = ("--profile", self.write("fleet.json", profile(fleet)), "--site", site, "--dry-run", "--nodes")

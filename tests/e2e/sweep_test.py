@@ -98,6 +98,22 @@ class Sweep(NightBench):
         wait_for(lambda: not processes(str(self.scratch)), "no process is left")
         self.assertEqual(self.ledger()[-1]["visits"][0]["state"], "preempted")
 
+    def test_a_sweep_that_is_killed_was_interrupted_and_not_busy(self):
+        words = self.sweep_words(nightly(requirement("r", "hang")))
+        process = self.start(*words)
+        journal = self.sweep_folder / "run/journal.jsonl"
+        wait_for(lambda: journal.exists() and "fake_probe" in journal.read_text(), "the figure is measured")
+        process.kill()
+        process.wait(60)
+        wait_for(lambda: not processes(str(self.scratch)), "no process is left")
+        again = self.assay(*words)
+        self.assertEqual(again.returncode, 2)
+        self.assertIn(f"`assay sweep --collect {self.sweep_folder}` ends an interrupted sweep", again.stderr)
+        done = self.assay("sweep", "--collect", self.sweep_folder, "--state", self.state)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(self.only_state(), "preempted")
+        self.assertIn("interrupted: the sweep ended while it measured", done.stdout)
+
     def test_the_budget_leaves_out_what_does_not_fit_and_the_next_night_has_it(self):
         document = nightly(*(requirement(f"r{i}", value=100 + i) for i in range(4)))
         done = self.sweep(document, "--budget", "8s")  # the checks take four of them, each figure two

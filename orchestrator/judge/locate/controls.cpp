@@ -14,7 +14,6 @@ namespace {
 constexpr double kLeastDifference = 0.02;   // between readings that count as different
 constexpr double kDeviations = 4;           // of alike readings, when that is more
 constexpr std::size_t kFewestToExpect = 4;  // readings
-constexpr std::size_t kOneIn = 5;           // of them the best, which lie about one deviation apart
 constexpr int kMostPasses = 20;             // each can only widen the difference
 
 /// How many of `falling` are alike: each is within `difference` of the mean of those before it.
@@ -29,14 +28,22 @@ std::size_t alike(const std::vector<double>& falling, double difference) {
   return count;
 }
 
-/// The same number, and as many more as follow without a gap of twice the widest among those before: a fault leaves
-/// one, a scatter that all groups share does not.
-std::size_t unbroken(const std::vector<double>& falling, std::size_t count) {
-  double widest = 0;
-  for (std::size_t i = 1; i < falling.size(); ++i) {
-    const double gap = falling[i - 1] - falling[i];
-    if (i >= count && gap > 2 * widest) return i;
-    widest = std::max(widest, gap);
+/// How many of `falling` lie above the first gap that only a fault leaves: below half of the readings or more, within 2
+/// % of each other; or four times as wide as any above it, or as any other if less than half of the readings lie above
+/// it. All, if there is none: then they scatter for a cause that all share.
+std::size_t above_gap(const std::vector<double>& falling) {
+  constexpr double kWider = 4;
+  const double least = kLeastDifference * falling.front();
+  std::vector<double> gaps;
+  for (std::size_t i = 1; i < falling.size(); ++i) gaps.push_back(falling[i - 1] - falling[i]);
+  for (std::size_t i = 0; i < gaps.size(); ++i) {
+    if (gaps[i] < least) continue;
+    const bool few = 2 * i < gaps.size();
+    if (!few && falling.front() - falling[i] <= least) return i + 1;
+    double widest = 0;
+    for (std::size_t other = 0; other < (few ? gaps.size() : i); ++other)
+      widest = other == i ? widest : std::max(widest, gaps[other]);
+    if (gaps[i] > kWider * widest) return i + 1;
   }
   return falling.size();
 }
@@ -76,19 +83,14 @@ void Controls::expect(std::size_t size) {
     if (found == shares_[limit].end() || found->second.size() < kFewestToExpect || !(found->second.front() > 0))
       continue;
     const auto& falling = found->second;
-    const double gap = 1 - falling[std::max<std::size_t>(2, (falling.size() + 4) / kOneIn) - 1] / falling.front();
-    double near = std::max(kLeastDifference, kDeviations * gap);
-    for (int pass = 0; pass < kMostPasses; ++pass) {
-      const std::size_t count = unbroken(falling, alike(falling, near));
-      const double centre = mean(falling, count);
-      double squares = 0;
-      for (std::size_t i = 0; i < count; ++i) squares += (falling[i] / centre - 1) * (falling[i] / centre - 1);
-      const auto freedom = static_cast<double>(std::max<std::size_t>(count, 2) - 1);
-      const double relative = std::sqrt(squares / freedom);
-      if (relative > Deviation{}.relative) expected_[limit] = {.relative = relative, .weight = freedom};
-      if (!(kDeviations * relative > near)) break;
-      near = kDeviations * relative;
-    }
+    const std::size_t count = above_gap(falling);
+    if (count < 2) continue;
+    const double centre = mean(falling, count);
+    double squares = 0;
+    for (std::size_t i = 0; i < count; ++i) squares += (falling[i] / centre - 1) * (falling[i] / centre - 1);
+    const auto freedom = static_cast<double>(count - 1);
+    const double relative = std::sqrt(squares / freedom);
+    if (relative > Deviation{}.relative) expected_[limit] = {.relative = relative, .weight = freedom};
   }
 }
 

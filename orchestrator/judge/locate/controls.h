@@ -34,8 +34,8 @@ class Controls {
   /// Forgets the readings of this size: its groups were alike, but others have been seen to be better than they.
   void forget(std::size_t size);
   /// Takes from the readings of this size, of groups that are compared for the first time, how far alike groups are
-  /// apart in each limit: the best fifth of them is taken as alike, and with it whatever lies as near. A figure that
-  /// scatters for a cause common to all then makes no group look short.
+  /// apart in each limit: those above the first gap that only a fault leaves. A figure that scatters for a cause common
+  /// to all then makes no group look short.
   void expect(std::size_t size);
   /// How many readings of this size are alike, in the limit if they are fewest; 0 when there are none.
   [[nodiscard]] std::size_t count(std::size_t size) const;
