@@ -27,6 +27,7 @@
 #include "orchestrator/plan/programs.h"
 #include "orchestrator/site/site_file.h"
 #include "probes/core/manual.h"
+#include "probes/core/option_values.h"
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
 
@@ -304,6 +305,7 @@ int run(int argc, char** argv) {
   add_texts(app, shell, action);
   try {
     app.parse(argc, argv);
+    refuse_empty_values(app);
     if (!action) {
       std::cerr << harmless_page(app.help());
       return files::kExitBadInput;

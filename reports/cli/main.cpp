@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "probes/core/manual.h"
+#include "probes/core/option_values.h"
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
 #include "reports/cli/commands.h"
@@ -277,6 +278,7 @@ int run(int argc, char** argv) {
   for (auto* command : app.get_subcommands(nullptr)) command->allow_extras();
   try {
     app.parse(argc, argv);
+    refuse_empty_values(app);
     if (!app.remaining(true).empty()) throw CLI::ExtrasError(app.remaining(true));
     if (!action) throw CLI::RequiredError("a command");
   } catch (const CLI::CallForHelp& help) {
