@@ -20,6 +20,7 @@
 #include "orchestrator/judge/evidence/run_progress.h"
 #include "orchestrator/judge/evidence/run_state.h"
 #include "orchestrator/judge/overall/verdict_table.h"
+#include "orchestrator/plan/profile_check.h"
 #include "orchestrator/plan/programs.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
@@ -174,7 +175,11 @@ int command_run(const std::string& plan_file, const std::string& out, const RunS
   if (const auto times = times_of(settings); !times) return report_error(times.error());
   const auto text = read_file(plan_file);
   if (!text) return report_error(text.error());
-  if (const auto plan = plan::read_plan(*text, plan_file); !plan) return report_error(plan.error());
+  const auto plan = plan::read_plan(*text, plan_file);
+  if (!plan) return report_error(plan.error());
+  // The consent in a plan is of whoever made it.
+  const auto changes = plan::unallowed_settings(plan->profile, plan->only);
+  if (changes && !settings.allow_settings) return report_error(*changes);
   const auto programs = plan::installed_programs();
   if (!programs) return report_error(programs.error());
   const auto key = key_for(request);
