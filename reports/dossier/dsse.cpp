@@ -88,6 +88,16 @@ std::optional<InputError> sign(Envelope& envelope, const Signer& signer) {
   return std::nullopt;
 }
 
+std::expected<std::string, InputError> written(const Envelope& envelope, std::size_t largest) {
+  std::string text = envelope_text(envelope);
+  if (text.size() > largest) {
+    return std::unexpected(InputError{
+        "envelope", fmt::format("would have {} bytes, of which its reader takes {}", text.size(), largest), ""});
+  }
+  if (const auto again = read_envelope(text, "envelope"); !again) return std::unexpected(again.error());
+  return text;
+}
+
 const std::string* signature_of(const Envelope& envelope, std::string_view message, const PublicKey& key) {
   const auto found = std::ranges::find_if(
       envelope.signatures, [&](const std::string& signature) { return key.verifies(message, signature); });
