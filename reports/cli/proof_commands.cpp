@@ -170,7 +170,9 @@ int add_stamp(const std::string& path, dossier::Envelope envelope, const std::st
   const auto stamp = dossier::check_token(*token, signature, *authorities, given.response);
   if (!stamp) return refused(stamp.error());
   envelope.timestamps[signature] = *token;
-  if (const auto problem = files::replace_file(path, dossier::envelope_text(envelope))) return bad_input(*problem);
+  const auto text = dossier::written(envelope, dossier::kLargestEnvelope);
+  if (!text) return refused(text.error());
+  if (const auto problem = files::replace_file(path, *text)) return bad_input(*problem);
   std::cout << fmt::format("stamped {} by {}\n", utc_text(stamp->at), harmless(stamp->authority));
   return files::kExitSuccess;
 }

@@ -161,8 +161,6 @@ std::optional<InputError> contradiction(const TrustPolicy& policy) {
 
 }  // namespace
 
-std::optional<Moment> day_or_time(std::string_view text) { return given_time(text); }
-
 std::expected<TrustPolicy, InputError> read_trust_policy(std::string_view text, const std::string& where,
                                                          const PolicyFiles& read) {
   const auto document = parse_json(text, where, {.max_bytes = kLargestPolicy});
