@@ -144,7 +144,7 @@ ordered_json document_of(const joint::Joined& joined, const Pins& pins) {
           {"signatures", signatures_of(joined.signatures)}};
 }
 
-/// `before` the verdict stands "verified: " where only that was asked for.
+/// `before`: "verified: " in front of the verdict, for a verification.
 void print(const joint::Joined& joined, const dossier::Expectations& expected, const char* before = "") {
   print_summary(summary_of(joined, pins_of(expected, false), before));
   for (const auto& part : joined.parts) {
@@ -167,7 +167,7 @@ void print(const joint::Joined& joined, const dossier::Expectations& expected, c
                                harmless(result.subject.id), to_string(result.outcome), harmless(result.reason));
   }
   if (open > kMostOpen) std::cout << harmless_page(fmt::format("  and {} more: --json\n", open - kMostOpen));
-  std::cout << fmt::format("  targets {}\n", joined.parts.front().verified.contents.targets_sha256);
+  std::cout << harmless_page(fmt::format("  targets {}\n", joined.parts.front().verified.contents.targets_sha256));
   if (const auto nodes = unnamed(joined); nodes > 0)
     std::cout << harmless_page(fmt::format("  note: {} of {} nodes show no serial number\n", nodes, nodes_of(joined)));
   if (joined.signatures.other_signatures > 0)

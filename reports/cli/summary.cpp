@@ -12,7 +12,7 @@
 namespace assay::report_cli {
 namespace {
 
-/// What is open, with the option that pins it and the fact as the signer has it.
+/// An open property, with the option that pins it and the fact as the signer has it.
 std::string open_words(const std::string& what, const Summary& summary) {
   if (what == "site") return "site (--site FILE)";
   if (what == "nodes") return fmt::format("nodes ({}: --nodes)", summary.nodes);

@@ -1,4 +1,4 @@
-// summary: the first lines of a verification, which a reader may stop after.
+// summary: the first lines of a verification, enough for a decision.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace assay::report_cli {
 
-/// What the receiver demanded of a dossier, and what only its signer says. The words are those of --json.
+/// Properties of a dossier that the receiver demanded, and those stated only by its signer. The words are those of
+/// --json.
 struct Pins {
   std::vector<std::string> pinned, open;
 };
@@ -31,8 +32,8 @@ struct Summary {
   std::vector<std::string> unknown;  ///< probes that this version does not know
 };
 
-/// Prints five lines: verdict; who signed as what; what is pinned and what is not; deviations; whether profile and
-/// probes are known. Texts from outside are made harmless here.
+/// Prints five lines: verdict; signers and their roles; pinned and open properties; deviations; profile and probes,
+/// known or not. Texts from outside are made harmless here.
 void print_summary(const Summary& summary);
 
 }  // namespace assay::report_cli

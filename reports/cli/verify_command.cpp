@@ -169,7 +169,7 @@ std::string words_of_deviation(const ordered_json& deviation) {
   return fmt::format("{}{}", step.empty() ? "" : step + ": ", text(deviation.at("what")));
 }
 
-/// "signed as vendor: Ada of Example AG" by the receiver's policy; else the key, and who that is by the signer's word.
+/// "signed as vendor: Ada of Example AG" by the receiver's policy; else the key, and its owner by the signer's word.
 std::vector<std::string> signers_in(const ordered_json& document) {
   std::vector<std::string> all;
   if (const auto& policy = document.at("policy"); !policy.is_null()) {
@@ -222,7 +222,7 @@ Summary summary_of(const ordered_json& document) {
 void print_deviations(const ordered_json& document) {
   const auto& all = document.at("deviations");
   for (std::size_t i = 1; i < std::min(all.size(), kMostDeviations); ++i)
-    std::cout << fmt::format("  deviation: {}\n", words_of_deviation(all[i]));
+    std::cout << harmless_page(fmt::format("  deviation: {}\n", words_of_deviation(all[i])));
   if (all.size() > kMostDeviations)
     std::cout << fmt::format("  and {} more deviations: --json\n", all.size() - kMostDeviations);
 }
@@ -252,7 +252,7 @@ void print_run(const ordered_json& document) {
                            text(document.at("targets_sha256")));
 }
 
-/// Keys of those whom the policy has named above, and what else there is to know of the files.
+/// Keys of the signers that the policy has named above, and the files.
 void print_signers(const ordered_json& document) {
   if (!document.at("policy").is_null()) {
     for (const auto& signer : document.at("signers"))

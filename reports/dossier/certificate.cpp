@@ -50,7 +50,8 @@ std::optional<Moment> moment_of(const ASN1_TIME* time) {
 }
 
 /// Whether the extended key usage of `certificate`, critical or not, lets it vouch for documents of a person: it states
-/// none, or any, or e-mail, code or documents (RFC 5280, 4.2.1.12; RFC 9336). Of a CA it binds what the CA issues.
+/// none, or any, or e-mail, code or documents (RFC 5280, 4.2.1.12; RFC 9336). That of a CA binds the certificates it
+/// issues.
 bool is_for_documents(X509* certificate) {
   constexpr std::uint32_t kDocuments = XKU_ANYEKU | XKU_SMIME | XKU_CODE_SIGN;
   constexpr const char* kDocumentSigning = "1.3.6.1.5.5.7.3.36";                  // OpenSSL 3.0 has no flag for it

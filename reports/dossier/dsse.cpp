@@ -8,6 +8,7 @@
 #include "probes/core/json_io.h"
 #include "reports/dossier/base64.h"
 #include "reports/dossier/timestamp.h"
+#include "reports/evidence/tree.h"
 
 namespace assay::dossier {
 
@@ -78,6 +79,12 @@ std::expected<Envelope, InputError> read_envelope(std::string_view text, const s
     if (chain != nullptr) envelope.certificates[envelope.signatures.back()] = *chain;
   }
   return envelope;
+}
+
+std::expected<Envelope, InputError> envelope_in(const std::string& directory, const char* name, std::size_t largest) {
+  const auto text = evidence::read_plain_file(directory, name, largest);
+  if (!text) return std::unexpected(text.error());
+  return read_envelope(*text, name);
 }
 
 std::optional<InputError> sign(Envelope& envelope, const Signer& signer) {

@@ -41,6 +41,10 @@ std::string envelope_text(const Envelope& envelope);
 /// strict, no signature or too many, and sizes over the bounds are refused.
 std::expected<Envelope, InputError> read_envelope(std::string_view text, const std::string& where);
 
+/// The envelope in the plain file `name` of `directory`, of at most `largest` bytes. Its text, as large again, is gone
+/// when the envelope is looked at.
+std::expected<Envelope, InputError> envelope_in(const std::string& directory, const char* name, std::size_t largest);
+
 /// Adds the signature of `signer` over the payload, with its certificates; nothing is added when it does not sign.
 std::optional<InputError> sign(Envelope& envelope, const Signer& signer);
 

@@ -1,4 +1,4 @@
-// party_name: a short form of the skeletons of Unicode UTS 39, without its tables: what it cannot map it refuses.
+// party_name: a short form of the skeletons of Unicode UTS 39, without its tables; other look-alikes are refused.
 //
 //   "Example AG", "EXAMPLE AG.", "Exаmple AG" (Cyrillic а), "Example  AG"  ->  "example ag"
 #include "reports/dossier/party_name.h"

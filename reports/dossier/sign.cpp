@@ -192,9 +192,7 @@ std::expected<Expectations, InputError> before_signing(Expectations expected, co
 
 std::expected<Verified, InputError> add_signature(const std::string& dossier, const Signer& key,
                                                   const std::vector<PublicKey>& others, const Expectations& expected) {
-  const auto text = evidence::read_plain_file(dossier, kStatementFile, kLargestEnvelope);
-  if (!text) return std::unexpected(text.error());
-  auto envelope = read_envelope(*text, kStatementFile);
+  auto envelope = envelope_in(dossier, kStatementFile, kLargestEnvelope);
   if (!envelope) return std::unexpected(envelope.error());
   if (is_signed_by(*envelope, key.public_key())) {
     return std::unexpected(

@@ -83,12 +83,11 @@ std::expected<CertificateRule, InputError> rule_from(const json& entry, const st
                          .until = validity->second};
 }
 
-/// Takes `name` into `names`, by what it looks like. Refused: a name that is there, and one without a plain look.
+/// Takes `name` into `names`, by its looks. Refused: a name that is there, and one without a plain look.
 std::optional<InputError> take_name(const std::string& name, const std::string& where, const char* hint,
                                     std::map<std::string, std::string>& names) {
   const auto key = comparable_name(name);
-  if (!key)
-    return InputError{where, fmt::format("'{}' {}", name, key.error()), "a name that can be told from any other"};
+  if (!key) return InputError{where, fmt::format("'{}' {}", name, key.error()), "write a name with plain letters"};
   const auto [known, fresh] = names.emplace(*key, name);
   if (fresh) return std::nullopt;
   if (known->second == name) return InputError{where, fmt::format("'{}' is there twice", name), hint};

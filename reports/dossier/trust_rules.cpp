@@ -120,8 +120,7 @@ std::optional<InputError> check_role(const TrustPolicy& policy, const std::strin
   if (found.unknown && found.without_bytes.contains(role)) {
     hint = "the policy has a key of this role by its fingerprint alone: name its file there, or give it with --key";
   } else if (!found.strangers.empty()) {
-    hint = fmt::format("it is signed by the key {}, which the policy does not have, whatever name it states; ",
-                       fmt::join(found.strangers, ", ")) +
+    hint = fmt::format("it is signed by the key {}, which is not in the policy; ", fmt::join(found.strangers, ", ")) +
            hint;
   }
   for (const auto& certificate : policy.not_counted) hint += "; " + certificate;

@@ -134,7 +134,7 @@ std::expected<dossier::Signatures, InputError> signatures_of(const dossier::Enve
                                     "give the public key of the signer of the joint statement, too"});
 }
 
-/// The error of who has joined the parts: its signature is among those that count, and the stated role agrees with the
+/// The error of the joining party: its signature is among those that count, and the stated role agrees with the
 /// policy.
 std::optional<InputError> check_joiner(const dossier::Signatures& signatures, const JointClaims& claims,
                                        const dossier::Expectations& expected) {
@@ -194,12 +194,6 @@ std::optional<InputError> check_times(const Joined& joined, const Trust& trust) 
   return std::nullopt;
 }
 
-std::expected<dossier::Envelope, InputError> read_joint_envelope(const std::string& directory) {
-  const auto text = evidence::read_plain_file(directory, kJointFile, kLargestJoint);
-  if (!text) return std::unexpected(text.error());
-  return dossier::read_envelope(*text, kJointFile);
-}
-
 /// verify_joint of an envelope that was read already.
 std::expected<Joined, InputError> verify_envelope(const std::string& directory, const dossier::Envelope& envelope,
                                                   const Trust& trust) {
@@ -207,7 +201,7 @@ std::expected<Joined, InputError> verify_envelope(const std::string& directory, 
   if (envelope.payload_type != dossier::kPayloadType)
     return std::unexpected(
         InputError{fmt::format("{}Type", payload), fmt::format("is not '{}'", dossier::kPayloadType), ""});
-  // The payload is read when somebody who counts has signed it.
+  // The payload is read once a signature over it counts.
   auto signatures = signatures_of(envelope, trust);
   if (!signatures) return std::unexpected(signatures.error());
   const auto read = read_joint_statement(envelope.payload, payload);
@@ -276,7 +270,7 @@ std::expected<Joined, InputError> make_joint(const JoinRequest& request, const d
 }
 
 std::expected<Joined, InputError> verify_joint(const std::string& directory, const Trust& trust) {
-  const auto envelope = read_joint_envelope(directory);
+  const auto envelope = dossier::envelope_in(directory, kJointFile, kLargestJoint);
   if (!envelope) return std::unexpected(envelope.error());
   auto joined = verify_envelope(directory, *envelope, trust);
   if (!joined) return joined;
@@ -286,7 +280,7 @@ std::expected<Joined, InputError> verify_joint(const std::string& directory, con
 
 std::expected<Joined, InputError> countersign(const std::string& directory, const dossier::Signer& key,
                                               const Trust& trust) {
-  auto envelope = read_joint_envelope(directory);
+  auto envelope = dossier::envelope_in(directory, kJointFile, kLargestJoint);
   if (!envelope) return std::unexpected(envelope.error());
   if (is_signed_by(*envelope, key.public_key())) {
     return std::unexpected(

@@ -201,7 +201,7 @@ class Certificates(Held, Policies):
     @row(
         "certificates",
         "A-cert-server",
-        "a certificate for TLS servers alone, critical",
+        "a certificate for TLS servers only, critical",
         4,
         "is of a CA or not for signatures of documents",
     )

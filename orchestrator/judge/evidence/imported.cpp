@@ -1,6 +1,8 @@
 // imported: writes and reads imports as JSON Lines whose schema no reader of records accepts.
 #include "orchestrator/judge/evidence/imported.h"
 
+#include <charconv>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -51,16 +53,19 @@ std::string import_text(const Import& import) {
 }
 
 bool is_imported(std::string_view bytes) {
-  // Without white space and with \\u0041 and \\/ as the characters that they are, so that an import that was laid out
-  // anew, in whichever order of its members, is recognised as well. A quotation mark in a text stays escaped.
+  // Without white space and with escaped letters as letters, so that an import that was laid out anew, in any order of
+  // its members, is recognised as well. A quotation mark in a text stays escaped.
   constexpr std::size_t kEscape = 6;
+  constexpr int kHexadecimal = 16;
   bytes = bytes.substr(0, kImportBeginning);
   std::string beginning;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const auto escape = bytes.substr(i, kEscape);
-    const auto plain = escape.starts_with("\\u00") ? from_hexadecimal(escape.substr(4)) : std::nullopt;
-    if (plain && plain->size() == 1 && has_only(*plain, "./_-")) {
-      beginning += *plain;
+    char plain = 0;  // of an escape in ASCII
+    if (escape.starts_with("\\u00"))
+      std::from_chars(escape.data() + 4, escape.data() + escape.size(), plain, kHexadecimal);
+    if (plain != 0 && has_only({&plain, 1}, "./_-")) {
+      beginning += plain;
       i += kEscape - 1;
     } else if (escape.starts_with("\\/")) {
       beginning += '/';
