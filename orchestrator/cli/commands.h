@@ -35,12 +35,13 @@ struct PlanRequest {
 /// Settings of a run.
 struct RunSettings {
   bool json = false;
-  std::string deadline;       ///< "2h", "90min", "600s"; empty: none
-  bool stop_on_fail = false;  ///< start no step after the first required failure
-  int fan_out = kFanOut;      ///< agents that are started at the same time
-  bool all = false;           ///< a line for each cell of the verdict, instead of one for each requirement
-  std::string board;          ///< page that follows the run; empty: none
-  std::string patience;       ///< how long to try to reconnect to a lost node; empty: RunOptions' default
+  std::string deadline;         ///< "2h", "90min", "600s"; empty: none
+  bool allow_settings = false;  ///< of `run`: a plan that changes settings of machines may be run
+  bool stop_on_fail = false;    ///< start no step after the first required failure
+  int fan_out = kFanOut;        ///< agents that are started at the same time
+  bool all = false;             ///< a line for each cell of the verdict, instead of one for each requirement
+  std::string board;            ///< page that follows the run; empty: none
+  std::string patience;         ///< how long to try to reconnect to a lost node; empty: RunOptions' default
 };
 
 /// Writes the plan to `out`, or to stdout when it is empty. With `json`, which needs `out` or a dry run, the steps are

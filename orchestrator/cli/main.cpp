@@ -27,6 +27,7 @@
 #include "orchestrator/plan/programs.h"
 #include "orchestrator/site/site_file.h"
 #include "probes/core/manual.h"
+#include "probes/core/option_values.h"
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
 
@@ -101,6 +102,8 @@ void add_run(CLI::App& app, RunArguments& given, Action& action) {
   command->add_option("--resume", given.resume, "run directory to resume")->type_name("DIR")->excludes(plan_file);
   command->add_option("--out", given.out, "run directory [assay-run-<time>]")->type_name("DIR");
   add_key_options(*command, given.key, "do not report and sign");
+  command->add_flag("--allow-settings", given.settings.allow_settings,
+                    "run also a plan that changes settings of machines and puts them back");
   command->add_flag("--sign", given.key.sign, "report and sign, without --key with this machine's own key");
   add_fan_out(*command, given.settings.fan_out);
   add_run_options(*command, given.settings);
@@ -304,6 +307,7 @@ int run(int argc, char** argv) {
   add_texts(app, shell, action);
   try {
     app.parse(argc, argv);
+    refuse_empty_values(app);
     if (!action) {
       std::cerr << harmless_page(app.help());
       return files::kExitBadInput;

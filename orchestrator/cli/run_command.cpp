@@ -21,6 +21,7 @@
 #include "orchestrator/judge/evidence/run_progress.h"
 #include "orchestrator/judge/evidence/run_state.h"
 #include "orchestrator/judge/overall/verdict_table.h"
+#include "orchestrator/plan/profile_check.h"
 #include "orchestrator/plan/programs.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
@@ -179,6 +180,9 @@ int command_run(const std::string& plan_file, const std::string& out, const RunS
   const auto plan = plan::read_plan(*text, plan_file);
   if (!plan) return report_error(plan.error());
   if (auto problem = no_gpu_here(*plan)) return report_error(*problem);
+  // The consent in a plan is of whoever made it.
+  const auto changes = plan::unallowed_settings(plan->profile, plan->only);
+  if (changes && !settings.allow_settings) return report_error(*changes);
   const auto programs = plan::installed_programs();
   if (!programs) return report_error(programs.error());
   const auto key = key_for(request);

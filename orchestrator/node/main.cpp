@@ -17,6 +17,7 @@
 #include "orchestrator/node/scratch.h"
 #include "orchestrator/node/session.h"
 #include "probes/core/manual.h"
+#include "probes/core/option_values.h"
 #include "probes/core/text.h"
 
 namespace {
@@ -89,6 +90,7 @@ int main(int argc, char** argv) {
   }
   try {
     app.parse(argc, argv);
+    assay::refuse_empty_values(app);
   } catch (const CLI::ParseError& error) {
     constexpr int kUsage = 2;
     return app.exit(error) == 0 ? 0 : kUsage;

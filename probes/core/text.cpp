@@ -19,11 +19,8 @@ bool is_name(std::string_view text, std::size_t longest) {
 
 constexpr std::string_view kDigits = "0123456789abcdef";
 
-/// The character at the front of `text`, by RFC 3629: no overlong form, no surrogate. Nothing if there is none.
-struct Character {
-  char32_t code = 0;
-  std::size_t bytes = 1;
-};
+}  // namespace
+
 std::optional<Character> character_at(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = byte(0);
@@ -40,6 +37,8 @@ std::optional<Character> character_at(std::string_view text) {
   return Character{code, bytes};
 }
 
+namespace {
+
 struct Range {
   char32_t first, last;
 };
@@ -49,9 +48,13 @@ constexpr Range kHarmful[] = {
     {0x2028, 0x202E}, {0x2060, 0x206F}, {0xFEFF, 0xFEFF}, {0xFFF0, 0xFFFB}, {0xE0000, 0xE0FFF},
 };
 
+}  // namespace
+
 bool is_harmful(char32_t code) {
   return std::ranges::any_of(kHarmful, [&](const Range& range) { return code >= range.first && code <= range.last; });
 }
+
+namespace {
 
 /// The bytes of the control character that begins at `at`; 0 when none does.
 std::size_t control_at(std::string_view text, std::size_t at) {

@@ -24,6 +24,19 @@ bool is_run_id(std::string_view text);
 /// True for [A-Za-z0-9][A-Za-z0-9._-]*, at most 63 characters: a node's name in a site.
 bool is_node_name(std::string_view text);
 
+/// A character and its bytes in UTF-8.
+struct Character {
+  char32_t code = 0;
+  std::size_t bytes = 1;
+};
+
+/// The character at the front of `text`, which has one, by RFC 3629: no overlong form, no surrogate. Nothing if there
+/// is none.
+std::optional<Character> character_at(std::string_view text);
+
+/// Whether a terminal obeys this character, or it changes how its neighbours are shown, without being visible.
+bool is_harmful(char32_t code);
+
 /// `text` for logs and reasons: printable ASCII only, everything else '?', at most `limit` characters.
 std::string printable(std::string_view text, std::size_t limit = 500);
 

@@ -54,4 +54,32 @@ std::optional<std::chrono::system_clock::time_point> utc_time(std::string_view t
                                                  milliseconds(number(text, 20, 3)));
 }
 
+std::optional<std::chrono::system_clock::time_point> given_time(std::string_view text) {
+  using namespace std::chrono;
+  constexpr std::size_t kDay = 10, kSecond = 19, kMostDigits = 9;
+  if (text.size() == kDay) return utc_time(std::string(text) + "T00:00:00.000Z");
+  if (text.size() <= kSecond) return std::nullopt;
+  std::string whole(text.substr(0, kSecond));
+  if (whole[kDay] == 't' || whole[kDay] == ' ') whole[kDay] = 'T';  // RFC 3339, 5.6
+  auto moment = utc_time(whole + ".000Z");
+  if (!moment) return std::nullopt;
+  std::string_view zone = text.substr(kSecond);
+  if (zone.front() == '.') {
+    const auto digits = zone.substr(1, zone.find_first_not_of("0123456789", 1) - 1);
+    if (digits.empty() || digits.size() > kMostDigits) return std::nullopt;
+    const std::string nanos = std::string(digits) + std::string(kMostDigits - digits.size(), '0');
+    *moment += duration_cast<system_clock::duration>(nanoseconds(number(nanos, 0, kMostDigits)));
+    zone.remove_prefix(1 + digits.size());
+  }
+  if (zone == "Z" || zone == "z") return moment;
+  constexpr std::string_view kOffset = "+00:00";
+  if (zone.size() != kOffset.size() || (zone[0] != '+' && zone[0] != '-') || zone[3] != ':') return std::nullopt;
+  for (const std::size_t place : {1, 2, 4, 5}) {
+    if (zone[place] < '0' || zone[place] > '9') return std::nullopt;
+  }
+  if (number(zone, 1, 2) > 23 || number(zone, 4, 2) > 59) return std::nullopt;
+  const auto offset = hours(number(zone, 1, 2)) + minutes(number(zone, 4, 2));
+  return zone[0] == '+' ? *moment - offset : *moment + offset;
+}
+
 }  // namespace assay

@@ -248,21 +248,9 @@ std::optional<double> iso_duration_s(std::string_view text) {
 }
 
 std::optional<double> iso_time_s(std::string_view text) {
-  constexpr std::size_t kSeconds = 19, kZone = 6;  // "2026-01-05T06:37:41", "+01:00"
-  if (text.size() <= kSeconds) return std::nullopt;
-  const auto moment = utc_time(std::string(text.substr(0, kSeconds)) + ".000Z");
+  const auto moment = text.contains(':') ? given_time(text) : std::nullopt;  // a day is no reading's time
   if (!moment) return std::nullopt;
-  double time_s = std::chrono::duration<double>(moment->time_since_epoch()).count();
-  std::string_view zone = text.substr(kSeconds);
-  if (zone.front() == '.') zone.remove_prefix(std::min(zone.find_first_not_of("0123456789", 1), zone.size()));
-  if (zone == "Z") return time_s;
-  const auto digits = [&](std::size_t at) { return (zone[at] - '0') * 10 + (zone[at + 1] - '0'); };
-  const bool shaped = zone.size() == kZone && (zone[0] == '+' || zone[0] == '-') && zone[3] == ':' &&
-                      zone.substr(1).find_first_not_of("0123456789:") == std::string_view::npos;
-  if (!shaped) return std::nullopt;
-  const double offset_s = digits(1) * 3600 + digits(4) * 60;
-  time_s += zone[0] == '+' ? -offset_s : offset_s;
-  return time_s;
+  return std::chrono::duration<double>(std::chrono::floor<std::chrono::seconds>(moment->time_since_epoch())).count();
 }
 
 std::vector<MeterReading> with_supplies_added(std::vector<MeterReading> readings) {

@@ -43,7 +43,7 @@ int add_to(const std::string& directory, const SignArguments& given, const dossi
     return countersign_joint(directory, given, key, {.keys = std::move(*others), .expected = std::move(*expected)});
   const auto added = dossier::add_signature(directory, key, *others, *expected);
   if (!added) return refused(added.error());
-  print_verified(*added);
+  print_verified(*added, *expected);
   std::cout << fmt::format("signed {} with the key {}\n", directory, key.public_key().fingerprint());
   return files::kExitSuccess;
 }

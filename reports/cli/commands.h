@@ -53,7 +53,7 @@ struct ExpectationArguments {
   std::string supersedes;   ///< folder of the older dossier
   std::string authorities;  ///< file of certificates, PEM
   std::string serials;      ///< file with a node and the serial number of its machine on each line
-  bool no_deviations = false, without_report = false;
+  bool no_deviations = false, without_report = false, unknown_probes = false;
 };
 
 struct SignArguments {
@@ -126,8 +126,8 @@ std::expected<std::vector<dossier::WitnessedHead>, InputError> read_heads(const 
                                                                           const dossier::CheckedContents& contents);
 /// Values of the options, with the clock of this machine.
 std::expected<dossier::Expectations, InputError> expectations_of(const ExpectationArguments& given);
-/// Prints a verified dossier for people: verdict, deviations, nodes, times, targets, signers, in this order.
-void print_verified(const dossier::Verified& verified);
+/// Prints a dossier that was verified by `expected` for people: its summary (summary.h), then nodes, times, targets.
+void print_verified(const dossier::Verified& verified, const dossier::Expectations& expected);
 /// Makes a key pair and prints its fingerprint.
 int run_keygen(const KeygenArguments& given);
 /// Prints the fingerprint of a public key, or of the public half of a private one.

@@ -12,6 +12,7 @@
 #include "orchestrator/plan/profile.h"
 #include "orchestrator/site/sources.h"
 #include "probes/core/text.h"
+#include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
 #include "reports/dossier/serials.h"
 #include "reports/dossier/sign.h"
@@ -40,10 +41,9 @@ std::expected<std::vector<std::string>, InputError> node_names(const std::string
 }
 
 std::expected<dossier::Moment, InputError> moment_of(const std::string& given) {
-  const auto moment = dossier::day_or_time(given);
+  const auto moment = given_time(given);
   if (moment) return *moment;
-  return std::unexpected(InputError{"--not-before", fmt::format("'{}' is not a time", given),
-                                    "2026-01-05, or UTC with milliseconds: 2026-01-05T06:37:41.211Z"});
+  return std::unexpected(InputError{"--not-before", fmt::format("'{}' is not a time", given), kGivenTimeHint});
 }
 
 /// "30d", "12h", or a text for parse_seconds.
@@ -151,7 +151,8 @@ std::expected<dossier::Expectations, InputError> expectations_of(const Expectati
       .now = std::chrono::system_clock::now(),
       .each_difference = [](const std::string& one) { std::cerr << "  " << harmless(one) << '\n'; },
       .no_deviations = given.no_deviations,
-      .without_report = given.without_report};
+      .without_report = given.without_report,
+      .unknown_probes = given.unknown_probes};
   if (auto problem = read_expected_files(given, expected)) return std::unexpected(*problem);
   if (!given.challenge.empty() && !files::is_sha256(given.challenge)) {
     return std::unexpected(InputError{"--challenge", fmt::format("'{}' is not 64 hexadecimal digits", given.challenge),
@@ -208,7 +209,12 @@ std::expected<std::vector<dossier::WitnessedHead>, InputError> read_heads(const 
     if (!text) return std::unexpected(text.error());
     auto head = dossier::check_head(*text, path, witnesses, *journal, *expected.now);
     if (!head) return std::unexpected(head.error());
-    heads.push_back(std::move(*head));
+    if (std::ranges::find(heads, *head) == heads.end()) heads.push_back(std::move(*head));  // a copy is no second look
+  }
+  for (std::size_t i = 0; i < witnesses.keys.size(); ++i) {
+    if (std::ranges::find(heads, witnesses.keys[i].fingerprint(), &dossier::WitnessedHead::key) != heads.end())
+      continue;
+    return std::unexpected(InputError{given.witness_keys[i], "is of a witness that has signed none of the heads", ""});
   }
   std::ranges::stable_sort(heads, {}, [](const dossier::WitnessedHead& one) { return one.head.seen_at; });
   return heads;

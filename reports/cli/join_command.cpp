@@ -12,6 +12,7 @@
 #include "probes/core/utc_time.h"
 #include "reports/cli/run_checks.h"
 #include "reports/cli/signer_options.h"
+#include "reports/cli/summary.h"
 #include "reports/joint/joint.h"
 
 namespace assay::report_cli {
@@ -52,9 +53,9 @@ ordered_json signatures_of(const dossier::Signatures& signatures) {
   return all;
 }
 
-void print_signatures(const joint::Joined& joined) {
-  const auto& signatures = joined.signatures;
-  for (const auto& one : signatures_of(signatures)) {
+std::vector<std::string> signers_of(const joint::Joined& joined) {
+  std::vector<std::string> all;
+  for (const auto& one : signatures_of(joined.signatures)) {
     const std::string key = one.at("key");
     const bool maker = key == joined.claims.key_fingerprint;
     std::string words =
@@ -65,14 +66,37 @@ void print_signatures(const joint::Joined& joined) {
     if (one.contains("stamped"))
       words += fmt::format(", stamped {} by {}", one.at("stamped").at("at").get<std::string>(),
                            one.at("stamped").at("authority").get<std::string>());
-    std::cout << harmless_page(fmt::format("  {}\n", words));
+    all.push_back(std::move(words));
   }
-  if (signatures.other_signatures > 0)
-    std::cout << harmless_page(
-        fmt::format("  note: {} more signatures, by other keys, were not checked\n", signatures.other_signatures));
+  return all;
 }
 
-ordered_json document_of(const joint::Joined& joined) {
+Summary summary_of(const joint::Joined& joined, const Pins& pins, const char* before) {
+  const auto& first = joined.parts.front().verified.contents;
+  Summary summary{.verdict = fmt::format("{}{}: {}", before, to_string(joined.overall), joined.reason),
+                  .signers = signers_of(joined),
+                  .pins = pins,
+                  .nodes = nodes_of(joined),
+                  .ended = first.ended,
+                  .deviations = {},
+                  .profile = fmt::format("{} revision {}", first.verdict.profile, first.profile_revision),
+                  .built_in = first.targets_built_in,
+                  .unknown = {}};
+  for (const auto& part : joined.parts) {
+    const auto& contents = part.verified.contents;
+    summary.ended = std::min(summary.ended, contents.ended);
+    for (const auto& one : contents.verdict.deviations)
+      summary.deviations.push_back(fmt::format("part {}: {}", part.name, one.what));
+    for (const auto& probe : contents.probes) {
+      const std::string name = fmt::format("{} revision {}", probe.name, probe.revision);
+      if (!probe.known && std::ranges::find(summary.unknown, name) == summary.unknown.end())
+        summary.unknown.push_back(name);
+    }
+  }
+  return summary;
+}
+
+ordered_json document_of(const joint::Joined& joined, const Pins& pins) {
   ordered_json parts = ordered_json::array();
   for (const auto& part : joined.parts) {
     const auto& contents = part.verified.contents;
@@ -102,6 +126,8 @@ ordered_json document_of(const joint::Joined& joined) {
           {"kind", word_of(joined.kind)},
           {"overall", to_string(joined.overall)},
           {"reason", joined.reason},
+          {"pinned", pins.pinned},
+          {"not_pinned", pins.open},
           {"profile", first.verdict.profile},
           {"profile_revision", first.profile_revision},
           {"targets_sha256", first.targets_sha256},
@@ -118,8 +144,9 @@ ordered_json document_of(const joint::Joined& joined) {
           {"signatures", signatures_of(joined.signatures)}};
 }
 
-void print(const joint::Joined& joined) {
-  std::cout << fmt::format("{}: {}\n", to_string(joined.overall), harmless(joined.reason));
+/// `before`: "verified: " in front of the verdict, for a verification.
+void print(const joint::Joined& joined, const dossier::Expectations& expected, const char* before = "") {
+  print_summary(summary_of(joined, pins_of(expected, false), before));
   for (const auto& part : joined.parts) {
     const auto& contents = part.verified.contents;
     std::cout << fmt::format("  part {}: {}, {} nodes of site {}, run {}, ended {}\n", part.name,
@@ -140,13 +167,12 @@ void print(const joint::Joined& joined) {
                                harmless(result.subject.id), to_string(result.outcome), harmless(result.reason));
   }
   if (open > kMostOpen) std::cout << harmless_page(fmt::format("  and {} more: --json\n", open - kMostOpen));
-  const auto& first = joined.parts.front().verified.contents;
-  std::cout << fmt::format("  profile {} revision {}, targets {} ({})\n", harmless(first.verdict.profile),
-                           first.profile_revision, first.targets_sha256,
-                           first.targets_built_in ? "as built into this version" : "NOT those of a built-in profile");
+  std::cout << harmless_page(fmt::format("  targets {}\n", joined.parts.front().verified.contents.targets_sha256));
   if (const auto nodes = unnamed(joined); nodes > 0)
     std::cout << harmless_page(fmt::format("  note: {} of {} nodes show no serial number\n", nodes, nodes_of(joined)));
-  print_signatures(joined);
+  if (joined.signatures.other_signatures > 0)
+    std::cout << harmless_page(fmt::format("  note: {} more signatures, by other keys, were not checked\n",
+                                           joined.signatures.other_signatures));
 }
 
 int run_join(const JoinArguments& given, joint::Kind kind) {
@@ -170,9 +196,9 @@ int run_join(const JoinArguments& given, joint::Kind kind) {
                     .name = given.name,
                     .organisation = given.organisation,
                     .key_fingerprint = ""};
-  const auto joined = joint::make_joint(request, **key, {.keys = std::move(*others), .expected = std::move(*expected)});
+  const auto joined = joint::make_joint(request, **key, {.keys = std::move(*others), .expected = *expected});
   if (!joined) return refused(joined.error());
-  print(*joined);
+  print(*joined, *expected);
   std::cout << harmless_page(request.out) << '\n';
   return files::kExitSuccess;
 }
@@ -234,7 +260,7 @@ int countersign_joint(const std::string& directory, const SignArguments& given, 
   if (const char* option = of_one_dossier(given.expected)) return bad_input(not_of_joint(option, directory));
   const auto joined = joint::countersign(directory, key, trust);
   if (!joined) return refused(joined.error());
-  print(*joined);
+  print(*joined, trust.expected);
   std::cout << fmt::format("signed {} with the key {}\n", harmless(directory), key.public_key().fingerprint());
   return files::kExitSuccess;
 }
@@ -249,7 +275,7 @@ int run_verify_joint(const VerifyArguments& given) {
   auto expected = expectations_of(given.expected);
   if (!expected) return bad_input(expected.error());
   const auto joined =
-      joint::verify_joint(without_slash(given.directory), {.keys = std::move(*keys), .expected = std::move(*expected)});
+      joint::verify_joint(without_slash(given.directory), {.keys = std::move(*keys), .expected = *expected});
   if (!joined) {
     if (given.json) {
       std::cout << ordered_json{{"verified", false}, {"where", joined.error().where}, {"what", joined.error().what}}
@@ -259,10 +285,9 @@ int run_verify_joint(const VerifyArguments& given) {
     return refused(joined.error());
   }
   if (given.json) {
-    std::cout << document_of(*joined).dump(1, ' ', true) << '\n';
+    std::cout << document_of(*joined, pins_of(*expected, false)).dump(1, ' ', true) << '\n';
   } else {
-    std::cout << "verified: ";
-    print(*joined);
+    print(*joined, *expected, "verified: ");
   }
   return given.accepted ? judge::exit_code(joined->overall) : files::kExitSuccess;
 }

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "probes/core/manual.h"
+#include "probes/core/option_values.h"
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
 #include "reports/cli/commands.h"
@@ -86,7 +87,10 @@ void add_expectations(CLI::App& command, ExpectationArguments& given, CLI::Optio
       command.add_option("--max-age", given.max_age, "refuse a run that ended longer ago: 30d, 12h")->type_name("TIME"),
       command.add_flag("--no-deviations", given.no_deviations, "refuse a run that was disturbed, resumed or cut short"),
       command.add_flag("--without-report", given.without_report,
-                       "pass over a report.html of another version, which cannot be compared")};
+                       "pass over a report.html of another version, which cannot be compared"),
+      command.add_flag(
+          "--unknown-probes", given.unknown_probes,
+          "with --profile or --probes: take the signer's word for probes that this version does not know")};
   for (auto* option : options) {
     if (needs != nullptr) option->needs(needs);
   }
@@ -134,7 +138,9 @@ void add_verify(CLI::App& app, VerifyArguments& given, Action& action) {
       ->type_name("FILE|DIR")
       ->expected(1)
       ->take_all();
-  command->add_option("--witness-key", given.witness_keys, "with --head, without --policy: public key of the witness")
+  command
+      ->add_option("--witness-key", given.witness_keys,
+                   "with --head: public key of the witness; with --policy one of its keys")
       ->type_name("FILE")
       ->expected(1)
       ->take_all();
@@ -279,6 +285,7 @@ int run(int argc, char** argv) {
   for (auto* command : app.get_subcommands(nullptr)) command->allow_extras();
   try {
     app.parse(argc, argv);
+    refuse_empty_values(app);
     if (!app.remaining(true).empty()) throw CLI::ExtrasError(app.remaining(true));
     if (!action) throw CLI::RequiredError("a command");
   } catch (const CLI::CallForHelp& help) {

@@ -30,7 +30,6 @@
 #include "reports/dossier/sign.h"
 #include "reports/dossier/signer.h"
 #include "reports/dossier/timestamp.h"
-#include "reports/evidence/tree.h"
 #include "reports/joint/joint.h"
 
 namespace assay::report_cli {
@@ -170,7 +169,9 @@ int add_stamp(const std::string& path, dossier::Envelope envelope, const std::st
   const auto stamp = dossier::check_token(*token, signature, *authorities, given.response);
   if (!stamp) return refused(stamp.error());
   envelope.timestamps[signature] = *token;
-  if (const auto problem = files::replace_file(path, dossier::envelope_text(envelope))) return bad_input(*problem);
+  const auto text = dossier::written(envelope, dossier::kLargestEnvelope);
+  if (!text) return refused(text.error());
+  if (const auto problem = files::replace_file(path, *text)) return bad_input(*problem);
   std::cout << fmt::format("stamped {} by {}\n", utc_text(stamp->at), harmless(stamp->authority));
   return files::kExitSuccess;
 }
@@ -184,9 +185,7 @@ int run_timestamp(const TimestampArguments& given) {
   const auto key = dossier::load_public_key(given.key);
   if (!key) return bad_input(key.error());
   const char* const file = joint::is_joint(directory) ? joint::kJointFile : dossier::kStatementFile;
-  const auto text = evidence::read_plain_file(directory, file, dossier::kLargestEnvelope);
-  if (!text) return refused(text.error());
-  const auto envelope = dossier::read_envelope(*text, file);
+  const auto envelope = dossier::envelope_in(directory, file, dossier::kLargestEnvelope);
   if (!envelope) return refused(envelope.error());
   const std::string message = dossier::pre_authentication_encoding(envelope->payload_type, envelope->payload);
   const std::string* signature = dossier::signature_of(*envelope, message, *key);

@@ -3,7 +3,6 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "orchestrator/files/state.h"
 #include "probes/core/json_fields.h"
@@ -12,6 +11,7 @@
 #include "reports/cli/commands.h"
 #include "reports/cli/join_command.h"
 #include "reports/cli/run_checks.h"
+#include "reports/cli/summary.h"
 #include "reports/joint/joint.h"
 
 namespace assay::report_cli {
@@ -112,7 +112,7 @@ ordered_json heads_of(const std::vector<dossier::WitnessedHead>& heads) {
   return all;
 }
 
-ordered_json document_of(const dossier::Verified& verified) {
+ordered_json document_of(const dossier::Verified& verified, const Pins& pins) {
   const auto& contents = verified.contents;
   ordered_json signers = ordered_json::array();
   for (const auto& fingerprint : verified.signers) signers.push_back(signer_of(contents.claims, fingerprint));
@@ -130,6 +130,8 @@ ordered_json document_of(const dossier::Verified& verified) {
           {"overall", to_string(contents.verdict.overall)},
           {"reason", contents.verdict.reason},
           {"report_checked", contents.report_checked},
+          {"pinned", pins.pinned},
+          {"not_pinned", pins.open},
           {"deviations", std::move(deviations)},
           {"nodes", std::move(nodes)},
           {"machines", machines_in(contents)},
@@ -162,21 +164,67 @@ ordered_json document_of(const dossier::Verified& verified) {
 
 std::string text(const ordered_json& value) { return harmless(value.get<std::string>()); }
 
-/// Departures from the method, and probes that only the plan describes.
+std::string words_of_deviation(const ordered_json& deviation) {
+  const std::string step = text(deviation.at("step"));
+  return fmt::format("{}{}", step.empty() ? "" : step + ": ", text(deviation.at("what")));
+}
+
+/// "signed as vendor: Ada of Example AG" by the receiver's policy; else the key, and its owner by the signer's word.
+std::vector<std::string> signers_in(const ordered_json& document) {
+  std::vector<std::string> all;
+  if (const auto& policy = document.at("policy"); !policy.is_null()) {
+    for (const auto& one : policy.at("counted")) {
+      all.push_back(
+          fmt::format("signed as {}: {} of {}", text(one.at("role")), text(one.at("signer")), text(one.at("party"))));
+    }
+    if (!all.empty()) all.back() += fmt::format(", by the policy {}", text(policy.at("name")));
+    return all;
+  }
+  for (const auto& signer : document.at("signers")) {
+    std::string who = "whose owner the statement does not name";
+    if (signer.contains("role")) {
+      who = "who is, by the signer's word: " + text(signer.at("role"));
+      for (const char* part : {"name", "organisation"}) {
+        if (!text(signer.at(part)).empty()) who += ", " + text(signer.at(part));
+      }
+      if (signer.at("self_signed").get<bool>()) who += ", SELF-SIGNED";
+    }
+    all.push_back(fmt::format("signed by the key {}, {}", text(signer.at("key")), who));
+  }
+  return all;
+}
+
+Summary summary_of(const ordered_json& document) {
+  const bool whole = document.at("report_checked").get<bool>();
+  Summary summary{
+      .verdict = fmt::format(
+          "verified{}: {}",
+          whole ? "" : " WITHOUT ITS REPORT, which another version rendered and which was not compared: do not read it",
+          text(document.at("overall"))),
+      .signers = signers_in(document),
+      .pins = {.pinned = document.at("pinned"), .open = document.at("not_pinned")},
+      .nodes = document.at("nodes").size(),
+      .ended = text(document.at("ended")),
+      .deviations = {},
+      .profile =
+          fmt::format("{} revision {}", text(document.at("profile")), document.at("profile_revision").get<int>()),
+      .built_in = document.at("targets_built_in"),
+      .unknown = {}};
+  for (const auto& one : document.at("deviations")) summary.deviations.push_back(words_of_deviation(one));
+  for (const auto& probe : document.at("probes")) {
+    if (!probe.at("known").get<bool>())
+      summary.unknown.push_back(fmt::format("{} revision {}", text(probe.at("name")), probe.at("revision").get<int>()));
+  }
+  return summary;
+}
+
+/// The deviations after the first one, which the summary has.
 void print_deviations(const ordered_json& document) {
   const auto& all = document.at("deviations");
-  std::cout << (all.empty() ? "  no deviations in the run\n" : fmt::format("  {} deviations\n", all.size()));
-  for (std::size_t i = 0; i < std::min(all.size(), kMostDeviations); ++i) {
-    const std::string step = text(all[i].at("step"));
-    std::cout << fmt::format("    {}{}\n", step.empty() ? "" : step + ": ", text(all[i].at("what")));
-  }
-  if (all.size() > kMostDeviations) std::cout << fmt::format("    and {} more: --json\n", all.size() - kMostDeviations);
-  for (const auto& probe : document.at("probes")) {
-    if (probe.at("known").get<bool>()) continue;
-    std::cout << fmt::format(
-        "  deviation: {} revision {} is described by the signer alone; this version does not know it\n",
-        text(probe.at("name")), probe.at("revision").get<int>());
-  }
+  for (std::size_t i = 1; i < std::min(all.size(), kMostDeviations); ++i)
+    std::cout << harmless_page(fmt::format("  deviation: {}\n", words_of_deviation(all[i])));
+  if (all.size() > kMostDeviations)
+    std::cout << fmt::format("  and {} more deviations: --json\n", all.size() - kMostDeviations);
 }
 
 /// The tested nodes, and the time.
@@ -200,27 +248,15 @@ void print_run(const ordered_json& document) {
   std::cout << fmt::format("  run {} of plan {}\n", text(document.at("run_id")), text(document.at("plan_sha256")));
   if (!text(document.at("challenge")).empty())
     std::cout << fmt::format("  the plan answers the challenge {}\n", text(document.at("challenge")));
-  std::cout << fmt::format("  profile {} revision {}, {} requirements, targets {} ({})\n", text(document.at("profile")),
-                           document.at("profile_revision").get<int>(), document.at("requirements").get<std::size_t>(),
-                           text(document.at("targets_sha256")),
-                           document.at("targets_built_in").get<bool>()
-                               ? "as built into this version"
-                               : "NOT those of a built-in profile: compare them with --profile FILE");
+  std::cout << fmt::format("  {} requirements, targets {}\n", document.at("requirements").get<std::size_t>(),
+                           text(document.at("targets_sha256")));
 }
 
+/// Keys of the signers that the policy has named above, and the files.
 void print_signers(const ordered_json& document) {
-  for (const auto& signer : document.at("signers")) {
-    std::cout << fmt::format("  signed by the key {}\n", text(signer.at("key")));
-    if (!signer.contains("role")) {
-      std::cout << "    whose owner the statement does not name\n";
-      continue;
-    }
-    std::string who = text(signer.at("role"));
-    for (const char* part : {"name", "organisation"}) {
-      if (!text(signer.at(part)).empty()) who += ", " + text(signer.at(part));
-    }
-    std::cout << fmt::format("    who is, by the signer's word: {}{}\n", who,
-                             signer.at("self_signed").get<bool>() ? ", SELF-SIGNED" : "");
+  if (!document.at("policy").is_null()) {
+    for (const auto& signer : document.at("signers"))
+      std::cout << fmt::format("  signed by the key {}\n", text(signer.at("key")));
   }
   if (const auto others = document.at("other_signatures").get<std::size_t>(); others > 0) {
     std::cout << fmt::format("  {} further signatures by keys that were not given: not verified\n", others);
@@ -270,26 +306,11 @@ void print_proofs(const ordered_json& document) {
   if (heads.size() > kMostHeads) std::cout << fmt::format("    and {} more: --json\n", heads.size() - kMostHeads);
 }
 
-/// The signers, by the receiver's own policy.
-void print_parties(const ordered_json& document) {
-  const auto& policy = document.at("policy");
-  if (policy.is_null()) return;
-  std::cout << fmt::format("  by the policy {}:\n", text(policy.at("name")));
-  for (const auto& one : policy.at("counted")) {
-    std::cout << fmt::format("    signed as {}: {} of {}\n", text(one.at("role")), text(one.at("signer")),
-                             text(one.at("party")));
-  }
-}
-
 void print(const ordered_json& document) {
-  const bool whole = document.at("report_checked").get<bool>();
-  std::cout << fmt::format(
-      "verified{}: {}\n  {}\n",
-      whole ? "" : " WITHOUT ITS REPORT, which another version rendered and which was not compared: do not read it",
-      text(document.at("overall")), text(document.at("reason")));
+  print_summary(summary_of(document));
+  std::cout << fmt::format("  {}\n", text(document.at("reason")));
   print_superseded(document);
   print_waivers(document);
-  print_parties(document);
   print_proofs(document);
   print_deviations(document);
   print_run(document);
@@ -311,7 +332,9 @@ int refuse(const VerifyArguments& given, const InputError& error, const ordered_
 
 }  // namespace
 
-void print_verified(const dossier::Verified& verified) { print(document_of(verified)); }
+void print_verified(const dossier::Verified& verified, const dossier::Expectations& expected) {
+  print(document_of(verified, pins_of(expected, false)));
+}
 
 int run_verify(const VerifyArguments& given) {
   if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
@@ -329,7 +352,7 @@ int run_verify(const VerifyArguments& given) {
   if (given.json) expected->each_difference = [&](const std::string& one) { differences.push_back(one); };
   const auto verified = dossier::verify_dossier(without_slash(given.directory), *keys, *expected);
   if (!verified) return refuse(given, verified.error(), differences);
-  ordered_json document = document_of(*verified);
+  ordered_json document = document_of(*verified, pins_of(*expected, !given.heads.empty()));
   if (!given.heads.empty() || !given.witness_keys.empty()) {
     const auto heads = read_heads(given, *expected, verified->contents);
     if (!heads) return refuse(given, heads.error(), differences);

@@ -17,10 +17,10 @@ namespace {
 std::expected<dossier::Waiver, InputError> waiver_of(const WaiveArguments& given, const dossier::Verified& verified,
                                                      const dossier::TrustPolicy& policy, const dossier::PublicKey& key,
                                                      dossier::Moment now) {
-  const auto until = dossier::day_or_time(given.until);
+  const auto until = given_time(given.until);
   if (!until || *until <= now) {
     return std::unexpected(InputError{"--until", fmt::format("'{}' is not a time to come", given.until),
-                                      "a day, 2027-01-05, or UTC with milliseconds; the waiver holds before it"});
+                                      std::string(kGivenTimeHint) + "; the waiver holds before it"});
   }
   const auto& verdict = verified.contents.verdict;
   auto cells = dossier::cells_to_waive(
@@ -84,7 +84,7 @@ int run_waive(const WaiveArguments& given) {
       {verified->contents.verdict, verified->contents.verdict_sha256, verified->contents.ended}, *expected->now);
   if (!again) return refused(again.error());
   if (const auto problem = files::create_file(given.out, *text, 0644)) return bad_input(*problem);
-  print_verified(*verified);
+  print_verified(*verified, *before);
   for (const auto& cell : dossier::shown(*waiver).cells) std::cout << fmt::format("waived: {}\n", harmless(cell));
   std::cout << harmless_page(given.out) << '\n';
   return files::kExitSuccess;

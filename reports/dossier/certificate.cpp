@@ -2,11 +2,13 @@
 #include "reports/dossier/certificate.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <ctime>
 #include <memory>
 
 #include <openssl/err.h>
+#include <openssl/objects.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
@@ -18,6 +20,8 @@
 
 namespace assay::dossier {
 namespace {
+
+using Usages = std::unique_ptr<EXTENDED_KEY_USAGE, Release<EXTENDED_KEY_USAGE, EXTENDED_KEY_USAGE_free>>;
 
 std::vector<Certificate> read_all(std::string_view pem) {
   std::vector<Certificate> all;
@@ -45,16 +49,32 @@ std::optional<Moment> moment_of(const ASN1_TIME* time) {
   return Moment(std::chrono::seconds(::timegm(&parts)));
 }
 
+/// Whether the extended key usage of `certificate`, critical or not, lets it vouch for documents of a person: it states
+/// none, or any, or e-mail, code or documents (RFC 5280, 4.2.1.12; RFC 9336). That of a CA binds the certificates it
+/// issues.
+bool is_for_documents(X509* certificate) {
+  constexpr std::uint32_t kDocuments = XKU_ANYEKU | XKU_SMIME | XKU_CODE_SIGN;
+  constexpr const char* kDocumentSigning = "1.3.6.1.5.5.7.3.36";                  // OpenSSL 3.0 has no flag for it
+  if ((X509_get_extended_key_usage(certificate) & kDocuments) != 0) return true;  // all bits if none is stated
+  const Usages usages(
+      static_cast<EXTENDED_KEY_USAGE*>(X509_get_ext_d2i(certificate, NID_ext_key_usage, nullptr, nullptr)));
+  for (int i = 0; usages && i < sk_ASN1_OBJECT_num(usages.get()); ++i) {
+    std::array<char, 64> name{};
+    OBJ_obj2txt(name.data(), name.size(), sk_ASN1_OBJECT_value(usages.get(), i), 1);
+    if (std::string_view(name.data()) == kDocumentSigning) return true;
+  }
+  return false;
+}
+
 bool may_sign(X509* certificate) {
   const std::uint32_t usage = X509_get_key_usage(certificate);  // all bits if none is stated
-  return X509_check_ca(certificate) == 0 && (usage & KU_DIGITAL_SIGNATURE) != 0;
+  return X509_check_ca(certificate) == 0 && (usage & KU_DIGITAL_SIGNATURE) != 0 && is_for_documents(certificate);
 }
 
 /// The chain from `chain.front()` to one of `issuers`; empty if there is none.
 std::vector<Certificate> verified_chain(const std::vector<Certificate>& chain, std::string_view issuers) {
   using Context = std::unique_ptr<X509_STORE_CTX, Release<X509_STORE_CTX, X509_STORE_CTX_free>>;
   using Stack = std::unique_ptr<STACK_OF(X509), void (*)(STACK_OF(X509)*)>;
-  constexpr int kSecurityLevel = 2;
   const Store store(X509_STORE_new());
   const Context context(X509_STORE_CTX_new());
   const Stack between(sk_X509_new_null(), [](STACK_OF(X509) * stack) { sk_X509_free(stack); });
@@ -98,7 +118,7 @@ std::optional<TrustedKey> key_by(const CertificateRule& rule, const std::vector<
   for (const auto& one : verified) {
     const auto from = moment_of(X509_get0_notBefore(one.get()));
     const auto last = moment_of(X509_get0_notAfter(one.get()));
-    if (!from || !last) return std::nullopt;
+    if (!from || !last || !is_for_documents(one.get())) return std::nullopt;
     counted.from = std::max(counted.from, *from);
     counted.until = std::min(counted.until, *last + std::chrono::seconds(1));  // the last second is valid (RFC 5280)
   }
@@ -109,7 +129,8 @@ std::optional<TrustedKey> key_by(const CertificateRule& rule, const std::vector<
 std::string why_not_counted(const TrustPolicy& policy, const std::vector<Certificate>& chain) {
   X509* const own = chain.front().get();
   const std::string subject = subject_of(own);
-  if (!may_sign(own)) return fmt::format("the certificate of '{}' is of a CA or not for signatures", subject);
+  if (!may_sign(own))
+    return fmt::format("the certificate of '{}' is of a CA or not for signatures of documents", subject);
   std::string reason = fmt::format("the certificate of '{}' is by no issuer that the policy names", subject);
   for (const auto& party : policy.parties) {
     for (const auto& signer : party.signers) {

@@ -8,6 +8,7 @@
 #include "probes/core/json_io.h"
 #include "reports/dossier/base64.h"
 #include "reports/dossier/timestamp.h"
+#include "reports/evidence/tree.h"
 
 namespace assay::dossier {
 
@@ -80,12 +81,28 @@ std::expected<Envelope, InputError> read_envelope(std::string_view text, const s
   return envelope;
 }
 
+std::expected<Envelope, InputError> envelope_in(const std::string& directory, const char* name, std::size_t largest) {
+  const auto text = evidence::read_plain_file(directory, name, largest);
+  if (!text) return std::unexpected(text.error());
+  return read_envelope(*text, name);
+}
+
 std::optional<InputError> sign(Envelope& envelope, const Signer& signer) {
   auto signature = signer.sign(pre_authentication_encoding(envelope.payload_type, envelope.payload));
   if (!signature) return signature.error();
   if (!signer.certificate.empty()) envelope.certificates[*signature] = signer.certificate;
   envelope.signatures.push_back(std::move(*signature));
   return std::nullopt;
+}
+
+std::expected<std::string, InputError> written(const Envelope& envelope, std::size_t largest) {
+  std::string text = envelope_text(envelope);
+  if (text.size() > largest) {
+    return std::unexpected(InputError{
+        "envelope", fmt::format("would have {} bytes, of which its reader takes {}", text.size(), largest), ""});
+  }
+  if (const auto again = read_envelope(text, "envelope"); !again) return std::unexpected(again.error());
+  return text;
 }
 
 const std::string* signature_of(const Envelope& envelope, std::string_view message, const PublicKey& key) {

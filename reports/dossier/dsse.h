@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reports/dossier/canonical_json.h"
 #include "reports/dossier/keys.h"
 
 namespace assay::dossier {
@@ -40,8 +41,28 @@ std::string envelope_text(const Envelope& envelope);
 /// strict, no signature or too many, and sizes over the bounds are refused.
 std::expected<Envelope, InputError> read_envelope(std::string_view text, const std::string& where);
 
+/// The envelope in the plain file `name` of `directory`, of at most `largest` bytes. Its text, as large again, is gone
+/// when the envelope is looked at.
+std::expected<Envelope, InputError> envelope_in(const std::string& directory, const char* name, std::size_t largest);
+
 /// Adds the signature of `signer` over the payload, with its certificates; nothing is added when it does not sign.
 std::optional<InputError> sign(Envelope& envelope, const Signer& signer);
+
+/// envelope_text of an envelope that its reader will take: nothing over `largest` bytes or that read_envelope refuses.
+std::expected<std::string, InputError> written(const Envelope& envelope, std::size_t largest);
+
+/// The text of an envelope with `document` in canonical JSON, signed by `signer`. Nothing is signed that the reader of
+/// such documents would refuse: `read` is that reader, of a payload and its name.
+template <class Read>
+std::expected<std::string, InputError> signed_text(const nlohmann::json& document, const std::string& name,
+                                                   const Signer& signer, std::size_t largest, const Read& read) {
+  auto payload = canonical_json(document);
+  if (!payload) return std::unexpected(payload.error());
+  if (const auto again = read(*payload, name); !again) return std::unexpected(again.error());
+  Envelope envelope{.payload_type = std::string(kPayloadType), .payload = std::move(*payload), .signatures = {}};
+  if (auto problem = sign(envelope, signer)) return std::unexpected(*problem);
+  return written(envelope, largest);
+}
 
 /// The signature by `key` over `message`, the envelope's pre-authentication encoding; nullptr when there is none.
 const std::string* signature_of(const Envelope& envelope, std::string_view message, const PublicKey& key);

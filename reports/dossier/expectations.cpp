@@ -111,6 +111,12 @@ json comparable(const site::Site& site, const site::Site& expected) {
     const site::Node* const wanted = expected.node(node.at("name").get<std::string>());
     if (wanted != nullptr && wanted->directory == site::kDefaultDirectory) node.erase("directory");
   }
+  json nodes = json::object();  // by name, so that one that was left out is a difference of its own
+  for (auto& node : document.at("nodes")) {
+    const std::string name = node.at("name");
+    nodes[name] = std::move(node);
+  }
+  document["nodes"] = std::move(nodes);
   return document;
 }
 
@@ -139,6 +145,13 @@ std::optional<InputError> check_times(const judge::Journal& journal, const Claim
                       fmt::format("was issued {}, before the run's last line of {}", claims.issued_at, journal.last),
                       "a statement is made after the run; clocks may differ by five minutes"};
   }
+  const auto older = claims.supersedes ? utc_time(claims.supersedes->issued_at) : std::nullopt;
+  if (older && *older - *issued > skew) {
+    return InputError{kStatementFile,
+                      fmt::format("was issued {}, before the statement that it supersedes ({})", claims.issued_at,
+                                  claims.supersedes->issued_at),
+                      "the older statement is issued first; clocks may differ by five minutes"};
+  }
   if (expected.begun_after && begin < *expected.begun_after) {
     return InputError{
         kStatementFile,
@@ -162,18 +175,25 @@ std::optional<InputError> check_times(const judge::Journal& journal, const Claim
   return std::nullopt;
 }
 
+/// A pinned profile or list of programs pins the rule: the direction of a metric and the uncertainty of its instrument
+/// come with the description of the probe, which for an unknown revision is the signer's own.
+std::optional<InputError> check_descriptions(const plan::Plan& plan) {
+  const auto unknown = plan::unknown_probes(plan);
+  if (unknown.empty()) return std::nullopt;
+  return InputError{
+      fmt::format("{}/plan.json", kEvidenceFolder),
+      fmt::format("describes probes that this version does not know: {}", fmt::join(unknown, ", ")),
+      "how their figures are judged is the signer's word: verify with the version of assay that has them, or take "
+      "it with --unknown-probes"};
+}
+
 std::optional<InputError> check_deviations(const evidence::Examined& examined) {
   if (const auto& all = examined.verdict.deviations; !all.empty()) {
     return InputError{fmt::format("{}/verdict.json", kEvidenceFolder),
                       fmt::format("has {} deviations, first: {}", all.size(), all.front().what),
                       "without --no-deviations it is verified and they are listed"};
   }
-  if (const auto unknown = plan::unknown_probes(examined.run.plan); !unknown.empty()) {
-    return InputError{fmt::format("{}/plan.json", kEvidenceFolder),
-                      fmt::format("describes probes that this version does not know: {}", fmt::join(unknown, ", ")),
-                      "verify with the version of assay that has them"};
-  }
-  return std::nullopt;
+  return check_descriptions(examined.run.plan);
 }
 
 }  // namespace
@@ -237,6 +257,10 @@ std::optional<InputError> check_evidence(const evidence::Examined& examined, con
   const plan::Plan& plan = examined.run.plan;
   if (expected.profile) {
     if (auto problem = check_targets(plan.profile, *expected.profile, expected.each_difference)) return problem;
+  }
+  const bool rules = expected.profile || !expected.targets_sha256.empty() || !expected.probes.empty();
+  if (rules && !expected.unknown_probes) {
+    if (auto problem = check_descriptions(plan)) return problem;
   }
   if (expected.whole_site) {
     if (auto problem = check_site(plan.site, *expected.whole_site, expected.each_difference)) return problem;

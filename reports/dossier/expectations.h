@@ -43,6 +43,8 @@ struct Expectations {
   std::string authorities;      ///< PEM: every signature that is demanded has a time stamp by one of them
   bool no_deviations = false;   ///< none at all, and no probe that this version does not know
   bool without_report = false;  ///< a report of another renderer is passed over instead of refused
+  /// A pinned profile or list of programs takes a probe that this version does not know as the signer describes it.
+  bool unknown_probes = false;
 };
 
 /// SHA-256 of the canonical JSON of a site without the paths of keys on the machine that ran assay.

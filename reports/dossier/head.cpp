@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
+#include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/judge/evidence/journal.h"
 #include "probes/core/utc_time.h"
 #include "profiles/schema.h"
@@ -52,13 +53,24 @@ std::expected<Head, InputError> head_from(const std::string& payload, const std:
             .lines = predicate.at("lines"),
             .sha256 = document->at("subject").front().at("digest").at("sha256"),
             .seen_at = predicate.at("seenAt")};
-  if (*document != document_of(head) && predicate.at("tool") == document_of(head).at("predicate").at("tool"))
+  json again = document_of(head);
+  again.at("predicate")["tool"] = predicate.at("tool");  // of any version: its head says the same
+  if (*document != again)
     return std::unexpected(InputError{where, "names another part of the journal than it counts", ""});
+  if (!is_tool(predicate.at("tool").get<std::string>()))
+    return std::unexpected(InputError{where + ": predicate.tool", "is no version of assay-report", ""});
   return head;
 }
 
+struct Signed {
+  std::string by, key;
+};
+
 /// Whose signature it is.
-std::expected<std::string, InputError> signer_of(const Envelope& envelope, const Witnesses& witnesses, Moment now) {
+std::expected<Signed, InputError> signer_of(const Envelope& envelope, const Witnesses& witnesses, Moment now) {
+  const auto not_signed =
+      std::unexpected(InputError{"rule head_signed", "no key that was given has signed it",
+                                 "give the key of the witness with --witness-key, or name a --policy"});
   if (witnesses.policy != nullptr) {
     const TrustPolicy policy = with_certificates(*witnesses.policy, certificates_of(envelope));
     const auto by = only_signer(policy, envelope, {}, now);
@@ -68,16 +80,20 @@ std::expected<std::string, InputError> signer_of(const Envelope& envelope, const
                                         fmt::format("{} of {} is the vendor", by->signer->name, by->party->name),
                                         "a witness, buyer or commissioner watches the vendor's run"});
     }
-    return fmt::format("{}: {} of {}", by->party->role, by->signer->name, by->party->name);
+    const bool wanted = witnesses.keys.empty() || std::ranges::find(witnesses.keys, by->key->fingerprint,
+                                                                    &PublicKey::fingerprint) != witnesses.keys.end();
+    if (!wanted) return not_signed;
+    return Signed{.by = fmt::format("{}: {} of {}", by->party->role, by->signer->name, by->party->name),
+                  .key = by->key->fingerprint};
   }
   for (const auto& key : witnesses.keys) {
-    if (is_signed_by(envelope, key)) return key.fingerprint();
+    if (is_signed_by(envelope, key)) return Signed{.by = key.fingerprint(), .key = key.fingerprint()};
   }
-  return std::unexpected(InputError{"rule head_signed", "no key that was given has signed it",
-                                    "give the key of the witness with --witness-key, or name a --policy"});
+  return not_signed;
 }
 
-std::optional<InputError> check_journal(const Head& head, std::string_view text, const std::string& where) {
+/// The error of a head by the journal that it is of: run, plan, bytes, lines, and its time on both sides.
+std::optional<InputError> check_journal(const Head& head, std::string_view text, Moment now, const std::string& where) {
   const auto journal = judge::read_journal(text, kJournalName);
   if (!journal) return journal.error();
   if (head.run_id != journal->run_id) {
@@ -86,11 +102,29 @@ std::optional<InputError> check_journal(const Head& head, std::string_view text,
   }
   if (head.plan_sha256 != journal->plan_sha256)
     return InputError{where, "is of another plan than the dossier", "the witness saw another plan of this run"};
-  if (head.bytes <= text.size() && files::sha256(text.substr(0, head.bytes)) == head.sha256) return std::nullopt;
-  return InputError{
-      where,
-      fmt::format("the journal does not begin with the {} lines that were witnessed {}", head.lines, head.seen_at),
-      "a line was taken out of it or changed since: this is not the whole run"};
+  const std::string_view seen = text.substr(0, head.bytes);
+  if (seen.size() != head.bytes || files::sha256(seen) != head.sha256) {
+    return InputError{
+        where,
+        fmt::format("the journal does not begin with the {} lines that were witnessed {}", head.lines, head.seen_at),
+        "a line was taken out of it or changed since: this is not the whole run"};
+  }
+  const auto lines = static_cast<std::uint64_t>(std::ranges::count(seen, '\n'));
+  if (!seen.ends_with('\n') || lines != head.lines) {
+    return InputError{where,
+                      fmt::format("counts {} lines, and its {} bytes are {}", head.lines, head.bytes,
+                                  seen.ends_with('\n') ? fmt::format("{}", lines) : "no whole lines"),
+                      "a head is of whole lines: assay did not write this one"};
+  }
+  const auto witnessed = judge::read_journal(seen, kJournalName);
+  const auto last = witnessed ? utc_time(witnessed->last) : std::nullopt;
+  const auto at = utc_time(head.seen_at);
+  const std::chrono::duration<double> skew(judge::kMostClockDifference_s);
+  if (last && at && *last - *at <= skew && *at - now <= skew) return std::nullopt;
+  return InputError{where + ": rule head_time",
+                    fmt::format("was seen {}, its last line is of {}, and it is {} here", head.seen_at,
+                                witnessed ? witnessed->last : "no time", utc_text(now)),
+                    "a line is seen after it was written and not in the future; clocks may differ by five minutes"};
 }
 
 }  // namespace
@@ -113,13 +147,7 @@ std::expected<Head, InputError> head_of(std::string_view text, const std::string
 }
 
 std::expected<std::string, InputError> head_text(const Head& head, const Signer& key) {
-  auto payload = canonical_json(document_of(head));
-  if (!payload) return std::unexpected(payload.error());
-  // Nothing is signed that the reader would refuse.
-  if (const auto read = head_from(*payload, "head"); !read) return std::unexpected(read.error());
-  Envelope envelope{.payload_type = std::string(kPayloadType), .payload = std::move(*payload), .signatures = {}};
-  if (auto problem = sign(envelope, key)) return std::unexpected(*problem);
-  return envelope_text(envelope) + "\n";
+  return signed_text(document_of(head), "head", key, kLargestHead, head_from);
 }
 
 std::expected<WitnessedHead, InputError> check_head(std::string_view text, const std::string& where,
@@ -132,8 +160,8 @@ std::expected<WitnessedHead, InputError> check_head(std::string_view text, const
   if (!by) return std::unexpected(InputError{where + ": " + by.error().where, by.error().what, by.error().hint});
   auto head = head_from(envelope->payload, where + ": payload");
   if (!head) return std::unexpected(head.error());
-  if (auto problem = check_journal(*head, journal, where)) return std::unexpected(*problem);
-  return WitnessedHead{.head = std::move(*head), .by = *by};
+  if (auto problem = check_journal(*head, journal, now, where)) return std::unexpected(*problem);
+  return WitnessedHead{.head = std::move(*head), .by = by->by, .key = by->key};
 }
 
 }  // namespace assay::dossier

@@ -23,17 +23,20 @@ struct Head {
   std::uint64_t bytes = 0, lines = 0;
   std::string sha256;   ///< of the first `bytes` bytes
   std::string seen_at;  ///< UTC by the witness's clock
+  friend bool operator==(const Head&, const Head&) = default;
 };
 
 /// A checked head and whose it is.
 struct WitnessedHead {
   Head head;
-  std::string by;  ///< "role: signer of party" by a policy, else the key's fingerprint
+  std::string by;   ///< "role: signer of party" by a policy, else the key's fingerprint
+  std::string key;  ///< its fingerprint
+  friend bool operator==(const WitnessedHead&, const WitnessedHead&) = default;
 };
 
 /// Signers of heads.
 struct Witnesses {
-  std::vector<PublicKey> keys;
+  std::vector<PublicKey> keys;  ///< one of them has signed; with a policy none, or the same
   /// Then a witness, buyer or commissioner of it: not the vendor, whose run it is.
   const TrustPolicy* policy = nullptr;
 };
@@ -45,8 +48,9 @@ std::expected<Head, InputError> head_of(std::string_view journal, const std::str
 std::expected<std::string, InputError> head_text(const Head& head, const Signer& key);
 
 /// Checks the head in `text` against the journal of a run. Refused: no signature that counts (rules head_signed and
-/// head_role, and those of keys), another form or type, another run or plan, and a journal that does not begin with the
-/// witnessed part: a line of it is gone or was changed since.
+/// head_role, and those of keys), another form or type, another run or plan, a journal that does not begin with the
+/// witnessed part (a line of it is gone or was changed since), another number of lines than that part has, and a time
+/// before its last line or after `now` (rule head_time), each within judge::kMostClockDifference_s.
 std::expected<WitnessedHead, InputError> check_head(std::string_view text, const std::string& where,
                                                     const Witnesses& witnesses, std::string_view journal, Moment now);
 

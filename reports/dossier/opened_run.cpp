@@ -72,9 +72,7 @@ std::expected<Checked, InputError> check(const std::string& directory, const Env
 }
 
 std::expected<OpenedRun, InputError> load_dossier(const std::string& directory, const Signers& signers) {
-  const auto text = evidence::read_plain_file(directory, kStatementFile, kLargestEnvelope);
-  if (!text) return std::unexpected(text.error());
-  const auto envelope = read_envelope(*text, kStatementFile);
+  const auto envelope = envelope_in(directory, kStatementFile, kLargestEnvelope);
   if (!envelope) return std::unexpected(envelope.error());
   auto checked = check(directory, *envelope, signers);
   if (!checked) return std::unexpected(checked.error());

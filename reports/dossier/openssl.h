@@ -21,6 +21,10 @@ using Certificate = std::unique_ptr<X509, Release<X509, X509_free>>;
 using Store = std::unique_ptr<X509_STORE, Release<X509_STORE, X509_STORE_free>>;
 using Bio = std::unique_ptr<BIO, Release<BIO, BIO_vfree>>;
 
+/// OpenSSL's security level of keys and signatures in a chain of certificates: 112 bits, so neither RSA of 1024 bits
+/// nor SHA-1. Signers and time-stamping authorities are held to the same.
+inline constexpr int kSecurityLevel = 2;
+
 /// `text` in OpenSSL's type for bytes.
 inline const unsigned char* bytes_of(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());

@@ -160,11 +160,13 @@ std::expected<std::vector<std::string>, InputError> make_dossier(const SignReque
   }
   const auto statement = statement_of(claims, examined->run, examined->verdict, examined->verdict_sha256);
   if (!statement) return std::unexpected(statement.error());
-  auto payload = canonical_json(*statement);
-  if (!payload) return std::unexpected(payload.error());
-  Envelope envelope{.payload_type = std::string(kPayloadType), .payload = std::move(*payload), .signatures = {}};
-  if (auto problem = sign(envelope, key)) return std::unexpected(*problem);
-  if (auto problem = staging->write(staged(kStatementFile), envelope_text(envelope))) return std::unexpected(*problem);
+  const bool simulated = examined->run.plan.simulation.has_value();  // verification takes no such statement
+  const auto text = signed_text(*statement, "statement", key, kLargestEnvelope,
+                                [&](const std::string& payload, const std::string& where) {
+                                  return simulated ? ReadStatement{} : read_statement(payload, where);
+                                });
+  if (!text) return std::unexpected(text.error());
+  if (auto problem = staging->write(staged(kStatementFile), *text)) return std::unexpected(*problem);
   if (auto problem = staging->publish(kDossier)) return std::unexpected(*problem);
   return left_out;
 }
@@ -190,9 +192,7 @@ std::expected<Expectations, InputError> before_signing(Expectations expected, co
 
 std::expected<Verified, InputError> add_signature(const std::string& dossier, const Signer& key,
                                                   const std::vector<PublicKey>& others, const Expectations& expected) {
-  const auto text = evidence::read_plain_file(dossier, kStatementFile, kLargestEnvelope);
-  if (!text) return std::unexpected(text.error());
-  auto envelope = read_envelope(*text, kStatementFile);
+  auto envelope = envelope_in(dossier, kStatementFile, kLargestEnvelope);
   if (!envelope) return std::unexpected(envelope.error());
   if (is_signed_by(*envelope, key.public_key())) {
     return std::unexpected(
@@ -203,7 +203,8 @@ std::expected<Verified, InputError> add_signature(const std::string& dossier, co
   // Only a dossier that passes every check is signed, the signatures that it has included.
   auto verified = verify_envelope(dossier, *envelope, others, *before);
   if (!verified) return verified;
-  if (auto problem = append_signature(*envelope, key, dossier + "/" + kStatementFile)) return std::unexpected(*problem);
+  if (auto problem = append_signature(*envelope, key, dossier + "/" + kStatementFile, kLargestEnvelope))
+    return std::unexpected(*problem);
   return verified;
 }
 

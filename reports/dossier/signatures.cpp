@@ -7,24 +7,19 @@
 
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/judge/evidence/evidence.h"
-#include "probes/core/text.h"
 #include "probes/core/utc_time.h"
-#include "reports/dossier/statement.h"
 
 namespace assay::dossier {
 namespace {
 
-/// "; it names the key 5f0c… (signer, Ada Example)": the signer by the statement, which is not verified.
-std::string who_claims(const Envelope& envelope) {
-  const auto statement = read_statement(envelope.payload, "statement");
-  if (!statement) return "";
-  std::string words;
-  for (const auto& one : statement->claims.signatories) {
-    words +=
-        fmt::format("{} {} ({}{}{})", words.empty() ? "; it names the key" : ", and", printable(one.key_fingerprint),
-                    printable(one.role), one.name.empty() ? "" : ", ", printable(one.name));
+/// "; it is signed by the key 5f0c…": a key that was neither demanded nor counted, and has signed. The statement is not
+/// asked: before a signature holds nobody vouches for a byte of it.
+std::string signed_by_another(const Envelope& envelope, const SignatureDemands& demands) {
+  for (const auto& [fingerprint, key] : demands.known) {
+    if (std::ranges::find(demands.keys, key) == demands.keys.end() && is_signed_by(envelope, key))
+      return "; it is signed by the key " + fingerprint;
   }
-  return words;
+  return "";
 }
 
 }  // namespace
@@ -48,7 +43,7 @@ std::expected<Signatures, InputError> check_signatures(const Envelope& envelope,
     if (!is_signed_by(envelope, key)) {
       return std::unexpected(
           InputError{where, fmt::format("has no valid signature of the key {}", key.fingerprint()),
-                     "it was signed with another key or changed after signing" + who_claims(envelope)});
+                     "it was signed with another key or changed after signing" + signed_by_another(envelope, demands)});
     }
     found.signers.push_back(key.fingerprint());
   }
@@ -103,11 +98,13 @@ std::optional<InputError> check_stamp_times(const std::map<std::string, Stamp>& 
   return std::nullopt;
 }
 
-std::optional<InputError> append_signature(Envelope& envelope, const Signer& signer, const std::string& path) {
+std::optional<InputError> append_signature(Envelope& envelope, const Signer& signer, const std::string& path,
+                                           std::size_t largest) {
   if (envelope.signatures.size() >= kMostSignatures)
     return InputError{path, "has the maximum number of signatures", ""};
   if (auto problem = sign(envelope, signer)) return problem;
-  return files::replace_file(path, envelope_text(envelope));
+  const auto text = written(envelope, largest);
+  return text ? files::replace_file(path, *text) : text.error();
 }
 
 }  // namespace assay::dossier

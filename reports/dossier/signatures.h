@@ -47,7 +47,9 @@ std::optional<InputError> check_stamp_times(const std::map<std::string, Stamp>& 
                                             const std::vector<std::pair<std::string, std::optional<Moment>>>& events,
                                             const std::optional<Moment>& now, const std::string& where);
 
-/// Adds the signature of `signer` to the envelope in the file at `path`. Refused: it has the most signatures already.
-std::optional<InputError> append_signature(Envelope& envelope, const Signer& signer, const std::string& path);
+/// Adds the signature of `signer` to the envelope in the file at `path`, as by written(). Refused as well: it has the
+/// most signatures already.
+std::optional<InputError> append_signature(Envelope& envelope, const Signer& signer, const std::string& path,
+                                           std::size_t largest);
 
 }  // namespace assay::dossier

@@ -178,22 +178,6 @@ std::optional<InputError> check_spelling(const json& predicate, const std::strin
   return std::nullopt;
 }
 
-/// "assay-report 0.1.0": the program and a version of three numbers.
-bool is_tool(std::string_view text) {
-  constexpr std::string_view kProgram = "assay-report ";
-  if (!text.starts_with(kProgram)) return false;
-  text.remove_prefix(kProgram.size());
-  int numbers = 0;
-  while (true) {
-    const auto number = text.substr(0, text.find('.'));
-    if (number.empty() || number.size() > 4 || (number.size() > 1 && number.front() == '0')) return false;
-    if (!std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; })) return false;
-    ++numbers;
-    if (number.size() == text.size()) return numbers == 3;
-    text.remove_prefix(number.size() + 1);
-  }
-}
-
 /// The signer's claims are worded by assay, but for names: a free text in a signed document reads like a fact.
 std::optional<InputError> check_claims(const Claims& claims, const std::string& where) {
   const auto refused = [&](const char* member, std::string what, const char* hint) {
@@ -216,6 +200,21 @@ std::optional<InputError> check_claims(const Claims& claims, const std::string& 
 }
 
 }  // namespace
+
+bool is_tool(std::string_view text) {
+  constexpr std::string_view kProgram = "assay-report ";
+  if (!text.starts_with(kProgram)) return false;
+  text.remove_prefix(kProgram.size());
+  int numbers = 0;
+  while (true) {
+    const auto number = text.substr(0, text.find('.'));
+    if (number.empty() || number.size() > 4 || (number.size() > 1 && number.front() == '0')) return false;
+    if (!std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; })) return false;
+    ++numbers;
+    if (number.size() == text.size()) return numbers == 3;
+    text.remove_prefix(number.size() + 1);
+  }
+}
 
 bool Signatory::is_self_signed() const {
   return meaning == kSelfSigned;  // check_claims() lets nothing else pass

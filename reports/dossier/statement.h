@@ -42,6 +42,9 @@ inline constexpr std::string_view kSelfSigned =
     "Self-signed: the key belongs to the tester. The signature proves that nothing was changed since; it does not "
     "prove the identity of the signer.";
 
+/// Whether `text` is "assay-report 0.1.0": the program and a version of three numbers.
+bool is_tool(std::string_view text);
+
 /// A document for people that was made from the evidence.
 struct Rendering {
   std::string path;  ///< in the dossier

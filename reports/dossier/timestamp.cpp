@@ -88,7 +88,9 @@ Store store_of(const std::string& pem, std::time_t at) {
   }
   ERR_clear_error();  // the end of the file is an error to OpenSSL
   if (count == 0) return nullptr;
-  X509_VERIFY_PARAM_set_time(X509_STORE_get0_param(store.get()), at);
+  X509_VERIFY_PARAM* const rules = X509_STORE_get0_param(store.get());
+  X509_VERIFY_PARAM_set_time(rules, at);
+  X509_VERIFY_PARAM_set_auth_level(rules, kSecurityLevel);
   return store;
 }
 
@@ -104,6 +106,16 @@ bool is_sha256(TS_TST_INFO* info) {
   const ASN1_OBJECT* algorithm = nullptr;
   X509_ALGOR_get0(&algorithm, nullptr, nullptr, TS_MSG_IMPRINT_get_algo(TS_TST_INFO_get_msg_imprint(info)));
   return OBJ_obj2nid(algorithm) == NID_sha256;
+}
+
+/// Whether the authority signed over a digest of the strength that its certificates must have: SHA-1 is none.
+bool is_strong(const Token& token) {
+  constexpr int kBits = 112;  // of kSecurityLevel; a digest has half as many as it is long
+  auto* signers = PKCS7_get_signer_info(token.get());
+  const auto* signer =
+      signers != nullptr && sk_PKCS7_SIGNER_INFO_num(signers) == 1 ? sk_PKCS7_SIGNER_INFO_value(signers, 0) : nullptr;
+  const EVP_MD* digest = signer == nullptr ? nullptr : EVP_get_digestbyobj(signer->digest_alg->algorithm);
+  return digest != nullptr && EVP_MD_get_size(digest) * 8 / 2 >= kBits;
 }
 
 /// OpenSSL's checks: version, imprint, signer, chain.
@@ -181,6 +193,7 @@ std::expected<Stamp, InputError> check_token(std::string_view der, std::string_v
   const auto at = time_of(info.get());
   if (!at) return refused("has a time that does not exist");
   if (!is_sha256(info.get())) return refused("is a stamp of something else than a SHA-256");
+  if (!is_strong(token)) return refused("is signed over a weak digest, such as SHA-1", "ask another authority");
   Store store = store_of(authorities, *at);
   if (store == nullptr) return refused("cannot be checked: the file of authorities has no certificate", "PEM of --tsa");
   if (!verifies(token, signature, std::move(store))) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "probes/core/utc_time.h"
 #include "profiles/schema.h"
 #include "reports/dossier/certificate.h"
+#include "reports/dossier/party_name.h"
 
 namespace assay::dossier {
 namespace {
@@ -21,9 +23,9 @@ constexpr std::size_t kLargestPolicy = 4 << 20;  // 100 parties of 100 signers w
 
 std::expected<Moment, InputError> moment_at(const json& object, const char* name, const std::string& where) {
   const std::string text = object.at(name);
-  if (const auto moment = day_or_time(text)) return *moment;
-  return std::unexpected(InputError{fmt::format("{}.{}", where, name), fmt::format("'{}' is not a time", text),
-                                    "2026-01-05, or UTC with milliseconds: 2026-01-05T06:37:41.211Z"});
+  if (const auto moment = given_time(text)) return *moment;
+  return std::unexpected(
+      InputError{fmt::format("{}.{}", where, name), fmt::format("'{}' is not a time", text), kGivenTimeHint});
 }
 
 /// valid_from and valid_until of `object`.
@@ -81,17 +83,27 @@ std::expected<CertificateRule, InputError> rule_from(const json& entry, const st
                          .until = validity->second};
 }
 
+/// Takes `name` into `names`, by its looks. Refused: a name that is there, and one without a plain look.
+std::optional<InputError> take_name(const std::string& name, const std::string& where, const char* hint,
+                                    std::map<std::string, std::string>& names) {
+  const auto key = comparable_name(name);
+  if (!key) return InputError{where, fmt::format("'{}' {}", name, key.error()), "write a name with plain letters"};
+  const auto [known, fresh] = names.emplace(*key, name);
+  if (fresh) return std::nullopt;
+  if (known->second == name) return InputError{where, fmt::format("'{}' is there twice", name), hint};
+  return InputError{where, fmt::format("'{}' looks like '{}', which is there", name, known->second), hint};
+}
+
 std::expected<Party, InputError> party_from(const json& entry, const std::string& where, const PolicyFiles& read) {
   Party party{.name = entry.at("name"), .role = entry.at("role"), .threshold = entry.at("threshold"), .signers = {}};
   const json& signers = entry.at("signers");
-  std::set<std::string> names;
+  std::map<std::string, std::string> names;
   for (std::size_t i = 0; i < signers.size(); ++i) {
     TrustedSigner signer{.name = signers[i].at("name"), .keys = {}};
     const std::string here = fmt::format("{}.signers[{}]", where, i);
-    if (!names.insert(signer.name).second) {
-      return std::unexpected(InputError{here + ".name", fmt::format("'{}' is there twice", signer.name),
-                                        "further keys of a signer go into the list 'keys'"});
-    }
+    if (auto problem =
+            take_name(signer.name, here + ".name", "further keys of a signer go into the list 'keys'", names))
+      return std::unexpected(*problem);
     const json keys = signers[i].value("keys", json::array());
     for (std::size_t j = 0; j < keys.size(); ++j) {
       auto key = key_from(keys[j], fmt::format("{}.keys[{}]", here, j), read);
@@ -113,14 +125,13 @@ std::expected<Party, InputError> party_from(const json& entry, const std::string
 
 /// Rules over all parts of a policy.
 std::optional<InputError> contradiction(const TrustPolicy& policy) {
-  std::set<std::string> names;
+  std::map<std::string, std::string> names;
   std::set<std::string> fingerprints;
   std::set<std::pair<std::string, std::string>> certificates;
   for (const auto& party : policy.parties) {
-    if (!names.insert(party.name).second) {
-      return InputError{policy.path + ": parties", fmt::format("has '{}' twice", party.name),
-                        "a party has one role, so that it cannot stand on both sides"};
-    }
+    if (auto problem = take_name(party.name, policy.path + ": parties",
+                                 "a party has one role, so that it cannot stand on both sides", names))
+      return problem;
     for (const auto& signer : party.signers) {
       if (const auto& rule = signer.certificates; rule && !certificates.emplace(rule->issuers, rule->subject).second) {
         return InputError{policy.path + ": parties", fmt::format("has certificates of '{}' twice", rule->subject),
@@ -148,11 +159,6 @@ std::optional<InputError> contradiction(const TrustPolicy& policy) {
 }
 
 }  // namespace
-
-std::optional<Moment> day_or_time(std::string_view text) {
-  constexpr std::string_view kDay = "2026-01-05";
-  return utc_time(text.size() == kDay.size() ? std::string(text) + "T00:00:00.000Z" : std::string(text));
-}
 
 std::expected<TrustPolicy, InputError> read_trust_policy(std::string_view text, const std::string& where,
                                                          const PolicyFiles& read) {

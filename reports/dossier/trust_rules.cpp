@@ -57,11 +57,14 @@ struct Found {
   std::vector<CountedSignature> counted;
   std::vector<std::pair<std::string, InputError>> refused;  ///< role, and why a signature of it does not count
   std::set<std::string> without_bytes;                      ///< roles with a key that nothing could be checked with
+  std::vector<std::string> strangers;                       ///< keys that have signed and that the policy does not have
+  bool unknown = false;                                     ///< a signature is of none of the keys that are at hand
 };
 
 Found look(const TrustPolicy& policy, const Envelope& envelope, const std::map<std::string, PublicKey>& known,
            Moment now, const std::map<std::string, Stamp>& stamps) {
   Found found;
+  std::set<std::string> listed_signers;
   const std::string message = pre_authentication_encoding(envelope.payload_type, envelope.payload);
   for_each_key(policy, [&](const ListedKey& one) {
     const PublicKey* const bytes = key_bytes(*one.key, known);
@@ -72,6 +75,7 @@ Found look(const TrustPolicy& policy, const Envelope& envelope, const std::map<s
     const PublicKey& key = *bytes;
     const auto* signature = signature_of(envelope, message, key);
     if (signature == nullptr) return;
+    listed_signers.insert(one.key->fingerprint);
     if (auto problem = check_key(policy, one, time_of(signature, stamps, now))) {
       found.refused.emplace_back(one.party->role, std::move(*problem));
       return;
@@ -82,6 +86,11 @@ Found look(const TrustPolicy& policy, const Envelope& envelope, const std::map<s
                              .fingerprint = one.key->fingerprint,
                              .key = key});
   });
+  for (const auto& [fingerprint, key] : known) {
+    if (listed(policy, fingerprint).key == nullptr && signature_of(envelope, message, key) != nullptr)
+      found.strangers.push_back(fingerprint);
+  }
+  found.unknown = listed_signers.size() + found.strangers.size() < envelope.signatures.size();
   return found;
 }
 
@@ -108,8 +117,12 @@ std::optional<InputError> check_role(const TrustPolicy& policy, const std::strin
     if (of == role) return problem;
   }
   std::string hint = "ask the party to sign: `assay-report sign --add`";
-  if (found.without_bytes.contains(role))
+  if (found.unknown && found.without_bytes.contains(role)) {
     hint = "the policy has a key of this role by its fingerprint alone: name its file there, or give it with --key";
+  } else if (!found.strangers.empty()) {
+    hint = fmt::format("it is signed by the key {}, which is not in the policy; ", fmt::join(found.strangers, ", ")) +
+           hint;
+  }
   for (const auto& certificate : policy.not_counted) hint += "; " + certificate;
   const std::string counts = standing.empty() ? "no party has this role" : fmt::format("{}", fmt::join(standing, "; "));
   if (some)

@@ -22,10 +22,13 @@ namespace assay::dossier {
 namespace {
 
 constexpr std::uint64_t kLargestManifest = 1 << 30;  // 4,000,000 lines of 200 bytes
+constexpr std::uint64_t kLongestLine = 2048;         // a digest, and a path of at most 1024 bytes
 
 std::expected<evidence::Manifest, InputError> check_manifest(const std::string& directory,
                                                              const evidence::EvidenceSummary& signed_summary) {
-  const auto text = evidence::read_plain_file(directory, kManifestFile, kLargestManifest);
+  // Its size is signed as the number of its lines: a larger file is not read.
+  const auto text = evidence::read_plain_file(directory, kManifestFile,
+                                              std::min(kLargestManifest, signed_summary.file_count * kLongestLine));
   if (!text) return std::unexpected(text.error());
   if (files::sha256(*text) != signed_summary.manifest_sha256)
     return std::unexpected(differs(kManifestFile, "SHA-256 differs from the signed one"));
@@ -204,9 +207,7 @@ std::expected<CheckedContents, InputError> check_contents(const std::string& dir
 
 std::expected<Verified, InputError> verify_dossier(const std::string& directory, const std::vector<PublicKey>& keys,
                                                    const Expectations& expected) {
-  const auto text = evidence::read_plain_file(directory, kStatementFile, kLargestEnvelope);
-  if (!text) return std::unexpected(text.error());
-  const auto envelope = read_envelope(*text, kStatementFile);
+  const auto envelope = envelope_in(directory, kStatementFile, kLargestEnvelope);
   if (!envelope) return std::unexpected(envelope.error());
   return verify_envelope(directory, *envelope, keys, expected);
 }

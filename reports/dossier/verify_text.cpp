@@ -1,6 +1,9 @@
 // verify_text: VERIFY.txt, how to check a dossier with openssl, jq and coreutils.
 #include "reports/dossier/verify_text.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
@@ -25,8 +28,8 @@ the file signer.pub in this folder: a forged dossier can contain the key of the 
 
 Without assay, with openssl (3.0 or later), jq and coreutils: the commands check the
 signature, the digest of the manifest, the digest of every file, and that no file was
-added. They do not judge the evidence again, and jq accepts spellings of JSON that
-assay-report refuses. Run them in this folder in order, with SIGNER set to the path of
+added. They do not judge the evidence again, and jq accepts spellings of the signed JSON
+that assay-report refuses. Run them in this folder in order, with SIGNER set to the path of
 the trusted public key; each must succeed. For several signatures, repeat with N set to
 0, 1, … and SIGNER set to the key of each.
 
@@ -34,6 +37,10 @@ the trusted public key; each must succeed. For several signatures, repeat with N
     N=${{N:-0}}
     T={0}
     W=$(mktemp -d)
+
+The envelope must be spelt as assay writes it: one JSON document, and not a byte before or after it:
+
+    jq -cSj . statement.dsse.json | cmp - statement.dsse.json
 
 The signature covers the payload and its type (DSSE pre-authentication encoding):
 
@@ -65,11 +72,13 @@ The manifest must be the signed one, with all of its lines:
     test "$(wc -l < MANIFEST.sha256)" = "$(jq -r .predicate.evidence.fileCount "$W/payload")"
 
 Every file must match the manifest. The only other files are the statement and the
-manifest; there are no links:
+manifest; there are no links, no second hard links and no empty folders:
 
     sha256sum --strict --quiet -c MANIFEST.sha256
     test "$(find . -type f | wc -l)" = "$(($(wc -l < MANIFEST.sha256) + 2))"
     test -z "$(find . ! -type d ! -type f)"
+    test -z "$(find . -type f -links +1)"
+    test -z "$(find . -mindepth 1 -type d -empty)"
 
 The signed verdict, its reason and its date. -a shows them as JSON in ASCII: text of a signer or
 of a tested node must not reach the terminal as it is:
@@ -83,9 +92,11 @@ of a tested node must not reach the terminal as it is:
 std::string verify_text() { return fmt::format(kPage, kPayloadType, kStatementType, kPredicateType, kSshNamespace); }
 
 bool is_verify_text(std::string_view sha256) {
-  // The page of versions whose dossiers have only signatures of openssl.
-  constexpr std::string_view kEarlier = "fdfd4a1d83837be4b01db91dff2c6d53c98f68acaf3b90e47df84a67a26c6ee2";
-  return sha256 == files::sha256(verify_text()) || sha256 == kEarlier;
+  // Pages of earlier versions: of dossiers with signatures of openssl alone, and without the checks of spelling, hard
+  // links and empty folders.
+  constexpr std::string_view kEarlier[] = {"fdfd4a1d83837be4b01db91dff2c6d53c98f68acaf3b90e47df84a67a26c6ee2",
+                                           "984d29959006ee95431fface9d2739987f03806d8fa9bd02398e63a6bd883676"};
+  return sha256 == files::sha256(verify_text()) || std::ranges::find(kEarlier, sha256) != std::end(kEarlier);
 }
 
 }  // namespace assay::dossier

@@ -171,13 +171,8 @@ std::optional<InputError> check_may_waive(const TrustPolicy& policy, const Liste
 }
 
 std::expected<std::string, InputError> waiver_text(const Waiver& waiver, const Signer& key) {
-  auto payload = canonical_json(document_of_waiver(waiver));
-  if (!payload) return std::unexpected(payload.error());
-  // Nothing is signed that the reader would refuse.
-  if (const auto read = waiver_from(*payload, "waiver"); !read) return std::unexpected(read.error());
-  Envelope envelope{.payload_type = std::string(kPayloadType), .payload = std::move(*payload), .signatures = {}};
-  if (auto problem = sign(envelope, key)) return std::unexpected(*problem);
-  return envelope_text(envelope) + "\n";
+  return signed_text(document_of_waiver(waiver), "waiver", key, kLargestWaiver,
+                     [](const std::string& payload, const std::string& where) { return waiver_from(payload, where); });
 }
 
 std::expected<Waiver, InputError> check_waiver(std::string_view text, const std::string& where,

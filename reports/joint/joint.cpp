@@ -111,24 +111,33 @@ std::optional<InputError> check_folder(const std::string& directory, std::size_t
   return InputError{folder, fmt::format("has {} parts, the statement {}", seen, parts), "a part was taken out"};
 }
 
-/// The signatures of `envelope`; that of the claims' author is among them, and the stated role agrees with the policy.
-std::expected<dossier::Signatures, InputError> signatures_of(const dossier::Envelope& envelope,
-                                                             const JointClaims& claims, const Trust& trust) {
+/// The policy of `trust` for the joint statement of `envelope`: the roles that it requires sign the parts.
+dossier::Expectations expected_of_joint(const dossier::Envelope& envelope, const Trust& trust) {
   dossier::Expectations expected = trust.expected;
+  if (!expected.trust) return expected;
+  expected.trust = dossier::with_certificates(std::move(*expected.trust), certificates_of(envelope));
+  expected.trust->require.clear();
+  return expected;
+}
+
+/// The signatures of `envelope` that count; one at least.
+std::expected<dossier::Signatures, InputError> signatures_of(const dossier::Envelope& envelope, const Trust& trust) {
+  const dossier::Expectations expected = expected_of_joint(envelope, trust);
   dossier::SignatureDemands demands{.keys = {}, .known = {}, .require = expected.require};
   for (const auto& key : trust.keys) {
     demands.known.emplace(key.fingerprint(), key);
     if (is_signed_by(envelope, key)) demands.keys.push_back(key);
   }
-  if (expected.trust) {
-    expected.trust = dossier::with_certificates(std::move(*expected.trust), certificates_of(envelope));
-    expected.trust->require.clear();  // these roles sign the parts
-  } else if (demands.keys.empty()) {
-    return std::unexpected(InputError{kJointFile, "has no valid signature of any key that was given",
-                                      "give the public key of the signer of the joint statement, too"});
-  }
   auto signatures = check_signatures(envelope, kJointFile, demands, expected);
-  if (!signatures) return signatures;
+  if (!signatures || !signatures->signers.empty()) return signatures;
+  return std::unexpected(InputError{kJointFile, "has no valid signature of any key that was given",
+                                    "give the public key of the signer of the joint statement, too"});
+}
+
+/// The error of the joining party: its signature is among those that count, and the stated role agrees with the
+/// policy.
+std::optional<InputError> check_joiner(const dossier::Signatures& signatures, const JointClaims& claims,
+                                       const dossier::Expectations& expected) {
   if (expected.trust) {
     const dossier::Claims words{.issued_at = claims.issued_at,
                                 .signatories = {{.role = claims.role,
@@ -136,14 +145,13 @@ std::expected<dossier::Signatures, InputError> signatures_of(const dossier::Enve
                                                  .organisation = claims.organisation,
                                                  .key_fingerprint = claims.key_fingerprint,
                                                  .meaning = std::string(dossier::kResponsible)}}};
-    const dossier::Moment made = signatures->made_at(claims.key_fingerprint, *expected.now);
-    if (auto problem = check_maker(*expected.trust, signatures->parties, words, made)) return std::unexpected(*problem);
-  } else if (std::ranges::find(signatures->signers, claims.key_fingerprint) == signatures->signers.end()) {
-    return std::unexpected(InputError{
-        kJointFile, fmt::format("was made with the key {}, of which no signature was checked", claims.key_fingerprint),
-        "give the public key of the signer of the joint statement, too"});
+    const dossier::Moment made = signatures.made_at(claims.key_fingerprint, *expected.now);
+    return check_maker(*expected.trust, signatures.parties, words, made);
   }
-  return signatures;
+  if (std::ranges::find(signatures.signers, claims.key_fingerprint) != signatures.signers.end()) return std::nullopt;
+  return InputError{kJointFile,
+                    fmt::format("was made with the key {}, of which no signature was checked", claims.key_fingerprint),
+                    "give the public key of the signer of the joint statement, too"};
 }
 
 /// That every key of `trust` has signed something: a given key is a demand.
@@ -186,12 +194,6 @@ std::optional<InputError> check_times(const Joined& joined, const Trust& trust) 
   return std::nullopt;
 }
 
-std::expected<dossier::Envelope, InputError> read_joint_envelope(const std::string& directory) {
-  const auto text = evidence::read_plain_file(directory, kJointFile, kLargestJoint);
-  if (!text) return std::unexpected(text.error());
-  return dossier::read_envelope(*text, kJointFile);
-}
-
 /// verify_joint of an envelope that was read already.
 std::expected<Joined, InputError> verify_envelope(const std::string& directory, const dossier::Envelope& envelope,
                                                   const Trust& trust) {
@@ -199,10 +201,13 @@ std::expected<Joined, InputError> verify_envelope(const std::string& directory, 
   if (envelope.payload_type != dossier::kPayloadType)
     return std::unexpected(
         InputError{fmt::format("{}Type", payload), fmt::format("is not '{}'", dossier::kPayloadType), ""});
+  // The payload is read once a signature over it counts.
+  auto signatures = signatures_of(envelope, trust);
+  if (!signatures) return std::unexpected(signatures.error());
   const auto read = read_joint_statement(envelope.payload, payload);
   if (!read) return std::unexpected(read.error());
-  auto signatures = signatures_of(envelope, read->claims, trust);
-  if (!signatures) return std::unexpected(signatures.error());
+  if (auto problem = check_joiner(*signatures, read->claims, expected_of_joint(envelope, trust)))
+    return std::unexpected(*problem);
   const std::size_t parts = read->document.at("predicate").at("parts").size();
   if (auto problem = check_folder(directory, parts)) return std::unexpected(*problem);
   Trust of_parts = trust;
@@ -246,27 +251,26 @@ std::expected<Joined, InputError> make_joint(const JoinRequest& request, const d
   auto joined = join(folder, request.dossiers.size(), request.kind, std::move(claims), trust);
   if (!joined) return joined;
   if (auto problem = check_times(*joined, trust)) return std::unexpected(*problem);
-  auto payload = dossier::canonical_json(statement_of(*joined));
-  if (!payload) return std::unexpected(payload.error());
-  // Nothing is signed that the reader would refuse.
-  if (const auto read = read_joint_statement(*payload, "joint statement"); !read) return std::unexpected(read.error());
-  dossier::Envelope envelope{
-      .payload_type = std::string(dossier::kPayloadType), .payload = std::move(*payload), .signatures = {}};
-  if (auto problem = dossier::sign(envelope, key)) return std::unexpected(*problem);
-  if (auto problem = staging->write(fmt::format("{}/{}", kFolder, kJointFile), dossier::envelope_text(envelope)))
-    return std::unexpected(*problem);
+  const auto text =
+      dossier::signed_text(statement_of(*joined), "joint statement", key, kLargestJoint, read_joint_statement);
+  if (!text) return std::unexpected(text.error());
+  if (auto problem = staging->write(fmt::format("{}/{}", kFolder, kJointFile), *text)) return std::unexpected(*problem);
   // A signer that the policy does not count would only be refused at the receiver.
   Trust own = trust;
   own.keys.push_back(key.public_key());
-  auto signatures = signatures_of(envelope, joined->claims, own);
+  const auto envelope = dossier::read_envelope(*text, kJointFile);
+  if (!envelope) return std::unexpected(envelope.error());
+  auto signatures = signatures_of(*envelope, own);
   if (!signatures) return std::unexpected(signatures.error());
+  if (auto problem = check_joiner(*signatures, joined->claims, expected_of_joint(*envelope, own)))
+    return std::unexpected(*problem);
   joined->signatures = std::move(*signatures);
   if (auto problem = staging->publish(kFolder)) return std::unexpected(*problem);
   return joined;
 }
 
 std::expected<Joined, InputError> verify_joint(const std::string& directory, const Trust& trust) {
-  const auto envelope = read_joint_envelope(directory);
+  const auto envelope = dossier::envelope_in(directory, kJointFile, kLargestJoint);
   if (!envelope) return std::unexpected(envelope.error());
   auto joined = verify_envelope(directory, *envelope, trust);
   if (!joined) return joined;
@@ -276,7 +280,7 @@ std::expected<Joined, InputError> verify_joint(const std::string& directory, con
 
 std::expected<Joined, InputError> countersign(const std::string& directory, const dossier::Signer& key,
                                               const Trust& trust) {
-  auto envelope = read_joint_envelope(directory);
+  auto envelope = dossier::envelope_in(directory, kJointFile, kLargestJoint);
   if (!envelope) return std::unexpected(envelope.error());
   if (is_signed_by(*envelope, key.public_key())) {
     return std::unexpected(
@@ -288,7 +292,7 @@ std::expected<Joined, InputError> countersign(const std::string& directory, cons
     before->trust->require = trust.expected.trust->require;  // of the parts, which the joiner need not sign
   auto joined = verify_envelope(directory, *envelope, {.keys = trust.keys, .expected = std::move(*before)});
   if (!joined) return joined;
-  if (auto problem = append_signature(*envelope, key, fmt::format("{}/{}", directory, kJointFile)))
+  if (auto problem = append_signature(*envelope, key, fmt::format("{}/{}", directory, kJointFile), kLargestJoint))
     return std::unexpected(*problem);
   return joined;
 }

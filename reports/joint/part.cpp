@@ -9,7 +9,6 @@
 #include "orchestrator/judge/cells/part_identities.h"
 #include "reports/dossier/serials.h"
 #include "reports/dossier/sign.h"
-#include "reports/evidence/tree.h"
 
 namespace assay::joint {
 namespace {
@@ -146,9 +145,7 @@ bool waits_for_fleet(const Part& part) {
 }
 
 std::expected<Part, InputError> open_part(const std::string& directory, const std::string& name, const Trust& trust) {
-  const auto text = evidence::read_plain_file(directory, dossier::kStatementFile, dossier::kLargestEnvelope);
-  if (!text) return std::unexpected(of_part(name, text.error()));
-  const auto envelope = dossier::read_envelope(*text, dossier::kStatementFile);
+  const auto envelope = dossier::envelope_in(directory, dossier::kStatementFile, dossier::kLargestEnvelope);
   if (!envelope) return std::unexpected(of_part(name, envelope.error()));
   auto verified = verify_part(directory, *envelope, trust);
   if (!verified) return std::unexpected(of_part(name, verified.error()));

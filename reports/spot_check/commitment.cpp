@@ -115,14 +115,7 @@ std::expected<std::string, InputError> new_seed() {
 }
 
 std::expected<std::string, InputError> commitment_text(const Commitment& commitment, const dossier::Signer& key) {
-  auto payload = dossier::canonical_json(document_of(commitment));
-  if (!payload) return std::unexpected(payload.error());
-  // Nothing is signed that the reader would refuse.
-  if (const auto read = read_payload(*payload, "commitment"); !read) return std::unexpected(read.error());
-  dossier::Envelope envelope{
-      .payload_type = std::string(dossier::kPayloadType), .payload = std::move(*payload), .signatures = {}};
-  if (auto problem = dossier::sign(envelope, key)) return std::unexpected(*problem);
-  return dossier::envelope_text(envelope) + "\n";
+  return dossier::signed_text(document_of(commitment), "commitment", key, kLargestCommitment, read_payload);
 }
 
 std::expected<CheckedCommitment, InputError> check_commitment(std::string_view text, const std::string& where,

@@ -1,4 +1,6 @@
 """A certificate of the signer's organisation, checked by the issuer and subject that a policy names."""
+import shutil
+
 from attacks import Document, main, row  # noqa: F401: Document is a test
 from held import Held, tool
 from policies import EVER, Policies
@@ -73,9 +75,14 @@ class Certificates(Held, Policies):
             *(dates or ("-days", "365")),
         )
 
-    def leaf(self, name, issuer, subject="/O=Example vendor/CN=Ada Example", usage="digitalSignature", **more):
+    def leaf(
+        self, name, issuer, subject="/O=Example vendor/CN=Ada Example", usage="digitalSignature", purpose="", **more
+    ):
         self.on_curve(name=name)
-        self.issued(name, issuer, subject, f"basicConstraints=critical,CA:FALSE\nkeyUsage=critical,{usage}\n", **more)
+        extensions = f"basicConstraints=critical,CA:FALSE\nkeyUsage=critical,{usage}\n"
+        if purpose:
+            extensions += f"extendedKeyUsage={purpose}\n"
+        self.issued(name, issuer, subject, extensions, **more)
 
     def certified(self, issuers="ca", subject="CN=Ada Example,O=Example vendor", when=EVER, keys=()):
         signer = {
@@ -190,6 +197,35 @@ class Certificates(Held, Policies):
             "revoked": {"at": "2026-02-01", "reason": "a lost token"},
         }
         return self.by(self.certified(keys=[listed]))
+
+    @row(
+        "certificates",
+        "A-cert-server",
+        "a certificate for TLS servers only, critical",
+        4,
+        "is of a CA or not for signatures of documents",
+    )
+    def test_server(self):
+        self.leaf("own", "ca", purpose="critical,serverAuth")
+        self.signed()
+        return self.by(self.certified())
+
+    @row(
+        "certificates",
+        "A-cert-purpose",
+        "a certificate for TLS clients, not critical, and for documents",
+        0,
+        "signed as vendor: Ada of Example vendor",
+    )
+    def test_purpose(self):
+        codes = {"clientAuth": 4, "OCSPSigning,timeStamping": 4, "1.3.6.1.5.5.7.3.36": 0, "anyExtendedKeyUsage": 0}
+        for purpose, code in {**codes, "clientAuth,emailProtection": 0}.items():
+            shutil.rmtree(self.scratch / "signed", ignore_errors=True)
+            self.leaf("own", "ca", purpose=purpose)
+            self.signed()
+            done = self.by(self.certified())
+            self.assertEqual(done.returncode, code, purpose + done.stderr)
+        return done
 
     @row("certificates", "A-cert-usage", "a certificate for key agreement alone", 4, "is of a CA or not for signatures")
     def test_usage(self):

@@ -4,6 +4,7 @@ CHANGES has the changes by name, each a function (lines of the journal, director
 """
 import datetime
 import json
+import re
 
 from json_edits import edit
 
@@ -87,6 +88,19 @@ def bend_probe(_, directory):
     (directory / "plan.json").write_text(json.dumps(plan, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
 
 
+def unknown_revision(lines, directory):
+    """The same under a revision that no catalogue has, in the records too."""
+    bend_probe(lines, directory)
+    for path in [directory / "plan.json", *(directory / "records").rglob("*.jsonl")]:
+        text = path.read_text()
+        if path.suffix == ".json":
+            plan = json.loads(text)
+            plan["probes"]["host_memory_latency"]["description"]["revision"] = 99
+            path.write_text(json.dumps(plan, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+        else:
+            path.write_text(re.sub(r'("host_memory_latency"[^}]*"revision":)\d+', r"\g<1>99", text))
+
+
 def program_of_zeros(_, directory):
     plan = (directory / "plan.json").read_text()
     digest = json.loads(plan)["probes"]["host_memory_latency"]["sha256"]
@@ -105,5 +119,6 @@ CHANGES = {
     "interrupted": interrupted,
     "without-last-attempt": without_last_attempt,
     "bend-probe": bend_probe,
+    "unknown-revision": unknown_revision,
     "program-of-zeros": program_of_zeros,
 }

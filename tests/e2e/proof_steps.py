@@ -1,4 +1,5 @@
 """proof_steps: the steps of attacks/proof.cases: time stamps of signatures, and what a witness saw of a journal while the run went on."""
+import base64
 import datetime
 import json
 import os
@@ -6,7 +7,8 @@ import shutil
 import subprocess
 import time
 
-from attacks import ASSAY, DEADLINE_S, run
+from attacks import ASSAY, DEADLINE_S, canonical, encoding, run
+from json_edits import edit
 from policy_steps import PolicySteps
 from stamps import Authority
 
@@ -24,12 +26,12 @@ class StampSteps(PolicySteps):
         self.command("timestamp", self.dossier, "--key", self.base / f"{key}.key.pub", "--request", path, code=0)
         return path
 
-    def do_authority(self, name="tsa", shift="0", digests="sha256"):
-        """shift: by how many seconds its clock is off, or at which day it stands."""
+    def do_authority(self, name="tsa", shift="0", digests="sha256", **weak):
+        """shift: by how many seconds its clock is off, or at which day it stands; weak: see Authority."""
         if "-" in shift[1:]:
             day = datetime.datetime.fromisoformat(shift).replace(tzinfo=datetime.timezone.utc)
             shift = (day - datetime.datetime.now(datetime.timezone.utc)).total_seconds()
-        self.authority = Authority(self.scratch / name, shift_s=int(shift), digests=digests)
+        self.authority = Authority(self.scratch / name, shift_s=int(shift), digests=digests, **weak)
 
     def run_add_stamp(self, of="lab", to="lab"):
         """Adds the authority's answer for the signature of one key to that of another."""
@@ -91,10 +93,29 @@ class HeadSteps(PolicySteps):
         journal.write_text("".join(lines) + ('{"time":"20' if float(share) < 1 else ""))  # a line that is being written
         return self.command("witness", journal, "--key", self.base / f"{by}.key", "--out", self.scratch / name)
 
+    def do_bend_head(self, *changes):
+        """{scratch}/head with other facts, signed by the witness again."""
+        path = self.scratch / "head"
+        envelope = json.loads(path.read_text())
+        document = json.loads(base64.b64decode(envelope["payload"]))
+        edit(document, *changes)
+        payload = canonical(document)
+        signature = self.signature(encoding(payload), self.base / "witness.key")
+        path.write_text(
+            json.dumps(
+                {
+                    **envelope,
+                    "payload": base64.b64encode(payload).decode(),
+                    "signatures": [{"sig": base64.b64encode(signature).decode()}],
+                }
+            )
+        )
+
     def run_verify_heads(self, *heads):
-        """By these heads in {scratch} and the key of the witness."""
-        words = [word for head in heads for word in ("--head", self.scratch / head)]
-        return self.verify(*words, "--witness-key", self.base / "witness.key.pub")
+        """By these heads in {scratch} and the key of the witness; options behind them."""
+        end = next((i for i, word in enumerate(heads) if word.startswith("--")), len(heads))
+        words = [word for head in heads[:end] for word in ("--head", self.scratch / head)]
+        return self.verify(*words, "--witness-key", self.base / "witness.key.pub", *heads[end:])
 
     def do_statement_by_witness(self, path):
         """The dossier's statement, signed by the witness, as a file."""

@@ -77,6 +77,21 @@ class Settings(Bench):
         self.assertFalse(self.run_directory.exists())
         self.assertEqual(self.limit(), LIMIT)
 
+    def test_a_plan_that_consents_is_no_consent_of_who_runs_it(self):
+        plan = self.scratch / "plan.json"
+        asked = self.asked("--allow-settings")
+        asked[0], asked[asked.index("--out") + 1] = "plan", plan
+        done = self.assay(*asked)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.assay("run", plan, "--out", self.run_directory)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertIn("power_cap changes machine settings", done.stderr)
+        self.assertFalse(self.run_directory.exists())
+        self.assertEqual(self.limit(), LIMIT)
+        done = self.assay("run", plan, "--out", self.run_directory, "--allow-settings")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(self.limit(), LIMIT)
+
     def test_what_is_allowed_is_done_told_and_put_back(self):
         run = self.start(*self.asked("--allow-settings"))
         wait_for(lambda: self.limit() == LOWERED or run.poll() is not None, "the limit is lowered")

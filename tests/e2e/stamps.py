@@ -17,7 +17,7 @@ extendedKeyUsage = critical, timeStamping
 default_tsa = one
 [one]
 serial = {folder}/serial
-signer_digest = sha256
+signer_digest = {signer_digest}
 default_policy = 1.2.3.4.1
 digests = {digests}
 ess_cert_id_alg = sha256
@@ -25,13 +25,14 @@ ess_cert_id_alg = sha256
 
 
 class Authority:
-    """A time-stamping authority of its own, whose certificate is valid for a day; `shift_s`: by how much its clock is off."""
+    """A time-stamping authority of its own, whose certificate is valid for a day; `shift_s`: by how much its clock is off.
+    Weak: `key` rsa:1024, `digest` of its certificate, `signer`, the digest of its signatures."""
 
-    def __init__(self, folder, shift_s=0, digests="sha256"):
+    def __init__(self, folder, shift_s=0, digests="sha256", key="ec", digest="sha256", signer="sha256"):
         folder.mkdir()
         self.folder = folder
         self.environment = dict(os.environ, LD_PRELOAD=os.environ["SHIFT_CLOCK"], SHIFT_CLOCK_S=str(shift_s))
-        (folder / "conf").write_text(CONFIGURATION.format(folder=folder, digests=digests))
+        (folder / "conf").write_text(CONFIGURATION.format(folder=folder, digests=digests, signer_digest=signer))
         (folder / "serial").write_text("01\n")
         new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-config", "conf")
         self.openssl(
@@ -49,10 +50,13 @@ class Authority:
             "-extensions",
             "authority",
         )
+        if key != "ec":
+            new = ("-newkey", key, "-nodes", "-config", "conf")
         self.openssl("req", *new, "-keyout", "tsa.key", "-out", "tsa.csr", "-subj", "/CN=Example Time")
         self.openssl(
             "x509",
             "-req",
+            f"-{digest}",
             "-in",
             "tsa.csr",
             "-CA",

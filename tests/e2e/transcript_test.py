@@ -127,7 +127,7 @@ class Transcripts(unittest.TestCase):
         return told
 
     def test_a_vendor_hands_over_and_a_buyer_verifies_and_countersigns(self):
-        self.make("accepted", "run")
+        self.make("inventory", "run")
         self.agree("run")
         told = "\n".join(self.check("handover"))
         self.assertIn("refused: trust.json: rule required_role", told)

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """Folders and files from outside: refused in less than 1 GiB, before any signature is known."""
+import base64
+import hashlib
 import json
 import subprocess
 
@@ -28,6 +30,46 @@ for _name, _value in VALUES:
         "D", _name, f"an envelope of 255 MiB of `{_value.decode()[:-1]}`, not signed", 4, "more than 1000 values"
     )
     setattr(Envelope, f"test_{_name}", _mark(lambda self, value=_value: self.full_of(value)))
+
+
+class Payload(harness.Bench):
+    """An envelope full of values under a signature of nobody."""
+
+    def unsigned(self, name, mib, *words):
+        keygen = subprocess.run([harness.BIN / "assay-report", "keygen", self.scratch / "key"], capture_output=True)
+        self.assertEqual(keygen.returncode, 0, keygen.stderr)
+        dossier = self.scratch / "dossier"
+        dossier.mkdir()
+        payload = base64.b64encode(b'{"x":[' + b"0," * (mib * MIB * 3 // 8) + b"0]}").decode()
+        signature = base64.b64encode(bytes(64)).decode()
+        (dossier / name).write_text(
+            '{"payload":"%s","payloadType":"application/vnd.in-toto+json","signatures":[{"sig":"%s"}]}'
+            % (payload, signature)
+        )
+        return measured.run([harness.BIN / "assay-report", "verify", dossier, *words], self.environment)
+
+    @row(
+        "D",
+        "D6",
+        "an envelope of 255 MiB with a payload of 100 million values, not signed",
+        4,
+        "has no valid signature",
+    )
+    def test_key(self):
+        return self.unsigned("statement.dsse.json", 255, "--key", self.scratch / "key.pub")
+
+    @row("D", "D6-policy", "the same, by a policy", 4, "rule required_role")
+    def test_policy(self):
+        fingerprint = hashlib.sha256(b"nobody").hexdigest()
+        ever = {"valid_from": "2020-01-01", "valid_until": "2100-01-01"}
+        signer = {"name": "Ada", "keys": [{"fingerprint": fingerprint, **ever}]}
+        party = {"name": "Example AG", "role": "vendor", "threshold": 1, "signers": [signer]}
+        policy = {"schema": "assay.trust/1", "name": "p", **ever, "require": ["vendor"], "parties": [party]}
+        return self.unsigned("statement.dsse.json", 255, "--policy", self.write("trust.json", policy))
+
+    @row("D", "D6-joint", "127 MiB of the same as a joint dossier", 4, "has no valid signature")
+    def test_joint(self):
+        return self.unsigned("joint.dsse.json", 127, "--key", self.scratch / "key.pub")
 
 
 class Run(harness.Bench):

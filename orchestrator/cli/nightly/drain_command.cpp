@@ -52,8 +52,8 @@ std::optional<InputError> check_age(const Inputs& inputs, const std::string& pat
 std::expected<Inputs, InputError> read_inputs(const DrainArguments& given) {
   Inputs inputs{.now = system_clock::now()};
   if (!given.now.empty()) {
-    const auto now = utc_time(given.now);
-    if (!now) return std::unexpected(InputError{"--now", "is no time", "write 2026-01-05T06:00:00.000Z"});
+    const auto now = given_time(given.now);
+    if (!now) return std::unexpected(InputError{"--now", "is no time", kGivenTimeHint});
     inputs.now = *now;
   }
   auto report = read_document(given.drift, drift::read_report);

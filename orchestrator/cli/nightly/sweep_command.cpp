@@ -107,8 +107,8 @@ std::expected<site::Site, InputError> site_for(const SweepArguments& given) {
 /// The clock, or the time of --now.
 std::expected<system_clock::time_point, InputError> time_for(const std::string& now) {
   if (now.empty()) return system_clock::now();
-  const auto time = utc_time(now);
-  if (!time) return std::unexpected(InputError{"--now", "is no time", "write 2026-01-05T01:00:00.000Z"});
+  const auto time = given_time(now);
+  if (!time) return std::unexpected(InputError{"--now", "is no time", kGivenTimeHint});
   return *time;
 }
 

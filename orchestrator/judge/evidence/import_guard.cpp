@@ -2,7 +2,6 @@
 // names.
 #include "orchestrator/judge/evidence/import_guard.h"
 
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -18,13 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kFirstBytes = 1024;  // read by is_imported()
-
 bool begins_imported(const fs::path& path) {
-  std::array<char, kFirstBytes> beginning{};
+  std::string beginning(kImportBeginning, '\0');
   std::ifstream file(path, std::ios::binary);
-  file.read(beginning.data(), beginning.size());
-  return is_imported({beginning.data(), static_cast<std::size_t>(file.gcount())});
+  file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  return is_imported(std::string_view(beginning).substr(0, static_cast<std::size_t>(file.gcount())));
 }
 
 std::set<std::string> vouched_for(const Journal& journal) {

@@ -1,17 +1,18 @@
 // imported: writes and reads imports as JSON Lines whose schema no reader of records accepts.
 #include "orchestrator/judge/evidence/imported.h"
 
+#include <charconv>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "probes/core/json_io.h"
+#include "probes/core/text.h"
 
 namespace assay::judge {
 namespace {
 
 using nlohmann::ordered_json;
-
-constexpr std::size_t kBeginning = 1024;  // the schema is the first member; blank lines may have been put before it
 
 /// One line; bytes that are no UTF-8 are replaced, for names of devices come as the tool found them.
 std::string line(std::size_t sequence, const char* kind, ordered_json body) {
@@ -52,12 +53,28 @@ std::string import_text(const Import& import) {
 }
 
 bool is_imported(std::string_view bytes) {
-  // Without white space, so that an import that was laid out anew is recognised as well.
+  // Without white space and with escaped letters as letters, so that an import that was laid out anew, in any order of
+  // its members, is recognised as well. A quotation mark in a text stays escaped.
+  constexpr std::size_t kEscape = 6;
+  constexpr int kHexadecimal = 16;
+  bytes = bytes.substr(0, kImportBeginning);
   std::string beginning;
-  for (const char c : bytes.substr(0, kBeginning)) {
-    if (c != ' ' && c != '\t' && c != '\r' && c != '\n') beginning += c;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto escape = bytes.substr(i, kEscape);
+    char plain = 0;  // of an escape in ASCII
+    if (escape.starts_with("\\u00"))
+      std::from_chars(escape.data() + 4, escape.data() + escape.size(), plain, kHexadecimal);
+    if (plain != 0 && has_only({&plain, 1}, "./_-")) {
+      beginning += plain;
+      i += kEscape - 1;
+    } else if (escape.starts_with("\\/")) {
+      beginning += '/';
+      ++i;
+    } else if (!std::string_view(" \t\r\n").contains(bytes[i])) {
+      beginning += bytes[i];
+    }
   }
-  return beginning.starts_with("{\"schema\":\"assay.imported/");
+  return beginning.contains("\"schema\":\"assay.imported/");
 }
 
 InputError imported_refusal(const std::string& where) {

@@ -54,7 +54,10 @@ struct Import {
 /// The import as JSON Lines: source, imported…, left_out…, end. The same bytes for the same import.
 std::string import_text(const Import& import);
 
-/// True when `bytes` begin with an import's first line; `bytes` may be the beginning of a file only.
+/// Bytes from the beginning of a file in which is_imported() looks: its first line states the source and its facts.
+inline constexpr std::size_t kImportBeginning = 64 << 10;
+
+/// True when `bytes` begin with an import's first line, however it is spelt; they may be the beginning of a file only.
 bool is_imported(std::string_view bytes);
 
 /// The message for an import in place of a measurement of ours.

@@ -2,6 +2,7 @@
 #include "orchestrator/judge/overall/conclude.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -31,6 +32,26 @@ std::set<std::string> changing_probes(const plan::Plan& plan) {
   return names;
 }
 
+/// Parameters by which a probe reads what a machine states of itself from another place: a saved copy, or a made-up
+/// one.
+constexpr std::array<std::string_view, 4> kPlaces = {"kernel_log", "nvml_library", "powercap", "root"};
+
+/// "health_inventory read root=/tmp/tree, not /", once for each probe and place.
+std::set<std::string> other_places(const plan::Plan& plan) {
+  std::set<std::string> all;
+  for (const auto& step : plan.steps) {
+    const auto probe = plan.probes.find(step.probe);
+    if (probe == plan.probes.end()) continue;
+    for (const auto& own : probe->second.description.parameters) {
+      const auto given = step.parameters.find(own.name);
+      const auto* place = given == step.parameters.end() ? nullptr : std::get_if<std::string>(&given->second);
+      if (place == nullptr || *place == own.fallback || std::ranges::find(kPlaces, own.name) == kPlaces.end()) continue;
+      all.insert(fmt::format("{} read {}={}, not {}", step.probe, own.name, *place, own.fallback));
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal) {
@@ -51,6 +72,8 @@ std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal
              "{} was allowed to change settings of machines (--allow-settings), which it puts back at its end.", name),
          .step = ""});
   }
+  for (const auto& what : other_places(plan))
+    all.push_back({.what = what + ": what it states need not be of the tested machine.", .step = ""});
   if (journal.resumed > 0)
     all.push_back({.what = fmt::format("The run was interrupted and resumed {} times.", journal.resumed), .step = ""});
   if (!journal.finished) {

@@ -81,6 +81,25 @@ TEST(utc_time, is_written_with_milliseconds_and_read_back_strictly) {
   }
 }
 
+TEST(given_time, is_a_day_or_rfc_3339) {
+  const auto read = [](const char* text) {
+    const auto moment = given_time(text);
+    return moment ? utc_text(*moment) : "none";
+  };
+  EXPECT_EQ(read("2026-01-05"), "2026-01-05T00:00:00.000Z");
+  EXPECT_EQ(read("2026-11-27T03:41:26Z"), "2026-11-27T03:41:26.000Z");
+  EXPECT_EQ(read("2026-11-27t03:41:26.5z"), "2026-11-27T03:41:26.500Z");
+  EXPECT_EQ(read("2026-11-27 03:41:26.211987654Z"), "2026-11-27T03:41:26.211Z");
+  EXPECT_EQ(read("2026-01-01T00:30:00+01:00"), "2025-12-31T23:30:00.000Z");
+  EXPECT_EQ(read("2026-01-01T00:30:00.250-05:30"), "2026-01-01T06:00:00.250Z");
+  for (const char* bad :
+       {"", "2026", "2026-02-30", "2026-11-27T03:41:26", "2026-11-27T03:41Z", "2026-11-27T03:41:26.Z",
+        "2026-11-27T24:00:00Z", "2026-11-27T03:41:26+1", "2026-11-27T03:41:26+24:00", "2026-11-27T03:41:26+01:60",
+        "2026-11-27T03:41:26Zx", "2026-11-27T03:41:26.1234567890Z", "2026-11-27T03:41:26+0a:00", "yesterday"}) {
+    EXPECT_EQ(read(bad), "none") << bad;
+  }
+}
+
 TEST(utc_time, of_a_day_that_does_not_exist_or_beyond_what_the_clock_counts_is_none) {
   for (const char* bad : {"2026-02-31T06:37:41.211Z", "2026-04-31T06:37:41.211Z", "1012-12-31T06:37:41.211Z",
                           "1969-12-31T23:59:59.999Z", "2262-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"}) {

@@ -27,7 +27,8 @@ TEST_F(ExpectationsTest, what_it_is_verifies) {
                                   {"another", files::sha256("another")}},
                        .begun_after = utc_time("2026-01-05T06:30:00.000Z"),
                        .now = utc_time("2026-01-06T06:00:00.000Z"),
-                       .max_age = Seconds{86400}}),
+                       .max_age = Seconds{86400},
+                       .unknown_probes = true}),
             "verified");
 }
 
@@ -45,7 +46,7 @@ TEST_F(ExpectationsTest, other_nodes_under_the_same_site_name_are_refused_by_num
   other.nodes[1].rack = "b7";
   EXPECT_EQ(
       expecting({.whole_site = other}),
-      "evidence/plan.json: site: is not the expected site hall-2-row-b: /nodes/1/rack is \"b1\", should be \"b7\"");
+      "evidence/plan.json: site: is not the expected site hall-2-row-b: /nodes/n02/rack is \"b1\", should be \"b7\"");
 }
 
 TEST_F(ExpectationsTest, where_the_tester_keeps_its_keys_is_no_part_of_a_site) {
@@ -54,7 +55,7 @@ TEST_F(ExpectationsTest, where_the_tester_keeps_its_keys_is_no_part_of_a_site) {
   same.nodes[0].identity_file = "id";
   EXPECT_EQ(expecting({.whole_site = same}), "verified");
   same.nodes[0].directory = "/scratch/assay";
-  EXPECT_TRUE(expecting({.whole_site = same}).find("/nodes/0/directory") != std::string::npos)
+  EXPECT_TRUE(expecting({.whole_site = same}).find("/nodes/n01/directory") != std::string::npos)
       << "the storage under test is";
 }
 
@@ -69,6 +70,30 @@ TEST_F(ExpectationsTest, a_profile_of_the_same_name_with_other_limits_is_refused
   plan::Profile other = stricter;
   other.name = "other";
   EXPECT_EQ(expecting({.profile = other}), "statement.dsse.json: has the profile 'example', expected 'other'");
+}
+
+TEST_F(ExpectationsTest, a_node_that_was_left_out_is_named) {
+  site::Site whole = plan().site;
+  site::Node more = whole.nodes[0];
+  more.name = "n04";
+  whole.nodes.push_back(more);
+  const std::string why = expecting({.whole_site = whole});
+  EXPECT_TRUE(
+      why.starts_with("evidence/plan.json: site: is not the expected site hall-2-row-b: /nodes/n04 is nothing, "
+                      "should be {"))
+      << why;
+}
+
+TEST_F(ExpectationsTest, a_pinned_rule_needs_probes_that_are_known) {
+  const std::string unknown =
+      "evidence/plan.json: describes probes that this version does not know: example_gemm revision 1, "
+      "example_memory revision 3";
+  const std::map<std::string, std::string> programs = {{"example_memory", files::sha256("example_memory")},
+                                                       {"example_gemm", files::sha256("example_gemm")}};
+  EXPECT_EQ(expecting({.profile = plan().profile}), unknown);
+  EXPECT_EQ(expecting({.targets_sha256 = *digest_of_targets(plan().profile)}), unknown);
+  EXPECT_EQ(expecting({.probes = programs}), unknown);
+  EXPECT_EQ(expecting({.profile = plan().profile, .probes = programs, .unknown_probes = true}), "verified");
 }
 
 TEST_F(ExpectationsTest, a_program_that_is_not_listed_or_another_one_is_refused) {

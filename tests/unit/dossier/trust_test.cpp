@@ -1,6 +1,7 @@
 // The trust policy at the edges of times and limits, which no program with a real clock can stand on.
 #include "reports/dossier/trust.h"
 
+#include "reports/dossier/party_name.h"
 #include "reports/dossier/waiver.h"
 #include "tests/unit/dossier/dossier_fixture.h"
 
@@ -114,6 +115,35 @@ TEST_F(TrustTest, a_waiver_holds_before_its_end_and_not_at_it) {
   };
   EXPECT_EQ(checked("2026-01-19T23:59:59.999Z"), "done");
   EXPECT_TRUE(checked(kInside).starts_with("w: rule waiver_until: ")) << checked(kInside);
+}
+
+/// A name, and its comparable form or why it has none.
+struct Name {
+  const char *name, *looks;
+};
+
+TEST(PartyName, what_looks_alike_is_one_name) {
+  const Name names[] = {{"Example AG", "example ag"},
+                        {"EXAMPLE AG", "example ag"},
+                        {" Example \t AG. ", "example ag"},
+                        {"Example\u00A0AG", "example ag"},         // no-break space
+                        {"Exam\u200Bple\uFEFF AG", "example ag"},  // zero-width space, byte order mark
+                        {"\uFF25\uFF58\uFF41\uFF4D\uFF50\uFF4C\uFF45 AG", "example ag"},  // full width
+                        {"\u0415\u0425\u0410\u041C\u0420 AG", "examp ag"},  // a whole word in Cyrillic capitals
+                        {"M\u00FCller", "muller"},
+                        {"Mu\u0308ller", "muller"},  // the same with a mark of its own
+                        {"Nguy\u1EC5n, Inc.", "nguyen inc"},
+                        {"\u043E\u043E\u043E Lab", "ooo lab"},
+                        {"Ex\u0430mple AG", "has a word with letters of two alphabets"},
+                        {"\u2121 AG", "has the character U+2121, a form of another one"},
+                        {"\u200B.", "has no character that is seen"},
+                        {"\xFF", "is not UTF-8"},
+                        {"Beta 2", "beta 2"}};
+  for (const auto& one : names) {
+    const auto looks = comparable_name(one.name);
+    EXPECT_EQ(looks ? *looks : looks.error(), one.looks) << one.name;
+  }
+  EXPECT_NE(comparable_name("\u0411\u0410\u0420"), comparable_name("bap")) << "a letter that Latin does not have";
 }
 
 }  // namespace

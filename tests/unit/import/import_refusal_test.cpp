@@ -116,6 +116,12 @@ TEST(ImportedRecord, is_refused_by_the_reader_of_records_and_its_cell_is_never_a
 TEST(ImportedRecord, is_known_by_its_beginning_however_it_is_laid_out) {
   EXPECT_TRUE(judge::is_imported(judge::import_text(import_of("osu", "osu_barrier.txt"))));
   EXPECT_TRUE(judge::is_imported("\n{\n  \"schema\": \"assay.imported/2\","));
+  EXPECT_TRUE(judge::is_imported("\xEF\xBB\xBF{\"schema\":\"assay.imported/1\""));
+  EXPECT_TRUE(judge::is_imported(R"({"source": {"tool": "fio"}, "sequence": 0, "schema": "assay.imported/1"})"));
+  EXPECT_TRUE(judge::is_imported(R"({"\u0073chema":"\u0061ssay.imported\/1"})"));
+  EXPECT_TRUE(judge::is_imported(R"({"schema":"assay\u002eimported\u002F1"})"));
+  EXPECT_FALSE(judge::is_imported(R"({"reason":"\"schema\":\"assay.imported/1\""})")) << "words of a node";
+  EXPECT_FALSE(judge::is_imported(R"({"reason":"\u0022schema\u0022:\u0022assay.imported/1"})")) << "the same";
   EXPECT_FALSE(judge::is_imported(R"({"schema":"assay.record/1","sequence":0,"note":"assay.imported/1"})"));
   EXPECT_FALSE(judge::is_imported(""));
 }

@@ -122,6 +122,19 @@ TEST(judge, an_interrupted_attempt_is_a_deviation_and_no_more) {
   EXPECT_EQ(judged(run).overall, Overall::accepted);
 }
 
+TEST(judge, a_probe_that_read_another_tree_than_the_machines_own_is_a_deviation) {
+  MemoryRun run({kAtLeast100});
+  run.attempt(0, "exited", run.record("n1", kSteady110));
+  auto& probe = *run.plan.probes.find(run.plan.steps.front().probe);
+  probe.second.description.parameters.push_back({.name = "root", .fallback = "/"});
+  run.plan.steps.front().parameters["root"] = std::string("/");
+  EXPECT_TRUE(judged(run).deviations.empty());
+  run.plan.steps.front().parameters["root"] = std::string("/tmp/tree");
+  ASSERT_EQ(judged(run).deviations.size(), 1U);
+  EXPECT_EQ(judged(run).deviations.front().what,
+            probe.first + " read root=/tmp/tree, not /: what it states need not be of the tested machine.");
+}
+
 TEST(judge, a_skip_beside_a_good_attempt_is_not_passed_over) {
   MemoryRun run({R"({"limit": {"at_least": 100, "unit": "B/s"}, "repeat": {"attempts": 2}})"});
   run.attempt(0, "exited", run.record("n1", kSteady110));

@@ -1,0 +1,67 @@
+// summary: five lines, each whole, so that none of them has to be looked for among nodes and digests.
+#include "reports/cli/summary.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "probes/core/text.h"
+
+namespace assay::report_cli {
+namespace {
+
+/// An open property, with the option that pins it and the fact as the signer has it.
+std::string open_words(const std::string& what, const Summary& summary) {
+  if (what == "site") return "site (--site FILE)";
+  if (what == "nodes") return fmt::format("nodes ({}: --nodes)", summary.nodes);
+  if (what == "machines") return "machines (--serials)";
+  if (what == "run") return "run, of which there may be others (--run-id, --head)";
+  if (what == "age") return fmt::format("age (ended {}: --max-age)", summary.ended);
+  return fmt::format("{0} (--{0})", what);
+}
+
+void line(const std::string& text) { std::cout << fmt::format("  {}\n", harmless(text)); }
+
+}  // namespace
+
+Pins pins_of(const dossier::Expectations& expected, bool witnessed) {
+  const bool plan = !expected.plan_sha256.empty();
+  const bool site = plan || expected.whole_site || !expected.site_sha256.empty();
+  const std::pair<const char*, bool> all[] = {{"profile", plan || expected.profile || !expected.targets_sha256.empty()},
+                                              {"probes", plan || !expected.probes.empty()},
+                                              {"site", site},
+                                              {"nodes", site || !expected.nodes.empty() || !expected.serials.empty()},
+                                              {"machines", !expected.serials.empty()},
+                                              {"run", !expected.run_id.empty() || witnessed},
+                                              {"age", expected.begun_after || expected.max_age}};
+  Pins pins;
+  for (const auto& [what, pinned] : all) (pinned ? pins.pinned : pins.open).emplace_back(what);
+  if (!expected.challenge.empty()) pins.pinned.emplace_back("challenge");
+  if (expected.no_deviations) pins.pinned.emplace_back("deviations");
+  return pins;
+}
+
+void print_summary(const Summary& summary) {
+  std::cout << fmt::format("{}\n", harmless(summary.verdict));
+  line(fmt::format("{}", fmt::join(summary.signers, "; ")));
+  std::vector<std::string> open;
+  for (const auto& what : summary.pins.open) open.push_back(open_words(what, summary));
+  line(fmt::format("pinned: {}; NOT pinned: {}",
+                   summary.pins.pinned.empty() ? "nothing" : fmt::format("{}", fmt::join(summary.pins.pinned, ", ")),
+                   open.empty() ? "nothing" : fmt::format("{}", fmt::join(open, ", "))));
+  const auto& deviations = summary.deviations;
+  line(deviations.empty() ? "no deviations in the run"
+                          : fmt::format("{} deviations, first: {}", deviations.size(), deviations.front()));
+  const bool agreed = std::ranges::find(summary.pins.pinned, "profile") != summary.pins.pinned.end();
+  line(fmt::format("profile {}: {}; {}", summary.profile,
+                   agreed             ? "the expected targets"
+                   : summary.built_in ? "targets as built into this version"
+                                      : "NOT those of a built-in profile",
+                   summary.unknown.empty()
+                       ? "every probe is known"
+                       : fmt::format("described by the signer alone: {}", fmt::join(summary.unknown, ", "))));
+}
+
+}  // namespace assay::report_cli
