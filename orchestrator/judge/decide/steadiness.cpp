@@ -253,7 +253,7 @@ class Findings {
     add_if_pass(FindingKind::stalled,
                 of_share
                     ? fmt::format("{} of {} samples are {} the median", stalled ? seen_.below_half : seen_.above_twice,
-                                  seen_.samples, stalled ? "below half of" : "above twice")
+                                  seen_.samples, stalled ? "under half of" : "over twice")
                     : fmt::format("the mean of all samples is {}, beyond the limit by more than 2 %",
                                   for_people(seen_.mean, result_.unit)));
   }
@@ -299,7 +299,7 @@ class Findings {
     const bool opens = result_.outcome == Outcome::pass;
     if (opens) {
       result_.outcome = Outcome::inconclusive;
-      result_.reason = fmt::format("The median meets the limit, the whole does not: {}.", words);
+      result_.reason = fmt::format("Not decided: {}.", words);
     }
     result_.findings.push_back({.kind = kind, .opens = opens, .words = std::move(words)});
   }

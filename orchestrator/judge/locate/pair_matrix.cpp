@@ -186,9 +186,7 @@ Localised PairMatrix::found(const std::vector<std::string>& nodes, const std::se
                               .leaf = "",
                               .unsteady = true,
                               .tests = steps,
-                              .words = fmt::format("node {}: accused by other figures; its partners meet the limit "
-                                                   "with other nodes",
-                                                   nodes[node])});
+                              .words = fmt::format("node {}: suspected because of another test", nodes[node])});
   }
   found.undecided.assign(open.begin(), open.end());
   if (!found.culprits.empty()) found.state = SearchState::found;
@@ -197,7 +195,7 @@ Localised PairMatrix::found(const std::vector<std::string>& nodes, const std::se
       std::ranges::all_of(pairs_, [](const auto& pair) { return pair.direction == PairDirection::both; })
           ? ""
           : ", each direction counted",
-      open.empty() ? "" : "; for some nodes too few pairs are good to tell which node of a pair is at fault",
+      open.empty() ? "" : "; too few good pairs to name a node",
       unsure == 0
           ? ""
           : fmt::format("; {} of them by less than the guard band, which is not enough to name a node or a pair",

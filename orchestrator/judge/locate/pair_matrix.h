@@ -39,7 +39,7 @@ class PairMatrix {
   const std::set<std::size_t>& accuse();
 
   /// The final result: the accused, and pairs that are short while both of their ends are good with others. Of a pair
-  /// with a node of `known_bad`, accused by other figures, it is that node that is named.
+  /// with a node of `known_bad`, suspected because of another test, it is that node that is named.
   [[nodiscard]] Localised found(const std::vector<std::string>& nodes, const std::set<std::size_t>& known_bad) const;
 
  private:
