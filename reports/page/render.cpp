@@ -27,10 +27,12 @@ std::string render_html(const ReportContent& content) {
                       figures::escape(run_id), style_sheet(title + " " + run_id), simulated ? watermark_style() : "");
   // Fixed elements are printed on every page.
   if (simulated) html += "<div class=\"watermark\">SIMULATION</div>\n";
-  html += cover_section(content) + conformity_section(content) + decision_section(content) + coverage_section(content);
-  html += results_section(content) + localised_section(content) + conditions_section(content) +
-          deviations_section(content) + methods_section(content);
-  html += instruments_section(content) + nodes_section(content) + attempts_section(content) + evidence_section(content);
+  html += with_short_names(content, cover_section(content) + conformity_section(content) + decision_section(content) +
+                                        coverage_section(content) + results_section(content) +
+                                        localised_section(content) + conditions_section(content) +
+                                        deviations_section(content) + methods_section(content));
+  html += instruments_section(content) + nodes_section(content) + gpu_names_section(content);
+  html += with_short_names(content, attempts_section(content)) + evidence_section(content);
   html += non_claims_section(content) + verification_section(content);
   return html + "<p class=\"end\">— end of report —</p>\n</main>\n</body>\n</html>\n";
 }

@@ -9,7 +9,7 @@ namespace assay::page {
 
 /// The renderer of a report, written into the statement. The number rises whenever the same evidence would render to
 /// other bytes, so that a later build knows whether it can compare; a test pins the bytes to it.
-inline constexpr const char* kRenderer = "assay-report html/9";
+inline constexpr const char* kRenderer = "assay-report html/10";
 
 /// The report of `content`: HTML without scripts or references to anything outside, the same bytes for the same
 /// content.
