@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kWorstListed = 10;          // of a distribution that is too large to be listed
 constexpr std::size_t kMostConditionRows = 1000;  // of met conditions; unmet ones are always printed
 constexpr std::size_t kConditionsOnPaper = 24;    // likewise
-constexpr std::size_t kFiguresOnPaper = 3;        // of requirements that do not pass
+constexpr std::size_t kFiguresOnPaper = 2;        // of requirements that do not pass
 
 std::string worst_table(const std::vector<const judge::Result*>& results) {
   std::vector<std::string> rows;
@@ -240,7 +240,7 @@ std::string counter_row(const plan::Requirement& requirement, const std::vector<
   const judge::Result& worst = *figures::worst_of(results, 1).front();
   const Scale scale = figures::column_scale(results);
   return figures::row(
-      {number, figures::escape(requirement.title) + "<br><small>" + words + "</small>",
+      {number, figures::escape(requirement.title) + "<br><small class=\"detail\">" + words + "</small>",
        "<strong>" + figures::text_in(scale, worst, *worst.value) + "</strong>",
        figures::limit_text(scale, worst, "<br>"),
        results.size() == 1 ? figures::escape(figures::subject_words(worst)) : fmt::format("{}", results.size()),
@@ -289,10 +289,9 @@ std::string results_section(const ReportContent& content) {
       charts += drawn;
       continue;
     }
-    listed.push_back(figures::row({number, figures::escape(requirement.title) + "<br><small>" + words + "</small>",
-                                   source_words(requirement.source)}));
+    listed.push_back(figures::row({number, figures::escape(requirement.title), source_words(requirement.source)}));
     sections += fmt::format(
-        "<section id=\"{0}\"{1}>\n<h3>{0} {2} <code>{3}</code></h3>\n<p>Requirement: {4}. Source: "
+        "<section id=\"{0}\"{1}>\n<h3>{0} {2} <code>{3}</code></h3>\n<p class=\"detail\">Requirement: {4}. Source: "
         "{5}</p>\n",
         number, on_paper.contains(requirement.id) ? "" : " class=\"detail\"", figures::escape(requirement.title),
         figures::escape(requirement.id), words, source_words(requirement.source));

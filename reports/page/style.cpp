@@ -38,7 +38,7 @@ td { vertical-align: top; border-bottom: 0.5pt solid var(--rule); padding: 1.1mm
 table.facts th { width: 42mm; border-bottom: 0.5pt solid var(--rule); vertical-align: top; color: var(--soft); font-weight: 400; }
 table.conformity td { white-space: nowrap; }
 table.conformity tr.requirement td { white-space: normal; background: var(--tint); padding-left: 1.6mm; break-after: avoid; }
-table.conformity td:first-child { white-space: normal; min-width: 25mm; } table.conformity th, table.conformity td { padding-right: 1.1mm; }
+table.conformity td:first-child { white-space: normal; min-width: 25mm; overflow-wrap: normal; } table.conformity th, table.conformity td { padding-right: 1.1mm; }
 table.conformity tr.open td { border-bottom: 0; padding-bottom: 0; break-after: avoid; }
 table.conformity tr.why td { white-space: normal; color: var(--soft); }
 .masthead { display: flex; justify-content: space-between; border-bottom: 2.5pt solid var(--ink); padding-bottom: 2mm; margin-bottom: 5mm; font-size: 9pt; color: var(--soft); }
@@ -108,8 +108,9 @@ svg .wire, svg .reference { stroke: var(--ink); stroke-width: 1.2; stroke-dashar
 @media print {
   .scroll { overflow: visible; } a { color: inherit; text-decoration: none; }
   .detail { display: none; } .on-paper { display: block; } tr.on-paper { display: table-row; }
-  html { background: none; } body { max-width: none; margin: 0; padding: 0; box-shadow: none; font-size: 9.2pt; }
-  h2 { margin-top: 7mm; } table { font-size: 7.9pt; } table.requirements { font-size: 7.3pt; line-height: 1.25; } table.requirements th:last-child { width: 42%; }
+  html { background: none; } body { max-width: none; margin: 0; padding: 0; box-shadow: none; font-size: 8.9pt; }
+  h2 { margin-top: 5mm; } table { font-size: 7.7pt; line-height: 1.28; } table.requirements { font-size: 7.2pt; } table.requirements th:last-child { width: 62%; }
+  table.conformity td:first-child { overflow-wrap: anywhere; } table td { padding-top: 0.7mm; padding-bottom: 0.7mm; }
   * { -webkit-print-color-adjust: exact; print-color-adjust: exact; }
 }
 @media screen and (prefers-color-scheme: dark) {
@@ -134,6 +135,7 @@ std::string style_sheet(std::string_view footer) {
 std::string_view watermark_style() {
   return R"css(
 .watermark { position: fixed; top: 45%; left: 0; width: 100%; text-align: center; font-size: 84pt; font-weight: 700; letter-spacing: 0.08em; color: #9b1c1c; opacity: 0.16; transform: rotate(-32deg); pointer-events: none; z-index: 9; }
+@media screen and (max-width: 640px) { .watermark { font-size: 38pt; } }
 )css";
 }
 
