@@ -27,10 +27,10 @@ std::string target_words(const plan::Profile& profile, const plan::Requirement& 
 /// single nodes on no plane.
 std::string placement_words(const plan::Requirement& requirement);
 /// The unit in which the values of `results` stand below one another: that of the smallest value, or of the largest
-/// where that is over 10,000 times as large. Without a value the limits decide.
+/// if it is over 10,000 times as large. Without a value the limits decide.
 Scale column_scale(std::span<const judge::Result* const> results);
-/// `number` of `result` in the unit of `column`, without the unit: four significant digits, and as many more as it
-/// takes that it is not shown as a limit of the result on whose side it does not lie.
+/// `number` of `result` in the unit of `column`, without the unit: four significant digits, and more if it would look
+/// like another of its limits.
 std::string number_text(const Scale& column, const judge::Result& result, double number);
 /// The same with the unit.
 std::string text_in(const Scale& column, const judge::Result& result, double number);

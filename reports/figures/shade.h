@@ -31,8 +31,8 @@ inline constexpr Shade kShades[] = {Shade::pass_wide,    Shade::pass_middle,  Sh
 using judge::acceptance_margin;
 using judge::is_worse;
 
-/// The class of `result`: its outcome, and how far: of a pass from the acceptance limit (5 % and 20 %), of what fails
-/// or is undecided from the limit (10 %), however wide the guard band is.
+/// The class of `result`: its outcome, and how far: of a pass from the acceptance limit (5 % and 20 %), of failed and
+/// undecided results from the limit (10 %), however wide the guard band is.
 Shade shade_of(const judge::Result& result);
 
 /// The class in the style sheet: "s-pass_wide".
