@@ -15,7 +15,7 @@ struct PassedOn {
   std::string_view name, does;
 };
 
-inline constexpr std::array<PassedOn, 15> kPassedOn = {{
+inline constexpr std::array<PassedOn, 16> kPassedOn = {{
     {"report", "render report.html from a judged run"},
     {"sign", "make a dossier from a run with its report"},
     {"verify", "check a dossier and judge its evidence again"},
@@ -27,6 +27,7 @@ inline constexpr std::array<PassedOn, 15> kPassedOn = {{
     {"timestamp", "have an authority state when a signature was made"},
     {"witness", "sign what a journal holds while the run goes on"},
     {"keygen", "make a signing key"},
+    {"trust", "draft a trust policy from keys and roles"},
     {"simulate", "rehearse a run on a simulated fleet"},
     {"trend", "write a page over nights, of the fleet or of a unit"},
     {"export", "a run, or flags and nights, for other programs"},

@@ -22,6 +22,7 @@
 #include "orchestrator/plan/storage_use.h"
 #include "orchestrator/simulate/simulate.h"
 #include "orchestrator/site/site_file.h"
+#include "probes/core/scale.h"
 #include "probes/core/text.h"
 
 namespace assay::cli {
@@ -51,10 +52,6 @@ std::expected<std::optional<Seconds>, InputError> duration_of(const char* option
                                       fmt::format("'{}' {}", text, unitless ? "has no unit" : "is not a duration"),
                                       "write 2h, 90min or 600s"});
   return duration;
-}
-
-std::string clock_text(double seconds) {
-  return fmt::format("{}:{:02}", static_cast<int>(seconds) / 60, static_cast<int>(seconds) % 60);
 }
 
 /// How likely the plan accepts a fleet without fault; nothing if no rate is required.
@@ -121,34 +118,33 @@ std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadli
   for (const auto& step : plan.steps) attempts += step.attempts;
   std::string text = fmt::format("profile {}: {} steps on {} nodes, {} attempts, {} cells, about {}\n",
                                  plan.profile.name, plan.steps.size(), plan.site.nodes.size(), attempts,
-                                 plan.coverage.size(), clock_text(durations.first_s));
+                                 plan.coverage.size(), duration_words(durations.first_s));
   if (durations.most_s > durations.first_s) {
     text += fmt::format("what is open or failed then is measured again: about {} if that is everything\n",
-                        clock_text(durations.most_s));
+                        duration_words(durations.most_s));
   }
   text += plan::storage_text(plan::storage_uses(plan));
   if (!plan.quick && plan.only.empty()) text += chance_text(plan, prepared.healthy);
   if (deadline) {
     text += durations.first_s <= deadline->count
-                ? fmt::format("that fits into the deadline of {}\n", clock_text(deadline->count))
+                ? fmt::format("that fits into the deadline of {}\n", duration_words(deadline->count))
                 : fmt::format("that does not fit into the deadline of {}: steps that would end later do not start\n",
-                              clock_text(deadline->count));
+                              duration_words(deadline->count));
   }
   std::size_t tests = 0;
   for (const auto& search : plan.searches) tests += search.budget.most;
   if (tests > 0)
     text += fmt::format("if groups miss a limit: extra tests to locate the fault, usually a few, {} at most\n", tests);
   std::map<std::string, std::vector<std::string>> reasons;
-  std::map<std::string, std::size_t> cells;
   for (const auto& cell : plan.coverage) {
     if (!cell.step.empty()) continue;
-    ++cells[cell.reason];
     auto& requirements = reasons[cell.reason];
     if (std::ranges::find(requirements, cell.requirement) == requirements.end())
       requirements.push_back(cell.requirement);
   }
   for (const auto& [reason, requirements] : reasons)
-    text += fmt::format("not planned ({} cells), {}: {}\n", cells[reason], reason, fmt::join(requirements, ", "));
+    text += fmt::format("not planned ({} requirement{}), {}: {}\n", requirements.size(),
+                        requirements.size() == 1 ? "" : "s", reason, fmt::join(requirements, ", "));
   return text;
 }
 

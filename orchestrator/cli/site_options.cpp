@@ -43,7 +43,10 @@ void add_site_source(CLI::App& site, SiteArguments& given) {
       ->type_name("NAME")
       ->needs(from)
       ->check(CLI::IsMember(std::vector<std::string>(site::kPlanes.begin(), site::kPlanes.end())));
-  site.add_option("--name", source.options.name, "name of the site [site]")->type_name("NAME")->needs(from);
+  source.options.name = site::this_machine().name;
+  site.add_option("--name", source.options.name, "name of the site [the name of this machine]")
+      ->type_name("NAME")
+      ->needs(from);
   site.add_option("--known-hosts", source.options.known_hosts, "file with host keys, for nodes over ssh")
       ->type_name("FILE")
       ->needs(from);

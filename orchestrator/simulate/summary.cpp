@@ -1,6 +1,5 @@
 // summary: a simulated run against the faults that it was given: found, missed, false alarms.
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <string_view>
 
@@ -8,6 +7,7 @@
 
 #include "orchestrator/judge/locate/searches.h"
 #include "orchestrator/simulate/simulate.h"
+#include "probes/core/scale.h"
 
 namespace assay::simulate {
 namespace {
@@ -53,11 +53,6 @@ bool in_pair(const AccusedNodes& accused, const std::string& node) {
   return std::ranges::any_of(accused.pairs, [&](const std::string& pair) {
     return pair.starts_with(node + " ") || pair.ends_with(" " + node);
   });
-}
-
-std::string duration(double seconds) {
-  const auto whole = static_cast<long>(std::lround(seconds));
-  return fmt::format("{}:{:02}:{:02} h", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
 }  // namespace
@@ -125,8 +120,8 @@ std::string summary_text(const SimulationSummary& summary) {
   std::string text = "SIMULATION: nothing was measured\n";
   text += fmt::format("{} nodes, {} requirements, {} steps, {} cells, {} attempts\n", summary.nodes,
                       summary.requirements, summary.steps, summary.cells, summary.attempts);
-  text += fmt::format("expected duration  {}, and {} to localise\n", duration(summary.duration_s),
-                      duration(summary.localisation_s));
+  text += fmt::format("expected duration  {}, and {} to localise\n", duration_words(summary.duration_s),
+                      duration_words(summary.localisation_s));
   text += fmt::format("tests to localise  {} in {} rounds, of {} that the budget has\n", summary.tests, summary.rounds,
                       summary.tests_budget);
   text += fmt::format("faults             {} found, {} missed, {} false alarms\n", summary.found.size(),

@@ -92,4 +92,12 @@ std::string for_people(double value, std::string_view unit) {
   return scale.unit.empty() ? number : number + " " + scale.unit;
 }
 
+std::string duration_words(double seconds) {
+  constexpr long kMinute = 60, kHour = 3600;
+  const long whole = std::lround(std::max(0.0, seconds));
+  if (whole < kMinute) return fmt::format("{} s", whole);
+  if (whole < kHour) return fmt::format("{} min {} s", whole / kMinute, whole % kMinute);
+  return fmt::format("{} h {} min", whole / kHour, whole % kHour / kMinute);
+}
+
 }  // namespace assay

@@ -31,4 +31,8 @@ inline constexpr int kMostDecimals = 17;
 /// One number on its own with at most four significant digits: "450 GB/s", "84.1 µs", "0.8123".
 std::string for_people(double value, std::string_view unit);
 
+/// How long something takes, in its two largest units: "45 s", "6 min 3 s", "1 h 51 min"; whole seconds, of less than 0
+/// none.
+std::string duration_words(double seconds);
+
 }  // namespace assay

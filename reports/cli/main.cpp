@@ -18,6 +18,7 @@
 #include "reports/cli/nightly_commands.h"
 #include "reports/cli/proof_commands.h"
 #include "reports/cli/signer_options.h"
+#include "reports/cli/trust_command.h"
 
 namespace assay::report_cli {
 namespace {
@@ -264,6 +265,7 @@ int run(int argc, char** argv) {
   ProofArguments proofs;
   JoinCommands joins;
   DrawArguments draw;
+  TrustArguments trust;
   Action action;
   add_report(app, report, action);
   add_sign(app, sign, action);
@@ -276,6 +278,7 @@ int run(int argc, char** argv) {
   add_proof_commands(app, proofs, action);
   add_join_commands(app, joins, action);
   add_draw_command(app, draw, action);
+  add_trust_command(app, trust, action);
   if (argc == 2 && std::string_view(argv[1]) == "--manual") {  // for packages; no option of the help
     std::cout << harmless_page(manual_page(app));
     return files::kExitSuccess;

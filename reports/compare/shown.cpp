@@ -113,6 +113,7 @@ std::string interval_words(const RankTest& test, const std::string& unit) {
 }
 
 std::string finding_words(Finding finding) {
+  if (finding == Finding::too_few) return "too few runs to decide";
   std::string words(word_of(finding));
   std::ranges::replace(words, '_', ' ');
   return words;

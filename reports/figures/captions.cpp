@@ -54,9 +54,8 @@ std::string worst_words(std::span<const judge::Result* const> results) {
   constexpr std::size_t kNamed = 3;
   std::string words;
   for (const judge::Result* one : worst_of(results, kNamed)) {
-    words +=
-        fmt::format("{}{} ({}{})", words.empty() ? "Worst: " : ", ", escape(subject_words(*one)),
-                    outcome_words(one->outcome), one->value ? ", " + escape(result_scale(*one).text(*one->value)) : "");
+    words += fmt::format("{}{} ({}{})", words.empty() ? "Worst: " : ", ", escape(subject_words(*one)),
+                         outcome_words(one->outcome), one->value ? ", " + escape(value_text(*one)) : "");
   }
   return words.empty() ? words : words + ".";
 }

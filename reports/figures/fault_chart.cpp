@@ -86,6 +86,7 @@ Chart fault_chart(const plan::Plan& plan, const plan::Requirement& requirement,
                          .shade = sum > 0 ? Shade::fail_far : Shade::pass_wide,
                          .text = fmt::format("{:g}", sum)});
   }
+  if (wrong == 0) return {};  // the table of counters says so
   map.description = fmt::format("A matrix of {} places and {} classes of faults; {} of {} cells are not 0.",
                                 counts.places.size(), metrics.size(), wrong, counts.sums.size());
   return {.svg = heat_map(map),

@@ -42,7 +42,9 @@ const char* strokes_of(Shade shade) {
   }
 }
 
-bool is_dark(Shade shade) { return shade == Shade::fail_near || shade == Shade::fail_far || shade == Shade::error; }
+bool is_dark(Shade shade) {
+  return shade == Shade::open_fail || shade == Shade::fail_near || shade == Shade::fail_far || shade == Shade::error;
+}
 
 std::string draw_cells(const HeatMap& map, const Place& place) {
   std::map<Shade, std::string> fills, strokes;

@@ -57,8 +57,8 @@ std::string element(std::string_view tag, std::string_view text) {
   return fmt::format("<{0}>{1}</{0}>", tag, escape(text));
 }
 
-std::string row(const std::vector<std::string>& cells) {
-  std::string html = "<tr>";
+std::string row(const std::vector<std::string>& cells, std::string_view css_class) {
+  std::string html = css_class.empty() ? "<tr>" : fmt::format("<tr class=\"{}\">", css_class);
   for (const auto& cell : cells) html += "<td>" + cell + "</td>";
   return html + "</tr>\n";
 }

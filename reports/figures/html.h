@@ -15,8 +15,8 @@ std::string escape(std::string_view text);
 /// "<tag>text</tag>" with `text` escaped.
 std::string element(std::string_view tag, std::string_view text);
 
-/// "<tr>" with one "<td>" for each of `cells`, which are HTML already.
-std::string row(const std::vector<std::string>& cells);
+/// "<tr>" with one "<td>" for each of `cells`, which are HTML already, and a class where `css_class` names one.
+std::string row(const std::vector<std::string>& cells, std::string_view css_class = "");
 
 /// "<table class=…>" with a caption (escaped), a head of `titles` (escaped) and `rows`, which are HTML already; in a
 /// block that scrolls where the page is narrower.

@@ -168,7 +168,7 @@ std::string worst_at(const Sizes& sizes, const std::vector<CurvePoint>& points) 
   for (const judge::Result* one : worst_of(worst, kNamed)) {
     words +=
         fmt::format("{}{} at {} ({}{})", words.empty() ? "Worst: " : ", ", escape(subject_words(*one)), *label_of[one],
-                    outcome_words(one->outcome), one->value ? ", " + escape(result_scale(*one).text(*one->value)) : "");
+                    outcome_words(one->outcome), one->value ? ", " + escape(value_text(*one)) : "");
   }
   return words + ".";
 }

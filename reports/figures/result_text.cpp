@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "orchestrator/judge/overall/ranking.h"
 #include "orchestrator/plan/derived.h"
+#include "probes/core/portable_math.h"
 
 namespace assay::figures {
 namespace {
@@ -119,13 +122,68 @@ std::string target_words(const plan::Profile& profile, const plan::Requirement& 
   return words;
 }
 
-Scale result_scale(const judge::Result& result) {
-  std::vector<double> side_by_side;
-  for (const auto& one :
-       {result.value, result.limit_low, result.limit_high, result.acceptance_low, result.acceptance_high}) {
-    if (one) side_by_side.push_back(*one);
+Scale column_scale(std::span<const judge::Result* const> results) {
+  constexpr double kFarApart = 1e4;  // in the unit of the smaller one the larger has too many digits to be read
+  double smallest = 0, largest = 0;
+  const auto take = [&](const std::optional<double>& one) {
+    if (!one || *one == 0) return;
+    largest = std::max(largest, std::abs(*one));
+    smallest = smallest == 0 ? std::abs(*one) : std::min(smallest, std::abs(*one));
+  };
+  for (const judge::Result* result : results) take(result->value);
+  if (largest == 0) {
+    for (const judge::Result* result : results) {
+      take(result->limit_low);
+      take(result->limit_high);
+    }
   }
-  return scale_for(side_by_side, result.unit);
+  const double deciding = largest > kFarApart * smallest ? largest : smallest;
+  return scale_for({&deciding, 1}, results.empty() ? "1" : results.front()->unit);
+}
+
+std::string number_text(const Scale& column, const judge::Result& result, double number) {
+  constexpr int kSignificant = 4;
+  std::vector<double> others;
+  for (const auto& one : {result.limit_low, result.limit_high, result.acceptance_low, result.acceptance_high}) {
+    if (one) others.push_back(*one);
+  }
+  if (result.value && std::ranges::find(others, number) != others.end()) others.push_back(*result.value);
+  Scale own = column;
+  const bool things = result.unit == "1" && number == std::floor(number);
+  own.decimals = number == 0 || things
+                     ? 0
+                     : std::clamp(kSignificant - 1 - decimal_exponent(std::abs(number) / own.factor), 0, kMostDecimals);
+  const auto looks_like = [&](double other) { return other != number && own.number(other) == own.number(number); };
+  while (own.decimals < kMostDecimals && std::ranges::any_of(others, looks_like)) ++own.decimals;
+  return own.number(number);
+}
+
+std::string text_in(const Scale& column, const judge::Result& result, double number) {
+  const std::string text = number_text(column, result, number);
+  return column.unit.empty() ? text : text + " " + column.unit;
+}
+
+std::string value_text(const judge::Result& result) {
+  const judge::Result* const one = &result;
+  return result.value ? text_in(column_scale({&one, 1}), result, *result.value) : "—";
+}
+
+std::string limit_text(const Scale& column, const judge::Result& result, std::string_view separator) {
+  std::string text;
+  if (result.limit_low) text = "≥ " + text_in(column, result, *result.limit_low);
+  if (result.limit_high)
+    text += fmt::format("{}≤ {}", text.empty() ? "" : separator, text_in(column, result, *result.limit_high));
+  return text.empty() ? "—" : text;
+}
+
+std::string acceptance_text(const Scale& column, const judge::Result& result, std::string_view separator) {
+  std::string text;
+  if (result.acceptance_low) text = "≥ " + text_in(column, result, *result.acceptance_low);
+  if (judge::guard_exceeds_limit(result))
+    return text + (text.empty() ? "" : std::string(separator)) + judge::kNoAcceptance;
+  if (result.acceptance_high)
+    text += fmt::format("{}≤ {}", text.empty() ? "" : separator, text_in(column, result, *result.acceptance_high));
+  return text.empty() ? "—" : text;
 }
 
 std::string subject_words(const judge::Result& result) {

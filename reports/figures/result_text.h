@@ -1,7 +1,9 @@
 // result_text: texts for outcomes, subjects, targets and placements.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "orchestrator/judge/verdict.h"
@@ -24,8 +26,21 @@ std::string target_words(const plan::Profile& profile, const plan::Requirement& 
 /// Plane, pairs or groups, and concurrency: "plane parameter; pairs across leaves, one pair at a time". Empty for
 /// single nodes on no plane.
 std::string placement_words(const plan::Requirement& requirement);
-/// One scale for value, limits and acceptance limits of `result`.
-Scale result_scale(const judge::Result& result);
+/// The unit in which the values of `results` stand below one another: that of the smallest value, or of the largest
+/// if it is over 10,000 times as large. Without a value the limits decide.
+Scale column_scale(std::span<const judge::Result* const> results);
+/// `number` of `result` in the unit of `column`, without the unit: four significant digits, and more if it would look
+/// like another of its limits.
+std::string number_text(const Scale& column, const judge::Result& result, double number);
+/// The same with the unit.
+std::string text_in(const Scale& column, const judge::Result& result, double number);
+/// The value of `result` in a unit of its own; "—" without one.
+std::string value_text(const judge::Result& result);
+/// "≥ 450.0 GB/s", "≤ 3.000 µs" or both, with `separator` between: the limits of `result`; "—" without one.
+std::string limit_text(const Scale& column, const judge::Result& result, std::string_view separator);
+/// The same of the acceptance limits. Where the guard band is wider than an upper limit no number is shown: a time
+/// below 0 would be one that nothing can reach.
+std::string acceptance_text(const Scale& column, const judge::Result& result, std::string_view separator);
 /// "n01", or "n01 · gpu GPU-8f2…" for finer subjects.
 std::string subject_words(const judge::Result& result);
 

@@ -18,8 +18,9 @@ Shade shade_of(const judge::Result& result) {
              : *margin >= kNarrow        ? Shade::pass_middle
                                          : Shade::pass_narrow;
     case judge::Outcome::conditional_pass:
+      return result.margin && *result.margin >= -kFar ? Shade::open_pass : Shade::guard_band;
     case judge::Outcome::conditional_fail:
-      return Shade::guard_band;
+      return result.margin && *result.margin <= kFar ? Shade::open_fail : Shade::guard_band;
     case judge::Outcome::fail:
       return margin && *margin > kFar ? Shade::fail_near : Shade::fail_far;
     case judge::Outcome::inconclusive:
@@ -42,6 +43,10 @@ std::string shade_class(Shade shade) {
       return "s-pass_narrow";
     case Shade::guard_band:
       return "s-guard_band";
+    case Shade::open_pass:
+      return "s-open_pass";
+    case Shade::open_fail:
+      return "s-open_fail";
     case Shade::fail_near:
       return "s-fail_near";
     case Shade::fail_far:
@@ -65,7 +70,11 @@ std::string shade_words(Shade shade, bool margins) {
     case Shade::pass_narrow:
       return "pass by less than 5 %";
     case Shade::guard_band:
-      return "within the guard band";
+      return margins ? "undecided, limit is near" : "undecided";
+    case Shade::open_pass:
+      return "undecided, meets limit";
+    case Shade::open_fail:
+      return "undecided, misses limit";
     case Shade::fail_near:
       return "fail by less than 10 %";
     case Shade::fail_far:

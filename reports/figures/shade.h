@@ -7,13 +7,15 @@
 
 namespace assay::figures {
 
-/// From good to bad; the last three are no figure, and are drawn with strokes so that no colour or grey is taken for
-/// good.
+/// From good to bad; an undecided figure is near its limit, or 10 % or more from it; the last three are no figure, and
+/// are drawn with strokes so that no colour or grey is taken for good.
 enum class Shade {
   pass_wide,
   pass_middle,
   pass_narrow,
   guard_band,
+  open_pass,
+  open_fail,
   fail_near,
   fail_far,
   inconclusive,
@@ -22,14 +24,15 @@ enum class Shade {
 };
 
 /// Every shade, in the order of a legend.
-inline constexpr Shade kShades[] = {Shade::pass_wide,    Shade::pass_middle,  Shade::pass_narrow,
-                                    Shade::guard_band,   Shade::fail_near,    Shade::fail_far,
+inline constexpr Shade kShades[] = {Shade::pass_wide,    Shade::pass_middle,  Shade::pass_narrow, Shade::guard_band,
+                                    Shade::open_pass,    Shade::open_fail,    Shade::fail_near,   Shade::fail_far,
                                     Shade::inconclusive, Shade::not_measured, Shade::error};
 
 using judge::acceptance_margin;
 using judge::is_worse;
 
-/// The class of `result`: its outcome, and for pass and fail how far (5 % and 20 % beyond, 10 % short).
+/// The class of `result`: its outcome, and how far: of a pass from the acceptance limit (5 % and 20 %), of failed and
+/// undecided results from the limit (10 %), however wide the guard band is.
 Shade shade_of(const judge::Result& result);
 
 /// The class in the style sheet: "s-pass_wide".

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -46,15 +47,16 @@ std::string row_of(const NodeRow& row, double y, double height, double width) {
   return out;
 }
 
-/// The dates above the columns, as many as fit.
+/// The dates above the columns, as many as fit: the last one always, and whole.
 std::string dates_of(const std::vector<drift::Date>& nights, double width, double height) {
   constexpr double kDateWidth = 80;
   std::string out;
-  const auto step = static_cast<std::size_t>(std::max(1.0, kDateWidth / width));
-  for (std::size_t i = 0; i < nights.size(); i += step) {
-    const double x = kLabels + static_cast<double>(i) * width;
+  const auto step = static_cast<std::size_t>(std::max(1.0, std::ceil(kDateWidth / width)));
+  for (std::size_t after = 0; after < nights.size(); after += step) {  // the last night, and those before it
+    const std::size_t i = nights.size() - 1 - after;
+    const double x = kLabels + static_cast<double>(i + 1) * width;
     out += figures::svg_line(x, kTop - 4, x, height, "grid");
-    out += figures::svg_text(x, kTop - 8, "start", "mark", drift::date_text(nights[i]));
+    out += figures::svg_text(x, kTop - 8, "end", "mark", drift::date_text(nights[i]));
   }
   return out;
 }
@@ -96,7 +98,7 @@ std::string nights_map(const std::vector<drift::Date>& nights, const std::vector
                   drift::date_text(nights.front()), drift::date_text(nights.back()), flagged);
   std::string out = figures::svg_open(title, description, bottom + kLegend);
   out +=
-      R"(<defs><pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse"><path d="M0 5L5 0" stroke="#55606f" stroke-width="0.9"/></pattern></defs>)";
+      R"(<defs><pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse"><path d="M0 5L5 0"/></pattern></defs>)";
   out += dates_of(nights, width, bottom);
   double y = kTop;
   for (const auto& row : rows) {

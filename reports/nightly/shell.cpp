@@ -17,12 +17,13 @@ using figures::escape;
 
 constexpr std::string_view kSheet = R"css(
 body { max-width: 270mm; }
-svg .unseen { fill: #fff; } svg .not_due { fill: #eef1f5; } svg .busy { fill: #d5dbe4; } svg .preempted { fill: #c3cad6; }
+svg .unseen { fill: var(--paper); } svg #hatch path { stroke: var(--soft); stroke-width: 0.9; } svg .not_due { fill: #eef1f5; } svg .busy { fill: #d5dbe4; } svg .preempted { fill: #c3cad6; }
 svg .not_measured { fill: url(#hatch); } svg .measured { fill: #cfe5d7; } svg .watch { fill: #f0dfb4; }
 svg .flagged { fill: #d98a1f; } svg .confirmed { fill: #9b1c1c; }
 svg .night-value { fill: var(--blue); } svg .retest { stroke: var(--blue); stroke-width: 1.4; }
-svg .cohort { stroke: var(--soft); stroke-width: 1; fill: none; } svg .expected { fill: #dbe3ee; } svg .onset { stroke: var(--bad); stroke-width: 1.4; stroke-dasharray: 3 2; }
+svg .cohort { stroke: var(--soft); stroke-width: 1; fill: none; } svg .expected { fill: var(--blue); fill-opacity: 0.16; } svg .onset { stroke: var(--bad); stroke-width: 1.4; stroke-dasharray: 3 2; }
 svg .event { stroke: var(--ink); stroke-width: 0.8; stroke-dasharray: 1 2; } svg .accepted { stroke: var(--good); stroke-width: 1.2; stroke-dasharray: 5 3; }
+@media screen and (max-width: 640px) { .scroll > table.flags { min-width: 210mm; } }
 table.flags td:nth-child(-n+3), table.flags td:nth-child(5), table.flags td:last-child { white-space: nowrap; }
 .state { font-weight: 600; white-space: nowrap; } .state.confirmed, .state.draining, .state.lemon { color: var(--bad); } .state.flagged, .state.stale { color: var(--warn); }
 )css";

@@ -58,37 +58,28 @@ std::string lost_nodes(const ReportContent& content) {
   return html;
 }
 
-std::string limit_of(const judge::Result& result) {
-  const Scale scale = figures::result_scale(result);
-  std::string text;
-  if (result.acceptance_low) text = "≥ " + scale.text(*result.acceptance_low);
-  if (result.acceptance_high) text += (text.empty() ? "≤ " : " and ≤ ") + scale.text(*result.acceptance_high);
-  return text.empty() ? "—" : text;
-}
-
-/// The requirements that do not pass, the worst first, each with its worst result: those that must be met, or those
-/// that only warn.
+/// The requirements that do not pass, the worst first, each with its worst result: those that are required, or those
+/// that are advisory.
 std::string worst_requirements(const ReportContent& content, const std::vector<judge::RequirementSummary>& all,
                                bool required) {
   std::vector<std::string> rows;
   std::size_t open = 0;
   for (const auto& one : all) {
-    if (one.required != required || one.open.empty() || ++open > kMostRequirements) continue;
+    if (one.open.empty() || one.required != required || ++open > kMostRequirements) continue;
     const judge::Result& worst = *one.worst;
-    rows.push_back(figures::row({fmt::format("{} {}{}", link_to(content, one.requirement),
-                                             figures::escape(content.requirement(one.requirement).title),
-                                             required ? "" : " <span class=\"tag weak\">advisory</span>"),
-                                 fmt::format("{}/{}", one.passed, one.cells),
-                                 worst.value ? figures::escape(figures::result_scale(worst).text(*worst.value)) : "—",
-                                 figures::escape(limit_of(worst)), figures::outcome_box(worst.outcome),
-                                 fmt::format("<strong>{}</strong>: {}", figures::escape(figures::subject_words(worst)),
-                                             figures::escape(worst.reason))}));
+    rows.push_back(
+        figures::row({fmt::format("{} {}", link_to(content, one.requirement),
+                                  figures::escape(content.requirement(one.requirement).title)),
+                      fmt::format("{}/{}", one.passed, one.cells), figures::escape(figures::value_text(worst)),
+                      figures::acceptance_text(figures::column_scale({{&worst}}), worst, " and "),
+                      figures::outcome_box(worst.outcome),
+                      fmt::format("<strong>{}</strong>: {}", figures::escape(figures::subject_words(worst)),
+                                  figures::escape(worst.reason))}));
   }
   if (rows.empty()) return "";
-  std::string html = figures::table("action",
-                                    required ? "Requirements that do not pass, worst first"
-                                             : "Advisory figures that miss their limit: warnings, which decide nothing",
-                                    {"Requirement", "Passed", "Worst", "Accepted", "Verdict", "Where and why"}, rows);
+  std::string html = required ? "" : "<h3>Advisory: a warning, which decides nothing</h3>\n";
+  html += figures::table("action", "Requirements that do not pass, worst first",
+                         {"Requirement", "Passed", "Worst", "Accepted", "Verdict", "Where and why"}, rows);
   if (open > kMostRequirements)
     html += fmt::format("<p>{} more: see <a href=\"#s1\">section 1</a>.</p>\n", open - kMostRequirements);
   return html;
@@ -101,10 +92,13 @@ std::string matrix(const ReportContent& content, const std::vector<judge::Requir
   const figures::StepIndex steps = figures::index_of_steps(content.run.plan);
   for (const auto& one : all) {
     const plan::Requirement* shown = &content.requirement(one.requirement);
-    if (one.open.empty() || shown->scope != plan::JudgedScope::pair) continue;
+    if (one.open.empty() || shown->scope != plan::JudgedScope::pair || !one.worst->value ||
+        one.worst->outcome == judge::Outcome::not_measured)
+      continue;
     // Both directions of the same pairs are drawn once, with the first of the two requirements.
-    const plan::Requirement* other = figures::other_direction(content.run.plan.profile, *shown);
-    if (other != nullptr && other < shown) shown = other;
+    const auto* other = figures::other_direction(content.run.plan.profile, *shown);
+    for (; other != nullptr && other < shown; other = figures::other_direction(content.run.plan.profile, *shown))
+      shown = other;
     if (std::string figure = pair_figure(content, steps, *shown, results); !figure.empty()) return figure;
   }
   return "";
@@ -115,16 +109,16 @@ std::string matrix(const ReportContent& content, const std::vector<judge::Requir
 std::string action_section(const ReportContent& content) {
   const auto all = judge::summaries(content.verdict);
   const std::string found = culprits(content) + lost_nodes(content);
-  const std::string worst = worst_requirements(content, all, true) + worst_requirements(content, all, false);
+  const std::string worst = worst_requirements(content, all, true), warned = worst_requirements(content, all, false);
   std::string html = "<section class=\"action\">\n<h2 id=\"action\">What to do</h2>\n";
-  if (found.empty() && worst.empty()) {
+  if (found.empty() && worst.empty() && warned.empty()) {
     return html + "<p>Nothing: every figure meets its limit" +
            (content.verdict.overall == judge::Overall::accepted ? "."
                                                                 : "; the reason above says why it is no acceptance.") +
            "</p>\n</section>\n";
   }
   if (!found.empty()) html += "<ul>\n" + found + "</ul>\n";
-  return html + worst + matrix(content, all) + "</section>\n";
+  return html + worst + matrix(content, all) + warned + "</section>\n";
 }
 
 }  // namespace assay::page

@@ -49,7 +49,9 @@ std::string deviations_section(const ReportContent& content) {
 }
 
 std::string methods_section(const ReportContent& content) {
-  std::string html = heading(7) + "<p>As each probe describes itself, recorded in the plan.</p>\n";
+  std::string html = heading(7) +
+                     "<p class=\"on-paper\">Section 7 of report.html describes each probe in full.</p>\n<div "
+                     "class=\"detail\">\n<p>As each probe describes itself, recorded in the plan.</p>\n";
   for (const auto& [name, probe] : content.run.plan.probes) {
     const Description& description = probe.description;
     html += fmt::format("<h3><code>{}</code>{}</h3>\n", figures::escape(name),
@@ -73,7 +75,8 @@ std::string methods_section(const ReportContent& content) {
     rows.push_back(figures::row({"<code>" + figures::escape(step.probe) + "</code>", figures::escape(words)}));
   }
   return html + "<h3>Parameters used</h3>\n" +
-         figures::table("parameters", "Parameters of the steps", {"Probe", "Parameters (base units)"}, rows);
+         figures::table("parameters", "Parameters of the steps", {"Probe", "Parameters (base units)"}, rows) +
+         "</div>\n";
 }
 
 std::string instruments_section(const ReportContent& content) {
@@ -155,24 +158,32 @@ std::string attempts_section(const ReportContent& content) {
     return attempt.outcome == AttemptOutcome::exited && step != planned.end() && attempt.number <= step->second;
   };
   std::vector<std::string> rows;
+  std::size_t exited = 0, omitted = 0;
   for (const auto& attempt : attempts) {
+    const bool ended = attempt.outcome == AttemptOutcome::exited;
+    exited += ended ? 1 : 0;
+    omitted += !all && is_ordinary(attempt) ? 1 : 0;
     if (!all && is_ordinary(attempt)) continue;
     rows.push_back(
         figures::row({"<code>" + figures::escape(attempt.step) + "</code>", fmt::format("{}", attempt.number),
                       figures::escape(attempt.node), figures::escape(attempt.begin),
                       attempt.end.empty() ? "—" : figures::escape(attempt.end), std::string(word_of(attempt.outcome)),
-                      figures::escape(attempt.reason)}));
+                      figures::escape(attempt.reason)},
+                     ended ? "detail" : ""));
   }
   std::string html =
       heading(10) +
       "<p>Every attempt that was started, with its outcome; “exited” means that the probe finished by itself.</p>\n";
   if (attempts.empty()) return html + "<p>None.</p>\n";
-  if (!all) {
+  if (!all)
     html += fmt::format("<p>{} planned attempts that exited are omitted; evidence/journal.jsonl lists them.</p>\n",
-                        attempts.size() - rows.size());
-  }
-  return html + figures::table("attempts", "Attempts",
-                               {"Step", "Attempt", "Node", "Begin (UTC)", "End (UTC)", "Outcome", "Reason"}, rows);
+                        omitted);
+  if (exited > 0)
+    html += fmt::format("<p class=\"on-paper\">{} of {} attempts exited; section 10 of report.html lists them.</p>\n",
+                        exited, attempts.size());
+  const std::string table = figures::table(
+      "attempts", "Attempts", {"Step", "Attempt", "Node", "Begin (UTC)", "End (UTC)", "Outcome", "Reason"}, rows);
+  return html + (exited == attempts.size() ? "<div class=\"detail\">" + table + "</div>\n" : table);
 }
 
 std::string evidence_section(const ReportContent& content) {
@@ -183,12 +194,13 @@ std::string evidence_section(const ReportContent& content) {
   for (const judge::EvidenceFile* file : content.run.journal.files()) {
     if (++files <= kMostListed)
       rows.push_back(figures::row(
-          {figures::escape(file->path), fmt::format("{}", file->bytes), figures::digest_html(file->sha256)}));
+          {figures::escape(file->path), fmt::format("{}", file->bytes), figures::digest_html(file->sha256)}, "detail"));
   }
   std::string html = heading(11) + "<p>Paths are relative to <code>evidence/</code> in the dossier.</p>\n";
   if (files > kMostListed) {
     html += fmt::format("<p>The first {} of {} files; MANIFEST.sha256 lists all.</p>\n", kMostListed, files);
   }
+  html += fmt::format("<p class=\"on-paper\">The digests of the {} records are in the journal.</p>\n", files);
   return html + figures::table("evidence", "Files of the evidence", {"File", "Bytes", "SHA-256"}, rows);
 }
 

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "orchestrator/judge/overall/ranking.h"
+#include "reports/figures/captions.h"
 #include "reports/figures/html.h"
 #include "reports/page/sections.h"
 
@@ -15,21 +17,17 @@ namespace {
 constexpr std::size_t kRowsOfOneRequirement =
     48;                                       // a rack's worth; beyond it, passes are counted and all others listed
 constexpr std::size_t kColumnsOfMatrix = 16;  // fit on A4 beside the nodes' names
-
-/// "≥ 450.0 GB/s", "≤ 3.0 us", or both.
-std::string bounds(const Scale& scale, const std::optional<double>& low, const std::optional<double>& high) {
-  std::string text;
-  if (low) text = "≥ " + scale.text(*low);
-  if (high) text += (text.empty() ? "≤ " : "<br>≤ ") + scale.text(*high);
-  return text.empty() ? "—" : text;
-}
+constexpr std::size_t kRowsOnPaper = 1;       // of one requirement; beyond it, they are counted
+constexpr std::size_t kPlacesOnPaper = 24;    // beyond it, those whose cells all pass are left out
+constexpr std::size_t kColumns = 8;           // of the statement
 
 std::string value_cell(const Scale& scale, const judge::Result& result) {
   if (!result.value) return "—";
-  std::string cell = "<strong>" + figures::escape(scale.text(*result.value)) + "</strong>";
-  if (result.interval) {
-    cell += fmt::format("<br><small>{} – {} ({:.1f} %)</small>", scale.number(result.interval->low),
-                        scale.number(result.interval->high), result.interval->level * 100);
+  std::string cell = "<strong>" + figures::escape(figures::text_in(scale, result, *result.value)) + "</strong>";
+  if (result.interval && result.interval->low < result.interval->high) {
+    cell +=
+        fmt::format("<br><small>{} – {} ({:.1f} %)</small>", figures::number_text(scale, result, result.interval->low),
+                    figures::number_text(scale, result, result.interval->high), result.interval->level * 100);
   }
   return cell;
 }
@@ -38,36 +36,76 @@ std::string tag(const std::string& word, bool weak) {
   return fmt::format(" <span class=\"tag{}\">{}</span>", weak ? " weak" : "", figures::escape(word));
 }
 
+std::string wide_row(std::string_view css_class, const std::string& html) {
+  return fmt::format("<tr class=\"{}\"><td colspan=\"{}\">{}</td></tr>\n", css_class, kColumns, html);
+}
+
+/// Number, title and tags of a requirement, its figure, then `more`.
+std::string requirement_words(const ReportContent& content, const plan::Requirement& requirement,
+                              const std::string& more) {
+  return fmt::format("<strong>{} {}</strong>{}{}<br><small>{} of {}{}</small>",
+                     figures::requirement_number(content.run.plan.profile, requirement.id),
+                     figures::escape(requirement.title),
+                     tag(requirement.source.status, requirement.source.status != "sourced"),
+                     requirement.required ? "" : tag("advisory", true), std::string(word_of(requirement.statistic)),
+                     figures::escape(requirement.figure()), more);
+}
+
 /// The row that names a requirement over its results.
 std::string requirement_row(const ReportContent& content, const plan::Requirement& requirement) {
   const std::string placed = figures::placement_words(requirement);
-  return fmt::format(
-      "<tr class=\"requirement\"><td colspan=\"7\"><strong>{} {}</strong>{}{}<br><small>{} of {}: "
-      "{}{}</small></td></tr>\n",
-      figures::requirement_number(content.run.plan.profile, requirement.id), figures::escape(requirement.title),
-      tag(requirement.source.status, requirement.source.status != "sourced"),
-      requirement.required ? "" : tag("advisory", true), std::string(word_of(requirement.statistic)),
-      figures::escape(requirement.figure()),
-      figures::escape(figures::target_words(content.run.plan.profile, requirement)),
-      placed.empty() ? "" : "; " + figures::escape(placed));
+  const std::string target = figures::escape(figures::target_words(content.run.plan.profile, requirement));
+  return wide_row(
+      "requirement",
+      requirement_words(content, requirement, ": " + target + (placed.empty() ? "" : "; " + figures::escape(placed))));
 }
 
-/// Two rows: subject and reason, then the numbers.
-std::string result_rows(const judge::Result& result) {
-  const Scale scale = figures::result_scale(result);
-  const std::string who = fmt::format("<tr class=\"who\"><td colspan=\"7\"><strong>{}</strong> {}</td></tr>\n",
-                                      figures::escape(figures::subject_words(result)), figures::escape(result.reason));
-  return who + figures::row({bounds(scale, result.limit_low, result.limit_high),
-                             bounds(scale, result.acceptance_low, result.acceptance_high), value_cell(scale, result),
-                             fmt::format("{}", result.samples), result.margin ? figures::percent(*result.margin) : "—",
-                             result.false_accept ? figures::percent(*result.false_accept) : "—",
-                             figures::outcome_box(result.outcome)});
+/// The cells of a row behind its first.
+std::string number_row(const std::string& first, const Scale& scale, const judge::Result& result, std::size_t samples,
+                       const std::string& css_class) {
+  return figures::row(
+      {first, figures::limit_text(scale, result, "<br>"), figures::acceptance_text(scale, result, "<br>"),
+       value_cell(scale, result), fmt::format("{}", samples), result.margin ? figures::percent(*result.margin) : "—",
+       result.false_accept ? figures::percent(*result.false_accept) : "—", figures::outcome_box(result.outcome)},
+      css_class);
 }
 
-/// The row in place of passes that are too many to be listed.
-std::string counted_row(std::size_t passes) {
-  return fmt::format("<tr><td colspan=\"7\">{} further subjects pass; evidence/verdict.json lists them.</td></tr>\n",
-                     passes);
+/// The results of one requirement, a row each; of neighbours that do not pass for one reason the first has it below.
+/// `all` are those that are listed and those that are not.
+std::string result_rows(const std::vector<const judge::Result*>& listed, std::size_t all) {
+  const Scale scale = figures::column_scale(listed);
+  std::string html;
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    const judge::Result& result = *listed[i];
+    const bool open = result.outcome != judge::Outcome::pass;
+    const bool says_why = open && (i == 0 || listed[i - 1]->reason != result.reason);
+    const std::string detail = i < kRowsOnPaper ? "" : "detail";
+    html += number_row("<strong>" + figures::escape(figures::subject_words(result)) + "</strong>", scale, result,
+                       result.samples, says_why ? "open " + detail : detail);
+    if (!says_why) continue;
+    std::size_t same = 1;
+    while (i + same < listed.size() && listed[i + same]->reason == result.reason) ++same;
+    html += wide_row("why " + detail,
+                     figures::escape(result.reason) + (same == 1 ? "" : fmt::format(" So are the next {}.", same - 1)));
+  }
+  if (listed.size() > kRowsOnPaper)
+    html += wide_row("on-paper", fmt::format("{} more listed in report.html: {}.", listed.size() - kRowsOnPaper,
+                                             figures::outcome_counts(std::span(listed).subspan(kRowsOnPaper))));
+  if (listed.size() < all)
+    html +=
+        wide_row("", fmt::format("{} further subjects pass; evidence/verdict.json lists them.", all - listed.size()));
+  return html;
+}
+
+/// The one row of a counter that passes on every subject.
+std::string counter_row(const ReportContent& content, const plan::Requirement& requirement,
+                        const std::vector<const judge::Result*>& results) {
+  const judge::Result& first = *results.front();
+  const std::string who = results.size() == 1 ? figures::escape(figures::subject_words(first))
+                                              : fmt::format("each of {} subjects", results.size());
+  const auto fewest = std::ranges::min(results, {}, &judge::Result::samples)->samples;
+  return number_row(requirement_words(content, requirement, ", " + who), figures::column_scale(results), first, fewest,
+                    "detail");
 }
 
 /// The results of one requirement that have a row, those that do not pass first: all when they are few; else those that
@@ -125,7 +163,8 @@ std::string matrix_block(const ReportContent& content, const std::vector<std::st
   for (std::size_t i = from; i < to; ++i) titles.push_back(fmt::format("R{}", i + 1));
   std::vector<std::string> rows;
   for (const auto& place : places) {
-    std::string html = "<tr><td>" + figures::escape(place) + "</td>";
+    bool all_pass = true;
+    std::string html = "<td>" + figures::escape(place) + "</td>";
     for (std::size_t i = from; i < to; ++i) {
       const auto found = cells.find({requirements[i].id, place});
       if (found == cells.end()) {
@@ -133,11 +172,13 @@ std::string matrix_block(const ReportContent& content, const std::vector<std::st
         continue;
       }
       const auto& cell = found->second;
+      all_pass = all_pass && cell.worst == judge::Outcome::pass;
       html += fmt::format("<td class=\"c-{}\" title=\"{}\">{}{}</td>", to_string(cell.worst),
                           figures::outcome_words(cell.worst), figures::outcome_letter(cell.worst),
                           cell.results > 1 ? fmt::format("<small> of {}</small>", cell.results) : "");
     }
-    rows.push_back(html + "</tr>\n");
+    rows.push_back(
+        fmt::format("<tr{}>{}</tr>\n", all_pass && places.size() > kPlacesOnPaper ? " class=\"detail\"" : "", html));
   }
   return figures::table("matrix", "Coverage: requirements by place", titles, rows);
 }
@@ -147,24 +188,36 @@ std::string matrix_block(const ReportContent& content, const std::vector<std::st
 std::string conformity_section(const ReportContent& content) {
   std::string html = heading(1);
   html += fmt::format(
-      "<p>Overall: <strong>{}</strong>. {} Section 2 states the decision rule. n: number of samples; margin: distance "
-      "to the limit as a share of it; risk: probability that a unit exactly at the limit shows a value as good as "
+      "<p>Overall: <strong>{}</strong>. {} Section 2 states the decision rule. n: number of samples, the fewest where "
+      "a "
+      "row is of several subjects; margin: distance to the limit as a share of it; risk: probability that a unit "
+      "exactly at the limit shows a value as good as "
       "this.</p>\n",
       to_string(content.verdict.overall), figures::escape(content.verdict.reason));
-  std::map<std::string, std::vector<const judge::Result*>> by_requirement;
+  figures::ResultsOf by_requirement;
   for (const auto& result : content.verdict.results) by_requirement[result.requirement].push_back(&result);
-  std::vector<std::string> rows;
+  std::vector<std::string> rows, counters;
+  std::set<std::size_t> numbers;  // of the counters
+  std::map<std::string_view, std::size_t> places;
+  for (const auto& one : content.run.plan.profile.requirements) places.emplace(one.id, places.size() + 1);
   for (const auto& one : judge::summaries(content.verdict)) {
     const plan::Requirement& requirement = content.requirement(one.requirement);
     const auto& all = by_requirement[requirement.id];
-    const auto listed = listed_results(all);
-    rows.push_back(requirement_row(content, requirement));
-    for (const judge::Result* result : listed) rows.push_back(result_rows(*result));
-    if (listed.size() < all.size()) rows.push_back(counted_row(all.size() - listed.size()));
+    if (one.open.empty() && is_counter(content, requirement, all)) {
+      counters.push_back(counter_row(content, requirement, all));
+      numbers.insert(places.at(requirement.id));
+      continue;
+    }
+    rows.push_back(requirement_row(content, requirement) + result_rows(listed_results(all), all.size()));
   }
-  return html + figures::table("conformity", "Statement of conformity, failures first",
-                               {"Limit", "Acceptance limit", "Value, interval", "n", "Margin", "Risk", "Verdict"},
-                               rows);
+  if (!counters.empty())
+    rows.push_back(wide_row("requirement", "<strong>Counters that pass, with one value on every subject</strong>"));
+  rows.insert(rows.end(), counters.begin(), counters.end());
+  if (!counters.empty()) rows.push_back(wide_row("on-paper", number_ranges(numbers) + ": section 4 has their values."));
+  return html +
+         figures::table("conformity", "Statement of conformity, failures first",
+                        {"Subject", "Limit", "Acceptance limit", "Value, interval", "n", "Margin", "Risk", "Verdict"},
+                        rows);
 }
 
 std::string decision_section(const ReportContent& content) {
@@ -230,6 +283,8 @@ std::string coverage_section(const ReportContent& content) {
       left_out == 0
           ? "Every planned cell is shown"
           : fmt::format("{} places whose cells all pass are omitted; evidence/verdict.json lists them", left_out));
+  if (places.size() > kPlacesOnPaper)
+    html += "<p class=\"on-paper\">On paper only places with an open cell have a row.</p>\n";
   for (std::size_t from = 0; from < content.run.plan.profile.requirements.size(); from += kColumnsOfMatrix)
     html += matrix_block(content, places, cells, from);
   return html;

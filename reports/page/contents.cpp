@@ -1,6 +1,4 @@
 // contents: headings and the links to them.
-#include <algorithm>
-#include <array>
 #include <exception>
 #include <iterator>
 #include <new>
@@ -12,11 +10,6 @@
 #include "reports/page/sections.h"
 
 namespace assay::page {
-namespace {
-
-constexpr std::array<std::size_t, 5> kOnNewPages = {1, 4, 5, 7, 10};
-
-}  // namespace
 
 std::string part_of_page(const std::string& part, const std::function<std::string()>& make) {
   try {
@@ -31,9 +24,7 @@ std::string part_of_page(const std::string& part, const std::function<std::strin
 }
 
 std::string heading(std::size_t number) {
-  const bool new_page = std::ranges::find(kOnNewPages, number) != kOnNewPages.end();
-  return fmt::format("<h2 id=\"s{0}\"{1}>{0} {2}</h2>\n", number, new_page ? " class=\"page\"" : "",
-                     kSectionTitles[number - 1]);
+  return fmt::format("<h2 id=\"s{0}\">{0} {1}</h2>\n", number, kSectionTitles[number - 1]);
 }
 
 std::string contents_section() {
@@ -41,6 +32,18 @@ std::string contents_section() {
   for (std::size_t i = 1; i <= std::size(kSectionTitles); ++i)
     html += fmt::format("<li><a href=\"#s{}\">{}</a></li>\n", i, kSectionTitles[i - 1]);
   return html + "</ol></nav>\n";
+}
+
+std::string number_ranges(const std::set<std::size_t>& numbers) {
+  std::string words;
+  for (auto at = numbers.begin(); at != numbers.end();) {
+    const std::size_t first = *at;
+    std::size_t last = first;
+    while (++at != numbers.end() && *at == last + 1) ++last;
+    words += fmt::format("{}R{}", words.empty() ? "" : ", ", first);
+    if (last > first) words += fmt::format("{}R{}", last == first + 1 ? ", " : " to ", last);
+  }
+  return words;
 }
 
 std::string anchor_of(const plan::Profile& profile, const std::string& requirement) {

@@ -1,5 +1,7 @@
 // cover: the first page: title, verdict, what was tested, and the signer.
 #include <algorithm>
+#include <map>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -68,16 +70,25 @@ std::string waiver_banners(const ReportContent& content) {
   return html;
 }
 
+/// The required cells by outcome, and the others in one line.
 std::string counts(const judge::Verdict& verdict) {
+  std::map<judge::Outcome, std::size_t> required;
+  std::vector<const judge::Result*> others;
+  for (const auto& result : verdict.results) {
+    if (result.required)
+      ++required[result.outcome];
+    else
+      others.push_back(&result);
+  }
   std::string html = "<div class=\"counts\">\n";
   for (const auto outcome :
        {judge::Outcome::pass, judge::Outcome::conditional_pass, judge::Outcome::conditional_fail, judge::Outcome::fail,
-        judge::Outcome::inconclusive, judge::Outcome::not_measured, judge::Outcome::error}) {
-    const auto found = verdict.counts.find(to_string(outcome));
-    html += fmt::format("<div><b>{}</b>{}</div>\n", found == verdict.counts.end() ? 0 : found->second,
-                        figures::outcome_words(outcome));
-  }
-  return html + "</div>\n";
+        judge::Outcome::inconclusive, judge::Outcome::not_measured, judge::Outcome::error})
+    html += fmt::format("<div><b>{}</b>{}</div>\n", required[outcome], figures::outcome_words(outcome));
+  html += "</div>\n";
+  if (others.empty()) return html;
+  return html + fmt::format("<p class=\"small\">Of required cells. Advisory, or not checked: {}.</p>\n",
+                            figures::outcome_counts(others));
 }
 
 }  // namespace
@@ -120,7 +131,9 @@ std::string cover_section(const ReportContent& content) {
        {"Signed by", signer}});
   return html +
          "<p class=\"small\">The results relate only to the items tested, at the time of the test and under the "
-         "recorded conditions. " +
+         "recorded conditions. <span class=\"on-paper\">This is the short form for paper: report.html in the dossier "
+         "lists "
+         "every result, figure, method, condition and attempt.</span> " +
          (content.waivers.empty() ? "This page is rendered from the signed evidence alone.</p>\n"
                                   : "This page is rendered from the signed evidence and the waivers above; it is not "
                                     "the one in the dossier.</p>\n");

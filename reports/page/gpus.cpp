@@ -1,8 +1,12 @@
-// gpus: on the first page, each rate of GPUs with the clock, power and temperature at which it was measured.
+// gpus: on the first page the boards, and each rate with the clock, power and temperature at which it was measured; the
+// short names of GPUs.
+#include <cctype>
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <tuple>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -33,12 +37,8 @@ std::string number_words(const Value* value, double unit, const char* suffix) {
 }
 
 bool is_rate_of_gpu(const judge::Result& result) {
-  return result.value && result.subject.kind == "gpu" && (result.unit == "FLOP/s" || result.unit == "B/s");
-}
-
-std::string text_of(const Value* value) {
-  const auto* text = value == nullptr ? nullptr : std::get_if<std::string>(value);
-  return text == nullptr ? "—" : *text;
+  return result.value && result.subject.kind == "gpu" &&
+         (result.unit == "FLOP/s" || result.unit == "B/s" || result.unit == "FLOP/J");
 }
 
 /// The results of one requirement.
@@ -47,7 +47,8 @@ struct Rates {
   std::size_t gpus = 0;
 };
 
-std::string row_of(const ReportContent& content, const plan::Requirement& requirement, const Rates& rates) {
+std::string row_of(const ReportContent& content, const plan::Requirement& requirement, const Rates& rates,
+                   const Scale& scale) {
   const judge::Result& slowest = *rates.slowest;
   const auto seen = [&](const char* name) { return recorded(content, slowest, name); };
   constexpr double kMega = 1e6;
@@ -56,33 +57,142 @@ std::string row_of(const ReportContent& content, const plan::Requirement& requir
   return figures::row(
       {fmt::format("<a href=\"#{}\">{}</a> {}", anchor_of(content.run.plan.profile, requirement.id),
                    figures::requirement_number(content.run.plan.profile, requirement.id),
-                   figures::escape(requirement.title)),
-       figures::escape(figures::subject_words(slowest)) +
-           (rates.gpus == 1 ? "" : fmt::format(", slowest of {}", rates.gpus)),
-       figures::escape(figures::result_scale(slowest).text(*slowest.value)), number_words(clock, kMega, " MHz"),
+                   figures::escape(requirement.title)) +
+           (rates.gpus == 1 ? ""
+                            : fmt::format("<br><small>{}, slowest of {}</small>",
+                                          figures::escape(figures::subject_words(slowest)), rates.gpus)),
+       "<strong>" + figures::escape(figures::text_in(scale, slowest, *slowest.value)) + "</strong>",
+       figures::limit_text(scale, slowest, "<br>"), number_words(clock, kMega, " MHz"),
        number_words(seen("power_mean_w"), 1, " W") + " of " + number_words(seen("power_limit_w"), 1, " W"),
        number_words(seen("temperature_max_c"), 1, " °C"), number_words(seen("memory_temperature_max_c"), 1, " °C")});
 }
 
+/// What the records say of one GPU.
+struct Board {
+  std::string node, model, serial, address, driver;
+};
+
+/// The GPUs that were judged, by UUID.
+std::map<std::string_view, Board> boards_of(const ReportContent& content) {
+  std::map<std::string_view, Board> boards;
+  for (const auto& result : content.verdict.results) {
+    if (result.subject.kind == "gpu") boards[result.subject.id].node = result.node;
+  }
+  for (const auto& [step, records] : content.records) {
+    for (const auto& record : records) {
+      for (const auto& [name, subject, value] : record.conditions) {
+        const auto* text = std::get_if<std::string>(&value);
+        const auto found = boards.find(subject.id);
+        if (text == nullptr || subject.kind != "gpu" || found == boards.end()) continue;
+        if (name == "device_name" || name == "model") found->second.model = *text;
+        if (name == "serial") found->second.serial = *text;
+        if (name == "pci_bus_id" || name == "pci_address") found->second.address = *text;
+        if (name == "driver_version") found->second.driver = *text;
+      }
+    }
+  }
+  return boards;
+}
+
+constexpr std::size_t kUuid = 40;  // characters of GPU-8f2c01d4-1111-2222-3333-444444444444, and of MIG-…
+
+bool is_uuid(std::string_view text) {
+  if (text.size() != kUuid || (!text.starts_with("GPU-") && !text.starts_with("MIG-"))) return false;
+  for (std::size_t i = 4; i < kUuid; ++i) {
+    const bool dash = i == 12 || i == 17 || i == 22 || i == 27;
+    if (dash != (text[i] == '-') || (!dash && std::isxdigit(static_cast<unsigned char>(text[i])) == 0)) return false;
+  }
+  return true;
+}
+
+/// The UUIDs that have a short name, which is their first `length` characters.
+struct ShortNames {
+  std::unordered_set<std::string_view> uuids;
+  std::size_t length = kUuid;
+};
+
+ShortNames short_names(const ReportContent& content) {
+  ShortNames names;
+  for (const auto& [id, board] : boards_of(content)) {
+    if (is_uuid(id)) names.uuids.insert(id);
+  }
+  for (const std::size_t length : {12U, 17U, 22U, 27U}) {  // up to a hyphen, as nvidia-smi takes a prefix
+    std::set<std::string_view> shorter;
+    for (const auto uuid : names.uuids) shorter.insert(uuid.substr(0, length));
+    if (shorter.size() != names.uuids.size()) continue;
+    names.length = length;
+    break;
+  }
+  return names;
+}
+
+std::string board_row(const std::string& name, const Board& board, const std::string& last) {
+  const auto known = [](const std::string& text) { return text.empty() ? "—" : figures::escape(text); };
+  return figures::row(
+      {name, figures::escape(board.node), known(board.model), known(board.serial), known(board.address), last});
+}
+
 }  // namespace
 
+std::string with_short_names(const ReportContent& content, const std::string& html) {
+  const ShortNames names = short_names(content);
+  if (names.uuids.empty() || names.length == kUuid) return html;
+  std::string out;
+  std::size_t from = 0;
+  for (std::size_t at = html.find_first_of("GM"); at != std::string::npos; at = html.find_first_of("GM", at + 1)) {
+    if (at < from || !names.uuids.contains(std::string_view(html).substr(at, kUuid))) continue;
+    out += html.substr(from, at + names.length - from);
+    from = at + kUuid;
+  }
+  return out + html.substr(from);
+}
+
+std::string gpu_names_section(const ReportContent& content) {
+  const ShortNames names = short_names(content);
+  const auto boards = boards_of(content);
+  if (boards.empty()) return "";
+  std::vector<std::string> rows;
+  for (const auto& [id, board] : boards) {
+    if (rows.size() == kMostListed) break;
+    const auto shown = names.uuids.contains(id) ? id.substr(0, names.length) : id;
+    rows.push_back(board_row(figures::escape(shown), board, "<code>" + figures::escape(id) + "</code>"));
+  }
+  std::string html =
+      "<h3 id=\"gpu-names\">GPUs</h3>\n" +
+      figures::table("boards", "GPUs and their short names",
+                     {"Name in this report", "Node", "Model", "Serial number", "PCI address", "UUID"}, rows);
+  if (rows.size() < boards.size())
+    html += fmt::format("<p>The first {} of {}; evidence/records has all.</p>\n", rows.size(), boards.size());
+  return html;
+}
+
 std::string gpu_section(const ReportContent& content) {
-  std::map<std::string, Rates> rates;                                       // by requirement
-  std::map<std::pair<std::string, std::string>, std::set<Subject>> boards;  // by name and driver
+  constexpr std::size_t kMostBoards = 16;  // named on the first page
+  std::map<std::string, Rates> rates;      // by requirement
   for (const auto& result : content.verdict.results) {
-    if (!is_rate_of_gpu(result)) continue;
-    const Value* name = recorded(content, result, "device_name");
-    if (name == nullptr) continue;
-    boards[{text_of(name), text_of(recorded(content, result, "driver_version"))}].insert(result.subject);
+    if (!is_rate_of_gpu(result) || recorded(content, result, "device_name") == nullptr) continue;
     Rates& own = rates[result.requirement];
     ++own.gpus;
     if (own.slowest == nullptr || *result.value < *own.slowest->value) own.slowest = &result;
   }
   if (rates.empty()) return "";
   std::string html = "<h2 id=\"gpus\">GPUs</h2>\n";
-  for (const auto& [board, gpus] : boards)
-    html += fmt::format("<p>{} × <strong>{}</strong>, driver {}</p>\n", gpus.size(), figures::escape(board.first),
-                        figures::escape(board.second));
+  const auto boards = boards_of(content);
+  std::map<std::pair<std::string, std::string>, std::size_t> kinds;  // by model and driver
+  std::vector<std::string> named;
+  for (const auto& [id, board] : boards) {
+    ++kinds[{board.model, board.driver}];
+    if (boards.size() <= kMostBoards)
+      named.push_back(
+          board_row("<a href=\"#gpu-names\">" + figures::escape(id) + "</a>", board, figures::escape(board.driver)));
+  }
+  for (const auto& [kind, number] : kinds)
+    html += fmt::format("<p>{} × <strong>{}</strong>, driver {}</p>\n", number, figures::escape(kind.first),
+                        figures::escape(kind.second));
+  if (!named.empty())
+    html += figures::table("boards", "GPUs", {"GPU", "Node", "Model", "Serial number", "PCI address", "Driver"}, named);
+  std::map<std::string_view, std::vector<const judge::Result*>> by_unit;
+  for (const auto& [id, own] : rates) by_unit[own.slowest->unit].push_back(own.slowest);
   std::set<std::tuple<std::string, std::string, std::string>> shown;  // step, metric and place of a figure
   std::vector<std::string> rows;
   for (const auto& requirement : content.run.plan.profile.requirements) {
@@ -90,10 +200,11 @@ std::string gpu_section(const ReportContent& content) {
     if (own == rates.end()) continue;
     // A rate that is held against several limits is one figure.
     if (shown.insert({own->second.slowest->step, requirement.metric, to_json(requirement.at).dump()}).second)
-      rows.push_back(row_of(content, requirement, own->second));
+      rows.push_back(
+          row_of(content, requirement, own->second, figures::column_scale(by_unit[own->second.slowest->unit])));
   }
   return html + figures::table("gpus", "Rates of GPUs, the slowest of each figure",
-                               {"Figure", "GPU", "Rate", "SM clock", "Power, mean", "Temperature", "Memory"}, rows);
+                               {"Figure", "Rate", "Limit", "SM clock", "Power, mean", "Temperature", "Memory"}, rows);
 }
 
 }  // namespace assay::page

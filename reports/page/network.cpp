@@ -44,12 +44,14 @@ std::string pair_figure(const ReportContent& content, const figures::StepIndex& 
 }
 
 std::string requirement_charts(const ReportContent& content, const figures::StepIndex& steps,
-                               const plan::Requirement& requirement, const figures::ResultsOf& results) {
+                               const plan::Requirement& requirement, const figures::ResultsOf& results, bool counter) {
   std::string html;
-  if (requirement.scope == plan::JudgedScope::pair) html += pair_figure(content, steps, requirement, results);
+  if (requirement.scope == plan::JudgedScope::pair && !counter)
+    html += pair_figure(content, steps, requirement, results);
   const auto own = results.find(requirement.id);
   if (own == results.end()) return html;
-  const figures::Chart rails = figures::rail_chart(content.run.plan, steps, requirement, own->second);
+  const figures::Chart rails =
+      counter ? figures::Chart{} : figures::rail_chart(content.run.plan, steps, requirement, own->second);
   const figures::Chart faults = figures::fault_chart(content.run.plan, requirement, own->second, content.records);
   html += figure(rails.svg, rails.caption) + figure(faults.svg, faults.caption);
   for (const auto& chart : figures::training_charts(content.run.plan, requirement, own->second, content.records))

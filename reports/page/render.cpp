@@ -29,13 +29,14 @@ std::string render_html(const ReportContent& content) {
   const auto part = [&](const char* name, std::string (*section)(const ReportContent&)) {
     return part_of_page(name, [&] { return section(content); });
   };
-  html += part("cover", cover_section) + part("statement of conformity", conformity_section) +
-          part("decision rule", decision_section) + part("coverage", coverage_section);
-  html += part("results", results_section) + part("faults located", localised_section) +
-          part("conditions", conditions_section) + part("deviations", deviations_section) +
-          part("methods", methods_section);
+  html += with_short_names(content, part("cover", cover_section) + part("statement of conformity", conformity_section) +
+                                        part("decision rule", decision_section) + part("coverage", coverage_section) +
+                                        part("results", results_section) + part("faults located", localised_section) +
+                                        part("conditions", conditions_section) +
+                                        part("deviations", deviations_section) + part("methods", methods_section));
   html += part("instruments", instruments_section) + part("machines", nodes_section) +
-          part("attempts", attempts_section) + part("evidence", evidence_section);
+          part("names of GPUs", gpu_names_section);
+  html += with_short_names(content, part("attempts", attempts_section)) + part("evidence", evidence_section);
   html += part("what is not claimed", non_claims_section) + part("how to verify", verification_section);
   return html + "<p class=\"end\">— end of report —</p>\n</main>\n</body>\n</html>\n";
 }

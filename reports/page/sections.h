@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,18 +36,25 @@ inline constexpr const char* kSectionTitles[] = {"Statement of conformity",
 /// kMissingPart and is the same on every machine: a page in which a part is missing can still be signed and compared.
 std::string part_of_page(const std::string& part, const std::function<std::string()>& make);
 
-/// The heading of section `number`, with the anchor that the contents lead to; long sections begin a printed page.
+/// The heading of section `number`, with the anchor that the contents lead to.
 std::string heading(std::size_t number);
 /// The contents, with links.
 std::string contents_section();
+/// "R1, R3 to R7": `numbers` of requirements, in their order.
+std::string number_ranges(const std::set<std::size_t>& numbers);
 /// "#R3": the place of a requirement in the results, without the '#'.
 std::string anchor_of(const plan::Profile& profile, const std::string& requirement);
 /// What follows from the verdict: who is at fault and where to look, which requirements to look at first, which nodes
 /// were lost, and the matrix of pairs where one shows it.
 std::string action_section(const ReportContent& content);
-/// The GPUs with their driver, and for each rate the slowest with clock, power and temperature; empty without records
-/// of GPUs.
+/// The GPUs with model, serial number and driver, and for each rate the slowest with limit, clock, power and
+/// temperature; empty without records of GPUs.
 std::string gpu_section(const ReportContent& content);
+/// The short names of GPUs in this page, each with its UUID; empty where no subject is a GPU.
+std::string gpu_names_section(const ReportContent& content);
+/// `html` with the short name in place of the UUID of every GPU that was judged: "GPU-8f2c01d4", longer where two
+/// would be alike.
+std::string with_short_names(const ReportContent& content, const std::string& html);
 /// The matrix of the pairs of `requirement`; empty where it has none.
 std::string pair_figure(const ReportContent& content, const figures::StepIndex& steps,
                         const plan::Requirement& requirement, const figures::ResultsOf& results);
@@ -65,9 +73,14 @@ std::string coverage_section(const ReportContent& content);
 std::string results_section(const ReportContent& content);
 /// Power over time and heat of cooling units, by the site's meters; empty where none were read.
 std::string power_section(const ReportContent& content);
-/// Matrices of one requirement: its pairs, its rails by leaves, its faults by place; empty where it has none.
+/// Matrices of one requirement: its pairs, its rails by leaves, its faults by place; empty where it has none. A
+/// counter has none of pairs and rails.
 std::string requirement_charts(const ReportContent& content, const figures::StepIndex& steps,
-                               const plan::Requirement& requirement, const figures::ResultsOf& results);
+                               const plan::Requirement& requirement, const figures::ResultsOf& results, bool counter);
+/// Whether every sample of all `results` of `requirement` is one whole number, as of counters that stay at 0: a row
+/// says it, a figure would not.
+bool is_counter(const ReportContent& content, const plan::Requirement& requirement,
+                const std::vector<const judge::Result*>& results);
 /// Curves over sizes of messages and of groups; empty where no requirements make one.
 std::string network_section(const ReportContent& content, const figures::StepIndex& steps,
                             const figures::ResultsOf& results);

@@ -1,4 +1,5 @@
-// style: the sheet of the report; dark on light, A4, no font or picture from elsewhere.
+// style: the sheet of the report; light, or dark where the reader's setting asks for it, A4, no font or picture from
+// elsewhere.
 #pragma once
 
 #include <string>
@@ -6,8 +7,9 @@
 
 namespace assay::page {
 
-/// The style sheet, with `footer` in the bottom margin of every printed page. `footer` is taken only when it consists
-/// of letters, digits, blanks, dots, underscores and hyphens, because it is part of a CSS string.
+/// The style sheet. What has the class `detail` is not printed, what has `on-paper` is only printed. `footer` stands in
+/// the bottom margin of every printed page; it is taken only when it consists of letters, digits, blanks, dots,
+/// underscores and hyphens, because it is part of a CSS string.
 std::string style_sheet(std::string_view footer);
 
 /// The style of the class watermark, across every page of a simulated run.

@@ -1,10 +1,51 @@
-"""Joint dossiers by a trust policy: who may join, who countersigns, and time stamps of their signatures."""
+"""Trust policies that assay drafts, and joint dossiers by one: who may join, who countersigns, and time stamps of their signatures."""
 import json
 
 from attacks import Document, main, row  # noqa: F401: Document is a test
 from joints import Joints
-from policies import REVOKED
+from policies import REVOKED, Policies
 from stamps import Authority
+
+
+class Drafted(Policies):
+    """`trust init`, by keys and roles."""
+
+    def draft(self, *words):
+        keys = [word.replace("=", f"={self.base}/") if word.endswith(".pub") else word for word in words]
+        return self.command("trust", "init", *keys, "--out", self.scratch / "trust.json")
+
+    def test_verify_takes_a_draft_as_it_is(self):
+        done = self.draft("--key", "vendor=lab.key.pub", "--key", "buyer=buyer.key.pub", "--name", "hall 3")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"vendor: lab, key {self.fingerprint['lab']}", done.stderr)
+        by = ("--policy", self.scratch / "trust.json")
+        self.assertIn("signed as vendor: lab of vendor", self.command("verify", self.dossier, *by, code=0).stdout)
+        both = (*by, "--require", "buyer,vendor")
+        self.assertIn("no signature of a buyer counts", self.command("verify", self.dossier, *both, code=4).stderr)
+        self.command("sign", self.dossier, "--add", "--key", self.base / "buyer.key", *by, code=0)
+        self.assertIn("signed as buyer: buyer of buyer", self.command("verify", self.dossier, *both, code=0).stdout)
+
+    def test_a_draft_that_verify_would_refuse_is_not_written(self):
+        lab = ("--key", "vendor=lab.key.pub")
+        for words, said in (
+            ((*lab, "--key", "buyer=lab.key.pub"), f"has the key {self.fingerprint['lab']} twice"),
+            ((*lab, "--require", "buyer"), "no party has the role buyer"),
+            (("--key", "owner=lab.key.pub"), "commissioner, vendor, buyer or witness"),
+            (("--key", "lab.key.pub"), "is not ROLE=FILE"),
+            ((*lab, "--until", "2020-01-01"), "is not after valid_from"),
+            ((*lab, "--until", "soon"), "'soon'"),
+            (("--key", "vendor=nobody.pub"), "nobody.pub"),
+        ):
+            with self.subTest(said):
+                done = self.draft(*words)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(said, done.stderr)
+                self.assertFalse((self.scratch / "trust.json").exists())
+
+    def test_a_policy_that_is_there_is_kept(self):
+        (self.scratch / "trust.json").write_text("mine")
+        self.assertEqual(self.draft("--key", "vendor=lab.key.pub").returncode, 2)
+        self.assertEqual((self.scratch / "trust.json").read_text(), "mine")
 
 
 class Governed(Joints):

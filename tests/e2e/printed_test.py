@@ -73,6 +73,22 @@ class Printed(Bench):
         self.assertEqual(self.export("--key", f"{self.key}.pub").returncode, 0)
         self.assertEqual(self.pdf.read_bytes(), first, "the same program draws the same bytes")
 
+    @unittest.skipUnless(BROWSER, "no chromium on this machine")
+    @unittest.skipUnless(shutil.which("pdftotext"), "no pdftotext on this machine (apt-get install poppler-utils)")
+    def test_eight_nodes_need_at_most_twelve_pages(self):
+        faults = self.scratch / "faults.json"
+        faults.write_text('{"schema": "assay.faults/1", "bad_nodes": [{"node": "n00004", "factor": 0.0625}]}')
+        for profile in ("host-network", "host"):
+            with self.subTest(profile):
+                fleet = self.scratch / profile
+                self.command("simulate", "--profile", profile, "--nodes", 8, "--faults", faults, "--out", fleet, code=0)
+                self.assertEqual(self.export(source=fleet).returncode, 0)
+                pages = self.pages()
+                self.assertLessEqual(len(pages), 12)
+                text = "\n".join(pages)
+                for words in ("What to do", "Statement of conformity", "report.html", "What is not claimed"):
+                    self.assertIn(words, text)
+
 
 class PrintedWithAWaiver(WaiverSteps):
     kind = "mixed"

@@ -154,8 +154,8 @@ class Judge {
         return {settled(std::move(whole))};
       }
       if (requirement.when_told)
-        return {unchecked(std::move(whole), fmt::format("the machine does not tell {}.", requirement.metric))};
-      whole.reason = fmt::format("The record has no {} of a {}.", requirement.metric, requirement.scope);
+        return {unchecked(std::move(whole), fmt::format("this machine does not report {}.", requirement.metric))};
+      whole.reason = fmt::format("No {} was recorded.", requirement.metric);
       return {settled(std::move(whole))};
     }
     if (const auto most = most_subjects(plan_, requirement, planned); most && pools.size() > *most) {

@@ -79,7 +79,7 @@ std::optional<double> told_in(const Record& record, std::string_view name, const
 }
 
 NoReference untold(const plan::DerivedFigure& figure) {
-  return {.reason = fmt::format("The machine does not tell {} ({}).", figure.parts.front(), figure.meaning),
+  return {.reason = fmt::format("This machine does not report {} ({}).", figure.parts.front(), figure.meaning),
           .untold = true};
 }
 
@@ -248,9 +248,10 @@ void References::settle(const plan::Requirement& requirement, Fleet& fleet) {
 std::expected<ReferenceValue, NoReference> References::fleet_of(const plan::Requirement& requirement) const {
   const auto known = fleets_.find(requirement.id);
   if (known != fleets_.end() && known->second.reference) return *known->second.reference;
-  return std::unexpected(NoReference{
-      .reason = fmt::format("A fleet is a reference from {} members; {} were measured under the required conditions.",
-                            kSmallestFleet, known == fleets_.end() ? 0 : known->second.best.size())});
+  return std::unexpected(
+      NoReference{.reason = fmt::format("Needs {} {}s for comparison; only {} took part under the required conditions.",
+                                        kSmallestFleet, requirement.scope,
+                                        known == fleets_.end() ? 0 : known->second.best.size())});
 }
 
 std::string References::common_cause(const plan::Requirement& requirement) const {

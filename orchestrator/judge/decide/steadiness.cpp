@@ -290,7 +290,7 @@ class Findings {
                                   slow_mean ? "all" : "nearly all",
                                   for_people(slow_mean ? seen_.mean : seen_.mean_of_most, result_.unit))
                     : fmt::format("{} of {} samples are {} the median", stalled ? seen_.below_half : seen_.above_twice,
-                                  seen_.samples, stalled ? "below half of" : "above twice"));
+                                  seen_.samples, stalled ? "under half of" : "over twice"));
   }
 
  private:
@@ -329,7 +329,7 @@ class Findings {
     const bool opens = reaches_limit && result_.outcome == Outcome::pass;
     if (opens) {
       result_.outcome = Outcome::inconclusive;
-      result_.reason = fmt::format("The median meets the limit, the whole does not: {}.", words);
+      result_.reason = fmt::format("Not decided: {}.", words);
     }
     result_.findings.push_back({.kind = kind, .opens = opens, .words = std::move(words)});
   }

@@ -302,7 +302,7 @@ std::string PairMatrix::reason(const Left& left) const {
   if (left.is_common())
     return fmt::format("Common cause: {}, {} of {} without a node that stands out; no {}node is accused.", text,
                        left.bad, left.all, at_fault_.empty() ? "" : "other ");
-  if (!left.open.empty()) text += "; for some nodes too few pairs are good to tell which node of a pair is at fault";
+  if (!left.open.empty()) text += "; too few good pairs to name a node";
   if (left.unsure > 0)
     text += fmt::format("; {} of them by less than the guard band, which is not enough to name a node or a pair",
                         left.unsure);
@@ -332,9 +332,7 @@ Localised PairMatrix::found(const std::vector<std::string>& nodes, const std::se
                                 .leaf = "",
                                 .unsteady = true,
                                 .tests = steps,
-                                .words = fmt::format("node {}: accused by other figures; its partners meet the limit "
-                                                     "with other nodes",
-                                                     nodes[node])});
+                                .words = fmt::format("node {}: suspected because of another test", nodes[node])});
     }
   }
   if (!found.culprits.empty())

@@ -47,7 +47,7 @@ class PairMatrix {
 
   /// The final result: the accused, and pairs that are short while both of their ends are good with others, unless
   /// there are so many of them that a path is no cause. Where most of the pairs without the accused are short there is
-  /// a common cause, and nothing else is named. Of a pair with a node of `known_bad`, accused by other figures, it is
+  /// a common cause, and nothing else is named. Of a pair with a node of `known_bad`, suspected because of another test, it is
   /// that node that is named.
   [[nodiscard]] Localised found(const std::vector<std::string>& nodes, const std::set<std::size_t>& known_bad) const;
 

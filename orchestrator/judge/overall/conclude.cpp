@@ -165,8 +165,8 @@ void conclude(const plan::Plan& plan, bool finished, Verdict& verdict) {
   } else if (required == 0) {
     verdict.reason = "The profile requires nothing, so nothing can be accepted.";
   } else if (first_open != nullptr) {
-    verdict.reason = fmt::format("{}; first open: {} on {} is {}: {}", count, first_open->requirement, first_open->node,
-                                 to_string(first_open->outcome), first_open->reason);
+    verdict.reason = fmt::format("{}; first undecided: {} on {} is {}: {}", count, first_open->requirement,
+                                 first_open->node, to_string(first_open->outcome), first_open->reason);
   } else if (!finished) {
     verdict.reason = count + "; the run did not finish, so it cannot be accepted.";
   } else if (!plan.only.empty()) {

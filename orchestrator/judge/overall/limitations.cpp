@@ -31,8 +31,8 @@ std::vector<Deviation> not_checked(const plan::Plan& plan, const Results& result
   std::vector<Deviation> deviations;
   for (const auto& [id, count] : unchecked) {
     deviations.push_back(
-        {.what = fmt::format("Not checked, because the machine does not tell: {}, on {} of {} subjects.", id, count,
-                             all.at(id)),
+        {.what = fmt::format("Not checked, because this machine does not report it: {}, on {} of {} subjects.", id,
+                             count, all.at(id)),
          .step = "",
          .kind = DeviationKind::not_checked});
   }

@@ -67,6 +67,10 @@ std::optional<double> acceptance_margin(const Result& result) {
   return nearest;
 }
 
+bool guard_exceeds_limit(const Result& result) {
+  return result.limit_high && *result.limit_high >= 0 && result.acceptance_high && *result.acceptance_high < 0;
+}
+
 bool is_worse(const Result& a, const Result& b) {
   if (a.outcome != b.outcome) return severity(a.outcome) > severity(b.outcome);
   constexpr double kNone = std::numeric_limits<double>::infinity();

@@ -19,6 +19,11 @@ std::optional<double> acceptance_margin(const Result& result);
 /// acceptance limit.
 bool is_worse(const Result& a, const Result& b);
 
+/// Whether an upper limit of `result` is so small beside its guard band that no value of 0 or more can pass: L - w < 0.
+bool guard_exceeds_limit(const Result& result);
+/// What stands in place of such an acceptance limit.
+inline constexpr const char* kNoAcceptance = "none: the guard band is wider than the limit";
+
 /// The results of one requirement.
 struct RequirementSummary {
   std::string requirement;

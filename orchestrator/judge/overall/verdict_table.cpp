@@ -29,6 +29,7 @@ constexpr std::size_t kDeviations = 12;  // likewise
 constexpr const char* kMoreHint = "`assay judge RUN --all` lists every cell";
 
 std::string accepted_from(const Result& result) {
+  if (guard_exceeds_limit(result)) return "none (guard band)";
   if (result.acceptance_low && result.acceptance_high) {
     return fmt::format("{} .. {}", for_people(*result.acceptance_low, result.unit),
                        for_people(*result.acceptance_high, result.unit));

@@ -70,6 +70,15 @@ TEST(Shade, follows_the_distance_to_the_acceptance_limit) {
   EXPECT_EQ(shade_of(judged("a+b", judge::Outcome::conditional_pass, 100.5)), Shade::guard_band);
   EXPECT_EQ(shade_of(judged("a+b", judge::Outcome::conditional_fail, 99.5)), Shade::guard_band);
   EXPECT_EQ(shade_of(judged("a+b", judge::Outcome::fail, 95)), Shade::fail_near);
+  const auto undecided = [](judge::Outcome outcome, double margin) {  // 47.7 of 740: however wide the guard band is
+    judge::Result result = judged("a+b", outcome, 100 * (1 + margin));
+    result.margin = margin;
+    return shade_words(shade_of(result), true);
+  };
+  EXPECT_EQ(undecided(judge::Outcome::conditional_fail, -0.92), "undecided, misses limit");
+  EXPECT_EQ(undecided(judge::Outcome::conditional_fail, -0.05), "undecided, limit is near");
+  EXPECT_EQ(undecided(judge::Outcome::conditional_pass, 0.05), "undecided, limit is near");
+  EXPECT_EQ(undecided(judge::Outcome::conditional_pass, 0.5), "undecided, meets limit");
   EXPECT_EQ(shade_of(judged("a+b", judge::Outcome::fail, 91)), Shade::fail_far);
 }
 

@@ -69,6 +69,9 @@ TEST(FaultChart, is_absent_for_one_class_other_parameters_and_places_of_two_coor
   Consistency two_coordinates;
   two_coordinates.records["all"][0].measurements[0].at["size"] = std::int64_t{1};
   EXPECT_TRUE(two_coordinates.chart(0).svg.empty());
+  Consistency clean;  // zeros are a table
+  clean.records["all"][1].measurements[3].samples = {0};
+  EXPECT_TRUE(clean.chart(0).svg.empty());
   Consistency no_records;
   no_records.records.clear();
   EXPECT_TRUE(no_records.chart(0).svg.empty());

@@ -64,7 +64,7 @@ TEST(SizeCurve, has_the_worst_at_each_size_within_the_band_of_all) {
   EXPECT_EQ(points[1].high, 150);
   EXPECT_FALSE(points[1].passes);
   EXPECT_TRUE(points[2].passes);
-  EXPECT_TRUE(contains(curves[0].caption, "Worst: n002 · pair n002+n003 at 4 KiB (fail, 60.0 B/s)"))
+  EXPECT_TRUE(contains(curves[0].caption, "Worst: n002 · pair n002+n003 at 4 KiB (fail, 60.00 B/s)"))
       << curves[0].caption;
 }
 

@@ -212,7 +212,8 @@ TEST(faults, where_the_machine_does_not_say_no_node_is_held_to_it_and_the_verdic
   EXPECT_EQ(silent.results.at(2).outcome, Outcome::not_measured);
   EXPECT_FALSE(silent.results.at(2).required);
   ASSERT_FALSE(silent.deviations.empty());
-  EXPECT_EQ(silent.deviations.front().what, "Not checked, because the machine does not tell: r2, on 1 of 1 subjects.");
+  EXPECT_EQ(silent.deviations.front().what,
+            "Not checked, because this machine does not report it: r2, on 1 of 1 subjects.");
 
   told.attempt(0, "exited", record(told, 0, good(), "n1", {{"link_speed_max", 400}}));
   told.add_rank(1, record(told, 1, {}, "n2", {{"link_speed_max", 1000}}));

@@ -234,7 +234,7 @@ TEST(judge, a_fleet_of_seven_has_no_median_to_refer_to) {
   MemoryRun run({R"({"limit": {"at_least": 0.5, "unit": "B/s", "of": "fleet_median"}})"}, 7);
   for (std::size_t i = 0; i < 7; ++i) run.attempt(i, "exited", run.record("n" + std::to_string(i + 1), kSteady110));
   EXPECT_EQ(only(run).outcome, Outcome::inconclusive);
-  EXPECT_EQ(only(run).reason, "A fleet is a reference from 8 members; 7 were measured under the required conditions.");
+  EXPECT_EQ(only(run).reason, "Needs 8 nodes for comparison; only 7 took part under the required conditions.");
 }
 
 TEST(judge, a_fleet_median_is_of_numbers_that_are_fit_to_be_judged) {

@@ -220,7 +220,7 @@ TEST(steadiness, stalls_that_a_median_does_not_see_open_a_pass) {
   for (std::size_t i = 0; i < 3; ++i) samples[17 * i] = 0;
   const Result result = judged(samples, at_least(100));
   EXPECT_EQ(result.outcome, Outcome::inconclusive);
-  EXPECT_EQ(result.findings.at(0).words, "9 of 150 samples are below half of the median");
+  EXPECT_EQ(result.findings.at(0).words, "9 of 150 samples are under half of the median");
 }
 
 TEST(steadiness, one_stall_in_a_hundred_and_fifty_samples_is_no_finding) {
@@ -251,7 +251,7 @@ TEST(steadiness, times_are_held_against_twice_the_median) {
   for (std::size_t i = 0; i < 3; ++i) samples[17 * i] = 900;
   const Result result = judged(samples, at_most(200));
   EXPECT_EQ(result.outcome, Outcome::inconclusive);
-  EXPECT_EQ(result.findings.at(0).words, "9 of 150 samples are above twice the median");
+  EXPECT_EQ(result.findings.at(0).words, "9 of 150 samples are over twice the median");
 }
 
 TEST(steadiness, stalls_out_of_reach_of_the_limit_are_named_and_open_nothing) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/files/digest.h"
+#include "orchestrator/judge/overall/verdict_table.h"
 #include "reports/evidence/evidence_files.h"
 #include "reports/figures/axis.h"
 #include "reports/figures/html.h"
@@ -66,6 +67,47 @@ TEST(Scale, prefixes_suit_the_unit) {
   EXPECT_EQ(figures::percent(0.05), "5 %");
   EXPECT_EQ(figures::percent(1e-9), "< 0.001 %");
   EXPECT_EQ(figures::percent(-0.0421), "-4.21 %");
+}
+
+TEST(Scale, a_duration_is_in_its_two_largest_units) {
+  EXPECT_EQ(duration_words(6671), "1 h 51 min");
+  EXPECT_EQ(duration_words(363), "6 min 3 s");
+  EXPECT_EQ(duration_words(59.6), "1 min 0 s");
+  EXPECT_EQ(duration_words(45), "45 s");
+  EXPECT_EQ(duration_words(-3), "0 s");
+}
+
+/// A time against "at most 1 ms" that is accepted up to `acceptance`.
+judge::Result latency(double value, double acceptance) {
+  judge::Result result;
+  result.unit = "s";
+  result.value = value;
+  result.limit_high = 1e-3;
+  result.acceptance_high = acceptance;
+  return result;
+}
+
+TEST(Scale, a_column_has_one_unit_and_four_digits_and_no_value_looks_like_its_limit) {
+  const judge::Result slow = latency(1.2e-3, 9.9e-4), fast = latency(8.792e-6, 9.9e-4),
+                      close = latency(9.9996e-4, 9.9e-4);
+  const judge::Result* const all[] = {&slow, &fast, &close};
+  const Scale scale = figures::column_scale(all);
+  EXPECT_EQ(figures::text_in(scale, fast, *fast.value), "8.792 µs");
+  EXPECT_EQ(figures::text_in(scale, slow, *slow.value), "1200 µs");
+  EXPECT_EQ(figures::text_in(scale, close, *close.value), "999.96 µs");
+  EXPECT_EQ(figures::limit_text(scale, fast, ""), "≤ 1000 µs");
+  EXPECT_EQ(figures::value_text(slow), "1.200 ms");
+}
+
+TEST(Scale, an_acceptance_limit_that_nothing_can_reach_is_said_in_words) {
+  const judge::Result possible = latency(8.792e-6, 9.9e-4), impossible = latency(8.792e-6, -2.993e-5);
+  const judge::Result* const one[] = {&possible};
+  const Scale scale = figures::column_scale(one);
+  EXPECT_EQ(figures::acceptance_text(scale, possible, ""), "≤ 990.0 µs");
+  EXPECT_EQ(figures::acceptance_text(scale, impossible, ""), "none: the guard band is wider than the limit");
+  judge::Verdict verdict;
+  verdict.results = {impossible};
+  EXPECT_FALSE(contains(judge::verdict_table(verdict, {.every_cell = true}), "-29.93"));
 }
 
 TEST(Plot, axis_marks_are_round_and_inside) {
@@ -156,6 +198,9 @@ TEST(Report, its_first_screen_says_what_to_do_before_who_signed) {
   EXPECT_TRUE(contains(html, "<title>rejected: "));
 }
 
+constexpr const char* kGpus[] = {"GPU-8f2c01d4-0000-1111-2222-333344445555",
+                                 "GPU-8f2c01d4-9999-1111-2222-333344445555"};
+
 /// The accepted run as if its first two rates were of two GPUs of one board, the second slower.
 ReportContent content_of_gpus() {
   const fixture::TemporaryFolder folder;
@@ -166,13 +211,16 @@ ReportContent content_of_gpus() {
   content.verdict.results.clear();
   for (int i = 0; i < 2; ++i) {
     judge::Result rate = first;
-    rate.subject = {"gpu", "GPU-" + std::to_string(i)};
+    rate.subject = {"gpu", kGpus[i]};
+    rate.reason = std::string(kGpus[i]) + " meets the limit.";
     rate.unit = "FLOP/s";
     rate.value = 6.9e14 - i * 1e13;
     content.verdict.results.push_back(rate);
     Record record;
     record.conditions = {{"device_name", rate.subject, std::string("NVIDIA <H200>")},
                          {"driver_version", rate.subject, std::string("580.159.04")},
+                         {"serial", rate.subject, std::string("165402407497") + std::to_string(i)},
+                         {"pci_address", rate.subject, std::string("0000:0") + std::to_string(i) + ":00.0"},
                          {"sm_clock_mean_hz", rate.subject, 1.5e9},
                          {"sm_clock_counted_hz", rate.subject, 1.4e9 + i * 1e6},
                          {"power_mean_w", rate.subject, 692.4 - i},
@@ -187,10 +235,61 @@ TEST(Report, its_first_page_shows_the_slowest_gpu_with_clock_power_and_temperatu
   const ReportContent content = content_of_gpus();
   const std::string html = render_html(content);
   EXPECT_TRUE(contains(html, "<p>2 × <strong>NVIDIA &lt;H200&gt;</strong>, driver 580.159.04</p>"));
-  EXPECT_TRUE(contains(html, "gpu GPU-1, slowest of 2</td>"));
+  EXPECT_TRUE(
+      contains(html, "gpu GPU-8f2c01d4-9999, slowest of 2</small></td><td><strong>680.0 TFLOP/s</strong></td><td>≥ "));
   EXPECT_TRUE(contains(html, "<td>1401 MHz</td><td>691 W of 700 W</td><td>60 °C</td><td>—</td>"));
   EXPECT_LT(html.find("<table class=\"gpus\">"), html.find("<h2 id=\"s1\""));
+  EXPECT_TRUE(contains(html,
+                       ">GPU-8f2c01d4-0000</a></td><td>n01</td><td>NVIDIA &lt;H200&gt;</td><td>1654024074970</td>"
+                       "<td>0000:00:00.0</td><td>580.159.04</td>"));
   EXPECT_FALSE(contains(rendered(fixture::Kind::accepted), "<h2 id=\"gpus\""));
+}
+
+TEST(Report, a_uuid_stands_once_beside_its_short_name) {
+  const std::string html = render_html(content_of_gpus());
+  for (const std::string uuid : kGpus) {
+    EXPECT_EQ(count(html, uuid), 1U);
+    EXPECT_TRUE(contains(html, "<td>" + uuid.substr(0, 17) + "</td><td>n01</td>"));
+    EXPECT_TRUE(contains(html, "<code>" + uuid + "</code>"));
+  }
+}
+
+TEST(Report, a_counter_that_stays_at_0_is_a_row_and_no_figure) {
+  const fixture::TemporaryFolder folder;
+  fixture::make_run(folder.path(), fixture::Kind::accepted);
+  const auto files = evidence::read_evidence_files(folder.path()).value();
+  ReportContent content = report_content(evidence::examine(files).value(), evidence::evidence_in(files), "");
+  const std::size_t before = count(render_html(content), "<svg");
+  plan::Requirement& counter = content.run.plan.profile.requirements.front();
+  counter.limit = {};
+  counter.limit.at_most = 0;
+  counter.limit.unit = "1";
+  std::size_t subjects = 0;
+  const judge::Result* last = nullptr;
+  for (auto& result : content.verdict.results) {
+    if (result.requirement != counter.id) continue;
+    ++subjects;
+    result.unit = "1";
+    result.value = result.limit_high = result.acceptance_high = 0;
+    result.limit_low = result.acceptance_low = std::nullopt;
+    content.ranges[&result] = {0, 0};
+    last = &result;
+  }
+  const std::string html = render_html(content);
+  EXPECT_EQ(count(html, "<svg"), before - 1);
+  EXPECT_TRUE(contains(html, "<td><span id=\"R1\">R1</span></td>"));
+  EXPECT_TRUE(contains(html, "<td><strong>0</strong></td><td>≤ 0</td><td>" + std::to_string(subjects) + "</td>"));
+  content.ranges[last] = {0, 7};
+  EXPECT_EQ(count(render_html(content), "<svg"), before) << "one sample of one subject is not 0";
+}
+
+TEST(Report, is_dark_by_the_reader_s_setting_and_light_on_paper) {
+  const std::string sheet = style_sheet("");
+  const auto dark = sheet.find("@media screen and (prefers-color-scheme: dark)");
+  ASSERT_NE(dark, std::string::npos);
+  EXPECT_EQ(count(sheet, "prefers-color-scheme"), 1U);
+  for (const char* name : {"--ink: ", "--paper: ", "--blue: ", "--bad: "})
+    EXPECT_NE(sheet.find(name, dark), std::string::npos);
 }
 
 TEST(Report, every_link_leads_to_a_place_and_every_table_has_a_caption) {
