@@ -90,11 +90,15 @@ std::optional<InputError> check_probes(const Plan& plan, const std::string& wher
   return std::nullopt;
 }
 
+bool is_known(const Description& description) {
+  const KnownProbe* known = known_probe(description.name, description.revision);
+  return known != nullptr && description.document.at("schema") == known->document.at("schema");
+}
+
 std::vector<std::string> unknown_probes(const Plan& plan) {
   std::vector<std::string> names;
   for (const auto& [name, probe] : plan.probes) {
-    if (known_probe(name, probe.description.revision) == nullptr)
-      names.push_back(fmt::format("{} revision {}", name, probe.description.revision));
+    if (!is_known(probe.description)) names.push_back(fmt::format("{} revision {}", name, probe.description.revision));
   }
   return names;
 }

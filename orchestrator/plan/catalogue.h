@@ -37,6 +37,10 @@ const KnownProbe* known_probe(std::string_view name, int revision);
 /// outcomes, so a plan may not bring its own.
 std::optional<InputError> check_probes(const Plan& plan, const std::string& where);
 
+/// Whether this version knows the probe of `description` in this form. The form of an earlier number lacks fields that
+/// decide outcomes, such as the least deviation between runs.
+bool is_known(const Description& description);
+
 /// "fake_probe revision 1" for each probe of `plan` that this version does not know: its method, the direction of its
 /// metrics and its uncertainty are the word of the plan's author.
 std::vector<std::string> unknown_probes(const Plan& plan);

@@ -119,12 +119,11 @@ CheckedContents contents_of(const Claims& claims, const evidence::Examined& exam
                            .machines = journal.node_facts};
   for (const auto& node : plan.site.nodes) contents.nodes.push_back(node.name);
   for (const auto& [name, probe] : plan.probes) {
-    const int revision = probe.description.revision;
     contents.probes.push_back({.name = name,
-                               .revision = revision,
+                               .revision = probe.description.revision,
                                .sha256 = probe.sha256,
                                .builds = probe.builds,
-                               .known = plan::known_probe(name, revision) != nullptr});
+                               .known = plan::is_known(probe.description)});
   }
   return contents;
 }

@@ -168,4 +168,9 @@ TEST(Catalogue, a_probe_that_is_not_known_is_named) {
             std::vector<std::string>{"host_memory_bandwidth revision 999"});
 }
 
+TEST(Catalogue, a_probe_in_the_form_of_an_earlier_number_is_read_and_not_known) {
+  const std::string aged = plan_with([](json& probe) { probe = in_old_forms(probe).front(); });
+  EXPECT_EQ(unknown_probes(read_plan(aged, "p").value()), std::vector<std::string>{"host_memory_bandwidth revision 3"});
+}
+
 }  // namespace assay::plan
