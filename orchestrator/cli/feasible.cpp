@@ -18,7 +18,7 @@ namespace {
 
 using plan::JudgedScope;
 
-/// What a requirement lacks, and how many nodes it would take.
+/// The lack of a requirement, and how many nodes it would take.
 struct Lack {
   std::string requirement, why;
   std::size_t nodes = 2;
@@ -52,7 +52,7 @@ std::vector<Lack> lacks_of(const plan::Plan& plan) {
   }
   std::vector<Lack> all;
   for (const auto& requirement : plan.profile.requirements) {
-    // What this build has no probe for is another matter.
+    // A lack of probes is another matter.
     if (!requirement.required || !plan.probes.contains(requirement.probe)) continue;
     const bool together = plan::is_together(requirement.scope);
     if (together && !measured.contains(requirement.id)) {

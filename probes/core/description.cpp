@@ -215,8 +215,7 @@ Description description_from(const json& document) {
   return result;
 }
 
-/// The least deviation between runs of `metric`: of performance and of shares. What is counted, or read and not timed,
-/// has none.
+/// The least deviation between runs of `metric`: of performance and of shares. Counts and readings have none.
 double least_between_runs(const ProbeSpec& spec, const Metric& metric) {
   constexpr std::array<std::string_view, 7> kPerformance = {"s", "B/s", "FLOP/s", "1/s", "FLOP/J", "W", "J"};
   const bool counted = metric.kind == MetricKind::fault || metric.course != Course::each_run;

@@ -15,7 +15,7 @@ struct Neighbour {
   std::string interface;    ///< of this node
   std::string system;       ///< the name of the neighbour (SysName TLV)
   std::string system_port;  ///< its port: the port id if that is a name, else the port's description. A locally
-                            ///< assigned id that is a number (an SNMP index) is no name where there is a description
+                            ///< assigned id that is a number (an SNMP index) is no name if there is a description
   std::string other_name;   ///< the other of the two, if it may be a name of the same port
 };
 

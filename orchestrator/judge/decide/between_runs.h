@@ -24,18 +24,17 @@ struct Scatter {
 /// Whether the attempts of a cell show how runs scatter. If not, BetweenRuns::of() gives the cell's own.
 bool tells_of_runs(const AttemptsEstimate& estimate);
 
-/// What is known of a figure before it is measured.
+/// Relative deviations between runs that are stated before a measurement.
 struct StatedScatter {
-  double least =
-      0;  ///< relative, of the metric's description: few attempts that lie nearer to each other met one state
-  std::optional<double> reproducibility = {};  ///< relative, of the profile, for a single attempt
+  double least = 0;  ///< of the metric's description: few attempts nearer to each other have met one state
+  std::optional<double> reproducibility = {};  ///< of the profile, for a single attempt
 };
 
-/// What the description of `metric` and the profile state.
+/// Those of the description of `metric` and of the profile.
 StatedScatter stated_scatter(const Description::OwnMetric& metric,
                              const std::optional<plan::Reproducibility>& reproducibility);
 
-/// The cell's own: of its attempts, or the least one where that is more. Of a single attempt it is the stated one, and
+/// The cell's own: of its attempts, or the least one if that is more. Of a single attempt it is the stated one, and
 /// else the least one, which then counts as measured with one degree of freedom.
 Scatter own_scatter(const AttemptsEstimate& estimate, const StatedScatter& stated);
 
@@ -48,7 +47,7 @@ class BetweenRuns {
   void add(const std::string& step, const AttemptsEstimate& estimate);
   /// The deviation for a cell with these attempts. Relative variances are pooled with their degrees of freedom, each at
   /// most 9 times their median, when at least 8 steps have two attempts; a cell whose variance is above the pooled one
-  /// beyond the quantile F(0.999) has its own. What is pooled has no least deviation: many steps have met every state.
+  /// beyond the quantile F(0.999) has its own. The pooled one has no least deviation: many steps have met every state.
   Scatter of(const AttemptsEstimate& estimate, const StatedScatter& stated);
 
  private:

@@ -150,7 +150,7 @@ void decide(const plan::Limit& limit, const AttemptsEstimate& estimate, const Sc
     Hindrance hindrance = Hindrance::none;
     const Outcome outcome = outcome_of(side, estimate.value, single, hindrance);
     (sign > 0 ? result.limit_low : result.limit_high) = side.limit;
-    if (!side.too_wide) (sign > 0 ? result.acceptance_low : result.acceptance_high) = side.acceptance;
+    (sign > 0 ? result.acceptance_low : result.acceptance_high) = side.acceptance;
     if (!first && outcome <= result.outcome) return;  // outcomes are declared from best to worst
     first = false;
     result.outcome = outcome;

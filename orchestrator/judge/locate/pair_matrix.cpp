@@ -288,7 +288,7 @@ PairMatrix::Left PairMatrix::left(const std::set<std::size_t>& known_bad) const 
   return left;
 }
 
-/// How many miss the limit, and what of it names nothing.
+/// How many miss the limit, and the part of it that names nothing.
 std::string PairMatrix::reason(const Left& left) const {
   const auto broken = static_cast<std::size_t>(std::ranges::count_if(pairs_, &SeenPair::broken));
   const auto bad = static_cast<std::size_t>(std::ranges::count_if(pairs_, &SeenPair::bad));

@@ -38,7 +38,7 @@ class PairMatrix {
 
   /// Accuses nodes, and returns them. Suspects are those that are short in more than half of the pairs of one of their
   /// ends, of which two partners at least are good with others; pairs of a suspect are left out for the next one.
-  /// Whatever makes pairs short without regard to nodes makes suspects, too. So they are accused only if they explain
+  /// A cause without regard to nodes makes suspects, too. So they are accused only if they explain
   /// everything (all of their pairs are short, none of the others is, and they are half of the nodes at most), or if
   /// each of them, and all together, are worse than the pairs without any of them by more than chance gives: Fisher's
   /// exact test on how many are short, or Mann and Whitney's (1947) on how far, with as many choices as there were. The
@@ -47,8 +47,8 @@ class PairMatrix {
 
   /// The final result: the accused, and pairs that are short while both of their ends are good with others, unless
   /// there are so many of them that a path is no cause. Where most of the pairs without the accused are short there is
-  /// a common cause, and nothing else is named. Of a pair with a node of `known_bad`, suspected because of another test, it is
-  /// that node that is named.
+  /// a common cause, and nothing else is named. Of a pair with a node of `known_bad`, suspected because of another
+  /// test, it is that node that is named.
   [[nodiscard]] Localised found(const std::vector<std::string>& nodes, const std::set<std::size_t>& known_bad) const;
 
  private:

@@ -19,9 +19,9 @@ std::optional<double> acceptance_margin(const Result& result);
 /// acceptance limit.
 bool is_worse(const Result& a, const Result& b);
 
-/// Whether an upper limit of `result` is so small beside its guard band that no value of 0 or more can pass: L - w < 0.
+/// Whether an upper limit of `result` is so small for its guard band that no value of 0 or more can pass: L - w < 0.
 bool guard_exceeds_limit(const Result& result);
-/// What stands in place of such an acceptance limit.
+/// The text in place of such an acceptance limit.
 inline constexpr const char* kNoAcceptance = "none: the guard band is wider than the limit";
 
 /// The results of one requirement.
@@ -54,7 +54,7 @@ struct Accused {
   std::vector<std::string> requirements;
 };
 
-/// Whether `search` is about a requirement that must be met; what is about advisory ones alone accuses nobody.
+/// Whether `search` is about a requirement that must be met; a search about advisory ones accuses no node.
 bool is_required(const Verdict& verdict, const Localised& search);
 
 /// Everything that the searches of `verdict` for required figures accuse, each once, in their order.

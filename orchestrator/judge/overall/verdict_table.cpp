@@ -200,7 +200,7 @@ class Table {
     for (const auto& row : rows) one_line(row.columns, in_colour(row.columns.back(), colour_of(row.outcome)));
   }
 
-  /// Why cells do not pass: of each requirement the worst, equal reasons together; what only warns comes apart.
+  /// Why cells do not pass: of each requirement the worst, equal reasons together; warnings come apart.
   void open_cells() {
     bool more = false;
     std::string_view heading;
