@@ -87,7 +87,7 @@ std::string worst_requirements(const ReportContent& content, const std::vector<j
   if (rows.empty()) return "";
   std::string html = figures::table("action",
                                     required ? "Requirements that do not pass, worst first"
-                                             : "Advisory figures that miss their limit: warnings, which decide nothing",
+                                             : "Advisory figures that do not pass: warnings, which decide nothing",
                                     {"Requirement", "Passed", "Worst", "Accepted", "Verdict", "Where and why"}, rows);
   if (open > kMostRequirements)
     html += fmt::format("<p>{} more: see <a href=\"#s1\">section 1</a>.</p>\n", open - kMostRequirements);
