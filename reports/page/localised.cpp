@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/judge/overall/ranking.h"
 #include "reports/figures/html.h"
 #include "reports/page/sections.h"
 
@@ -31,9 +32,10 @@ std::string one_search(const ReportContent& content, const judge::Localised& one
   for (const auto& id : one.requirements)
     requirements += (requirements.empty() ? "" : ", ") + figures::requirement_number(content.run.plan.profile, id);
   std::string html =
-      fmt::format("<p>{}{}: {}</p>\n", requirements,
+      fmt::format("<p>{}{}: {}{}</p>\n", requirements,
                   one.step.empty() ? ", over all pairs" : ", step <code>" + figures::escape(one.step) + "</code>",
-                  figures::escape(one.reason));
+                  figures::escape(one.reason),
+                  judge::is_required(content.verdict, one) ? "" : " The figure is advisory: it accuses no node.");
   if (!one.excluded.empty())
     html += fmt::format("<p>Excluded, because they miss a limit on their own or were already located: {}.</p>\n",
                         names(one.excluded));
