@@ -22,7 +22,7 @@ namespace assay::drift {
 enum class UnitState {
   learning,   ///< too few visits to be judged
   steady,     ///< as before
-  watch,      ///< significant, and smaller than min_effect
+  watch,      ///< significant, and smaller than min_effect or seen before the warm-up was over
   flagged,    ///< significant; re-tests are to decide
   confirmed,  ///< re-tests agree
   draining,   ///< confirmed, and taken out of service

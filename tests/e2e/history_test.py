@@ -138,7 +138,7 @@ class Histories(NightBench):
         self.assertTrue(explained.splitlines()[-1].startswith("to do     Test it again"), explained)
         self.assertEqual(self.said(self.drift("explain", flag["node"])), explained)
         before = self.said(self.drift("explain", flag["node"], "--as-of", "2026-01-02"))
-        self.assertTrue(before.startswith(f"learning  {flag['unit']} on {flag['node']}: no flag"), before)
+        self.assertIn(f"learning  {flag['unit']} on {flag['node']}: no flag\n", before)
         self.assertIn("judged from their visit 4 on", before)
         self.assertEqual(json.loads(self.said(self.drift("explain", flag["id"], "--json")))["flags"], [flag])
         self.assertEqual(self.drift("explain", "0" * 12, "--json").returncode, 2)
