@@ -15,7 +15,7 @@ namespace assay::page {
 namespace {
 
 constexpr std::size_t kMostCulprits = 8;
-constexpr std::size_t kMostRequirements = 8;
+constexpr std::size_t kMostRequirements = 8, kMostAdvisory = 4;
 constexpr std::size_t kMostNodes = 16;
 
 std::string link_to(const ReportContent& content, const std::string& requirement) {
@@ -64,8 +64,9 @@ std::string worst_requirements(const ReportContent& content, const std::vector<j
                                bool required) {
   std::vector<std::string> rows;
   std::size_t open = 0;
+  const std::size_t most = required ? kMostRequirements : kMostAdvisory;
   for (const auto& one : all) {
-    if (one.open.empty() || one.required != required || ++open > kMostRequirements) continue;
+    if (one.open.empty() || one.required != required || ++open > most) continue;
     const judge::Result& worst = *one.worst;
     rows.push_back(
         figures::row({fmt::format("{} {}", link_to(content, one.requirement),
@@ -81,8 +82,7 @@ std::string worst_requirements(const ReportContent& content, const std::vector<j
                                     required ? "Requirements that do not pass, worst first"
                                              : "Advisory figures that do not pass: warnings, which decide nothing",
                                     {"Requirement", "Passed", "Worst", "Accepted", "Verdict", "Where and why"}, rows);
-  if (open > kMostRequirements)
-    html += fmt::format("<p>{} more: see <a href=\"#s1\">section 1</a>.</p>\n", open - kMostRequirements);
+  if (open > most) html += fmt::format("<p>{} more: see <a href=\"#s1\">section 1</a>.</p>\n", open - most);
   return html;
 }
 

@@ -208,9 +208,9 @@ std::string non_claims_section(const ReportContent& content) {
   std::string html = heading(12) + "<ul>\n";
   for (const auto& claim : non_claims()) html += figures::element("li", claim) + "\n";
   for (const auto& deviation : content.verdict.deviations) {
-    if (judge::claims_less(deviation)) html += figures::element("li", deviation.what) + "\n";
+    if (judge::claims_less(deviation)) html += "<li class=\"detail\">" + figures::escape(deviation.what) + "</li>\n";
   }
-  return html + "</ul>\n";
+  return html + "<li class=\"on-paper\">Section 6 says what was not checked, and what is relative only.</li>\n</ul>\n";
 }
 
 std::string verification_section(const ReportContent& content) {

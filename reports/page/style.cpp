@@ -107,7 +107,7 @@ svg .wire, svg .reference { stroke: var(--ink); stroke-width: 1.2; stroke-dashar
 }
 @media print {
   .scroll { overflow: visible; } a { color: inherit; text-decoration: none; }
-  .detail { display: none; } .on-paper { display: block; } tr.on-paper { display: table-row; }
+  .detail { display: none; } .on-paper { display: block; } tr.on-paper { display: table-row; } li.on-paper { display: list-item; }
   html { background: none; } body { max-width: none; margin: 0; padding: 0; box-shadow: none; font-size: 8.9pt; }
   h2 { margin-top: 5mm; } table { font-size: 7.7pt; line-height: 1.28; } table.requirements { font-size: 7.2pt; } table.requirements th:last-child { width: 62%; }
   table.conformity td:first-child { overflow-wrap: anywhere; } table td { padding-top: 0.7mm; padding-bottom: 0.7mm; }
