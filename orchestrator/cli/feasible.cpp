@@ -18,14 +18,14 @@ namespace {
 
 using plan::JudgedScope;
 
-/// What a requirement lacks, and how many nodes it would take.
+/// The lack of a requirement, and the number of nodes that it takes.
 struct Lack {
   std::string requirement, why;
   std::size_t nodes = 2;
 };
 
-/// The members of the requirement's fleet by the plan; nothing where parts of nodes are compared and no design says how
-/// many there are.
+/// The members of the requirement's fleet by the plan; no number if parts of nodes are compared and no design states
+/// it.
 std::optional<std::size_t> members_of(const plan::Plan& plan, const plan::Requirement& requirement) {
   std::set<std::string_view> nodes;
   bool parts = requirement.scope != JudgedScope::node && !plan::is_together(requirement.scope);
@@ -52,7 +52,7 @@ std::vector<Lack> lacks_of(const plan::Plan& plan) {
   }
   std::vector<Lack> all;
   for (const auto& requirement : plan.profile.requirements) {
-    // What this build has no probe for is another matter.
+    // A probe that this build lacks is another matter.
     if (!requirement.required || !plan.probes.contains(requirement.probe)) continue;
     const bool together = plan::is_together(requirement.scope);
     if (together && !measured.contains(requirement.id)) {

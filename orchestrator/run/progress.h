@@ -110,7 +110,7 @@ class Progress {
   std::string site_, profile_;
   std::string board_;           ///< path of the page; empty: none
   Clock::time_point board_at_;  ///< when it was written
-  /// What failed with the same words, where last and how often.
+  /// Failures with the same words, the last step and their number.
   struct Failure {
     std::string where, said;
     std::size_t times = 1;

@@ -295,7 +295,7 @@ void Runner::stop_at_failure(const plan::Step& step) {
 }
 
 /// Where attempts on half of the nodes break one after the other for one cause, the others will, too: the run stops,
-/// and who resumes it has looked. One broken node of many stops nothing.
+/// and a resumed one goes on. One broken node of many stops nothing.
 void Runner::stop_at_one_cause() {
   constexpr int kMost = 5;
   const SameCause& seen = journal_.same_cause();

@@ -275,7 +275,7 @@ class Findings {
   }
 
   void stalls() {
-    constexpr double kMost = 0.02, kWorse = 1.25;  // what stalls once may be a quarter worse another time
+    constexpr double kMost = 0.02, kWorse = 1.25;  // a stall may be a quarter worse another time
     const bool slow_mean = result_.limit_low && seen_.mean < (1 - kMost) * *result_.limit_low;
     const bool long_mean = result_.limit_high && seen_.mean_of_most > (1 + kMost) * *result_.limit_high;
     const bool stalled = result_.limit_low && seen_.stall;

@@ -15,7 +15,7 @@ namespace assay::judge {
 /// Two requirements whose metrics are the two directions of one figure are looked at together: a node is then accused
 /// by the pairs in which it sends, or by those in which it receives. A node is accused as PairMatrix::accuse() says;
 /// by a required figure, it also explains pairs short with it by other figures of the same rail, which then accuse
-/// neither a pair nor its partner. What an advisory figure accuses explains nothing of others. Pairs that miss their
+/// neither a pair nor its partner. Accusations by an advisory figure explain no other pair. Pairs that miss their
 /// limit within the guard band support an accusation and make none. No extra test is made: a pair is a test of two
 /// nodes already. A pair that broke is left out where one of its nodes is among `lost`: that node is known to be gone.
 std::vector<Localised> localise_pairs(const plan::Plan& plan, const Results& results,

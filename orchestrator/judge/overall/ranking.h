@@ -49,7 +49,7 @@ struct Accused {
   std::vector<std::string> requirements;
 };
 
-/// Whether `search` is about a requirement that must be met; what is about advisory ones alone accuses nobody.
+/// Whether `search` is about a requirement that must be met; a search about advisory ones accuses no node.
 bool is_required(const Verdict& verdict, const Localised& search);
 
 /// Everything that the searches of `verdict` for required figures accuse, each once, in their order.

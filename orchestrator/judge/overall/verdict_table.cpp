@@ -51,7 +51,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-/// The reason of `result` without the names of its nodes, so that the same is told once of many pairs.
+/// The reason of `result` without the names of its nodes, so that many pairs have one line.
 std::string cause_of(const Result& result) {
   std::string cause = result.reason;
   std::string_view rest = result.subject.id;
@@ -199,7 +199,7 @@ class Table {
     for (const auto& row : rows) one_line(row.columns, in_colour(row.columns.back(), colour_of(row.outcome)));
   }
 
-  /// Why cells do not pass: of each requirement the worst, equal reasons together; what only warns comes apart.
+  /// Why cells do not pass: of each requirement the worst, equal reasons together; advisory ones come apart.
   void open_cells() {
     bool more = false;
     std::string_view heading;
