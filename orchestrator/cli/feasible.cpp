@@ -24,8 +24,8 @@ struct Lack {
   std::size_t nodes = 2;
 };
 
-/// The members of the requirement's fleet by the plan; nothing where parts of nodes are compared and no design says how
-/// many there are.
+/// The members of the requirement's fleet by the plan; no number if parts of nodes are compared and no design states
+/// it.
 std::optional<std::size_t> members_of(const plan::Plan& plan, const plan::Requirement& requirement) {
   std::set<std::string_view> nodes;
   bool parts = requirement.scope != JudgedScope::node && !plan::is_together(requirement.scope);

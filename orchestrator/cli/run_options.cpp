@@ -28,9 +28,8 @@ void add_plan_options(CLI::App& command, PlanRequest& request) {
       .add_option("--challenge", request.challenge,
                   "64 hexadecimal digits that the receiver of the dossier made up; they show that the plan is younger")
       ->type_name("HEX");
-  command.add_flag(
-      "--allow-missing", request.allow_missing,
-      "plan also where this build lacks a probe, or there are too few nodes: those figures are not measured");
+  command.add_flag("--allow-missing", request.allow_missing,
+                   "plan also with a probe missing in this build, or too few nodes: those figures are not measured");
   command.add_flag(
       "--allow-settings", request.allow_settings,
       "let probes change settings of machines where the profile says so, such as limits of power; they are "

@@ -98,7 +98,7 @@ void RunJournal::end_attempt(const plan::Step& step, judge::Attempt attempt, boo
   const bool judged = ended.outcome == AttemptOutcome::exited && cells_.contains(step.id) &&
                       (progress_.is_for_people() || !has_figure_);
   const judge::Results results = judged ? results_of(step) : judge::Results{};
-  // Where nobody reads the progress, results are only looked at until there is a figure.
+  // Without readers of the progress, results are judged until there is a figure.
   has_figure_ = has_figure_ || has_value(results);
   count_cause(step, ended, results, judged ? has_value(results) : measured);
   progress_.step_end(step, ended.number, ended.outcome, ended.reason,

@@ -103,7 +103,7 @@ std::expected<SweepPlan, InputError> read_sweep_folder(const std::string& folder
 std::expected<std::vector<sweep::NodeVisit>, InputError> visits_in(const SweepPlan& plan, const std::string& out) {
   std::vector<sweep::NodeVisit> visits;
   std::error_code unknown;
-  const bool at_once = fs::exists(out + "/check", unknown);  // by one process for all nodes, without workers
+  const bool at_once = fs::exists(out + "/check", unknown);  // one process for all nodes
   for (const auto& entry : plan.file.due) {
     const std::string folder = out + "/nodes/" + entry.node;
     const std::string path = folder + "/visit.json";

@@ -4,7 +4,7 @@
 // Example: eight nodes, five pairs each. With n5 at a sixteenth of the rate its 5 pairs are short, 15 are good: n5
 // explains everything. On a busy machine 4 of the 15 are short as well, and n2 with 3 of its 5 is a second suspect: the
 // pairs of n2 do not differ from those without n2 and n5, so it is let go; those of n5 are the five worst of 20, which
-// chance gives once in 15,504, and it stays. With 15 of 20 short all over the fleet no node stands out: common cause.
+// chance gives once in 15,504, and it stays. With 15 of 20 short all over the fleet no node is worse: common cause.
 #include "orchestrator/judge/locate/pair_matrix.h"
 
 #include <algorithm>
@@ -300,7 +300,7 @@ std::string PairMatrix::reason(const Left& left) const {
     text += ", each direction counted";
   if (broken > 0 && broken < pairs_.size()) text += fmt::format("; {} more broke", broken);
   if (left.is_common())
-    return fmt::format("Common cause: {}, {} of {} without a node that stands out; no {}node is accused.", text,
+    return fmt::format("Common cause: {}, {} of {} with no node worse than the others; no {}node is accused.", text,
                        left.bad, left.all, at_fault_.empty() ? "" : "other ");
   if (!left.open.empty()) text += "; too few good pairs to name a node";
   if (left.unsure > 0)

@@ -52,7 +52,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-/// The reason of `result` without the names of its nodes, so that the same is told once of many pairs.
+/// The reason of `result` without the names of its nodes, so that many pairs have one line.
 std::string cause_of(const Result& result) {
   std::string cause = result.reason;
   std::string_view rest = result.subject.id;

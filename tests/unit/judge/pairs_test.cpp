@@ -82,7 +82,7 @@ TEST(pair_matrix, where_every_pair_is_short_no_node_is_accused) {
   EXPECT_EQ(verdict->localised[0].state, SearchState::common_cause);
   EXPECT_EQ(
       verdict->localised[0].reason,
-      "Common cause: 10 of 10 pairs miss the limit, 10 of 10 without a node that stands out; no node is accused.");
+      "Common cause: 10 of 10 pairs miss the limit, 10 of 10 with no node worse than the others; no node is accused.");
   EXPECT_EQ(verdict->localised[0].undecided.size(), 5U);
   EXPECT_NE(verdict->reason.find("Most pairs are alike in r0: a common cause, no node is accused."), std::string::npos);
 }
