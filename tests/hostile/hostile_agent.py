@@ -160,7 +160,7 @@ def lie(mode, record):
             record.measure({"drive": f"d{i}"}, 1, 1_900_000)
     elif name == "values":
         record.measure({"node": "evil"}, 0)
-        record.lines[-1]["measurement"]["samples"] = [float(value) for value in detail.split(",")]
+        record.lines[-1]["measurement"]["samples"] = [float(value) for value in detail.split(",")] * 5
     elif name == "conditions":
         for i in range(int(detail)):
             record.add("condition", {"name": "behaved", "subject": {"drive": f"d{i}"}, "value": True})
