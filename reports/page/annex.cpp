@@ -101,7 +101,7 @@ std::string instruments_section(const ReportContent& content) {
          "<p>The instruments are the probes. A new revision means that the reported numbers may differ; the digest is "
          "that of the program that ran. A machine whose long-run figure is exactly at its limit passes with at most "
          "the "
-         "profile's risk if its fresh runs scatter normally, or by no more than what is stated here.</p>\n" +
+         "profile's risk if its fresh runs scatter normally, or by no more than the deviation stated here.</p>\n" +
          figures::table("instruments", "The probes as instruments",
                         {"Probe", "Revision", "Relative standard uncertainty (type B)",
                          "Deviation between runs, at least", "SHA-256 of the program"},
