@@ -160,7 +160,7 @@ TEST_F(HistoryTest, a_database_that_defines_anything_else_is_refused_and_named) 
            {"ALTER TABLE unit RENAME TO hidden; CREATE VIEW unit AS WITH RECURSIVE e(i) AS (SELECT 1 UNION ALL SELECT "
             "i+1 FROM e) SELECT i AS id,'a' AS name,'' AS kind,1 AS serial,'' AS node,'' AS slot,'' AS leaf,'' AS rack "
             "FROM e",
-            defines + "table hidden"},
+            defines + "view unit"},
            {"DROP TABLE saved; CREATE VIEW saved AS SELECT '' AS policy_sha256,1 AS night,x'' AS bytes",
             defines + "view saved"},
            {"CREATE INDEX visit_state ON visit(state)", defines + "index visit_state"},
