@@ -30,7 +30,8 @@ bool equal_but_for_case(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
-/// Without "[1,0]<stdout>:" of mpirun --tag-output, in which some launchers name the host too, "3: " of srun --label, or
+/// Without "[1,0]<stdout>:" of mpirun --tag-output, in which some launchers name the host too, "3: " of srun --label,
+/// or
 /// "[3] " of MPICH.
 std::string_view without_label(std::string_view text) {
   for (const std::string_view stream : {"]<stdout>:", "]<stderr>:"}) {
