@@ -19,7 +19,7 @@ thead { break-inside: avoid; break-after: avoid; }
 thead + tbody tr:first-child { break-before: avoid; }
 pre, .banner, .counts, .verdict, table.action tr { break-inside: avoid; }
 p { orphans: 3; widows: 3; } h3 + p { break-after: avoid; }
-h1 { font-size: 21pt; } .verdict { padding: 3mm 5mm; margin: 0 0 4mm; } .verdict .word { font-size: 25pt; }
+.masthead b, .end { letter-spacing: 0; } h1 { font-size: 21pt; } .verdict { padding: 3mm 5mm; margin: 0 0 4mm; } .verdict .word { font-size: 25pt; }
 .subtitle { margin-bottom: 3mm; } .counts { margin: 0 0 4mm; } nav { display: none; } .banner { padding: 2mm 4mm; margin: 0 0 4mm; }
 )css";
 
