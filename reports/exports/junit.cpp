@@ -14,8 +14,11 @@ std::string xml(std::string_view text) { return as_markup(harmless(text)); }
 
 /// The figures of a cell, a line each, as people read them; other formats have every digit.
 std::string figures(const judge::Result& result) {
-  const Scale scale = assay::figures::result_scale(result);
-  const auto number = [&](const std::optional<double>& value) { return value ? scale.text(*value) : "-"; };
+  const judge::Result* const column[] = {&result};
+  const Scale scale = assay::figures::column_scale(column);
+  const auto number = [&](const std::optional<double>& value) {
+    return value ? assay::figures::text_in(scale, result, *value) : "-";
+  };
   std::string text = fmt::format("value {}\n", number(result.value));
   if (result.limit_low)
     text += fmt::format("limit >= {}, accepted from {}\n", number(result.limit_low), number(result.acceptance_low));
