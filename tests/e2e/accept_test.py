@@ -347,7 +347,7 @@ source "$1"; words=("${@:2}"); CURRENT=$#words; _assay"""
         self.assertEqual(planned.stdout, accepted.stdout)
         self.assertEqual(planned.stderr.splitlines()[0], accepted.stderr.splitlines()[0])
         fits = self.assay("accept", "--profile", ours, "--dry-run", "--deadline", "1h").stderr
-        self.assertIn("fits into the deadline of 60:00", fits)
+        self.assertIn("fits into the deadline of 1 h 0 min", fits)
         self.refused("no such file: nosuch.key", "accept", "--profile", ours, "--dry-run", "--key", "nosuch.key")
         self.assertIn(
             "does not fit", self.assay("accept", "--profile", ours, "--dry-run", "--deadline", "100ms").stderr
@@ -375,7 +375,7 @@ source "$1"; words=("${@:2}"); CURRENT=$#words; _assay"""
     def test_help_fits_a_screen_and_ends_with_an_example(self):
         for command in ([], ["accept"], ["plan"], ["run"], ["judge"], ["status"], ["list"], ["describe"], ["bundle"]):
             text = self.assay(*command, "--help").stdout.rstrip()
-            self.assertLessEqual(len(text.split("\n")), 46, command)
+            self.assertLessEqual(len(text.split("\n")), 47, command)
             self.assertIn("Example: assay", text.split("\n")[-1])
             self.assertNotIn("{false}", text)
 

@@ -244,11 +244,11 @@ class Commands(Bench):
         self.put("hosts", "n[01-04]\n")
         self.put("known_hosts", "")
         self.put(".ssh/config", "Host n01\n  HostName 10.0.0.11\n")
-        self.put("site.json", site(*(node(f"n0{number}", number) for number in range(1, 5))))
+        self.put("site.json", site(*(node(f"n0{number}", number) for number in range(1, 9))))
         self.put("local.json", site({"name": "here", "launcher": "local", "directory": str(self.work)}))
         self.put("slurm.json", site({"name": "n01", "launcher": "slurm"}))
         self.put("uncabled.json", site(*(wired_node(number) for number in range(1, 5))))
-        self.put("cabled.json", site(*(dict(wired_node(number), leaf=f"l{number % 2}") for number in range(1, 5))))
+        self.put("cabled.json", site(*(dict(wired_node(number), leaf=f"l{number % 2}") for number in range(1, 9))))
         self.put("faults.json", {"schema": "assay.faults/1", "bad_nodes": [{"node": "n00003", "factor": 0.8}]})
         self.put("lldp/n1.json", (GOLDEN / "fabric/lldpctl.json").read_text())
         for number in range(2, 5):

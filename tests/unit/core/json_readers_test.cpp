@@ -125,6 +125,10 @@ TEST_P(JsonReader, refuses_what_follows_a_nul) {
 
 TEST_P(JsonReader, refuses_a_byte_order_mark) {
   const std::string said = error("\xEF\xBB\xBF" + good());
+  if (std::string(GetParam().name).ends_with("_import")) {  // published files may begin with one, which is listed
+    EXPECT_EQ(said, error(good()));
+    return;
+  }
   EXPECT_NE(said.find("begins with a byte order mark"), std::string::npos) << said;
 }
 
