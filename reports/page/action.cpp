@@ -78,10 +78,11 @@ std::string worst_requirements(const ReportContent& content, const std::vector<j
                                   figures::escape(worst.reason))}));
   }
   if (rows.empty()) return "";
-  std::string html = figures::table("action",
-                                    required ? "Requirements that do not pass, worst first"
-                                             : "Advisory figures that do not pass: warnings, which decide nothing",
-                                    {"Requirement", "Passed", "Worst", "Accepted", "Verdict", "Where and why"}, rows);
+  std::string html = required ? "" : "<h3>Advisory: a warning, which accuses no node and decides nothing</h3>\n";
+  html += figures::table("action",
+                         required ? "Requirements that do not pass, worst first"
+                                  : "Advisory figures that do not pass: warnings, which decide nothing",
+                         {"Requirement", "Passed", "Worst", "Accepted", "Verdict", "Where and why"}, rows);
   if (open > most) html += fmt::format("<p>{} more: see <a href=\"#s1\">section 1</a>.</p>\n", open - most);
   return html;
 }

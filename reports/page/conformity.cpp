@@ -86,7 +86,7 @@ std::string result_rows(const std::vector<const judge::Result*>& listed, std::si
     std::size_t same = 1;
     while (i + same < listed.size() && listed[i + same]->reason == result.reason) ++same;
     html += wide_row("why " + detail, figures::escape(result.reason) +
-                                          (same == 1 ? "" : fmt::format(" Likewise the next {}.", same - 1)));
+                                          (same == 1 ? "" : fmt::format(" <em>The next {} alike.</em>", same - 1)));
   }
   if (listed.size() > kRowsOnPaper)
     html += wide_row("on-paper", fmt::format("{} more listed in report.html: {}.", listed.size() - kRowsOnPaper,

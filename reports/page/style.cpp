@@ -38,7 +38,7 @@ td { vertical-align: top; border-bottom: 0.5pt solid var(--rule); padding: 1.1mm
 table.facts th { width: 42mm; border-bottom: 0.5pt solid var(--rule); vertical-align: top; color: var(--soft); font-weight: 400; }
 table.conformity td { white-space: nowrap; }
 table.conformity tr.requirement td { white-space: normal; background: var(--tint); padding-left: 1.6mm; break-after: avoid; }
-table.conformity td:first-child { white-space: normal; min-width: 25mm; overflow-wrap: normal; } table.conformity th, table.conformity td { padding-right: 1.1mm; }
+table.conformity td:last-child { overflow-wrap: normal; padding-right: 0; } table.conformity td:last-child .outcome { white-space: normal; display: inline-block; padding: 0 0.6mm; font-size: 7.6pt; } table.conformity td:first-child { white-space: normal; min-width: 21mm; } table.conformity th, table.conformity td { padding-right: 1.1mm; }
 table.conformity tr.open td { border-bottom: 0; padding-bottom: 0; break-after: avoid; }
 table.conformity tr.why td { white-space: normal; color: var(--soft); }
 .masthead { display: flex; justify-content: space-between; border-bottom: 2.5pt solid var(--ink); padding-bottom: 2mm; margin-bottom: 5mm; font-size: 9pt; color: var(--soft); }

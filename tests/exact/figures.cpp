@@ -129,7 +129,7 @@ void print_decisions() {
     limit.reference = plan::Reference::metric;
     judge::Result result;
     const double instrument = random.happens(0.5) ? 0 : 0.003;
-    judge::decide(limit, *seen, judge::own_scatter(*seen, std::nullopt), instrument,
+    judge::decide(limit, *seen, judge::own_scatter(*seen, {}), instrument,
                   {.value = centre, .uncertainty = centre * 0.001 * random.share(), .degrees = 4}, 0.025, result);
     judge::note_findings(judge::steadiness_of(measured), *seen, false, statistic, result);
     fmt::print("between {} {} {} {} {}\n", words(result.between), words(result.degrees_of_freedom),
