@@ -38,6 +38,10 @@ double normal_mean(Inner inner) {
 
 /// Margin by which a mean of `attempts` must exceed the limit, as a share of it.
 double guard(const HealthyFleet& fleet, int attempts, double risk, const StatedUncertainty& stated, double subjects) {
+  if (attempts == 1) {
+    const double u = portable_hypot(std::max(stated.reproducibility, stated.between_runs), stated.instrument);
+    return (stated.reproducibility > 0 ? -normal_quantile(risk) : student_quantile(1 - risk, 1)) * u;
+  }
   const double u = portable_hypot(fleet.between_runs / std::sqrt(attempts), stated.instrument);
   const double measured = student_quantile(1 - risk, std::max(1.0, subjects * (attempts - 1))) * u;
   const double least = portable_hypot(stated.between_runs / std::sqrt(attempts), stated.instrument);
@@ -101,7 +105,9 @@ AcceptanceChance acceptance_chance(const Plan& plan, const HealthyFleet& fleet) 
   for (const auto& [id, count] : subjects) {
     const Requirement& requirement = *plan.requirement(id);
     const auto& metric = *plan.probes.at(requirement.probe).description.metric(requirement.metric);
-    const StatedUncertainty stated{.instrument = metric.instrument, .between_runs = metric.between_runs};
+    const StatedUncertainty stated{.instrument = metric.instrument,
+                                   .between_runs = metric.between_runs,
+                                   .reproducibility = requirement.reproducibility ? requirement.reproducibility->u : 0};
     const auto [entry, fresh] = known.try_emplace({requirement.attempts, requirement.more_attempts, stated, count}, 0);
     if (fresh)
       entry->second = chance_to_pass(fleet, requirement.attempts, requirement.more_attempts, risk, stated, count);

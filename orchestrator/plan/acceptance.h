@@ -20,10 +20,11 @@ struct HealthyFleet {
 /// Reads "4,0.5,0.5": the three in per cent. Errors: another form, or a number out of 0 to 100.
 std::expected<HealthyFleet, InputError> healthy_fleet(std::string_view text, const std::string& where);
 
-/// Relative uncertainties that the description of a metric states.
+/// Relative uncertainties that the description of a metric and the profile state.
 struct StatedUncertainty {
   double instrument = 0;
-  double between_runs = 0;  ///< least standard deviation between runs
+  double between_runs = 0;     ///< least standard deviation between runs
+  double reproducibility = 0;  ///< of the profile, for a single attempt; 0: not stated
   auto operator<=>(const StatedUncertainty&) const = default;
 };
 

@@ -76,6 +76,14 @@ TEST(acceptance, few_attempts_of_one_node_are_a_wide_band) {
             chance_to_pass(fleet, 3, 4, kRisk, {}, 100));
 }
 
+TEST(acceptance, one_attempt_passes_by_what_is_stated) {
+  const HealthyFleet fleet{.margin = 0.04, .between_nodes = 0, .between_runs = 0.01};
+  const auto chance = [&](const StatedUncertainty& stated) { return chance_to_pass(fleet, 1, 0, 0.05, stated, 1); };
+  EXPECT_NEAR(chance({.reproducibility = 0.01}), normal_cdf(4 - 1.6449), 1e-4);
+  EXPECT_NEAR(chance({.between_runs = 0.02, .reproducibility = 0.01}), normal_cdf(4 - 2 * 1.6449), 1e-4);
+  EXPECT_NEAR(chance({.between_runs = 0.005}), normal_cdf(4 - 6.3138 / 2), 1e-4);  // t(0.95, 1)
+}
+
 TEST(acceptance, a_plan_counts_its_required_medians_and_what_nothing_measures) {
   const HealthyFleet fleet;
   const AcceptanceChance chance = acceptance_chance(plan_to_accept({kRate, kCount}, 20), fleet);
