@@ -180,7 +180,7 @@ int command_run(const std::string& plan_file, const std::string& out, const RunS
   const auto plan = plan::read_plan(*text, plan_file);
   if (!plan) return report_error(plan.error());
   if (auto problem = no_gpu_here(*plan)) return report_error(*problem);
-  // The consent in a plan is of whoever made it.
+  // A plan holds the consent of its author, not of the user.
   const auto changes = plan::unallowed_settings(plan->profile, plan->only);
   if (changes && !settings.allow_settings) return report_error(*changes);
   const auto programs = plan::installed_programs();

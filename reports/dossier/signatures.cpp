@@ -13,7 +13,7 @@ namespace assay::dossier {
 namespace {
 
 /// "; it is signed by the key 5f0c…": a key that was neither demanded nor counted, and has signed. The statement is not
-/// asked: before a signature holds nobody vouches for a byte of it.
+/// asked: before a signature holds no party vouches for a byte of it.
 std::string signed_by_another(const Envelope& envelope, const SignatureDemands& demands) {
   for (const auto& [fingerprint, key] : demands.known) {
     if (std::ranges::find(demands.keys, key) == demands.keys.end() && is_signed_by(envelope, key))

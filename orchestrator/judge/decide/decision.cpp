@@ -56,18 +56,16 @@ struct Side {
   double acceptance = 0;  ///< the limit moved by the guard band to the good side
   double rejection = 0;   ///< and to the other
   double sign = 1;
-  bool too_wide = false;                        ///< the guard band is wider than the limit: no value at all would pass
   std::optional<double> good_bound, bad_bound;  ///< of the samples: must not be beyond the limit to pass, to fail
 };
 
 /// Limits an outcome by the samples themselves, and for a single attempt.
-enum class Hindrance { none, samples, one_attempt, guard_too_wide };
+enum class Hindrance { none, samples, one_attempt };
 
 /// Compares the numbers that verdict.json shows, so that comparing them by hand gives the same outcome.
 Outcome outcome_of(const Side& side, double value, bool single, Hindrance& hindrance) {
   const auto at_least = [&](double number, double bound) { return side.sign * number >= side.sign * bound; };
   const bool meets = at_least(value, side.limit);
-  if (side.too_wide) hindrance = Hindrance::guard_too_wide;
   const bool decided = at_least(value, side.acceptance) || (!meets && at_least(side.rejection, value));
   if (decided) {
     const bool samples_agree = meets ? !side.good_bound || at_least(*side.good_bound, side.limit)
@@ -98,7 +96,7 @@ std::string reason_of(Outcome outcome, Hindrance hindrance, const Side& side, co
     reason += ", but too many of the samples lie on the other side: not decided";
   } else if (hindrance == Hindrance::one_attempt) {
     reason += ", but one attempt cannot tell how runs differ: not decided";
-  } else if (!decided && hindrance == Hindrance::guard_too_wide) {
+  } else if (!decided && side.sign < 0 && side.limit >= 0 && side.acceptance < 0) {
     reason +=
         fmt::format(", but its guard band of {} is wider than the limit: not decided", for_people(guard, result.unit));
   } else if (!decided) {
@@ -144,7 +142,6 @@ void decide(const plan::Limit& limit, const AttemptsEstimate& estimate, const Sc
                     .acceptance = bound + sign * guard,
                     .rejection = bound - sign * guard,
                     .sign = sign,
-                    .too_wide = sign < 0 && bound > 0 && guard > bound,
                     .good_bound = sign > 0 ? estimate.low_bound : estimate.high_bound,
                     .bad_bound = sign > 0 ? estimate.high_bound : estimate.low_bound};
     Hindrance hindrance = Hindrance::none;
