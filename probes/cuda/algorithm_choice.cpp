@@ -82,7 +82,7 @@ AlgorithmRates TrialBoard::exchange(std::size_t place, const std::string& model,
       if (entry.model == model) peers.push_back(entry.rates);
     }
   }
-  barrier.wait_for_all();  // nobody leaves the next rates before all have read these
+  barrier.wait_for_all();  // all read these before any one leaves the next rates
   const AlgorithmRates sums = summed(peers);
   return sums.empty() ? rates : sums;
 }

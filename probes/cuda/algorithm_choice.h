@@ -22,11 +22,11 @@ struct AlgorithmRate {
 /// Those of one GPU in the library's order, its first proposal first; never empty.
 using AlgorithmRates = std::vector<AlgorithmRate>;
 
-/// What was chosen, and from what.
+/// The choice and its candidates.
 struct AlgorithmChoice {
   std::string algorithm;
   AlgorithmRates tried = {};       ///< under load, summed over the GPUs, in the library's order; empty without trials
-  std::optional<double> margin{};  ///< rate of the chosen over that of the best other, less 1, where there was another
+  std::optional<double> margin{};  ///< rate of the chosen over that of the best other, less 1, if there was another
 };
 
 /// Rates of the algorithms that every one of `gpus` has, summed, in the order of the first.
@@ -37,7 +37,8 @@ AlgorithmRates summed(std::span<const AlgorithmRates> gpus);
 std::vector<std::string> shortlist(const AlgorithmRates& rates, std::size_t most);
 inline constexpr double kNear = 1.3;
 
-/// The fastest of `rates` and those within 1 % of it, at most three, in their order: what a second or so leaves open.
+/// The fastest of `rates` and those within 1 % of it, at most three, in their order: trials of a second or so decide no
+/// closer.
 std::vector<std::string> still_close(const AlgorithmRates& rates);
 
 /// The fastest of `rates`; of those within 0.3 % of it, which repeat no better, the earliest in the library's order.
@@ -50,10 +51,10 @@ class TrialBoard {
   TrialBoard(std::size_t gpus, bool together) : entries_(gpus), together_(together) {}
 
   /// Leaves `rates` of GPU `place` of `model` and returns the sums over all GPUs of that model that are measured at
-  /// once; its own where they have no algorithm in common. All that meet at `barrier` call this equally often.
+  /// once; its own if they have no algorithm in common. All that meet at `barrier` call this equally often.
   AlgorithmRates exchange(std::size_t place, const std::string& model, const AlgorithmRates& rates, Barrier& barrier);
 
-  /// What an earlier GPU of `model` took, where GPUs are measured one after the other.
+  /// The choice of an earlier GPU of `model`, if GPUs are measured one after the other.
   [[nodiscard]] std::optional<AlgorithmChoice> earlier(const std::string& model) const;
   void keep(const std::string& model, const AlgorithmChoice& choice);
 

@@ -10,7 +10,7 @@
 namespace assay::cuda {
 namespace {
 
-/// Thrown to those who wait for one that failed: the echo, never the cause.
+/// Thrown to the other participants when one failed: a consequence, never the cause.
 struct Abandoned : std::runtime_error {
   Abandoned() : std::runtime_error("another device failed") {}
 };
@@ -29,7 +29,7 @@ void Barrier::wait_for_all() {
   }
   const bool came = changed_.wait_for(lock, std::chrono::duration<double>(kLongestWait.count),
                                       [&] { return round_ != round || abandoned_; });
-  if (!came) throw std::runtime_error("the other devices did not come to the common start in time");
+  if (!came) throw std::runtime_error("the other devices did not reach the common start in time");
   if (round_ == round) throw Abandoned();
 }
 

@@ -28,7 +28,7 @@ class Barrier {
   /// Whether all have called finish() or one has failed. Those that are done keep their device under load until then,
   /// so that the others are measured in the company they were promised.
   [[nodiscard]] bool all_finished();
-  /// Releases all who wait, because one participant failed.
+  /// Releases all waiting participants, because one failed.
   void abandon();
 
  private:

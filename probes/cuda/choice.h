@@ -16,7 +16,7 @@ namespace assay::cuda {
 
 /// One GPU as the CUDA runtime shows it.
 struct Device {
-  int ordinal = 0;         ///< the runtime's number, for cudaSetDevice alone; never recorded
+  int ordinal = 0;         ///< the runtime's number, for cudaSetDevice only; never recorded
   std::string uuid;        ///< "GPU-8f2…", the id of its subject; "MIG-8f2…" of an instance of a partitioned GPU
   std::string pci_bus_id;  ///< "0000:1b:00.0", lower case, as under /sys/bus/pci/devices
   std::string name;        ///< "NVIDIA H200"

@@ -149,7 +149,7 @@ CublasLt::CublasLt(std::string_view folders) {
 
 CublasLt::~CublasLt() = default;
 
-/// Handle and descriptors; whatever of them was made is destroyed.
+/// Handle and descriptors; those made are destroyed.
 struct Matmul::State {
   explicit State(const CublasLtFunctions& functions) : lt(functions) {}
   State(const State&) = delete;

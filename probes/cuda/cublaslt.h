@@ -16,18 +16,18 @@
 
 namespace assay::cuda {
 
-struct CublasLtFunctions;  // what the library exports; in cublaslt.cpp
+struct CublasLtFunctions;  // the library's functions; in cublaslt.cpp
 
 /// The library of this node. One for the process; its functions may be called from any thread.
 class CublasLt {
  public:
   /// Opens libcublasLt of the major version this probe was built for and switches off the emulation of FP64 and FP32
-  /// and lets TF32 be TF32, whatever a user's environment says. `folders` are searched first. Throws Skip when it is
+  /// and keeps TF32 as it is, despite a user's environment. `folders` are searched first. Throws Skip when it is
   /// missing or of another version. Call before other threads run: it sets environment variables.
   explicit CublasLt(std::string_view folders);
   ~CublasLt();
 
-  /// "13.1.0" and where it was found.
+  /// "13.1.0" and its path.
   [[nodiscard]] const std::string& version() const { return version_; }
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const CublasLtFunctions& functions() const { return *functions_; }
@@ -62,13 +62,13 @@ class Matmul {
   Matmul(const CublasLt& library, const GemmType& type, const GemmShape& shape, bool fast_accumulation);
   ~Matmul();
 
-  /// What the library's heuristic proposes, the best ranked first, at most `most`; algorithms that its own check
+  /// The proposals of the library's heuristic, the best ranked first, at most `most`; algorithms that its own check
   /// refuses are left out, and while emulation is allowed such as can emulate a wider type by narrower ones. `set` is
   /// one that will be multiplied. Empty when it has none for this device.
   [[nodiscard]] std::vector<Algorithm> algorithms(const OperandSet& set, std::size_t most);
   /// Enqueues one product. Throws AlgorithmRefused when the library does.
   void enqueue(const Algorithm& algorithm, const OperandSet& set, const Stream& stream);
-  /// How many partial sums `algorithm` rounds to the type of the result before it adds them up; 1 where it does not.
+  /// How many partial sums `algorithm` rounds to the type of the result before it adds them up; 1: none.
   [[nodiscard]] std::size_t stored_parts(const Algorithm& algorithm) const;
   /// "id 66, tile 20, stages 36, split_k 1, reduction 0, inner_shape 0, cluster 5, workspace 0 B" in the library's own
   /// numbers.

@@ -42,7 +42,7 @@ void load_driver() {
   }
 }
 
-/// What the driver calls the GPU that the runtime numbers `ordinal`; the runtime does not tell an instance of a
+/// The driver's handle of the GPU that the runtime numbers `ordinal`; the runtime does not distinguish an instance of a
 /// partitioned GPU from a whole one. Nothing where the driver cannot be asked beside the runtime.
 std::optional<std::string> uuid_of_driver(int ordinal) {
   static const std::vector<DriverGpu> gpus = [] {

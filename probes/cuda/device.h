@@ -13,9 +13,9 @@
 #include "probes/cuda/barrier.h"
 #include "probes/cuda/choice.h"
 
-struct CUstream_st;     // what cudaStream_t points to
-struct CUevent_st;      // what cudaEvent_t points to
-struct CUgraphExec_st;  // what cudaGraphExec_t points to
+struct CUstream_st;     // the target of cudaStream_t
+struct CUevent_st;      // the target of cudaEvent_t
+struct CUgraphExec_st;  // the target of cudaGraphExec_t
 
 namespace assay {
 class Parameters;

@@ -1,4 +1,4 @@
-// device_record: what every GPU probe records about the device its numbers come from.
+// device_record: conditions of every GPU probe about the device measured.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ inline constexpr ConditionSpec kDeviceConditions[] = {
     {.name = "device_name", .meaning = "Name of the GPU."},
     {.name = "pci_bus_id", .meaning = "PCI bus id of the GPU, as under /sys/bus/pci/devices."},
     {.name = "mig",
-     .meaning = "Whether it is an instance of a partitioned GPU (MIG); NVML then tells of the whole GPU."},
+     .meaning = "Whether it is an instance of a partitioned GPU (MIG); NVML then reports on the whole GPU."},
     {.name = "compute_capability", .meaning = "Compute capability of the GPU."},
     {.name = "sm_count", .meaning = "Streaming multiprocessors that the runtime shows."},
     {.name = "memory_bytes", .meaning = "Memory of the GPU that the runtime shows, in B."},

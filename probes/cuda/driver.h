@@ -12,7 +12,7 @@ namespace assay::cuda {
 
 /// One GPU as the driver shows it to this process.
 struct DriverGpu {
-  int ordinal = 0;         ///< the driver's number, for its calls alone; never recorded
+  int ordinal = 0;         ///< the driver's number, for its calls only; never recorded
   std::string uuid;        ///< "GPU-8f2…", or "MIG-8f2…" of an instance of a partitioned GPU
   std::string pci_bus_id;  ///< "0000:1b:00.0", as under /sys/bus/pci/devices
   std::string name;        ///< "NVIDIA H200"

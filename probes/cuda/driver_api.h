@@ -17,7 +17,7 @@ inline constexpr Result kSuccess = 0, kStubLibrary = 34, kNoDevice = 100;
 using Device = int;
 /// An address in a GPU's memory (CUdeviceptr).
 using Address = unsigned long long;
-/// A context; the library alone knows what it points to.
+/// A context; its content is the library's.
 struct ContextTag;
 using Context = ContextTag*;
 
@@ -39,7 +39,7 @@ inline constexpr int kFlushCurrent = 0, kFlushToOwner = 100;
 template <class... Arguments>
 using Call = Result (*)(Arguments...);
 
-/// The functions, as the library exports them; the optional ones are null where this version of it has none.
+/// The functions, as the library exports them; the optional ones are null in versions without them.
 struct Functions {
   Call<unsigned> init = nullptr;
   Call<int*> driver_version = nullptr;

@@ -1,4 +1,4 @@
-// figures: the arithmetic between what the GPU probes time and what they record.
+// figures: from the times of the GPU probes to their figures.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ std::size_t copies_for(Seconds one, Seconds wanted, std::size_t cap);
 /// How device memory is walked.
 struct SlicePlan {
   std::uint64_t slices = 0;  ///< number of slices of equal size
-  Bytes left = {};           ///< what stays free
+  Bytes left = {};           ///< the part that stays free
 };
 
 /// The most slices of `slice` that leave at least `reserve` of `free`. A slice of 0 gives none.
@@ -52,7 +52,7 @@ Bytes array_size(Bytes wanted, std::size_t count, Bytes total, Bytes free, Bytes
 /// no samples.
 std::optional<double> slice_worst(std::span<const Sampling> slices);
 
-/// The devices that are measured at once: each alone for one_by_one, all for together (see kScheduleParameter).
+/// The devices that are measured at once: each separately for one_by_one, all for together (see kScheduleParameter).
 std::vector<std::vector<Device>> schedule_groups(const std::vector<Device>& devices, std::string_view schedule);
 
 /// Two devices by their place in a list.

@@ -51,7 +51,8 @@ void Gate::open() {
 
 void Gate::check_held() const {
   if (*static_cast<volatile const std::uint64_t*>(flags_.as<std::uint64_t>() + 1) != 0) {
-    throw std::runtime_error("the gate before a measurement opened by itself: enqueueing took longer than it holds");
+    throw std::runtime_error(
+        "the gate before a measurement opened too early: enqueueing took longer than the gate's time");
   }
 }
 

@@ -22,7 +22,7 @@ class Gate {
   void close(const Stream& stream);
   /// Lets the stream continue.
   void open();
-  /// Throws std::runtime_error when a gate has opened by itself: what was measured behind it includes
+  /// Throws std::runtime_error when a gate has opened too early: measurements behind it include
   /// launch time. Call after the stream is done.
   void check_held() const;
 

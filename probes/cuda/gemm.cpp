@@ -32,7 +32,7 @@ constexpr Parameter kParameters[] = {
     {.name = "data",
      .unit = "",
      .fallback = "gaussian",
-     .meaning = "what the operands hold; constant: ones, which overstate the rate",
+     .meaning = "values of the operands; constant: ones, which overstate the rate",
      .choices = "gaussian constant"},
     {.name = "fast_accumulation",
      .unit = "1",
@@ -54,7 +54,7 @@ constexpr Parameter kParameters[] = {
      .unit = "s",
      .fallback = "0s",
      .quick = "0s",
-     .meaning = "throughput is measured for this long at least, whatever max_samples and time_limit say"},
+     .meaning = "throughput is measured for this long at least, despite max_samples and time_limit"},
     {.name = "library_path",
      .unit = "",
      .fallback = "",
@@ -87,7 +87,7 @@ constexpr Metric kMetrics[] = {
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "layout", .meaning = "How A and B are stored: TN is A transposed, B not, all column-major."},
-    {.name = "data", .meaning = "What the operands hold."},
+    {.name = "data", .meaning = "Values of the operands."},
     {.name = "result_type", .meaning = "Element type of the result."},
     if_asked("fast_accumulation",
              "Whether products may accumulate with less precision, where the type is fp8_e4m3 or fp8_e5m2."),
@@ -127,7 +127,7 @@ constexpr ProbeSpec kSpec{
         "cache are used in turn. Every algorithm that the library's heuristic returns is timed for 20 ms after a "
         "second of warm-up; those near the fastest are tried under a load that does not pause, there and back again, "
         "and the one with the highest mean rate, summed over the GPUs of a model that are measured at once, is taken "
-        "by all of them. It and the library's first choice are then measured alike, once where they are the same. A "
+        "by all of them. It and the library's first choice are then measured alike, once if they are the same. A "
         "sample is the mean rate over sample_length of CUDA graphs of products that last at least 100 ms, between two "
         "events, with the next one already in the queue. 2 m n k FLOPs are counted for each product, integer "
         "operations alike. FP64 and FP32 are never emulated by narrower types. After each graph the results of all "
@@ -150,9 +150,9 @@ constexpr ProbeSpec kSpec{
                      .source = "Two runs of one H100, 2026-11-27: 0.24 % (docs/records/2026-11-27-gpus/h100)."},
 };
 
-constexpr Seconds kTrialsOfOne = {2.4};  // all that the trials of one algorithm take, with what is thrown away
+constexpr Seconds kTrialsOfOne = {2.4};  // all trials of one algorithm, with those thrown away
 
-/// As many algorithms as warmup_least has time for; two at least, since the library's first alone is no choice.
+/// As many algorithms as warmup_least has time for; two at least, since one is no choice.
 std::size_t trials_of(const Parameters& given) {
   const auto most = static_cast<std::size_t>(given.count("trials"));
   const auto fit = static_cast<std::size_t>(given.seconds("warmup_least").count / kTrialsOfOne.count);

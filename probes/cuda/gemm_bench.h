@@ -76,10 +76,10 @@ class GemmBench {
 };
 
 /// Products of one candidate without a pause between them: while some are waited for, the next are in the queue.
-/// Another series of the same bench may go on where this one stops, without a pause either.
+/// Another series of the same bench may follow this one without a pause.
 class GemmSeries {
  public:
-  /// What is put into the queue at a time lasts at least this long: the resolution of events is far below it, and the
+  /// Each batch put into the queue lasts at least this long: the resolution of events is far below it, and the
   /// results are compared after each.
   static constexpr Seconds kBatch = {0.1};
 
@@ -87,7 +87,7 @@ class GemmSeries {
   GemmSeries(GemmBench& bench, std::size_t candidate);
 
   /// FLOP/s over the next batches, of which the time adds up to `least` or more: 2 m n k for each product over the time
-  /// of the batches, without what lies between them. Keeps one more in the queue.
+  /// of the batches, without the time between them. Keeps one more in the queue.
   double rate_over(Seconds least);
   /// Waits for the one that is left in the queue, and counts its changes too.
   void drain();
@@ -96,7 +96,7 @@ class GemmSeries {
   [[nodiscard]] std::uint64_t changes() const { return changes_; }
   /// Products in one batch.
   [[nodiscard]] std::size_t products() const { return plan_.products * plan_.launches; }
-  /// Forgets what mean_rate has seen.
+  /// Starts mean_rate anew.
   void restart_mean();
   /// FLOPs over time from the begin of the first batch since restart_mean to the begin of the one after the last: with
   /// the sums of the results, so that it is the rate that goes with the energy. At least one batch must lie in
@@ -134,7 +134,7 @@ class GemmSeries {
 AlgorithmRates rates_under_load(GemmBench& bench, const std::vector<std::string>& algorithms, Seconds each,
                                 std::uint64_t& changes);
 
-/// What the check needs of the results that are in the memory of the device: those of the first sets, as many as are
+/// The results needed by the check that are in the memory of the device: those of the first sets, as many as are
 /// checked in a few seconds.
 std::vector<SampledProduct> take_samples(const GemmBench& bench);
 

@@ -22,7 +22,7 @@ std::vector<double> decode_elements(Format format, std::span<const std::byte> by
 void apply_block_scales(std::span<double> values, std::span<const std::size_t> lines, std::size_t k, Scaling scaling,
                         std::span<const std::byte> scales);
 
-/// Sampled lines of op(A), sampled columns of op(B), and the results where they cross.
+/// Sampled lines of op(A), sampled columns of op(B), and the results at their crossings.
 struct SampledProduct {
   std::size_t k = 0;
   std::vector<double> a;  ///< k numbers for each sampled line, scales applied
@@ -44,7 +44,7 @@ struct SampledProduct {
 double largest_error(const Exactness& exactness, std::size_t k, double sum, double sum_of_squares,
                      std::size_t parts = 1);
 
-/// What a comparison with the reference found.
+/// The outcome of a comparison with the reference.
 struct ElementErrors {
   std::uint64_t wrong = 0;   ///< results that differ by more than largest_error, or are not finite
   double largest_share = 0;  ///< largest difference over largest_error, where both are finite and that is not 0

@@ -1,4 +1,4 @@
-// gemm_kernels: operands made where they are used, and sums of the results.
+// gemm_kernels: operands made on the device, and sums of the results.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// gemm_operands: placement of the sets, and what comes back for the check.
+// gemm_operands: placement of the sets, and copies of the results for the check.
 #include "probes/cuda/gemm_operands.h"
 
 #include <stdexcept>
@@ -13,7 +13,7 @@
 namespace assay::cuda {
 namespace {
 
-constexpr std::size_t kAlignment = 256;    // what cudaMalloc gives; every algorithm's demand is below it
+constexpr std::size_t kAlignment = 256;    // cudaMalloc's alignment; every algorithm's demand is below it
 constexpr std::size_t kSampledLines = 64;  // 64 x 64 elements are 4096
 constexpr double kShareOfMemory = 0.8;     // leaves room for the library's kernels and workspace
 

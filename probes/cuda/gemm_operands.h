@@ -13,7 +13,7 @@
 
 namespace assay::cuda {
 
-/// What the operands hold: standard normal numbers, or ones, which overstate the rate.
+/// Values of the operands: standard normal numbers, or ones, which overstate the rate.
 enum class Pattern { gaussian, constant };
 
 /// Enqueues: fills `count` elements of `format` at `target` with the stream of numbers `seed`. Formats without block
@@ -59,7 +59,7 @@ class GemmOperands {
   void make_whole(const Stream& stream);
   /// Lines of the result of set 0 that are not exact after make_whole() and a product; waits.
   [[nodiscard]] std::uint64_t wrong_whole_lines(const Stream& stream) const;
-  /// Copies what the check of set `index` needs; the product must be done.
+  /// Copies the results that the check of set `index` needs; the product must be done.
   [[nodiscard]] SampledProduct sample(std::size_t index) const;
 
  private:

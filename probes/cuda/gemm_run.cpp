@@ -1,4 +1,4 @@
-// gemm_run: the choice under load, both measurements, and what their results are held against.
+// gemm_run: the choice under load, both measurements, and the references of their results.
 #include "probes/cuda/gemm_run.h"
 
 #include <algorithm>
@@ -29,9 +29,9 @@ AlgorithmChoice choose_algorithm(GemmBench& bench, const Device& device, std::si
   return choice;
 }
 
-/// Measures one candidate; with `watch`, what the GPU does meanwhile. The load runs before the watch begins and until
-/// after it ends, so that its mean power is that of the load. The watch's questions may take longer than what is in the
-/// queue, so another batch is taken before the mean rate begins.
+/// Measures one candidate; with `watch`, the GPU's state meanwhile as well. The load runs before the watch begins and
+/// until after it ends, so that its mean power is that of the load. The watch's questions may take longer than what is
+/// in the queue, so another batch is taken before the mean rate begins.
 GemmFigures measure_candidate(GemmSeries& series, const Device& device, const SamplingPlan& plan, Seconds sample_length,
                               nvml::GpuWatch* watch) {
   SmCycles cycles(device);

@@ -14,7 +14,7 @@
 
 namespace assay::cuda {
 
-/// What one algorithm gave on one device.
+/// Results of one algorithm on one device.
 struct GemmFigures {
   Sampling throughput;
   std::optional<SmCycles::Counted> counted;
@@ -22,7 +22,7 @@ struct GemmFigures {
   double mean_rate = 0;
 };
 
-/// What one device gave.
+/// Results of one device.
 struct GemmOutcome {
   GemmFigures chosen, first;
   ElementErrors errors;

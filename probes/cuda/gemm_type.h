@@ -1,4 +1,4 @@
-// gemm_type: the element types of cuda_gemm, what each demands of shape and device, and how exact its results can be.
+// gemm_type: the element types of cuda_gemm, their demands on shape and device, and how exact their results can be.
 #pragma once
 
 #include <cstddef>
@@ -81,7 +81,7 @@ struct GemmShape {
 };
 static_assert(GemmShape{8192, 8192, 8192}.flop() == 1099511627776.0);
 
-/// Why `type` cannot take `shape`, with a hint; nothing when it can.
+/// Why `type` cannot take `shape`, with a hint; empty if it can.
 std::optional<std::string> shape_problem(const GemmType& type, const GemmShape& shape);
 
 /// Bytes of `count` elements.

@@ -89,7 +89,7 @@ std::string GpuMemory::lend_dma_buf(const std::function<void(int, std::uint64_t)
   int number = -1;
   const auto code = f.range_handle(&number, state_->address - offset, length, api::kHandleDmaBuf, 0);
   if (code != api::kSuccess) return fmt::format("cuMemGetHandleForAddressRange: {}", state_->driver.words(code));
-  const Descriptor handle(number);  // a mapping keeps the memory by itself
+  const Descriptor handle(number);  // the mapping keeps the memory
   use(handle.number(), offset);
   return "";
 }

@@ -23,7 +23,7 @@ class GpuMemory {
   GpuMemory& operator=(GpuMemory&&) = delete;
   ~GpuMemory();
 
-  /// Where it begins in the GPU's address space; a host cannot look there.
+  /// Its first address in the GPU's address space; a host cannot read it.
   [[nodiscard]] std::uint64_t address() const;
   /// B, as was asked for.
   [[nodiscard]] std::size_t size() const;

@@ -1,4 +1,4 @@
-// hbm_arrays: what is launched on the arrays, and what is expected of them.
+// hbm_arrays: launches on the arrays, and their expected values.
 #include "probes/cuda/hbm_arrays.h"
 
 #include "probes/cuda/payload.h"

@@ -1,4 +1,4 @@
-// hbm_arrays: the three arrays of cuda_hbm_bandwidth on one GPU, and whether they hold what they must.
+// hbm_arrays: the three arrays of cuda_hbm_bandwidth on one GPU, and the check of their values.
 #pragma once
 
 #include <cstdint>

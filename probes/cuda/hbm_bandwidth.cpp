@@ -44,7 +44,7 @@ constexpr Parameter kParameters[] = {
      .unit = "s",
      .fallback = "0s",
      .quick = "0s",
-     .meaning = "each kernel is measured for this long at least, whatever max_samples and time_limit say"},
+     .meaning = "each kernel is measured for this long at least, despite max_samples and time_limit"},
     kScheduleParameter,
 };
 constexpr Metric kMetrics[] = {
@@ -106,7 +106,7 @@ constexpr ProbeSpec kSpec{
     .metrics = kMetrics,
     .conditions = kConditions};
 
-/// GPUs that are measured at once, and what adds up meanwhile.
+/// GPUs that are measured at once, and their common sums.
 struct Group {
   StreamSet lanes;
   std::vector<nvml::GpuWatch> watches;

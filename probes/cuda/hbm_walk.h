@@ -1,4 +1,4 @@
-// hbm_walk: all available memory of a GPU in slices of one size, each read by itself.
+// hbm_walk: all available memory of a GPU in slices of one size, each read separately.
 #pragma once
 
 #include <cstdint>

@@ -110,7 +110,7 @@ constexpr ProbeSpec kSpec{
     .metrics = kMetrics,
     .conditions = kConditions};
 
-/// GPUs that are measured at once, and what adds up meanwhile.
+/// GPUs that are measured at once, and their common sums.
 struct Group {
   StreamSet lanes;
   std::vector<HostPath> paths;

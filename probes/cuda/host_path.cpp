@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kChasePlaces = 131072;
 constexpr std::uint64_t kChaseSeed = 0xc4a5e;
 
-/// The CPUs next to the GPU; none where its node is not known.
+/// The CPUs next to the GPU; none if its node is not known.
 std::vector<int> cpus_near(std::optional<int> node) { return node ? cpus_of_node(*node) : std::vector<int>{}; }
 
 /// Made and touched by a thread on `node`, which may go anywhere afterwards.

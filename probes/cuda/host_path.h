@@ -16,7 +16,7 @@ namespace assay::cuda {
 /// Which way bytes go: host to device, device to host.
 enum class Direction { h2d, d2h };
 
-/// Who moves them: a copy engine, or the multiprocessors.
+/// The mover: a copy engine, or the multiprocessors.
 enum class Engine { copy_engine, multiprocessors };
 
 /// One GPU, its payloads on both sides, and pinned buffers on the NUMA node next to it. Calls make the GPU current.
@@ -25,7 +25,7 @@ class HostPath {
   /// Payloads of `size` (a multiple of 16 B) in each direction; `index` distinguishes the payloads of GPUs.
   HostPath(const Device& device, Bytes size, std::size_t index);
 
-  /// Overwrites what will be copied to, so that a copy that does not happen shows.
+  /// Overwrites the target of the copy, so that a copy that does not happen shows.
   void poison(Direction direction);
   /// Enqueues `copies` copies of the payload.
   void enqueue(Direction direction, Engine engine, std::size_t copies, const Stream& stream);
@@ -42,7 +42,7 @@ class HostPath {
 
   [[nodiscard]] const Device& device() const { return device_; }
   [[nodiscard]] Bytes size() const { return size_; }
-  /// NUMA node of the GPU; nothing where the kernel does not know it.
+  /// NUMA node of the GPU, if the kernel knows it.
   [[nodiscard]] std::optional<int> node() const { return node_; }
   [[nodiscard]] MemoryPlacement placement() const { return source_.placement(); }
   /// Share of the pages of the pinned buffers that lie on the node.

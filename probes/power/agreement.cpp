@@ -1,4 +1,4 @@
-// power_agreement: whether a node's BMC and its energy counters tell the same story at idle and under two loads.
+// power_agreement: whether a node's BMC and its energy counters agree at idle and under two loads.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -52,13 +52,13 @@ constexpr Metric kMetrics[] = {
             Recorded::always, 0.05),
     neither("in_band_power", "W", "the same of packages, memory and GPUs together", Recorded::always, 0.05),
     lower("itue", "1",
-          "the BMC's power over that of packages, memory and GPUs under the full load: what the node draws for each "
+          "the BMC's power over that of packages, memory and GPUs under the full load: watts of the node for each "
           "watt of its compute components, adapters and drives counted as overhead",
           Recorded::always, 0.07),
 };
 constexpr ConditionSpec kConditions[] = {
-    {.name = "meter_doubts", .meaning = "what is doubtful about the BMC's or the counters' readings, or none"},
-    {.name = "levels_reached", .meaning = "whether the three levels lie a tenth of the highest power apart"},
+    {.name = "meter_doubts", .meaning = "doubts about the BMC's or the counters' readings, or none"},
+    {.name = "levels_reached", .meaning = "whether the three levels differ by a tenth of the highest power"},
     {.name = "boundary", .meaning = "the counters that are added up on the side of the node's parts"},
     {.name = "window_s", .meaning = "length of a window, in s"},
     {.name = "threads", .meaning = "threads of the full load"},
@@ -69,13 +69,13 @@ constexpr ProbeSpec kSpec{
     .name = "power_agreement",
     .revision = 2,
     .measures =
-        "Whether the power that a node's BMC tells moves with the energy counters of its processors, memory and GPUs.",
+        "Whether the power reported by a node's BMC moves with the energy counters of its processors, memory and GPUs.",
     .method =
         "Holds three levels of load: none, multiply-adds on half of the CPUs, and on all. After a time to settle, both "
         "sides are read once a second over five windows of a minute each; a level's figure is the mean of the windows "
         "without the highest and the lowest, as MLPerf Training compares two meters. A line through the three levels "
         "gives gain and offset of the BMC over the counters. The two sides have different boundaries (fans, drives, "
-        "adapters and the losses of the supplies are on the BMC's side alone), so their ratio says nothing, and the "
+        "adapters and the losses of the supplies are on the BMC's side only), so their ratio says nothing, and the "
         "gain of one node says the most beside those of other nodes of its kind: a mis-scaled BMC stands out of the "
         "fleet's median. GPUs are not loaded by this probe. Gain and offset carry no uncertainty of an instrument: how "
         "instruments differ is what they tell. The 5 % of each side by itself is inferred, as power_bmc and "
@@ -166,7 +166,7 @@ void record_sides(const Sides& sides, const std::vector<double>& begins_s, const
   if (!line)
     throw std::runtime_error(
         fmt::format("the load moved the energy counters from {:.0f} to {:.0f} W only, which gives no line; hint: stop "
-                    "what else runs on the node, or give it GPUs' load",
+                    "other load of the node, or load its GPUs",
                     in_band_w.front(), in_band_w.back()));
   record.measurement("gain", line->gain);
   record.measurement("offset", line->offset_w);

@@ -30,18 +30,17 @@ constexpr Parameter kParameters[] = {
     {.name = "duration", .unit = "s", .fallback = "0s", .meaning = "end after this time; 0 means on SIGTERM"},
 };
 constexpr Metric kMetrics[] = {
-    neither("power", "W", "power of the node as its BMC tells it, at each reading", Recorded::always, 0.05),
+    neither("power", "W", "power of the node as its BMC reports it, at each reading", Recorded::always, 0.05),
 };
 constexpr ConditionSpec kConditions[] = {
-    {.name = "instrument", .meaning = "what was asked: DCMI Get Power Reading"},
+    {.name = "instrument", .meaning = "the command: DCMI Get Power Reading"},
     {.name = "interval_s", .meaning = "time between readings that was asked for, in s"},
     {.name = "readings", .meaning = "how often the BMC answered"},
     {.name = "faults", .meaning = "how often it did not, or refused"},
     {.name = "answer_max_s", .meaning = "the longest that one answer took, in s"},
     {.name = "statistics_active", .meaning = "whether the BMC says that it measures"},
     {.name = "clock_offset_s", .meaning = "this machine's time less the BMC's own of the newest reading, in s"},
-    {.name = "meter_doubts",
-     .meaning = "what is doubtful about the readings (absent, stale, wrapped, coarse, gaps), or none"},
+    {.name = "meter_doubts", .meaning = "doubts about the readings (absent, stale, wrapped, coarse, gaps), or none"},
 };
 constexpr ProbeSpec kSpec{
     .name = "power_bmc",
@@ -53,7 +52,7 @@ constexpr ProbeSpec kSpec{
         "between question and answer; a stretch without a gap is one measurement, whose at has begin_s (s since 1970) "
         "and interval_s. The BMC's minimum, maximum and average are not kept: they run since its last reset. Makers "
         "state no accuracy; the relative standard uncertainty of 5 % is inferred from the class that MLPerf Training "
-        "allows. Which window the BMC averages over is not told by DCMI either. Readings that are absent, stale, at "
+        "allows. DCMI does not state the BMC's averaging window either. Readings that are absent, stale, at "
         "the end of 16 bits or full of gaps are named in meter_doubts.",
     .source =
         "DCMI specification 1.5, 6.6.1; Linux Documentation/driver-api/ipmi.rst; MLCommons training policies, "

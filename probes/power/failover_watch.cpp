@@ -28,25 +28,21 @@ constexpr Parameter kOwnParameters[] = {
      .meaning = "a loss that comes later than this after the first reading is not the one that was announced"},
 };
 constexpr Metric kOwnMetrics[] = {
-    lower("lost_nodes", "1",
-          "nodes whose own supply fell below a tenth of what it was after the feed was lost, where one was",
+    lower("lost_nodes", "1", "nodes whose own supply fell below a tenth of its former value after the feed was lost",
           Recorded::if_occurred),
-    meters::feed_reading(
-        "feed_rise", "W",
-        "mean of the other feeds of the rack together during the loss, less their mean before, where one was lost",
-        Recorded::if_occurred),
+    meters::feed_reading("feed_rise", "W",
+                         "mean of the other feeds of the rack together during the loss, less their mean before",
+                         Recorded::if_occurred),
     lower("failover_rating_share", "1",
           "highest reading of the other feeds of the rack since the loss over their rating, the worst of them, where "
           "one was lost and a rating is in the site",
           Recorded::if_occurred),
     higher("power_dip", "1",
-           "lowest power of the rack since the loss over its mean before, where one was lost: below 1 nodes lowered "
+           "lowest power of the rack since the loss over its mean before: below 1 nodes lowered "
            "their clocks or went away",
            Recorded::if_occurred),
-    lower("dip_time", "s", "how long the rack drew less than 0.9 of its mean before, where one was lost",
-          Recorded::if_occurred),
-    neither("outage", "s",
-            "from the first reading without power to the first with half of the former one, where it came back",
+    lower("dip_time", "s", "how long the rack drew less than 0.9 of its mean before", Recorded::if_occurred),
+    neither("outage", "s", "from the first reading without power to the first with half of the former one",
             Recorded::if_occurred),
     lower("restored_imbalance", "1",
           "the feed over an equal part of its rack's feeds, less 1, as a magnitude, over the last five readings, where "
@@ -55,11 +51,11 @@ constexpr Metric kOwnMetrics[] = {
 };
 constexpr ConditionSpec kOwnConditions[] = {
     if_present("event_seen", "whether a feed that carried its load lost it in time, where any meter answers"),
-    if_occurred("feed_lost", "the meter of that feed, where one was lost"),
-    if_occurred("feed_restored", "whether it carried its part again before the end, where one was lost"),
-    if_occurred("nodes_unseen", "nodes of the rack that no meter shows by itself, where one was lost"),
-    if_occurred("nodes_lost", "the nodes that lost_nodes counts, or none, where one was lost"),
-    if_occurred("failover_refused", "why nothing follows from a loss, where that is so"),
+    if_occurred("feed_lost", "the meter of the lost feed"),
+    if_occurred("feed_restored", "whether the lost feed carried its part again before the end"),
+    if_occurred("nodes_unseen", "nodes of the rack without a meter of their own"),
+    if_occurred("nodes_lost", "the nodes that lost_nodes counts, or none"),
+    if_occurred("failover_refused", "why nothing follows from a loss"),
 };
 
 /// Two lists one after the other.
@@ -82,13 +78,13 @@ constexpr ProbeSpec kSpec{
         "site's meters, while a load is held.",
     .method =
         "Reads and records every meter as power_feed does, and switches nothing. A feed is lost when, after five "
-        "readings of more than a tenth of what the other feeds of its rack carry, two in a row are below a fiftieth of "
+        "readings of more than a tenth of the load of its rack's other feeds, two in a row are below a fiftieth of "
         "their mean, or its meter is silent for three intervals while the others answer; it is back with half of it. A "
         "node is lost when its own meter, or the sum of its outlets, has two readings in a row below a tenth of its "
         "mean before. A meter that loses its own supply with the feed is asked again at growing intervals, up to a "
         "minute, so that outage can be long by so much. Times are known to an interval and the meters' averaging. What "
         "happens within milliseconds (transfer switches, hold-up of supplies) is not seen; a rank that is lost is an "
-        "error of the load by itself. An event that does not come is no figure.",
+        "error of the load. An event that does not come is no figure.",
     .source =
         "assay: the procedure of an integrated systems test with a feed pulled by hand; DCMI, Redfish, SNMP and Modbus "
         "as power_feed reads them. The thresholds are this project's own.",
@@ -124,7 +120,7 @@ std::vector<meters::FeedLoss> announced(const ReadSoFar& read, const Parameters&
   return losses;
 }
 
-/// Tells the operator, on standard error, what was seen.
+/// Informs the operator on standard error.
 class Teller {
  public:
   void tell(const std::vector<meters::FeedLoss>& losses) {
@@ -162,6 +158,6 @@ void measure(const Parameters& given, Recorder& record) {
 
 int main(int argc, char** argv) {
   const int code = assay::probe_main(argc, argv, assay::power::kSpec, assay::power::measure);
-  (void)std::fflush(stdout);  // the record is out, line by line; what cannot be written failed before
+  (void)std::fflush(stdout);  // the record is out, line by line; errors of writing were thrown before
   std::_Exit(code);           // a thread may still wait inside a library
 }

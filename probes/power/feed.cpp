@@ -19,7 +19,7 @@ constexpr ProbeSpec kSpec{
         "else runs.",
     .method =
         "Reads every meter of the site by a thread of its own, once an interval, with the meter's timeout as the "
-        "longest wait: a meter that hangs delays itself alone. A reading belongs to the slot of UTC, a multiple of the "
+        "longest wait: a meter that hangs delays no other. A reading belongs to the slot of UTC, a multiple of the "
         "interval, that holds the middle between question and answer; a stretch without a gap is one measurement, "
         "whose at has begin_s (s since 1970, by this machine's clock), interval_s and the meter. After 20,000 slots "
         "neighbours are joined in pairs. Scales are those of the model in the site; power is compared with voltage x "
@@ -27,7 +27,7 @@ constexpr ProbeSpec kSpec{
         "shows), heat with flow x rise of the coolant as water (10 %). What is stuck, absent, stale, mis-scaled, at "
         "the end of 16 bits, coarse, computed by the instrument, slower than a minute or full of gaps is named in "
         "meter_doubts. Power supplies that the site names for one chassis are added up, and the sum is absent where "
-        "one of them is. What follows from several meters is computed slot by slot, and at.meters names them; a slot "
+        "one of them is. Figures of several meters are computed slot by slot, and at.meters names them; a slot "
         "in which one of them gave nothing has no figure. The judge joins what needs the record of a load: "
         "energy_efficiency; outlets_wrong from turns, in which one node after another works: an outlet rose when its "
         "mean over a window is higher by 5 W and a tenth of the strongest rise than before; and agreement from stairs, "
@@ -55,6 +55,6 @@ void measure(const Parameters& given, Recorder& record) {
 
 int main(int argc, char** argv) {
   const int code = assay::probe_main(argc, argv, assay::power::kSpec, assay::power::measure);
-  (void)std::fflush(stdout);  // the record is out, line by line; what cannot be written failed before
+  (void)std::fflush(stdout);  // the record is out, line by line; errors of writing were thrown before
   std::_Exit(code);           // a thread may still wait inside a library
 }

@@ -23,7 +23,7 @@ constexpr cuda::GemmShape kShape{.m = 4096, .n = 4096, .k = 4096};  // large eno
 constexpr Seconds kSlice = {0.001};                                 // a tenth of the engine's period
 constexpr std::size_t kMostAlgorithms = 8;                          // that are tried until the library runs one
 
-/// What belongs to the GPU; made and freed by the unit's own thread.
+/// Objects of the GPU; made and freed by the unit's own thread.
 struct GpuWork {
   GpuWork(const cuda::CublasLt& library, const cuda::Device& device)
       : stream(cuda::make_stream()),
@@ -65,7 +65,7 @@ struct GpuWork {
   cuda::SamplePlan plan;
   cuda::Graph graph;
   std::size_t turn = 0;  ///< of marks: the next
-  bool queued = false;   ///< whether the other mark is waited for by nobody yet
+  bool queued = false;   ///< whether the other mark is still to be waited for
 };
 
 class GpuUnit : public LoadUnit {

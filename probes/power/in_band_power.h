@@ -22,7 +22,7 @@ class InBandPower {
   /// The power since the last call, all counters together; nothing the first time. Throws MeterFault when a counter
   /// stops answering: a sum without it would be another boundary.
   std::optional<meters::MeterReading> read();
-  /// What is added up: "rapl package-0/package-0 package-0/dram, nvml GPU-8f2…".
+  /// The counters added up: "rapl package-0/package-0 package-0/dram, nvml GPU-8f2…".
   [[nodiscard]] std::string boundary() const;
 
  private:

@@ -39,7 +39,7 @@ constexpr Parameter kParameters[] = {
     {.name = "shape",
      .fallback = "soak",
      .meaning = "ramp up, hold, ramp down; 0 to 100 % in quarters and back; full and none in turn; the same at a "
-                "frequency; one ramp; one rank after another, each alone after nobody works",
+                "frequency; one ramp; one rank after another, each after a pause of all",
      .choices = "soak stairs step square ramp turns"},
     {.name = "hold",
      .unit = "s",
@@ -147,8 +147,7 @@ meters::LoadShape shape_of(const Parameters& given, const Placement& placement) 
                          .world = placement.world};
   if (load.hold_s < 1 || load.hold_s > 24 * 3600) throw std::runtime_error("hold: is not between 1 s and 24 h");
   if (load.ramp_s < 0.5 || load.ramp_s > 600)
-    throw std::runtime_error(
-        "ramp: is not between 0.5 s and 600 s; what the shape itself does not switch is never an edge");
+    throw std::runtime_error("ramp: is not between 0.5 s and 600 s; only switches of the shape itself are edges");
   if (load.grow_hold_s < 1 || load.grow_hold_s > 3600)
     throw std::runtime_error("grow_hold: is not between 1 s and 1 h");
   if (load.frequency_hz < 0.1 || load.frequency_hz > 10)
@@ -177,14 +176,14 @@ struct StepMarks {
   int last_way_ = 0;
 };
 
-/// What a rank did while all held their load, and how late it was.
+/// A rank's rate while all kept their load, and its delay.
 struct Worked {
   std::vector<double> rates;
   double level_error = 0;
   StepMarks marks;
 };
 
-/// Follows the shape from `begin` on. `check` throws when another rank is gone. Whatever ends it ramps down first.
+/// Follows the shape from `begin` on. `check` throws when another rank is gone. Every end ramps down first.
 Worked follow(const meters::LoadShape& load, int rank, Clock::time_point begin, LoadEngine& engine,
               const std::function<void()>& check) {
   Worked worked;
@@ -228,12 +227,12 @@ Worked follow(const meters::LoadShape& load, int rank, Clock::time_point begin, 
     engine.work_at(0);
     throw std::runtime_error(problem);
   }
-  worked.marks.take(passed(), -level);  // of what ends with the shape
+  worked.marks.take(passed(), -level);  // of all that ends with the shape
   engine.work_at(0);
   return worked;
 }
 
-/// Records what one rank and all of them did; all had left the barrier in `left_s`.
+/// Records the figures of one rank and of all; all had left the barrier in `left_s`.
 void record_all(const meters::LoadShape& load, const std::vector<std::string>& texts, double left_s, Recorder& record) {
   std::vector<double> total, late;
   double level_error = 0;
@@ -266,7 +265,7 @@ void record_marks(const StepMarks& marks, double begin_utc_s, Recorder& record) 
   tell("step_down", marks.down);
 }
 
-/// What the ranks do together; alone, each of them is nothing to wait for.
+/// The common part of the ranks' work; each of them has nothing of its own to wait for.
 struct Ranks {
   std::function<void()> barrier = [] {};
   std::function<void()> check = [] {};  ///< throws when another rank is gone

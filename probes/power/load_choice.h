@@ -17,7 +17,7 @@ namespace assay::power {
 inline constexpr Parameter kLoadEngineParameter{
     .name = "engine",
     .fallback = "cpu",
-    .meaning = "what multiplies: the CPUs in FP64, or the GPUs in BF16 by cuBLASLt",
+    .meaning = "engine of the products: the CPUs in FP64, or the GPUs in BF16 by cuBLASLt",
     .choices = "cpu gpu"};
 inline constexpr Parameter kLoadThreadsParameter{
     .name = "threads",
@@ -37,14 +37,14 @@ inline constexpr Parameter kLoadLibraryParameter{
 
 inline constexpr ConditionSpec kLoadEngineCondition{
     .name = "engine",
-    .meaning = "what multiplies, with operands of normal numbers: cpu_gemm (FP64) or gpu_gemm (BF16)"};
+    .meaning = "engine of the products, with operands of normal numbers: cpu_gemm (FP64) or gpu_gemm (BF16)"};
 inline constexpr ConditionSpec kLoadThreadsCondition{.name = "threads", .meaning = "CPU threads that multiply"};
 inline constexpr ConditionSpec kLoadGpuCondition{
     .name = "gpu_load",
     .meaning = "GPU, type and library, of each GPU that multiplies, where GPUs do",
     .recorded = Recorded::if_asked};
 
-/// The load that `given` asks for, prepared and at rest, with what is to be recorded of it.
+/// The load that `given` asks for, prepared and at rest, with its conditions.
 class ChosenLoad {
  public:
   /// Throws Skip where the node has not what `engine` names, or OpenBLAS no kernels as wide as the processor's vectors.

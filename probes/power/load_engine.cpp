@@ -118,7 +118,7 @@ void LoadEngine::drive(Driven& driven) {
     } while (Clock::now() - begin < duty * kPeriod);
     if (duty == 1) continue;
     unit.finish();
-    // What took longer than its share is made up for, as far as a change of the level can wait.
+    // Time over its share is made up for, as far as a change of the level can wait.
     const std::chrono::duration<double> busy = Clock::now() - begin;
     const auto period = std::clamp<std::chrono::duration<double>>(busy / duty, kPeriod, 2 * kPeriod);
     std::this_thread::sleep_until(begin + std::chrono::duration_cast<Clock::duration>(period));

@@ -14,18 +14,18 @@
 
 namespace assay::power {
 
-/// What can be made to work: a CPU, or a GPU with the thread that feeds it. All but flop_of_work() is called by one
+/// A unit of the load: a CPU, or a GPU with the thread that feeds it. All but flop_of_work() is called by one
 /// thread of its own.
 class LoadUnit {
  public:
   virtual ~LoadUnit() = default;
-  /// Makes operands and whatever else the first work() would have to wait for.
+  /// Makes operands and all else that the first work() would have to wait for.
   virtual void prepare() = 0;
   /// Works for about a millisecond. May return while that much is still to be done.
   virtual void work() = 0;
   /// Returns when nothing is still to be done.
   virtual void finish() {}
-  /// Gives back what prepare() took.
+  /// Frees the resources of prepare().
   virtual void close() {}
   /// Floating-point operations of one work(); good after prepare().
   [[nodiscard]] virtual double flop_of_work() const = 0;
@@ -39,10 +39,10 @@ struct LoadPart {
 };
 
 /// The units of this machine, each with a thread. At level x the first x of those that share it work all the time and
-/// one more for the rest of x, in slices that are short beside what meters average over; the others sleep.
+/// one more for the rest of x, in slices much shorter than a meter's averaging window; the others sleep.
 class LoadEngine {
  public:
-  /// Prepares every unit, which then sleeps. Throws what prepare() of one of them throws.
+  /// Prepares every unit, which then sleeps. Throws the errors of their prepare().
   explicit LoadEngine(std::vector<LoadPart> parts);
   LoadEngine(const LoadEngine&) = delete;
   LoadEngine& operator=(const LoadEngine&) = delete;
@@ -58,7 +58,7 @@ class LoadEngine {
   /// Waits until the units that the first work_at() has woken have begun, and returns when the last of them did. Throws
   /// std::runtime_error when one has not in a second.
   [[nodiscard]] std::chrono::steady_clock::time_point last_begin() const;
-  /// Throws what ended a unit since the begin, if one has failed.
+  /// Throws the error that ended a unit since the begin, if any.
   void check() const;
 
  private:

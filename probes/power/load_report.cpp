@@ -1,4 +1,4 @@
-// load_report: writes and reads numbers separated by spaces; nan stands for what was not counted.
+// load_report: writes and reads numbers separated by spaces; nan means not counted.
 #include "probes/power/load_report.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ LoadReport load_told_in(const std::string& text) {
   for (const char* at = text.c_str(); *at != '\0';) {
     char* end = nullptr;
     all.push_back(std::strtod(at, &end));
-    if (end == at) throw std::runtime_error("a rank said no number where one was due");
+    if (end == at) throw std::runtime_error("a rank sent fewer numbers than due");
     at = *end == ' ' ? end + 1 : end;
   }
   if (all.size() < kBeforeRates) throw std::runtime_error("a rank said too few numbers");

@@ -1,4 +1,4 @@
-// load_report: what the ranks of a load tell the first of them.
+// load_report: the message of a load's ranks to the first of them.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace assay::power {
 
-/// What one rank saw. Times in s.
+/// The figures of one rank. Times in s.
 struct LoadReport {
   double level_error = 0;             ///< greatest difference of the level that was due and its own
   double late_s = 0;                  ///< from when it was to begin until its last part did

@@ -15,28 +15,28 @@
 
 namespace assay::power {
 
-/// An energy counter, whatever instrument it belongs to.
+/// An energy counter of any instrument.
 struct EnergyCounter {
   std::string name;    ///< for people: "package-0/dram", "GPU-8f2…"
-  std::string source;  ///< where it is read: a path
+  std::string source;  ///< its path
   Subject subject;
   std::string power_metric, energy_metric;
-  std::uint64_t range_uj = 0;  ///< where it wraps; 0: never, and a step back is a new count
+  std::uint64_t range_uj = 0;  ///< its modulus; 0: it never wraps, and a step back is a new count
   double shortest_s = 0;       ///< readings closer than this say more of the counter's grain than of the power
-  std::function<std::optional<std::uint64_t>()> read_uj;  ///< nothing when it answers no more; may throw Skip
+  std::function<std::optional<std::uint64_t>()> read_uj;  ///< null optional once it no longer answers; may throw Skip
 };
 
 /// A reading of power as the instrument makes it.
 struct PowerGauge {
   Subject subject;
   std::string metric;
-  std::function<std::optional<double>()> read_w;  ///< nothing when it answers no more
+  std::function<std::optional<double>()> read_w;  ///< null optional once it no longer answers
 };
 
 /// An energy counter being read. Its power samples are increases over the true times between readings.
 class EnergyMeter {
  public:
-  /// Reads the counter for the first time. Throws what reading throws.
+  /// Reads the counter for the first time. Throws the errors of reading.
   explicit EnergyMeter(EnergyCounter counter);
 
   /// Reads it again; `whole` is false for the rest at the end.

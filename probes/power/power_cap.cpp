@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kTimeout_s = 5;   // of a BMC's answer
 constexpr double kReached = 0.95;  // of a limit: below it nothing is shown of it
-constexpr double kKept = 1.02;     // of a lowered limit: what settles is below it
+constexpr double kKept = 1.02;     // of a lowered limit: settled power is below it
 constexpr double kWatts_uj = 1e-6;
 constexpr unsigned kSmoothingEnabled = 256, kSmoothingFloor = 260;  // nvml.h: NVML_FI_PWR_SMOOTHING_ENABLED and others
 
@@ -65,14 +65,14 @@ constexpr Metric kMetrics[] = {
 };
 
 constexpr ConditionSpec kConditions[] = {
-    if_present("cap_w", "the limit in force, in W, where there is one"),
-    if_present("cap_window_s", "time over which a mean is held against it, in s, where there is one"),
-    if_present("cap_source", "where the limit was read, where there is one"),
-    if_present("cap_reached", "whether power came to 0.95 of it, without which nothing is shown, where there is one"),
+    if_present("cap_w", "the limit in force, in W"),
+    if_present("cap_window_s", "averaging time of the limit, in s"),
+    if_present("cap_source", "the limit's path or command"),
+    if_present("cap_reached", "whether power reached 0.95 of the limit, without which nothing is shown"),
     if_occurred("caps_absent", "which limits were not read, and why, where some were not"),
     {.name = "settings_changed", .meaning = "whether a limit was lowered and put back"},
-    if_reported("smoothing_enabled", "whether the GPU smooths its power (Blackwell), where its driver tells"),
-    if_reported("smoothing_floor", "the floor that it holds, as the driver tells it, where it does"),
+    if_reported("smoothing_enabled", "whether the GPU smooths its power (Blackwell)"),
+    if_reported("smoothing_floor", "the floor of the smoothed power, by the driver"),
     kLoadEngineCondition,
     kLoadThreadsCondition,
     kLoadGpuCondition,
@@ -99,10 +99,10 @@ constexpr ProbeSpec kSpec{
     .metrics = kMetrics,
     .conditions = kConditions};
 
-/// A limit with what its part draws.
+/// A limit with the power of its part.
 struct Watched {
   PowerCap cap;
-  std::function<std::optional<double>()> energy_j;  ///< a counter; empty where power_w is read
+  std::function<std::optional<double>()> energy_j;  ///< a counter; empty if power_w is read
   std::function<std::optional<double>()> power_w;
   std::vector<double> seconds_w = {};  ///< means of a second
   double last_j = 0;
@@ -152,7 +152,7 @@ void find_gpus(const std::string& library, Caps& caps, Recorder& record) try {
         std::ranges::find_if(counters, [&](const EnergyCounter& one) { return uuid && one.subject.id == *uuid; });
     if (counter == counters.end()) continue;
     if (!limit_w) {
-      caps.leave_out(*uuid + " tells no limit");
+      caps.leave_out(*uuid + " reports no limit");
       continue;
     }
     if (const auto on = gpu.field(kSmoothingEnabled).value) {
@@ -231,7 +231,7 @@ void ramp(LoadEngine& engine, double time_s, bool up) {
   engine.work_at(up ? 1 : 0);
 }
 
-/// After the last second above the lowered limit; nothing when it never settled.
+/// After the last second above the lowered limit; unset if it never settled.
 std::optional<double> settling_s(const std::vector<double>& seconds_w, double lower_w) {
   std::size_t settled = seconds_w.size();
   while (settled > 0 && seconds_w[settled - 1] <= kKept * lower_w) --settled;

@@ -39,11 +39,12 @@ int write_number(const char* file, const char* text, std::size_t length) noexcep
 
 /// Waits until the other process says that the limit is back, or is gone; in that case it puts it back.
 [[noreturn]] void guard(int from_probe, int to_probe, const char* file, const char* text, std::size_t length) noexcept {
-  ::setsid();  // what ends the probe's group does not end this
+  ::setsid();  // a signal to the probe's group does not end this
   ::prctl(PR_SET_NAME, kRestorerName);
   for (const int one : {SIGTERM, SIGINT, SIGHUP, SIGPIPE}) ::signal(one, SIG_IGN);
   const int nowhere = ::open("/dev/null", O_RDWR);
-  for (int standard = 0; standard < 3; ++standard) ::dup2(nowhere, standard);  // who reads the probe sees its end
+  for (int standard = 0; standard < 3; ++standard)
+    ::dup2(nowhere, standard);  // readers of the probe's output see its end
   // The pipes of other guardians above all: held open here, they would never end.
   for (int other = 3; other < kMostFiles; ++other)
     if (other != from_probe && other != to_probe) ::close(other);

@@ -20,11 +20,11 @@ struct PowerCap {
   std::string file;     ///< where root may write it, in microwatts; empty: nowhere
 };
 
-/// The lasting limit (constraint long_term) of the package of `zone`; nothing where it has none.
+/// The lasting limit (constraint long_term) of the package of `zone`, if any.
 std::optional<PowerCap> rapl_cap(const RaplZone& zone);
 
 /// A limit that is lower for as long as this lives. A guardian, a process of its own session that is there before the
-/// limit is lowered, writes the former number back when this process ends in whatever way, SIGKILL included.
+/// limit is lowered, writes the former number back when this process ends, by SIGKILL as well.
 class LoweredCap {
  public:
   /// Starts the guardian, before other threads are started; nothing is changed yet. Throws std::runtime_error when it

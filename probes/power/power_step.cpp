@@ -69,11 +69,11 @@ constexpr Metric kMetrics[] = {
 
 constexpr ConditionSpec kConditions[] = {
     {.name = "shape", .meaning = "the shape of the load"},
-    if_asked("frequency_hz", "of the square, where it is one"),
+    if_asked("frequency_hz", "frequency of the square"),
     {.name = "ramp_s", .meaning = "of a step, in s"},
     {.name = "interval_s", .meaning = "mean time between readings, in s; a reading is the mean over it"},
     {.name = "curve_begin_s", .meaning = "when the first interval began, in s since 1970"},
-    if_occurred("step_unseen", "why a counter shows no step, where it does not"),
+    if_occurred("step_unseen", "why a counter shows no step"),
     {.name = "threads", .meaning = "threads that multiply"},
 };
 
@@ -87,7 +87,7 @@ constexpr ProbeSpec kSpec{
         "halves of the holds away from the step, the rise is from 10 to 90 % of the way by straight lines, and the "
         "settling is within 5 %. A rise of less than five intervals is not seen and has no figure; an edge of "
         "processors never is. The relative standard uncertainty of 6 % of times is the 10 % within which a rise of "
-        "five intervals is told, as a bound; that of power, 5 %, is inferred as power_sampler has it. GPUs are not "
+        "five intervals is stated, as a bound; that of power, 5 %, is inferred as power_sampler has it. GPUs are not "
         "loaded by this probe. The ramp of a stop lasts a second.",
     .source = "arXiv 2508.14318 (ramps and 0.1 to 20 Hz matter to utilities); Linux Documentation/power/powercap.",
     .needs = "RAPL counters under powercap, readable (root), and OpenBLAS kernels for the processor",

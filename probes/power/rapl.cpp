@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The control type "intel-rapl-mmio" shows the same package a second time and is left alone.
+// The control type "intel-rapl-mmio" shows the same package a second time and is not read.
 constexpr std::string_view kZonePrefix = "intel-rapl:";
 
 /// The first line of a file. Throws Skip with the path and the cause.

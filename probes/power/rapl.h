@@ -17,7 +17,7 @@ struct RaplZone {
   std::uint64_t range_uj = 0;  ///< where the counter wraps
 };
 
-/// What a powercap directory holds.
+/// The content of a powercap directory.
 struct RaplZones {
   std::vector<RaplZone> measured;     ///< package and dram zones, sorted by package, package before dram
   std::vector<std::string> left_out;  ///< zones that are part of another (core, uncore) or contain others (psys)

@@ -1,4 +1,4 @@
-// power_sampler: electric power and energy beside a step, from the counters the machine has.
+// power_sampler: electric power and energy during a step, from the counters the machine has.
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 // A package at 1 kW wraps an AMD counter (65.5 kJ) in 65 s: an interval up to 1 s cannot miss a wrap.
 constexpr double kLongestInterval_s = 1;
-// RAPL counters move about once a millisecond; under 10 ms that grain alone would be over 10 % of a sample.
+// RAPL counters move about once a millisecond; under 10 ms that grain would be over 10 % of a sample.
 constexpr double kShortestInterval_s = 0.01;
 // A companion ends when its step does; a week is the longest soak in use.
 constexpr double kLongestSoak_s = 7.0 * 24 * 3600;
@@ -51,7 +51,7 @@ constexpr Metric kMetrics[] = {
     lower("power_instant", "W", "power of one GPU at each reading, where the driver reports it", Recorded::if_reported,
           0.05),
     lower("power_module", "W",
-          "power of the module that one GPU sits on with its processor, at each reading, where it is a superchip",
+          "power of the module that one GPU shares with its processor (a superchip), at each reading",
           Recorded::if_present, 0.05),
 };
 constexpr ConditionSpec kConditions[] = {
@@ -63,10 +63,10 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "intervals_per_sample",
      .meaning = "intervals that one power sample spans; above 1 in windows of more than 100,000 intervals"},
     {.name = "window_s", .meaning = "time from the first to the last reading, in s"},
-    if_occurred("instruments_absent", "why an instrument was not read, where one was not"),
-    if_occurred("nvml_library", "path of the NVML that answered, where one did"),
-    if_present("driver_version", "version of the NVIDIA driver, where there is one"),
-    if_present("domains", "RAPL zones measured, none of which contains another, where there are any"),
+    if_occurred("instruments_absent", "why an instrument was not read"),
+    if_occurred("nvml_library", "path of the NVML that answered"),
+    if_present("driver_version", "version of the NVIDIA driver"),
+    if_present("domains", "RAPL zones measured, none of which contains another"),
     if_present("domains_left_out",
                "zones not measured, where there are any: they are part of a measured zone (core, uncore) or contain "
                "one (psys)"),

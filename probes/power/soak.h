@@ -38,17 +38,17 @@ struct Curve {
   std::size_t marked = 0;  ///< how many were read before the steady mark
 };
 
-/// The soak of one node. What it is given must outlive it.
+/// The soak of one node. Its arguments must outlive it.
 class Soak {
  public:
-  /// `power` is null where there is no energy counter, `engine` where something else loads the node.
+  /// `power` is null without an energy counter, `engine` if something else loads the node.
   Soak(const SoakPlan& plan, const ThermalSensors& sensors, InBandPower* power, LoadEngine* engine);
 
   /// Loads, reads and looks until the mark is as old as hold_s or until cap_s, and ramps the load down. Throws
   /// std::runtime_error on a stop, and what reading the energy counters and the load throw.
   void run();
   /// Records every curve, what was before the mark as warm-up; without a mark what was before the last window is.
-  /// `base_hz`: the base clock of the processors, where it is known.
+  /// `base_hz`: the base clock of the processors, if known.
   void record(Recorder& record, std::optional<double> base_hz) const;
 
  private:

@@ -16,7 +16,7 @@ constexpr std::size_t kParts = 20;  // of a window: neighbouring readings depend
 constexpr double kCovered = 0.9;    // of a window, by readings
 constexpr std::size_t kFewestParts = 15;  // with a reading
 constexpr std::size_t kFewSteps = 3;      // of a sensor with coarse steps, in a window
-constexpr double kLargeStep = 0.25;       // of what a series may move in a window
+constexpr double kLargeStep = 0.25;       // of the movement allowed in a window
 
 /// Whether `values` went one way only, in a few steps of at least `step` each: a coarse sensor of something that moves
 /// slowly, whose line may have any slope.
@@ -146,7 +146,7 @@ void SteadyMark::look(const Steadiness& series, double now_s) {
     if (why_not_.empty()) mark_s_ = now_s;
     return;
   }
-  if (now_s - *mark_s_ < limits_.window_s) return;  // the window still has what made the mark
+  if (now_s - *mark_s_ < limits_.window_s) return;  // the window still has the readings of the mark
   std::string words = series.moving(now_s);
   if (words.empty()) return;
   why_not_ = std::move(words);

@@ -11,7 +11,7 @@
 
 namespace assay::power {
 
-/// What a series is of; decides how much it may move. temperature in degC, clock in Hz, power in W.
+/// The quantity of a series; decides how much it may move. temperature in degC, clock in Hz, power in W.
 enum class SteadyKind { temperature, clock, power };
 
 /// How much a series may move and still be steady. The limits are proposals of this project, not of a document.
@@ -32,7 +32,7 @@ constexpr SteadyLimits rehearsal_limits(double window_s) {
 /// The slope of one series over the last window, with its standard error, both a second.
 struct SteadySlope {
   double slope = 0, error = 0, mean = 0;
-  bool staircase = false;  ///< it went one way in a few steps, each of them large beside what may be: no slope is known
+  bool staircase = false;  ///< a few steps of one sign, each large for the allowed movement: no slope is known
 };
 
 /// Several series of one machine. Each look asks whether all of them are steady.
@@ -82,7 +82,7 @@ class SteadyMark {
   [[nodiscard]] bool held(double now_s) const { return mark_s_ && now_s - *mark_s_ >= hold_s_; }
   /// How many marks were withdrawn.
   [[nodiscard]] int withdrawn() const { return withdrawn_; }
-  /// Why it is not steady, by the last look; empty when it is.
+  /// Why it is not steady, by the last look; empty if steady.
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
 
  private:

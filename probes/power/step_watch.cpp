@@ -8,7 +8,7 @@
 namespace assay::power {
 namespace {
 
-/// The mean of the readings whose whole interval lies between two times; nothing when there is none.
+/// The mean of the readings whose whole interval is between two times, if any.
 std::optional<double> mean_within(std::span<const TimedValue> power, double begin_s, double end_s, double interval_s) {
   double sum = 0;
   int count = 0;

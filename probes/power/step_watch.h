@@ -1,4 +1,4 @@
-// step_watch: what energy counters show of a load that is switched: steps, or a square of one frequency. Pure.
+// step_watch: readings of energy counters during a load that is switched: steps, or a square of one frequency. Pure.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct SwitchTimes {
   std::vector<double> up = {}, down = {};
 };
 
-/// What one counter shows of all steps up, or why not.
+/// All steps up as one counter shows them, or why not.
 struct StepsShown {
   std::vector<StepResponse> steps = {};
   std::string unseen = {};  ///< "step 2 of 3: …"; empty when all are seen

@@ -1,4 +1,4 @@
-// thermal_sensors: temperatures, clocks and throttling of a node's processors and GPUs, by what the machine has.
+// thermal_sensors: temperatures, clocks and throttling of a node's processors and GPUs, as far as reported.
 #pragma once
 
 #include <functional>
@@ -28,20 +28,20 @@ struct ThermalSeries {
   SteadyKind kind = SteadyKind::temperature;
   Subject subject;
   Values at = {};                               ///< which sensor, where a node has several without a part
-  std::function<std::optional<double>()> read;  ///< degC or Hz; nothing when it answers no more
+  std::function<std::optional<double>()> read;  ///< degC or Hz; null optional once it no longer answers
 };
 
 /// One count of the time that a part was slowed down.
 struct ThrottleCounter {
   std::string metric;  ///< throttled_time, gpu_throttled_time (for temperature), brake_time (a signal)
   Subject subject;
-  std::function<std::optional<double>()> read_s;  ///< s since it was reset; nothing when it answers no more
+  std::function<std::optional<double>()> read_s;  ///< s since it was reset; null optional once it no longer answers
 };
 
 /// The sensors of one machine. Their functions are good for as long as this lives, and it must not move.
 class ThermalSensors {
  public:
-  /// Looks under `root` ("/": this machine) and asks NVML in `nvml_library`. What is not there is left out.
+  /// Looks under `root` ("/": this machine) and asks NVML in `nvml_library`. Missing parts are left out.
   ThermalSensors(const std::string& root, const std::string& nvml_library);
   ThermalSensors(const ThermalSensors&) = delete;
   ThermalSensors& operator=(const ThermalSensors&) = delete;
@@ -53,7 +53,7 @@ class ThermalSensors {
   [[nodiscard]] const std::vector<ThrottleCounter>& counters() const { return counters_; }
   /// How many GPUs are read.
   [[nodiscard]] std::size_t gpus() const { return gpus_; }
-  /// Why there are none; empty where there are.
+  /// Why there are none; else empty.
   [[nodiscard]] const std::string& no_gpus() const { return no_gpus_; }
 
  private:

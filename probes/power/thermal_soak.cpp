@@ -1,4 +1,4 @@
-// thermal_soak: what a node does under a load that lasts until nothing warms up any more, and for a while after that.
+// thermal_soak: a node under a load that lasts until nothing warms up any more, and for a while after that.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -25,15 +25,15 @@
 namespace assay::power {
 namespace {
 
-constexpr double kLongest_s = 26 * 3600;        // a day's soak and what comes before it
+constexpr double kLongest_s = 26 * 3600;        // a day's soak and its warm-up
 constexpr double kLeastReadings = 20;           // in a window: one for each of its parts
 constexpr std::size_t kMostReadings = 100'000;  // of one series: some 2 MB of the 8 MiB that a line may have
 
 constexpr Parameter kParameters[] = {
     {.name = "engine",
      .fallback = "cpu",
-     .meaning =
-         "what multiplies: the CPUs in FP64, the GPUs in BF16 by cuBLASLt, or none: something else loads the node",
+     .meaning = "engine of the products: the CPUs in FP64, the GPUs in BF16 by cuBLASLt, or none: something else loads "
+                "the node",
      .choices = "cpu gpu none"},
     {.name = "window",
      .unit = "s",
@@ -61,28 +61,20 @@ constexpr Parameter kParameters[] = {
 };
 
 constexpr Metric kMetrics[] = {
-    lower("time_to_steady", "s", "from the begin of the load to the steady mark, where it became steady",
-          Recorded::if_occurred),
+    lower("time_to_steady", "s", "from the begin of the load to the steady mark", Recorded::if_occurred),
     lower("temperature", "degC", "of each package and GPU at each reading after the mark, where the machine reports it",
           Recorded::if_reported),
     lower("memory_temperature", "degC", "of each GPU's memory likewise, where the driver reports it",
           Recorded::if_reported),
-    lower("gpu_temperature_spread", "K",
-          "hottest less coolest GPU of the node at each reading after the mark, where there are two",
+    lower("gpu_temperature_spread", "K", "hottest less coolest GPU of the node at each reading after the mark",
           Recorded::if_present),
-    higher("clock", "Hz",
-           "mean of a package's CPUs, or SM clock of a GPU, at each reading after the mark, where it is reported",
+    higher("clock", "Hz", "mean of a package's CPUs, or SM clock of a GPU, at each reading after the mark",
            Recorded::if_reported),
-    higher("clock_over_base", "1",
-           "clock of a package over the base clock of its processors, where the machine tells both",
-           Recorded::if_reported),
-    neither("power", "W",
-            "packages, memory and GPUs together at each reading after the mark, where they have energy counters",
-            Recorded::if_present, 0.05),
-    higher("rate", "FLOP/s", "of the load in each interval after the mark, where this probe makes the load",
-           Recorded::if_asked),
-    higher("rate_kept", "1", "mean rate of the last window over that of the first one, where this probe makes the load",
-           Recorded::if_asked),
+    higher("clock_over_base", "1", "clock of a package over the base clock of its processors", Recorded::if_reported),
+    neither("power", "W", "packages, memory and GPUs together at each reading after the mark", Recorded::if_present,
+            0.05),
+    higher("rate", "FLOP/s", "of the load in each interval after the mark", Recorded::if_asked),
+    higher("rate_kept", "1", "mean rate of the last window over that of the first one", Recorded::if_asked),
     lower("throttled_time", "s",
           "how long a package was slowed down for its temperature after the mark, in the whole soak without one, where "
           "it counts that",
@@ -94,19 +86,19 @@ constexpr Metric kMetrics[] = {
 
 constexpr ConditionSpec kConditions[] = {
     {.name = "steady", .meaning = "whether temperatures, clocks and power stopped moving, and stayed so to the end"},
-    if_occurred("unsteady_because", "what moved at the last look, where it is not steady"),
+    if_occurred("unsteady_because", "the series that moved at the last look"),
     {.name = "marks_withdrawn", .meaning = "how often it looked steady and moved again"},
     {.name = "window_s", .meaning = "time over which slopes were taken, in s"},
-    if_occurred("held_s", "time from the steady mark to the end, in s, where there is a mark"),
+    if_occurred("held_s", "time from the steady mark to the end, in s"),
     {.name = "interval_s", .meaning = "time between readings, in s"},
     {.name = "soak_begin_s", .meaning = "when the load began, in s since 1970 by this machine's clock"},
     {.name = "series_watched", .meaning = "how many temperatures, clocks and sums of power decide on steadiness"},
     {.name = "gpus_watched", .meaning = "how many GPUs are among them"},
-    if_occurred("gpus_absent", "why no GPU is, where none is"),
-    if_present("power_boundary", "the counters that power adds up, where there are any"),
-    if_occurred("power_absent", "why power is not among them, where it is not"),
+    if_occurred("gpus_absent", "why no GPU is among them"),
+    if_present("power_boundary", "the counters that power adds up"),
+    if_occurred("power_absent", "why power is not among them"),
     {.name = "engine",
-     .meaning = "what multiplies, with operands of normal numbers: cpu_gemm (FP64), gpu_gemm (BF16), none"},
+     .meaning = "engine of the products, with operands of normal numbers: cpu_gemm (FP64), gpu_gemm (BF16), none"},
     kLoadThreadsCondition,
     kLoadGpuCondition,
 };
@@ -122,7 +114,7 @@ constexpr ProbeSpec kSpec{
         "every temperature moves by at most 0.1 K a minute, and every clock and the power by at most 0.5 % in a "
         "window, each slope with three standard errors added; a sensor of coarse steps that went one way in the window "
         "is not steady. When, a window or more after the mark, a slope is over its limit by three standard errors, the "
-        "mark is withdrawn. It ends when the mark is as old as hold, or at time_cap. What was read before the mark is "
+        "mark is withdrawn. It ends when the mark is as old as hold, or at time_cap. Readings before the mark are "
         "warm-up; without a mark only the last window is not. The load of a stop is ramped down within four seconds. "
         "The limits of the slopes are proposals of this project. The relative standard uncertainty of power, 5 %, is "
         "inferred, as power_sampler has it.",
@@ -160,7 +152,7 @@ SoakPlan soak_plan(const Parameters& given) {
   return plan;
 }
 
-/// The base clock of all processors, where the machine tells it.
+/// The base clock of all processors, if reported.
 std::optional<double> base_clock(const std::string& root) {
   const MachineTree tree(root);
   std::vector<int> cpus;

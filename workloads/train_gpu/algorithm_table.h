@@ -1,5 +1,5 @@
-// algorithm_table: which algorithm each product is done by, agreed among all ranks: a library that chooses by itself
-// may choose differently on two ranks, whose results then differ in their last bits and vote for nothing.
+// algorithm_table: the algorithm of each product, agreed among all ranks: a library that chooses separately on each
+// rank may choose differently on two ranks, whose results then differ in their last bits and vote for nothing.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@ std::string shape_words(const ProductShape& shape);
 /// By shape_words(), an algorithm as a library writes it, in hexadecimal digits.
 using AlgorithmTable = std::map<std::string, std::string>;
 
-/// What all ranks use, and where they had not chosen alike.
+/// The algorithms that all ranks use, and the number of shapes for which their choices had differed.
 struct AgreedAlgorithms {
   AlgorithmTable table;
   std::size_t differed = 0;  ///< shapes for which two ranks had chosen differently
 };
-/// Of every shape what the first rank that has it chose. Ranks are in order.
+/// For every shape the choice of the first rank that has it. Ranks are in order.
 AgreedAlgorithms agreed(const std::vector<AlgorithmTable>& by_rank);
 
 }  // namespace assay::train_gpu

@@ -1,4 +1,4 @@
-// cuda_device: what DeviceCore asks a device for, on one GPU: products by cuBLASLt, kernels, memory and events.
+// cuda_device: the operations of DeviceCore on one GPU: products by cuBLASLt, kernels, memory and events.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class CudaDevice {
   CudaDevice(Products& products, std::size_t calls);
 
   /// While true products are settled instead of enqueued, and nothing else of a rehearsal is done. At the end there is
-  /// memory for the factors of all of them as BF16, where they are packed.
+  /// memory for the packed BF16 factors of all of them.
   void rehearse(bool on);
   [[nodiscard]] const cuda::Stream& stream() const { return stream_; }
 
@@ -50,7 +50,7 @@ class CudaDevice {
   void copy_rows(std::size_t rows, std::size_t width, const float* from, std::size_t from_row, float* to,
                  std::size_t to_row);
 
-  /// These numbers on the GPU, which go with what was taken.
+  /// These numbers on the GPU, freed together with the memory taken.
   const std::int32_t* table(const std::vector<std::int32_t>& numbers);
   void gather_rows(const RowChoice& choice, const std::int32_t* places, const float* factors, const float* from,
                    float* to);

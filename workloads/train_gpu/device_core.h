@@ -1,5 +1,5 @@
-// device_core: the core of the executor on a device: which of its products and kernels each operation is. Only what a
-// device is asked for is here; probes ask a GPU, tests ask the host.
+// device_core: the core of the executor on a device: the products and kernels of each operation. Only the
+// requests are here; probes send them to a GPU, tests to the host.
 #pragma once
 
 #include <cmath>
@@ -121,7 +121,7 @@ class DeviceCore {
     }
   }
 
-  /// What the device has of weights or gradients, through the host's own sums; waits.
+  /// The sums of the device's weights or gradients, computed by the host; waits.
   train::RankPrint print(bool gradients) {
     for (std::int64_t bucket = 0; bucket < buckets_; ++bucket) {
       const auto to = gradients ? host_.bucket_gradients(bucket) : host_.bucket_weights(bucket);
@@ -331,7 +331,7 @@ class DeviceCore {
   Device& device_;
   std::vector<train::Op> ops_;
   train::ExpertRoutes routes_;
-  train::HostWeights host_;  ///< layout, first values, and room for what is read back
+  train::HostWeights host_;  ///< layout, first values, and room for copies read back
   train::StepMemory memory_;
   std::vector<train::Call> calls_;
   DeviceExperts<Device> experts_;

@@ -227,7 +227,7 @@ class DeviceExperts {
     device_.gates(tokens_, k_, at.table.copies, at.table.logits, at.kept.logits.data(), at.kept.gates.data(), exact_);
   }
 
-  /// What experts returned, times its gates, becomes the sum of each token, or is added to it.
+  /// The experts' results, times their gates, become the sum of each token, or are added to it.
   void add_up(const At& at, bool onto) {
     device_.sum_rows({.rows = tokens_, .width = h_, .each = k_, .onto = onto}, at.table.copies, at.kept.gates.data(),
                      at.kept.returned.data(), memory_.sum.data());
@@ -240,7 +240,7 @@ class DeviceExperts {
     if (exact_) fold(memory_.normed_gradient);
   }
 
-  /// This rank's part of the gradients of the router's numbers: its part of what the experts returned.
+  /// This rank's part of the gradients of the router's numbers: its part of the experts' results.
   void logit_gradients(const At& at) {
     const std::span<float> all = memory_.scratch.logit_gradients;
     device_.clear(all.data(), all.size());

@@ -1,4 +1,4 @@
-// device_limits: what the engine on devices does not run, and the order of its products' algorithms.
+// device_limits: the plans that the engine on devices refuses, and the order of its products' algorithms.
 #include <algorithm>
 #include <utility>
 

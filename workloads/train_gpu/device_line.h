@@ -1,4 +1,4 @@
-// device_line: the line of the executor on a device: collectives in the stream of what computes, or in one beside it.
+// device_line: the line of the executor on a device: collectives in the compute stream, or in a second one.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ void check_device_engine(const train::ModelShape& model, const train::ParallelPl
 /// lane), all_gather and reduce_scatter (group, data, count of one share, lane); all_to_all(group, sent, to, data,
 /// from), in lane 0 and with counts for each member in its order; send and receive (channel, peer, data, count): a send
 /// may end later, and its data may be used at once, else two ranks of a pipeline would wait for each other. Channel 0
-/// is for activations, 1 for gradients. StreamWork 0 is the stream of what computes, lane 1 is beside; fork() makes
+/// is for activations, 1 for gradients. StreamWork 0 is the compute stream, 1 the second one; fork() makes
 /// lane 1 wait for what lane 0 has so far, note(n) marks the end of the n-th collective in lane 1, join(n) makes lane 0
 /// wait for that mark.
 template <class Collectives>
@@ -85,7 +85,7 @@ class DeviceLine {
 
   const std::vector<train::Op>& ops_;
   Collectives& collectives_;
-  std::vector<Exchange> exchanges_;  ///< by operation; empty where it is no all_to_all
+  std::vector<Exchange> exchanges_;  ///< by operation; empty for all but all_to_all
   std::vector<std::span<float>> data_;
   std::vector<std::size_t> members_;
   std::size_t posted_ = 0;

@@ -1,4 +1,4 @@
-// device_shapes: what a device is asked for, in sizes. Plain C++20, which nvcc reads, too.
+// device_shapes: sizes of the operations of a device. Plain C++20, which nvcc reads, too.
 #pragma once
 
 #include <compare>
@@ -13,7 +13,7 @@ namespace assay::train_gpu {
 inline constexpr std::uint64_t kDeviceSeed = 20240417;
 inline constexpr float kExactTarget = 3;
 
-/// A token's logits and what follows it.
+/// A token's logits and the token that follows.
 struct LossShape {
   std::size_t rows = 0,
               columns = 0;  ///< tokens, and this rank's part of the vocabulary
@@ -22,7 +22,7 @@ struct LossShape {
   bool exact = false;
 };
 
-/// The shape of one product, or of `batch` alike: c = a b + kept c, row by row, transposed where it says so. Strides
+/// The shape of one product, or of `batch` alike: c = a b + kept c, row by row, transposed as stated. Strides
 /// are from one of the batch to the next, in numbers.
 struct ProductShape {
   std::int64_t m = 0, n = 0, k = 0, lda = 0, ldb = 0, ldc = 0;
@@ -57,10 +57,10 @@ struct ScoreBatch {
 /// Rows that are chosen, or `each` of them added up to one row.
 struct RowChoice {
   std::size_t rows = 0, width = 0, each = 1;
-  bool onto = false;  ///< added to what is there
+  bool onto = false;  ///< added to the present sum
 };
 
-/// What the gradients of gates are made of: what experts returned and the gates of all copies, the gradient of each
+/// The inputs of the gates' gradients: the experts' results and the gates of all copies, the gradient of each
 /// token, and where the gradients of the router's numbers go.
 struct GatePlaces {
   const float *returned = nullptr, *above = nullptr, *gates = nullptr;

@@ -1,4 +1,4 @@
-// gpu_rank: one GPU's part of every request. A failure is an answer; only the leader decides what it means.
+// gpu_rank: one GPU's part of every request. A failure is an answer; only the leader decides about its meaning.
 #include "workloads/train_gpu/gpu_rank.h"
 
 #include <chrono>

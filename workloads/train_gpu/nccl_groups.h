@@ -1,5 +1,5 @@
-// nccl_groups: the collectives of one rank's groups over NCCL: a communicator for each, so that what runs beside needs
-// none of another's.
+// nccl_groups: the collectives of one rank's groups over NCCL: a communicator for each, so that collectives of two
+// streams never share one.
 #pragma once
 
 #include <array>
@@ -14,11 +14,11 @@
 
 namespace assay::train_gpu {
 
-/// What DeviceLine asks for; see there. Work is only enqueued. Nothing is allocated after the constructor but what NCCL
-/// itself takes when two ranks first meet, which the first steps do.
+/// The collectives of DeviceLine; see there. Work is only enqueued. After the constructor only NCCL allocates: memory
+/// for two ranks that first meet, in the first steps.
 class NcclGroups {
  public:
-  /// What needs a communicator of its own: a group of collectives, one beside, and the pipeline's messages by channel.
+  /// A user of a communicator of its own: a group of collectives, one in the second stream, messages of a channel.
   struct Need {
     std::string name;  ///< "tp", "replicas beside", "messages 1"
     std::vector<std::int64_t> members;
@@ -29,7 +29,7 @@ class NcclGroups {
   static std::vector<std::string> ids(const nccl::Nccl& nccl, const train::ParallelPlan& plan, std::int64_t rank);
 
   /// `ids` of all ranks. Enters every communicator within `limit` each. `largest` numbers of a message, `posted`
-  /// collectives beside in a step. Throws std::runtime_error with NCCL's words.
+  /// collectives of the second stream in a step. Throws std::runtime_error with NCCL's words.
   NcclGroups(const nccl::Nccl& nccl, const train::ParallelPlan& plan, std::int64_t rank,
              const std::vector<std::vector<std::string>>& ids, std::size_t largest, std::size_t posted,
              const CudaDevice& device, Seconds limit);
@@ -52,7 +52,7 @@ class NcclGroups {
     std::vector<std::int64_t> members;
     std::unique_ptr<nccl::Communicator> communicator;
   };
-  /// A message on its way: its data lie here until it has gone.
+  /// A message on its way: a copy of its data until it is sent.
   struct Staging {
     cuda::DeviceBuffer data;
     cuda::Event gone;
@@ -67,7 +67,7 @@ class NcclGroups {
   cuda::Stream beside_;
   std::array<cuda::Stream, 2> sends_;  ///< by channel
   cuda::Event fork_, packed_;
-  std::vector<cuda::Event> done_;                 ///< of what is beside
+  std::vector<cuda::Event> done_;                 ///< of the second stream
   std::array<std::vector<Staging>, 2> stagings_;  ///< by channel
   std::array<std::size_t, 2> turns_ = {};
   std::map<std::string, Joined> joined_;  // last: aborted first, while streams still live

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // NVIDIA's advice from Hopper on (cublasSetWorkspace)
 
-/// What every matrix begins at, in B: a head's numbers begin within those of a token. check_device_engine() sees to it.
+/// Alignment of every matrix, in B: a head's numbers begin within those of a token. check_device_engine() sees to it.
 constexpr std::uint32_t kAlignment = 16;
 
 Library open_library() { return Library::open(fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR), "cuBLASLt"); }
@@ -27,7 +27,7 @@ Library open_library() { return Library::open(fmt::format("libcublasLt.so.{}", C
 }  // namespace
 
 struct Products::State {
-  /// What the library exports, as far as it is used.
+  /// The functions used of the library.
   struct Functions {
     Library library;
     decltype(&::cublasLtGetProperty) property = library.symbol<decltype(&::cublasLtGetProperty)>("cublasLtGetProperty");
@@ -108,7 +108,7 @@ struct Products::State {
     lay_out(to.c, CUDA_R_32F, s.n, s.m, s.ldc, s.batch, s.c_stride);
   }
 
-  /// The first of the heuristic that adds up in one pass: partial sums of a split k depend on what else is chosen.
+  /// The first of the heuristic that adds up in one pass: partial sums of a split k depend on other choices.
   void choose(const ProductShape& s, Settled& to) {
     cublasLtMatmulPreferenceOpaque_t preference = {};
     call.demand(call.preference_init(&preference, sizeof preference), "a preference");

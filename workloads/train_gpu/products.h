@@ -29,7 +29,7 @@ class Products {
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] train::FactorType type() const;
 
-  /// Makes room for products of this shape and takes what the heuristic ranks first; nothing is multiplied. Of a shape
+  /// Makes room for products of this shape and takes the heuristic's first choice; nothing is multiplied. Of a shape
   /// that is known, nothing. Throws std::runtime_error when the library has no algorithm for it.
   void settle(const ProductShape& shape);
   /// All settled shapes and their algorithms.

@@ -270,7 +270,7 @@ __global__ void gates_kernel(std::size_t rows, std::size_t each, const std::int3
     for (std::size_t k = 0; k < each && !exact; ++k) to[places[row * each + k]] /= sum;
   }
 }
-/// A block for each token, which sums what every copy has along the gradient twice: the sum over all copies comes
+/// A block for each token, which sums the parts of every copy along the gradient twice: the sum over all copies is
 /// first.
 __global__ void gates_back_kernel(RowChoice s, const std::int32_t* places, const std::int32_t* numbers, GatePlaces at,
                                   bool exact) {

@@ -1,5 +1,5 @@
-// step_kernels: the element-wise work of a training step on a GPU. Each is enqueued in `stream` and is what the
-// function of this name in step_math.h is, on memory of the device; what it adds up it adds in one order, so that two
+// step_kernels: the element-wise work of a training step on a GPU. Each is enqueued in `stream` and does on
+// memory of the device the work of the function of this name in step_math.h; sums are added in one order, so that two
 // runs give the same bits.
 #pragma once
 
@@ -38,10 +38,10 @@ void embed_back(std::size_t rows, std::size_t width, std::int64_t first, std::si
                 const float* above, float* gradients, const cuda::Stream& stream);
 void adam(std::size_t count, const train::AdamState& state, bool exact, const cuda::Stream& stream);
 
-/// to[i] = from[places[i]], row by row, times factors[i] where there are any.
+/// to[i] = from[places[i]], row by row, times factors[i] unless they are null.
 void gather_rows(const RowChoice& choice, const std::int32_t* places, const float* factors, const float* from,
                  float* to, const cuda::Stream& stream);
-/// to[i] is the sum of from[p], times factors[p] where there are any, over the `each` places p of row i, in their
+/// to[i] is the sum of from[p], times factors[p] unless they are null, over the `each` places p of row i, in their
 /// order.
 void sum_rows(const RowChoice& choice, const std::int32_t* places, const float* factors, const float* from, float* to,
               const cuda::Stream& stream);

@@ -79,7 +79,7 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "nodes", .meaning = "nodes that took part"},
     {.name = "node_names", .meaning = "names of the nodes by rank, separated by commas"},
     {.name = "plan", .meaning = "how the step was divided: tp, cp, ep, pp, dp, virtual and zero"},
-    {.name = "flop_count", .meaning = "by what FLOPs are counted, see docs/FORMATS.md"},
+    {.name = "flop_count", .meaning = "the count of FLOPs, see docs/FORMATS.md"},
     {.name = "flop_per_token", .meaning = "FLOPs of training on one token, by that count, of the layers that were run"},
     {.name = "tokens_per_step", .meaning = "tokens of all replicas"},
     {.name = "layers_run", .meaning = "layers of the model that were run"},
@@ -87,12 +87,12 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "type", .meaning = "numbers of weights and activations, and of the factors of products"},
     {.name = "data_mode", .meaning = "what weights and tokens were: gaussian, replicated or ring"},
     {.name = "launch", .meaning = "how operations are started: eager, one after the other from a loop"},
-    rank_0("product_shapes", "products of different shapes in a step, where this is rank 0"),
+    rank_0("product_shapes", "products of different shapes in a step (rank 0)"),
     rank_0("algorithms_differed",
            "shapes for which the libraries of two ranks had chosen different algorithms, before all took the first "
-           "rank's, where this is rank 0"),
-    rank_0("cublaslt_version", "version of cuBLASLt, where this is rank 0"),
-    rank_0("nccl_version", "version of the NCCL library, where this is rank 0"),
+           "rank's (rank 0)"),
+    rank_0("cublaslt_version", "version of cuBLASLt (rank 0)"),
+    rank_0("nccl_version", "version of the NCCL library (rank 0)"),
 };
 constexpr auto kConditions = cuda::join_conditions(cuda::kDeviceConditions, nvml::kGpuWatchConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
@@ -101,7 +101,8 @@ constexpr ProbeSpec kSpec{
     .scope = Scope::group,
     .measures =
         "Steps of training a transformer on the GPUs of one or several nodes, divided by tensor, context, pipeline and "
-        "data parallelism: their time, what communication adds, what they should add up to, and who delays whom.",
+        "data parallelism: their time, the part of communication, the sum expected of the parts, and the ranks that "
+        "delay others.",
     .method =
         "One process for each GPU walks the same graph of operations as train_step, by the same executor: numbers are "
         "kept and sent as fp32; the factors of every product are rounded to BF16 by a kernel, which is a part of the "
@@ -109,7 +110,7 @@ constexpr ProbeSpec kSpec{
         "of 1024 queries with a softmax between them, small kernels whose sums have one order, collectives of NCCL "
         "with a communicator for each group, gradients reduced bucket by bucket in a stream of their own, Adam. All "
         "memory is there before the first step, and no step waits for the GPU before its end. Every shape's algorithm "
-        "is what the library of the first rank that has the shape ranks first, and all ranks use it. Times of "
+        "is the first choice of the library of the first rank that has the shape, and all ranks use it. Times of "
         "operations are between events; a step's is the host's, from the end of the step before. A round is "
         "compute-only steps, communication-only steps, then a block of full ones. Before and after, two steps run in "
         "exact arithmetic modulo 7, each twice from the same weights; their weights are compared with those of one "
@@ -178,7 +179,7 @@ void record_plan(const Parameters& given, const train::RankJob& job, const colle
   record.condition("launch", std::string("eager"));
 }
 
-/// What a rank saw of its GPU during the steps.
+/// A rank's readings of its GPU during the steps.
 void record_watch(const std::string& answer, const cuda::Device& device, Recorder& record) {
   const auto said = parse_json_or_throw(answer, "a rank of this node");
   if (said.contains("error"))
