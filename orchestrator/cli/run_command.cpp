@@ -68,7 +68,7 @@ int finish(const std::string& directory, const RunSettings& settings) {
 
 /// A fresh run directory with the plan in it: `out`, or one of a new name if it is empty.
 std::expected<std::string, InputError> open_directory(const std::string& out, const std::string& text) {
-  const std::string directory = out.empty() ? fresh_directory_name() : out;
+  std::string directory = out.empty() ? fresh_directory_name() : out;
   if (auto problem = out.empty() ? files::make_private_folder(directory) : files::take_own_folder(directory))
     return std::unexpected(std::move(*problem));
   try {

@@ -9,6 +9,9 @@ namespace assay::drift {
 /// Slacks of the two charts: shifts of one and of two deviations are found fastest.
 inline constexpr double kSmallSlack = 0.5, kLargeSlack = 1;
 
+/// Fewer peers than this give no common shift of a night: it would look like a unit's.
+inline constexpr std::size_t kPeersForShift = 4;
+
 /// Visits between false flags of a one-sided CUSUM of independent standard normal scores (Siegmund 1985): slack `k`,
 /// limit `h`.
 double run_length(double k, double h);

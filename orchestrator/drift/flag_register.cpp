@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/drift/charts.h"
 #include "orchestrator/files/digest.h"
 #include "probes/core/portable_math.h"
 
@@ -38,7 +39,6 @@ void add_partner(Flag& flag, const std::string& partner) {
 /// peers (pi/2 of their variance over their number). If no shift is taken out, the night's own part.
 double shared_in_a_night(std::size_t peers) {
   constexpr double kMedian = 1.5707963267948966, kUnknown = 0.5;
-  constexpr std::size_t kPeersForShift = 4;
   return peers < kPeersForShift ? kUnknown : kMedian / (kMedian + static_cast<double>(peers));
 }
 

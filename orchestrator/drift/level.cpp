@@ -36,7 +36,6 @@
 namespace assay::drift {
 namespace {
 
-constexpr std::size_t kPeersForShift = 4;       // below, a night's common shift looks like a unit's
 constexpr std::size_t kPeersForRanks = 100;     // below, ranks are too coarse
 constexpr std::size_t kPeersForRankTail = 370;  // below, no rank scores 3
 constexpr double kLeastVariance = 1e-18;        // rounding of logarithms: such a series is constant

@@ -51,10 +51,10 @@ class OsuReader {
     if (body.empty()) return;
     if (body.starts_with("OSU ")) return title(line, body);
     if (test_.empty()) return figures_.foreign(line, false);
-    constexpr std::array<std::string_view, 7> kSettings = {"Datatype:",        "[ pairs:",       "Window creation:",
-                                                           "Synchronization:", "Send Buffer on", "Rank 0 Memory on",
-                                                           "Number of"};
-    if (std::ranges::any_of(kSettings, [&](std::string_view setting) { return body.starts_with(setting); })) {
+    constexpr std::array<std::string_view, 7> kSettingLines = {"Datatype:",        "[ pairs:",       "Window creation:",
+                                                               "Synchronization:", "Send Buffer on", "Rank 0 Memory on",
+                                                               "Number of"};
+    if (std::ranges::any_of(kSettingLines, [&](std::string_view setting) { return body.starts_with(setting); })) {
       return void(source_.facts[fmt::format("setting.{}", ++settings_)] = std::string(body));
     }
     const bool is_head =

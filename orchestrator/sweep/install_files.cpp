@@ -122,13 +122,13 @@ ordered_json pod_of(const ordered_json& containers) {
 /// A CronJob at `time`, "01:00", of which no two run at the same time.
 ordered_json cron_job(const InstallRequest& request, const char* name, const std::string& time, ordered_json job,
                       const ordered_json& pod) {
-  const int hours = std::stoi(time.substr(0, 2)), minutes = std::stoi(time.substr(3, 2));
+  const int hour = std::stoi(time.substr(0, 2)), minute = std::stoi(time.substr(3, 2));
   job["template"] = {{"metadata", {{"labels", {{"app", name}}}}}, {"spec", pod}};
   return {{"apiVersion", "batch/v1"},
           {"kind", "CronJob"},
           {"metadata", {{"name", name}, {"namespace", request.kube_namespace}}},
           {"spec",
-           {{"schedule", fmt::format("{} {} * * *", minutes, hours)},
+           {{"schedule", fmt::format("{} {} * * *", minute, hour)},
             {"concurrencyPolicy", "Forbid"},
             {"startingDeadlineSeconds", 1800},
             {"jobTemplate", {{"spec", std::move(job)}}}}}};

@@ -34,7 +34,7 @@ std::atomic<bool>& feed_is_over() {
 }
 
 std::vector<Meter> meters_of(const Parameters& given) {
-  const std::string path = given.text("meters");
+  const std::string& path = given.text("meters");
   if (path.empty()) throw Skip("no meters: the site has no list meters, or the parameter meters names no file");
   const auto text = read_file(path);
   if (!text) throw Skip(text.error().text());

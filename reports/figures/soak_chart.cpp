@@ -63,8 +63,8 @@ std::string soak_svg(const Soaked& soak, const std::string& place) {
   double end_s = std::ranges::max(*soak.at_s), most_s = std::ranges::max(*soak.step_s);
   for (const auto& one : soak.breaks) end_s = std::max(end_s, one.at_s);
   if (!(end_s > 0) || !(most_s > 0)) return "";
-  constexpr double kRoom = 1.05;  // so that the last and the longest are not on the edge
-  const Axis across(0, kRoom * end_s), upright(0, kRoom * most_s);
+  constexpr double kMargin = 1.05;  // so that the last and the longest are not on the edge
+  const Axis across(0, kMargin * end_s), upright(0, kMargin * most_s);
   const auto x = [&](double value) { return kSoakLeft + (kSoakRight - kSoakLeft) * across.share(value); };
   const auto y = [&](double value) { return kSoakBottom - (kSoakBottom - kSoakTop) * upright.share(value); };
   std::string svg = svg_open("Step time over the soak of " + place,

@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   modbus_mapping_t* map = modbus_mapping_new(0, 0, 100, 4000);
   int listener = device == nullptr ? -1 : modbus_tcp_listen(device, 4);
   if (map == nullptr || listener < 0) return 1;
-  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(std::atof(argv[2]) / 1000));
+  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(std::strtod(argv[2], nullptr) / 1000));
   map->tab_input_registers[3059] = static_cast<std::uint16_t>(bits & 0xffff);
   map->tab_input_registers[3060] = static_cast<std::uint16_t>(bits >> 16);
   map->tab_registers[10] = 4998;

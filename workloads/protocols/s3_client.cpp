@@ -196,8 +196,7 @@ struct S3Client::Session {
     for (const std::string& line : signed_lines(request, body)) {
       curl_slist* longer = api.append(headers.get(), line.c_str());
       if (longer == nullptr) throw std::bad_alloc();
-      (void)headers.release();  // it is the head of the longer one
-      headers.reset(longer);
+      if (!headers) headers.reset(longer);  // the head stays that of the first line
     }
     set(CURLOPT_HTTPHEADER, headers.get());
     set(CURLOPT_WRITEFUNCTION, take_body);

@@ -175,7 +175,7 @@ std::string amount(const Value& value, std::string_view unit) {
 
 /// The value seen; "a little over 10 %" where four digits would show the bound that it misses.
 std::string seen_amount(const plan::RequiredCondition& demand, const Value& seen, std::string_view unit) {
-  const std::string text = amount(seen, unit);
+  std::string text = amount(seen, unit);
   const auto number = number_in(seen);
   if (!number) return text;
   if (demand.at_most && *number > *demand.at_most && text == amount(*demand.at_most, unit))
