@@ -153,6 +153,9 @@ int command_accept(const PlanRequest& request, const RunSettings& settings, std:
   if (!times) return report_error(times.error());
   const auto prepared = prepare(request);
   if (!prepared) return report_error(prepared.error());
+  if (!request.dry_run) {
+    if (auto problem = no_gpu_here(prepared->plan)) return report_error(*problem);
+  }
   std::cerr << harmless_page(plan_summary(*prepared, times->deadline));
   key.sign = !request.dry_run;
   const auto opened = key_for(key);  // before anything is measured
@@ -166,7 +169,6 @@ int command_accept(const PlanRequest& request, const RunSettings& settings, std:
     std::cerr << fmt::format("dry run: would write to {}\n", out.empty() ? fresh_directory_name() : harmless(out));
     return files::kExitSuccess;
   }
-  if (auto problem = no_gpu_here(prepared->plan)) return report_error(*problem);
   const auto directory = open_directory(out, plan::plan_text(prepared->plan));
   if (!directory) return report_error(directory.error());
   return run_and_sign(without_slash(*directory), prepared->programs, false, settings, key, *opened);
