@@ -23,6 +23,7 @@
 #include "orchestrator/judge/overall/verdict_table.h"
 #include "orchestrator/plan/profile_check.h"
 #include "orchestrator/plan/programs.h"
+#include "probes/core/secret_file.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 
@@ -177,7 +178,7 @@ int command_accept(const PlanRequest& request, const RunSettings& settings, std:
 int command_run(const std::string& plan_file, const std::string& out, const RunSettings& settings,
                 const KeyRequest& request) {
   if (const auto times = times_of(settings); !times) return report_error(times.error());
-  const auto text = read_file(plan_file);
+  const auto text = read_deciding_file(plan_file);
   if (!text) return report_error(text.error());
   const auto plan = plan::read_plan(*text, plan_file);
   if (!plan) return report_error(plan.error());
