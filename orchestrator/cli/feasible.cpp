@@ -54,11 +54,13 @@ std::vector<Lack> lacks_of(const plan::Plan& plan) {
   for (const auto& requirement : plan.profile.requirements) {
     // A lack of probes is another matter.
     if (!requirement.required || !plan.probes.contains(requirement.probe)) continue;
-    const bool together = plan::is_together(requirement.scope);
-    if (together && !measured.contains(requirement.id)) {
+    const bool of_fleet = requirement.limit.reference == plan::Reference::fleet_median;
+    if (plan::is_together(requirement.scope) && !measured.contains(requirement.id)) {
       const auto cell = std::ranges::find(plan.coverage, requirement.id, &plan::Cell::requirement);
-      if (cell != plan.coverage.end()) all.push_back({.requirement = requirement.id, .why = cell->reason});
-    } else if (requirement.limit.reference == plan::Reference::fleet_median) {
+      if (cell != plan.coverage.end())
+        all.push_back(
+            {.requirement = requirement.id, .why = cell->reason, .nodes = of_fleet ? judge::kSmallestFleet : 2});
+    } else if (of_fleet) {
       const auto members = members_of(plan, requirement);
       if (members && *members < judge::kSmallestFleet)
         all.push_back({.requirement = requirement.id,

@@ -54,7 +54,7 @@ std::string summary_text(const DriftReport& report) {
   }
   const Coverage& coverage = report.coverage;
   std::string text =
-      fmt::format("{}{}: {} of {} units measured, {} overdue; {} confirmed flags, {} to be tested again: {}.\n",
+      fmt::format("{}{}: {} of {} units measured, {} overdue; flags: {} confirmed, {} to be tested again: {}.\n",
                   report.simulated ? "SIMULATION " : "", date_text(report.as_of), coverage.measured, coverage.units,
                   coverage.overdue.size(), confirmed, waiting, what_to_do(report, confirmed));
   for (const auto& one : report.fleet)

@@ -130,7 +130,19 @@ history::Result<Overview> overview_of(const history::History& history, const dri
     overview.events.insert(overview.events.end(), night.events.begin(), night.events.end());
   });
   if (!read) return std::unexpected(read.error());
-  for (auto& [name, row] : rows) overview.nodes.push_back(std::move(row));
+  std::size_t before = most;  // nights before the first one of the history
+  for (const auto& [name, row] : rows) {
+    const auto first = std::ranges::find_if(row.nights, [](NodeNight night) { return night != NodeNight::unseen; });
+    before = std::min(before, static_cast<std::size_t>(first - row.nights.begin()));
+  }
+  const auto cut = [&](auto& nights) {
+    if (before < most) nights.erase(nights.begin(), nights.begin() + static_cast<std::ptrdiff_t>(before));
+  };
+  cut(overview.nights);
+  for (auto& [name, row] : rows) {
+    cut(row.nights);
+    overview.nodes.push_back(std::move(row));
+  }
   std::ranges::sort(overview.nodes, comes_before, &NodeRow::name);
   const auto sweeps = history.sweeps();
   if (!sweeps) return std::unexpected(sweeps.error());

@@ -80,7 +80,7 @@ int simulate(const NightsArguments& given) {
   std::cout
       << harmless_page(drift::summary_text(report) + drift::sight_text(report, &*policy))
       << fmt::format(
-             "SIMULATION of {} nights, {} nodes, {} metrics: {} flags of a fault, {} without one, {} fresh tests, "
+             "SIMULATION of {} nights, {} nodes, {} metrics; flags: {} of a fault, {} without one; {} fresh tests, "
              "limits {:.2f} and {:.2f}. Nothing was measured.\n",
              given.nights, given.nodes, given.metrics, right_flags, false_flags, tests, report.thresholds.h_small,
              report.thresholds.h_large);

@@ -91,9 +91,13 @@ std::string next_step(const Verdict& verdict) {
     });
     return found == verdict.results.end() ? nullptr : &*found;
   };
-  if (const auto* one = first([](const Result& result) { return result.outcome == Outcome::fail; }))
+  constexpr const char* kWhole =
+      "measure the whole profile without --quick or --only; `assay run --resume RUN` continues one that was stopped.";
+  if (const auto* one = first([](const Result& result) { return result.outcome == Outcome::fail; })) {
+    if (verdict.overall != Overall::rejected) return kWhole;  // a rehearsal, which decides nothing
     return fmt::format("repair what is listed under `not passed`, first {} on {}, then measure again.",
                        one->requirement, one->node);
+  }
   if (const auto* one = first([](const Result& result) { return !result.set_aside.empty(); }))
     return fmt::format("stop other programs on {} and run the same command again: {} was disturbed.", one->node,
                        one->requirement);
@@ -123,7 +127,7 @@ std::string next_step(const Verdict& verdict) {
             : open == 1    ? "one figure lies"
                            : fmt::format("{} figures lie", open)) +
            fmt::format(" within the guard band of {}.", open == 1 && within == 1 ? "its limit" : "their limits");
-  return "measure the whole profile without --quick or --only; `assay resume` continues a run that was stopped.";
+  return kWhole;
 }
 
 /// Writes the parts of the table; every text goes through harmless() before a colour is added.

@@ -146,6 +146,7 @@ TEST(VerdictTable, the_last_line_says_what_to_do_next) {
   verdict.overall = Overall::accepted;
   EXPECT_NE(last(verdict).find("hand over the dossier"), std::string::npos);
   verdict.overall = Overall::incomplete;
+  EXPECT_NE(last(verdict).find("measure the whole profile without --quick"), std::string::npos) << "a rehearsal";
   for (auto& result : verdict.results) {
     if (result.outcome == Outcome::fail) result.outcome = Outcome::inconclusive;
   }
