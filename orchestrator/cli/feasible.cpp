@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "orchestrator/cli/partial_plan.h"
 #include "orchestrator/judge/cells/references.h"
 #include "orchestrator/judge/verdict.h"
 
@@ -76,8 +77,8 @@ std::vector<Lack> lacks_of(const plan::Plan& plan) {
 std::string with_partners(const plan::Plan& plan, const std::vector<std::string>& site, const std::string& directory,
                           std::size_t wanted) {
   std::vector<std::string> good, others;
-  if (const auto text =
-          directory.empty() ? std::expected<std::string, InputError>("") : read_file(directory + "/verdict.json");
+  if (const auto text = directory.empty() ? std::expected<std::string, InputError>("")
+                                          : read_file(file_of_run(directory, "verdict.json"));
       text && !text->empty()) {
     if (const auto verdict = judge::read_verdict(*text, directory)) {
       for (const auto& node : verdict->nodes) {

@@ -154,11 +154,6 @@ struct CountedWalk {
     *furthest = std::max(*furthest, ++at);
     return *this;
   }
-  CountedWalk operator++(int) {
-    const CountedWalk before = *this;
-    ++*this;
-    return before;
-  }
   bool operator==(const CountedWalk& other) const { return at == other.at; }
 };
 

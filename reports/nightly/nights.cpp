@@ -107,6 +107,10 @@ history::Result<Overview> overview_of(const history::History& history, const dri
                                       std::size_t most) {
   const auto fleet = history.fleet();
   if (!fleet) return std::unexpected(fleet.error());
+  const auto sweeps = history.sweeps();  // by night
+  if (!sweeps) return std::unexpected(sweeps.error());
+  if (!sweeps->empty() && sweeps->front().night <= report.as_of)
+    most = std::min(most, static_cast<std::size_t>((report.as_of - sweeps->front().night).count()) + 1);
   Overview overview{.nights = dates_up_to(report.as_of, most), .nodes = {}, .events = {}, .last_started = {}};
   const FlagsOf flags = flags_by_unit(report);
   std::map<std::string, NodeRow> rows;
@@ -130,22 +134,8 @@ history::Result<Overview> overview_of(const history::History& history, const dri
     overview.events.insert(overview.events.end(), night.events.begin(), night.events.end());
   });
   if (!read) return std::unexpected(read.error());
-  std::size_t before = most;  // nights before the first one of the history
-  for (const auto& [name, row] : rows) {
-    const auto first = std::ranges::find_if(row.nights, [](NodeNight night) { return night != NodeNight::unseen; });
-    before = std::min(before, static_cast<std::size_t>(first - row.nights.begin()));
-  }
-  const auto cut = [&](auto& nights) {
-    if (before < most) nights.erase(nights.begin(), nights.begin() + static_cast<std::ptrdiff_t>(before));
-  };
-  cut(overview.nights);
-  for (auto& [name, row] : rows) {
-    cut(row.nights);
-    overview.nodes.push_back(std::move(row));
-  }
+  for (auto& [name, row] : rows) overview.nodes.push_back(std::move(row));
   std::ranges::sort(overview.nodes, comes_before, &NodeRow::name);
-  const auto sweeps = history.sweeps();
-  if (!sweeps) return std::unexpected(sweeps.error());
   for (const auto& sweep : *sweeps) overview.last_started = std::max(overview.last_started, sweep.started);
   return overview;
 }

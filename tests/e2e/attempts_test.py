@@ -87,6 +87,8 @@ class Attempts(Bench):
         )
         self.assertEqual(self.verify().returncode, 0)
         self.run_directory = self.scratch / "third"
+        rehearsed = self.accept(requirement("a", value=20), more=["--continues", before / "dossier", "--dry-run"])
+        self.assertEqual(rehearsed.returncode, 0, rehearsed.stderr)
         self.assertIn("--nodes: the site", self.accept(requirement("a"), more=["--nodes", "nobody"]).stderr)
         other = profile(requirement("a"))
         other["revision"] = 2
