@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "orchestrator/cli/partial_plan.h"
 #include "orchestrator/judge/cells/references.h"
 #include "orchestrator/judge/verdict.h"
 
@@ -54,11 +55,13 @@ std::vector<Lack> lacks_of(const plan::Plan& plan) {
   for (const auto& requirement : plan.profile.requirements) {
     // A lack of probes is another matter.
     if (!requirement.required || !plan.probes.contains(requirement.probe)) continue;
-    const bool together = plan::is_together(requirement.scope);
-    if (together && !measured.contains(requirement.id)) {
+    const bool of_fleet = requirement.limit.reference == plan::Reference::fleet_median;
+    if (plan::is_together(requirement.scope) && !measured.contains(requirement.id)) {
       const auto cell = std::ranges::find(plan.coverage, requirement.id, &plan::Cell::requirement);
-      if (cell != plan.coverage.end()) all.push_back({.requirement = requirement.id, .why = cell->reason});
-    } else if (requirement.limit.reference == plan::Reference::fleet_median) {
+      if (cell != plan.coverage.end())
+        all.push_back(
+            {.requirement = requirement.id, .why = cell->reason, .nodes = of_fleet ? judge::kSmallestFleet : 2});
+    } else if (of_fleet) {
       const auto members = members_of(plan, requirement);
       if (members && *members < judge::kSmallestFleet)
         all.push_back({.requirement = requirement.id,
@@ -74,8 +77,8 @@ std::vector<Lack> lacks_of(const plan::Plan& plan) {
 std::string with_partners(const plan::Plan& plan, const std::vector<std::string>& site, const std::string& directory,
                           std::size_t wanted) {
   std::vector<std::string> good, others;
-  if (const auto text =
-          directory.empty() ? std::expected<std::string, InputError>("") : read_file(directory + "/verdict.json");
+  if (const auto text = directory.empty() ? std::expected<std::string, InputError>("")
+                                          : read_file(file_of_run(directory, "verdict.json"));
       text && !text->empty()) {
     if (const auto verdict = judge::read_verdict(*text, directory)) {
       for (const auto& node : verdict->nodes) {

@@ -2,6 +2,8 @@
 #include "orchestrator/cli/partial_plan.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -28,8 +30,14 @@ std::optional<InputError> keep_nodes(site::Site& site, const std::string& nodes)
   return std::nullopt;
 }
 
+std::string file_of_run(const std::string& directory, const std::string& name) {
+  std::error_code unknown;  // what cannot be looked at is refused when it is read
+  const std::string in_dossier = directory + "/evidence/" + name;
+  return std::filesystem::exists(in_dossier, unknown) ? in_dossier : directory + "/" + name;
+}
+
 std::expected<std::string, InputError> continued_plan(const std::string& directory, const plan::Profile& profile) {
-  const std::string path = directory + "/plan.json";
+  const std::string path = file_of_run(directory, "plan.json");
   const auto bytes = read_file(path);
   if (!bytes) return std::unexpected(bytes.error());
   const auto plan = plan::read_plan(*bytes, path);

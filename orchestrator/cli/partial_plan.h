@@ -15,8 +15,11 @@ namespace assay::cli {
 /// have, a list that is none.
 std::optional<InputError> keep_nodes(site::Site& site, const std::string& nodes);
 
-/// The SHA-256 of the plan in the run `directory`. Errors: it is not readable, or of another profile or revision than
-/// `profile`: nodes that are compared with other figures do not continue a test.
+/// The file `name` of the run, or of the dossier, in `directory`.
+std::string file_of_run(const std::string& directory, const std::string& name);
+
+/// The SHA-256 of the plan in the run, or in the dossier, `directory`. Errors: it is not readable, or of another
+/// profile or revision than `profile`: nodes that are compared with other figures do not continue a test.
 std::expected<std::string, InputError> continued_plan(const std::string& directory, const plan::Profile& profile);
 
 }  // namespace assay::cli

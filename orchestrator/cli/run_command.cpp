@@ -23,6 +23,7 @@
 #include "orchestrator/judge/overall/verdict_table.h"
 #include "orchestrator/plan/profile_check.h"
 #include "orchestrator/plan/programs.h"
+#include "probes/core/secret_file.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 
@@ -153,6 +154,9 @@ int command_accept(const PlanRequest& request, const RunSettings& settings, std:
   if (!times) return report_error(times.error());
   const auto prepared = prepare(request);
   if (!prepared) return report_error(prepared.error());
+  if (!request.dry_run) {
+    if (auto problem = no_gpu_here(prepared->plan)) return report_error(*problem);
+  }
   std::cerr << harmless_page(plan_summary(*prepared, times->deadline));
   key.sign = !request.dry_run;
   const auto opened = key_for(key);  // before anything is measured
@@ -166,7 +170,6 @@ int command_accept(const PlanRequest& request, const RunSettings& settings, std:
     std::cerr << fmt::format("dry run: would write to {}\n", out.empty() ? fresh_directory_name() : harmless(out));
     return files::kExitSuccess;
   }
-  if (auto problem = no_gpu_here(prepared->plan)) return report_error(*problem);
   const auto directory = open_directory(out, plan::plan_text(prepared->plan));
   if (!directory) return report_error(directory.error());
   return run_and_sign(without_slash(*directory), prepared->programs, false, settings, key, *opened);
@@ -175,7 +178,7 @@ int command_accept(const PlanRequest& request, const RunSettings& settings, std:
 int command_run(const std::string& plan_file, const std::string& out, const RunSettings& settings,
                 const KeyRequest& request) {
   if (const auto times = times_of(settings); !times) return report_error(times.error());
-  const auto text = read_file(plan_file);
+  const auto text = read_deciding_file(plan_file);
   if (!text) return report_error(text.error());
   const auto plan = plan::read_plan(*text, plan_file);
   if (!plan) return report_error(plan.error());

@@ -22,7 +22,8 @@ void add_plan_options(CLI::App& command, PlanRequest& request) {
   command.add_option("--nodes", request.nodes, "only these nodes of the site")->type_name("n[01-03],n7");
   command
       .add_option("--continues", request.continues,
-                  "the run of which these nodes are measured anew; its plan's SHA-256 is in the new plan and verdict")
+                  "the run or dossier of which these nodes are measured anew; its plan's SHA-256 is in the new plan "
+                  "and verdict")
       ->type_name("DIR");
   command
       .add_option("--challenge", request.challenge,

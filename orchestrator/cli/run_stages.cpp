@@ -116,9 +116,10 @@ std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadli
   const plan::Durations durations = plan::durations_of(plan);
   int attempts = 0;
   for (const auto& step : plan.steps) attempts += step.attempts;
-  std::string text = fmt::format("profile {}: {} steps on {} nodes, {} attempts, {} cells, about {}\n",
-                                 plan.profile.name, plan.steps.size(), plan.site.nodes.size(), attempts,
-                                 plan.coverage.size(), duration_words(durations.first_s));
+  std::string text =
+      fmt::format("profile {}: {} steps on {} node{}, {} attempts, {} cells, about {}\n", plan.profile.name,
+                  plan.steps.size(), plan.site.nodes.size(), plan.site.nodes.size() == 1 ? "" : "s", attempts,
+                  plan.coverage.size(), duration_words(durations.first_s));
   if (durations.most_s > durations.first_s) {
     text += fmt::format("what is open or failed then is measured again: about {} if that is everything\n",
                         duration_words(durations.most_s));

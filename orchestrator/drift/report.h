@@ -203,9 +203,9 @@ int exit_code(const DriftReport& report);
 /// The report for people; the first line has nodes, flags and advice.
 std::string summary_text(const DriftReport& report);
 
-/// The sight of `policy` in this history, for people: the nights until a lasting fall is flagged, from which visit on
-/// a unit is judged, and the limits of a small fleet.
-std::string sight_text(const DriftReport& report, const Policy& policy);
+/// The sight of a policy in this history, for people: the nights until a lasting fall is flagged, from which visit on
+/// a unit is judged (null: said without a number), and the limits of a small fleet.
+std::string sight_text(const DriftReport& report, const Policy* policy);
 
 /// The next step after a flag, with its command.
 std::string advice_for(const Flag& flag);

@@ -54,7 +54,7 @@ std::string summary_text(const DriftReport& report) {
   }
   const Coverage& coverage = report.coverage;
   std::string text =
-      fmt::format("{}{}: {} of {} units measured, {} overdue; {} confirmed flags, {} to be tested again: {}.\n",
+      fmt::format("{}{}: {} of {} units measured, {} overdue; flags: {} confirmed, {} to be tested again: {}.\n",
                   report.simulated ? "SIMULATION " : "", date_text(report.as_of), coverage.measured, coverage.units,
                   coverage.overdue.size(), confirmed, waiting, what_to_do(report, confirmed));
   for (const auto& one : report.fleet)
@@ -75,13 +75,15 @@ std::string summary_text(const DriftReport& report) {
   return text;
 }
 
-std::string sight_text(const DriftReport& report, const Policy& policy) {
+std::string sight_text(const DriftReport& report, const Policy* policy) {
   std::string text;
   if (const std::size_t learning = in_state(report, UnitState::learning); learning > 0)
-    text += fmt::format(
-        "learning  {} of {} units: judged from their visit {} on; before it a large fall is watched, from visit {} "
-        "on\n",
-        learning, report.coverage.units, policy.warmup + 1, std::min(policy.warmup, kVisitsForCharts) + 1);
+    text += fmt::format("learning  {} of {} units: {}\n", learning, report.coverage.units,
+                        policy == nullptr
+                            ? "too few visits to be judged yet"
+                            : fmt::format("judged from their visit {} on; before it a large fall is "
+                                          "watched, from visit {} on",
+                                          policy->warmup + 1, std::min(policy->warmup, kVisitsForCharts) + 1));
   const Thresholds& limits = report.thresholds;
   if (limits.h_small > 0)
     text += fmt::format(

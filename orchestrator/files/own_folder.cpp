@@ -49,15 +49,6 @@ std::optional<InputError> check_own_folder(const std::string& path) {
   return std::nullopt;
 }
 
-std::optional<InputError> check_deciding_file(const std::string& path) {
-  struct stat info = {};
-  if (::stat(path.c_str(), &info) != 0) return std::nullopt;  // reading it says why
-  if ((info.st_mode & S_IWOTH) == 0) return std::nullopt;
-  return InputError{path,
-                    fmt::format("has the mode {:04o}: every user of the machine may change it", info.st_mode & 07777U),
-                    "chmod o-w, after a look at its content"};
-}
-
 std::optional<InputError> take_own_folder(const std::string& path) {
   constexpr mode_t kMode = 0755;  // less the umask
   std::error_code error;

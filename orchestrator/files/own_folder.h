@@ -1,5 +1,5 @@
 // own_folder: the folder that a command writes to must be the caller's own, or another user of the machine chooses its
-// content; a file that decides must not be open to every user.
+// content.
 #pragma once
 
 #include <optional>
@@ -12,10 +12,6 @@ namespace assay::files {
 /// Nothing if `path` is a folder that belongs to this user and that no other user may write to. A link is followed only
 /// when it is this user's own. The error has the cause and a remedy.
 std::optional<InputError> check_own_folder(const std::string& path);
-
-/// Nothing if `path` is no file yet, or one that not every user of the machine may write: by whose word nodes are
-/// drained or called healthy. The owner is not asked: a person names these files, and may be root by then.
-std::optional<InputError> check_deciding_file(const std::string& path);
 
 /// Makes the folder `path`, and its parents as far as they are missing, or takes an existing one that is empty and
 /// passes check_own_folder.

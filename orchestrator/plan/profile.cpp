@@ -14,6 +14,7 @@
 #include "orchestrator/plan/profile_check.h"
 #include "orchestrator/plan/repeat.h"
 #include "probes/core/json_fields.h"
+#include "probes/core/secret_file.h"
 #include "probes/core/suggest.h"
 #include "profiles/embedded.h"
 #include "profiles/schema.h"
@@ -295,7 +296,7 @@ std::expected<Profile, InputError> profile_named(const std::string& name) {
     return std::unexpected(
         InputError{"--profile", fmt::format("there is no profile '{}'", name), suggestion(name, names)});
   }
-  const auto text = read_file(name);
+  const auto text = read_deciding_file(name);
   if (!text) return std::unexpected(text.error());
   return read_profile(*text, name, embedded_profile);
 }

@@ -25,6 +25,11 @@ progress { width: 100%; height: 1.1rem; } .soft { color: #55606f; }
 .fleet .bad { outline: 3px solid #c0271a; outline-offset: -3px; } .bad td { color: #9b1c1c; font-weight: 600; }
 table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .15rem .7rem .15rem 0; border-bottom: 1px solid #dfe3e8; vertical-align: top; }
 ul { margin: 0; padding-left: 1.2rem; } li { overflow-wrap: anywhere; }
+@media (prefers-color-scheme: dark) {
+  :root { color-scheme: dark; } body { color: #e4e8ee; background: #161b22; } .soft { color: #a3adba; } th, td { border-color: #3a434f; }
+  .fleet i { background: #3a434f; } .fleet .running { background: #4f8ac4; } .fleet .idle { background: #2c5578; } .fleet .lost { background: #e4e8ee; }
+  .fleet .bad { outline-color: #ff9a90; } .bad td { color: #ff9a90; }
+}
 )css";
 
 /// Text from nodes and probes, which may be hostile, as content of an element.

@@ -58,7 +58,7 @@ std::string default_directory(const std::string& user) {
 }
 
 std::expected<Site, InputError> read_site_file(const std::string& path) {
-  const auto text = read_file(path);
+  const auto text = read_deciding_file(path);
   if (!text) return std::unexpected(text.error());
   auto document = parse_json(*text, path);
   if (!document) return std::unexpected(document.error());

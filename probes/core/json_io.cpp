@@ -1,6 +1,9 @@
 // json_io: a SAX handler that builds the document and refuses input that a lenient reader would let pass.
 #include "probes/core/json_io.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -63,7 +66,10 @@ class StrictBuilder {
     for (int count = 2; stack_.back()->contains(key_); ++count) {
       const bool may =
           limits_.may_repeat != nullptr && limits_.may_repeat(names_.back(), name) && count <= kMostRepeats;
-      if (!may) return refuse(fmt::format("the key '{}' is in one object twice", name));
+      if (!may) {
+        repeated_ = true;
+        return refuse(fmt::format("the key '{}' is in one object twice", name));
+      }
       key_ = fmt::format("{} ({})", name, count);
     }
     return true;
@@ -79,6 +85,7 @@ class StrictBuilder {
   json take() { return std::move(root_); }
   [[nodiscard]] const std::string& reason() const { return reason_; }
   [[nodiscard]] std::optional<std::size_t> position() const { return position_; }
+  [[nodiscard]] bool has_repeated_key() const { return repeated_; }
 
  private:
   bool refuse(std::string reason) {
@@ -127,8 +134,38 @@ class StrictBuilder {
   std::vector<std::string> names_;  // of the members that are open, where a key may be repeated
   std::string key_;
   std::string reason_;
+  bool repeated_ = false;
   std::optional<std::size_t> position_;
 };
+
+/// Walks over a text and says how far, which the library does not tell a handler of keys.
+struct CountedWalk {
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  const char* at;
+  const char** furthest;
+
+  reference operator*() const { return *at; }
+  CountedWalk& operator++() {
+    *furthest = std::max(*furthest, ++at);
+    return *this;
+  }
+  bool operator==(const CountedWalk& other) const { return at == other.at; }
+};
+
+/// Where the key that parse_json refuses as a second one ends: read once more, because refusals are few.
+std::string place_of_repeated_key(std::string_view text, const JsonLimits& limits) {
+  StrictBuilder builder(limits);
+  const char* furthest = text.data();
+  const CountedWalk begin{.at = text.data(), .furthest = &furthest};
+  const CountedWalk end{.at = text.data() + text.size(), .furthest = &furthest};
+  (void)json::sax_parse(begin, end, &builder, json::input_format_t::json, true, limits.comments);  // fails again
+  return line_and_column(text, static_cast<std::size_t>(furthest - text.data()) - 1);
+}
 
 }  // namespace
 
@@ -143,8 +180,10 @@ std::expected<json, InputError> parse_json(std::string_view text, const std::str
   constexpr bool kWholeText = true;
   if (json::sax_parse(text, &builder, json::input_format_t::json, kWholeText, limits.comments)) return builder.take();
   const auto position = builder.position();
+  const std::string again =
+      builder.has_repeated_key() ? "; the second one ends in " + place_of_repeated_key(text, limits) : "";
   return std::unexpected(InputError{position ? fmt::format("{}: {}", where, line_and_column(text, *position)) : where,
-                                    builder.reason(), "the document must be strict JSON (RFC 8259) in UTF-8"});
+                                    builder.reason() + again, "the document must be strict JSON (RFC 8259) in UTF-8"});
 }
 
 json parse_json_or_throw(std::string_view text, const std::string& where) {

@@ -48,7 +48,8 @@ ThermalSensors::ThermalSensors(const std::string& root, const std::string& nvml_
 }
 
 void ThermalSensors::find_hwmon() {
-  int amd = 0;  // k10temp says no package: its devices come in the order of the sockets' PCI functions
+  // k10temp says no package: the PCI functions of the sockets are in their order (amd_nb: slot 18h plus the node).
+  std::map<std::string, std::string> amd;  // inputs, by PCI address
   for (const auto& device : tree_.names("sys/class/hwmon")) {
     const std::string directory = "sys/class/hwmon/" + device + "/";
     const std::string name = tree_.text(directory + "name").value_or("");
@@ -62,8 +63,7 @@ void ThermalSensors::find_hwmon() {
     if (name == "k10temp") {
       // Tdie is the die itself; Tctl may be shifted, which changes no slope.
       const auto die = inputs.contains("Tdie") ? inputs.find("Tdie") : inputs.find("Tctl");
-      if (die != inputs.end())
-        series_.push_back(package_temperature(tree_, fmt::format("package-{}", amd++), die->second));
+      if (die != inputs.end()) amd.emplace(tree_.pci_address(directory + "device").value_or(device), die->second);
       continue;
     }
     for (const auto& [label, path] : inputs) {
@@ -71,6 +71,9 @@ void ThermalSensors::find_hwmon() {
       series_.push_back(package_temperature(tree_, "package-" + label.substr(kPackageLabel.size()), path));
     }
   }
+  int package = 0;
+  for (const auto& [address, path] : amd)
+    series_.push_back(package_temperature(tree_, fmt::format("package-{}", package++), path));
 }
 
 void ThermalSensors::find_zones() {

@@ -12,6 +12,7 @@
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/verdict.h"
+#include "probes/core/secret_file.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
@@ -96,7 +97,7 @@ int run_commit(const DrawArguments& given) {
 
 /// The commitment in the file `path`, checked. Prints the error; the exit code is the error.
 std::expected<spot_check::CheckedCommitment, int> commitment_in(const std::string& path, const Drawn& drawn) {
-  const auto text = read_file(path, spot_check::kLargestCommitment);
+  const auto text = read_deciding_file(path, spot_check::kLargestCommitment);
   if (!text) return std::unexpected(bad_input(text.error()));
   auto checked = spot_check::check_commitment(*text, path, drawn.policy, spot_check::drawn_run(drawn.run), drawn.now);
   if (!checked) return std::unexpected(refused(checked.error()));
@@ -134,9 +135,9 @@ int run_challenge(const DrawArguments& given) {
   }
   std::vector<spot_check::Revealed> revealed;
   for (std::size_t i = 0; i < given.seeds.size(); ++i) {
-    const auto commitment = read_file(given.commitments[i], spot_check::kLargestCommitment);
+    const auto commitment = read_deciding_file(given.commitments[i], spot_check::kLargestCommitment);
     if (!commitment) return bad_input(commitment.error());
-    const auto seed = read_file(given.seeds[i], spot_check::kLargestCommitment);
+    const auto seed = read_deciding_file(given.seeds[i], spot_check::kLargestCommitment);
     if (!seed) return bad_input(seed.error());
     revealed.push_back({.where = given.commitments[i], .commitment = *commitment, .seed = *seed});
   }
@@ -150,7 +151,7 @@ int run_challenge(const DrawArguments& given) {
 }
 
 std::expected<spot_check::Challenge, int> challenge_of(const DrawArguments& given, const Drawn& drawn) {
-  const auto text = read_file(given.challenge, spot_check::kLargestChallenge);
+  const auto text = read_deciding_file(given.challenge, spot_check::kLargestChallenge);
   if (!text) return std::unexpected(bad_input(text.error()));
   auto challenge =
       spot_check::read_challenge(*text, given.challenge, drawn.policy, spot_check::drawn_run(drawn.run), drawn.now);

@@ -11,6 +11,7 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/plan/profile.h"
 #include "orchestrator/site/sources.h"
+#include "probes/core/secret_file.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
@@ -28,7 +29,7 @@ std::expected<std::vector<std::string>, InputError> node_names(const std::string
   std::error_code unknown;  // anything but a readable file is a list
   std::string list = given;
   if (std::filesystem::is_regular_file(given, unknown)) {
-    auto bytes = read_file(given);
+    auto bytes = read_deciding_file(given);
     if (!bytes) return std::unexpected(bytes.error());
     while (bytes->ends_with('\n')) bytes->pop_back();
     list = std::move(*bytes);
@@ -88,7 +89,7 @@ std::optional<InputError> read_expected_files(const ExpectationArguments& given,
   if (files::is_sha256(given.site)) {
     expected.site_sha256 = given.site;
   } else if (is_file_name(given.site)) {
-    const auto bytes = read_file(given.site);
+    const auto bytes = read_deciding_file(given.site);
     if (!bytes) return bytes.error();
     auto site = site::read_site(*bytes, given.site);
     if (!site) return site.error();
@@ -97,7 +98,7 @@ std::optional<InputError> read_expected_files(const ExpectationArguments& given,
     expected.site = given.site;
   }
   if (!given.probes.empty()) {
-    const auto bytes = read_file(given.probes);
+    const auto bytes = read_deciding_file(given.probes);
     if (!bytes) return bytes.error();
     auto sums = dossier::read_sums(*bytes, given.probes);
     if (!sums) return sums.error();
@@ -109,14 +110,14 @@ std::optional<InputError> read_expected_files(const ExpectationArguments& given,
     expected.older = std::move(*older);
   }
   if (!given.authorities.empty()) {
-    auto pem = read_file(given.authorities);
+    auto pem = read_deciding_file(given.authorities);
     if (!pem) return pem.error();
     if (pem->find("BEGIN CERTIFICATE") == std::string::npos)
       return InputError{given.authorities, "has no certificate", "PEM, as the authority publishes it"};
     expected.authorities = std::move(*pem);
   }
   if (!given.serials.empty()) {
-    const auto bytes = read_file(given.serials);
+    const auto bytes = read_deciding_file(given.serials);
     if (!bytes) return bytes.error();
     auto serials = dossier::read_serials(*bytes, given.serials);
     if (!serials) return serials.error();
@@ -201,22 +202,22 @@ std::expected<std::vector<dossier::WitnessedHead>, InputError> read_heads(const 
   if (!journal) return std::unexpected(journal.error());
   if (files::sha256(*journal) != contents.journal_sha256)
     return std::unexpected(InputError{name, "changed while it was read", "no other process may write to a dossier"});
-  std::vector<dossier::WitnessedHead> heads;
   const auto paths = head_files(given.heads);
   if (!paths) return std::unexpected(paths.error());
+  std::vector<dossier::HeadFile> files;
   for (const auto& path : *paths) {
-    const auto text = read_file(path, dossier::kLargestHead);
+    auto text = read_file(path, dossier::kLargestHead);
     if (!text) return std::unexpected(text.error());
-    auto head = dossier::check_head(*text, path, witnesses, *journal, *expected.now);
-    if (!head) return std::unexpected(head.error());
-    if (std::ranges::find(heads, *head) == heads.end()) heads.push_back(std::move(*head));  // a copy is no second look
+    files.push_back({.where = path, .text = std::move(*text)});
   }
+  auto heads = dossier::check_heads(files, witnesses, *journal, contents.challenge, *expected.now);
+  if (!heads) return heads;
   for (std::size_t i = 0; i < witnesses.keys.size(); ++i) {
-    if (std::ranges::find(heads, witnesses.keys[i].fingerprint(), &dossier::WitnessedHead::key) != heads.end())
+    if (std::ranges::find(*heads, witnesses.keys[i].fingerprint(), &dossier::WitnessedHead::key) != heads->end())
       continue;
     return std::unexpected(InputError{given.witness_keys[i], "is of a witness that has signed none of the heads", ""});
   }
-  std::ranges::stable_sort(heads, {}, [](const dossier::WitnessedHead& one) { return one.head.seen_at; });
+  std::ranges::stable_sort(*heads, {}, [](const dossier::WitnessedHead& one) { return one.head.seen_at; });
   return heads;
 }
 

@@ -92,16 +92,30 @@ std::expected<Signed, InputError> signer_of(const Envelope& envelope, const Witn
   return not_signed;
 }
 
-/// The error of a head by the journal that it is of: run, plan, bytes, lines, and its time on both sides.
-std::optional<InputError> check_journal(const Head& head, std::string_view text, Moment now, const std::string& where) {
-  const auto journal = judge::read_journal(text, kJournalName);
-  if (!journal) return journal.error();
-  if (head.run_id != journal->run_id) {
-    return InputError{where, fmt::format("is of the run '{}', the dossier of '{}'", head.run_id, journal->run_id),
-                      "the witness saw another run: ask what became of it"};
+/// The runs of the plan of `one` that `heads` are of, in the order of their last sight; empty if there is one alone.
+std::string runs_seen(const std::vector<WitnessedHead>& heads, const Head& one, const std::string& challenge) {
+  constexpr std::size_t kMostRuns = 5;  // named
+  std::vector<const Head*> last;        // of each run
+  for (const auto& [head, by, key] : heads) {
+    if (head.plan_sha256 != one.plan_sha256) continue;
+    const auto known = std::ranges::find(last, head.run_id, &Head::run_id);
+    if (known == last.end())
+      last.push_back(&head);
+    else if ((*known)->seen_at < head.seen_at)
+      *known = &head;
   }
-  if (head.plan_sha256 != journal->plan_sha256)
-    return InputError{where, "is of another plan than the dossier", "the witness saw another plan of this run"};
+  if (last.size() < 2) return "";
+  std::ranges::sort(last, {}, &Head::seen_at);
+  std::string text = fmt::format("; the witness has seen {} runs of this plan{}:", last.size(),
+                                 challenge.empty() ? "" : ", which answers the challenge " + challenge);
+  for (std::size_t i = 0; i < std::min(last.size(), kMostRuns); ++i)
+    text +=
+        fmt::format("{} '{}' with {} lines {}", i == 0 ? "" : ",", last[i]->run_id, last[i]->lines, last[i]->seen_at);
+  return text + (last.size() > kMostRuns ? ", …" : "");
+}
+
+/// The error of a head by the journal that it is of: plan, bytes, lines, and its time on both sides.
+std::optional<InputError> check_journal(const Head& head, std::string_view text, Moment now, const std::string& where) {
   const std::string_view seen = text.substr(0, head.bytes);
   if (seen.size() != head.bytes || files::sha256(seen) != head.sha256) {
     return InputError{
@@ -127,6 +141,20 @@ std::optional<InputError> check_journal(const Head& head, std::string_view text,
                     "a line is seen after it was written and not in the future; clocks may differ by five minutes"};
 }
 
+/// The head in `text`, by a witness; nothing of the journal is asked.
+std::expected<WitnessedHead, InputError> read_head(std::string_view text, const std::string& where,
+                                                   const Witnesses& witnesses, Moment now) {
+  const auto envelope = read_envelope(text, where);
+  if (!envelope) return std::unexpected(envelope.error());
+  if (envelope->payload_type != kPayloadType)
+    return std::unexpected(InputError{where + ": payloadType", fmt::format("is not '{}'", kPayloadType), ""});
+  const auto by = signer_of(*envelope, witnesses, now);
+  if (!by) return std::unexpected(InputError{where + ": " + by.error().where, by.error().what, by.error().hint});
+  auto head = head_from(envelope->payload, where + ": payload");
+  if (!head) return std::unexpected(head.error());
+  return WitnessedHead{.head = std::move(*head), .by = by->by, .key = by->key};
+}
+
 }  // namespace
 
 std::expected<Head, InputError> head_of(std::string_view text, const std::string& where, Moment now) {
@@ -150,18 +178,36 @@ std::expected<std::string, InputError> head_text(const Head& head, const Signer&
   return signed_text(document_of(head), "head", key, kLargestHead, head_from);
 }
 
-std::expected<WitnessedHead, InputError> check_head(std::string_view text, const std::string& where,
-                                                    const Witnesses& witnesses, std::string_view journal, Moment now) {
-  const auto envelope = read_envelope(text, where);
-  if (!envelope) return std::unexpected(envelope.error());
-  if (envelope->payload_type != kPayloadType)
-    return std::unexpected(InputError{where + ": payloadType", fmt::format("is not '{}'", kPayloadType), ""});
-  const auto by = signer_of(*envelope, witnesses, now);
-  if (!by) return std::unexpected(InputError{where + ": " + by.error().where, by.error().what, by.error().hint});
-  auto head = head_from(envelope->payload, where + ": payload");
-  if (!head) return std::unexpected(head.error());
-  if (auto problem = check_journal(*head, journal, now, where)) return std::unexpected(*problem);
-  return WitnessedHead{.head = std::move(*head), .by = by->by, .key = by->key};
+std::expected<std::vector<WitnessedHead>, InputError> check_heads(const std::vector<HeadFile>& files,
+                                                                  const Witnesses& witnesses, std::string_view journal,
+                                                                  const std::string& challenge, Moment now) {
+  std::vector<WitnessedHead> heads;
+  for (const auto& [where, text] : files) {
+    auto head = read_head(text, where, witnesses, now);
+    if (!head) return std::unexpected(head.error());
+    heads.push_back(std::move(*head));
+  }
+  const auto of_dossier = judge::read_journal(journal, kJournalName);
+  if (!of_dossier) return std::unexpected(of_dossier.error());
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    const Head& head = heads[i].head;
+    const std::string& where = files[i].where;
+    if (head.run_id != of_dossier->run_id) {
+      return std::unexpected(InputError{where,
+                                        fmt::format("is of the run '{}', the dossier of '{}'{}", head.run_id,
+                                                    of_dossier->run_id, runs_seen(heads, head, challenge)),
+                                        "the witness saw another run: ask what became of it"});
+    }
+    if (head.plan_sha256 != of_dossier->plan_sha256)
+      return std::unexpected(
+          InputError{where, "is of another plan than the dossier", "the witness saw another plan of this run"});
+    if (auto problem = check_journal(head, journal, now, where)) return std::unexpected(std::move(*problem));
+  }
+  std::vector<WitnessedHead> once;
+  for (auto& head : heads) {
+    if (std::ranges::find(once, head) == once.end()) once.push_back(std::move(head));
+  }
+  return once;
 }
 
 }  // namespace assay::dossier

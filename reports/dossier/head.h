@@ -47,11 +47,19 @@ std::expected<Head, InputError> head_of(std::string_view journal, const std::str
 /// The envelope of `head`, signed by `key`, as the text of a file.
 std::expected<std::string, InputError> head_text(const Head& head, const Signer& key);
 
-/// Checks the head in `text` against the journal of a run. Refused: no signature that counts (rules head_signed and
-/// head_role, and those of keys), another form or type, another run or plan, a journal that does not begin with the
-/// witnessed part (a line of it is gone or was changed since), another number of lines than that part has, and a time
-/// before its last line or after `now` (rule head_time), each within judge::kMostClockDifference_s.
-std::expected<WitnessedHead, InputError> check_head(std::string_view text, const std::string& where,
-                                                    const Witnesses& witnesses, std::string_view journal, Moment now);
+/// The file of a head.
+struct HeadFile {
+  std::string where, text;
+};
+
+/// Checks heads against the journal of a run, whose plan answers `challenge` or none; a copy of a head counts once.
+/// Refused: no signature that counts (rules head_signed and head_role, and those of keys), another form or type,
+/// another plan or run (which says what runs of this plan the witness has seen: of several the best may have been
+/// handed over), a journal that does not begin with the witnessed part (a line of it is gone or was changed since),
+/// another number of lines than that part has, and a time before its last line or after `now` (rule head_time), each
+/// within judge::kMostClockDifference_s.
+std::expected<std::vector<WitnessedHead>, InputError> check_heads(const std::vector<HeadFile>& files,
+                                                                  const Witnesses& witnesses, std::string_view journal,
+                                                                  const std::string& challenge, Moment now);
 
 }  // namespace assay::dossier

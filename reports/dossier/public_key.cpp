@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
+#include "probes/core/secret_file.h"
 #include "probes/core/text.h"
 #include "reports/dossier/base64.h"
 #include "reports/dossier/openssl.h"
@@ -217,7 +218,7 @@ std::expected<PublicKey, InputError> public_key_from_pem(std::string_view pem, c
 }
 
 std::expected<PublicKey, InputError> load_public_key(const std::string& path) {
-  const auto pem = read_file(path, kLargestKeyFile);
+  const auto pem = read_deciding_file(path, kLargestKeyFile);
   if (!pem) return std::unexpected(pem.error());
   return public_key_from_pem(*pem, path);
 }

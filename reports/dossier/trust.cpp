@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/json_io.h"
+#include "probes/core/secret_file.h"
 #include "probes/core/utc_time.h"
 #include "profiles/schema.h"
 #include "reports/dossier/certificate.h"
@@ -184,11 +185,12 @@ std::expected<TrustPolicy, InputError> read_trust_policy(std::string_view text, 
 }
 
 std::expected<TrustPolicy, InputError> load_trust_policy(const std::string& path) {
-  const auto text = read_file(path, kLargestPolicy);
+  const auto text = read_deciding_file(path, kLargestPolicy);
   if (!text) return std::unexpected(text.error());
   const auto folder = std::filesystem::path(path).parent_path();
-  return read_trust_policy(
-      *text, path, [&](const std::string& file) { return read_file((folder / file).string(), kLargestKeyFile); });
+  return read_trust_policy(*text, path, [&](const std::string& file) {
+    return read_deciding_file((folder / file).string(), kLargestKeyFile);
+  });
 }
 
 }  // namespace assay::dossier

@@ -18,10 +18,10 @@ using figures::escape;
 
 constexpr std::size_t kMostNamed = 50;  // rows of a table; the file of the report has all
 
-/// The first lines of drift's own summary.
+/// Drift's own summary, and what these nights can show.
 std::string lead(const Overview& overview, const drift::DriftReport& report) {
   std::string out = "<pre>";
-  std::istringstream lines(drift::summary_text(report));
+  std::istringstream lines(drift::summary_text(report) + drift::sight_text(report, nullptr));
   for (std::string line; std::getline(lines, line);) out += escape(line) + "\n";
   out += "</pre>\n";
   std::vector<std::pair<std::string, std::string>> rows = {

@@ -107,6 +107,10 @@ history::Result<Overview> overview_of(const history::History& history, const dri
                                       std::size_t most) {
   const auto fleet = history.fleet();
   if (!fleet) return std::unexpected(fleet.error());
+  const auto sweeps = history.sweeps();  // by night
+  if (!sweeps) return std::unexpected(sweeps.error());
+  if (!sweeps->empty() && sweeps->front().night <= report.as_of)
+    most = std::min(most, static_cast<std::size_t>((report.as_of - sweeps->front().night).count()) + 1);
   Overview overview{.nights = dates_up_to(report.as_of, most), .nodes = {}, .events = {}, .last_started = {}};
   const FlagsOf flags = flags_by_unit(report);
   std::map<std::string, NodeRow> rows;
@@ -132,8 +136,6 @@ history::Result<Overview> overview_of(const history::History& history, const dri
   if (!read) return std::unexpected(read.error());
   for (auto& [name, row] : rows) overview.nodes.push_back(std::move(row));
   std::ranges::sort(overview.nodes, comes_before, &NodeRow::name);
-  const auto sweeps = history.sweeps();
-  if (!sweeps) return std::unexpected(sweeps.error());
   for (const auto& sweep : *sweeps) overview.last_started = std::max(overview.last_started, sweep.started);
   return overview;
 }

@@ -31,7 +31,7 @@ class Attempts(Bench):
     def test_attempts_of_a_step_lie_in_different_passes_and_all_of_them_are_judged(self):
         done = self.accept(requirement("a", value=100, repeat=THRICE), requirement("b", value=101, repeat=THRICE))
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
-        self.assertIn("2 steps on 1 nodes, 6 attempts", done.stderr)
+        self.assertIn("2 steps on 1 node, 6 attempts", done.stderr)
         self.assertEqual(self.begun(), ["0001", "0002"] * 3)
         self.assertEqual([self.result(name)["attempts"] for name in "ab"], [3, 3])
         self.assertEqual(self.second_stage(), [])
@@ -87,6 +87,8 @@ class Attempts(Bench):
         )
         self.assertEqual(self.verify().returncode, 0)
         self.run_directory = self.scratch / "third"
+        rehearsed = self.accept(requirement("a", value=20), more=["--continues", before / "dossier", "--dry-run"])
+        self.assertEqual(rehearsed.returncode, 0, rehearsed.stderr)
         self.assertIn("--nodes: the site", self.accept(requirement("a"), more=["--nodes", "nobody"]).stderr)
         other = profile(requirement("a"))
         other["revision"] = 2

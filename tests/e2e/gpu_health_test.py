@@ -26,32 +26,12 @@ class GpuHealth(Bench):
         node.mkdir()
         (node / "libnvidia-ml.so.1").symlink_to(os.environ["ASSAY_FAKE_NVML_LIBRARY"])
         (node / "state.json").write_text(json.dumps({"base": str(STATES / f"{scenario}.json")}))
-        profile = json.loads((TESTS / "e2e/gpu_health.json").read_text())
-        # What the probe finds wrong must be judged; these two are not what is tested here.
-        profile["requirements"] += [
+        profile = self.profile_with(
             {
-                "id": f"beside.{metric}",
-                "title": metric,
-                "probe": "health_gpu",
-                "metric": metric,
-                "scope": "gpu",
-                "limit": {"at_most": 0, "unit": "1"},
-            }
-            for metric in BESIDE
-        ]
-        for requirement in profile["requirements"]:
-            requirement["parameters"] = {
                 "nvml_library": library or str(node / "libnvidia-ml.so.1"),
                 "kernel_log": log if log.startswith("/") else str(STATES / log),
             }
-            requirement.setdefault("conditions", []).append({"name": "driver_version", "equals": "simulated 575.57.08"})
-            requirement.update(
-                {
-                    "repeat": {"n": 1},
-                    "statistic": "max" if "at_most" in requirement["limit"] else "min",
-                    "source": {"document": "the test", "status": "sourced"},
-                }
-            )
+        )
         self.done = self.assay(
             "accept",
             "--profile",
@@ -67,6 +47,33 @@ class GpuHealth(Bench):
             for result in self.results
             if result["outcome"] != "pass" and not result["requirement"].startswith("beside.")
         }
+
+    @staticmethod
+    def profile_with(parameters):
+        profile = json.loads((TESTS / "e2e/gpu_health.json").read_text())
+        # What the probe finds wrong must be judged; these two are not what is tested here.
+        profile["requirements"] += [
+            {
+                "id": f"beside.{metric}",
+                "title": metric,
+                "probe": "health_gpu",
+                "metric": metric,
+                "scope": "gpu",
+                "limit": {"at_most": 0, "unit": "1"},
+            }
+            for metric in BESIDE
+        ]
+        for requirement in profile["requirements"]:
+            requirement["parameters"] = parameters
+            requirement.setdefault("conditions", []).append({"name": "driver_version", "equals": "simulated 575.57.08"})
+            requirement.update(
+                {
+                    "repeat": {"n": 1},
+                    "statistic": "max" if "at_most" in requirement["limit"] else "min",
+                    "source": {"document": "the test", "status": "sourced"},
+                }
+            )
+        return profile
 
     @staticmethod
     def subject_of(result):
@@ -96,6 +103,15 @@ class GpuHealth(Bench):
 
     def test_a_narrow_link_is_rejected(self):
         self.rejected("narrow_link", [("pcie_width", uuid(1))])
+
+    def test_a_machine_without_a_gpu_is_told_so_in_the_first_line(self):
+        if pathlib.Path("/dev/nvidiactl").exists():
+            self.skipTest("this machine has an NVIDIA driver")
+        done = self.assay("accept", "--profile", self.write("profile.json", self.profile_with({})))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        first = done.stderr.splitlines()[0]
+        self.assertIn("measures NVIDIA GPUs, and this machine shows none: /dev/nvidiactl is absent", first)
+        self.assertEqual(done.stdout, "")
 
     def test_remapped_rows_are_rejected(self):
         self.rejected("remapped_rows", [("remapped_rows", uuid(6)), ("remapping_pending", uuid(6))])

@@ -1,4 +1,6 @@
 """`assay export pdf`: by chromium, where it is installed, the text read back with pdftotext; and without any program that prints."""
+import itertools
+import json
 import shutil
 import unittest
 
@@ -8,6 +10,26 @@ from policy_steps import WaiverSteps
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None
 )
+
+
+# Every sign, and the ends of doubles and counts; all are finite, as a record demands.
+EXTREMES = [
+    0.0,
+    -0.0,
+    5e-324,
+    2.2250738585072014e-308,
+    1e-300,
+    0.1,
+    1.0,
+    2.0**53 + 2,
+    1e17,
+    2.0**63,
+    2.0**64,
+    1e30,
+    1e300,
+    1.797e308,
+]
+EXTREMES += [-number for number in EXTREMES]
 
 
 class Printed(Bench):
@@ -88,6 +110,40 @@ class Printed(Bench):
                 text = "\n".join(pages)
                 for words in ("What to do", "Statement of conformity", "report.html", "What is not claimed"):
                     self.assertIn(words, text)
+
+    @unittest.skipUnless(BROWSER, "no chromium on this machine")
+    @unittest.skipUnless(shutil.which("pdftotext"), "no pdftotext on this machine (apt-get install poppler-utils)")
+    def test_figures_and_counts_at_the_ends_of_their_range_are_printed_on_as_many_pages(self):
+        self.assertEqual(self.export("--key", f"{self.key}.pub").returncode, 0)
+        most = len(self.pages()) + 3
+        count = itertools.count()
+
+        def extreme(line):
+            measured = line.get("measurement")
+            for name in ("samples", "warmup") if measured else ():
+                measured[name] = [EXTREMES[next(count) % len(EXTREMES)] for _ in measured.get(name, [])]
+            condition = line.get("condition", {}).get("value")
+            if type(condition) in (int, float):
+                number = EXTREMES[next(count) % len(EXTREMES)]
+                line["condition"]["value"] = 2**63 - 1 if isinstance(condition, int) else number
+            return json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+        def change(_, directory):
+            for path in sorted((directory / "records").rglob("*.jsonl")):
+                path.write_text("".join(map(extreme, map(json.loads, path.read_text().splitlines()))))
+
+        directory = self.doctor(change)
+        self.assertIn(self.judge(directory).returncode, (1, 3))
+        done = self.export(source=directory)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        pages = self.pages()
+        self.assertLessEqual(len(pages), most)
+        text = "\n".join(pages)
+        for words in ("Statement of conformity", "What is not claimed"):
+            self.assertIn(words, text)
+        self.assertRegex(text, r"\de\+?[123]\d\d\b", "the extremes are there")
+        for word in text.split():
+            self.assertLess(len(word), 200, "a number is never printed with all its digits")
 
 
 class PrintedWithAWaiver(WaiverSteps):

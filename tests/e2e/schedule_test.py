@@ -45,6 +45,11 @@ class Schedule(Bench):
         partners = "n05,n01,n02,n03,n04,n06,n07,n08"
         self.assertIn(f"measure them with others: --nodes {partners}\n", refused.stderr)
         self.assertEqual(self.assay("plan", *chosen, partners).returncode, 0)
+        pairs = self.write("pairs_of_fleet.json", profile(dict(fleet, id="g", probe="fake_fabric", scope="pair")))
+        refused = self.refused(
+            "g: a pair needs two nodes", "plan", "--profile", pairs, "--site", site, "--dry-run", "--nodes", "n05"
+        )
+        self.assertIn(f"measure them with others: --nodes {partners}\n", refused.stderr)  # two would be refused again
 
     def test_five_attempts_of_one_cause_stop_the_run_and_to_resume_goes_on(self):
         done = self.accept(*(requirement(f"r{i}", "crash", value=100 + i) for i in range(8)))

@@ -72,6 +72,35 @@ class Payload(harness.Bench):
         return self.unsigned("joint.dsse.json", 127, "--key", self.scratch / "key.pub")
 
 
+class SignedPayload(harness.Bench):
+    """A payload full of values that a trusted key has signed: no limit of memory, but it grows with the payload alone."""
+
+    def signed(self, values):
+        dossier = self.scratch / f"dossier-{values}"
+        dossier.mkdir()
+        payload = b'{"x":[' + b"{}," * (values - 1) + b"{}]}"
+        message = self.scratch / "message"
+        message.write_bytes(attacks.encoding(payload))
+        words = ["openssl", "pkeyutl", "-sign", "-inkey", self.scratch / "key", "-rawin", "-in", message]
+        signature = subprocess.run(words, check=True, capture_output=True).stdout
+        envelope = {
+            "payload": base64.b64encode(payload).decode(),
+            "payloadType": attacks.TYPE,
+            "signatures": [{"sig": base64.b64encode(signature).decode()}],
+        }
+        (dossier / "statement.dsse.json").write_text(json.dumps(envelope))
+        verify = [harness.BIN / "assay-report", "verify", dossier, "--key", self.scratch / "key.pub"]
+        return measured.run(verify, self.environment)
+
+    @row("D", "D6-signed", "4 million values, signed by a trusted key", 4, "payload: _type: is not")
+    def test_linear(self):
+        keygen = [harness.BIN / "assay-report", "keygen", self.scratch / "key"]
+        subprocess.run(keygen, check=True, capture_output=True)
+        two, four = self.signed(2_000_000), self.signed(4_000_000)
+        self.assertLess(four.kib, 2.2 * two.kib)
+        return four
+
+
 class Run(harness.Bench):
     @row(
         "D",

@@ -11,7 +11,6 @@
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/table_json.h"
 #include "orchestrator/drain/apply.h"
-#include "orchestrator/files/own_folder.h"
 #include "orchestrator/files/state.h"
 #include "orchestrator/history/history.h"
 #include "orchestrator/judge/cells/judge.h"
@@ -19,6 +18,7 @@
 #include "orchestrator/site/site_file.h"
 #include "orchestrator/sweep/outcome.h"
 #include "orchestrator/sweep/sweep_file.h"
+#include "probes/core/secret_file.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 
@@ -68,8 +68,7 @@ std::expected<Inputs, InputError> read_inputs(const DrainArguments& given) {
   inputs.journal = given.journal.empty()
                        ? std::filesystem::path(files::machine_key_path()).replace_filename("drain.jsonl").string()
                        : given.journal;
-  for (const auto& path : {given.drift, given.policy, given.site, inputs.journal})
-    if (auto problem = files::check_deciding_file(path)) return std::unexpected(*problem);
+  if (auto problem = check_deciding_file(inputs.journal)) return std::unexpected(*problem);
   if (auto problem = check_age(inputs, given.drift)) return std::unexpected(*problem);
   return inputs;
 }
@@ -102,8 +101,7 @@ std::optional<InputError> look_at(const std::string& directory, std::set<std::st
 
 /// The sweep in `folder` as evidence of clean nodes: measured, with figures that all meet their limits.
 std::expected<drain::CleanSweep, InputError> clean_sweep(const std::string& folder) {
-  for (const auto& path : {folder, folder + "/sweep.json"})
-    if (auto problem = files::check_deciding_file(path)) return std::unexpected(*problem);
+  if (auto problem = check_deciding_file(folder)) return std::unexpected(*problem);
   const auto file = read_document(folder + "/sweep.json", sweep::read_sweep);
   if (!file) return std::unexpected(file.error());
   drain::CleanSweep clean{.id = file->plan.id, .started = file->plan.started, .budget_s = file->plan.budget_s};

@@ -67,7 +67,7 @@ std::expected<Judged, int> judged(const DriftArguments& given, history::Access a
 
 int judge(const DriftArguments& given) {
   const auto done = judged(given, history::Access::write);
-  return done ? conclude(done->report, drift::sight_text(done->report, done->policy), given.out, given.json)
+  return done ? conclude(done->report, drift::sight_text(done->report, &done->policy), given.out, given.json)
               : done.error();
 }
 
@@ -113,7 +113,7 @@ std::string explained_units(const Judged& done, const std::string& unit_or_node)
         fmt::format("{:<9} {} on {}: no flag\n",
                     state == done.report.states.end() ? drift::UnitState::steady : state->second, unit.id, unit.node);
   }
-  return text.empty() ? text : text + drift::sight_text(done.report, done.policy);
+  return text.empty() ? text : text + drift::sight_text(done.report, &done.policy);
 }
 
 int explain(const DriftArguments& given) {
@@ -153,7 +153,7 @@ int replay(const DriftArguments& given) {
   });
   if (!done) return report_failure(done.error());
   const auto report = detector.report();
-  return conclude(report, drift::sight_text(report, *policy), given.out, false);
+  return conclude(report, drift::sight_text(report, &*policy), given.out, false);
 }
 
 void add_common(CLI::App& command, DriftArguments& given) {

@@ -78,9 +78,9 @@ int simulate(const NightsArguments& given) {
     if (const auto problem = files::replace_file(given.out, drift::report_text(report))) return report_error(*problem);
   }
   std::cout
-      << harmless_page(drift::summary_text(report) + drift::sight_text(report, *policy))
+      << harmless_page(drift::summary_text(report) + drift::sight_text(report, &*policy))
       << fmt::format(
-             "SIMULATION of {} nights, {} nodes, {} metrics: {} flags of a fault, {} without one, {} fresh tests, "
+             "SIMULATION of {} nights, {} nodes, {} metrics; flags: {} of a fault, {} without one; {} fresh tests, "
              "limits {:.2f} and {:.2f}. Nothing was measured.\n",
              given.nights, given.nodes, given.metrics, right_flags, false_flags, tests, report.thresholds.h_small,
              report.thresholds.h_large);

@@ -26,6 +26,7 @@
 #include "orchestrator/site/site_file.h"
 #include "orchestrator/sweep/outcome.h"
 #include "orchestrator/sweep/retests.h"
+#include "probes/core/secret_file.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 
@@ -42,9 +43,7 @@ struct Watched {
 std::expected<Watched, InputError> watched_in(const std::string& path) {
   Watched found;
   if (path.empty()) return found;
-  const auto text = read_file(path);
-  if (!text) return std::unexpected(text.error());
-  const auto report = drift::read_report(*text, path);
+  const auto report = read_document(path, drift::read_report);
   if (!report) return std::unexpected(report.error());
   for (const auto& flag : report->flags) {
     found.watched.push_back(flag.node);
@@ -289,8 +288,7 @@ int collect(const SweepArguments& given) {
   if (!plan) return report_error(plan.error());
   std::error_code absent;
   if (const std::string path = given.collect + "/sweep.json"; fs::exists(path, absent)) {
-    for (const auto& one : {given.collect, path})
-      if (auto problem = files::check_deciding_file(one)) return report_error(*problem);
+    if (auto problem = check_deciding_file(given.collect)) return report_error(*problem);
     const auto file = read_document(path, sweep::read_sweep);
     if (!file) return report_error(file.error());
     return finish_sweep(*plan, given.collect, given, file->visits);

@@ -8,10 +8,10 @@
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/table_json.h"
 #include "orchestrator/files/atomic_file.h"
-#include "orchestrator/files/own_folder.h"
 #include "orchestrator/history/history.h"
 #include "orchestrator/site/site.h"
 #include "orchestrator/sweep/verdict_cache.h"
+#include "probes/core/secret_file.h"
 #include "probes/core/text.h"
 
 namespace assay::cli {
@@ -30,8 +30,7 @@ std::expected<std::vector<sweep::KnownUnit>, InputError> units_in(const std::str
 
 /// A file for each node that the history knows.
 int publish(const VerdictArguments& given) {
-  for (const auto& path : {given.drift, given.policy, given.history})
-    if (auto problem = files::check_deciding_file(path)) return report_error(*problem);
+  if (auto problem = check_deciding_file(given.history)) return report_error(*problem);
   const auto report = read_document(given.drift, drift::read_report);
   if (!report) return report_error(report.error());
   drift::Policy policy;

@@ -22,6 +22,8 @@ namespace {
 constexpr std::size_t kShortPairsToName = 2;  // with only one partner it may as well be the partner
 constexpr double kChance = 0.02;              // that one matrix without a faulty node accuses one
 constexpr std::size_t kFewestForMost = 3;     // pairs of which "most" can be said
+constexpr std::size_t kAttemptsToName = 2;    // of a pair: once may be anything
+constexpr double kChanceOfPair = 0.05;        // that one matrix without a faulty path has such a pair
 constexpr std::size_t kPathOf = 10;           // more isolated pairs than one in so many are no matter of paths
 
 /// ln of the number of ways to choose `part` of `all`.
@@ -266,11 +268,14 @@ bool PairMatrix::Left::is_scattered() const {
 
 PairMatrix::Left PairMatrix::left(const std::set<std::size_t>& known_bad) const {
   Left left;
+  Part attempts;
   const auto all_shares = shares();
   const auto is_good = [&](const End& end) { return all_shares.at(end).good > 0; };
   for (const auto& pair : pairs_) {
     if (at_fault_.contains(pair.a) || at_fault_.contains(pair.b)) continue;
     ++left.all;
+    attempts.bad += pair.missed;
+    attempts.all += pair.attempts;
     if (!pair.bad) continue;
     ++left.bad;
     const bool bad_a = known_bad.contains(pair.a), bad_b = known_bad.contains(pair.b);
@@ -285,6 +290,12 @@ PairMatrix::Left PairMatrix::left(const std::set<std::size_t>& known_bad) const 
       left.isolated.push_back(&pair);
     }
   }
+  left.unconfirmed = std::erase_if(left.isolated, [&](const SeenPair* pair) {
+    if (pair->attempts < kAttemptsToName || pair->missed < pair->attempts) return true;
+    const Part own{.bad = pair->missed, .all = pair->attempts};
+    const double chance = chance_of_count(own, {.bad = attempts.bad - own.bad, .all = attempts.all - own.all});
+    return chance * static_cast<double>(left.all) >= kChanceOfPair;
+  });
   return left;
 }
 
@@ -306,6 +317,9 @@ std::string PairMatrix::reason(const Left& left) const {
   if (left.unsure > 0)
     text += fmt::format("; {} of them by less than the guard band, which is not enough to name a node or a pair",
                         left.unsure);
+  if (left.unconfirmed > 0)
+    text += fmt::format("; {} of them not in every attempt, or in too few, so no path is named: measure again",
+                        left.unconfirmed);
   if (left.is_scattered())
     text += fmt::format("; {} of them are of nodes all over the fleet, so no path is named", left.isolated.size());
   return text + ".";

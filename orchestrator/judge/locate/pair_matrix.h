@@ -21,9 +21,10 @@ struct SeenPair {
   std::size_t a = 0, b = 0;
   PairDirection direction = PairDirection::both;
   bool bad = false;
-  bool sure = true;     ///< not within the guard band, where the measurement cannot decide
-  bool broken = false;  ///< bad because it was not measured: it misses no limit
-  double share = 1;     ///< of the limit that it reaches, as share_of(); 0 if broken
+  bool sure = true;                      ///< not within the guard band, where the measurement cannot decide
+  bool broken = false;                   ///< bad because it was not measured: it misses no limit
+  double share = 1;                      ///< of the limit that it reaches, as share_of(); 0 if broken
+  std::size_t attempts = 1, missed = 0;  ///< attempts, and those of them that are short by themselves
   std::string_view step;
 };
 
@@ -46,7 +47,9 @@ class PairMatrix {
   const std::set<std::size_t>& accuse();
 
   /// The final result: the accused, and pairs that are short while both of their ends are good with others, unless
-  /// there are so many of them that a path is no cause. Where most of the pairs without the accused are short there is
+  /// there are so many of them that a path is no cause. Such a pair is named only if it is short again whenever it is
+  /// measured again: in each of two attempts or more, and by Fisher's test oftener than chance gives to one of all
+  /// pairs without an accused node. Where most of the pairs without the accused are short there is
   /// a common cause, and nothing else is named. Of a pair with a node of `known_bad`, suspected because of another
   /// test, it is that node that is named.
   [[nodiscard]] Localised found(const std::vector<std::string>& nodes, const std::set<std::size_t>& known_bad) const;
@@ -71,6 +74,7 @@ class PairMatrix {
     std::set<std::size_t> open;                                 ///< nodes of pairs that may be the fault of either
     std::map<std::size_t, std::vector<std::string>> explained;  ///< steps by the known node that explains them
     std::vector<const SeenPair*> isolated;                      ///< both of whose nodes are good with others
+    std::size_t unconfirmed = 0;                                ///< like them, but not short again and again
     [[nodiscard]] bool is_common() const;
     [[nodiscard]] bool is_scattered() const;
   };

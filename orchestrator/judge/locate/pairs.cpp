@@ -17,6 +17,13 @@ namespace {
 
 bool is_short(const Result& result) { return misses_limit(result) || result.outcome == Outcome::error; }
 
+/// Attempts of `result` that miss its limit by themselves.
+std::size_t missed_attempts(const Result& result) {
+  return static_cast<std::size_t>(std::ranges::count_if(result.each, [&](double value) {
+    return (result.limit_low && value < *result.limit_low) || (result.limit_high && value > *result.limit_high);
+  }));
+}
+
 /// The requirements whose pairs are one matrix: a single one on figures without direction; those that differ by the
 /// direction of their figure together.
 struct PairFigure {
@@ -90,6 +97,7 @@ class Figures {
     if (result.outcome == Outcome::error &&
         std::ranges::any_of(nodes, [&](const std::string& node) { return lost.contains(node); }))
       return;
+    const std::size_t attempts = result.value ? result.each.size() : static_cast<std::size_t>(result.attempts);
     figures_[judged->second.figure].by_rail[step->second->rail].add(
         {.a = index_.at(nodes[0]),
          .b = index_.at(nodes[1]),
@@ -98,6 +106,8 @@ class Figures {
          .sure = result.outcome != Outcome::conditional_fail,
          .broken = !result.value,
          .share = result.value ? share_of(result) : 0,
+         .attempts = attempts,
+         .missed = result.value ? missed_attempts(result) : attempts,
          .step = step->first});
   }
 

@@ -17,7 +17,8 @@ namespace assay::judge {
 /// by a required figure, it also explains pairs short with it by other figures of the same rail, which then accuse
 /// neither a pair nor its partner. A node accused by an advisory figure explains nothing of others. Pairs that miss
 /// their limit within the guard band support an accusation and make none. No extra test is made: a pair is a test of
-/// two nodes already. A pair that broke is left out if one of its nodes is among `lost`: that node is known to be gone.
+/// two nodes already, and its attempts are its controls. A pair that broke is left out if one of its nodes is among
+/// `lost`: that node is known to be gone.
 std::vector<Localised> localise_pairs(const plan::Plan& plan, const Results& results,
                                       const std::set<std::string>& lost = {});
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -65,6 +67,19 @@ std::string cause_of(const Result& result) {
   return cause;
 }
 
+bool is_conditional(const Result& result) {
+  return result.outcome == Outcome::conditional_pass || result.outcome == Outcome::conditional_fail;
+}
+
+/// Whether the value is nearer to a limit than its guard band is wide.
+bool in_guard_band(const Result& result) {
+  const auto near = [&](const std::optional<double>& limit, const std::optional<double>& acceptance) {
+    return limit && acceptance && std::abs(*result.value - *limit) < std::abs(*acceptance - *limit);
+  };
+  return result.value &&
+         (near(result.limit_low, result.acceptance_low) || near(result.limit_high, result.acceptance_high));
+}
+
 /// What the reader can do next, in one sentence; empty for a simulation.
 std::string next_step(const Verdict& verdict) {
   if (verdict.simulated) return "";
@@ -76,9 +91,13 @@ std::string next_step(const Verdict& verdict) {
     });
     return found == verdict.results.end() ? nullptr : &*found;
   };
-  if (const auto* one = first([](const Result& result) { return result.outcome == Outcome::fail; }))
+  constexpr const char* kWhole =
+      "measure the whole profile without --quick or --only; `assay run --resume RUN` continues one that was stopped.";
+  if (const auto* one = first([](const Result& result) { return result.outcome == Outcome::fail; })) {
+    if (verdict.overall != Overall::rejected) return kWhole;  // a rehearsal, which decides nothing
     return fmt::format("repair what is listed under `not passed`, first {} on {}, then measure again.",
                        one->requirement, one->node);
+  }
   if (const auto* one = first([](const Result& result) { return !result.set_aside.empty(); }))
     return fmt::format("stop other programs on {} and run the same command again: {} was disturbed.", one->node,
                        one->requirement);
@@ -93,10 +112,22 @@ std::string next_step(const Verdict& verdict) {
     return fmt::format(
         "run the same command again while nothing else uses {}; if {} is open again, the machine itself is not steady.",
         one->node, one->requirement);
-  if (const auto* one = first([](const Result&) { return true; }))
+  if (const auto* one = first([](const Result& result) { return !is_conditional(result); }))
     return fmt::format("see the reason of {} on {} above: it says what could not be measured.", one->requirement,
                        one->node);
-  return "measure the whole profile without --quick or --only; `assay resume` continues a run that was stopped.";
+  std::size_t open = 0, within = 0;
+  for (const Result& result : verdict.results) {
+    if (!result.required || result.outcome == Outcome::pass) continue;
+    ++open;
+    within += in_guard_band(result) ? 1 : 0;
+  }
+  if (open > 0)
+    return "measure again with more attempts, or on a quiet machine: " +
+           (open != within ? fmt::format("{} figures are not decided, {} of them", open, within)
+            : open == 1    ? "one figure lies"
+                           : fmt::format("{} figures lie", open)) +
+           fmt::format(" within the guard band of {}.", open == 1 && within == 1 ? "its limit" : "their limits");
+  return kWhole;
 }
 
 /// Writes the parts of the table; every text goes through harmless() before a colour is added.

@@ -9,6 +9,7 @@
 
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/own_folder.h"
+#include "probes/core/secret_file.h"
 
 namespace assay::files {
 namespace {
@@ -50,16 +51,47 @@ TEST_F(OwnFolder, one_that_others_can_write_to_is_refused) {
   EXPECT_EQ(what(check_own_folder(base_ + "/run")), "taken");
 }
 
-TEST_F(OwnFolder, a_file_that_decides_is_not_everyones_to_write) {
-  std::ofstream(base_ + "/policy.json") << "{}";
-  ::chmod((base_ + "/policy.json").c_str(), 0664);
-  EXPECT_EQ(what(check_deciding_file(base_ + "/policy.json")), "taken");
-  ::chmod((base_ + "/policy.json").c_str(), 0646);
-  EXPECT_EQ(what(check_deciding_file(base_ + "/policy.json")),
-            "has the mode 0646: every user of the machine may change it");
-  fs::create_symlink(base_ + "/policy.json", base_ + "/link.json");
-  EXPECT_NE(what(check_deciding_file(base_ + "/link.json")), "taken");
+TEST_F(OwnFolder, a_file_that_decides_is_not_for_others_to_change) {
+  const std::string path = base_ + "/policy.json", link = base_ + "/link.json";
+  std::ofstream(path) << "{}";
+  const auto with_mode = [&](mode_t mode) {
+    EXPECT_EQ(::chmod(path.c_str(), mode), 0);
+    return what(check_deciding_file(path));
+  };
+  EXPECT_EQ(with_mode(0644), "taken");
+  EXPECT_EQ(read_deciding_file(path).value(), "{}");
+  EXPECT_EQ(with_mode(0646), "has mode 0646: others than its owner may change it");
+  EXPECT_FALSE(read_deciding_file(path));
+  fs::create_symlink(path, link);
+  EXPECT_NE(what(check_deciding_file(link)), "taken") << "what it leads to is asked";
+  EXPECT_EQ(with_mode(0644), "taken");
+  EXPECT_EQ(what(check_deciding_file(link)), "taken") << "of this user";
   EXPECT_EQ(what(check_deciding_file(base_ + "/absent.json")), "taken");  // its reader says so
+  EXPECT_EQ(read_deciding_file(base_).error().what, "is not a regular file");
+}
+
+TEST_F(OwnFolder, a_file_that_decides_is_of_the_user_or_root_and_its_group_has_no_others) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives a file to another user";
+  constexpr uid_t kOther = 65534;
+  const std::string path = base_ + "/policy.json", link = base_ + "/link.json";
+  std::ofstream(path) << "{}";
+  const auto of = [&](uid_t user, gid_t group, mode_t mode) {
+    EXPECT_EQ(::chown(path.c_str(), user, group), 0);
+    EXPECT_EQ(::chmod(path.c_str(), mode), 0);
+    return what(check_deciding_file(path));
+  };
+  EXPECT_EQ(of(0, 0, 0664), "taken") << "umask 002 with a group of this user alone";
+  EXPECT_EQ(of(0, kOther, 0664), "has mode 0664: others than its owner may change it");
+  EXPECT_EQ(of(kOther, 0, 0644), "belongs to user 65534, not to the user who runs assay");
+  EXPECT_FALSE(read_deciding_file(path));
+  ::setenv("SUDO_UID", "65534", 1);
+  EXPECT_EQ(what(check_deciding_file(path)), "taken") << "the caller's own, under sudo";
+  ::unsetenv("SUDO_UID");
+  EXPECT_EQ(of(0, 0, 0644), "taken");
+  fs::create_symlink(path, link);
+  ASSERT_EQ(::lchown(link.c_str(), kOther, kOther), 0);
+  EXPECT_EQ(what(check_deciding_file(link)), "is a link of user 65534, not of the user who runs assay");
+  EXPECT_FALSE(read_deciding_file(link));
 }
 
 TEST_F(OwnFolder, one_of_another_user_is_refused_and_so_is_a_link_of_his) {

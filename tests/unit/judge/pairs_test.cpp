@@ -19,6 +19,9 @@ using fixture::Names;
 using fixture::with;
 using fixture::with_both;
 
+constexpr const char* kPairsAgain =
+    R"({"probe": "fabric", "scope": "pair", "limit": {"at_least": 100, "unit": "B/s"}, "repeat": {"attempts": 3}})";
+
 TEST(pair_matrix, a_node_that_is_short_with_every_partner_is_named) {
   const auto verdict = Fleet({kPairs}, 6, with("n3")).judged();
   ASSERT_EQ(verdict->localised.size(), 1U);
@@ -39,10 +42,42 @@ TEST(pair_matrix, two_bad_nodes_of_four_do_not_drag_the_good_ones_along) {
 }
 
 TEST(pair_matrix, a_pair_whose_ends_are_good_with_others_is_named_as_a_pair) {
-  const auto verdict = Fleet({kPairs}, 6, with_both("n2", "n5")).judged();
+  const auto verdict = Fleet({kPairsAgain}, 6, with_both("n2", "n5")).judged();
   ASSERT_EQ(verdict->localised.at(0).culprits.size(), 1U);
   EXPECT_EQ(verdict->localised[0].culprits[0].fault, Fault::pair);
   EXPECT_EQ(verdict->localised[0].culprits[0].nodes, (Names{"n2", "n5"}));
+}
+
+TEST(pair_matrix, a_pair_that_was_short_once_or_not_again_is_no_finding) {
+  const auto once = Fleet({kPairs}, 6, with_both("n2", "n5")).judged()->localised.at(0);
+  EXPECT_TRUE(once.culprits.empty());
+  EXPECT_EQ(once.state, SearchState::undecided);
+  EXPECT_EQ(once.reason,
+            "1 of 15 pairs miss the limit; 1 of them not in every attempt, or in too few, so no path is named: measure "
+            "again.");
+  const Fleet fleet({kPairsAgain}, 6, with_both("n2", "n5"));
+  auto results = fleet.judged()->results;
+  for (auto& result : results) {
+    if (result.outcome == Outcome::fail) result.each.back() = 110;
+  }
+  EXPECT_TRUE(localise_pairs(fleet.plan, results).at(0).culprits.empty());
+}
+
+TEST(pair_matrix, a_pair_that_breaks_again_is_named_and_one_that_broke_once_is_not) {
+  const Fleet fleet({kPairsAgain}, 6, with_both("n2", "n5"));
+  auto results = fleet.judged()->results;
+  const auto named = [&](int attempts) {
+    for (auto& result : results) {
+      if (result.outcome != Outcome::fail && result.outcome != Outcome::error) continue;
+      result.outcome = Outcome::error;
+      result.value.reset();
+      result.each.clear();
+      result.attempts = attempts;
+    }
+    return localise_pairs(fleet.plan, results).at(0).culprits.size();
+  };
+  EXPECT_EQ(named(1), 0U);
+  EXPECT_EQ(named(2), 1U);
 }
 
 TEST(pair_matrix, what_lies_within_the_guard_band_supports_an_accusation_and_makes_none) {
@@ -134,10 +169,11 @@ TEST(pair_matrix, an_advisory_figure_accuses_no_node) {
 }
 
 TEST(pair_matrix, a_node_that_only_an_advisory_figure_accuses_explains_no_pair_of_a_required_one) {
-  const Fleet fleet({kPairs, kAdvisoryPairs}, 6, with("n3"));
+  const Fleet fleet({kPairsAgain, kAdvisoryPairs}, 6, with("n3"));
   auto results = fleet.judged()->results;
   for (auto& result : results) {  // of the required figure only n2 with n3
-    if (result.requirement == "r0" && result.subject.id != "n2+n3") result.outcome = Outcome::pass, result.value = 110;
+    if (result.requirement == "r0" && result.subject.id != "n2+n3")
+      result.outcome = Outcome::pass, result.value = 110, result.each.assign(3, 110);
   }
   const auto localised = localise_pairs(fleet.plan, results);
   ASSERT_EQ(localised.size(), 2U);

@@ -37,7 +37,9 @@ struct Fleet : MemoryRun {
 
   Fleet(const std::vector<std::string>& requirements, int nodes, IsShort given, bool is_sum = false)
       : MemoryRun(requirements, nodes), is_short(std::move(given)), sums(is_sum) {
-    for (const auto& step : plan.steps) make(step, "");
+    for (const auto& step : plan.steps) {
+      for (int attempt = 0; attempt < step.attempts; ++attempt) make(step, "");
+    }
   }
   /// A measured run of another plan.
   Fleet(plan::Plan given_plan, IsShort given) : MemoryRun({kWhole}), is_short(std::move(given)), sums(false) {

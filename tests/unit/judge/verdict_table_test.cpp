@@ -146,6 +146,7 @@ TEST(VerdictTable, the_last_line_says_what_to_do_next) {
   verdict.overall = Overall::accepted;
   EXPECT_NE(last(verdict).find("hand over the dossier"), std::string::npos);
   verdict.overall = Overall::incomplete;
+  EXPECT_NE(last(verdict).find("measure the whole profile without --quick"), std::string::npos) << "a rehearsal";
   for (auto& result : verdict.results) {
     if (result.outcome == Outcome::fail) result.outcome = Outcome::inconclusive;
   }
@@ -156,6 +157,21 @@ TEST(VerdictTable, the_last_line_says_what_to_do_next) {
   EXPECT_NE(last(verdict).find("demands power_limit_w >= 690 on n7: see to that"), std::string::npos);
   verdict.results[24].set_aside = {{.attempt = 1, .reason = "busy"}};
   EXPECT_NE(last(verdict).find("stop other programs on n5"), std::string::npos);
+  verdict = fleet();
+  verdict.overall = Overall::incomplete;
+  auto& one = verdict.results[24];
+  auto& other = verdict.results[26];
+  for (auto* result : {&one, &other}) result->outcome = Outcome::conditional_pass, result->value = 101e6;
+  EXPECT_EQ(last(verdict),
+            "next     measure again with more attempts, or on a quiet machine: 2 figures lie within the guard band of "
+            "their limits.");
+  other.value = 110e6;  // open for its samples, or as the only attempt
+  EXPECT_NE(last(verdict).find("2 figures are not decided, 1 of them within the guard band of their limits."),
+            std::string::npos);
+  other.outcome = Outcome::pass;
+  EXPECT_NE(last(verdict).find("machine: one figure lies within the guard band of its limit."), std::string::npos);
+  other.outcome = Outcome::not_measured;
+  EXPECT_NE(last(verdict).find("see the reason of network.bandwidth.between.nodes on n7 above"), std::string::npos);
   verdict.results.clear();
   EXPECT_NE(last(verdict).find("measure the whole profile"), std::string::npos);
   verdict.simulated = true;

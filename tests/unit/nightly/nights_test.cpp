@@ -152,6 +152,8 @@ TEST(pages, the_page_of_the_fleet_names_the_flag_and_escapes_what_comes_from_out
   const auto page = fleet_page(*overview, report);
   EXPECT_NE(page.find("gpu:103"), std::string::npos);
   EXPECT_NE(page.find("-10.0 % (-11.0 to -9.0 %)"), std::string::npos);
+  EXPECT_NE(page.find("units: a bad night of all of them looks like a fault of each"), std::string::npos)
+      << "what so few units can show";
   EXPECT_NE(page.find("<li>gpu:103: one flag</li><li>leaf l0: 2 flags</li>"), std::string::npos);
   EXPECT_EQ(page.find("<script"), std::string::npos);
   EXPECT_EQ(page.find("SIMULATION"), std::string::npos);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -128,6 +129,24 @@ TEST(thermal_soak, a_gpu_that_warms_up_until_the_end_has_no_mark_and_counts_as_a
   ASSERT_TRUE(why);
   EXPECT_NE(std::get<std::string>(*why).find("temperature of " + uuid_of(5)), std::string::npos)
       << std::get<std::string>(*why);
+}
+
+TEST(thermal_soak, amd_packages_are_numbered_by_their_pci_functions) {
+  const FakeTree tree;
+  const auto add = [&](const std::string& device, const std::string& address, const std::string& millidegrees) {
+    const std::string directory = "sys/class/hwmon/" + device + "/";
+    tree.file(directory + "name", "k10temp\n");
+    tree.file(directory + "temp1_label", "Tctl\n");
+    tree.file(directory + "temp1_input", millidegrees + "\n");
+    tree.link(directory + "device", "sys/devices/pci0000:00/" + address);
+  };
+  add("hwmon2", "0000:00:18.3", "50000");
+  add("hwmon10", "0000:00:19.3", "60000");
+  add("hwmon9", "0000:00:1a.3", "70000");  // neither the order of names nor of numbers
+  const Record record = record_of(probe_file("thermal_soak"), short_soak(tree.path(), "/no-such-nvml"));
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  for (const auto& [package, degrees] : {std::pair("package-0", 50.0), {"package-1", 60.0}, {"package-2", 70.0}})
+    EXPECT_EQ(samples_of(record, "temperature", {"cpu", package}).at(0), degrees) << package;
 }
 
 TEST(thermal_soak, without_a_temperature_there_is_nothing_to_watch_with_any_default_either) {

@@ -123,6 +123,7 @@ TEST(Board, shows_every_node_what_failed_and_escapes_what_nodes_say) {
   said(plan, [&](Progress& progress) {
     ASSERT_FALSE(progress.show_on(path));
     EXPECT_NE(read_file(path)->find("http-equiv=\"refresh\""), std::string::npos);
+    EXPECT_NE(read_file(path)->find("@media (prefers-color-scheme: dark)"), std::string::npos);
     tell_of_a_fleet(plan, progress);
     progress.node("n5", "<script>alert(1)</script>");
   });
