@@ -39,7 +39,6 @@ std::optional<InputError> check_contrast(const Requirement& requirement, const s
   if (!requirement.during.empty()) return refuse("during", "figures of the site's meters have no switch");
   if (requirement.ceiling) return refuse("ceiling", "a ratio has no physical limit");
   if (requirement.at_every) return refuse("at", "name one coordinate");
-  if (requirement.reproducibility) return refuse("reproducibility", "a contrast is of several pairs of attempts");
   if (!varies_between_runs(requirement.statistic)) return refuse("statistic", "use median or a percentile");
   return std::nullopt;
 }

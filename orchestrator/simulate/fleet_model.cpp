@@ -178,7 +178,9 @@ void FleetModel::contrast(const plan::Requirement& requirement, Recipe& on, Reci
   const Value value = state_of(on)->value;
   const auto* flag = std::get_if<bool>(&value);
   const auto number = number_in(value);
-  const Value other = flag != nullptr ? Value(!*flag) : number ? Value(*number == 0 ? 1.0 : 0.0) : Value(std::string("off"));
+  const Value other = flag != nullptr ? Value(!*flag)
+                      : number        ? Value(*number == 0 ? 1.0 : 0.0)
+                                      : Value(std::string("off"));
   auto state = state_of(off);
   if (state == off.conditions.end()) state = off.conditions.insert(state, {.name = contrast.shown_by, .value = other});
   if (state->value == value) state->value = other;

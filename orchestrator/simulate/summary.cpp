@@ -55,6 +55,17 @@ bool in_pair(const AccusedNodes& accused, const std::string& node) {
   });
 }
 
+/// Whether a contrast of `one.parameter` shows that it does nothing, or where it is stuck, that this cannot be told.
+bool is_shown(const plan::Plan& plan, const judge::Verdict& verdict, const plan::SimulatedSwitch& one) {
+  return std::ranges::any_of(verdict.results, [&](const judge::Result& result) {
+    const auto& contrast = plan.requirement(result.requirement)->contrast;
+    if (!contrast || contrast->parameter != one.parameter) return false;
+    const plan::Step* step = plan.step(result.step);
+    if (step == nullptr || std::ranges::find(step->nodes, one.node) == step->nodes.end()) return false;
+    return one.stuck ? result.outcome == judge::Outcome::inconclusive : is_bad(result);
+  });
+}
+
 }  // namespace
 
 SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, const judge::Verdict& verdict) {
@@ -97,6 +108,11 @@ SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, con
         link ? accused.pairs.contains(name) || accused.nodes.contains(fault.node) || accused.nodes.contains(fault.other)
              : accused.nodes.contains(name) || in_pair(accused, name);
     (hit ? summary.found : summary.missed).push_back((link ? "link " : "node ") + name);
+  }
+  for (const auto& one : faults.switches) {
+    if (!one.stuck) bad_nodes.insert(one.node);
+    (is_shown(plan, verdict, one) ? summary.found : summary.missed)
+        .push_back("switch " + one.node + " " + one.parameter);
   }
   const auto end_of_link = [&](const std::string& node) {
     return std::ranges::any_of(faults.faults, [&](const plan::SimulatedFault& fault) {

@@ -234,7 +234,8 @@ std::vector<NetworkCurve> size_curves(const CurveSources& sources) {
   for (const auto& requirement : sources.plan.profile.requirements) {
     const auto* probe = description_of(sources.plan, requirement);
     const auto results = sources.results.find(requirement.id);
-    if (probe == nullptr || probe->scope == "node" || results == sources.results.end() || requirement.contrast) continue;
+    if (probe == nullptr || probe->scope == "node" || results == sources.results.end() || requirement.contrast)
+      continue;
     Sizes& sizes = families.sizes_of(
         requirement, {requirement.probe, requirement.metric, requirement.statistic,
                       fmt::format("{}{}", requirement.scope, placement_words(requirement)), requirement.plane,

@@ -96,7 +96,7 @@ std::string uncertainty_table(const ReportContent& content, const plan::Requirem
   std::vector<double> numbers;
   for (const judge::Result* one : results) {
     if (!one->value || !one->uncertainty || *one->uncertainty == 0 || lines.size() == figures::kMostStripRows) continue;
-    const double instrument = one->terms        ? one->terms->instrument
+    const double instrument = one->terms          ? one->terms->instrument
                               : metric == nullptr ? 0
                                                   : metric->instrument * std::abs(*one->value);
     const double guard = one->acceptance_low    ? *one->acceptance_low - *one->limit_low

@@ -213,7 +213,9 @@ void Contrasts::pair_up(UndecidedCell& cell, const Subject& subject, const Contr
   cell.estimate = *ratio;
   const double both = std::sqrt(2.0);  // of two figures of equal relative uncertainty
   cell.instrument = both * probe.metric(requirement.metric)->instrument;
-  cell.stated = {.least = both * probe.metric(requirement.metric)->between_runs};
+  cell.stated = stated_scatter(*probe.metric(requirement.metric), requirement.reproducibility);
+  cell.stated.least *= both;
+  if (auto& stated = cell.stated.reproducibility) *stated *= both;
   cell.unit = probe.metric(requirement.metric)->unit;
   std::vector<ConditionSeen> seen = demands_.check(on.step, requirement, probe, subject, with.records, with.others);
   cell.unmet = first_unmet(requirement, seen, probe);
