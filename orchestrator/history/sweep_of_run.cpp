@@ -47,7 +47,7 @@ std::string words(const Value& value) {
       value);
 }
 
-/// The parameters of `step` by its requirements, and the switch of a contrast where it is not at the probe's default:
+/// The parameters of `step` by its requirements, and the switch of a contrast unless it has the probe's default:
 /// figures of one probe with other parameters are other figures.
 Values given_parameters(const plan::Plan& plan, const plan::Step& step) {
   Values given;

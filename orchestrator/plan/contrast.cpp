@@ -1,4 +1,4 @@
-// contrast: what goes with a contrast in a profile, and what its probe must have.
+// contrast: checks of contrasts in a profile and against its probe; its parameters and words.
 #include "orchestrator/plan/contrast.h"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ std::optional<InputError> check_target(const nlohmann::json& entry, const std::s
   const bool limit = entry.contains("limit");
   const bool contrast = entry.contains("contrast");
   if (limit && contrast)
-    return InputError{here + ".contrast", "is given beside limit", "the gain of a contrast is its limit: at_least"};
+    return InputError{here + ".contrast", "is given together with limit",
+                      "the gain of a contrast is its limit: at_least"};
   if (limit || contrast) return std::nullopt;
   return InputError{here, "the field 'limit' is missing", "give `limit`, or `contrast` for a feature that is switched"};
 }

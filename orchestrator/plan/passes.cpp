@@ -39,8 +39,7 @@ Passes::Passes(const Plan& plan) {
   }
 }
 
-/// Adds `row` to the unit that shares a contrast with it; where it joins two, to the first, which takes the other's
-/// rows.
+/// Adds `row` to the unit that shares a contrast with it; if two do, to the first, with the rows of the other.
 void Passes::add(const Row& row, const Plan& plan, std::vector<Unit>& units, UnitOf& unit_of) {
   std::size_t mine = units.size();
   for (const auto& id : row.front().requirements) {

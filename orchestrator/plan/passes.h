@@ -39,7 +39,7 @@ class Passes {
  private:
   /// Steps that come from one set of requirements, one in each place.
   using Row = std::span<const Step>;
-  /// Rows of contrasts, which have the same places; any other row by itself.
+  /// Rows of contrasts, which have the same places; or any other row.
   using Unit = std::vector<Row>;
   using UnitOf = std::map<std::string_view, std::size_t>;  ///< by the contrast's requirement
 

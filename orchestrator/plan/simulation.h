@@ -64,7 +64,7 @@ struct Healthy {
 /// A feature of one node that does less than it should when it is switched on.
 struct SimulatedSwitch {
   std::string node, parameter;
-  double gain = 0;     ///< share that is left of what it gains on a healthy node
+  double gain = 0;     ///< share of its gain on a healthy node that is left
   bool stuck = false;  ///< its recorded state is the same when it is switched off
 };
 

@@ -150,7 +150,7 @@ void FleetModel::add_limits(Recipe& recipe, const plan::Requirement& requirement
   quantity.centre = centre_of(quantity, simulation_.faults.healthy.margin + kGuardShares * guard);
 }
 
-/// A feature gains what is demanded of it, and the margin of healthy nodes more. Its state is a condition that differs.
+/// A feature has the demanded gain, and the margin of healthy nodes more. Its state is a condition that differs.
 void FleetModel::contrast(const plan::Requirement& requirement, Recipe& on, Recipe& off) const {
   const plan::Contrast& contrast = *requirement.contrast;
   const auto of = [&](Recipe& recipe) {

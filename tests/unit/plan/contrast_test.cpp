@@ -66,7 +66,7 @@ TEST(contrast, refuses_what_does_not_go_with_it) {
   const std::string at = "p.json: requirements[0]";
   const Refused cases[] = {
       {"{}", at + " the field 'limit' is missing"},
-      {contrast(R"(, "limit": {"at_least": 1, "unit": "B/s"})"), at + ".contrast is given beside limit"},
+      {contrast(R"(, "limit": {"at_least": 1, "unit": "B/s"})"), at + ".contrast is given together with limit"},
       {contrast(R"(, "parameters": {"size": 8})"), at + ".parameters.size is the parameter of the contrast"},
       {contrast(R"(, "statistic": "min")"), at + ".statistic does not go with contrast"},
       {contrast(R"(, "ceiling": {"value": 2, "source": {"document": "d", "status": "sourced"}})"),
