@@ -51,8 +51,11 @@ std::string described(const Description& probe) {
   return text;
 }
 
-/// "at least 0.75 of peak:memory", "at most 3e-06 s": a limit as the profile states it.
-std::string limit_words(const nlohmann::json& limit) {
+/// "at least 0.75 of peak:memory", "at most 3e-06 s", "at least 0.05": a limit as the profile states it.
+std::string limit_words(const nlohmann::json& requirement) {
+  if (requirement.contains("contrast"))
+    return fmt::format("at least {:.15g}", requirement.at("contrast").at("at_least").get<double>());
+  const auto& limit = requirement.at("limit");
   std::string words;
   for (const auto& [field, name] : {std::pair{"at_least", "at least"}, std::pair{"at_most", "at most"}}) {
     if (limit.contains(field))
@@ -78,7 +81,7 @@ std::string described(const plan::Profile& profile) {
     const plan::Requirement& one = profile.requirements[i];
     text += fmt::format("  {}{}\n", one.id, one.required ? "" : " (advisory)");
     text += fmt::format("    {} of {}, {} per {}: {}\n", one.figure(), one.probe, one.statistic, one.scope,
-                        limit_words(document.at("requirements").at(i).at("limit")));
+                        limit_words(document.at("requirements").at(i)));
     for (const auto& demand : one.conditions) text += fmt::format("    only with the condition {}\n", demand.name);
     text += fmt::format("    {}: {}\n", one.source.status, one.source.document);
   }

@@ -47,12 +47,18 @@ std::string words(const Value& value) {
       value);
 }
 
-/// The parameters of `step` by its requirements: figures of one probe with other parameters are other figures.
+/// The parameters of `step` by its requirements, and the switch of a contrast unless it has the probe's default:
+/// figures of one probe with other parameters are other figures.
 Values given_parameters(const plan::Plan& plan, const plan::Step& step) {
   Values given;
+  const auto usual = plan.probes.at(step.probe).description.resolve({}, plan.quick);
   for (const auto& id : step.requirements) {
-    if (const auto* requirement = plan.requirement(id))
-      given.insert(requirement->parameters.begin(), requirement->parameters.end());
+    const auto* requirement = plan.requirement(id);
+    if (requirement == nullptr) continue;
+    given.insert(requirement->parameters.begin(), requirement->parameters.end());
+    if (!requirement->contrast) continue;
+    const std::string& name = requirement->contrast->parameter;
+    if (const Value& value = step.parameters.at(name); !usual || usual->at(name) != value) given.insert({name, value});
   }
   return given;
 }

@@ -199,7 +199,7 @@ std::vector<Comparison> compare(const judge::Import& import, const plan::Plan& p
     const auto& figure = import.figures[i];
     for (const auto& requirement : plan.profile.requirements) {
       const auto ours = values.find(requirement.id);
-      if (ours == values.end()) continue;
+      if (ours == values.end() || requirement.contrast) continue;
       const Values parameters = parameters_of(plan, requirement);
       if (std::ranges::none_of(kMappings, [&](const QuantityMapping& mapping) {
             return same_quantity(mapping, import.source.tool, figure, requirement, parameters);

@@ -113,8 +113,10 @@ struct Result {
   std::string reason;  ///< one sentence, always
   std::string unit;
   std::optional<double> value;  ///< the statistic judged: its mean over the attempts; of min and max the worst
-  std::size_t samples = 0;      ///< of all attempts that it is judged by
-  int attempts = 0;             ///< that measured or should have, those set aside among them
+  std::optional<double> with = {},
+                        without = {};  ///< of a contrast, in its metric's unit: mean with the feature on, off
+  std::size_t samples = 0;             ///< of all attempts that it is judged by
+  int attempts = 0;                    ///< that measured or should have, those set aside among them
   std::vector<SetAside> set_aside = {};
   std::vector<double> each = {};  ///< the statistic of each attempt that it is judged by
   std::optional<Interval> interval;
@@ -140,7 +142,8 @@ template <class Io, Of<Result> R>
 void fields(Io& io, R& r) {
   io("requirement", r.requirement), io("subject", r.subject), io("node", r.node), io("step", r.step);
   io("required", r.required), io("outcome", r.outcome), io("reason", r.reason), io("unit", r.unit);
-  io("value", r.value), io("samples", r.samples), io("attempts", r.attempts), io("set_aside", r.set_aside);
+  io("value", r.value), io("with", r.with), io("without", r.without), io("samples", r.samples),
+      io("attempts", r.attempts), io("set_aside", r.set_aside);
   io("each", r.each), io("interval", r.interval), io("bound_low", r.bound_low), io("bound_high", r.bound_high);
   io("uncertainty", r.uncertainty), io("terms", r.terms), io("between", r.between);
   io("between_steps", r.between_steps), io("degrees_of_freedom", r.degrees_of_freedom);

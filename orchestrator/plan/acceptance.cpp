@@ -100,17 +100,21 @@ AcceptanceChance acceptance_chance(const Plan& plan, const HealthyFleet& fleet) 
     subjects[cell.requirement] += node == nullptr ? 1 : designed_parts(plan.profile, *node, kind).value_or(1);
   }
   const double risk = normal_cdf(-plan.profile.guard_factor);
-  std::map<std::tuple<int, int, StatedUncertainty, double>, double> known;
+  std::map<std::tuple<int, int, StatedUncertainty, double, double>, double> known;
   double log_accepted = 0;
   for (const auto& [id, count] : subjects) {
     const Requirement& requirement = *plan.requirement(id);
     const auto& metric = *plan.probes.at(requirement.probe).description.metric(requirement.metric);
-    const StatedUncertainty stated{.instrument = metric.instrument,
-                                   .between_runs = metric.between_runs,
+    const double both = requirement.contrast ? std::sqrt(2.0) : 1;  // a ratio has the scatter of two figures
+    const StatedUncertainty stated{.instrument = both * metric.instrument,
+                                   .between_runs = both * metric.between_runs,
                                    .reproducibility = requirement.reproducibility ? requirement.reproducibility->u : 0};
-    const auto [entry, fresh] = known.try_emplace({requirement.attempts, requirement.more_attempts, stated, count}, 0);
+    HealthyFleet own = fleet;
+    own.between_runs *= both;
+    const auto [entry, fresh] =
+        known.try_emplace({requirement.attempts, requirement.more_attempts, stated, own.between_runs, count}, 0);
     if (fresh)
-      entry->second = chance_to_pass(fleet, requirement.attempts, requirement.more_attempts, risk, stated, count);
+      entry->second = chance_to_pass(own, requirement.attempts, requirement.more_attempts, risk, stated, count);
     chance.cells += static_cast<std::size_t>(count);
     log_accepted += count * portable_log(std::max(entry->second, 1e-300));
   }

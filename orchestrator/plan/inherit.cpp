@@ -37,6 +37,8 @@ json filled(const json& model, const json& entry) {
   json all = model;
   for (const auto& [name, value] : entry.items()) {
     if (name == "like") continue;
+    if (name == "contrast") all.erase("limit");
+    if (name == "limit") all.erase("contrast");
     if (name == "parameters" && value.is_object() && model.contains(name)) {
       all[name].update(value);
     } else if (name == "conditions" && value.is_array() && model.contains(name)) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/plan/contrast.h"
 #include "probes/core/json_io.h"
 #include "probes/core/units.h"
 
@@ -77,7 +78,16 @@ std::string words_of(const Limit& limit) {
 void compare_limits(const Requirement& before, const Requirement& changed, Comparison& found) {
   const Limit& old = before.limit;
   const Limit& now = changed.limit;
-  if (old.reference == now.reference && old.name == now.name && old.capped_by == now.capped_by) {
+  if (before.contrast.has_value() != changed.contrast.has_value()) {
+    found.add("contrast", before.contrast ? "asked" : kNothing, changed.contrast ? "asked" : kNothing);
+  } else if (before.contrast) {
+    const Contrast& was = *before.contrast;
+    const Contrast& is = *changed.contrast;
+    found.floor("contrast.at_least", was.at_least, is.at_least);
+    found.same("contrast.switch", json(switch_words(was, true) + ", " + switch_words(was, false)),
+               json(switch_words(is, true) + ", " + switch_words(is, false)));
+    found.same("contrast.shown_by", json(was.shown_by), json(is.shown_by));
+  } else if (old.reference == now.reference && old.name == now.name && old.capped_by == now.capped_by) {
     found.floor("limit.at_least", old.at_least, now.at_least);
     found.cap("limit.at_most", old.at_most, now.at_most);
   } else {  // shares of different things cannot be compared

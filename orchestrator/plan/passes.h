@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "orchestrator/plan/plan.h"
@@ -22,7 +24,8 @@ constexpr auto words_of(Stage) {
 /// machine at different times. Within a pass steps of one node come before those of more, as in the plan; steps of the
 /// same width begin further on in each pass, so that a step does not always follow the same one. Steps that are to be
 /// measured after the load come last of all, in as many of the last passes as they have attempts. Every node keeps this
-/// order, so no two nodes can wait for each other.
+/// order, so no two nodes can wait for each other. The two steps of a contrast follow each other in each place, with
+/// the feature on first in the first pass, off first in the second, and so on.
 class Passes {
  public:
   /// `plan` must outlive it.
@@ -36,10 +39,14 @@ class Passes {
  private:
   /// Steps that come from one set of requirements, one in each place.
   using Row = std::span<const Step>;
+  /// Rows of contrasts, which have the same places; or any other row.
+  using Unit = std::vector<Row>;
+  using UnitOf = std::map<std::string_view, std::size_t>;  ///< by the contrast's requirement
 
+  static void add(const Row& row, const Plan& plan, std::vector<Unit>& units, UnitOf& unit_of);
   [[nodiscard]] bool takes_part(const Step& step, Stage stage, int pass) const;
 
-  std::vector<std::vector<Row>> widths_;  ///< rows that use as many nodes at once, in the plan's order
+  std::vector<std::vector<Unit>> widths_;  ///< units that use as many nodes at once, in the plan's order
   int first_ = 0, second_ = 0;
 };
 

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
-#include "orchestrator/plan/derived.h"
+#include "orchestrator/plan/contrast.h"
 #include "orchestrator/plan/lint.h"
 #include "orchestrator/plan/metered.h"
 #include "orchestrator/plan/placement.h"
@@ -34,6 +34,7 @@ struct Task {
   Values parameters;
   std::vector<Spot> spots;
   std::vector<const Requirement*> requirements;
+  std::vector<const Requirement*> off = {};  ///< of them, contrasts whose feature it has off
   std::string plane;
   bool alone = false;
   bool after = false;
@@ -88,7 +89,7 @@ class Planner {
       return std::tuple(task.after, task.width(), task.program->description.typical_s);
     });
     if (auto problem = check_drawn()) return std::unexpected(*problem);
-    if (auto problem = check_inventory()) return std::unexpected(*problem);
+    if (auto problem = unread_inventory(plan_.profile)) return std::unexpected(*problem);
     if (auto problem = check_faults()) return std::unexpected(*problem);
     write_steps();
     if (auto problem = check_power()) return std::unexpected(*problem);
@@ -143,39 +144,51 @@ class Planner {
     if (!plan_.drawn.empty()) found_ += keep_drawn(requirement, plan_.drawn, *spots);
     cells_ += spots->size();
     if (auto problem = count(0, here)) return problem;
-    auto parameters = program->description.resolve(asked_of(requirement, program->description), options_.quick);
-    if (!parameters) {
-      InputError error = parameters.error();
-      error.where = here + ".parameters." + error.where;
-      return error;
-    }
-    if (auto problem = check_group_sizes(*spots, program->description, *parameters, here)) return problem;
-    if (!options_.quick && !metered) {
-      if (auto problem = check_samples(requirement, *parameters, plan_.profile.confidence, here)) return problem;
-    }
     if (program->name == kLoadProbe) {
       if (auto problem = check_load_test(plan_.site, plan_.profile)) return problem;
     }
     add_probe(*program);
     add_probe(*measuring);
-    const auto same = std::ranges::find_if(tasks_, [&](const Task& task) {
-      return task.program == program && task.parameters == *parameters && task.plane == requirement.plane &&
-             task.alone == requirement.alone && task.after == requirement.after &&
-             std::ranges::equal(task.spots, *spots, [](const Spot& a, const Spot& b) {
+    for (const bool on : {true, false}) {
+      if (!on && !requirement.contrast) break;
+      if (auto problem = join_task(requirement, *program, *spots, on, here)) return problem;
+    }
+    return std::nullopt;
+  }
+
+  /// Adds `requirement` to the task of `program` with its parameters in `spots`, or to a new one; `on`: with the
+  /// feature of a contrast on, and else off.
+  std::optional<InputError> join_task(const Requirement& requirement, const Program& program,
+                                      const std::vector<Spot>& spots, bool on, const std::string& here) {
+    auto parameters = program.description.resolve(asked_of(requirement, program.description, on), options_.quick);
+    if (!parameters) {
+      InputError error = parameters.error();
+      error.where = here + ".parameters." + error.where;
+      return error;
+    }
+    if (auto problem = check_group_sizes(spots, program.description, *parameters, here)) return problem;
+    if (!options_.quick && requirement.during.empty()) {
+      if (auto problem = check_samples(requirement, *parameters, plan_.profile.confidence, here)) return problem;
+    }
+    auto task = std::ranges::find_if(tasks_, [&](const Task& one) {
+      return one.program == &program && one.parameters == *parameters && one.plane == requirement.plane &&
+             one.alone == requirement.alone && one.after == requirement.after &&
+             std::ranges::equal(one.spots, spots, [](const Spot& a, const Spot& b) {
                return a.subject == b.subject && a.nodes == b.nodes;
              });
     });
-    if (same != tasks_.end()) {
-      same->requirements.push_back(&requirement);
-    } else {
-      tasks_.push_back({.program = program,
+    if (task == tasks_.end()) {
+      tasks_.push_back({.program = &program,
                         .parameters = std::move(*parameters),
-                        .spots = std::move(*spots),
-                        .requirements = {&requirement},
+                        .spots = spots,
+                        .requirements = {},
                         .plane = requirement.plane,
                         .alone = requirement.alone,
                         .after = requirement.after});
+      task = tasks_.end() - 1;
     }
+    task->requirements.push_back(&requirement);
+    if (!on) task->off.push_back(&requirement);
     return std::nullopt;
   }
 
@@ -197,8 +210,8 @@ class Planner {
 
   /// The parameters as given; where the profile demands more samples than the probe takes at least, that many are asked
   /// for, because a run that stops before would be inconclusive by plan. A rehearsal waits for no least times.
-  [[nodiscard]] Values asked_of(const Requirement& requirement, const Description& probe) const {
-    Values asked = requirement.parameters;
+  [[nodiscard]] Values asked_of(const Requirement& requirement, const Description& probe, bool on) const {
+    Values asked = parameters_of(requirement, on);
     for (const char* name : kLeastTimes) {
       if (options_.quick) asked.erase(name);
     }
@@ -233,22 +246,6 @@ class Planner {
           {.requirement = requirement.id, .subject = std::move(subject), .step = step, .reason = reason});
   }
 
-  /// Limits that refer to a node's inventory need its record.
-  [[nodiscard]] std::optional<InputError> check_inventory() const {
-    for (std::size_t i = 0; i < plan_.profile.requirements.size(); ++i) {
-      const Requirement& one = plan_.profile.requirements[i];
-      const auto* figure = one.limit.reference == Reference::derived ? derived_figure(one.limit.name) : nullptr;
-      if (figure == nullptr || figure->from != DerivedFrom::inventory) continue;
-      if (std::ranges::find(plan_.profile.requirements, kInventoryProbe, &Requirement::probe) !=
-          plan_.profile.requirements.end())
-        continue;
-      return InputError{fmt::format("profile {}: requirements[{}].limit.of", plan_.profile.name, i),
-                        fmt::format("needs the record of {}, and no requirement measures by it", kInventoryProbe),
-                        "add one, such as its pcie_narrow_links"};
-    }
-    return std::nullopt;
-  }
-
   /// Faults that a planned step counts must be judged. A part of the profile cannot be accepted anyway.
   [[nodiscard]] std::optional<InputError> check_faults() const {
     if (!plan_.only.empty()) return std::nullopt;
@@ -270,11 +267,14 @@ class Planner {
   }
 
   void write_steps() {
-    int number = 0;
+    struct Contrasted {
+      std::size_t cell = 0, on = 0, off = 0;  // indices
+    };
+    std::map<std::pair<std::string_view, std::ptrdiff_t>, Contrasted> contrasts;  // by requirement and spot
     for (const auto& task : tasks_) {
       for (const auto& spot : task.spots) {
         const auto& probe = task.program->description;
-        Step step{.id = fmt::format("{:04}-{}-{}", number + 1, probe.name, spot.label),
+        Step step{.id = fmt::format("{:04}-{}-{}", plan_.steps.size() + 1, probe.name, spot.label),
                   .probe = probe.name,
                   .parameters = task.parameters,
                   .nodes = spot.nodes,
@@ -294,6 +294,13 @@ class Planner {
           take_repeat(*requirement, step);
           step.power_w = std::max(step.power_w, static_cast<double>(spot.nodes.size()) *
                                                     requirement->power_w.value_or(plan_.profile.power_w.value_or(0)));
+          auto* contrasted = requirement->contrast && !spot.nodes.empty()
+                                 ? &contrasts[{requirement->id, &spot - task.spots.data()}]
+                                 : nullptr;
+          const bool off = std::ranges::find(task.off, requirement) != task.off.end();
+          if (contrasted != nullptr) (off ? contrasted->off : contrasted->on) = plan_.steps.size();
+          if (off) continue;
+          if (contrasted != nullptr) contrasted->cell = plan_.coverage.size();
           // The smallest of growing groups is the reference of the others: compared with itself it would always pass.
           if (spot.smallest && is_of_smallest(requirement->limit.reference)) continue;
           if (requirement->during.empty())
@@ -302,9 +309,14 @@ class Planner {
             add_metered_cells(*requirement, spot.nodes.empty() ? "" : step.id, spot.reason);
         }
         if (spot.nodes.empty()) continue;
-        ++number;
         plan_.steps.push_back(std::move(step));
       }
+    }
+    for (const auto& [place, one] : contrasts) {
+      Step &on = plan_.steps[one.on], &off = plan_.steps[one.off];
+      plan_.coverage[one.cell].against = off.id;
+      on.attempts = off.attempts = std::max(on.attempts, off.attempts);  // pairs of one pass each
+      on.more_attempts = off.more_attempts = std::max(on.more_attempts, off.more_attempts);
     }
     order_coverage();
   }
@@ -347,6 +359,7 @@ class Planner {
       PlannedSearch search{.step = step.id, .requirements = {}, .budget = {}, .reason = ""};
       for (const auto& id : step.requirements) {
         const JudgedScope scope = plan_.requirement(id)->scope;
+        if (plan_.requirement(id)->contrast) continue;  // a switch without effect is a matter of all nodes
         if (step.nodes.size() > 1 && (scope == JudgedScope::group || scope == JudgedScope::cluster))
           search.requirements.push_back(id);
       }

@@ -64,6 +64,7 @@ struct Cell {
                     ///< gpus, drives, … it has
   std::string step;
   std::string reason;
+  std::string against = {};  ///< of a contrast: the step with the feature off; `step` has it on
 };
 
 /// One of the cells that were drawn to be measured again.
@@ -139,11 +140,12 @@ struct PlanOptions {
 };
 
 /// The plan for `profile` on `site` with `programs` at hand: a pure function. Requirements that share probe and
-/// parameters and place share a step; steps of one node come first, then those of more, cheap ones before others, and
-/// those to be measured after the load last; a requirement whose probe is not at hand gets cells without a step, and so
-/// does one that --only leaves out. Errors: a parameter, metric, condition or unit that the probe does not have; an
-/// unknown --only id; a challenge of another form; a single step over the site's power cap, or a cap if the profile has
-/// no design power; a requirement that changes settings without allow_settings; more cells than the options allow.
+/// parameters and place share a step, a contrast has two, with its feature on and off; steps of one node come first,
+/// then those of more, cheap ones before others, and those to be measured after the load last; a requirement whose
+/// probe is not at hand gets cells without a step, and so does one that --only leaves out. Errors: a parameter, metric,
+/// condition or unit that the probe does not have; an unknown --only id; a challenge of another form; a single step
+/// over the site's power cap, or a cap if the profile has no design power; a requirement that changes settings without
+/// allow_settings; more cells than the options allow.
 std::expected<Plan, InputError> make_plan(const Profile& profile, const site::Site& site,
                                           const std::vector<Program>& programs, const PlanOptions& options);
 

@@ -25,6 +25,7 @@ void fields(Io& io, S& step) {
 template <class Io, Of<Cell> C>
 void fields(Io& io, C& cell) {
   io("requirement", cell.requirement), io("subject", cell.subject), io("step", cell.step), io("reason", cell.reason);
+  io.sparse("against", cell.against);
 }
 
 template <class Io, Of<DrawnCell> C>
@@ -90,8 +91,10 @@ std::optional<InputError> check_references(const Plan& plan, const std::string& 
   for (const auto& cell : plan.coverage) {
     if (!requirements.contains(cell.requirement))
       return InputError{where, fmt::format("coverage names requirement '{}'", cell.requirement), ""};
-    if (!cell.step.empty() && !steps.contains(cell.step))
-      return InputError{where, fmt::format("coverage names step '{}'", cell.step), ""};
+    for (const auto& step : {cell.step, cell.against}) {
+      if (!step.empty() && !steps.contains(step))
+        return InputError{where, fmt::format("coverage names step '{}'", step), ""};
+    }
   }
   return std::nullopt;
 }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/plan/contrast.h"
 #include "orchestrator/plan/derived.h"
 #include "probes/core/statistics.h"
 #include "probes/core/suggest.h"
@@ -48,7 +49,9 @@ std::optional<InputError> check_against(const Requirement& requirement, const De
     return InputError{here + ".metric", fmt::format("{} measures no '{}'", probe.name, requirement.metric),
                       suggestion(requirement.metric, metrics)};
   }
-  if (metric->unit != requirement.limit.unit) {
+  if (requirement.contrast) {
+    if (auto problem = check_contrast(requirement, probe, here)) return problem;
+  } else if (metric->unit != requirement.limit.unit) {
     return InputError{
         here + ".limit.unit",
         fmt::format("'{}', but {} of {} is in '{}'", requirement.limit.unit, metric->name, probe.name, metric->unit),

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/plan/catalogue.h"
+#include "orchestrator/plan/contrast.h"
 #include "orchestrator/plan/inherit.h"
 #include "orchestrator/plan/loosened.h"
 #include "orchestrator/plan/profile_check.h"
@@ -37,6 +38,12 @@ void fields(Io& io, C& demand) {
   io("at_most", demand.at_most), io.sparse("site", demand.site), io.sparse("surroundings", demand.surroundings);
 }
 
+template <class Io, Of<Contrast> C>
+void fields(Io& io, C& contrast) {
+  io("parameter", contrast.parameter), io("on", contrast.on), io("off", contrast.off);
+  io("at_least", contrast.at_least), io("shown_by", contrast.shown_by);
+}
+
 /// But for `at`, `severity`, `repeat` and `reproducibility`, and for the references of limit and ceiling.
 template <class Io, Of<Requirement> R>
 void fields(Io& io, R& r) {
@@ -44,7 +51,8 @@ void fields(Io& io, R& r) {
   io("metric", r.metric), io("scope", r.scope), io.sparse("during", r.during), io("by", r.by);
   io.sparse("plane", r.plane), io("pairs", r.pairs), io.sparse("alone", r.alone), io.sparse("after", r.after);
   io.sparse("rise", r.rise), io.sparse("rounds", r.rounds), io.defaulted("statistic", r.statistic);
-  io("limit", r.limit), io("ceiling", r.ceiling), io.sparse("when_told", r.when_told);
+  io("contrast", r.contrast), io.defaulted("limit", r.limit), io("ceiling", r.ceiling),
+      io.sparse("when_told", r.when_told);
   io.defaulted("conditions", r.conditions), io("power_w", r.power_w), io("source", r.source);
 }
 
@@ -94,9 +102,13 @@ Requirement requirement_from(const json& entry) {
   auto result = entry.get<Requirement>();
   result.at_every = entry.contains("at") && entry.at("at").is_string();
   if (entry.contains("at") && !result.at_every) result.at = values_from(entry.at("at")).value_or(Values{});
-  const json& limit = entry.at("limit");
-  take_reference(limit, result.limit.reference, result.limit.name);
-  result.limit.capped_by = reference_from(limit.value("capped_by", "")).second;
+  if (result.contrast) {
+    result.limit = {.at_least = 1 + result.contrast->at_least, .at_most = {}, .unit = "1", .name = ""};
+  } else {
+    const json& limit = entry.at("limit");
+    take_reference(limit, result.limit.reference, result.limit.name);
+    result.limit.capped_by = reference_from(limit.value("capped_by", "")).second;
+  }
   if (result.ceiling) take_reference(entry.at("ceiling"), result.ceiling->reference, result.ceiling->name);
   result.required = entry.value("severity", "required") == "required";
   take_repeat(entry, result);
@@ -113,6 +125,7 @@ json to_json(const Requirement& requirement) {
     object["ceiling"] = {{"of", reference_text(ceiling->reference, ceiling->name)}};
   object["severity"] = requirement.required ? "required" : "advisory";
   put_repeat(requirement, object);
+  if (requirement.contrast) object.erase("limit");
   return object;
 }
 
@@ -145,8 +158,9 @@ std::optional<InputError> take_requirements(const json& document, const std::str
                                             Profile& profile) {
   std::set<std::string> own_ids;
   for (std::size_t i = 0; i < document.at("requirements").size(); ++i) {
-    Requirement requirement = requirement_from(document.at("requirements")[i]);
     const std::string here = fmt::format("{}: requirements[{}]", where, i);
+    if (auto problem = check_target(document.at("requirements")[i], here)) return problem;
+    Requirement requirement = requirement_from(document.at("requirements")[i]);
     if (!own_ids.insert(requirement.id).second) {
       return InputError{here + ".id", fmt::format("'{}' is used twice", requirement.id),
                         "every requirement has an id of its own"};

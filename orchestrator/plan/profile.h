@@ -185,6 +185,14 @@ struct Ceiling {
   Source source;                          ///< of a value
 };
 
+/// A feature that is switched on and off, and the gain that it must show.
+struct Contrast {
+  std::string parameter;  ///< of the probe
+  Value on, off;          ///< its values, as given
+  double at_least = 0;    ///< gain with the feature on, as a share: 0.05 is 5 % more, or of a time 5 % less
+  std::string shown_by;   ///< condition that must be recorded, and differ between on and off
+};
+
 /// One promised figure.
 struct Requirement {
   std::string id, title, probe;
@@ -207,6 +215,8 @@ struct Requirement {
   bool rise = false;   ///< with `after`: judged is by how much a counter rose since the same was read before the load
   int rounds = 0;      ///< scope pair over nodes: rounds of the tournament; 0: all pairs
   Statistic statistic = Statistic::median;
+  /// Judged is the ratio of the figure with a feature on and off, the larger the better; `limit` is filled in from it.
+  std::optional<Contrast> contrast = {};
   Limit limit;
   std::optional<Ceiling> ceiling;
   bool when_told = false;  ///< if the machine does not report the figure or its reference: not judged, with a note
@@ -222,10 +232,13 @@ struct Requirement {
   bool required = true;           ///< severity `required`; else `advisory`: it warns and never accepts or rejects
   Source source;
 
-  /// The judged quantity, for people: "bandwidth", "rise of media_errors".
-  [[nodiscard]] std::string figure() const { return (rise ? "rise of " : "") + metric; }
-  /// Whether its reference is measured by other steps, so that a single step cannot be judged by it.
-  [[nodiscard]] bool is_of_others() const { return rise || plan::is_of_others(limit.reference); }
+  /// The judged quantity, for people: "bandwidth", "rise of media_errors", "gain in bandwidth by huge_pages".
+  [[nodiscard]] std::string figure() const {
+    if (contrast) return "gain in " + metric + " by " + contrast->parameter;
+    return (rise ? "rise of " : "") + metric;
+  }
+  /// Whether other steps have a part in it, so that a single step cannot be judged by it.
+  [[nodiscard]] bool is_of_others() const { return rise || contrast || plan::is_of_others(limit.reference); }
 };
 
 /// A design figure that limits may refer to.

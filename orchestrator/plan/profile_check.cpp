@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/plan/contrast.h"
 #include "orchestrator/plan/derived.h"
 #include "orchestrator/plan/repeat.h"
 #include "probes/core/suggest.h"
@@ -189,6 +190,20 @@ std::optional<InputError> check_counts(const Profile& profile, const std::string
 
 }  // namespace
 
+std::optional<InputError> unread_inventory(const Profile& profile) {
+  if (std::ranges::find(profile.requirements, kInventoryProbe, &Requirement::probe) != profile.requirements.end())
+    return std::nullopt;
+  for (std::size_t i = 0; i < profile.requirements.size(); ++i) {
+    const Limit& limit = profile.requirements[i].limit;
+    const auto* figure = limit.reference == Reference::derived ? derived_figure(limit.name) : nullptr;
+    if (figure == nullptr || figure->from != DerivedFrom::inventory) continue;
+    return InputError{fmt::format("profile {}: requirements[{}].limit.of", profile.name, i),
+                      fmt::format("needs the record of {}, and no requirement measures by it", kInventoryProbe),
+                      "add one, such as its pcie_narrow_links"};
+  }
+  return std::nullopt;
+}
+
 bool changes_settings(const Requirement& requirement) {
   const auto found = requirement.parameters.find("allow_settings");
   if (found == requirement.parameters.end()) return false;
@@ -216,6 +231,7 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
   if (auto problem = check_placement(requirement, here)) return problem;
   if (auto problem = check_during(requirement, profile, here)) return problem;
   if (auto problem = check_rise(requirement, profile, here)) return problem;
+  if (auto problem = check_contrast(requirement, here)) return problem;
   if (auto problem = check_repeat(requirement, here)) return problem;
   if (requirement.required && requirement.source.status == "unsourced") {
     return InputError{here + ".source.status", "a required limit is unsourced",
@@ -276,7 +292,8 @@ std::optional<InputError> check_profile(const Profile& profile, const std::strin
 }
 
 bool stands_beside(const Requirement& other, const Requirement& requirement) {
-  if (!other.required || is_relative(other.limit.reference) || other.probe != requirement.probe) return false;
+  if (!other.required || is_relative(other.limit.reference) || other.contrast || other.probe != requirement.probe)
+    return false;
   return other.metric == requirement.metric ||
          (requirement.limit.reference == Reference::metric && other.metric == requirement.limit.name);
 }

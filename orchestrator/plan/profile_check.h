@@ -12,7 +12,8 @@ namespace assay::plan {
 /// The error of one requirement of `profile`, whose peaks are known; `here` is its place. Refused: a limit without an
 /// operator, one that no value meets, one that a lucky sample meets (the max or an upper percentile against a floor,
 /// the mirror image against a cap), a reference that is the judged metric itself or that ends there, an unknown peak or
-/// derived figure or one of another unit, a required limit without a source, fields that do not go with its scope.
+/// derived figure or one of another unit, a required limit without a source, fields that do not go with its scope or a
+/// contrast.
 std::optional<InputError> check_requirement(const Requirement& requirement, const Profile& profile,
                                             const std::string& here);
 
@@ -22,6 +23,9 @@ bool changes_settings(const Requirement& requirement);
 /// The first requirement of `only` (empty: of all) that changes settings, as the error of a plan without permission for
 /// it.
 std::optional<InputError> unallowed_settings(const Profile& profile, const std::vector<std::string>& only);
+
+/// A limit of `profile` that refers to a node's inventory, when no requirement has it read.
+std::optional<InputError> unread_inventory(const Profile& profile);
 
 /// The error of the whole profile with everything inherited filled in. Every requirement is checked again, since a peak
 /// that was replaced changes limits that were inherited.

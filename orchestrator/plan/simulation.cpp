@@ -136,6 +136,11 @@ Faults faults_from(const json& document) {
                     .spread = healthy.value("spread", Healthy{}.spread),
                     .run_to_run = healthy.value("run_to_run", Healthy{}.run_to_run)};
   take_meters(document, faults);
+  for (const auto& one : document.value("switches", json::array()))
+    faults.switches.push_back({.node = one.at("node"),
+                               .parameter = one.at("parameter"),
+                               .gain = one.value("gain", 0.0),
+                               .stuck = one.value("stuck", false)});
   return faults;
 }
 
@@ -151,6 +156,9 @@ json to_json(const Faults& faults) {
   json document = {{"schema", kFaultsSchema}, {"bad_nodes", std::move(nodes)}, {"bad_links", std::move(links)},
                    {"dead", faults.dead},     {"spread", faults.spread},       {"healthy", to_json(faults.healthy)}};
   put_meters(faults, document);
+  for (const auto& one : faults.switches)
+    document["switches"].push_back(
+        {{"node", one.node}, {"parameter", one.parameter}, {"gain", one.gain}, {"stuck", one.stuck}});
   return document;
 }
 
@@ -180,6 +188,9 @@ std::optional<InputError> check_faults(const Faults& faults, const site::Site& s
   }
   for (const auto& name : faults.dead) {
     if (auto problem = check(name)) return problem;
+  }
+  for (const auto& one : faults.switches) {
+    if (auto problem = check(one.node)) return problem;
   }
   return check_meters(faults, site, where);
 }

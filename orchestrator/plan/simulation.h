@@ -61,6 +61,13 @@ struct Healthy {
   friend bool operator==(const Healthy&, const Healthy&) = default;
 };
 
+/// A feature of one node that does less than it should when it is switched on.
+struct SimulatedSwitch {
+  std::string node, parameter;
+  double gain = 0;     ///< share of its gain on a healthy node that is left
+  bool stuck = false;  ///< its recorded state is the same when it is switched off
+};
+
 /// All faults, and the figures of healthy nodes.
 struct Faults {
   std::vector<SimulatedFault> faults;
@@ -71,6 +78,7 @@ struct Faults {
   std::vector<SimulatedMeter> meters = {};
   std::vector<SwappedOutlets> swapped_outlets = {};
   std::vector<LostFeed> lost_feeds = {};
+  std::vector<SimulatedSwitch> switches = {};
 };
 
 /// The inputs of a simulation; they stand in its plan.

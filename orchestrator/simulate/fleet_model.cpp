@@ -59,10 +59,26 @@ FleetModel::FleetModel(const plan::Plan& plan) : plan_(plan), simulation_(*plan.
   dead_.insert(simulation_.faults.dead.begin(), simulation_.faults.dead.end());
   for (const auto& node : plan.site.nodes) nodes_.emplace(node.name, &node);
   for (const auto& [name, probe] : plan.probes) instruments_.try_emplace(name, probe.description);
+  for (const auto& one : plan.profile.requirements) {
+    if (one.contrast) contrasts_.emplace(one.id, one.contrast->parameter);
+  }
   for (const auto& step : plan.steps) {
     steps_.emplace(step.id, &step);
-    if (!recipes_.contains(step.requirements.front())) recipes_.emplace(step.requirements.front(), recipe_of(step));
+    if (const auto key = recipe_key(step); !recipes_.contains(key)) recipes_.emplace(key, recipe_of(step));
   }
+  std::set<std::string_view> done;
+  for (const auto& cell : plan.coverage) {
+    if (cell.against.empty() || !done.insert(cell.requirement).second) continue;
+    contrast(*plan.requirement(cell.requirement), recipes_.at(recipe_key(*steps_.at(cell.step))),
+             recipes_.at(recipe_key(*steps_.at(cell.against))));
+  }
+}
+
+/// The step's first requirement; of a contrast with the value of its switch, because it has two kinds of steps.
+std::string FleetModel::recipe_key(const plan::Step& step) const {
+  const std::string& id = step.requirements.front();
+  const auto found = contrasts_.find(id);
+  return found == contrasts_.end() ? id : id + " " + to_json(step.parameters.at(found->second)).dump();
 }
 
 const plan::Step* FleetModel::step(std::string_view id) const {
@@ -134,6 +150,53 @@ void FleetModel::add_limits(Recipe& recipe, const plan::Requirement& requirement
   quantity.centre = centre_of(quantity, simulation_.faults.healthy.margin + kGuardShares * guard);
 }
 
+/// A feature has the demanded gain, and the margin of healthy nodes more. Its state is a condition that differs.
+void FleetModel::contrast(const plan::Requirement& requirement, Recipe& on, Recipe& off) const {
+  const plan::Contrast& contrast = *requirement.contrast;
+  const auto of = [&](Recipe& recipe) {
+    return std::ranges::find_if(recipe.quantities,
+                                [&](const auto& one) { return is_of(one, requirement.metric, requirement); });
+  };
+  const auto with = of(on), without = of(off);
+  const double instrument =
+      plan_.probes.at(requirement.probe).description.metric(requirement.metric)->instrument * std::sqrt(2.0);
+  const double more = simulation_.faults.healthy.margin + kGuardShares * plan_.profile.guard_factor * instrument;
+  with->switched_by = contrast.parameter;
+  with->gain = (1 + contrast.at_least) * (1 + more);
+  // The side whose own limit asks for more has that; the other one is further from its limit.
+  if (with->lower_is_better) {
+    with->centre = std::min(with->centre, without->centre / with->gain);
+    without->centre = with->centre * with->gain;
+  } else {
+    with->centre = std::max(with->centre, without->centre * with->gain);
+    without->centre = with->centre / with->gain;
+  }
+  const auto state_of = [&](Recipe& recipe) {
+    return std::ranges::find(recipe.conditions, contrast.shown_by, &MetCondition::name);
+  };
+  if (state_of(on) == on.conditions.end()) on.conditions.push_back({.name = contrast.shown_by, .value = true});
+  const Value value = state_of(on)->value;
+  const auto* flag = std::get_if<bool>(&value);
+  const auto number = number_in(value);
+  const Value other = flag != nullptr ? Value(!*flag)
+                      : number        ? Value(*number == 0 ? 1.0 : 0.0)
+                                      : Value(std::string("off"));
+  auto state = state_of(off);
+  if (state == off.conditions.end()) state = off.conditions.insert(state, {.name = contrast.shown_by, .value = other});
+  if (state->value == value) state->value = other;
+  state->switched_by = contrast.parameter;
+  state->on = value;
+}
+
+const plan::SimulatedSwitch* FleetModel::switch_of(const std::vector<std::string>& nodes,
+                                                   const std::string& parameter) const {
+  const auto& all = simulation_.faults.switches;
+  const auto found = std::ranges::find_if(all, [&](const plan::SimulatedSwitch& one) {
+    return one.parameter == parameter && std::ranges::find(nodes, one.node) != nodes.end();
+  });
+  return parameter.empty() || found == all.end() ? nullptr : &*found;
+}
+
 double FleetModel::share_left(const std::vector<std::string>& nodes, const std::string& metric,
                               const std::string& occasion, bool named_only) const {
   double left = 1;
@@ -156,6 +219,10 @@ double FleetModel::value_of(const MadeUpMetric& quantity, const std::vector<std:
   // A count of errors that is 0 has no share to lose: only a fault that names it makes one.
   if (quantity.centre == 0) return share_left(nodes, quantity.metric, occasion, true) < 1 ? 1 : 0;
   const double left = share_left(nodes, quantity.metric, occasion, false);
+  if (const auto* idle = switch_of(nodes, quantity.switched_by)) {
+    const double worse = quantity.gain / (1 + (quantity.gain - 1) * idle->gain);
+    healthy = quantity.lower_is_better ? healthy * worse : healthy / worse;
+  }
   return quantity.lower_is_better ? healthy / left : healthy * left;
 }
 
@@ -194,7 +261,8 @@ void FleetModel::record_conditions(Recorder& recorder, const Recipe& recipe, con
   const auto ports = node.planes.find(step.plane);
   for (const auto& condition : recipe.conditions) {
     if (condition.site.empty()) {
-      recorder.condition(condition.name, condition.value);
+      const auto* idle = switch_of(step.nodes, condition.switched_by);
+      recorder.condition(condition.name, idle != nullptr && idle->stuck ? condition.on : condition.value);
     } else if (condition.of_ports && ports != node.planes.end()) {
       for (const auto& port : ports->second)
         recorder.condition(condition.name, site::port_text(node, port, condition.site),
@@ -232,7 +300,7 @@ void FleetModel::record_quantity(Recorder& recorder, const MadeUpMetric& quantit
 std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t rank,
                                std::optional<double> begin_s) const {
   const std::string& node = step.nodes[rank];
-  const Recipe& recipe = recipes_.at(step.requirements.front());
+  const Recipe& recipe = recipes_.at(recipe_key(step));
   const std::string occasion = fmt::format("{}.{}", step.id, attempt);
   std::ostringstream out;
   const ProbeSpec& spec = instruments_.at(step.probe).spec();

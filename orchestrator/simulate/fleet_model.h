@@ -31,7 +31,9 @@ struct MadeUpMetric {
   double spread = 0;       ///< relative standard deviation between them
   std::string spread_key;  ///< metrics of one key are high or low together, so that their ratio is steady
   int samples = 1;
-  bool by_nodes = false;  ///< grows with the nodes that work together
+  bool by_nodes = false;         ///< grows with the nodes that work together
+  std::string switched_by = {};  ///< parameter of a contrast, if this is its step with the feature on
+  double gain = 1;               ///< by which it is better than with the feature off
 
   /// What `nodes` healthy nodes show together.
   [[nodiscard]] double centre_on(std::size_t nodes) const {
@@ -45,6 +47,8 @@ struct MetCondition {
   Value value;            ///< unless it is the site's field of a port
   std::string site;       ///< the site's field of it: interface, device, address, leaf, switch_port; empty: `value`
   bool of_ports = false;  ///< recorded of each port of the node separately
+  std::string switched_by = {};  ///< parameter of a contrast, if this is its step with the feature off
+  Value on = {};                 ///< the value with the feature on
 };
 
 /// The model of one plan, which must outlive it and have a simulation. The same plan gives the same numbers, in any
@@ -72,6 +76,10 @@ class FleetModel {
   };
   [[nodiscard]] Recipe recipe_of(const plan::Step& step) const;
   void add_limits(Recipe& recipe, const plan::Requirement& requirement) const;
+  void contrast(const plan::Requirement& requirement, Recipe& on, Recipe& off) const;
+  [[nodiscard]] const plan::SimulatedSwitch* switch_of(const std::vector<std::string>& nodes,
+                                                       const std::string& parameter) const;
+  [[nodiscard]] std::string recipe_key(const plan::Step& step) const;
   [[nodiscard]] std::vector<std::string> subjects_of(const MadeUpMetric& quantity, const plan::Step& step,
                                                      const site::Node& node) const;
   void record_conditions(Recorder& recorder, const Recipe& recipe, const plan::Step& step,
@@ -99,8 +107,9 @@ class FleetModel {
   std::map<std::string, std::vector<const plan::SimulatedFault*>> faults_of_;  ///< by their first node
   std::set<std::string> dead_;
   std::map<std::string, Instrument> instruments_;  ///< by probe
-  std::map<std::string, Recipe> recipes_;          ///< by a step's first requirement, which has one place only
+  std::map<std::string, Recipe> recipes_;  ///< by a step's first requirement, which has one place only; see recipe_key
   /// Steps walked so far: by the step's first requirement and its number of nodes; and by model and speeds.
+  std::map<std::string_view, std::string> contrasts_;  ///< parameters of contrasts, by requirement
   mutable std::map<std::pair<std::string, std::size_t>, std::optional<TrainingModel>> trainings_;
   mutable std::map<std::pair<const TrainingModel*, std::string>, TrainingShares> walked_;
 };

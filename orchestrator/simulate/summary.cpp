@@ -55,6 +55,26 @@ bool in_pair(const AccusedNodes& accused, const std::string& node) {
   });
 }
 
+/// Whether a contrast of `one.parameter` fails on its node, or is inconclusive if the switch is stuck.
+bool is_shown(const plan::Plan& plan, const judge::Verdict& verdict, const plan::SimulatedSwitch& one) {
+  return std::ranges::any_of(verdict.results, [&](const judge::Result& result) {
+    const auto& contrast = plan.requirement(result.requirement)->contrast;
+    if (!contrast || contrast->parameter != one.parameter) return false;
+    const plan::Step* step = plan.step(result.step);
+    if (step == nullptr || std::ranges::find(step->nodes, one.node) == step->nodes.end()) return false;
+    return one.stuck ? result.outcome == judge::Outcome::inconclusive : is_bad(result);
+  });
+}
+
+void take_switches(const plan::Plan& plan, const judge::Verdict& verdict, SimulationSummary& summary,
+                   std::set<std::string>& bad_nodes) {
+  for (const auto& one : plan.simulation->faults.switches) {
+    if (!one.stuck) bad_nodes.insert(one.node);
+    (is_shown(plan, verdict, one) ? summary.found : summary.missed)
+        .push_back("switch " + one.node + " " + one.parameter);
+  }
+}
+
 }  // namespace
 
 SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, const judge::Verdict& verdict) {
@@ -98,6 +118,7 @@ SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, con
              : accused.nodes.contains(name) || in_pair(accused, name);
     (hit ? summary.found : summary.missed).push_back((link ? "link " : "node ") + name);
   }
+  take_switches(plan, verdict, summary, bad_nodes);
   const auto end_of_link = [&](const std::string& node) {
     return std::ranges::any_of(faults.faults, [&](const plan::SimulatedFault& fault) {
       return !fault.other.empty() && (fault.node == node || fault.other == node);

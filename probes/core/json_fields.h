@@ -30,6 +30,8 @@ template <class T>
 void take_member(const nlohmann::json& given, T& member) {
   if constexpr (std::same_as<T, Subject>) {
     member = subject_from(given).value();
+  } else if constexpr (std::same_as<T, Value>) {
+    member = value_from(given).value_or(Value{});
   } else if constexpr (std::same_as<T, Values>) {
     member = values_from(given).value_or(Values{});
   } else if constexpr (std::integral<T> && !std::same_as<T, bool>) {

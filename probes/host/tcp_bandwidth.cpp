@@ -28,6 +28,7 @@ constexpr Seconds kDrain = {60};           // beyond sampling: data under way at
 constexpr std::size_t kDuplexWarmup = 10;  // windows; the streams have run in one direction before
 constexpr std::int64_t kMostStreams = 256;
 constexpr std::uint64_t kMostBlock = std::uint64_t{64} << 20;
+constexpr std::uint64_t kLeastSegment = 536, kMostSegment = 32767;  // RFC 1122's default; of Linux's TCP_MAXSEG
 constexpr std::uint64_t kForwardSeed = 1, kBackwardSeed = 2;
 
 constexpr Parameter kParameters[] = {
@@ -38,6 +39,10 @@ constexpr Parameter kParameters[] = {
      .fallback = "4",
      .meaning = "TCP connections that share the payload, with a thread at each end"},
     {.name = "block", .unit = "B", .fallback = "256KiB", .meaning = "payload that is numbered and sent as one"},
+    {.name = "mss",
+     .unit = "B",
+     .fallback = "0",
+     .meaning = "largest segment of either direction, 536 to 32767; 0: as large as the path's MTU takes"},
     {.name = "window", .unit = "s", .fallback = "100ms", .meaning = "time over which one sample is taken"},
 };
 constexpr Metric kMetrics[] = {
@@ -230,13 +235,16 @@ void check(const Parameters& given) {
   const auto block = given.bytes("block").count;
   if (block < 64 || block > kMostBlock || block % 8 != 0)
     throw BadParameter(fmt::format("block: {} B is not a multiple of 8 B from 64 B to 64 MiB", block));
+  const auto mss = given.bytes("mss").count;
+  if (mss != 0 && (mss < kLeastSegment || mss > kMostSegment))
+    throw BadParameter(fmt::format("mss: {} B is neither 0 nor from {} to {}", mss, kLeastSegment, kMostSegment));
   const double window = given.seconds("window").count;
   if (window < 0.01 || window > 10) throw BadParameter(fmt::format("window: {:g} s is not from 10 ms to 10 s", window));
 }
 
 void converse(const Parameters& given, const Placement& placement, Rendezvous& group, Recorder& record) {
-  const Streams streams =
-      open_streams(placement, group, static_cast<std::size_t>(given.count("streams")), kOpenPatience);
+  const Streams streams = open_streams(placement, group, static_cast<std::size_t>(given.count("streams")),
+                                       kOpenPatience, static_cast<int>(given.bytes("mss").count));
   record_path(given, group, streams, record);
   record.condition("streams", given.count("streams"));
   const Subject subject = pair_subject(group);

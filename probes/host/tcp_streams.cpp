@@ -156,9 +156,12 @@ Streams accept_streams(const Descriptor& listener, const std::string& token, std
   return streams;
 }
 
-Descriptor dial_stream(const Endpoint& at, const std::string& token, std::uint32_t number, Clock::time_point until) {
+Descriptor dial_stream(const Endpoint& at, const std::string& token, std::uint32_t number, Clock::time_point until,
+                       int mss) {
   const auto address = address_of(at);
   Descriptor stream = socket_for(*address);
+  if (mss > 0 && setsockopt(stream.number(), IPPROTO_TCP, TCP_MAXSEG, &mss, sizeof mss) != 0)
+    throw failure(fmt::format("segments of {} B", mss));
   prepare(stream);  // connect() returns after a slice, too, and continues in the kernel
   if (connect(stream.number(), address->ai_addr, address->ai_addrlen) != 0) {
     if (!slice_over()) throw failure(fmt::format("stream {} to {} port {}", number, at.host, at.port));
@@ -188,7 +191,7 @@ void pass_over(Clock::time_point since, const std::atomic<bool>& abandoned, cons
 
 }  // namespace
 
-Streams open_streams(const Placement& placement, Rendezvous& group, std::size_t count, Seconds patience) {
+Streams open_streams(const Placement& placement, Rendezvous& group, std::size_t count, Seconds patience, int mss) {
   const Endpoint at = parse_endpoint(placement.rendezvous);
   const auto until =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(patience.count));
@@ -202,7 +205,7 @@ Streams open_streams(const Placement& placement, Rendezvous& group, std::size_t 
   group.barrier();
   Streams streams;
   for (std::size_t i = 0; i < count; ++i)
-    streams.push_back(dial_stream(at, placement.token, static_cast<std::uint32_t>(i), until));
+    streams.push_back(dial_stream(at, placement.token, static_cast<std::uint32_t>(i), until, mss));
   group.barrier();
   return streams;
 }

@@ -52,6 +52,19 @@ constexpr Parameter kParameters[] = {
      .fallback = "default",
      .meaning = "reduction in NVLink switches: NCCL's own choice, off or on",
      .choices = "default 0 1"},
+    {.name = "collnet",
+     .fallback = "default",
+     .meaning = "reduction in the switches of the network (SHARP): NCCL's own choice, off or on",
+     .choices = "default 0 1"},
+    {.name = "mnnvl",
+     .fallback = "default",
+     .meaning = "NVLink between nodes: NCCL's own choice, off or on",
+     .choices = "default 0 1"},
+    {.name = "gpudirect",
+     .fallback = "default",
+     .meaning = "network adapters read and write GPU memory (GPUDirect RDMA): NCCL's own choice, never (LOC) or at any "
+                "distance (SYS)",
+     .choices = "default 0 1"},
 };
 constexpr Metric kMetrics[] = {
     lower("time", "s", "time of one collective, the longest of all ranks", Recorded::rank_0),
@@ -115,8 +128,12 @@ std::vector<std::string> addresses_of(const std::vector<cuda::Device>& devices) 
 
 collective::LocalRanks start_ranks(const Parameters& given, const std::vector<cuda::Device>& devices,
                                    const Placement& placement) {
-  const Forced forced{
-      .algorithm = given.text("algorithm"), .protocol = given.text("protocol"), .nvls = given.text("nvls")};
+  const Forced forced{.algorithm = given.text("algorithm"),
+                      .protocol = given.text("protocol"),
+                      .nvls = given.text("nvls"),
+                      .collnet = given.text("collnet"),
+                      .mnnvl = given.text("mnnvl"),
+                      .gpudirect = given.text("gpudirect")};
   const int here = static_cast<int>(devices.size());
   std::vector<collective::RankProgram> programs;
   for (int local = 0; local < here; ++local) {

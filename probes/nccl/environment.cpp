@@ -60,7 +60,10 @@ std::vector<std::string> rank_environment(const char* const* environment, const 
   // Without it NCCL drops both algorithms (2.28 tuning.cc) and fails for want of any other.
   if (forced.algorithm.starts_with("collnet")) all["NCCL_COLLNET_ENABLE"] = "1";
   if (forced.protocol != "default") all["NCCL_PROTO"] = spelled(forced.protocol);
+  if (forced.collnet != "default") all["NCCL_COLLNET_ENABLE"] = forced.collnet;
   if (forced.nvls != "default") all["NCCL_NVLS_ENABLE"] = forced.nvls;
+  if (forced.mnnvl != "default") all["NCCL_MNNVL_ENABLE"] = forced.mnnvl;
+  if (forced.gpudirect != "default") all["NCCL_NET_GDR_LEVEL"] = forced.gpudirect == "0" ? "LOC" : "SYS";
   std::vector<std::string> result;
   for (const auto& [name, value] : all) result.emplace_back(name).append("=").append(value);
   return result;

@@ -17,6 +17,9 @@ struct Forced {
   std::string algorithm = "default";  ///< one of kAlgorithms
   std::string protocol = "default";   ///< one of kProtocols
   std::string nvls = "default";       ///< default, 0 or 1
+  std::string collnet = "default";    ///< default, 0 or 1: reduction in the switches of the network (SHARP)
+  std::string mnnvl = "default";      ///< default, 0 or 1: NVLink between nodes
+  std::string gpudirect = "default";  ///< default, 0 or 1: network adapters read and write GPU memory
 };
 
 /// Words of the parameters, separated by spaces.

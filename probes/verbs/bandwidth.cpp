@@ -38,6 +38,10 @@ constexpr Parameter kOwnParameters[] = {
      .fallback = "200ms",
      .quick = "50ms",
      .meaning = "time of one sample, cut out of a stream that does not pause"},
+    {.name = "relaxed_ordering",
+     .fallback = "on",
+     .meaning = "whether the adapter may reorder its writes to memory (PCIe relaxed ordering)",
+     .choices = "on off"},
 };
 constexpr auto kParameters =
     join(kOperationParameter, kStationParameters, kPlaceParameters, kStreamParameters, kOwnParameters);
@@ -292,7 +296,8 @@ void take_part(const Parameters& given, const Wanted& wanted, Rendezvous& group,
   Session session(given, group);
   std::size_t area = 0;
   for (const MessagePlan& plan : wanted.plans) area = std::max(area, plan.area());
-  const RegisteredMemory memory = session.memory(layout_for(area).size, Ordering::relaxed);
+  const Ordering ordering = given.text("relaxed_ordering") == "on" ? Ordering::relaxed : Ordering::strict;
+  const RegisteredMemory memory = session.memory(layout_for(area).size, ordering);
   const SamplingPlan sampling = sampling_plan(given);
   std::uint64_t number = 0;
   for (const MessagePlan& plan : wanted.plans) {

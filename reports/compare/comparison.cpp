@@ -144,7 +144,7 @@ RequirementPair make_pair(const Side& a, const Side& b, const std::string& id,
   const auto* of_b = b.content.run.plan.requirement(id);
   const plan::Requirement& either = of_a != nullptr ? *of_a : *of_b;
   RequirementPair pair{.id = id,
-                       .metric = either.metric,
+                       .metric = either.contrast ? either.figure() : either.metric,
                        .unit = either.limit.unit,
                        .statistic = std::string(word_of(either.statistic)),
                        .limit_a = of_a == nullptr ? "" : figures::target_words(a.content.run.plan.profile, *of_a),
@@ -195,6 +195,7 @@ void conclude(const Side& a, const Side& b, Comparison& all) {
 }  // namespace
 
 int better_side(const plan::Plan& plan, const plan::Requirement& requirement) {
+  if (requirement.contrast) return 1;
   const auto probe = plan.probes.find(requirement.probe);
   const auto* metric = probe == plan.probes.end() ? nullptr : probe->second.description.metric(requirement.metric);
   if (metric != nullptr && metric->better == "higher") return 1;

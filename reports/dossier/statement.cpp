@@ -87,6 +87,7 @@ json json_of(const judge::Result& result, const plan::Requirement& requirement) 
                  {"conditions", std::move(conditions)},
                  {"evidence", result.evidence.list()}};
   if (requirement.rise) object["rise"] = true;
+  if (requirement.contrast) object["contrast"] = requirement.contrast->parameter;
   if (result.interval) {
     object["ci"] = {{"low", es6_number(result.interval->low)},
                     {"high", es6_number(result.interval->high)},

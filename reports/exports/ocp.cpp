@@ -63,7 +63,9 @@ ordered_json measurement_of(const judge::Result& result, const plan::Requirement
                       {"samples", result.samples},
                       {"attempts", result.attempts}};
   if (result.uncertainty) own["standard_uncertainty"] = *result.uncertainty;
-  ordered_json measurement = {{"name", requirement.metric}, {"value", *result.value}, {"unit", result.unit}};
+  ordered_json measurement = {{"name", requirement.contrast ? requirement.figure() : requirement.metric},
+                              {"value", *result.value},
+                              {"unit", result.unit}};
   if (auto validators = validators_of(result); !validators.empty()) measurement["validators"] = std::move(validators);
   measurement["subcomponent"] = subcomponent_of(result);
   measurement["metadata"] = {{"assay", std::move(own)}};

@@ -234,7 +234,8 @@ std::vector<NetworkCurve> size_curves(const CurveSources& sources) {
   for (const auto& requirement : sources.plan.profile.requirements) {
     const auto* probe = description_of(sources.plan, requirement);
     const auto results = sources.results.find(requirement.id);
-    if (probe == nullptr || probe->scope == "node" || results == sources.results.end()) continue;
+    if (probe == nullptr || probe->scope == "node" || results == sources.results.end() || requirement.contrast)
+      continue;
     Sizes& sizes = families.sizes_of(
         requirement, {requirement.probe, requirement.metric, requirement.statistic,
                       fmt::format("{}{}", requirement.scope, placement_words(requirement)), requirement.plane,
@@ -254,7 +255,7 @@ std::vector<NetworkCurve> scaling_curves(const CurveSources& sources) {
   Families families;
   for (const auto& requirement : sources.plan.profile.requirements) {
     const auto results = sources.results.find(requirement.id);
-    if (results == sources.results.end()) continue;
+    if (results == sources.results.end() || requirement.contrast) continue;
     Sizes& sizes = families.sizes_of(requirement, {requirement.probe, requirement.metric, requirement.statistic, "",
                                                    requirement.plane, requirement.parameters, requirement.at});
     for (const judge::Result* one : results->second) {

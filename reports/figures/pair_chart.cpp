@@ -199,10 +199,10 @@ const plan::Requirement* other_direction(const plan::Profile& profile, const pla
   std::string metric = requirement.metric;
   if (!replace_word(metric, "forward", "backward") && !replace_word(metric, "backward", "forward")) return nullptr;
   const auto found = std::ranges::find_if(profile.requirements, [&](const plan::Requirement& one) {
-    return one.metric == metric && one.probe == requirement.probe && one.parameters == requirement.parameters &&
-           one.at == requirement.at && one.scope == requirement.scope && one.statistic == requirement.statistic &&
-           one.rounds == requirement.rounds && one.plane == requirement.plane && one.pairs == requirement.pairs &&
-           one.alone == requirement.alone;
+    return one.metric == metric && !one.contrast && !requirement.contrast && one.probe == requirement.probe &&
+           one.parameters == requirement.parameters && one.at == requirement.at && one.scope == requirement.scope &&
+           one.statistic == requirement.statistic && one.rounds == requirement.rounds &&
+           one.plane == requirement.plane && one.pairs == requirement.pairs && one.alone == requirement.alone;
   });
   return found == profile.requirements.end() ? nullptr : &*found;
 }

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/overall/ranking.h"
+#include "orchestrator/plan/contrast.h"
 #include "orchestrator/plan/derived.h"
 #include "probes/core/portable_math.h"
 
@@ -84,6 +85,9 @@ std::string placement_words(const plan::Requirement& requirement) {
 }
 
 std::string target_words(const plan::Profile& profile, const plan::Requirement& requirement) {
+  if (const auto& contrast = requirement.contrast)
+    return fmt::format("a gain of at least {:.15g} %, {} against {}, as {} shows", contrast->at_least * 100,
+                       plan::switch_words(*contrast, true), plan::switch_words(*contrast, false), contrast->shown_by);
   const plan::Limit& limit = requirement.limit;
   const auto side = [&](double stated) -> std::string {
     const std::string share = fmt::format("{:.15g} × ", stated);

@@ -117,6 +117,7 @@ const plan::Requirement& ReportContent::requirement(const std::string& id) const
 }
 
 std::vector<double> ReportContent::samples(const judge::Result& result) const {
+  if (requirement(result.requirement).contrast) return result.each;  // a ratio has no samples; its pairs have ratios
   if (const auto range = ranges.find(&result); range != ranges.end())
     return {range->second.begin(), range->second.end()};
   const plan::Requirement& judged = requirement(result.requirement);

@@ -40,7 +40,7 @@ std::string worst_table(const std::vector<const judge::Result*>& results) {
 std::string figure(const ReportContent& content, const plan::Requirement& requirement,
                    const std::vector<const judge::Result*>& results) {
   if (requirement.rise) return "";  // the samples are those of the counter
-  figures::Plot plot{.title = fmt::format("{} ({})", requirement.metric, requirement.statistic),
+  figures::Plot plot{.title = fmt::format("{} ({})", requirement.figure(), requirement.statistic),
                      .unit = requirement.limit.unit,
                      .rows = {}};
   for (const judge::Result* result : results) {
@@ -96,7 +96,9 @@ std::string uncertainty_table(const ReportContent& content, const plan::Requirem
   std::vector<double> numbers;
   for (const judge::Result* one : results) {
     if (!one->value || !one->uncertainty || *one->uncertainty == 0 || lines.size() == figures::kMostStripRows) continue;
-    const double instrument = metric == nullptr ? 0 : metric->instrument * std::abs(*one->value);
+    const double instrument = one->terms          ? one->terms->instrument
+                              : metric == nullptr ? 0
+                                                  : metric->instrument * std::abs(*one->value);
     const double guard = one->acceptance_low    ? *one->acceptance_low - *one->limit_low
                          : one->acceptance_high ? *one->limit_high - *one->acceptance_high
                                                 : 0;

@@ -58,11 +58,12 @@ add_test(NAME cluster.speeds COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE
 add_test(NAME cluster.fabric COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py
   fabric:OneRail fabric:TwoRails,links:Links CONFIGURATIONS long)
 add_test(NAME cluster.busy COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/links_test.py BusyFleet CONFIGURATIONS long)
+add_test(NAME cluster.contrast COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/contrast_test.py CONFIGURATIONS long)
 add_test(NAME cluster.healthy COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/fleet_test.py Healthy CONFIGURATIONS long)
-set_tests_properties(cluster.silence cluster.speeds cluster.fabric cluster.busy cluster.healthy PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800 COST 100
+set_tests_properties(cluster.silence cluster.speeds cluster.fabric cluster.busy cluster.contrast cluster.healthy PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800 COST 100
   ENVIRONMENT "ASSAY_E2E=${cluster_installation};PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 set_tests_properties(cluster.silence cluster.speeds PROPERTIES LABELS cluster)
-set_tests_properties(cluster.fabric cluster.busy cluster.healthy PROPERTIES LABELS "cluster;long")
+set_tests_properties(cluster.fabric cluster.busy cluster.contrast cluster.healthy PROPERTIES LABELS "cluster;long")
 set_tests_properties(cluster.silence PROPERTIES RESOURCE_LOCK one_cluster)
 set_tests_properties(cluster.speeds cluster.fabric cluster.busy cluster.healthy cluster.fleet cluster.storage cluster.train cluster.inference PROPERTIES RUN_SERIAL ON)
 # A load of several nodes, with the build's own programs; a minute.

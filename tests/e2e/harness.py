@@ -63,9 +63,24 @@ def exact(requirements):
             one.get(name) for name in ("plane", "pairs", "rounds", "alone", "by")
         ]
 
+    def sides(one):
+        """A contrast with its feature on, and off; any other requirement as it is."""
+        contrast = one.get("contrast")
+        rest = {name: value for name, value in one.items() if name != "contrast"}
+        return [
+            rest
+            | {
+                "parameters": {
+                    **one.get("parameters", {}),
+                    **({contrast["parameter"]: contrast[side]} if contrast else {}),
+                }
+            }
+            for side in (("on", "off") if contrast else ("",))
+        ]
+
     judged = [place(one) for one in requirements if one["metric"] == "mismatches"]
     more = []
-    for one in requirements:
+    for one in (side for requirement in requirements for side in sides(requirement)):
         if not one["probe"].startswith(CHECKING) or place(one) in judged:
             continue
         judged.append(place(one))

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/cells/conditions.h"
+#include "orchestrator/judge/cells/contrast.h"
 #include "orchestrator/judge/cells/counter_rises.h"
 #include "orchestrator/judge/cells/part_identities.h"
 #include "orchestrator/judge/cells/pool.h"
@@ -43,6 +44,7 @@ class Judge {
         up_to_(up_to),
         machines_(journal),
         demands_(plan.site),
+        contrasts_(plan, demands_),
         references_(plan, demands_, [this](const plan::Step& step) { return evidence_of(step); }),
         rises_(plan, [this](const plan::Step& step) { return evidence_of(step); }) {
     for (const auto& requirement : plan.profile.requirements) requirements_[requirement.id] = &requirement;
@@ -164,12 +166,15 @@ class Judge {
                                  requirement.scope, *most);
       return {settled(std::move(whole))};
     }
+    if (requirement.contrast)
+      contrasts_.take(cell, requirement, [this](const plan::Step& one) { return evidence_of(one); });
     std::vector<UndecidedCell> all;
     for (const auto& [subject, pool] : pools) {
       Result one = whole;
       one.evidence = pool.evidence;
       if ((subject.kind != "node" && cell.subject.kind == "node") || pools.size() > 1) one.subject = subject;
-      all.push_back(open_cell(requirement, planned, step, subject, pool, std::move(one)));
+      all.push_back(requirement.contrast ? contrast_cell(requirement, planned, step, subject, pool, std::move(one))
+                                         : open_cell(requirement, planned, step, subject, pool, std::move(one)));
       if (std::string missing = missing_attempts(requirement, planned, step, pool, step); !missing.empty()) {
         all.back().settled = true;
         all.back().result.outcome = Outcome::inconclusive;
@@ -183,7 +188,7 @@ class Judge {
       one.reason = why;
       all.push_back(settled(std::move(one)));
     }
-    if (auto wrong = wrong_number(whole, requirement, different_parts(pools)))
+    if (auto wrong = wrong_number(plan_, requirement, different_parts(pools), whole))
       all.push_back(settled(std::move(*wrong)));
     return all;
   }
@@ -233,25 +238,6 @@ class Judge {
     return std::max(first, made.attempts - made.more_attempts + second);
   }
 
-  /// The node's own cell when it showed more or fewer subjects than a node of this design has: the missing one is the
-  /// one that is broken.
-  [[nodiscard]] std::optional<Result> wrong_number(Result node, const plan::Requirement& requirement,
-                                                   std::size_t seen) const {
-    const std::string kind(word_of(requirement.scope));
-    const site::Node* place = plan_.site.node(node.node);
-    if (node.subject.kind != "node" || !plan_.profile.per_node.contains(kind) || place == nullptr) return std::nullopt;
-    const auto designed = plan::designed_parts(plan_.profile, *place, kind);
-    if (designed && static_cast<std::size_t>(*designed) == seen) return std::nullopt;
-    const bool more = designed && seen > static_cast<std::size_t>(*designed);
-    node.outcome = more ? Outcome::inconclusive : Outcome::not_measured;
-    node.reason = designed ? fmt::format("{} subjects of kind {} measured; the design has {}.", seen, kind, *designed)
-                           : fmt::format(
-                                 "{} subjects of kind {} measured; the site does not say how many node {} has "
-                                 "(parts), so that a missing one would go unnoticed.",
-                                 seen, kind, node.node);
-    return node;
-  }
-
   /// Why a cell may not pass, with any figure; empty if it may.
   std::string doubt_of(const plan::Requirement& requirement, const plan::Step& step, const StepEvidence& found,
                        const Subject& subject, const Pool& pool, double value) {
@@ -279,6 +265,20 @@ class Judge {
     auto& last = conditions_[requirement.id];
     if (last != seen) last = std::move(seen);
     return last;
+  }
+
+  /// The pairs of one subject of a contrast.
+  UndecidedCell contrast_cell(const plan::Requirement& requirement, const plan::Step& step, const StepEvidence& found,
+                              const Subject& subject, const Pool& pool, Result result) {
+    const Opposite& off = contrasts_.opposite();
+    const auto without = off.pools.find(subject);
+    const std::string missing = without == off.pools.end()
+                                    ? ""
+                                    : missing_attempts(requirement, *off.step, off.found, without->second, off.found);
+    UndecidedCell cell = contrasts_.open(requirement, {step, found, pool}, subject, missing, std::move(result));
+    if (!cell.settled) cell.doubt = fault_in(step, found);
+    if (!cell.settled && cell.doubt.empty()) cell.doubt = fault_in(*off.step, off.found);
+    return cell;
   }
 
   /// The samples of one subject, and the inputs of its decision.
@@ -344,6 +344,7 @@ class Judge {
   std::pair<const plan::Step*, const StepEvidence*> fault_of_;  ///< whose fault_ is known
   std::string fault_;
   std::unordered_map<std::string_view, std::vector<const Attempt*>> attempts_;
+  Contrasts contrasts_;
   References references_;
   CounterRises rises_;
   std::string metered_of_;  ///< the step of metered_

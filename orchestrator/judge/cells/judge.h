@@ -20,6 +20,7 @@ namespace assay::judge {
 //   3. its samples are unfit: too few attempts or samples in one, or a number below 0 (unfit() in pool.h).
 //   4. too few samples for an interval of the statistic; not measured at the size demanded.
 //   5. its reference: none, or 0.
+//      Of a contrast both sides are looked at for 3 and 4; then too few pairs, or a figure of 0 (contrast.h).
 //   6. fewer attempts than planned, or some without the figure. This replaces the outcome of 3 to 5.
 // If none holds the cell waits until all cells are known (gathered.h). Then settle() (open_cell.cpp) sets its
 // outcome in this order, each step replacing the result of the one before:
@@ -27,6 +28,7 @@ namespace assay::judge {
 //   8. unsteady samples open a decided cell (note_findings()).
 //   9. doubt makes a pass inconclusive: a fault that no requirement judges, a figure above the physical limit, a fleet
 //      with a common cause. A fail stays.
+//      A contrast skips 8, and of 9 only faults count; the states recorded are looked at with 10.
 //  10. a demanded condition that is not met makes pass and fail inconclusive.
 // Last come parts that were seen on two nodes (identities.h) and failures that chance explains (chance.h).
 

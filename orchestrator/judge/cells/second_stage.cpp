@@ -16,6 +16,10 @@ SecondStage second_stage(const plan::Plan& plan, const Results& results) {
   for (const auto& result : results) {
     if (result.required && result.outcome != Outcome::pass && !result.step.empty()) open.emplace(result.step, &result);
   }
+  for (const auto& cell : plan.coverage) {
+    const auto found = cell.against.empty() ? open.end() : open.find(cell.step);
+    if (found != open.end()) open.emplace(cell.against, found->second);
+  }
   SecondStage chosen;
   std::set<std::string_view> loaded;
   for (const auto& step : plan.steps) {

@@ -7,7 +7,10 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
+
+#include <fmt/format.h>
 
 #include "orchestrator/plan/repeat.h"
 
@@ -46,6 +49,23 @@ std::optional<std::size_t> most_subjects(const plan::Plan& plan, const plan::Req
     most += static_cast<std::size_t>(*designed);
   }
   return most;
+}
+
+std::optional<Result> wrong_number(const plan::Plan& plan, const plan::Requirement& requirement, std::size_t seen,
+                                   Result node) {
+  const std::string kind(word_of(requirement.scope));
+  const site::Node* place = plan.site.node(node.node);
+  if (node.subject.kind != "node" || !plan.profile.per_node.contains(kind) || place == nullptr) return std::nullopt;
+  const auto designed = plan::designed_parts(plan.profile, *place, kind);
+  if (designed && static_cast<std::size_t>(*designed) == seen) return std::nullopt;
+  const bool more = designed && seen > static_cast<std::size_t>(*designed);
+  node.outcome = more ? Outcome::inconclusive : Outcome::not_measured;
+  node.reason = designed ? fmt::format("{} subjects of kind {} measured; the design has {}.", seen, kind, *designed)
+                         : fmt::format(
+                               "{} subjects of kind {} measured; the site does not say how many node {} has "
+                               "(parts), so that a missing one would go unnoticed.",
+                               seen, kind, node.node);
+  return node;
 }
 
 double figures_of(const plan::Plan& plan) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
 
 namespace assay::judge {
@@ -13,6 +14,11 @@ namespace assay::judge {
 /// together the ordered pairs of their ranks. Nothing if neither profile nor site says.
 std::optional<std::size_t> most_subjects(const plan::Plan& plan, const plan::Requirement& requirement,
                                          const plan::Step& step);
+
+/// `node`, the result of a node's own cell, when it showed more or fewer subjects, `seen`, than a node of this design
+/// has: the missing one is the one that is broken.
+std::optional<Result> wrong_number(const plan::Plan& plan, const plan::Requirement& requirement, std::size_t seen,
+                                   Result node);
 
 /// How many figures the plan wants that vary between runs, one of each subject, by the design of its nodes.
 double figures_of(const plan::Plan& plan);

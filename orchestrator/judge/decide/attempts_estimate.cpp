@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "probes/core/portable_math.h"
+
 namespace assay::judge {
 namespace {
 
@@ -64,6 +66,22 @@ std::optional<AttemptsEstimate> estimate_attempts(std::span<const Measurement* c
   estimate.low_bound = lower_quantile_bound(all, *quantile, sureness.risk);
   estimate.high_bound = upper_quantile_bound(all, *quantile, sureness.risk);
   if (!estimate.low_bound || !estimate.high_bound) return std::nullopt;
+  return estimate;
+}
+
+std::optional<AttemptsEstimate> ratio_of(const AttemptsEstimate& on, const AttemptsEstimate& off, bool higher) {
+  AttemptsEstimate estimate{.ratio = true, .correlation = std::max(on.correlation, off.correlation)};
+  std::vector<double> logarithms;
+  for (std::size_t i = 0; i < on.each.size(); ++i) {
+    if (!(on.each[i] > 0) || !(off.each[i] > 0)) return std::nullopt;
+    const double ratio = higher ? on.each[i] / off.each[i] : off.each[i] / on.each[i];
+    estimate.each.push_back(ratio);
+    logarithms.push_back(portable_log(ratio));
+  }
+  const Moments runs = moments(logarithms);
+  estimate.value = portable_exp(runs.mean);
+  estimate.between = estimate.value * runs.standard_deviation();
+  estimate.within = estimate.value * portable_hypot(on.within / on.value, off.within / off.value);
   return estimate;
 }
 

@@ -17,6 +17,7 @@ struct AttemptsEstimate {
   double value = 0;                  ///< the mean of `each`; of min and max the worst of all samples
   std::vector<double> each;          ///< the statistic of each attempt, in their order
   bool extreme = false;              ///< min or max: nothing below is known
+  bool ratio = false;                ///< of a contrast: the geometric mean of `each`, which scatter as logarithms do
   double between = 0;                ///< standard deviation of `each`; 0 for one attempt
   double within = 0;                 ///< standard uncertainty of one attempt's statistic, only from its own samples
   double correlation = 0;            ///< of samples in a row, lag 1, corrected for its bias, 0 to 0.97
@@ -37,5 +38,10 @@ struct Sureness {
 /// intervals.
 std::optional<AttemptsEstimate> estimate_attempts(std::span<const Measurement* const> attempts,
                                                   plan::Statistic statistic, const Sureness& sureness);
+
+/// The ratios of the attempts of `on` and `off`, pair by pair; of a figure that is the better the `higher` on over off,
+/// else off over on, so that more than 1 is a gain. `value` is their geometric mean, `between` it times the standard
+/// deviation of their logarithms. There are no order-statistic bounds. Nothing if a figure is not above 0.
+std::optional<AttemptsEstimate> ratio_of(const AttemptsEstimate& on, const AttemptsEstimate& off, bool higher);
 
 }  // namespace assay::judge

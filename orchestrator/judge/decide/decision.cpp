@@ -76,8 +76,14 @@ Outcome outcome_of(const Side& side, double value, bool single, Hindrance& hindr
   return meets ? Outcome::conditional_pass : Outcome::conditional_fail;
 }
 
-double false_accept_of(const Side& side, double value, const Budget& budget) {
-  const double distance = side.sign * (value - side.limit);
+/// The guard band of `guard` around `bound`; of ratios in their logarithms.
+double moved(double bound, double guard, const AttemptsEstimate& estimate) {
+  return estimate.ratio ? bound * portable_exp(guard / estimate.value) : bound + guard;
+}
+
+double false_accept_of(const Side& side, const AttemptsEstimate& estimate, const Budget& budget) {
+  const double value = estimate.value;
+  const double distance = side.sign * (estimate.ratio ? value * portable_log(value / side.limit) : value - side.limit);
   if (budget.uncertainty == 0) return distance >= 0 ? 0 : 1;
   return to_12_digits(student_cdf(-distance / budget.uncertainty, budget.degrees));
 }
@@ -139,8 +145,8 @@ void decide(const plan::Limit& limit, const AttemptsEstimate& estimate, const Sc
     const double factor = risk >= kSimpleAcceptance ? 0 : student_quantile(1 - risk, budget.degrees);
     const double guard = factor * budget.uncertainty;
     const Side side{.limit = bound,
-                    .acceptance = bound + sign * guard,
-                    .rejection = bound - sign * guard,
+                    .acceptance = moved(bound, sign * guard, estimate),
+                    .rejection = moved(bound, -sign * guard, estimate),
                     .sign = sign,
                     .good_bound = sign > 0 ? estimate.low_bound : estimate.high_bound,
                     .bad_bound = sign > 0 ? estimate.high_bound : estimate.low_bound};
@@ -156,7 +162,7 @@ void decide(const plan::Limit& limit, const AttemptsEstimate& estimate, const Sc
     result.guard_factor = factor;
     result.degrees_of_freedom = std::nullopt;
     if (std::isfinite(budget.degrees)) result.degrees_of_freedom = budget.degrees;
-    result.false_accept = false_accept_of(side, estimate.value, budget);
+    result.false_accept = false_accept_of(side, estimate, budget);
     result.margin = std::nullopt;
     if (side.limit != 0) result.margin = sign * (estimate.value - side.limit) / std::abs(side.limit);
     result.reason = reason_of(outcome, hindrance, side, result, guard);

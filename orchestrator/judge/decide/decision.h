@@ -32,7 +32,8 @@ ReferenceValue reference_from(const AttemptsEstimate& estimate, const Scatter& s
 /// of freedom of Welch and Satterthwaite (GUM G.4), b the one-sided order-statistic bound of all samples:
 /// pass y >= L + w and b >= L; conditional_pass y >= L; fail y <= L - w, with the other bound not above L;
 /// conditional_fail y < L. Mirrored for an upper limit; with both, the worse counts. One attempt whose distance from
-/// the next is not known passes and fails conditionally only. `instrument` is relative.
+/// the next is not known passes and fails conditionally only. `instrument` is relative. Of ratios the logarithms are
+/// compared: pass y >= L exp(w / y), fail y <= L exp(-w / y).
 void decide(const plan::Limit& limit, const AttemptsEstimate& estimate, const Scatter& scatter, double instrument,
             const ReferenceValue& reference, double risk, Result& result);
 

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/judge/decide/contrast_words.h"
+
 namespace assay::judge {
 namespace {
 
@@ -44,6 +46,8 @@ void settle(UndecidedCell& cell, const Scatter& scatter) {
     result.reason = std::move(reason);
   };
   decide(cell.requirement->limit, cell.estimate, scatter, cell.instrument, cell.reference, cell.risk, result);
+  if (cell.requirement->contrast)
+    result.reason = contrast_words(*cell.requirement, cell.unit, scatter, cell.risk, result);
   if (!finite(result)) {
     clear_numbers(result);
     return inconclusive("The limit or the samples are outside the range of the arithmetic.");

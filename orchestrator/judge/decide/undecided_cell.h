@@ -26,6 +26,7 @@ struct UndecidedCell {
   double risk = 0;         ///< of the decision
   std::string doubt = {};  ///< why it may not pass, with any figure: a fault that no requirement judges, a common cause
   std::string words = {};  ///< meaning of the figure, for the reason of a cell that does not pass
+  std::string unit = {};   ///< of a contrast: of its two figures
   std::string unmet = {};  ///< the first demanded condition that is not met, in one sentence
 };
 

@@ -44,7 +44,7 @@ const Description::OwnMetric* metric_of(const plan::Plan& plan, const plan::Requ
 /// advisory; of a figure without direction its requirement.
 std::string figure_of(const plan::Plan& plan, const plan::Requirement& requirement) {
   const Description::OwnMetric* metric = metric_of(plan, requirement);
-  if (metric == nullptr || metric->direction == PairDirection::both) return requirement.id;
+  if (metric == nullptr || metric->direction == PairDirection::both || requirement.contrast) return requirement.id;
   std::string name = requirement.metric;
   const std::string_view direction = word_of(metric->direction);
   if (const auto at = name.find(direction); at != std::string::npos) name.erase(at, direction.size());
@@ -55,7 +55,7 @@ std::string figure_of(const plan::Plan& plan, const plan::Requirement& requireme
 
 PairDirection direction_of(const plan::Plan& plan, const plan::Requirement& requirement) {
   const Description::OwnMetric* metric = metric_of(plan, requirement);
-  return metric == nullptr ? PairDirection::both : metric->direction;
+  return metric == nullptr || requirement.contrast ? PairDirection::both : metric->direction;
 }
 
 /// Of one rail of one plane: nodes accused there by a required figure explain pairs short with them by others.
@@ -72,7 +72,7 @@ class Figures {
       PairFigure& figure = known == figures_.end() ? figures_.emplace_back(PairFigure{.name = name}) : *known;
       figure.requirements.push_back(requirement.id);
       figure.plane = requirement.plane;
-      figure.required = requirement.required;
+      figure.required = requirement.required && !requirement.contrast;  // a switch explains no slow pair
       judged_[requirement.id] = {.figure = static_cast<std::size_t>(&figure - figures_.data()),
                                  .direction = direction_of(plan, requirement)};
     }

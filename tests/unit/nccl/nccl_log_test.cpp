@@ -122,6 +122,18 @@ TEST(rank_environment, is_the_nodes_own_but_for_logging_and_what_is_forced) {
                                       "NCCL_NVLS_ENABLE=0", "NCCL_PROTO=LL128", "PATH=/bin"}));
 }
 
+TEST(rank_environment, switches_each_feature_as_the_user_guide_of_NCCL_names_it) {
+  const char* const environment[] = {"NCCL_NET_GDR_LEVEL=PIX", nullptr};
+  const auto has = [&](const Forced& forced, const char* variable) {
+    return std::ranges::count(rank_environment(environment, forced), variable) == 1;
+  };
+  EXPECT_TRUE(has({}, "NCCL_NET_GDR_LEVEL=PIX"));
+  EXPECT_TRUE(has({.gpudirect = "0"}, "NCCL_NET_GDR_LEVEL=LOC"));
+  EXPECT_TRUE(has({.gpudirect = "1"}, "NCCL_NET_GDR_LEVEL=SYS"));
+  EXPECT_TRUE(has({.collnet = "1"}, "NCCL_COLLNET_ENABLE=1"));
+  EXPECT_TRUE(has({.mnnvl = "0"}, "NCCL_MNNVL_ENABLE=0"));
+}
+
 TEST(rank_environment, lets_NCCL_use_the_network_for_reduction_where_that_is_forced) {
   const char* const environment[] = {"NCCL_COLLNET_ENABLE=0", nullptr};
   for (const char* word : {"collnet_direct", "collnet_chain"}) {

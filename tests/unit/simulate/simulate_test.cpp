@@ -340,5 +340,44 @@ TEST(faults, a_node_that_the_fleet_has_not_is_named) {
   EXPECT_EQ(problem->text(), "faults.json: there is no node 'n7'\nhint: the simulated nodes are n00000 to n00002");
 }
 
+constexpr const char* kSwitched =
+    R"({"contrast": {"parameter": "size", "on": 8, "off": 4, "at_least": 0.05, "shown_by": "direct_io"},
+        "repeat": {"attempts": 3, "more_attempts": 4}})";
+
+TEST(simulate, a_switch_that_does_nothing_is_named_in_every_run_and_one_that_works_in_none) {
+  const plan::Faults faults{
+      .switches = {{.node = "n00003", .parameter = "size"}, {.node = "n00005", .parameter = "size", .stuck = true}}};
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Rehearsal fleet(plan_of({kSwitched}, {.nodes = 12}, faults, seed));
+    EXPECT_EQ(fleet.summary.found, (Words{"switch n00003 size", "switch n00005 size"})) << seed;
+    EXPECT_TRUE(fleet.summary.false_alarms.empty()) << seed;
+    EXPECT_EQ(fleet.verdict.counts.at("pass"), 10U) << seed;
+    EXPECT_EQ(fleet.verdict.counts.at("fail"), 1U) << seed;
+  }
+}
+
+TEST(simulate, a_switch_beside_limits_of_both_sides_meets_all_three_on_a_healthy_node) {
+  const std::string on = R"({"parameters": {"size": 8}, "limit": {"at_least": 100, "unit": "B/s"}})";
+  const std::string off = R"({"parameters": {"size": 4}, "limit": {"at_least": 99, "unit": "B/s"}})";
+  const Rehearsal fleet(plan_of({on, off, kSwitched}, {.nodes = 4}));
+  EXPECT_EQ(fleet.verdict.counts.at("pass"), 12U) << fleet.verdict.reason;
+}
+
+TEST(simulate, a_switch_of_pairs_that_does_nothing_on_one_node_accuses_that_node_and_on_all_none) {
+  const std::string pairs =
+      R"({"probe": "fabric", "scope": "pair", "repeat": {"attempts": 3, "more_attempts": 0},
+          "contrast": {"parameter": "size", "on": 8, "off": 4, "at_least": 0.05, "shown_by": "direct_io"}})";
+  const Rehearsal one(plan_of({pairs}, {.nodes = 6}, {.switches = {{.node = "n00003", .parameter = "size"}}}));
+  ASSERT_EQ(one.verdict.localised.size(), 1U);
+  ASSERT_EQ(one.verdict.localised[0].culprits.size(), 1U) << one.verdict.localised[0].reason;
+  EXPECT_EQ(one.verdict.localised[0].culprits[0].nodes, Words{"n00003"});
+  plan::Faults everywhere;
+  for (int i = 0; i < 6; ++i) everywhere.switches.push_back({.node = "n0000" + std::to_string(i), .parameter = "size"});
+  const Rehearsal all(plan_of({pairs}, {.nodes = 6}, everywhere));
+  ASSERT_EQ(all.verdict.localised.size(), 1U);
+  EXPECT_EQ(all.verdict.localised[0].state, judge::SearchState::common_cause);
+  EXPECT_TRUE(all.verdict.localised[0].culprits.empty());
+}
+
 }  // namespace
 }  // namespace assay::simulate
