@@ -67,6 +67,11 @@ std::vector<Subject> metered_subjects(const site::Site& site, JudgedScope scope,
   return all;
 }
 
+std::string why_unmetered(JudgedScope scope) {
+  if (scope != JudgedScope::switch_port) return fmt::format("the site has no meter of a {}", scope);
+  return "the site names no switches, or no port of them (switches, leaf, switch_port)";
+}
+
 std::vector<std::string> meters_of(const site::Site& site, const Subject& subject) {
   std::vector<std::string> names;
   for (const auto& meter : site.meters) {

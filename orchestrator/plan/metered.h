@@ -18,6 +18,9 @@ namespace assay::plan {
 std::vector<Subject> metered_subjects(const site::Site& site, JudgedScope scope, const std::string& plane = "",
                                       const std::optional<std::string>& rail = {});
 
+/// Why a site without subjects of this kind has none.
+std::string why_unmetered(JudgedScope scope);
+
 /// The names of the meters from whose readings a figure of `subject` may come: those of a rack, those of a
 /// node and the strips that it hangs on, or the one of its name.
 std::vector<std::string> meters_of(const site::Site& site, const Subject& subject);

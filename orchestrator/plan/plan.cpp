@@ -131,9 +131,7 @@ class Planner {
                                                 measuring == nullptr ? requirement.probe : requirement.during));
     if (auto problem = check_against(requirement, measuring->description, here)) return problem;
     if (metered && metered_subjects(plan_.site, requirement.scope, requirement.plane).empty())
-      return leave_out(requirement, requirement.scope == JudgedScope::switch_port
-                                        ? "the site names no switches, or no port of them (switches, leaf, switch_port)"
-                                        : fmt::format("the site has no meter of a {}", requirement.scope));
+      return leave_out(requirement, why_unmetered(requirement.scope));
     const Requirement placed = metered ? placed_on_all(requirement, plan_.site) : requirement;
     if (auto problem = count(least_spots(placed, program->description, plan_.site), here)) return problem;
     auto spots = spots_of(placed, program->description, plan_.site);

@@ -240,6 +240,6 @@ void measure(const Parameters& given, Recorder& record) {
 
 int main(int argc, char** argv) {
   const int code = assay::probe_main(argc, argv, assay::meters::kSpec, assay::meters::measure);
-  (void)std::fflush(stdout);  // the record is out, line by line; what cannot be written failed before
+  (void)std::fflush(stdout);  // the record is out, line by line; a failed write ended it before
   std::_Exit(code);           // a thread may still wait inside a library
 }

@@ -13,7 +13,7 @@
 namespace assay::meters {
 
 /// By how much a counter rose from one reading to the next. A 32-bit counter may wrap: it was in its upper half and is
-/// in its lower one. Nothing where it went back otherwise, or another counter answers: it was reset.
+/// in its lower one. Nothing if it went back otherwise, or another counter answers: it was reset.
 std::optional<double> rise_of(const Count& before, const Count& now);
 
 /// Whether the agent started anew between two readings: sysUpTime went back, other than at the end of its 32 bits (497

@@ -1,5 +1,5 @@
-// switch_tables: what a switch tells of its ports: names, neighbours, sensors and counters, out of the answers of its
-// agent. Nothing here believes an agent: tables have an end, an order and types, and what breaks them is refused.
+// switch_tables: names, neighbours, sensors and counters of the ports of a switch, out of the answers of its
+// agent. Nothing here believes an agent: tables have an end, an order and types, and others are refused.
 #pragma once
 
 #include <array>
@@ -54,14 +54,14 @@ struct PortSensor {
 };
 
 /// `value` of a sensor in its base unit: value x 10^(3 (scale - 9)) x 10^-precision, with a negative precision as 0.
-/// Nothing for the values that stand for overflow, for scales over tera and for what the MIB does not define.
+/// Nothing for the values that stand for overflow, for scales over tera and for numbers that the MIB does not define.
 std::optional<double> sensor_value(std::int64_t scale, std::int64_t precision, std::int64_t value);
 
-/// What does not change while a switch is watched.
+/// Facts that do not change while a switch is watched.
 struct SwitchView {
   std::map<std::string, std::uint32_t> ports;  ///< ifIndex of each port that is to be read
   std::map<std::string, std::string> missing;  ///< why others are not
-  std::vector<Neighbour> neighbours;           ///< of all its ports, which are named as in `ports` where they are there
+  std::vector<Neighbour> neighbours;           ///< of all its ports, named as in `ports` if they are there
   std::string neighbours_unread;               ///< why there are none; empty if they were read
   std::vector<PortSensor> sensors;             ///< of the ports to be read
   std::string sensors_unread;                  ///< likewise
@@ -80,7 +80,7 @@ struct Count {
   bool wide = false;  ///< of 64 bits
 };
 
-/// One port at one time. What the agent does not have, or answers with another type, is absent.
+/// One port at one time. Objects that the agent does not have, or of another type, are absent.
 struct PortReading {
   std::string name;
   std::optional<bool> up;

@@ -25,7 +25,7 @@ std::string names(const std::vector<std::string>& all) {
 
 std::string share_text(const std::optional<double>& share) { return share ? fmt::format("{:.3f}", *share) : "–"; }
 
-/// What the switch counted at the ports that the culprit's nodes are cabled to, where a limit on it was missed.
+/// Missed limits of the switch ports that the culprit's nodes are cabled to.
 std::string ports_text(const ReportContent& content, const judge::Culprit& culprit) {
   std::string text;
   for (const auto& port : plan::cabled_ports(content.run.plan.site)) {

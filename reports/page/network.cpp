@@ -32,8 +32,7 @@ std::string figures(const std::vector<figures::NetworkCurve>& curves) {
 
 constexpr std::size_t kMostLinks = 512;  // rows of the table; the record has all
 
-/// What switches counted of each port while loads ran: the largest figure of all attempts, of rate and light the
-/// smallest; and what they report at the other end of its cable.
+/// The figures of each port of a switch while loads ran: the largest of all attempts, of rate and light the smallest.
 std::map<Subject, std::map<std::string, double>> counts_of_ports(const ReportContent& content) {
   std::map<Subject, std::map<std::string, double>> all;
   for (const auto& [step, records] : content.metered) {
