@@ -37,7 +37,7 @@ constexpr Parameter kParameters[] = {
 };
 
 constexpr Metric kMetrics[] = {
-    neither("in_bytes", "B", "bytes that the switch received at the port, where it counts them in 64 bits",
+    neither("in_bytes", "B", "bytes that the switch received at the port, if counted in 64 bits",
             Recorded::if_reported),
     neither("out_bytes", "B", "bytes that it sent there, likewise", Recorded::if_reported),
     lower("in_errors", "1", "packets received with errors (ifInErrors), where the switch counts them",
@@ -73,15 +73,15 @@ constexpr ConditionSpec kConditions[] = {
     if_present("interval_s", "time between readings that was asked for, in s, where any switch answers"),
     if_present("neighbours", "read, or \"absent: \" and why the switch's neighbours are not known"),
     if_present("sensors", "read, or \"absent: \" and why the sensors of its ports are not known"),
-    if_reported("neighbour", "the system that LLDP reports at the port, where it does; several with commas"),
-    if_reported("neighbour_port", "its port, where it is named"),
-    if_reported("neighbour_port_name", "another name of that port, where there is one"),
+    if_reported("neighbour", "the system that LLDP reports at the port, if any; several with commas"),
+    if_reported("neighbour_port", "its port, if it is named"),
+    if_reported("neighbour_port_name", "another name of that port, if there is one"),
     if_occurred(
         "refresh_s",
         "the shortest time between two movements of the port's counters of bytes, in s: how old a count may be"),
     if_occurred("uncounted", "metrics whose rise is not known, with commas"),
     if_occurred("uncounted_why", "why they are not, the last reason"),
-    if_occurred("unread", "why this switch or port was not read, where it was not"),
+    if_occurred("unread", "why this switch or port was not read, if it was not"),
 };
 
 constexpr ProbeSpec kSpec{
