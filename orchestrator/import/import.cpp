@@ -34,6 +34,8 @@ constexpr Readers kReaders[] = {
     {"mlperf-training", read_mlperf_training, read_mlperf_training, ""},
     {"elbencho", read_elbencho, read_elbencho_json, ""},
     {"ior", nullptr, read_ior, "run it with -O summaryFormat=JSON"},
+    {"iblinkinfo", read_iblinkinfo, nullptr, "import the text that it prints"},
+    {"mlxlink", read_mlxlink_text, read_mlxlink_json, ""},
     {"energy-table", read_energy_table, nullptr, "write a table as docs/FORMATS.md has it"},
 };
 

@@ -7,8 +7,46 @@
 
 namespace assay::plan {
 
-std::vector<Subject> metered_subjects(const site::Site& site, JudgedScope scope) {
+std::string CabledPort::end_words() const {
+  if (end == nullptr) return "";
+  return fmt::format("{} {}{}", node, end->interface.empty() ? end->device : end->interface,
+                     end->rail.empty() ? "" : fmt::format(" (rail {})", end->rail));
+}
+
+std::vector<CabledPort> cabled_ports(const site::Site& site) {
+  std::vector<CabledPort> all;
+  for (const auto& [device, ports] : site.switches) {
+    const std::size_t first = all.size();
+    const auto add = [&](CabledPort one) {
+      const auto same = std::find_if(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(),
+                                     [&](const CabledPort& other) { return other.switch_port == one.switch_port; });
+      if (same == all.end()) all.push_back(std::move(one));
+    };
+    for (const auto& node : site.nodes) {
+      for (const auto& [plane, ends] : node.planes) {
+        for (const auto& end : ends)
+          if (!end.switch_port.empty() && site::port_text(node, end, "leaf") == device.name)
+            add({.leaf = device.name, .switch_port = end.switch_port, .node = node.name, .plane = plane, .end = &end});
+      }
+    }
+    for (const auto& port : ports)
+      add({.leaf = device.name, .switch_port = port, .node = "", .plane = "", .end = nullptr});
+  }
+  return all;
+}
+
+std::vector<Subject> metered_subjects(const site::Site& site, JudgedScope scope, const std::string& plane,
+                                      const std::optional<std::string>& rail) {
   std::vector<Subject> all;
+  if (scope == JudgedScope::switch_port) {
+    const auto rails = site::rails_of(site, plane);
+    for (const auto& port : cabled_ports(site)) {
+      const bool with = port.end != nullptr ? port.plane == plane && (!rail || port.end->rail == *rail)
+                                            : !rail || rails.empty() || rails.front() == *rail;
+      if (plane.empty() || with) all.push_back(port.subject());
+    }
+    return all;
+  }
   for (const auto& meter : site.meters) {
     Subject subject = meter.subject_of();
     if (scope == JudgedScope::node) {
@@ -27,6 +65,11 @@ std::vector<Subject> metered_subjects(const site::Site& site, JudgedScope scope)
     if (std::ranges::find(all, subject) == all.end()) all.push_back(std::move(subject));
   }
   return all;
+}
+
+std::string why_unmetered(JudgedScope scope) {
+  if (scope != JudgedScope::switch_port) return fmt::format("the site has no meter of a {}", scope);
+  return "the site names no switches, or no port of them (switches, leaf, switch_port)";
 }
 
 std::vector<std::string> meters_of(const site::Site& site, const Subject& subject) {
@@ -52,7 +95,8 @@ std::optional<InputError> check_load_test(const site::Site& site, const Profile&
                       fmt::format("is missing, and profile {} loads all nodes together", profile.name),
                       "needs the consent of those responsible for power and cooling: \"load_test\": "
                       "{\"consent\": \"NAME, DATE, RACKS\", \"limit_w\": 120000}"};
-  if (site_companion(profile).empty())
+  const std::string reader = site_companion(profile);
+  if (reader.empty() || reader == kSwitchCompanion)
     return InputError{
         fmt::format("profile {}: companions", profile.name),
         fmt::format("{} is missing, and {} must stop when a meter is over its limit", kSiteCompanion, kLoadProbe),

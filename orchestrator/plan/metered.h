@@ -11,14 +11,35 @@
 namespace assay::plan {
 
 /// The subjects of kind `scope` that the meters of `site` have, in the order of the list: a rack with any meter of its
-/// power, a node with a meter or an outlet of its own, and each feed, shelf, cooling unit or other meter by its name.
-std::vector<Subject> metered_subjects(const site::Site& site, JudgedScope scope);
+/// power, a node with a meter or an outlet of its own, each feed, shelf, cooling unit or other meter by its name, and
+/// each port of cabled_ports().
+/// Of the latter, where `plane` is given, only those that its ports on `rail` (of any, without one) are cabled to;
+/// ports without a node go with the first rail.
+std::vector<Subject> metered_subjects(const site::Site& site, JudgedScope scope, const std::string& plane = "",
+                                      const std::optional<std::string>& rail = {});
+
+/// Why a site without subjects of this kind has none.
+std::string why_unmetered(JudgedScope scope);
 
 /// The names of the meters from whose readings a figure of `subject` may come: those of a rack, those of a
 /// node and the strips that it hangs on, or the one of its name.
 std::vector<std::string> meters_of(const site::Site& site, const Subject& subject);
 
-/// The companion of `profile` that reads the meters of the site, one of kSiteCompanions; empty if none does.
+/// A port of a switch whose counters are read, and the port of a node at the other end of its cable.
+struct CabledPort {
+  std::string leaf, switch_port;
+  std::string node;                 ///< empty: the site says none, as of a port to a spine
+  std::string plane;                ///< of that port
+  const site::Port* end = nullptr;  ///< the port of that node; it belongs to the site
+  [[nodiscard]] Subject subject() const { return switch_port_subject(leaf, switch_port); }
+  /// "n01 ens1f0 (rail 0)"; empty without a node.
+  [[nodiscard]] std::string end_words() const;
+};
+
+/// The ports of the switches of `site` that are read, in the order of the switches and of their ports, nodes' first.
+std::vector<CabledPort> cabled_ports(const site::Site& site);
+
+/// The companion of `profile` that reads the meters or switches of the site (is_site_companion); empty if none does.
 std::string site_companion(const Profile& profile);
 
 /// Why `site` does not allow a load of all its nodes together, or could not stop it; nothing if it may be planned. It

@@ -131,8 +131,8 @@ class Planner {
       return leave_out(requirement, fmt::format("the probe {} is not part of this build",
                                                 measuring == nullptr ? requirement.probe : requirement.during));
     if (auto problem = check_against(requirement, measuring->description, here)) return problem;
-    if (metered && metered_subjects(plan_.site, requirement.scope).empty())
-      return leave_out(requirement, fmt::format("the site has no meter of a {}", requirement.scope));
+    if (metered && metered_subjects(plan_.site, requirement.scope, requirement.plane).empty())
+      return leave_out(requirement, why_unmetered(requirement.scope));
     const Requirement placed = metered ? placed_on_all(requirement, plan_.site) : requirement;
     if (auto problem = count(least_spots(placed, program->description, plan_.site), here)) return problem;
     auto spots = spots_of(placed, program->description, plan_.site);
@@ -225,7 +225,7 @@ class Planner {
 
   std::optional<InputError> leave_out(const Requirement& requirement, const std::string& reason) {
     if (!requirement.during.empty()) {
-      add_metered_cells(requirement, "", reason);
+      add_metered_cells(requirement, "", reason, {});
       return std::nullopt;
     }
     for (const auto& spot : spots_without_steps(requirement, plan_.site, reason)) add_cell(requirement, spot, "");
@@ -237,9 +237,12 @@ class Planner {
         {.requirement = requirement.id, .subject = spot.subject, .step = step, .reason = spot.reason});
   }
 
-  /// A cell for every subject that meters of the site have; one for the site if there is none.
-  void add_metered_cells(const Requirement& requirement, const std::string& step, const std::string& reason) {
-    auto subjects = metered_subjects(plan_.site, requirement.scope);
+  /// A cell for every subject that meters of the site have, or that switches have on this rail; one for the site if
+  /// there is none.
+  void add_metered_cells(const Requirement& requirement, const std::string& step, const std::string& reason,
+                         const std::optional<std::string>& rail) {
+    auto subjects = metered_subjects(plan_.site, requirement.scope, requirement.plane, rail);
+    if (subjects.empty() && !step.empty() && requirement.scope == JudgedScope::switch_port) return;  // of other rails
     if (subjects.empty()) subjects.push_back({.kind = "cluster", .id = plan_.site.name});
     for (auto& subject : subjects)
       plan_.coverage.push_back(
@@ -306,7 +309,7 @@ class Planner {
           if (requirement->during.empty())
             add_cell(*requirement, spot, spot.nodes.empty() ? "" : step.id);
           else
-            add_metered_cells(*requirement, spot.nodes.empty() ? "" : step.id, spot.reason);
+            add_metered_cells(*requirement, spot.nodes.empty() ? "" : step.id, spot.reason, spot.rail);
         }
         if (spot.nodes.empty()) continue;
         plan_.steps.push_back(std::move(step));

@@ -20,8 +20,24 @@
 namespace assay::plan {
 
 /// The kind of subject that a requirement judges. pair, group and cluster are of several nodes together; the kinds
-/// after them are of the site's meters.
-enum class JudgedScope { node, cpu, gpu, nic, drive, rank, pair, group, cluster, rack, feed, shelf, cdu, meter };
+/// after them are of the site's meters, and switch_port of its switches.
+enum class JudgedScope {
+  node,
+  cpu,
+  gpu,
+  nic,
+  drive,
+  rank,
+  pair,
+  group,
+  cluster,
+  rack,
+  feed,
+  shelf,
+  cdu,
+  meter,
+  switch_port
+};
 
 constexpr auto words_of(JudgedScope) {
   using enum JudgedScope;
@@ -38,7 +54,8 @@ constexpr auto words_of(JudgedScope) {
                                            {feed, "feed"},
                                            {shelf, "shelf"},
                                            {cdu, "cdu"},
-                                           {meter, "meter"}});
+                                           {meter, "meter"},
+                                           {switch_port, "switch_port"}});
 }
 
 /// Whether subjects of this scope, where a probe runs on several nodes, are nodes that work together.
@@ -49,11 +66,15 @@ constexpr bool is_together(JudgedScope scope) {
 inline constexpr const char* kSiteCompanion = "power_feed";
 /// The same, which also records effects of a lost feed.
 inline constexpr const char* kFailoverCompanion = "failover_watch";
-/// Whether a companion of this name reads the site's meters, on the head and not on the nodes.
-constexpr bool is_site_companion(std::string_view name) { return name == kSiteCompanion || name == kFailoverCompanion; }
+/// The companion that the head runs once a site, which reads its switches.
+inline constexpr const char* kSwitchCompanion = "switch_counters";
+/// Whether a companion of this name reads the site's meters or switches, on the head and not on the nodes.
+constexpr bool is_site_companion(std::string_view name) {
+  return name == kSiteCompanion || name == kFailoverCompanion || name == kSwitchCompanion;
+}
 /// The probe that loads all nodes together.
 inline constexpr const char* kLoadProbe = "load_bank";
-/// Whether a meter of the site has such subjects, and a node never.
+/// Whether a meter or switch of the site has such subjects, and a node never.
 constexpr bool is_of_meters(JudgedScope scope) { return scope >= JudgedScope::rack; }
 /// The same of a subject's kind as recorded.
 constexpr bool is_together(std::string_view kind) {

@@ -54,16 +54,21 @@ std::optional<InputError> check_during(const Requirement& requirement, const Pro
         here + ".during",
         of_meters ? fmt::format("is missing, and the scope is {}", requirement.scope)
                   : fmt::format("is given, and the scope is {}", requirement.scope),
-        "a figure of the site's meters has scope node, rack, feed, shelf, cdu or meter, and names the probe "
-        "during whose load it is judged"};
+        "a figure of the site's meters has scope node, rack, feed, shelf, cdu or meter, one of its switches "
+        "switch_port, and both name the probe during whose load they are judged"};
   if (!of_meters) return std::nullopt;
-  if (!is_site_companion(requirement.probe) ||
+  const bool of_switches = requirement.scope == JudgedScope::switch_port;
+  if (!is_site_companion(requirement.probe) || of_switches != (requirement.probe == kSwitchCompanion) ||
       std::ranges::find(profile.companions, requirement.probe) == profile.companions.end())
-    return InputError{here + ".probe", fmt::format("is judged of the site's meters, which {} reads", kSiteCompanion),
+    return InputError{here + ".probe",
+                      fmt::format("is judged of the site's {}, which {} reads", of_switches ? "switches" : "meters",
+                                  of_switches ? kSwitchCompanion : kSiteCompanion),
                       "name it here and among the profile's companions"};
-  if (requirement.limit.reference != Reference::none || !requirement.plane.empty() || requirement.after)
-    return InputError{here, "is of the site's meters, and has a relative limit, a plane or `after`",
-                      "give an absolute limit; the load decides when it is measured"};
+  if (requirement.limit.reference != Reference::none || (!requirement.plane.empty() && !of_switches) ||
+      requirement.after)
+    return InputError{here, "is of the site's meters or switches, and has a relative limit, a plane or `after`",
+                      "give an absolute limit; the load decides when it is measured, and the plane of a switch's port "
+                      "is that of the load"};
   if (requirement.metric == "energy_efficiency" && requirement.scope != JudgedScope::rack)
     return InputError{
         here + ".scope",
@@ -272,8 +277,9 @@ std::optional<InputError> check_profile(const Profile& profile, const std::strin
   if (std::ranges::count_if(profile.companions, is_site_companion) > 1) {
     return InputError{
         where + ": companions",
-        fmt::format("names {} and {}, and the meters are read by one program", kSiteCompanion, kFailoverCompanion),
-        fmt::format("{} records all of {}; name only it", kFailoverCompanion, kSiteCompanion)};
+        fmt::format("names two of {}, {} and {}, and the head runs one of them", kSiteCompanion, kFailoverCompanion,
+                    kSwitchCompanion),
+        fmt::format("{} records all of {}; switches need a profile of their own", kFailoverCompanion, kSiteCompanion)};
   }
   for (const auto& requirement : profile.requirements) {
     const std::string here = fmt::format("{}: requirement {}", where, requirement.id);

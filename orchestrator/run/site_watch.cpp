@@ -38,8 +38,10 @@ Values parameters_of(const plan::Plan& plan, const std::string& directory, bool 
     asked["guard"] = std::string("yes");
     asked["limit"] = static_cast<std::int64_t>(plan.site.load_test->limit_w);
   }
-  asked["meters"] = std::filesystem::absolute(directory, unknown).string() + "/plan.json";
-  const auto& probe = plan.probes.at(plan::site_companion(plan.profile)).description;
+  const std::string companion = plan::site_companion(plan.profile);
+  asked[companion == plan::kSwitchCompanion ? "switches" : "meters"] =
+      std::filesystem::absolute(directory, unknown).string() + "/plan.json";
+  const auto& probe = plan.probes.at(companion).description;
   return probe.resolve(asked, plan.quick).value_or(asked);
 }
 
@@ -71,7 +73,8 @@ SiteWatch::SiteWatch(const plan::Plan& plan, const std::vector<plan::Program>& p
                      AgentStarter& starter, RunJournal& journal)
     : plan_(plan), directory_(options.directory), starter_(starter), journal_(journal) {
   const std::string wanted = plan::site_companion(plan.profile);
-  if (wanted.empty() || plan.site.meters.empty() || !plan.probes.contains(wanted)) return;
+  const bool nothing = wanted == plan::kSwitchCompanion ? plan.site.switches.empty() : plan.site.meters.empty();
+  if (wanted.empty() || nothing || !plan.probes.contains(wanted)) return;
   const auto program = std::ranges::find(programs, wanted, &plan::Program::name);
   if (program != programs.end()) program_ = &*program;
   head_.name = "the site's meters";

@@ -66,7 +66,8 @@ Meter intake() {
 }  // namespace
 
 bool judges_by_meters(const plan::Profile& profile) {
-  return std::ranges::any_of(profile.requirements, [](const auto& one) { return !one.during.empty(); });
+  return std::ranges::any_of(
+      profile.requirements, [](const auto& one) { return !one.during.empty() && one.probe != plan::kSwitchCompanion; });
 }
 
 double full_rack_w(const plan::Profile& profile, std::size_t nodes) {

@@ -248,6 +248,11 @@ std::expected<Site, InputError> read_site(std::string_view text, const std::stri
     if (!meters) return std::unexpected(meters.error());
     site.meters = std::move(*meters);
   }
+  if (const auto list = document->find("switches"); list != document->end()) {
+    auto switches = switches_from(*list, fmt::format("{}: switches", where));
+    if (!switches) return std::unexpected(switches.error());
+    site.switches = std::move(*switches);
+  }
   return site;
 }
 
@@ -298,6 +303,7 @@ json to_json(const Site& site) {
     document["load_test"] = {{"consent", site.load_test->consent}, {"limit_w", site.load_test->limit_w}};
   if (site.power_cap_w) document["power_cap_w"] = *site.power_cap_w;
   if (!site.meters.empty()) document["meters"] = assay::to_json(site.meters);
+  if (!site.switches.empty()) document["switches"] = assay::to_json(site.switches);
   return document;
 }
 

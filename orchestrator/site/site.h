@@ -14,6 +14,7 @@
 #include "probes/core/error.h"
 #include "probes/core/json_io.h"
 #include "probes/core/meter_list.h"
+#include "probes/core/switch_list.h"
 #include "probes/core/units.h"
 
 namespace assay::site {
@@ -88,6 +89,7 @@ struct Site {
   std::optional<double> power_cap_w;
   std::optional<LoadTest> load_test = {};  ///< nothing: no load of all nodes together
   std::vector<Meter> meters = {};          ///< instruments that are read from the head, in the order of the file
+  std::vector<Switch> switches = {};       ///< switches whose counters are read from the head, likewise
 
   /// The node of this name, or nullptr.
   [[nodiscard]] const Node* node(std::string_view node_name) const;
@@ -105,8 +107,8 @@ Site this_machine();
 
 /// Reads and checks a site document; `where` names it in errors. Refused: what schema site.json refuses, nodes of
 /// launcher slurm of two machines, two nodes of
-/// one name, one machine or pod under two names, one address of a plane on two ports, what planes_from and
-/// meters_from refuse, a relative directory, a field of a launcher that the node does not have.
+/// one name, one machine or pod under two names, one address of a plane on two ports, what planes_from,
+/// meters_from and switches_from refuse, a relative directory, a field of a launcher that the node does not have.
 std::expected<Site, InputError> read_site(std::string_view text, const std::string& where);
 
 /// The document of `site` with every default filled in, the fields of other launchers left out; read_site reads it back

@@ -75,15 +75,19 @@ std::expected<Site, InputError> read_site_file(const std::string& path) {
     if (auto problem = resolve(node.jump->identity_file, folder, here + ".jump.identity_file"))
       return std::unexpected(*problem);
   }
-  for (std::size_t i = 0; i < site->meters.size(); ++i) {
-    std::string& credentials = site->meters[i].credentials;
-    if (credentials.empty()) continue;
+  const auto find_secret = [&](std::string& credentials, const char* list, std::size_t i) -> std::optional<InputError> {
+    if (credentials.empty()) return std::nullopt;
     credentials = (folder / credentials).lexically_normal().string();
-    if (auto secret = read_secret_file(credentials); !secret)
-      return std::unexpected(InputError{fmt::format("{}: meters[{}].credentials", path, i),
-                                        fmt::format("{} {}", secret.error().where, secret.error().what),
-                                        secret.error().hint});
-  }
+    auto secret = read_secret_file(credentials);
+    if (secret) return std::nullopt;
+    return InputError{fmt::format("{}: {}[{}].credentials", path, list, i),
+                      fmt::format("{} {}", secret.error().where, secret.error().what), secret.error().hint};
+  };
+  for (std::size_t i = 0; i < site->meters.size(); ++i)
+    if (auto problem = find_secret(site->meters[i].credentials, "meters", i)) return std::unexpected(*problem);
+  for (std::size_t i = 0; i < site->switches.size(); ++i)
+    if (auto problem = find_secret(site->switches[i].device.credentials, "switches", i))
+      return std::unexpected(*problem);
   return site;
 }
 

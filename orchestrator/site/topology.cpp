@@ -47,21 +47,25 @@ bool is_port_name(std::string_view text) {
   return !text.empty() && text.size() <= kLongest && has_only(text.substr(0, 1), "") && has_only(text, "._/:-");
 }
 
-/// Fills in missing fields of the port; adds a finding when one contradicts the cable.
-void compare(const Node& node, Port& port, const Cable& cable, std::vector<std::string>& findings) {
+/// How the port of the site contradicts the cable; empty if it does not.
+std::string contradiction(const Node& node, const Port& port, const Cable& cable) {
   const std::string leaf = port_text(node, port, "leaf");
   const std::string rail = port.rail.empty() ? "" : fmt::format(" of rail {}", port.rail);
   const std::string& name = cable.port.empty() ? port.device : cable.port;
-  if (!leaf.empty() && leaf != cable.leaf) {
-    findings.push_back(fmt::format("{}: {}{} is connected to {}{}; in the site it is {} ({})", node.name, name, rail,
-                                   cable.leaf, cable.switch_port.empty() ? "" : " port " + cable.switch_port, leaf,
-                                   cable.where));
-    return;
-  }
+  if (!leaf.empty() && leaf != cable.leaf)
+    return fmt::format("{}: {}{} is connected to {}{}; in the site it is {} ({})", node.name, name, rail, cable.leaf,
+                       cable.switch_port.empty() ? "" : " port " + cable.switch_port, leaf, cable.where);
   if (!port.switch_port.empty() && !cable.switch_port.empty() && port.switch_port != cable.switch_port &&
-      port.switch_port != cable.other_name) {
-    findings.push_back(fmt::format("{}: {}{} is connected to port {} of {}; in the site it is port {} ({})", node.name,
-                                   name, rail, cable.switch_port, cable.leaf, port.switch_port, cable.where));
+      port.switch_port != cable.other_name)
+    return fmt::format("{}: {}{} is connected to port {} of {}; in the site it is port {} ({})", node.name, name, rail,
+                       cable.switch_port, cable.leaf, port.switch_port, cable.where);
+  return "";
+}
+
+/// Fills in missing fields of the port; adds a finding when one contradicts the cable.
+void compare(const Node& node, Port& port, const Cable& cable, std::vector<std::string>& findings) {
+  if (std::string finding = contradiction(node, port, cable); !finding.empty()) {
+    findings.push_back(std::move(finding));
     return;
   }
   port.leaf = cable.leaf;
@@ -168,6 +172,14 @@ std::expected<Topology, InputError> topology_from_lldp(const std::map<std::strin
     }
   }
   return topology;
+}
+
+std::string contradiction(const Site& site, const Cable& cable, bool by_device) {
+  const Node* const found = site.node(cable.node);
+  if (found == nullptr) return "";
+  Node node = *found;
+  const Port* const port = port_at(node, cable, by_device);
+  return port == nullptr ? "" : contradiction(node, *port, cable);
 }
 
 Cabled with_cables(Site site, const Topology& topology, const std::string& plane) {

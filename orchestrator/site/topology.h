@@ -48,6 +48,10 @@ std::expected<Topology, InputError> topology_from_lldp(const std::map<std::strin
 std::expected<Topology, InputError> topology_from_ibnetdiscover(std::string_view text, const std::string& where,
                                                                 const Site& site);
 
+/// How the site contradicts `cable`, as a sentence: its port is on another leaf or switch port there. Empty if it does
+/// not, or has no such port.
+std::string contradiction(const Site& site, const Cable& cable, bool by_device);
+
 /// A site with its topology filled in, and the contradictions to it.
 struct Cabled {
   Site site;

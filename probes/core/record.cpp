@@ -15,9 +15,9 @@ std::optional<double> number_in(const Value& value) {
 }
 
 bool is_subject_kind(const std::string& kind) {
-  constexpr std::array<std::string_view, 15> kKinds = {"node",  "cpu",  "dimm",  "gpu",   "nic",
-                                                       "drive", "rank", "pair",  "group", "cluster",
-                                                       "rack",  "feed", "shelf", "cdu",   "meter"};
+  constexpr std::array<std::string_view, 16> kKinds = {"node",  "cpu",  "dimm",  "gpu",        "nic",  "drive",
+                                                       "rank",  "pair", "group", "cluster",    "rack", "feed",
+                                                       "shelf", "cdu",  "meter", "switch_port"};
   return std::ranges::find(kKinds, kind) != kKinds.end();
 }
 

@@ -40,7 +40,8 @@ struct Subject {
 
 /// Every kind of subject, as one line for error messages.
 inline constexpr const char* kSubjectKinds =
-    "node, cpu, dimm, gpu, nic, drive, rank, pair, group, cluster, rack, feed, shelf, cdu, meter";
+    "node, cpu, dimm, gpu, nic, drive, rank, pair, group, cluster, rack, feed, shelf, cdu, meter, "
+    "switch_port";
 
 /// True when `kind` is one of kSubjectKinds.
 bool is_subject_kind(const std::string& kind);

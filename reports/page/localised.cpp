@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/overall/ranking.h"
+#include "orchestrator/plan/metered.h"
+#include "probes/core/scale.h"
 #include "reports/figures/html.h"
 #include "reports/page/sections.h"
 
@@ -23,8 +25,23 @@ std::string names(const std::vector<std::string>& all) {
 
 std::string share_text(const std::optional<double>& share) { return share ? fmt::format("{:.3f}", *share) : "–"; }
 
-std::string culprit_row(const judge::Culprit& culprit) {
-  return figures::row({std::string(word_of(culprit.fault)), figures::escape(culprit.words), names(culprit.tests)});
+/// Missed limits of the switch ports that the culprit's nodes are cabled to.
+std::string ports_text(const ReportContent& content, const judge::Culprit& culprit) {
+  std::string text;
+  for (const auto& port : plan::cabled_ports(content.run.plan.site)) {
+    if (std::ranges::find(culprit.nodes, port.node) == culprit.nodes.end()) continue;
+    for (const auto& result : content.verdict.results) {
+      if (result.subject != port.subject() || result.outcome == judge::Outcome::pass || !result.value) continue;
+      text += fmt::format(" {} of {}: {} at {}.", content.requirement(result.requirement).metric, port.end_words(),
+                          for_people(*result.value, result.unit), port.subject().id);
+    }
+  }
+  return text;
+}
+
+std::string culprit_row(const ReportContent& content, const judge::Culprit& culprit) {
+  return figures::row({std::string(word_of(culprit.fault)),
+                       figures::escape(culprit.words + ports_text(content, culprit)), names(culprit.tests)});
 }
 
 std::string one_search(const ReportContent& content, const judge::Localised& one) {
@@ -41,7 +58,7 @@ std::string one_search(const ReportContent& content, const judge::Localised& one
                         names(one.excluded));
   if (!one.undecided.empty()) html += fmt::format("<p>Undecided: {}.</p>\n", names(one.undecided));
   std::vector<std::string> rows;
-  for (const auto& culprit : one.culprits) rows.push_back(culprit_row(culprit));
+  for (const auto& culprit : one.culprits) rows.push_back(culprit_row(content, culprit));
   if (!rows.empty()) html += figures::table("culprits", "Located faults", {"Fault", "Location", "Shown by"}, rows);
   rows.clear();
   for (const auto& test : one.tests)

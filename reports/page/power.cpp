@@ -9,6 +9,7 @@
 
 #include "orchestrator/judge/metering/site_agreement.h"
 #include "orchestrator/judge/metering/site_evidence.h"
+#include "orchestrator/plan/metered.h"
 #include "probes/core/statistics.h"
 #include "probes/core/utc_time.h"
 #include "reports/figures/agreement_chart.h"
@@ -181,7 +182,7 @@ std::string figure_of(const std::string& svg, const std::string& caption) {
 }  // namespace
 
 std::string power_section(const ReportContent& content) {
-  if (content.watches.empty()) return "";
+  if (content.watches.empty() || plan::site_companion(content.run.plan.profile) == plan::kSwitchCompanion) return "";
   const figures::PowerChart chart = power_chart_of(content);
   std::string caption = "Racks one on another, by the meters that the head read. Shaded:";
   for (std::size_t i = 0; i < chart.events.size(); ++i)

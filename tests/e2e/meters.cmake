@@ -40,6 +40,10 @@ set_tests_properties(e2e.efficiency PROPERTIES LABELS meters SKIP_RETURN_CODE 77
 add_test(NAME e2e.failover COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/failover_test.py CONFIGURATIONS meters)
 set_tests_properties(e2e.failover PROPERTIES LABELS meters SKIP_RETURN_CODE 77 TIMEOUT 300
   ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")
+# The other end of the cable; skipped without snmpd.
+add_test(NAME e2e.switches COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/switches_test.py CONFIGURATIONS meters)
+set_tests_properties(e2e.switches PROPERTIES LABELS meters SKIP_RETURN_CODE 77 TIMEOUT 300
+  ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")
 # What changes settings, and whether they are put back; its zone of RAPL is made up.
 add_test(NAME e2e.settings COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/settings_test.py)
 set_tests_properties(e2e.settings PROPERTIES LABELS e2e TIMEOUT 300 ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")

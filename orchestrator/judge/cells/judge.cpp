@@ -24,6 +24,7 @@
 #include "orchestrator/judge/metering/site_efficiency.h"
 #include "orchestrator/judge/metering/site_evidence.h"
 #include "orchestrator/judge/metering/site_step.h"
+#include "orchestrator/plan/metered.h"
 #include "orchestrator/plan/passes.h"
 #include "probes/core/scale.h"
 
@@ -62,7 +63,7 @@ class Judge {
     for (std::size_t i = 0; i < plan_.coverage.size(); ++i) {
       const plan::Cell& cell = plan_.coverage[i];
       if (cell.step.empty())
-        all.take(i, settled(blank(cell, *requirements_.at(cell.requirement))));
+        all.take(i, without_step(cell, *requirements_.at(cell.requirement)));
       else
         cells[cell.step].push_back(i);
     }
@@ -122,6 +123,14 @@ class Judge {
   }
 
   static UndecidedCell settled(Result result) { return {.result = std::move(result), .settled = true}; }
+
+  /// A cell that the plan does not measure. Figures of meters or switches that the site does not have are not told.
+  [[nodiscard]] UndecidedCell without_step(const plan::Cell& cell, const plan::Requirement& requirement) const {
+    const bool untold = requirement.when_told && !requirement.during.empty() &&
+                        plan::metered_subjects(plan_.site, requirement.scope, requirement.plane).empty();
+    Result result = blank(cell, requirement);
+    return untold ? unchecked(std::move(result), cell.reason + ".") : settled(std::move(result));
+  }
 
   static Result blank(const plan::Cell& cell, const plan::Requirement& requirement) {
     return {.requirement = requirement.id,
@@ -207,6 +216,9 @@ class Judge {
     const auto pools = pooled(metered_.step, requirement, plan_.probes.at(requirement.probe).description);
     const auto pool = pools.find(cell.subject);
     if (pool == pools.end()) {
+      if (requirement.when_told && is_untold(metered_, requirement.metric, cell.subject))
+        return unchecked(std::move(whole), fmt::format("the {} {} does not report {}.", cell.subject.kind,
+                                                       cell.subject.id, requirement.metric));
       whole.reason = fmt::format("No {} of the {} {} during the load. {}", requirement.metric, cell.subject.kind,
                                  cell.subject.id, why_missing(metered_, requirement.metric, cell.subject));
       return settled(std::move(whole));

@@ -35,6 +35,7 @@ namespace {
 constexpr double kCovered = 0.9;          // of the load's time, by readings
 constexpr double kClockDifference_s = 1;  // between the node that says when it held its load, and the head
 constexpr double kEdges = 2;              // slots that the ends of the load may cut
+constexpr double kSlotOfCounts_s = 1;     // the journal's times are later than the load's begin, earlier than its end
 
 /// A time in which a load was held, in s since 1970 by the head's clock.
 struct Window {
@@ -147,6 +148,7 @@ class Cutting {
 
   void add(const Measurement& measured) {
     const auto begin_s = number_of(measured.at, "begin_s"), interval_s = number_of(measured.at, "interval_s");
+    if (!begin_s && !interval_s && measured.subject.kind == "switch_port") return add_counts(measured);
     if (!begin_s && !interval_s) return add_whole(measured);
     if (!begin_s || !interval_s || !(*interval_s > 0)) return;
     auto inside = cut(measured, *begin_s, *interval_s, window_);
@@ -175,6 +177,22 @@ class Cutting {
     part.interval_s = 1;
   }
 
+  /// What a port counted from the first reading of a watch to the last. Of two watches the one that has more of the
+  /// load's time counts: the next one begins when the load is over.
+  void add_counts(const Measurement& measured) {
+    const auto from_s = number_of(measured.at, "from_s"), to_s = number_of(measured.at, "to_s");
+    if (!from_s || !to_s) return;
+    const double covered_s = std::min(*to_s, window_.end_s) - std::max(*from_s, window_.begin_s);
+    Values at = measured.at;
+    for (const char* coordinate : {"from_s", "to_s"}) at.erase(coordinate);
+    Part& part = parts_[{measured.metric, measured.subject, at}];
+    if (!part.measured.samples.empty() && part.covered_s >= covered_s) return;
+    part.measured = measured;
+    part.measured.at = std::move(at);
+    part.covered_s = std::max(covered_s, 0.0);
+    part.interval_s = kSlotOfCounts_s;
+  }
+
   void add_conditions(const Subject& subject, const std::set<std::string>& meters, Record& made) const {
     for (const auto& [number, record] : watches_.records) {
       if (!is_of_load(number, record)) continue;
@@ -196,6 +214,33 @@ class Cutting {
   std::vector<RackPower> racks_;
 };
 
+/// The same of ports of switches, and of single counters of them.
+void name_unread_ports(const plan::Plan& plan, const WatchRecords& watches, SiteEvidence& site) {
+  std::map<std::string, std::vector<Subject>> ports;  // by switch
+  for (const auto& port : plan::cabled_ports(plan.site)) ports[port.leaf].push_back(port.subject());
+  for (const auto& [number, record] : watches.records) {
+    std::map<Subject, std::string> metrics, why;
+    for (const auto& one : record.conditions) {
+      const auto* text = std::get_if<std::string>(&one.value);
+      if (text == nullptr) continue;
+      if (one.name == "uncounted") metrics[one.subject] = *text;
+      if (one.name == "uncounted_why") why[one.subject] = *text;
+      if (one.name != "unread") continue;
+      const std::string words = fmt::format("Not read: {}.", *text);
+      site.missing.insert_or_assign(one.subject, words);
+      if (one.subject.kind == "meter")
+        for (const auto& port : ports[one.subject.id]) site.missing.insert_or_assign(port, words);
+    }
+    for (const auto& [subject, names] : metrics) {
+      for (std::size_t at = 0; at <= names.size();) {
+        const std::size_t end = std::min(names.find(',', at), names.size());
+        site.not_joined[{names.substr(at, end - at), subject}] = fmt::format("Not counted: {}.", why[subject]);
+        at = end + 1;
+      }
+    }
+  }
+}
+
 /// Why the watches have nothing of a subject: the words of the companion for its meters.
 void name_unread(const plan::Plan& plan, const WatchRecords& watches, SiteEvidence& site) {
   std::string words;
@@ -206,6 +251,7 @@ void name_unread(const plan::Plan& plan, const WatchRecords& watches, SiteEviden
     }
     if (record.end.status != Status::complete) words = record.end.reason;
   }
+  name_unread_ports(plan, watches, site);
   for (const auto& meter : plan.site.meters) {
     // "pdu-7 at 10.0.0.7: no answer within 2 s; pdu-8 at …": the part that begins with the meter's name.
     auto at = words.starts_with(meter.name + " ") ? 0 : words.find("; " + meter.name + " ");
@@ -293,6 +339,14 @@ SiteEvidence site_evidence(const plan::Plan& plan, const plan::Step& step, const
   }
   site.step.paths = std::move(paths);
   return site;
+}
+
+bool is_untold(const SiteEvidence& site, const std::string& metric, const Subject& subject) {
+  if (site.missing.contains(subject) || site.not_joined.contains({metric, subject})) return false;
+  return !site.step.records.empty() && std::ranges::all_of(site.step.records, [&](const Record& record) {
+    return std::ranges::any_of(record.measurements,
+                               [&](const Measurement& measured) { return measured.subject == subject; });
+  });
 }
 
 std::string why_missing(const SiteEvidence& site, const std::string& metric, const Subject& subject) {

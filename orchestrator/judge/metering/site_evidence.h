@@ -27,9 +27,10 @@ WatchRecords watch_records(const plan::Plan& plan, const std::vector<Watch>& wat
 /// with every measurement of the watches cut to the time in which the attempt held its load (hold_begin_s and
 /// hold_end_s of rank 0's record, seconds since 1970; the time of the attempt by the journal if it has none), without
 /// the coordinates of time and meter; and with the conditions of the meters that it comes from, as conditions of its
-/// subject. A measurement that covers less than nine tenths of that time is left out. `missing` has the reasons by
-/// subject; `step.reason` is the one that holds for every subject. Where a requirement of the step asks for it,
-/// energy_efficiency of each rack is joined from its power and the record of the load (site_efficiency.h),
+/// subject. A measurement that covers less than nine tenths of that time is left out. Counts of a switch's port are
+/// those of the whole watch that covers the load, from its first reading (from_s) to its last (to_s). `missing` has the
+/// reasons by subject; `step.reason` is the one that holds for every subject. Where a requirement of the step asks for
+/// it, energy_efficiency of each rack is joined from its power and the record of the load (site_efficiency.h),
 /// outlets_wrong of each node from its turn (site_outlets.h), and how two meters agree from stairs (site_agreement.h).
 struct SiteEvidence {
   StepEvidence step;
@@ -39,6 +40,9 @@ struct SiteEvidence {
 };
 SiteEvidence site_evidence(const plan::Plan& plan, const plan::Step& step, const StepEvidence& found,
                            const Journal& journal, const EvidenceReader& evidence);
+
+/// Whether `subject` was read in every attempt, and only this figure of it is not there, without a reason.
+bool is_untold(const SiteEvidence& site, const std::string& metric, const Subject& subject);
 
 /// Why there is no `metric` of `subject`, as a sentence.
 std::string why_missing(const SiteEvidence& site, const std::string& metric, const Subject& subject);

@@ -9,8 +9,10 @@
 #include <variant>
 
 #include "orchestrator/judge/metering/site_agreement.h"
+#include "orchestrator/judge/metering/site_cables.h"
 #include "orchestrator/judge/metering/site_outlets.h"
 #include "orchestrator/judge/metering/site_step.h"
+#include "orchestrator/plan/metered.h"
 
 namespace assay::judge {
 namespace {
@@ -94,6 +96,25 @@ void join_agreement(const MeteredAttempt& attempt, const HeldLoad& load, Record&
   }
 }
 
+/// Neighbours that switches report, and for every figure of a switch's port the port at the other end of its cable.
+void join_cables(const MeteredAttempt& attempt, Record& made, SiteEvidence& site) {
+  const std::string metric(kCablingWrong);
+  for (const auto& [subject, figure] : cabling_wrong(attempt.plan.site, attempt.watches)) {
+    if (!figure) {
+      site.not_joined[{metric, subject}] = figure.error();
+      continue;
+    }
+    add_joined(metric, "1", subject, figure->value, made);
+    if (!figure->words.empty()) site.words[{metric, subject}] = figure->words;
+  }
+  for (const auto& port : plan::cabled_ports(attempt.plan.site)) {
+    if (port.end == nullptr) continue;
+    for (const auto& one : made.measurements)
+      if (one.subject == port.subject())
+        site.words.try_emplace({one.metric, one.subject}, "Its cable leads to " + port.end_words());
+  }
+}
+
 /// The nodes behind a number of lost ones.
 void name_lost_nodes(const Record& made, SiteEvidence& site) {
   for (const auto& one : made.conditions) {
@@ -107,6 +128,7 @@ void name_lost_nodes(const Record& made, SiteEvidence& site) {
 void join_figures(const MeteredAttempt& attempt, const std::vector<RackPower>& racks, Record& made,
                   SiteEvidence& site) {
   name_lost_nodes(made, site);
+  if (!attempt.plan.site.switches.empty()) join_cables(attempt, made, site);
   if (is_wanted(attempt, kEfficiency)) join_efficiency(attempt, racks, made, site);
   const bool steps = std::ranges::any_of(kOfSteps, [&](std::string_view metric) { return is_wanted(attempt, metric); });
   // A made-up plant has no load whose marks were measured.

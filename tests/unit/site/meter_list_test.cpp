@@ -9,6 +9,7 @@
 #include "orchestrator/site/site.h"
 #include "orchestrator/site/site_file.h"
 #include "probes/core/secret_file.h"
+#include "probes/core/switch_list.h"
 
 namespace assay::site {
 namespace {
@@ -107,6 +108,49 @@ TEST(MeterList, credentials_that_others_can_read_are_refused) {
   EXPECT_EQ(to_json(*closed).dump().find("hall"), std::string::npos);
   EXPECT_FALSE(read_secret_file(folder));
   std::filesystem::remove_all(folder);
+}
+
+constexpr const char* kLeaf = R"("name": "leaf1", "address": "10.0.7.1", "credentials": "s.json")";
+
+std::expected<Site, InputError> site_of_switches(const std::string& switches) {
+  return read_site(R"({"schema": "assay.site/1", "name": "s", "nodes": [{"name": "n01", "launcher": "ssh",
+                     "leaf": "leaf1", "planes": {"parameter": [{"interface": "ens1", "switch_port": "swp1"}]}}],
+                     "switches": [)" +
+                       switches + "]}",
+                   "s.json");
+}
+
+TEST(SwitchList, a_switch_comes_back_with_the_ports_that_nodes_are_cabled_to) {
+  const auto site =
+      site_of_switches("{" + std::string(kLeaf) + R"(, "port": 1161, "timeout_s": 3, "ports": ["swp48"]})");
+  ASSERT_TRUE(site) << site.error().text();
+  const auto again = read_site(to_json(*site).dump(), "again");
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(to_json(*again), to_json(*site));
+  const auto read = read_switches_of(nlohmann::json{{"site", to_json(*site)}}.dump(), "plan.json");
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->at(0).ports, (std::vector<std::string>{"swp48", "swp1"}));
+  EXPECT_EQ(read->at(0).device.port, 1161);
+  EXPECT_EQ(read_switches_of("{}", "s.json").error().text(),
+            "s.json: has no switches\nhint: add the list switches to the site file (docs/FORMATS.md)");
+}
+
+TEST(SwitchList, what_is_wrong_with_a_switch_is_named_with_its_place) {
+  const std::string leaf = kLeaf;
+  const auto error = [](const std::string& list) {
+    const auto site = site_of_switches(list);
+    return site ? std::string("accepted") : site.error().text();
+  };
+  EXPECT_EQ(error("{" + leaf + "}, {" + leaf + "}"),
+            "s.json: switches[1].name: 'leaf1' appears twice\nhint: every switch has a name of its own, that of the "
+            "leaf in the site");
+  EXPECT_EQ(error("{" + leaf + R"(}, {"name": "leaf2", "address": "10.0.7.1", "credentials": "s.json"})"),
+            "s.json: switches[1].address: '10.0.7.1' is the address of another switch\nhint: list each switch once");
+  EXPECT_EQ(error("{" + leaf + R"(, "ports": ["swp1", "swp1"]})"),
+            "s.json: switches[0].ports: 'swp1' appears twice, or is no name of a port\nhint: as the switch names it "
+            "(ifName): \"swp31\"");
+  EXPECT_NE(error(R"({"name": "leaf1", "address": "10.0.7.1"})").find("credentials"), std::string::npos);
+  EXPECT_NE(error("{" + leaf + R"(, "community": "public"})").find("community"), std::string::npos);
 }
 
 }  // namespace
