@@ -15,12 +15,13 @@ struct PassedOn {
   std::string_view name, does;
 };
 
-inline constexpr std::array<PassedOn, 16> kPassedOn = {{
+inline constexpr std::array<PassedOn, 17> kPassedOn = {{
     {"report", "render report.html from a judged run"},
     {"sign", "make a dossier from a run with its report"},
     {"verify", "check a dossier and judge its evidence again"},
     {"waive", "sign a waiver of cells of a dossier that do not pass"},
     {"compare", "show what differs between two runs or dossiers"},
+    {"requirements", "map a catalogue of published demands over a run or dossier"},
     {"draw", "repeat cells of a dossier that two parties draw together"},
     {"merge", "join dossiers of several sites under one statement"},
     {"expand", "the same of one site that has grown"},
@@ -42,7 +43,7 @@ inline std::vector<std::string> names_passed_on() {
 
 inline std::string footer() {
   std::string text = "Commands of assay-report that assay passes on:\n";
-  for (const auto& [name, does] : kPassedOn) text += fmt::format("  {:<11}{}\n", name, does);
+  for (const auto& [name, does] : kPassedOn) text += fmt::format("  {:<13}{}\n", name, does);
   return text +
          "Exit codes: 0 accepted or done, 1 rejected, 2 bad usage or input, 3 incomplete (also after Ctrl-C), 4 "
          "verification refused.\n"

@@ -290,7 +290,8 @@ const std::map<std::string, std::string_view>& embedded_profiles() {
   static const auto kProfiles = [] {
     auto documents = profiles::embedded_documents();
     std::erase_if(documents, [](const auto& entry) {
-      return entry.first.ends_with("schema") || entry.first == kCatalogueDocument;
+      return entry.first.ends_with("schema") || entry.first == kCatalogueDocument ||
+             entry.first.starts_with("catalogues/");
     });
     return documents;
   }();

@@ -70,6 +70,16 @@ constexpr Metric kMetrics[] = {
     lower("time", "s", "time of one collective, the longest of all ranks", Recorded::rank_0),
     higher("algbw", "B/s", "size over time, the size counted as nccl-tests does", Recorded::rank_0),
     higher("busbw", "B/s", "algbw times the operation's factor for this number of ranks", Recorded::rank_0),
+    {.name = "wire_share",
+     .unit = "1",
+     .meaning = "busbw over wire_rate: the share of its line rate that the busiest adapter sent, where the size ran by "
+                "rings and NCCL's log says by which adapter every channel leaves each node",
+     .kind = MetricKind::share,
+     .recorded = Recorded::if_reported},
+    higher("wire_rate", "B/s",
+           "busbw at which an adapter of a node is at its line rate, where wire_share of all sizes is "
+           "known; the least of all",
+           Recorded::if_reported),
     fault(
         "mismatches",
         "elements, of all ranks and of a check before and one after the timing, that are not exactly what they must be",
@@ -87,10 +97,13 @@ constexpr auto kConditions =
     cuda::join_conditions(cuda::kDeviceConditions, kFactConditions, kOwnConditions, kErrorConditions);
 constexpr ProbeSpec kSpec{
     .name = "nccl_collective",
+    .revision = 2,
     .scope = Scope::group,
     .sampled = true,
     .measures =
-        "Time, algorithm bandwidth and bus bandwidth of an NCCL collective over GPUs of one node or of several.",
+        "Time, algorithm bandwidth and bus bandwidth of an NCCL collective over GPUs of one node or of several, and "
+        "the "
+        "share of line rate that it takes of network adapters.",
     .method =
         "One process for each GPU; ranks count node by node in the order of PCI bus ids. The communicator is "
         "non-blocking and every wait has a deadline. Buffers come from ncclMemAlloc, are used out of place, and their "
@@ -102,7 +115,11 @@ constexpr ProbeSpec kSpec{
         "all_gather, reduce_scatter, all_to_all and scatter, 1 for broadcast and send_recv. Under NVLS and over two "
         "nodes by tree busbw is not the traffic of a link. Before and after the timing of each size one collective "
         "runs on whole numbers whose sums are exact in the type, and every received element is compared on the device. "
-        "Algorithm, protocol, channels and transport are what NCCL's log says.",
+        "Algorithm, protocol, channels and transport are what NCCL's log says. Where a size ran over two nodes or more "
+        "by rings with SIMPLE, every node sends at the rate of busbw, in equal parts by channel: an adapter of line "
+        "rate r by which c of C channels leave the node is full at a busbw of r C / c. The least over all adapters is "
+        "wire_rate; of other algorithms and protocols, of networks other than NET/IB, and where an adapter or its rate "
+        "is unknown, there is none.",
     .source = "NVIDIA nccl-tests, doc/PERFORMANCE.md; NCCL 2.28 user guide and source for the lines of its log.",
     .needs = "NVIDIA GPUs, two or more over all nodes, with their driver, and libnccl.so.2 from 2.18 on",
     .typical = {120},
@@ -174,7 +191,10 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
   collective::Fleet fleet(ask, titles_of(devices), std::get<std::string>(host_facts().at("name")), group);
   record_placement(record, fleet, devices);
   if (placement.rank == 0) {
-    collective::conduct(fleet, given, sizes, nccl_rules(record), record);
+    MeasuredSizes measured{.operation = collective::operation_named(given.text("operation")),
+                           .element = collective::element_named(given.text("type")),
+                           .ranks_per_node = fleet.ranks_per_node()};
+    collective::conduct(fleet, given, sizes, nccl_rules(record, measured), record);
     fleet.release();
   } else {
     const auto answers = fleet.follow();

@@ -151,11 +151,36 @@ bool is_nvls_buffers(std::string_view message) {
          scan.number();
 }
 
+/// "Channel 00/0 : 7[7] -> 8[0] [send] via NET/IB/3/GDRDMA": by which adapter a channel leaves for another node. The 0
+/// behind the channel is that of collectives; networks other than NET/IB number adapters in ways of their own.
+void read_send(std::string_view message, NcclLog& log) {
+  Scanner scan(message);
+  std::int64_t channel = 0, adapter = 0;
+  if (scan.literal("Channel ") && scan.number(channel) && scan.literal("/0 : ") && scan.peer() &&
+      scan.literal(" -> ") && scan.peer() && scan.literal(" [send] via NET/IB/") && scan.number(adapter))
+    log.sends[channel].insert(adapter);
+}
+
+/// "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>".
+bool read_adapters(std::string_view message, NcclLog& log) {
+  Scanner scan(message);
+  if (!scan.literal("NET/IB : Using")) return false;
+  std::int64_t number = 0;
+  std::string_view port;
+  while (scan.literal(" [") && scan.number(number) && scan.literal("]") && scan.until("/", port) &&
+         (scan.literal("IB") || scan.literal("RoCE")))
+    log.adapters.emplace(number, port);
+  return true;
+}
+
 void read_message(std::string_view message, NcclLog& log) {
+  read_send(message, log);
   if (auto choice = read_choice(message)) {
     if (std::ranges::find(log.choices, *choice) == log.choices.end()) log.choices.push_back(std::move(*choice));
   } else if (auto transport = read_transport(message)) {
     log.transports.insert(std::move(*transport));
+  } else if (read_adapters(message, log)) {
+    return;
   } else if (const auto multicast = read_multicast(message)) {
     log.multicast = log.multicast.value_or(true) && *multicast;
   } else if (is_nvls_buffers(message)) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -27,7 +28,9 @@ struct NcclLog {
   std::set<std::string> transports;    ///< "P2P/CUMEM", "SHM", "NET/IB/GDRDMA", "NET/Socket", "COLLNET/SHARP", "NVLS"
   std::optional<std::string> network;  ///< "IB", "Socket", or a plug-in's name
   std::optional<bool> multicast;       ///< whether NVLink multicast, which NVLS needs, is available
-  std::vector<std::string> warnings;   ///< texts of NCCL WARN, at most 20
+  std::map<std::int64_t, std::set<std::int64_t>> sends;  ///< by channel, adapters of NET/IB over which this rank sends
+  std::map<std::int64_t, std::string> adapters;          ///< "mlx5_0:1", as NET/IB numbers them
+  std::vector<std::string> warnings;                     ///< texts of NCCL WARN, at most 20
 };
 
 /// Reads a whole log.

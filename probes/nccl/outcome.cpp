@@ -2,7 +2,9 @@
 #include "probes/nccl/outcome.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 
@@ -13,6 +15,7 @@
 
 #include "probes/core/recorder.h"
 #include "probes/nccl/rank_process.h"
+#include "probes/nccl/wire.h"
 
 namespace assay::nccl {
 namespace {
@@ -41,6 +44,55 @@ void record_choices(Recorder& record, const json& reported) {
   record.condition("algorithm", fmt::format("{}", fmt::join(algorithms, " ")));
   record.condition("protocol", fmt::format("{}", fmt::join(protocols, " ")));
   record.condition("channels", choices.back().at("channels").get<std::int64_t>());
+}
+
+/// What the ranks of each node send by; ranks count node by node.
+std::vector<NodeWays> ways_of(const std::vector<json>& facts, std::size_t ranks_per_node) {
+  std::vector<NodeWays> nodes(facts.size() / ranks_per_node);
+  for (std::size_t rank = 0; rank < nodes.size() * ranks_per_node; ++rank) {
+    NodeWays& node = nodes[rank / ranks_per_node];
+    const auto sends = facts[rank].value("sends", std::vector<std::array<std::int64_t, 2>>());
+    for (const auto& [channel, adapter] : sends) node.adapters[channel].insert(adapter);
+    for (const auto& one : facts[rank].value("rates", json::array()))
+      node.rates.emplace(one.at(0).get<std::int64_t>(), one.at(1));
+  }
+  return nodes;
+}
+
+std::vector<Choice> choices_in(const json& reported) {
+  std::vector<Choice> choices;
+  for (const auto& one : reported) {
+    choices.push_back({.function = one.at("function"),
+                       .bytes = one.at("bytes"),
+                       .algorithm = one.at("algorithm"),
+                       .protocol = one.at("protocol"),
+                       .channels = one.at("channels")});
+  }
+  return choices;
+}
+
+void record_wire(Recorder& record, const std::vector<json>& facts, const MeasuredSizes& measured) {
+  const auto nodes = ways_of(facts, measured.ranks_per_node);
+  const auto choices = choices_in(facts.front().at("choices"));
+  std::optional<double> least;
+  bool all = true;
+  for (const auto& size : measured.sizes) {
+    const auto shape =
+        collective::shape_of(measured.operation, static_cast<std::size_t>(std::get<std::int64_t>(size.at.at("size"))),
+                             collective::size_of(measured.element), static_cast<int>(facts.size()));
+    const auto bytes = static_cast<std::int64_t>(shape.chunk * collective::size_of(measured.element));
+    std::vector<Choice> own;
+    std::ranges::copy_if(choices, std::back_inserter(own), [&](const Choice& one) { return one.bytes == bytes; });
+    const auto rate = wire_rate(nodes, own);
+    all = all && rate.has_value();
+    if (!rate) continue;
+    record.measurement("wire_share", share_of(size.busbw, *rate), size.subject, size.at);
+    least = std::min(least.value_or(*rate), *rate);
+  }
+  if (all && least) {
+    record.measurement("wire_rate", {.samples = {*least}, .warmup = {}, .stopped = "fixed"},
+                       measured.sizes.front().subject);
+  }
 }
 
 }  // namespace
@@ -79,7 +131,7 @@ void record_facts(Recorder& record, const std::vector<json>& facts) {
   for (const auto& warning : warnings) record.note("NCCL warns: " + warning);
 }
 
-collective::LibraryRules nccl_rules(Recorder& record) {
+collective::LibraryRules nccl_rules(Recorder& record, MeasuredSizes& measured) {
   const auto admit = [](const std::vector<json>& hellos) {
     Bytes least{UINT64_MAX};
     for (const auto& hello : hellos) {
@@ -92,10 +144,14 @@ collective::LibraryRules nccl_rules(Recorder& record) {
     }
     return memory_for_buffers(least);
   };
-  return {
-      .prefix = "", .admit = admit, .entered = nullptr, .measured = nullptr, .finished = [&record](const auto& facts) {
-        record_facts(record, facts);
-      }};
+  const auto keep = [&measured](const Sampling& busbw, const Subject& subject, const Values& at) {
+    measured.sizes.push_back({.busbw = busbw, .subject = subject, .at = at});
+  };
+  const auto finished = [&record, &measured](const std::vector<json>& facts) {
+    record_wire(record, facts, measured);
+    record_facts(record, facts);
+  };
+  return {.prefix = "", .admit = admit, .entered = nullptr, .measured = keep, .finished = finished};
 }
 
 Bytes memory_for_buffers(Bytes free) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/collective/conductor.h"
+#include "probes/collective/operation.h"
 #include "probes/core/probe.h"
 
 namespace assay {
@@ -50,9 +51,22 @@ std::optional<bool> gpudirect_of(const std::set<std::string>& transports);
 /// Facts that no rank reports are absent.
 void record_facts(Recorder& record, const std::vector<nlohmann::json>& facts);
 
-/// NCCL's part of a measurement: every rank has the same version, and at the end record_facts() of all ranks. `record`
-/// outlives the result.
-collective::LibraryRules nccl_rules(Recorder& record);
+/// The sizes of a measurement, until the ranks tell at its end how NCCL ran them.
+struct MeasuredSizes {
+  struct Size {
+    Sampling busbw;
+    Subject subject;
+    Values at;
+  };
+  collective::Operation operation = collective::Operation::all_reduce;
+  collective::Element element = collective::Element::fp32;
+  std::size_t ranks_per_node = 1;
+  std::vector<Size> sizes = {};
+};
+
+/// NCCL's part of a measurement: every rank has the same version, and at the end record_facts() of all ranks, and
+/// wire_share and wire_rate of `measured` where wire.h tells them. Both outlive the result.
+collective::LibraryRules nccl_rules(Recorder& record, MeasuredSizes& measured);
 
 /// The part of `free` device memory for buffers: NCCL's channels, its NVLS buffers and the kernels need the rest.
 Bytes memory_for_buffers(Bytes free);

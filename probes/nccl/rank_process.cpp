@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <system_error>
@@ -18,6 +19,7 @@
 #include "probes/collective/limits.h"
 #include "probes/collective/rank_loop.h"
 #include "probes/collective/rank_session.h"
+#include "probes/core/error.h"
 #include "probes/core/rendezvous_link.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/gate.h"
@@ -25,6 +27,7 @@
 #include "probes/nccl/communicator.h"
 #include "probes/nccl/environment.h"
 #include "probes/nccl/log.h"
+#include "probes/nccl/wire.h"
 
 namespace assay::nccl {
 namespace {
@@ -32,6 +35,15 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMaxLog = 64 << 20;  // a rank of a thousand logs a few MiB
+
+/// Line rate of the port "mlx5_0:1"; nothing where the kernel does not tell it.
+std::optional<double> rate_of(const std::string& port) {
+  const auto colon = port.rfind(':');
+  if (colon == std::string::npos || port.find_first_of("/ ") != std::string::npos) return std::nullopt;
+  const auto text =
+      read_file(fmt::format("/sys/class/infiniband/{}/ports/{}/rate", port.substr(0, colon), port.substr(colon + 1)));
+  return text ? line_rate(*text) : std::nullopt;
+}
 
 /// NCCL's log in memory, which no other user can read and which needs no removal.
 class LogFile {
@@ -128,6 +140,14 @@ class NcclRank {
         {"launch_excluded", gated_}};
     if (log.network) result["network"] = *log.network;
     if (log.multicast) result["multicast"] = *log.multicast;
+    auto& sends = result["sends"] = json::array();
+    auto& rates = result["rates"] = json::array();
+    for (const auto& [channel, adapters] : log.sends) {
+      for (const auto adapter : adapters) sends.push_back({channel, adapter});
+    }
+    for (const auto& [number, port] : log.adapters) {
+      if (const auto rate = rate_of(port)) rates.push_back({number, *rate});
+    }
     auto& choices = result["choices"] = json::array();
     for (const auto& choice : log.choices) {
       choices.push_back({{"function", choice.function},

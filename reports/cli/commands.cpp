@@ -100,6 +100,18 @@ std::expected<std::vector<dossier::PublicKey>, InputError> public_keys(const std
   return keys;
 }
 
+std::expected<dossier::Signers, InputError> signers_of(const std::vector<std::string>& keys,
+                                                       const std::string& policy) {
+  auto read = public_keys(keys);
+  if (!read) return std::unexpected(read.error());
+  dossier::Signers signers{.keys = std::move(*read), .policy = {}, .now = std::chrono::system_clock::now()};
+  if (policy.empty()) return signers;
+  auto trust = dossier::load_trust_policy(policy);
+  if (!trust) return std::unexpected(trust.error());
+  signers.policy = std::move(*trust);
+  return signers;
+}
+
 std::optional<int> show_waivers(page::ReportContent& content, const std::vector<std::string>& paths,
                                 const std::string& policy) {
   const auto trust = dossier::load_trust_policy(policy);

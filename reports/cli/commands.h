@@ -11,6 +11,7 @@
 #include "orchestrator/files/exit_codes.h"
 #include "probes/core/error.h"
 #include "reports/dossier/head.h"
+#include "reports/dossier/opened_run.h"
 #include "reports/dossier/signer.h"
 #include "reports/dossier/verify.h"
 #include "reports/dossier/waiver.h"
@@ -30,6 +31,8 @@ bool is_folder(const std::string& path);
 InputError not_a_folder(const std::string& path);
 /// The public keys in these files.
 std::expected<std::vector<dossier::PublicKey>, InputError> public_keys(const std::vector<std::string>& paths);
+/// The signers of dossiers that are opened: the keys in these files, or those that the policy at `policy` counts.
+std::expected<dossier::Signers, InputError> signers_of(const std::vector<std::string>& keys, const std::string& policy);
 
 struct ReportArguments {
   std::string directory, self_signed;

@@ -27,20 +27,14 @@ std::expected<dossier::OpenedRun, InputError> side_at(const std::string& path, c
 }
 
 int run_compare(const CompareArguments& given) {
-  auto keys = public_keys(given.keys);
-  if (!keys) return bad_input(keys.error());
-  dossier::Signers signers{.keys = std::move(*keys), .policy = {}, .now = std::chrono::system_clock::now()};
-  if (!given.policy.empty()) {
-    auto policy = dossier::load_trust_policy(given.policy);
-    if (!policy) return bad_input(policy.error());
-    signers.policy = std::move(*policy);
-  }
+  const auto signers = signers_of(given.keys, given.policy);
+  if (!signers) return bad_input(signers.error());
   for (const auto* path : {&given.a, &given.b}) {
     if (!is_folder(*path)) return bad_input(not_a_folder(*path));
   }
-  const auto a = side_at(given.a, signers);
+  const auto a = side_at(given.a, *signers);
   if (!a) return refused(a.error());
-  const auto b = side_at(given.b, signers);
+  const auto b = side_at(given.b, *signers);
   if (!b) return refused(b.error());
   const auto all = compare::compare(*a, *b, {.alpha = given.alpha, .smallest_change = given.smallest_change / 100});
   if (!given.out.empty()) {

@@ -17,17 +17,6 @@
 namespace assay::report_cli {
 namespace {
 
-std::expected<dossier::Signers, InputError> signers_of(const ExportRunArguments& given) {
-  auto keys = public_keys(given.keys);
-  if (!keys) return std::unexpected(keys.error());
-  dossier::Signers signers{.keys = std::move(*keys), .policy = {}, .now = std::chrono::system_clock::now()};
-  if (given.policy.empty()) return signers;
-  auto policy = dossier::load_trust_policy(given.policy);
-  if (!policy) return std::unexpected(policy.error());
-  signers.policy = std::move(*policy);
-  return signers;
-}
-
 /// Prints the report with a browser of this machine.
 int write_pdf(dossier::OpenedRun run, const ExportRunArguments& given, const std::string& out) {
   constexpr Seconds kDeadline{600};  // chromium takes a second for twenty pages, a large fleet has thousands
@@ -75,7 +64,7 @@ int export_run(const std::string& kind, const ExportRunArguments& given, const s
   if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
   const std::string directory = without_slash(given.directory);
   if (const auto problem = check_run_is_over(directory)) return bad_input(*problem);
-  const auto signers = signers_of(given);
+  const auto signers = signers_of(given.keys, given.policy);
   if (!signers) return bad_input(signers.error());
   auto run = dossier::open_run(directory, *signers);
   if (!run) return refused(run.error());

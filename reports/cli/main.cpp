@@ -17,6 +17,7 @@
 #include "reports/cli/join_command.h"
 #include "reports/cli/nightly_commands.h"
 #include "reports/cli/proof_commands.h"
+#include "reports/cli/requirements_command.h"
 #include "reports/cli/signer_options.h"
 #include "reports/cli/trust_command.h"
 
@@ -265,6 +266,7 @@ int run(int argc, char** argv) {
   ProofArguments proofs;
   JoinCommands joins;
   DrawArguments draw;
+  RequirementsArguments requirements;
   TrustArguments trust;
   Action action;
   add_report(app, report, action);
@@ -275,6 +277,7 @@ int run(int argc, char** argv) {
   add_key_commands(app, keygen, fingerprint, action);
   add_nightly_commands(app, nightly, action);
   add_compare_command(app, compare, action);
+  add_requirements_command(app, requirements, action);
   add_proof_commands(app, proofs, action);
   add_join_commands(app, joins, action);
   add_draw_command(app, draw, action);

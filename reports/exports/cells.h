@@ -31,4 +31,7 @@ std::string place_of(const judge::Result& result);
 /// Why the run as a whole is no acceptance although every cell may pass: simulated, quick or partial; empty for others.
 std::string never_accepts(const dossier::OpenedRun& run);
 
+/// `text` as a field of CSV; one that a spreadsheet would calculate begins with an apostrophe.
+std::string csv_field(std::string_view text);
+
 }  // namespace assay::exports

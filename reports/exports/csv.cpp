@@ -6,10 +6,8 @@
 #include "reports/exports/exports.h"
 
 namespace assay::exports {
-namespace {
 
-/// `text` as a field; a text that a spreadsheet would calculate begins with an apostrophe.
-std::string field(std::string_view text) {
+std::string csv_field(std::string_view text) {
   std::string safe = harmless(text);
   if (!safe.empty() && std::string_view("=+-@").find(safe.front()) != std::string_view::npos) safe.insert(0, "'");
   std::string out = "\"";
@@ -20,6 +18,8 @@ std::string field(std::string_view text) {
   return out + '"';
 }
 
+namespace {
+
 std::string number_field(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
 
 }  // namespace
@@ -29,15 +29,16 @@ std::string csv(const dossier::OpenedRun& run) {
       "run_id,simulated,standing,requirement,node,subject_kind,subject,required,outcome,unit,value,limit_low,limit_"
       "high,"
       "acceptance_low,acceptance_high,margin,uncertainty,samples,attempts,step,reason\n";
-  const std::string head = fmt::format("{},{},{}", field(run.content.run.journal.run_id),
-                                       run.content.run.plan.simulation ? "true" : "false", field(run.standing));
+  const std::string head = fmt::format("{},{},{}", csv_field(run.content.run.journal.run_id),
+                                       run.content.run.plan.simulation ? "true" : "false", csv_field(run.standing));
   for (const auto& one : run.content.verdict.results) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", head, field(one.requirement),
-                        field(one.node), field(one.subject.kind), field(one.subject.id),
-                        one.required ? "true" : "false", field(judge::to_string(one.outcome)), field(one.unit),
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", head, csv_field(one.requirement),
+                        csv_field(one.node), csv_field(one.subject.kind), csv_field(one.subject.id),
+                        one.required ? "true" : "false", csv_field(judge::to_string(one.outcome)), csv_field(one.unit),
                         number_field(one.value), number_field(one.limit_low), number_field(one.limit_high),
                         number_field(one.acceptance_low), number_field(one.acceptance_high), number_field(one.margin),
-                        number_field(one.uncertainty), one.samples, one.attempts, field(one.step), field(one.reason));
+                        number_field(one.uncertainty), one.samples, one.attempts, csv_field(one.step),
+                        csv_field(one.reason));
   }
   return text;
 }

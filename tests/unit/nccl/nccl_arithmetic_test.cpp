@@ -10,6 +10,7 @@
 #include "probes/core/parameters.h"
 #include "probes/core/text.h"
 #include "probes/nccl/outcome.h"
+#include "probes/nccl/wire.h"
 
 namespace assay::nccl {
 namespace {
@@ -227,6 +228,82 @@ TEST(hexadecimal, goes_both_ways_and_refuses_the_rest) {
   EXPECT_EQ(to_hexadecimal(bytes), "007fff0a");
   EXPECT_EQ(from_hexadecimal("007fff0a"), bytes);
   for (const char* text : {"0", "0g", "FF"}) EXPECT_EQ(from_hexadecimal(text), std::nullopt) << text;
+}
+
+/// A node whose channels leave by `adapters` in turn, each of 50 GB/s.
+NodeWays node_with(int adapters, int channels) {
+  NodeWays node;
+  for (int i = 0; i < channels; ++i) node.adapters[i] = {i % adapters};
+  for (int i = 0; i < adapters; ++i) node.rates[i] = 50e9;
+  return node;
+}
+
+Choice ring(std::int64_t channels) {
+  return {.function = "AllReduce", .bytes = 1, .algorithm = "RING", .protocol = "SIMPLE", .channels = channels};
+}
+
+TEST(wire_rate, is_the_busbw_at_which_the_busiest_adapter_is_full) {
+  struct Case {
+    const char* what;
+    int adapters, channels;
+    double rate;
+  };
+  const std::vector<Case> cases = {
+      {"8 GPUs, an adapter each", 8, 16, 400e9},
+      {"8 GPUs, half an adapter each", 4, 16, 200e9},
+      {"8 GPUs, two each", 16, 16, 800e9},
+      {"8 GPUs, four each", 32, 32, 1600e9},
+      {"one adapter", 1, 2, 50e9},
+      {"8 adapters, of which 6 channels use 6", 8, 6, 300e9},
+      {"4 adapters, two of them with a channel more", 4, 6, 150e9},
+  };
+  for (const auto& one : cases) {
+    const auto node = node_with(one.adapters, one.channels);
+    const auto rate = wire_rate({node, node}, {ring(one.channels)});
+    ASSERT_TRUE(rate) << one.what;
+    EXPECT_DOUBLE_EQ(*rate, one.rate) << one.what;
+  }
+  auto slow = node_with(8, 16);
+  slow.rates[3] = 25e9;
+  EXPECT_DOUBLE_EQ(wire_rate({node_with(8, 16), slow}, {ring(16)}).value(), 200e9);
+  EXPECT_DOUBLE_EQ(wire_rate({node_with(8, 16), node_with(8, 16)}, {ring(16), ring(8)}).value(), 400e9);
+}
+
+TEST(wire_rate, is_unknown_for_all_but_rings_whose_every_channel_is_known) {
+  const auto node = node_with(8, 16);
+  for (const std::string algorithm : {"TREE", "NVLS", "NVLS_TREE", "COLLNET_DIRECT", "COLLNET_CHAIN", "PAT", ""}) {
+    auto choice = ring(16);
+    choice.algorithm = algorithm;
+    EXPECT_FALSE(wire_rate({node, node}, {choice})) << algorithm;
+    EXPECT_FALSE(wire_rate({node, node}, {ring(16), choice})) << algorithm;
+  }
+  for (const std::string protocol : {"LL", "LL128"}) {
+    auto choice = ring(16);
+    choice.protocol = protocol;
+    EXPECT_FALSE(wire_rate({node, node}, {choice})) << protocol;
+  }
+  auto broadcast = ring(16);
+  broadcast.function = "Broadcast";
+  EXPECT_FALSE(wire_rate({node, node}, {broadcast}));
+  EXPECT_FALSE(wire_rate({node, node}, {})) << "send and receive: NCCL names no algorithm";
+  EXPECT_FALSE(wire_rate({node}, {ring(16)})) << "one node has no wire";
+  EXPECT_FALSE(wire_rate({node, node}, {ring(17)})) << "a channel without a way";
+  EXPECT_FALSE(wire_rate({node, node_with(8, 15)}, {ring(16)}));
+  auto two = node;
+  two.adapters[5].insert(7);
+  EXPECT_FALSE(wire_rate({node, two}, {ring(16)})) << "a channel of two ways";
+  auto untold = node;
+  untold.rates.erase(2);
+  EXPECT_FALSE(wire_rate({node, untold}, {ring(16)}));
+  untold.rates[2] = 0;
+  EXPECT_FALSE(wire_rate({node, untold}, {ring(16)}));
+}
+
+TEST(wire_rate, takes_line_rates_as_the_kernel_writes_them) {
+  EXPECT_DOUBLE_EQ(line_rate("400 Gb/sec (4X NDR)\n").value(), 50e9);
+  EXPECT_DOUBLE_EQ(line_rate("2.5 Gb/sec (1X SDR)").value(), 0.3125e9);
+  for (const auto* text : {"", "NDR", "400", "400 Mb/sec", "-1 Gb/sec", "0 Gb/sec", "nan Gb/sec"})
+    EXPECT_FALSE(line_rate(text)) << text;
 }
 
 }  // namespace

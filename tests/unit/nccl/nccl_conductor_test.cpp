@@ -1,4 +1,5 @@
 // The whole of nccl_collective but the GPUs: leaders of one node and of several, with ranks that are played here.
+#include <algorithm>
 #include <chrono>
 #include <set>
 #include <sstream>
@@ -24,6 +25,8 @@ using nlohmann::json;
 constexpr Metric kMetrics[] = {{.name = "time", .unit = "s", .better = Better::lower, .meaning = "time"},
                                {.name = "algbw", .unit = "B/s", .meaning = "algbw"},
                                {.name = "busbw", .unit = "B/s", .meaning = "busbw"},
+                               {.name = "wire_share", .unit = "1", .meaning = "share"},
+                               {.name = "wire_rate", .unit = "B/s", .meaning = "rate"},
                                {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "mismatches"}};
 constexpr ConditionSpec kConditions[] = {
     {.name = "nccl_version", .meaning = ""},   {.name = "nccl_library", .meaning = ""},
@@ -61,6 +64,9 @@ struct PlayedRank {
   std::set<std::string> transports = {"P2P/CUMEM"};
   bool multicast = true;
   bool gated = true;
+  std::vector<std::pair<int, int>> sends = {};     ///< channel and adapter
+  std::vector<std::pair<int, double>> rates = {};  ///< B/s by adapter
+  std::string algorithm = "RING";
   std::string broken_at = "";  ///< the request that it answers with an error
 
   [[nodiscard]] json answer(const json& request) const {
@@ -85,12 +91,14 @@ struct PlayedRank {
           {"warnings", json::array()},
           {"network", "IB"},
           {"multicast", multicast},
+          {"sends", sends},
+          {"rates", rates},
           {"choices",
            {{{"function", "AllReduce"},
              {"bytes", 1 << 20},
-             {"algorithm", "RING"},
+             {"algorithm", algorithm},
              {"protocol", "SIMPLE"},
-             {"channels", 24}},
+             {"channels", 4}},
             {{"function", "AllReduce"}, {"bytes", 1024}, {"algorithm", "TREE"}, {"protocol", "LL"}, {"channels", 2}}}}};
     }
     return {{"error", "no such request"}};
@@ -122,7 +130,8 @@ Record conducted(const std::vector<PlayedRank>& ranks, const std::vector<Bytes>&
   std::ostringstream out;
   Recorder record(out, kSpec, start_here());
   collective::Fleet fleet(play(ranks), std::vector<std::string>(ranks.size(), "GPU"), "n01", nullptr);
-  collective::conduct(fleet, parameters(operation), sizes, nccl_rules(record), record);
+  MeasuredSizes sizes_of{.operation = collective::operation_named(operation)};
+  collective::conduct(fleet, parameters(operation), sizes, nccl_rules(record, sizes_of), record);
   record.end({.status = Status::complete, .reason = ""});
   return read_back(out.str());
 }
@@ -186,7 +195,7 @@ TEST(conductor, joins_what_the_ranks_report) {
   EXPECT_EQ(condition(record, "nvls"), "false");
   EXPECT_EQ(condition(record, "algorithm"), "TREE RING");
   EXPECT_EQ(condition(record, "protocol"), "LL SIMPLE");
-  EXPECT_EQ(condition(record, "channels"), "24");
+  EXPECT_EQ(condition(record, "channels"), "4");
   EXPECT_EQ(condition(record, "network"), "IB");
   EXPECT_EQ(condition(record, "launch_excluded"), "false");
 }
@@ -258,7 +267,8 @@ std::vector<std::string> conducted_over(const std::vector<std::vector<PlayedRank
       collective::Fleet fleet(play(ranks), std::vector<std::string>(ranks.size(), "GPU"),
                               fmt::format("n{:02}", node + 1), &group);
       if (node == 0) {
-        collective::conduct(fleet, parameters(), {{1 << 20}}, nccl_rules(record), record);
+        MeasuredSizes sizes{.ranks_per_node = fleet.ranks_per_node()};
+        collective::conduct(fleet, parameters(), {{1 << 20}}, nccl_rules(record, sizes), record);
         fleet.release();
         record.end({.status = Status::complete, .reason = ""});
         text = out.str();
@@ -290,6 +300,26 @@ TEST(conductor, measures_ranks_of_all_nodes_as_one_group) {
   EXPECT_EQ(time.samples.at(0), 0.004);
   EXPECT_DOUBLE_EQ(measured(record, "busbw", 1 << 20).samples.at(0), (1 << 20) / 0.004 * 10 / 6);  // 2 (6 - 1) / 6
   EXPECT_EQ(condition(record, "transport"), "NET/IB/GDRDMA P2P/CUMEM");
+}
+
+TEST(conductor, tells_the_share_of_line_rate_of_the_busiest_adapter_by_rings_alone) {
+  // Channels 0 to 3; the second node sends three of them by one of its adapters of 1 GB/s.
+  const PlayedRank even{.sends = {{0, 0}, {1, 1}}, .rates = {{0, 1e9}, {1, 1e9}}};
+  const PlayedRank rest{.sends = {{2, 0}, {3, 1}}, .rates = {{0, 1e9}, {1, 1e9}}};
+  const PlayedRank uneven{.sends = {{2, 0}, {3, 0}}, .rates = {{0, 1e9}, {1, 1e9}}};
+  std::string text;
+  EXPECT_EQ(conducted_over({{even, rest}, {even, uneven}}, text), (std::vector<std::string>{"", ""}));
+  const auto record = read_back(text);
+  const double busbw = measured(record, "busbw", 1 << 20).samples.at(0);
+  EXPECT_DOUBLE_EQ(measured(record, "wire_share", 1 << 20).samples.at(0), busbw / (1e9 * 4 / 3));
+  const auto rate = std::ranges::find(record.measurements, "wire_rate", &Measurement::metric);
+  ASSERT_NE(rate, record.measurements.end());
+  EXPECT_DOUBLE_EQ(rate->samples.at(0), 1e9 * 4 / 3);
+  EXPECT_EQ(rate->subject, measured(record, "busbw", 1 << 20).subject);
+  auto tree = even;
+  tree.algorithm = "TREE";
+  EXPECT_EQ(conducted_over({{tree, rest}, {even, rest}}, text), (std::vector<std::string>{"", ""}));
+  EXPECT_EQ(text.find("wire_"), std::string::npos);
 }
 
 TEST(conductor, ends_on_every_node_when_a_rank_of_one_fails) {

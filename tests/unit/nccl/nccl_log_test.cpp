@@ -39,6 +39,24 @@ TEST(nccl_log, of_one_node_tells_algorithm_protocol_and_channels_of_each_size) {
   EXPECT_TRUE(log.warnings.empty());
 }
 
+using Ways = std::map<std::int64_t, std::set<std::int64_t>>;
+
+TEST(nccl_log, tells_adapters_and_the_one_by_which_each_channel_leaves_its_node) {
+  const NcclLog node = golden("node_nvls.log");
+  EXPECT_EQ(node.adapters, (std::map<std::int64_t, std::string>{{0, "mlx5_0:1"}, {1, "mlx5_1:1"}}));
+  EXPECT_EQ(node.sends, Ways());
+  EXPECT_EQ(golden("two_nodes.log").sends, (Ways{{0, {0}}})) << "what it receives, and other networks, are none";
+  EXPECT_EQ(golden("two_nodes_efa.log").sends, Ways());
+  EXPECT_EQ(golden("two_nodes_hpcx.log").sends, Ways()) << "a plug-in may number adapters otherwise";
+  const auto log = read_nccl_log(
+      "n01:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [12]mlx5_bond_0:2/IB [RO]; OOB eth0:10.0.0.1<0>\n"
+      "n01:1:1 [0] NCCL INFO Channel 03/0 : 7[7] -> 8[0] [send] via NET/IB/12(6)/GDRDMA(PCI)/Shared\n"
+      "n01:1:1 [0] NCCL INFO Channel 03/0 : 7[7] -> 9[1] [send] via NET/IB/0/GDRDMA\n"
+      "n01:1:1 [0] NCCL INFO Channel 04/1 : 7[7] -> 8[0] [send] via NET/IB/0/GDRDMA\n");
+  EXPECT_EQ(log.adapters, (std::map<std::int64_t, std::string>{{0, "mlx5_0:1"}, {12, "mlx5_bond_0:2"}}));
+  EXPECT_EQ(log.sends, (Ways{{3, {0, 12}}})) << "connections of send and receive are none of a ring";
+}
+
 TEST(nccl_log, of_several_nodes_tells_every_way_between_ranks) {
   const NcclLog log = golden("two_nodes.log");
   EXPECT_EQ(log.transports, (Words{"COLLNET/SHARP/GDRDMA", "NET/AWS_Libfabric", "NET/IB/GDRDMA", "NET/Socket",

@@ -1,0 +1,190 @@
+// shown: the table, JSON and CSV of a mapping.
+#include "reports/requirements/shown.h"
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/terminal.h"
+#include "probes/core/json_io.h"
+#include "probes/core/text.h"
+#include "reports/exports/cells.h"
+#include "reports/figures/result_text.h"
+
+namespace assay::requirements {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string target_of(const Mapping& mapping, const plan::Requirement& requirement) {
+  return figures::target_words(mapping.run->content.run.plan.profile, requirement);
+}
+
+std::string requirement_lines(const Mapping& mapping, const Answering& one, std::size_t width) {
+  const auto& requirement = *one.requirement;
+  std::string text =
+      files::wrapped(harmless(fmt::format("{}{}: {}; {}", requirement.id, requirement.required ? "" : " (advisory)",
+                                          target_of(mapping, requirement), outcome_words(one)),
+                              4 * kLongestQuoted),
+                     width, "      ");
+  if (one.worst == nullptr) return text;
+  for (const auto* record : mapping.records(*one.worst))
+    text += fmt::format("        {} sha256 {}\n", bounded(record->path), record->sha256);
+  return text;
+}
+
+ordered_json document_of(const Mapping& mapping, const Answering& one) {
+  const auto& requirement = *one.requirement;
+  ordered_json outcomes = ordered_json::object();
+  for (const auto& [outcome, count] : one.counts) outcomes[judge::to_string(outcome)] = count;
+  ordered_json cells = ordered_json::array();
+  for (const auto* cell : one.cells) {
+    ordered_json records = ordered_json::array();
+    for (const auto* record : mapping.records(*cell))
+      records.push_back({{"path", record->path}, {"sha256", record->sha256}});
+    cells.push_back({{"node", cell->node},
+                     {"subject", ordered_json(assay::to_json(cell->subject))},
+                     {"outcome", judge::to_string(cell->outcome)},
+                     {"value", cell->value ? ordered_json(*cell->value) : ordered_json()},
+                     {"step", cell->step},
+                     {"reason", bounded(cell->reason)},
+                     {"records", std::move(records)}});
+  }
+  return {{"id", requirement.id},
+          {"title", requirement.title},
+          {"probe", requirement.probe},
+          {"metric", requirement.metric},
+          {"unit", requirement.limit.unit},
+          {"limit", target_of(mapping, requirement)},
+          {"required", requirement.required},
+          {"outcomes", std::move(outcomes)},
+          {"cells", std::move(cells)}};
+}
+
+ordered_json document_of(const Found& found) {
+  ordered_json would_be;
+  if (found.would_be) would_be = word_of(*found.would_be);
+  return {{"id", found.row->id},
+          {"section", found.row->section},
+          {"text", found.row->text},
+          {"address", found.row->address},
+          {"state", word_of(found.state)},
+          {"would_be", std::move(would_be)},
+          {"outside", found.row->outside ? ordered_json(word_of(*found.row->outside)) : ordered_json()},
+          {"reason", found.reason},
+          {"requirements", found.requirements}};
+}
+
+ordered_json document_of(const dossier::OpenedRun& opened) {
+  const auto& run = opened.content.run;
+  return {{"path", opened.path},
+          {"standing", opened.standing},
+          {"signers", opened.signers},
+          {"self_signed", !opened.content.self_signed.empty()},
+          {"simulated", run.plan.simulation.has_value()},
+          {"rehearsal", run.plan.quick},
+          {"run_id", run.journal.run_id},
+          {"plan_sha256", run.plan_sha256},
+          {"verdict_sha256", opened.content.verdict_sha256},
+          {"site", run.plan.site.name},
+          {"nodes", run.plan.site.nodes.size()},
+          {"profile", run.plan.profile.name},
+          {"profile_revision", run.plan.profile.revision},
+          {"began", run.journal.begin},
+          {"ended", run.journal.last},
+          {"overall", judge::to_string(opened.content.verdict.overall)}};
+}
+
+}  // namespace
+
+std::string table(const Mapping& mapping, std::size_t width) {
+  const auto& catalogue = *mapping.catalogue;
+  const auto& run = mapping.run->content;
+  const auto line = [&](const char* name, const std::string& value) {
+    return files::wrapped(harmless(value), width, fmt::format("{:<11}", name));
+  };
+  std::string text =
+      line("catalogue", fmt::format("{} revision {}: {}", catalogue.name, catalogue.revision, catalogue.title));
+  text += line("of", fmt::format("{}, read {}, {}", catalogue.document, catalogue.date, catalogue.address));
+  if (!catalogue.note.empty()) text += line("note", catalogue.note);
+  text += line("run",
+               fmt::format("{} by {} revision {} on {} nodes of {}", run.run.journal.run_id, run.run.plan.profile.name,
+                           run.run.plan.profile.revision, run.run.plan.site.nodes.size(), run.run.plan.site.name));
+  text += line("standing", standing_words(*mapping.run));
+  text += line("verdict", judge::to_string(run.verdict.overall));
+  if (!mapping.no_test.empty()) text += line("", mapping.no_test);
+  for (const auto& note : mapping.notes) text += line("note", note);
+  std::string section;
+  for (const auto& found : mapping.rows) {
+    if (found.row->section != section) text += "\n" + harmless(section = found.row->section) + "\n";
+    text += files::wrapped(harmless(found.row->text), width,
+                           fmt::format("  {:<9} {:<10} ", harmless(found.row->id), state_words(found)));
+    text += files::wrapped(harmless(found.reason, 4 * kLongestQuoted), width, "    ");
+    for (const auto& id : found.requirements) text += requirement_lines(mapping, mapping.answering.at(id), width);
+  }
+  text += "\n";
+  for (const auto& word : words_of(State{})) {
+    std::string name(word.text);
+    std::ranges::replace(name, '_', ' ');
+    text +=
+        fmt::format("{}{} {}", word.value == State::met ? "" : ", ", mapping.counts.at(std::string(word.text)), name);
+  }
+  return text + "\n";
+}
+
+std::string json_of(const Mapping& mapping) {
+  const auto& catalogue = *mapping.catalogue;
+  ordered_json rows = ordered_json::array(), requirements = ordered_json::array();
+  for (const auto& found : mapping.rows) rows.push_back(document_of(found));
+  for (const auto& [id, one] : mapping.answering) requirements.push_back(document_of(mapping, one));
+  const ordered_json document = {{"schema", "assay.requirements/1"},
+                                 {"catalogue",
+                                  {{"name", catalogue.name},
+                                   {"title", catalogue.title},
+                                   {"revision", catalogue.revision},
+                                   {"document", catalogue.document},
+                                   {"address", catalogue.address},
+                                   {"date", catalogue.date},
+                                   {"note", catalogue.note},
+                                   {"sha256", catalogue.sha256}}},
+                                 {"run", document_of(*mapping.run)},
+                                 {"no_test", mapping.no_test},
+                                 {"notes", mapping.notes},
+                                 {"counts", mapping.counts},
+                                 {"rows", std::move(rows)},
+                                 {"requirements", std::move(requirements)}};
+  return document.dump(1, ' ', true, ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string csv(const Mapping& mapping) {
+  using exports::csv_field;
+  std::string text =
+      "catalogue,run_id,standing,simulated,rehearsal,id,section,state,would_be,text,reason,requirement,required,limit,"
+      "cells,passed,outcome,place,step,record,sha256\n";
+  const auto& run = mapping.run->content.run;
+  const std::string head = fmt::format("{},{},{},{},{}", csv_field(mapping.catalogue->name),
+                                       csv_field(run.journal.run_id), csv_field(standing_words(*mapping.run)),
+                                       run.plan.simulation ? "true" : "false", run.plan.quick ? "true" : "false");
+  for (const auto& found : mapping.rows) {
+    const std::string row =
+        fmt::format("{},{},{},{},{},{},{}", head, csv_field(found.row->id), csv_field(found.row->section),
+                    csv_field(word_of(found.state)), csv_field(found.would_be ? word_of(*found.would_be) : ""),
+                    csv_field(found.row->text), csv_field(found.reason));
+    if (found.requirements.empty()) text += row + ",,,,,,,,,,\n";
+    for (const auto& id : found.requirements) {
+      const Answering& one = mapping.answering.at(id);
+      text += fmt::format("{},{},{},{},{},{}", row, csv_field(id), one.requirement->required ? "true" : "false",
+                          csv_field(target_of(mapping, *one.requirement)), one.cells.size(), one.passed());
+      const auto records =
+          one.worst == nullptr ? std::vector<const judge::EvidenceFile*>{} : mapping.records(*one.worst);
+      if (one.worst == nullptr)
+        text += ",,,";
+      else
+        text += fmt::format(",{},{},{}", csv_field(judge::to_string(one.worst->outcome)),
+                            csv_field(bounded(exports::place_of(*one.worst))), csv_field(one.worst->step));
+      text +=
+          records.empty() ? ",,\n" : fmt::format(",{},{}\n", csv_field(records.front()->path), records.front()->sha256);
+    }
+  }
+  return text;
+}
+
+}  // namespace assay::requirements
