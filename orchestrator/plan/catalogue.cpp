@@ -27,7 +27,7 @@ std::vector<KnownProbe> read_catalogue() {
   }
   for (const auto& entry : document.at("former")) {
     for (auto& known : all) {
-      if (known.name == entry.at("name") && known.revision == entry.at("revision"))
+      if (known.name == entry.at("name").get<std::string>() && known.revision == entry.at("revision"))
         known.former.push_back(known.document.patch(entry.at("patch")));
     }
   }

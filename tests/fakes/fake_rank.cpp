@@ -12,20 +12,20 @@ int main(int argc, char** argv) {
   if (behaviour == "deaf") ::pause();
   for (std::string line; std::getline(std::cin, line);) {
     if (behaviour == "exit") return 3;
-    if (behaviour == "crash") std::raise(SIGKILL);
+    if (behaviour == "crash") (void)std::raise(SIGKILL);
     if (behaviour == "close") {
       ::close(STDOUT_FILENO);
       ::pause();
     }
     if (behaviour == "hang") ::pause();
-    if (behaviour == "freeze") std::raise(SIGSTOP);
+    if (behaviour == "freeze") (void)std::raise(SIGSTOP);
     if (behaviour == "flood") {
       for (const std::string words(4096, 'x'); std::cout << words;) {
       }
     }
     std::cout << line << " from " << (told != nullptr ? told : "nobody") << std::endl;
   }
-  if (behaviour == "freeze_at_end") std::raise(SIGSTOP);
+  if (behaviour == "freeze_at_end") (void)std::raise(SIGSTOP);
   if (behaviour == "stay") ::pause();
   return 0;
 }

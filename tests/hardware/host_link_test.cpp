@@ -12,7 +12,7 @@ constexpr double kSlowest_s = 1e-4;
 /// Raw rate of a PCIe link in B/s: 2.5 and 5 GT/s a lane, then 8 GT/s doubled with each generation (PCI-SIG).
 double pcie_rate(double generation, double width) {
   double transfers = generation < 2 ? 2.5e9 : generation < 3 ? 5e9 : 8e9;
-  for (double above = 3; above < generation; above += 1) transfers *= 2;
+  for (int above = 3; above < generation; ++above) transfers *= 2;
   return transfers * width / 8;
 }
 

@@ -97,7 +97,7 @@ class DurabilityRun {
   void run() {
     const auto world = static_cast<std::uint64_t>(group_.world());
     const std::uint64_t streams = world * settings_.streams;
-    const std::uint64_t blocks = std::uint64_t{settings_.slots} + kMostRecords + 2 * kDurableNames;
+    const std::uint64_t blocks = std::uint64_t{settings_.slots} + kMostRecords + std::uint64_t{2} * kDurableNames;
     const cluster_storage::StorageRanks ranks = cluster_storage::meet_on_storage(
         group_, given_, {.bytes = streams * blocks * kDurableBlock, .names = streams * (2 * kDurableNames + 2)});
     cluster_storage::RunFolder folder(group_, given_.text("directory"), ranks.nonce);

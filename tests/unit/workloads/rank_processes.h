@@ -98,7 +98,8 @@ class Vandal {
               for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
                 if (entry.path().filename().string().find(part) != std::string::npos) harm(entry.path());
               }
-            } catch (const std::filesystem::filesystem_error&) {  // the run has just removed or renamed it
+            } catch (const std::filesystem::filesystem_error&) {
+              // The run has just removed or renamed it: the next round looks again.
             }
             std::this_thread::sleep_for(std::chrono::microseconds(100));
           }

@@ -83,7 +83,7 @@ TEST_F(storage_metadata, it_records_what_it_declares_and_the_ranks_have_one_nonc
   const auto records = complete({});
   EXPECT_EQ(recorded_in({records[0]}), declared_by(kStorageMetadata));
   EXPECT_EQ(value_of(records[0], "nonce", node_of(records[0])), value_of(records[2], "nonce", node_of(records[2])));
-  EXPECT_EQ(value_of(records[0], "files_total", node_of(records[0])), Value(std::int64_t{3 * 2 * 20}));
+  EXPECT_EQ(value_of(records[0], "files_total", node_of(records[0])), Value(std::int64_t{3} * 2 * 20));
 }
 
 TEST_F(storage_metadata, files_that_are_changed_meanwhile_are_wrong_answers_with_who_saw_them) {

@@ -81,8 +81,8 @@ class FaultRun {
     save(saving ? fault : nullptr);
   }
 
-  [[nodiscard]] std::vector<json> requests(json all, const FaultCase* fault) const {
-    std::vector<json> by_rank(sized(job_.job.plan.world()), std::move(all));
+  [[nodiscard]] std::vector<json> requests(const json& all, const FaultCase* fault) const {
+    std::vector<json> by_rank(sized(job_.job.plan.world()), all);
     if (fault != nullptr)
       by_rank.at(sized(fault->rank))["fault"] = {static_cast<int>(fault->kind), static_cast<int>(fault->phase),
                                                  fault->step};
