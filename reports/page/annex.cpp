@@ -1,4 +1,4 @@
-// annex: methods, instruments, machines, attempts, evidence, and what is not claimed.
+// annex: methods, instruments, machines, attempts, evidence and the limits of the claim.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -69,7 +69,7 @@ class MeasurementIndex {
     }
   }
 
-  /// The smallest and the largest sample that was pooled for `result`; nothing where there is none.
+  /// The smallest and the largest sample that was pooled for `result`, if any.
   [[nodiscard]] std::optional<std::array<double, 2>> range(const judge::Result& result,
                                                            const plan::Requirement& judged) const {
     const auto metric = metrics_.find(judged.metric);
@@ -90,7 +90,7 @@ class MeasurementIndex {
   std::map<std::string_view, OfMetric> metrics_;
 };
 
-/// The smallest port rate in the records of the ranks: the payload limit where it is recorded, else the rate of the
+/// The smallest port rate in the records of the ranks: the payload limit if recorded, else the rate of the
 /// link.
 std::optional<double> wire_limit(const judge::StepEvidence& step) {
   std::optional<double> slowest;
@@ -174,7 +174,7 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
       }
     }
     printed += content.records[step.id].size() + content.companions[step.id].size();
-    // What is drawn as a distribution needs the range of its samples alone.
+    // A distribution needs only the range of its samples.
     const MeasurementIndex index(content.records[step.id]);
     bool is_drawn = false;
     for (const judge::Result* result : results_of[step.id]) {

@@ -14,13 +14,13 @@ namespace assay::page {
 /// Steps whose conditions are printed in full, from the first on; the evidence has all.
 inline constexpr std::size_t kMostRecordedSteps = 64;
 
-/// A waiver as the first page shows it: what a buyer has signed about cells that do not pass.
+/// A waiver as the first page shows it: a buyer's signed acceptance of cells that do not pass.
 struct ShownWaiver {
   std::vector<std::string> cells;  ///< "memory.copy on n03: fail"
   std::string reason, until, by;
 };
 
-/// A run with its verdict and what was recorded, ready to be drawn.
+/// A run with its verdict and records, ready to be drawn.
 struct ReportContent {
   judge::Run run;
   judge::Verdict verdict;
@@ -30,7 +30,7 @@ struct ReportContent {
                                                        ///< steps that the page shows more of than their verdict
   std::map<std::string, std::vector<Record>> companions;  ///< by step, likewise
   std::map<std::string, std::vector<Record>> metered;  ///< by step with figures of meters: as site_evidence() cuts them
-  std::map<int, Record> watches;                       ///< what the head read of the site's meters, by watch
+  std::map<int, Record> watches;                       ///< the head's readings of the site's meters, by watch
 
   /// Of results of this verdict that are drawn as a distribution: the smallest and the largest sample.
   std::unordered_map<const judge::Result*, std::array<double, 2>> ranges;

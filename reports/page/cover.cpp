@@ -1,4 +1,4 @@
-// cover: the first page: title, verdict, what was tested, and the signer.
+// cover: the first page: title, verdict, the subject of the test, and the signer.
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -34,7 +34,7 @@ std::string banners(const ReportContent& content) {
   return html;
 }
 
-/// Who signed, where it is the tester; below the verdict.
+/// The signer, if it is the tester; below the verdict.
 std::string signature_banner(const ReportContent& content) {
   std::string html;
   if (!content.self_signed.empty()) {

@@ -18,7 +18,7 @@
 namespace assay::page {
 namespace {
 
-/// What the probe recorded of the GPU of `result` in its last attempt; null where nothing is.
+/// The probe's record of the GPU of `result` in its last attempt; null without one.
 const Value* recorded(const ReportContent& content, const judge::Result& result, std::string_view name) {
   const auto records = content.records.find(result.step);
   if (records == content.records.end()) return nullptr;
@@ -67,7 +67,7 @@ std::string row_of(const ReportContent& content, const plan::Requirement& requir
        number_words(seen("temperature_max_c"), 1, " °C"), number_words(seen("memory_temperature_max_c"), 1, " °C")});
 }
 
-/// What the records say of one GPU.
+/// One GPU by its records.
 struct Board {
   std::string node, model, serial, address, driver;
 };
@@ -198,7 +198,7 @@ std::string gpu_section(const ReportContent& content) {
   for (const auto& requirement : content.run.plan.profile.requirements) {
     const auto own = rates.find(requirement.id);
     if (own == rates.end()) continue;
-    // A rate that is held against several limits is one figure.
+    // A rate with several limits is one figure.
     if (shown.insert({own->second.slowest->step, requirement.metric, to_json(requirement.at).dump()}).second)
       rows.push_back(
           row_of(content, requirement, own->second, figures::column_scale(by_unit[own->second.slowest->unit])));

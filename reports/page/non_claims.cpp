@@ -1,4 +1,4 @@
-// non_claims: what a report and a signed statement do not claim.
+// non_claims: the limits of a report's and a signed statement's claim.
 #include "reports/page/non_claims.h"
 
 #include <algorithm>

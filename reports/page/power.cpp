@@ -1,4 +1,4 @@
-// power: what the site's meters gave during the run: power over time, and heat against power.
+// power: readings of the site's meters during the run: power over time, and heat against power.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -130,7 +130,7 @@ std::map<Subject, double> medians_of(const Record& record, std::string_view metr
   return all;
 }
 
-/// The power of the rack that `unit` serves, or of all racks; nothing where one was not read.
+/// The power of the rack that `unit` serves, or of all racks, if every one was read.
 std::optional<double> power_served_w(const ReportContent& content, const Record& record, const Subject& unit) {
   std::string rack;
   for (const auto& meter : content.run.plan.site.meters)
@@ -145,7 +145,7 @@ std::optional<double> power_served_w(const ReportContent& content, const Record&
   return any ? std::optional(sum_w) : std::nullopt;
 }
 
-/// What cooling units carried of what racks drew while a load was held, and what is left for air and the rest.
+/// Heat of cooling units against power of racks during a load, and the remainder for air and the rest.
 std::string heat_table(const ReportContent& content) {
   std::vector<std::string> rows;
   for (const auto& [step, records] : content.metered) {

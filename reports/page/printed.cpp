@@ -12,7 +12,7 @@ namespace assay::page {
 namespace {
 
 /// A watermark of this size is not cut by the edges; heads of tables stay with their first row. A list of contents has
-/// no page numbers, and its room on the first page is for who signs.
+/// no page numbers, and its room on the first page is for the signatories.
 constexpr std::string_view kPaper = R"css(
 .watermark { font-size: 66pt; }
 thead { break-inside: avoid; break-after: avoid; }

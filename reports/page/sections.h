@@ -17,7 +17,7 @@ namespace assay::page {
 /// listed, with the file that lists all.
 inline constexpr std::size_t kMostListed = 512;
 
-/// The numbered sections, from 1: what the contents list and heading() shows.
+/// The numbered sections, from 1: as shown by the contents list and heading().
 inline constexpr const char* kSectionTitles[] = {"Statement of conformity",
                                                  "Decision rule",
                                                  "Coverage",
@@ -32,7 +32,7 @@ inline constexpr const char* kSectionTitles[] = {"Statement of conformity",
                                                  "What is not claimed",
                                                  "How to verify"};
 
-/// What `make` returns; where it throws for another reason than a lack of memory, a line that names `part`, has
+/// The result of `make`; if it throws for another reason than a lack of memory, a line that names `part`, has
 /// kMissingPart and is the same on every machine: a page in which a part is missing can still be signed and compared.
 std::string part_of_page(const std::string& part, const std::function<std::string()>& make);
 
@@ -44,24 +44,24 @@ std::string contents_section();
 std::string number_ranges(const std::set<std::size_t>& numbers);
 /// "#R3": the place of a requirement in the results, without the '#'.
 std::string anchor_of(const plan::Profile& profile, const std::string& requirement);
-/// What follows from the verdict: who is at fault and where to look, which requirements to look at first, which nodes
-/// were lost, and the matrix of pairs where one shows it.
+/// Consequences of the verdict: the parts at fault and places to look at, which requirements to look at first, which
+/// nodes were lost, and the matrix of pairs where one shows it.
 std::string action_section(const ReportContent& content);
 /// The GPUs with model, serial number and driver, and for each rate the slowest with limit, clock, power and
 /// temperature; empty without records of GPUs.
 std::string gpu_section(const ReportContent& content);
-/// The short names of GPUs in this page, each with its UUID; empty where no subject is a GPU.
+/// The short names of GPUs in this page, each with its UUID; empty if no subject is a GPU.
 std::string gpu_names_section(const ReportContent& content);
 /// `html` with the short name in place of the UUID of every GPU that was judged: "GPU-8f2c01d4", longer where two
 /// would be alike.
 std::string with_short_names(const ReportContent& content, const std::string& html);
-/// The matrix of the pairs of `requirement`; empty where it has none.
+/// The matrix of the pairs of `requirement`; empty if it has none.
 std::string pair_figure(const ReportContent& content, const figures::StepIndex& steps,
                         const plan::Requirement& requirement, const figures::ResultsOf& results);
 
-/// What the page is: a report, or a simulation of one.
+/// The kind of the page: a report, or a simulation of one.
 const char* report_title(const ReportContent& content);
-/// Title, verdict, what was tested, when, by which plan, and who signs.
+/// Title, verdict, subject and time of the test, plan, and signatories.
 std::string cover_section(const ReportContent& content);
 /// Every judged cell: target, acceptance limit, value, margin, risk, verdict.
 std::string conformity_section(const ReportContent& content);
@@ -71,9 +71,9 @@ std::string decision_section(const ReportContent& content);
 std::string coverage_section(const ReportContent& content);
 /// For each requirement: target and its source, figure, uncertainty.
 std::string results_section(const ReportContent& content);
-/// Power over time and heat of cooling units, by the site's meters; empty where none were read.
+/// Power over time and heat of cooling units, by the site's meters; empty if none were read.
 std::string power_section(const ReportContent& content);
-/// Matrices of one requirement: its pairs, its rails by leaves, its faults by place; empty where it has none. A
+/// Matrices of one requirement: its pairs, its rails by leaves, its faults by place; empty if it has none. A
 /// counter has none of pairs and rails.
 std::string requirement_charts(const ReportContent& content, const figures::StepIndex& steps,
                                const plan::Requirement& requirement, const figures::ResultsOf& results, bool counter);
@@ -81,7 +81,7 @@ std::string requirement_charts(const ReportContent& content, const figures::Step
 /// says it, a figure would not.
 bool is_counter(const ReportContent& content, const plan::Requirement& requirement,
                 const std::vector<const judge::Result*>& results);
-/// Curves over sizes of messages and of groups; empty where no requirements make one.
+/// Curves over sizes of messages and of groups; empty if no requirements make one.
 std::string network_section(const ReportContent& content, const figures::StepIndex& steps,
                             const figures::ResultsOf& results);
 /// Faults that were located after a group or pair missed a limit; empty without any.
@@ -100,7 +100,7 @@ std::string nodes_section(const ReportContent& content);
 std::string attempts_section(const ReportContent& content);
 /// Digests of the evidence.
 std::string evidence_section(const ReportContent& content);
-/// What is not claimed.
+/// The limits of the claim.
 std::string non_claims_section(const ReportContent& content);
 /// How to check the dossier.
 std::string verification_section(const ReportContent& content);

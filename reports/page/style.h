@@ -7,7 +7,7 @@
 
 namespace assay::page {
 
-/// The style sheet. What has the class `detail` is not printed, what has `on-paper` is only printed. `footer` stands in
+/// The style sheet. Class `detail` is not printed, class `on-paper` only printed. `footer` is put in
 /// the bottom margin of every printed page; it is taken only when it consists of letters, digits, blanks, dots,
 /// underscores and hyphens, because it is part of a CSS string.
 std::string style_sheet(std::string_view footer);
