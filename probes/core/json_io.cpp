@@ -164,7 +164,9 @@ std::string place_of_repeated_key(std::string_view text, const JsonLimits& limit
   const CountedWalk begin{.at = text.data(), .furthest = &furthest};
   const CountedWalk end{.at = text.data() + text.size(), .furthest = &furthest};
   (void)json::sax_parse(begin, end, &builder, json::input_format_t::json, true, limits.comments);  // fails again
-  return line_and_column(text, static_cast<std::size_t>(furthest - text.data()) - 1);
+  const std::string place = line_and_column(text, static_cast<std::size_t>(furthest - text.data()) - 1);
+  return text.contains('\n') ? place
+                             : place.substr(place.find("column"));  // a line of a record has a number of its own
 }
 
 }  // namespace
@@ -181,7 +183,7 @@ std::expected<json, InputError> parse_json(std::string_view text, const std::str
   if (json::sax_parse(text, &builder, json::input_format_t::json, kWholeText, limits.comments)) return builder.take();
   const auto position = builder.position();
   const std::string again =
-      builder.has_repeated_key() ? "; the second one ends in " + place_of_repeated_key(text, limits) : "";
+      builder.has_repeated_key() ? "; the second one ends at " + place_of_repeated_key(text, limits) : "";
   return std::unexpected(InputError{position ? fmt::format("{}: {}", where, line_and_column(text, *position)) : where,
                                     builder.reason() + again, "the document must be strict JSON (RFC 8259) in UTF-8"});
 }

@@ -125,7 +125,7 @@ class Drain(NightBench):
         (self.scratch / "policy.json").chmod(0o666)
         done = self.assay(*words)
         self.assertEqual(done.returncode, 2, done.stdout)
-        self.assertIn("every user of the machine may change it", done.stderr)
+        self.assertIn("others than its owner may change it", done.stderr)
         self.assertEqual(self.changes(), [])
 
     def test_a_scheduler_that_refuses_is_told_and_the_node_is_not_taken_for_drained(self):

@@ -201,10 +201,10 @@ INSTANTIATE_TEST_SUITE_P(Json, WellFormed, testing::ValuesIn(kWellFormed), name_
 // What RFC 8259 leaves to the reader and this one refuses on purpose.
 TEST(json, a_key_twice_is_refused) {
   const std::string hint = "\nhint: the document must be strict JSON (RFC 8259) in UTF-8";
-  const std::string twice = "given.json: the key 'k' is in one object twice; the second one ends in line ";
-  EXPECT_EQ(error_of(R"({"k":7,"k":8})"), twice + "1, column 10" + hint);
-  EXPECT_EQ(error_of(R"({"k":7,"k":7})"), twice + "1, column 10" + hint);
-  EXPECT_EQ(error_of("{\"a\": {\"k\": 1},\n \"b\": [1, {\"k\": 2,\n  \"k\" : 3}]}"), twice + "3, column 5" + hint);
+  const std::string twice = "given.json: the key 'k' is in one object twice; the second one ends at ";
+  EXPECT_EQ(error_of(R"({"k":7,"k":8})"), twice + "column 10" + hint);
+  EXPECT_EQ(error_of(R"({"k":7,"k":7})"), twice + "column 10" + hint);
+  EXPECT_EQ(error_of("{\"a\": {\"k\": 1},\n \"b\": [1, {\"k\": 2,\n  \"k\" : 3}]}"), twice + "line 3, column 5" + hint);
 }
 
 TEST(json, a_key_twice_is_kept_under_another_name_where_the_reader_takes_it) {

@@ -81,7 +81,7 @@ TEST(CanonicalJson, only_the_canonical_spelling_is_read) {
   EXPECT_EQ(verdict_on("{\"a\":1}\n"), "payload: byte 7: is not canonical JSON (RFC 8785)");
   EXPECT_EQ(verdict_on("\xef\xbb\xbf{\"a\":1}"), "payload: line 1, column 1: begins with a byte order mark");
   EXPECT_EQ(verdict_on(R"({"a":1,"a":1})"),
-            "payload: the key 'a' is in one object twice; the second one ends in line 1, column 10");
+            "payload: the key 'a' is in one object twice; the second one ends at column 10");
   EXPECT_NE(verdict_on(R"({"a":1}})"), "accepted");
   EXPECT_NE(verdict_on(R"({"a":"\ud800"})"), "accepted");
   EXPECT_NE(verdict_on(R"({"a":9007199254740993})"), "accepted");

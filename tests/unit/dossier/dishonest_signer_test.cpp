@@ -9,9 +9,8 @@ namespace {
 
 TEST_F(DossierTest, a_payload_with_duplicate_keys_is_refused_though_signed) {
   resign_bytes(R"({"_type":"x","_type":"https://in-toto.io/Statement/v1"})");
-  EXPECT_EQ(
-      verify(),
-      "statement.dsse.json: payload: the key '_type' is in one object twice; the second one ends in line 1, column 20");
+  EXPECT_EQ(verify(),
+            "statement.dsse.json: payload: the key '_type' is in one object twice; the second one ends at column 20");
 }
 
 TEST_F(DossierTest, a_payload_that_is_not_canonical_is_refused_though_signed) {
