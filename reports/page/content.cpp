@@ -10,6 +10,7 @@
 
 #include "orchestrator/judge/metering/site_evidence.h"
 #include "orchestrator/simulate/simulate.h"
+#include "orchestrator/site/check.h"
 #include "reports/figures/plot.h"
 
 namespace assay::page {
@@ -108,6 +109,20 @@ std::optional<double> wire_limit(const judge::StepEvidence& step) {
   return slowest;
 }
 
+using ByName = std::map<std::string, std::map<std::string, std::string>>;
+
+/// Facts by fact and node from those by node and fact, with "absent" for what a node has not.
+ByName by_fact(const ByName& by_node) {
+  ByName facts;
+  for (const auto& [node, values] : by_node) {
+    for (const auto& [fact, value] : values) facts[fact][node] = value;
+  }
+  for (auto& [fact, values] : facts) {
+    for (const auto& [node, ignored] : by_node) values.emplace(node, "absent");
+  }
+  return facts;
+}
+
 }  // namespace
 
 const plan::Requirement& ReportContent::requirement(const std::string& id) const {
@@ -149,6 +164,7 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
   for (const auto& attempt : content.run.journal.attempts) attempts_of[attempt.step].push_back(&attempt);
   const auto drawn = drawn_by_sample(content.verdict);
   std::size_t printed = 0;
+  ByName settings;
   std::map<std::string_view, std::vector<const judge::Result*>> results_of;
   for (const auto& result : content.verdict.results) results_of[result.step].push_back(&result);
   content.watches = judge::watch_records(plan, content.run.journal.watches, evidence).records;
@@ -163,6 +179,9 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
     if (step.nodes.size() > 1) {
       if (const auto wire = wire_limit(collected)) content.wire_limits[step.id] = *wire;
     }
+    if (!collected.records.empty() &&
+        std::ranges::find(site::kComparedProbes, step.probe) != site::kComparedProbes.end())
+      settings[step.nodes.front()].merge(site::facts_of(nlohmann::json::object(), {collected.records.back()}));
     content.records[step.id] = std::move(collected.records);
     for (const judge::Attempt* attempt : attempts) {
       for (const auto& name : step.companions) {
@@ -187,6 +206,7 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
     content.records.erase(step.id);
     content.companions.erase(step.id);
   }
+  content.settings = by_fact(settings);
   return content;
 }
 
