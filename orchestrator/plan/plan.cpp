@@ -346,8 +346,9 @@ class Planner {
     for (const auto& step : plan_.steps) {
       PlannedSearch search{.step = step.id, .requirements = {}, .budget = {}, .reason = ""};
       for (const auto& id : step.requirements) {
-        const JudgedScope scope = plan_.requirement(id)->scope;
-        if (step.nodes.size() > 1 && (scope == JudgedScope::group || scope == JudgedScope::cluster))
+        const Requirement& judged = *plan_.requirement(id);
+        const JudgedScope scope = judged.scope;
+        if (step.nodes.size() > 1 && !judged.demand && (scope == JudgedScope::group || scope == JudgedScope::cluster))
           search.requirements.push_back(id);
       }
       if (search.requirements.empty()) continue;

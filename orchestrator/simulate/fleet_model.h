@@ -45,6 +45,7 @@ struct MetCondition {
   Value value;            ///< unless it is the site's field of a port
   std::string site;       ///< the site's field of it: interface, device, address, leaf, switch_port; empty: `value`
   bool of_ports = false;  ///< recorded of each port of the node separately
+  plan::JudgedScope scope = plan::JudgedScope::node;  ///< of a demand: what it is recorded of
 };
 
 /// The model of one plan, which must outlive it and have a simulation. The same plan gives the same numbers, in any
@@ -74,8 +75,10 @@ class FleetModel {
   void add_limits(Recipe& recipe, const plan::Requirement& requirement) const;
   [[nodiscard]] std::vector<std::string> subjects_of(const MadeUpMetric& quantity, const plan::Step& step,
                                                      const site::Node& node) const;
-  void record_conditions(Recorder& recorder, const Recipe& recipe, const plan::Step& step,
-                         const site::Node& node) const;
+  static void add_condition(Recipe& recipe, const plan::RequiredCondition& demand, plan::JudgedScope judged,
+                            plan::JudgedScope of);
+  void record_conditions(Recorder& recorder, const Recipe& recipe, const plan::Step& step, const site::Node& node,
+                         const std::string& occasion) const;
   [[nodiscard]] double share_left(const std::vector<std::string>& nodes, const std::string& metric,
                                   const std::string& occasion, bool named_only) const;
   void record_quantity(Recorder& recorder, const MadeUpMetric& quantity, const plan::Step& step, const site::Node& node,

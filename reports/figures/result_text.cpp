@@ -14,6 +14,7 @@
 #include "orchestrator/judge/overall/ranking.h"
 #include "orchestrator/plan/derived.h"
 #include "probes/core/portable_math.h"
+#include "reports/figures/html.h"
 
 namespace assay::figures {
 namespace {
@@ -83,7 +84,15 @@ std::string placement_words(const plan::Requirement& requirement) {
   return words;
 }
 
+std::string judged_words(const plan::Requirement& requirement) {
+  return requirement.demand ? requirement.figure()
+                            : fmt::format("{} of {}", requirement.statistic, requirement.figure());
+}
+
 std::string target_words(const plan::Profile& profile, const plan::Requirement& requirement) {
+  if (requirement.demand)
+    return requirement.demand->site.empty() ? words_of(*requirement.demand)
+                                            : fmt::format("the {} in the site", requirement.demand->site);
   const plan::Limit& limit = requirement.limit;
   const auto side = [&](double stated) -> std::string {
     const std::string share = fmt::format("{:.15g} × ", stated);
@@ -164,11 +173,13 @@ std::string text_in(const Scale& column, const judge::Result& result, double num
 }
 
 std::string value_text(const judge::Result& result) {
+  if (result.is_of_demand()) return judge::seen_text(result);
   const judge::Result* const one = &result;
   return result.value ? text_in(column_scale({&one, 1}), result, *result.value) : "—";
 }
 
 std::string limit_text(const Scale& column, const judge::Result& result, std::string_view separator) {
+  if (result.is_of_demand()) return escape(judge::demanded_text(result));
   std::string text;
   if (result.limit_low) text = "≥ " + text_in(column, result, *result.limit_low);
   if (result.limit_high)
@@ -177,6 +188,7 @@ std::string limit_text(const Scale& column, const judge::Result& result, std::st
 }
 
 std::string acceptance_text(const Scale& column, const judge::Result& result, std::string_view separator) {
+  if (result.is_of_demand()) return escape(judge::demanded_text(result));
   std::string text;
   if (result.acceptance_low) text = "≥ " + text_in(column, result, *result.acceptance_low);
   if (judge::guard_exceeds_limit(result))
