@@ -136,7 +136,8 @@ std::string check_text(const SiteCheck& check) {
     text += fmt::format("{}: not reached ({}): {}\n", one.node, *one.failure, harmless(one.reason));
   for (const auto& one : check.partial) text += fmt::format("{}: {}\n", one.node, harmless(one.reason));
   const std::size_t reached = check.nodes - check.unreachable.size();
-  for (const auto& difference : check.differences) text += difference_line(difference, reached) + "\n";
+  for (const auto& difference : check.differences)
+    text += fmt::format("{}: {}\n", difference.fact, difference_words(difference, reached));
   for (const auto& [node, offset] : check.clocks)
     text +=
         fmt::format("{}: clock is {} by at least {:.1f} s\n", node, offset > 0 ? "ahead" : "behind", std::abs(offset));

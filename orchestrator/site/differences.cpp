@@ -100,7 +100,7 @@ std::optional<Difference> difference_of(const std::string& fact, const std::map<
   return difference;
 }
 
-std::string difference_line(const Difference& difference, std::size_t nodes) {
+std::string difference_words(const Difference& difference, std::size_t nodes) {
   std::map<std::string, std::vector<std::string>> by_value;
   for (const auto& [node, value] : difference.others) by_value[value].push_back(node);
   std::vector<Group> groups(by_value.begin(), by_value.end());
@@ -113,13 +113,13 @@ std::string difference_line(const Difference& difference, std::size_t nodes) {
   const bool has_usual = !difference.usual.empty();
   if (has_usual) groups.emplace(groups.begin(), difference.usual, std::vector<std::string>());
   const auto values = shown_values(groups, difference.usual);
-  std::string line = difference.fact + ":";
+  std::string line;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const bool quoted = values[i].find(' ') != std::string::npos;
     const std::size_t usual = nodes - difference.others.size();
     const std::string who =
         has_usual && i == 0 ? fmt::format("{} node{}", usual, usual == 1 ? "" : "s") : nodes_words(groups[i].second);
-    line += fmt::format("{} {} {}", i == 0 ? "" : ";", who, quoted ? "\"" + values[i] + "\"" : values[i]);
+    line += fmt::format("{}{} {}", i == 0 ? "" : "; ", who, quoted ? "\"" + values[i] + "\"" : values[i]);
   }
   if (left_out > 0) line += fmt::format("; {} nodes {} other values", left_out_nodes, left_out);
   return line;

@@ -26,9 +26,8 @@ std::string usual_value(const std::string& fact, const std::map<std::string, std
 /// How the nodes differ in `fact`; nothing if all have the usual value.
 std::optional<Difference> difference_of(const std::string& fact, const std::map<std::string, std::string>& by_node);
 
-/// One line for people: "iommu_mode: 30 nodes passthrough; n07 and n12 translated", of `nodes` nodes in all. Values
-/// with blanks are quoted, of long ones the words are shown that not all have, and the rarest of many values are
-/// counted.
-std::string difference_line(const Difference& difference, std::size_t nodes);
+/// A line for people: "30 nodes passthrough; n07 and n12 translated", of `nodes` nodes in all. Values with blanks are
+/// quoted, of long ones the words are shown that not all have, and the rarest of many values are counted.
+std::string difference_words(const Difference& difference, std::size_t nodes);
 
 }  // namespace assay::site

@@ -21,8 +21,8 @@ struct Hca {
 std::vector<Hca> active_hcas(const MachineTree& tree);
 
 /// Whether `filter`, as NCCL_IB_HCA is written, leaves `hca`: prefixes in a row with commas, each with ":port" or
-/// without; "=" before the row asks for whole names, "^" leaves out what it names, "^=" both. An empty one leaves all.
-/// Source: NCCL, Environment Variables, NCCL_IB_HCA.
+/// without; "=" before the row asks for whole names, "^" turns the choice round, "^=" does both. An empty one leaves
+/// all. Source: NCCL, Environment Variables, NCCL_IB_HCA.
 bool is_left_by(std::string_view filter, const Hca& hca);
 
 /// The value of NCCL_IB_HCA in the text of /etc/nccl.conf; nothing if no line sets it.

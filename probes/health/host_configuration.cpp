@@ -1,4 +1,4 @@
-// host_configuration: what tuning guides ask of a node of accelerators, as it is set; each fact with where it was read.
+// host_configuration: the settings of a node that tuning guides for accelerators ask for, each with its file.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -42,10 +42,11 @@ constexpr ProbeSpec kSpec{
     .method =
         "Reads /proc, /sys, the database of packages and the kernel's DCB interface once and asks NVML for persistence "
         "mode; nothing is changed, and no program is started but rpm where packages are its. The meaning of each value "
-        "names its file. What cannot be read, or has not the form that its kernel documents, is absent and never a "
-        "default. GPUs are functions of class 3D controller or processing accelerator; RDMA functions are those with "
+        "names its file. A value that is not readable, or has not the form that its kernel documents, is absent and "
+        "never a default. GPUs are functions of class 3D controller or processing accelerator; RDMA functions are "
+        "those with "
         "an "
-        "RDMA device. Node names and values come from the node itself, which can lie about all of them.",
+        "RDMA device. All values are the reports of the node itself.",
     .source =
         "Linux Documentation/ABI/testing/sysfs-bus-pci, sysfs-kernel-iommu_groups and "
         "admin-guide/kernel-parameters.txt; linux/pci_regs.h and linux/dcbnl.h; NCCL User Guide, Troubleshooting and "
@@ -62,7 +63,7 @@ void record_all(const Values& values, const Subject& subject, Recorder& record) 
   for (const auto& [name, value] : values) record.condition(name, value, subject);
 }
 
-/// What a GPU of this machine answered, by its address.
+/// Answers of a GPU of this machine.
 struct KnownGpu {
   Subject subject;
   std::optional<bool> persistence;
@@ -188,7 +189,7 @@ void record_traffic(const std::vector<Function>& functions, const std::map<std::
   record.measurement("config_spaces_unread", static_cast<double>(unread + std::ranges::count_if(ports, hidden)));
 }
 
-/// The filter of HCAs, and what set it.
+/// The filter of HCAs, and its origin.
 std::pair<std::string, const char*> hca_filter(const MachineTree& tree, const std::string& given) {
   if (given != "auto") return {given, "parameter"};
   const char* set = tree.is_this_machine() ? std::getenv("NCCL_IB_HCA") : nullptr;

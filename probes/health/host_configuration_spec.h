@@ -1,4 +1,4 @@
-// host_configuration_spec: the metrics and conditions of host_configuration, each with where it is read.
+// host_configuration_spec: the metrics and conditions of host_configuration, each with its file.
 #pragma once
 
 #include "probes/core/probe.h"
@@ -27,8 +27,7 @@ inline constexpr Metric kConfigurationMetrics[] = {
                      "GPUs and RDMA functions with another Max_Payload_Size than a port above them; of the same "
                      "register of both")),
     configured(neither("config_spaces_unread", "1",
-                       "GPUs, RDMA functions and ports above them whose config did not show all of this, where there "
-                       "are any")),
+                       "GPUs, RDMA functions and ports above them whose config did not show all of this")),
     configured(lower("hcas_farther", "1",
                      "GPUs whose HCA by hca_filter is farther away than the nearest one with a link, where ways are "
                      "known")),
@@ -42,7 +41,7 @@ inline constexpr ConditionSpec kConfigurationConditions[] = {
         "iommu_mode",
         "off, passthrough, translated, or mixed: domain of the IOMMU groups of GPUs and RDMA functions, or of all "
         "if there are none; of sys/class/iommu, sys/kernel/iommu_groups/*/type, and proc/cmdline on a kernel that "
-        "shows no type. A guest sees its own IOMMU alone"),
+        "shows no type. A guest sees only its own IOMMU"),
     if_reported("iommu_parameters", "words on IOMMUs in proc/cmdline, or none"),
     if_reported(
         "acs",
@@ -52,7 +51,7 @@ inline constexpr ConditionSpec kConfigurationConditions[] = {
     if_reported("relaxed_ordering", "whether a gpu or nic may use relaxed ordering; of Device Control in its config"),
     if_reported("max_read_request", "Max_Read_Request_Size of a gpu or nic in bytes; of the same register"),
     if_reported("max_payload", "Max_Payload_Size of a gpu or nic in bytes; of the same register"),
-    if_reported("max_payload_path", "sizes from a gpu or nic up to its root port, where they differ"),
+    if_reported("max_payload_path", "unlike sizes from a gpu or nic up to its root port"),
     if_reported("numa_balancing", "0 off, 1 on, 2 between tiers, 3 both; of proc/sys/kernel/numa_balancing"),
     if_reported("transparent_huge_pages", "mode in force; of sys/kernel/mm/transparent_hugepage/enabled"),
     if_reported("transparent_huge_pages_defrag", "mode in force; of sys/kernel/mm/transparent_hugepage/defrag"),
@@ -69,7 +68,7 @@ inline constexpr ConditionSpec kConfigurationConditions[] = {
     if_reported("mitigations", "state of every known weakness; of sys/devices/system/cpu/vulnerabilities"),
     if_reported("memlock_unlimited",
                 "whether the probe's process, as the launcher started it, may lock all memory; of proc/self/limits"),
-    if_reported("memlock_limit", "bytes that it may lock, where there is a limit; of the same"),
+    if_reported("memlock_limit", "bytes that it may lock, if limited; of the same"),
     if_reported("open_files_limit", "files that it may have open; of the same"),
     if_reported("nvidia_version", "of sys/module/nvidia/version"),
     if_reported("nvidia_parameters", "of proc/driver/nvidia/params"),
@@ -96,7 +95,9 @@ inline constexpr ConditionSpec kConfigurationConditions[] = {
         "nvidia_container_toolkit_version",
         "of package nvidia-container-toolkit; one that an operator put on the node without a package is not seen"),
     if_present("libnvidia_container_version", "of package libnvidia-container1"),
-    if_reported("firmware", "version of the firmware of a nic with RDMA; of sys/class/infiniband/*/fw_ver, else of ETHTOOL_GDRVINFO"),
+    if_reported(
+        "firmware",
+        "version of the firmware of a nic with RDMA; of sys/class/infiniband/*/fw_ver, else of ETHTOOL_GDRVINFO"),
     if_reported(
         "pfc_priorities",
         "priorities with flow control of a nic with RDMA over Ethernet, or none; of DCB_CMD_IEEE_GET (rtnetlink)"),
@@ -114,7 +115,7 @@ inline constexpr ConditionSpec kConfigurationConditions[] = {
     if_reported("hca", "nearest of them to a gpu; of sys/bus/pci/devices"),
     if_reported("hca_distance",
                 "same_switch (below one root port), same_root (below one host bridge), same_numa_node or "
-                "other_numa_node: the way to it; of where both lie in sys/devices, and of numa_node"),
+                "other_numa_node: the way to it; of both routes in sys/devices, and of numa_node"),
 };
 
 }  // namespace assay::health

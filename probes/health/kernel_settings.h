@@ -23,7 +23,7 @@ std::optional<std::string> line_of(const MachineTree& tree, const std::string& p
 std::optional<std::string> numbers_on(const MachineTree& tree, const std::string& directory);
 
 /// Kernel, memory, clock source, mitigations, and the limits of this process: the conditions of host_configuration by
-/// name. What cannot be read, or is out of its range, is absent.
+/// name. A value that is unreadable or out of its range is absent.
 Values kernel_settings(const MachineTree& tree);
 
 /// Clock policy, deepest state that may be entered while idle, and whether cores run two threads.
@@ -32,8 +32,8 @@ Values processor_settings(const MachineTree& tree);
 /// Versions and parameters of the kernel modules that GPUs and RDMA use.
 Values module_settings(const MachineTree& tree);
 
-/// "off", "passthrough", "translated", "unmanaged" or "blocked" for the domain of one IOMMU group, or of what the
-/// command line asks for; "mixed: a, b" where the functions at `addresses` differ, of all groups if there is no
+/// "off", "passthrough", "translated", "unmanaged" or "blocked" for the domain of one IOMMU group, or by the
+/// command line; "mixed: a, b" where the functions at `addresses` differ, of all groups if there is no
 /// address. Nothing if the kernel shows neither.
 std::optional<std::string> iommu_mode(const MachineTree& tree, const std::vector<std::string>& addresses);
 

@@ -18,14 +18,14 @@ using Asked = std::pair<std::string, std::string>;
 /// One attribute: length, type, and the bytes filled up to four.
 std::string netlink_attribute(unsigned type, std::string_view bytes);
 
-/// The same of a number, as it lies in memory.
+/// The same of a number, in the order of this machine.
 template <class Number>
 std::string netlink_attribute_of(unsigned type, Number value) {
   return netlink_attribute(type, {reinterpret_cast<const char*>(&value), sizeof value});
 }
 
-/// The bytes of the first attribute of `type` in a row of attributes, which it shortens to what follows; nothing if
-/// there is none.
+/// The bytes of the first attribute of `type` in a row of attributes, which it shortens to the rest; nothing if there
+/// is none.
 std::optional<std::string_view> next_attribute(std::string_view& row, unsigned type);
 
 /// The same of a row that stays as it is.
@@ -36,10 +36,10 @@ inline std::optional<std::string_view> find_attribute(std::string_view row, unsi
 /// The system's words for an error number.
 std::string error_words(int number);
 
-/// A socket of `protocol` whose answers have a deadline; the error number in errno where it cannot be had.
+/// A socket of `protocol` whose answers have a deadline; else an empty one, and errno.
 Descriptor netlink_socket(int protocol);
 
-/// Sends a message of `type` with `body`, and receives what follows the header of the answer, at least `head` bytes.
+/// Sends a message of `type` with `body`, and receives the answer without its header, at least `head` bytes.
 Asked exchange(const Descriptor& socket, unsigned type, const std::string& body, std::size_t head);
 
 }  // namespace assay::health

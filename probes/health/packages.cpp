@@ -38,7 +38,7 @@ constexpr std::array<Wanted, 12> kWanted = {{
     {"libnvidia-container1", "libnvidia_container_version"},
 }};
 
-/// Upstream's part of "5:27.3.1-1~ubuntu.22.04": what is between the epoch and the last hyphen.
+/// Upstream's part of "5:27.3.1-1~ubuntu.22.04": "27.3.1", between the epoch and the last hyphen.
 std::string upstream(std::string_view version) {
   if (const auto colon = version.find(':'); colon != std::string_view::npos) version.remove_prefix(colon + 1);
   return std::string(version.substr(0, version.rfind('-')));

@@ -9,10 +9,10 @@ class MachineTree;
 
 namespace assay::health {
 
-/// Conditions of host_configuration: package_database ("dpkg" or "rpm") and `…_version` of what it has installed, as
-/// upstream counts: without the epoch and the revision of the distribution. No runtime is started: its program may be
-/// anybody's. dpkg's database is read; rpm's, which has no documented form, is asked by the system's own rpm, if it is
-/// root's and nobody else may write it, within 10 s, and only on this machine.
+/// Conditions of host_configuration: package_database ("dpkg" or "rpm") and a version of each package that it has
+/// installed, as upstream counts: without the epoch and the revision of the distribution. No runtime is started, since
+/// its program could belong to any user. dpkg's database is read. rpm's has no documented form: the system's own rpm is
+/// asked, if only root may write it, within 10 s, and only on this machine.
 Values package_versions(const MachineTree& tree);
 
 }  // namespace assay::health

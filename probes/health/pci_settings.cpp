@@ -54,7 +54,7 @@ std::optional<std::size_t> extended_capability(std::string_view space, unsigned 
   return std::nullopt;
 }
 
-/// Bytes that a size field of three bits stands for; codes above 4096 are reserved.
+/// Bytes of a size field of three bits; codes above 4096 are reserved.
 std::optional<std::int64_t> size_of(unsigned code) {
   constexpr unsigned kLargest = 5;
   if (code > kLargest) return std::nullopt;

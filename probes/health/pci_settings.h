@@ -1,4 +1,4 @@
-// pci_settings: what the configuration space of a PCI function says about its traffic.
+// pci_settings: settings of the traffic of a PCI function, from its configuration space.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ class MachineTree;
 
 namespace assay::health {
 
-/// Settings of one function; what its configuration space does not show is absent. Without root the kernel shows the
+/// Settings of one function; absent if its configuration space does not show them. Without root the kernel shows the
 /// first 64 bytes, which seldom hold any of this.
 struct PciSettings {
   std::optional<bool> relaxed_ordering;           ///< Device Control: the function may use it

@@ -27,8 +27,8 @@ struct PciWay {
   auto operator<=>(const PciWay&) const = default;
 };
 
-/// The way between the functions at addresses `a` and `b` under sys/bus/pci/devices, from where their directories lie
-/// and from their numa_node.
+/// The way between the functions at addresses `a` and `b` under sys/bus/pci/devices, from the places of
+/// their directories and from their numa_node.
 PciWay pci_way(const MachineTree& tree, const std::string& a, const std::string& b);
 
 /// The NUMA node of the function at `address`; nothing if the kernel does not know it.

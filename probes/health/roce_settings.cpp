@@ -24,7 +24,7 @@ namespace {
 constexpr int kPriorities = IEEE_8021QAZ_MAX_TCS;
 constexpr int kMostDscp = 63;
 
-/// What the kernel says of a port of this machine; empty where its driver has no DCB.
+/// The kernel's answer for a port of this machine; empty if its driver has no DCB.
 std::string asked_dcb(const std::string& interface) {
   const Descriptor socket = netlink_socket(NETLINK_ROUTE);
   if (!socket) return "";

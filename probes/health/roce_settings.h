@@ -14,7 +14,7 @@ namespace assay::health {
 /// Priorities of a port as the kernel's DCB interface shows them (IEEE 802.1Qbb, 802.1Qaz).
 struct DcbSettings {
   std::optional<unsigned> lossless;  ///< priorities with flow control, one bit each
-  /// Priority by DSCP, eight times 8; nothing of those that the table leaves out, and no table where it holds no DSCP.
+  /// Priority by DSCP, of those that the table has; nothing if it has none.
   std::optional<std::map<int, int>> priorities;
 };
 

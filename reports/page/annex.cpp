@@ -22,7 +22,7 @@ std::string fact_words(const nlohmann::json& fact) {
 
 using FactsByName = std::map<std::string, std::map<std::string, std::string>>;
 
-/// What agents reported, by name and node, as words; "absent" where a node did not.
+/// The reports of agents, by name and node, as words; "absent" for a node without the fact.
 FactsByName facts_by_name(const judge::Journal& journal) {
   FactsByName by_name;
   for (const auto& [node, facts] : journal.node_facts) {
@@ -58,14 +58,13 @@ std::string own_facts(const judge::Journal& journal, const FactsByName& by_name)
   return table + fmt::format("<p>The first {} of {}; evidence/journal.jsonl lists all.</p>\n", rows.size(), nodes);
 }
 
-/// What differs between machines in these facts, a row for each.
+/// A row for each of these facts that differs between machines.
 void add_differences(const FactsByName& facts, std::vector<std::string>& rows) {
   for (const auto& [fact, by_node] : facts) {
     const auto difference = is_own(fact) ? std::nullopt : site::difference_of(fact, by_node);
     if (!difference) continue;
-    const auto line = site::difference_line(*difference, by_node.size());
-    rows.push_back(figures::row(
-        {"<code>" + figures::escape(fact) + "</code>", figures::escape(line.substr(line.find(": ") + 2))}));
+    rows.push_back(figures::row({"<code>" + figures::escape(fact) + "</code>",
+                                 figures::escape(site::difference_words(*difference, by_node.size()))}));
   }
 }
 

@@ -111,7 +111,29 @@ std::optional<double> wire_limit(const judge::StepEvidence& step) {
 
 using ByName = std::map<std::string, std::map<std::string, std::string>>;
 
-/// Facts by fact and node from those by node and fact, with "absent" for what a node has not.
+/// The records of the companions of a step, of each attempt and rank that has one.
+std::vector<Record> companions_of(const plan::Plan& plan, const plan::Step& step,
+                                  const std::vector<const judge::Attempt*>& attempts,
+                                  const judge::EvidenceReader& evidence) {
+  std::vector<Record> records;
+  for (const judge::Attempt* attempt : attempts) {
+    for (const auto& name : step.companions) {
+      for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
+        auto record = judge::record_of(plan, step, *attempt, evidence, static_cast<int>(rank), name);
+        if (record) records.push_back(std::move(*record));
+      }
+    }
+  }
+  return records;
+}
+
+/// Adds the facts in the last record of a step of site::kComparedProbes to those of its node.
+void take_settings(const plan::Step& step, const std::vector<Record>& records, ByName& settings) {
+  if (records.empty() || std::ranges::find(site::kComparedProbes, step.probe) == site::kComparedProbes.end()) return;
+  settings[step.nodes.front()].merge(site::facts_of(nlohmann::json::object(), {records.back()}));
+}
+
+/// Facts by fact and node from those by node and fact, with "absent" for a node without the fact.
 ByName by_fact(const ByName& by_node) {
   ByName facts;
   for (const auto& [node, values] : by_node) {
@@ -179,18 +201,9 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
     if (step.nodes.size() > 1) {
       if (const auto wire = wire_limit(collected)) content.wire_limits[step.id] = *wire;
     }
-    if (!collected.records.empty() &&
-        std::ranges::find(site::kComparedProbes, step.probe) != site::kComparedProbes.end())
-      settings[step.nodes.front()].merge(site::facts_of(nlohmann::json::object(), {collected.records.back()}));
+    take_settings(step, collected.records, settings);
     content.records[step.id] = std::move(collected.records);
-    for (const judge::Attempt* attempt : attempts) {
-      for (const auto& name : step.companions) {
-        for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
-          auto record = judge::record_of(plan, step, *attempt, evidence, static_cast<int>(rank), name);
-          if (record) content.companions[step.id].push_back(std::move(*record));
-        }
-      }
-    }
+    if (!step.companions.empty()) content.companions[step.id] = companions_of(plan, step, attempts, evidence);
     printed += content.records[step.id].size() + content.companions[step.id].size();
     // What is drawn as a distribution needs the range of its samples alone.
     const MeasurementIndex index(content.records[step.id]);

@@ -38,7 +38,7 @@ struct ReportContent {
   std::map<std::string, double> wire_limits;  ///< B/s by step of several nodes: what the slower of its ports carries in
                                               ///< one direction, where a record has it
 
-  /// What the nodes' records of site::kComparedProbes say, by fact and node, "absent" where a node's lacks it.
+  /// Facts in the nodes' records of site::kComparedProbes, by fact and node; "absent" for a node without the fact.
   std::map<std::string, std::map<std::string, std::string>> settings;
 
   std::vector<ShownWaiver> waivers;  ///< none in a dossier: they are granted after the run and lie beside it

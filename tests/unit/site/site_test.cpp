@@ -138,7 +138,7 @@ std::map<std::string, std::string> by_node(const std::vector<std::string>& value
 
 std::string line_of(const std::string& fact, const std::map<std::string, std::string>& values) {
   const auto difference = difference_of(fact, values);
-  return difference ? difference_line(*difference, values.size()) : "alike";
+  return difference ? fmt::format("{}: {}", fact, difference_words(*difference, values.size())) : "alike";
 }
 
 TEST(SiteCheck, a_fact_that_differs_is_one_line_however_many_nodes_there_are) {
