@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
@@ -35,10 +36,11 @@ std::optional<std::int64_t> whole(std::string_view text, std::int64_t most) {
   return value;
 }
 
-/// A file of one word of letters, digits and hyphens.
+/// A file of one word of letters, digits, hyphens and underscores, a letter first.
 std::optional<std::string> word_in(const MachineTree& tree, const std::string& path) {
   auto line = line_of(tree, path);
-  if (!line || !has_only(*line, "_-")) return std::nullopt;
+  if (!line || !has_only(*line, "_-") || std::isalpha(static_cast<unsigned char>(line->front())) == 0)
+    return std::nullopt;
   return line;
 }
 
@@ -148,7 +150,9 @@ void put_idle_states(Values& values, const MachineTree& tree) {
       const std::string directory = kCpuTree + cpu + "/cpuidle/" + state;
       const auto name = line_of(tree, directory + "/name");
       const auto off = tree.number(directory + "/disable"), latency = tree.number(directory + "/latency");
-      if (!name || !off || !latency || *latency < 0 || *latency > std::numeric_limits<int>::max()) return;
+      if (!name || !off || !latency || *off < 0 || *off > 1 || *latency < 0 ||
+          *latency > std::numeric_limits<int>::max())
+        return;
       if (*off != 0 || (limit && *latency > *limit) || *latency <= slowest) continue;
       slowest = *latency;
       deepest = *name;
