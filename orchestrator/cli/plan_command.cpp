@@ -1,5 +1,6 @@
 // plan_command: `assay plan`, `assay list` and `assay describe`.
 #include <iostream>
+#include <utility>
 
 #include <unistd.h>
 
@@ -9,10 +10,12 @@
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/terminal.h"
+#include "orchestrator/plan/advisories.h"
 #include "orchestrator/plan/profile.h"
 #include "orchestrator/plan/programs.h"
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
+#include "profiles/embedded.h"
 
 namespace assay::cli {
 namespace {
@@ -80,12 +83,30 @@ std::string described(const plan::Profile& profile) {
   for (std::size_t i = 0; i < profile.requirements.size(); ++i) {
     const plan::Requirement& one = profile.requirements[i];
     text += fmt::format("  {}{}\n", one.id, one.required ? "" : " (advisory)");
-    text += fmt::format("    {} of {}, {} per {}: {}\n", one.figure(), one.probe, one.statistic, one.scope,
-                        limit_words(document.at("requirements").at(i)));
+    if (one.demand)
+      text += fmt::format("    {} of {}, per {}: {}\n", one.figure(), one.probe, one.scope,
+                          one.demand->site.empty() ? words_of(*one.demand) : "as the site says");
+    else
+      text += fmt::format("    {} of {}, {} per {}: {}\n", one.figure(), one.probe, one.statistic, one.scope,
+                          limit_words(document.at("requirements").at(i)));
     for (const auto& demand : one.conditions) text += fmt::format("    only with the condition {}\n", demand.name);
     text += fmt::format("    {}: {}\n", one.source.status, one.source.document);
   }
   return text;
+}
+
+/// Every known fault, the ranges of one component together.
+std::string described(const plan::AdvisoryTable& table) {
+  std::string text = fmt::format("advisories, sources of {}\n", table.dated);
+  std::string_view component;
+  for (const auto& one : table.advisories) {
+    if (std::exchange(component, one.component) != one.component) text += fmt::format("\n{}\n", one.component);
+    text += entry(
+        one.span.from.empty() ? "below " + one.span.below : fmt::format("{} .. {}", one.span.from, one.span.below),
+        fmt::format("{}: {}", one.severity, one.what));
+    text += entry("", fmt::format("{}, {}, {}", one.document, one.date, one.address));
+  }
+  return text + "\nA range ends before its second version.\n";
 }
 
 std::string table_row(const Description& probe) {
@@ -160,6 +181,10 @@ int command_list_profiles(bool json) {
 }
 
 int command_describe(const std::string& name, bool json) {
+  if (name == plan::kAdvisoriesDocument) {
+    std::cout << (json ? std::string(profiles::embedded_documents().at(name)) : described(plan::advisories()));
+    return files::kExitSuccess;
+  }
   const auto programs = plan::find_programs(plan::installation().probes);
   if (!programs) return report_error(programs.error());
   std::vector<std::string> names;
@@ -171,6 +196,7 @@ int command_describe(const std::string& name, bool json) {
     names.push_back(program.name);
   }
   for (const auto& [known, text] : plan::embedded_profiles()) names.push_back(known);
+  names.emplace_back(plan::kAdvisoriesDocument);
   const bool is_profile =
       name.ends_with(".json") || name.find('/') != std::string::npos || plan::embedded_profiles().contains(name);
   if (!is_profile)

@@ -32,7 +32,6 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr Seconds kListDeadline{60};  // for scontrol or kubectl to print a list
-constexpr const char* kInventory = "health_inventory";
 
 /// What `tool` of this machine prints.
 std::expected<std::string, InputError> output_of(const std::string& tool, const std::vector<std::string>& arguments) {
@@ -121,14 +120,15 @@ std::optional<double> seconds_of_first_line(std::string_view output) {
 
 double now_s() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
-/// Runs health_inventory on a node; the reason when there is no record.
-asio::awaitable<std::string> take_inventory(launch::Agent& agent, const plan::Program& program,
-                                            site::NodeAnswer& answer) {
+/// Runs `program` on a node, and keeps its record; the reason when there is none. The first tells the node's clock.
+asio::awaitable<std::string> take_record(launch::Agent& agent, const plan::Program& program, site::NodeAnswer& answer,
+                                         std::vector<Record>& records) {
+  const std::string missing = "no record of " + program.name + ": ";
   const auto build = program.builds.find(agent.machine());
   if (build == program.builds.end())
-    co_return fmt::format("no inventory: {} is not part of this build for {}", program.name, agent.machine());
+    co_return missing + fmt::format("it is not part of this build for {}", agent.machine());
   const auto delivered = co_await agent.deliver(build->second.sha256, build->second.path);
-  if (!delivered) co_return "no inventory: " + delivered.error().reason;
+  if (!delivered) co_return missing + delivered.error().reason;
   launch::RunRequest request{.id = "site-check",
                              .sha256 = build->second.sha256,
                              .arguments = {},
@@ -138,13 +138,14 @@ asio::awaitable<std::string> take_inventory(launch::Agent& agent, const plan::Pr
   const double before = now_s();
   const launch::RunResult result = co_await agent.run(std::move(request));
   const double after = now_s();
-  if (result.outcome != AttemptOutcome::exited) co_return fmt::format("no inventory: {}", result.reason);
-  const auto record = read_record(result.output, program.description);
-  if (!record) co_return "no inventory: " + record.error().text();
-  answer.facts = site::facts_of(agent.facts(), &*record);
-  if (const auto there = seconds_of_first_line(result.output))
-    answer.clock_offset_s = site::clock_offset(before, *there, after);
-  co_return record->end.status == Status::complete ? "" : "no inventory: " + record->end.reason;
+  if (result.outcome != AttemptOutcome::exited) co_return missing + result.reason;
+  auto record = read_record(result.output, program.description);
+  if (!record) co_return missing + record.error().text();
+  const auto there = answer.clock_offset_s ? std::nullopt : seconds_of_first_line(result.output);
+  if (there) answer.clock_offset_s = site::clock_offset(before, *there, after);
+  if (record->end.status != Status::complete) co_return missing + record->end.reason;
+  records.push_back(std::move(*record));
+  co_return "";
 }
 
 class Checker {
@@ -154,12 +155,13 @@ class Checker {
   std::expected<std::vector<site::NodeAnswer>, InputError> run() {
     auto programs = plan::installed_programs();
     if (!programs) return std::unexpected(programs.error());
-    const auto found = std::ranges::find(*programs, kInventory, &plan::Program::name);
-    if (found == programs->end()) {
-      std::cerr << fmt::format(
-          "assay: {} is not part of this installation; only the facts that agents report are compared\n", kInventory);
-    } else {
-      inventory_ = &*found;
+    for (const auto name : site::kComparedProbes) {
+      const auto found = std::ranges::find(*programs, name, &plan::Program::name);
+      if (found != programs->end()) {
+        compared_.push_back(&*found);
+      } else {
+        std::cerr << fmt::format("assay: {} is not part of this installation; its facts are not compared\n", name);
+      }
     }
     answers_.resize(site_.nodes.size());
     std::vector<std::string> by_slurm;
@@ -207,8 +209,12 @@ class Checker {
       answer.reason = agent.error().reason;
       co_return;
     }
-    answer.facts = site::facts_of((*agent)->facts(), nullptr);
-    if (inventory_ != nullptr) answer.reason = co_await take_inventory(**agent, *inventory_, answer);
+    std::vector<Record> records;
+    for (const plan::Program* program : compared_) {
+      const auto missing = co_await take_record(**agent, *program, answer, records);
+      if (!missing.empty()) answer.reason += (answer.reason.empty() ? "" : "; ") + missing;
+    }
+    answer.facts = site::facts_of((*agent)->facts(), records);
     co_await (*agent)->close();
   }
 
@@ -219,7 +225,7 @@ class Checker {
 
   const site::Site& site_;
   int fan_out_;
-  const plan::Program* inventory_ = nullptr;
+  std::vector<const plan::Program*> compared_;
   asio::io_context io_{1};
   std::unique_ptr<launch::SlurmLauncher> slurm_;
   std::vector<site::NodeAnswer> answers_;

@@ -208,6 +208,30 @@ std::set<std::pair<std::string, std::string>> disturbed(const judge::Run& run, c
   return all;
 }
 
+/// Each demand that was judged as a state of its subject: 1 where it is met, which is expected, and 0 where it is
+/// missed.
+void add_demands(const judge::Run& run, const judge::Verdict& verdict, CellResults& all) {
+  for (const judge::Result& result : verdict.results) {
+    const auto* requirement = run.plan.requirement(result.requirement);
+    const bool met = result.outcome == judge::Outcome::pass;
+    const auto* step = run.plan.step(result.step);
+    if (requirement == nullptr || !requirement->demand || (!met && result.outcome != judge::Outcome::fail) ||
+        step == nullptr || step->nodes.size() != 1)
+      continue;
+    const bool whole = result.subject.kind == "node" || result.subject.id == result.node;
+    auto& samples = all.figures[{result.node, whole ? Subject{"node", result.node} : result.subject}]
+                               [fmt::format("{}.{}", requirement->probe, requirement->id)];
+    samples.figure = {.metric = {.name = fmt::format("{}.{}", requirement->probe, requirement->id),
+                                 .probe = requirement->probe,
+                                 .revision = run.plan.probes.at(requirement->probe).description.revision,
+                                 .unit = "1",
+                                 .type = drift::MetricClass::state,
+                                 .expected = 1},
+                      .samples = 1};
+    samples.medians.push_back(met ? 1 : 0);
+  }
+}
+
 void add_visits(const judge::Run& run, const judge::Verdict& verdict, CellResults& all, bool retest, Sweep& sweep) {
   std::map<std::string, bool> seen;
   const auto left_out = disturbed(run, verdict);
@@ -292,6 +316,7 @@ Result<Sweep> sweep_of_run(const std::string& directory, const SweepOptions& opt
               .verdict = std::string(word_of(verdict->overall)),
               .label = run->plan.profile.name + " on " + run->plan.site.name,
               .raw = std::move(all->raw)};
+  add_demands(*run, *verdict, *all);
   add_visits(*run, *verdict, *all, options.retest, sweep);
   return sweep;
 }

@@ -133,6 +133,19 @@ json fleet_of(const std::vector<NodeVerdict>& nodes) {
 
 }  // namespace
 
+std::string demanded_text(const Result& result) {
+  return result.conditions.begin() == result.conditions.end() ? "-" : result.conditions.begin()->demanded;
+}
+
+std::string seen_text(const Result& result) {
+  std::string text;
+  for (const auto& one : result.conditions) {
+    const auto* words = one.seen ? std::get_if<std::string>(&*one.seen) : nullptr;
+    if (one.seen) text += (text.empty() ? "" : ", ") + (words != nullptr ? *words : assay::to_json(*one.seen).dump());
+  }
+  return text.empty() ? "-" : text;
+}
+
 int exit_code(Overall overall) {
   switch (overall) {
     case Overall::accepted:

@@ -110,8 +110,8 @@ struct Result {
   bool required = true;
   bool unchecked = false;  ///< the machine does not report the figure, and the profile then judges nothing
   Outcome outcome = Outcome::not_measured;
-  std::string reason;  ///< one sentence, always
-  std::string unit;
+  std::string reason;           ///< one sentence, always
+  std::string unit;             ///< empty: a condition was demanded, which is what `conditions` have, and no figure
   std::optional<double> value;  ///< the statistic judged: its mean over the attempts; of min and max the worst
   std::optional<double> with = {},
                         without = {};  ///< of a contrast, in its metric's unit: mean with the feature on, off
@@ -135,7 +135,15 @@ struct Result {
   std::vector<SteadinessFinding> findings = {};
   SharedList<ConditionSeen> conditions;
   SharedList<std::string> evidence;  ///< paths in the run directory
+
+  /// Whether a condition was judged in place of a figure.
+  [[nodiscard]] bool is_of_demand() const { return unit.empty(); }
 };
+
+/// What was demanded and what was seen of `result`, which is of a demand: "one of \"off\"" and "\"on\"", all different
+/// values with commas; "-" for nothing seen.
+std::string demanded_text(const Result& result);
+std::string seen_text(const Result& result);
 
 /// The members of a result in verdict.json, but for `unchecked`, which old ones do not have.
 template <class Io, Of<Result> R>

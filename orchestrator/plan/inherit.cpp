@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/plan/loosened.h"
+#include "orchestrator/plan/profile_check.h"
 #include "probes/core/suggest.h"
 
 namespace assay::plan {
@@ -35,6 +36,11 @@ json merged_conditions(const json& inherited, const json& given) {
 /// `entry` with the fields of `model` that it leaves out.
 json filled(const json& model, const json& entry) {
   json all = model;
+  if (entry.contains("demand")) {
+    for (const char* name : kOfMetrics) all.erase(name);
+  } else if (entry.contains("metric")) {
+    all.erase("demand");
+  }
   for (const auto& [name, value] : entry.items()) {
     if (name == "like") continue;
     if (name == "contrast") all.erase("limit");

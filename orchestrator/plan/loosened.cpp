@@ -98,22 +98,35 @@ void compare_limits(const Requirement& before, const Requirement& changed, Compa
     found.same("statistic", json(word_of(before.statistic)), json(word_of(changed.statistic)));
 }
 
+void compare_condition(const std::string& what, const RequiredCondition& old, const RequiredCondition& now,
+                       Comparison& found) {
+  if (old.equals && old.equals != now.equals)
+    found.add(what, assay::to_json(*old.equals).dump(), now.equals ? assay::to_json(*now.equals).dump() : kNothing);
+  if (!now.equals) {
+    found.floor(what, old.at_least, now.at_least);
+    found.cap(what, old.at_most, now.at_most);
+  }
+  const auto is_allowed = [&](const Value& one) { return fit_of(old, one) == Fit::met; };
+  const std::vector<Value> fixed = now.equals ? std::vector{*now.equals} : now.one_of;
+  const bool more = fixed.empty() || !std::ranges::all_of(fixed, is_allowed);
+  const bool wider = old.version && (now.version ? is_looser(*old.version, *now.version) : more);
+  if ((!old.one_of.empty() && more) || wider) found.add(what, words_of(old), words_of(now));
+  if (!old.site.empty()) found.same(what, json(old.site), json(now.site));
+}
+
 void compare_conditions(const Requirement& before, const Requirement& changed, Comparison& found) {
   for (const auto& old : before.conditions) {
     const std::string what = "conditions." + old.name;
     const auto now = std::ranges::find(changed.conditions, old.name, &RequiredCondition::name);
-    if (now == changed.conditions.end()) {
+    if (now == changed.conditions.end())
       found.add(what, "demanded", "not demanded");
-      continue;
-    }
-    if (old.equals && old.equals != now->equals)
-      found.add(what, assay::to_json(*old.equals).dump(), now->equals ? assay::to_json(*now->equals).dump() : kNothing);
-    if (!now->equals) {
-      found.floor(what, old.at_least, now->at_least);
-      found.cap(what, old.at_most, now->at_most);
-    }
-    if (!old.site.empty()) found.same(what, json(old.site), json(now->site));
+    else
+      compare_condition(what, old, *now, found);
   }
+  if (before.demand.has_value() != changed.demand.has_value())
+    found.add("demand", before.figure(), changed.figure());
+  else if (before.demand)
+    compare_condition("demand", *before.demand, *changed.demand, found);
 }
 
 /// `changed` with the least times of a load (warmup_least, load_least) as they were `before` if they grew: a longer

@@ -361,8 +361,10 @@ class Planner {
     for (const auto& step : plan_.steps) {
       PlannedSearch search{.step = step.id, .requirements = {}, .budget = {}, .reason = ""};
       for (const auto& id : step.requirements) {
-        const JudgedScope scope = plan_.requirement(id)->scope;
-        if (plan_.requirement(id)->contrast) continue;  // a switch without effect is a matter of all nodes
+        const Requirement& judged = *plan_.requirement(id);
+        const JudgedScope scope = judged.scope;
+        if (judged.contrast || judged.demand)
+          continue;  // a switch without effect, or a setting, is a matter of all nodes
         if (step.nodes.size() > 1 && (scope == JudgedScope::group || scope == JudgedScope::cluster))
           search.requirements.push_back(id);
       }

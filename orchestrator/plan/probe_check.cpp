@@ -42,6 +42,7 @@ std::string nearest_sizes(const UnusableSize& size) {
 
 std::optional<InputError> check_against(const Requirement& requirement, const Description& probe,
                                         const std::string& here) {
+  if (requirement.demand) return check_recorded(*requirement.demand, probe, here + ".demand");
   std::vector<std::string> metrics;
   for (const auto& metric : probe.metrics) metrics.push_back(metric.name);
   const auto* metric = probe.metric(requirement.metric);
@@ -71,12 +72,8 @@ std::optional<InputError> check_against(const Requirement& requirement, const De
   }
   if (auto problem = check_derived(requirement, probe, here)) return problem;
   for (std::size_t i = 0; i < requirement.conditions.size(); ++i) {
-    const auto& name = requirement.conditions[i].name;
-    if (probe.has_condition(name)) continue;
-    std::vector<std::string> names;
-    for (const auto& condition : probe.conditions) names.push_back(condition.name);
-    return InputError{fmt::format("{}.conditions[{}].name", here, i),
-                      fmt::format("{} records no '{}'", probe.name, name), suggestion(name, names)};
+    if (auto problem = check_recorded(requirement.conditions[i], probe, fmt::format("{}.conditions[{}]", here, i)))
+      return problem;
   }
   return std::nullopt;
 }

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/plan/advisories.h"
 #include "orchestrator/plan/catalogue.h"
 #include "orchestrator/plan/contrast.h"
 #include "orchestrator/plan/inherit.h"
@@ -32,28 +33,24 @@ void fields(Io& io, C& ceiling) {
   io("value", ceiling.value), io.sparse("source", ceiling.source);
 }
 
-template <class Io, Of<RequiredCondition> C>
-void fields(Io& io, C& demand) {
-  io("name", demand.name), io("equals", demand.equals), io("at_least", demand.at_least);
-  io("at_most", demand.at_most), io.sparse("site", demand.site), io.sparse("surroundings", demand.surroundings);
-}
-
 template <class Io, Of<Contrast> C>
 void fields(Io& io, C& contrast) {
   io("parameter", contrast.parameter), io("on", contrast.on), io("off", contrast.off);
   io("at_least", contrast.at_least), io("shown_by", contrast.shown_by);
 }
 
-/// But for `at`, `severity`, `repeat` and `reproducibility`, and for the references of limit and ceiling.
+/// But for `at`, `severity`, `repeat` and `reproducibility`, and for the references of limit and ceiling. One that
+/// judges a condition has no members of a metric.
 template <class Io, Of<Requirement> R>
 void fields(Io& io, R& r) {
   io("id", r.id), io("title", r.title), io("probe", r.probe), io.defaulted("parameters", r.parameters);
-  io("metric", r.metric), io("scope", r.scope), io.sparse("during", r.during), io("by", r.by);
-  io.sparse("plane", r.plane), io("pairs", r.pairs), io.sparse("alone", r.alone), io.sparse("after", r.after);
-  io.sparse("rise", r.rise), io.sparse("rounds", r.rounds), io.defaulted("statistic", r.statistic);
+  io("scope", r.scope), io.sparse("during", r.during), io("by", r.by), io.sparse("plane", r.plane);
+  io("pairs", r.pairs), io.sparse("alone", r.alone), io.sparse("after", r.after), io.sparse("rounds", r.rounds);
+  io.sparse("when_told", r.when_told), io("power_w", r.power_w), io("source", r.source), io("demand", r.demand);
+  if (r.demand) return;
+  io("metric", r.metric), io.sparse("rise", r.rise), io.defaulted("statistic", r.statistic);
   io("contrast", r.contrast), io.defaulted("limit", r.limit), io("ceiling", r.ceiling),
-      io.sparse("when_told", r.when_told);
-  io.defaulted("conditions", r.conditions), io("power_w", r.power_w), io("source", r.source);
+      io.defaulted("conditions", r.conditions);
 }
 
 template <class Io, Of<Peak> P>
@@ -100,6 +97,12 @@ void take_reference(const json& object, Reference& reference, std::string& name)
 
 Requirement requirement_from(const json& entry) {
   auto result = entry.get<Requirement>();
+  result.required = entry.value("severity", "required") == "required";
+  if (result.demand) {
+    result.statistic = Statistic::max;
+    take_repeat({{"repeat", {{"n", 1}}}}, result);
+    return result;
+  }
   result.at_every = entry.contains("at") && entry.at("at").is_string();
   if (entry.contains("at") && !result.at_every) result.at = values_from(entry.at("at")).value_or(Values{});
   if (result.contrast) {
@@ -110,20 +113,20 @@ Requirement requirement_from(const json& entry) {
     result.limit.capped_by = reference_from(limit.value("capped_by", "")).second;
   }
   if (result.ceiling) take_reference(entry.at("ceiling"), result.ceiling->reference, result.ceiling->name);
-  result.required = entry.value("severity", "required") == "required";
   take_repeat(entry, result);
   return result;
 }
 
 json to_json(const Requirement& requirement) {
   json object = requirement;
+  object["severity"] = requirement.required ? "required" : "advisory";
+  if (requirement.demand) return object;
   object["at"] = requirement.at_every ? json("every") : assay::to_json(requirement.at);
   const Limit& limit = requirement.limit;
   if (const std::string of = reference_text(limit.reference, limit.name); !of.empty()) object["limit"]["of"] = of;
   if (!limit.capped_by.empty()) object["limit"]["capped_by"] = reference_text(Reference::peak, limit.capped_by);
   if (const auto& ceiling = requirement.ceiling; ceiling && !ceiling->value)
     object["ceiling"] = {{"of", reference_text(ceiling->reference, ceiling->name)}};
-  object["severity"] = requirement.required ? "required" : "advisory";
   put_repeat(requirement, object);
   if (requirement.contrast) object.erase("limit");
   return object;
@@ -159,7 +162,7 @@ std::optional<InputError> take_requirements(const json& document, const std::str
   std::set<std::string> own_ids;
   for (std::size_t i = 0; i < document.at("requirements").size(); ++i) {
     const std::string here = fmt::format("{}: requirements[{}]", where, i);
-    if (auto problem = check_target(document.at("requirements")[i], here)) return problem;
+    if (auto problem = check_members(document.at("requirements")[i], here)) return problem;
     Requirement requirement = requirement_from(document.at("requirements")[i]);
     if (!own_ids.insert(requirement.id).second) {
       return InputError{here + ".id", fmt::format("'{}' is used twice", requirement.id),
@@ -169,11 +172,12 @@ std::optional<InputError> take_requirements(const json& document, const std::str
     const auto same = std::ranges::find(profile.requirements, requirement.id, &Requirement::id);
     if (same == profile.requirements.end()) {
       profile.requirements.push_back(std::move(requirement));
-    } else if (same->probe != requirement.probe || same->metric != requirement.metric) {
+    } else if (same->probe != requirement.probe || same->metric != requirement.metric ||
+               same->judged() != requirement.judged()) {
       return InputError{
           here + ".id",
-          fmt::format("'{}' is the inherited figure {} of {}, and this is {} of {}", requirement.id, same->metric,
-                      same->probe, requirement.metric, requirement.probe),
+          fmt::format("'{}' is the inherited figure {} of {}, and this is {} of {}", requirement.id, same->figure(),
+                      same->probe, requirement.figure(), requirement.probe),
           "a figure takes the place of one of the same probe and metric; give another one an id of its own"};
     } else {
       std::ranges::move(loosened_in(*same, requirement, base), std::back_inserter(profile.loosened));
@@ -227,6 +231,7 @@ std::expected<Profile, InputError> read_level(std::string_view text, const std::
   auto base = document->is_object() ? read_bases(*document, where, library, level) : Profile{};
   if (!base) return base;
   if (auto problem = fill_in_like(*document, *base, where)) return std::unexpected(std::move(*problem));
+  fill_in_advisories(*document);
   if (auto problem = profiles::check_schema(*document, "schema", where)) return std::unexpected(*problem);
   if (!base->name.empty() && document->contains("loosened")) {
     return std::unexpected(InputError{where + ": loosened", "is for assay to find out",
@@ -291,7 +296,7 @@ const std::map<std::string, std::string_view>& embedded_profiles() {
     auto documents = profiles::embedded_documents();
     std::erase_if(documents, [](const auto& entry) {
       return entry.first.ends_with("schema") || entry.first == kCatalogueDocument ||
-             entry.first.starts_with("catalogues/");
+             entry.first == kAdvisoriesDocument || entry.first.starts_with("catalogues/");
     });
     return documents;
   }();

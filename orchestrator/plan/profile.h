@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "orchestrator/plan/required_condition.h"
 #include "orchestrator/site/site.h"
 #include "probes/core/error.h"
 #include "probes/core/fields.h"
@@ -181,17 +182,6 @@ constexpr bool is_of_smallest(Reference reference) {
   return reference == Reference::smallest_group || reference == Reference::smallest_group_by_nodes;
 }
 
-/// A circumstance that must be proved in addition to the number; absent or unmet makes the verdict inconclusive.
-struct RequiredCondition {
-  std::string name;
-  std::optional<Value> equals;
-  std::optional<double> at_least;
-  std::optional<double> at_most;
-  std::string site = {};      ///< field of the site's port of this plane: interface, device, address, leaf,
-                              ///< switch_port; empty: one of those above
-  bool surroundings = false;  ///< state of the surroundings, not of the machine: load by others, stolen time
-};
-
 /// Deviation of the figures of two runs of a probe on the same machine, if a document states it.
 struct Reproducibility {
   double u = 0;  ///< relative standard uncertainty between runs
@@ -217,8 +207,11 @@ struct Contrast {
 /// One promised figure.
 struct Requirement {
   std::string id, title, probe;
-  Values parameters;  ///< as given; the plan fills in the rest
-  std::string metric;
+  Values parameters;   ///< as given; the plan fills in the rest
+  std::string metric;  ///< empty: `demand` is judged
+  /// A recorded condition that is judged in place of a metric: it has no limit, statistic or samples, and one attempt
+  /// shows it. Its statistic is max, which does not vary between runs.
+  std::optional<RequiredCondition> demand = {};
   Values at;              ///< coordinates of the measurement judged; empty: the one without coordinates
   bool at_every = false;  ///< all of the metric's measurements, at all coordinates; the worst decides
   /// Every subject of that kind in the record. With a probe for several nodes, also its place: node (each node
@@ -253,10 +246,13 @@ struct Requirement {
   bool required = true;           ///< severity `required`; else `advisory`: it warns and never accepts or rejects
   Source source;
 
-  /// The judged quantity, for people: "bandwidth", "rise of media_errors", "gain in bandwidth by huge_pages".
+  /// The name of the metric or condition that is judged.
+  [[nodiscard]] const std::string& judged() const { return demand ? demand->name : metric; }
+  /// The judged quantity, for people: "bandwidth", "rise of media_errors", "gain in bandwidth by huge_pages",
+  /// "condition iommu_mode".
   [[nodiscard]] std::string figure() const {
     if (contrast) return "gain in " + metric + " by " + contrast->parameter;
-    return (rise ? "rise of " : "") + metric;
+    return (demand ? "condition " : rise ? "rise of " : "") + judged();
   }
   /// Whether other steps have a part in it, so that a single step cannot be judged by it.
   [[nodiscard]] bool is_of_others() const { return rise || contrast || plan::is_of_others(limit.reference); }

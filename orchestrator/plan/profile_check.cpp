@@ -35,6 +35,9 @@ std::optional<InputError> check_placement(const Requirement& requirement, const 
     return InputError{here + ".limit.capped_by", "caps a limit that does not grow with the nodes",
                       "it goes with \"of\": \"smallest_group_by_nodes\""};
   }
+  if (requirement.demand && !requirement.demand->site.empty() && requirement.plane.empty())
+    return InputError{here + ".demand.site", "asks for the site's facts of a port, and the requirement names no plane",
+                      "give `plane`"};
   for (std::size_t i = 0; i < requirement.conditions.size(); ++i) {
     if (requirement.conditions[i].site.empty() || !requirement.plane.empty()) continue;
     return InputError{fmt::format("{}.conditions[{}].site", here, i),
@@ -57,6 +60,8 @@ std::optional<InputError> check_during(const Requirement& requirement, const Pro
         "a figure of the site's meters has scope node, rack, feed, shelf, cdu or meter, one of its switches "
         "switch_port, and both name the probe during whose load they are judged"};
   if (!of_meters) return std::nullopt;
+  if (requirement.demand)
+    return InputError{here + ".demand", "judges a condition of the site's meters", "give a metric and a limit"};
   const bool of_switches = requirement.scope == JudgedScope::switch_port;
   if (!is_site_companion(requirement.probe) || of_switches != (requirement.probe == kSwitchCompanion) ||
       std::ranges::find(profile.companions, requirement.probe) == profile.companions.end())
@@ -108,6 +113,9 @@ bool is_lucky(Statistic statistic, const Limit& limit) {
 
 std::optional<InputError> check_limit(const Requirement& requirement, const std::string& here) {
   const auto& limit = requirement.limit;
+  if (requirement.demand && requirement.demand->surroundings)
+    return InputError{here + ".demand.surroundings", "sets attempts aside, and a demand judges each of them", ""};
+  if (requirement.demand) return check_condition(*requirement.demand, here + ".demand");
   if (!limit.at_least && !limit.at_most) {
     return InputError{here + ".limit", "has neither at_least nor at_most", "a limit needs one of them, or both"};
   }
@@ -209,6 +217,21 @@ std::optional<InputError> unread_inventory(const Profile& profile) {
   return std::nullopt;
 }
 
+std::optional<InputError> check_members(const nlohmann::json& entry, const std::string& here) {
+  if (!entry.contains("demand")) {
+    if (!entry.contains("metric"))
+      return InputError{here, "the field 'metric' is missing",
+                        "a requirement judges a metric by a limit, or a condition by `demand`"};
+    return check_target(entry, here);
+  }
+  for (const char* name : kOfMetrics) {
+    if (entry.contains(name))
+      return InputError{fmt::format("{}.{}", here, name), "goes with a metric, and the requirement has `demand`",
+                        "a condition is recorded or not, so leave it out"};
+  }
+  return std::nullopt;
+}
+
 bool changes_settings(const Requirement& requirement) {
   const auto found = requirement.parameters.find("allow_settings");
   if (found == requirement.parameters.end()) return false;
@@ -259,12 +282,8 @@ std::optional<InputError> check_requirement(const Requirement& requirement, cons
   if (requirement.limit.reference == Reference::metric && limit.name == requirement.metric)
     return check_chain(requirement, profile, here);
   for (std::size_t i = 0; i < requirement.conditions.size(); ++i) {
-    const auto& demand = requirement.conditions[i];
-    const int kinds =
-        (demand.equals ? 1 : 0) + (demand.at_least || demand.at_most ? 1 : 0) + (demand.site.empty() ? 0 : 1);
-    if (kinds > 1)
-      return InputError{fmt::format("{}.conditions[{}]", here, i), "has two of equals, a bound and site",
-                        "use one of them"};
+    if (auto problem = check_condition(requirement.conditions[i], fmt::format("{}.conditions[{}]", here, i)))
+      return problem;
   }
   return std::nullopt;
 }

@@ -9,6 +9,13 @@
 
 namespace assay::plan {
 
+/// Members of a requirement that go with `metric`, and not with `demand`.
+inline constexpr const char* kOfMetrics[] = {"metric",  "limit", "contrast", "statistic",       "at",
+                                             "ceiling", "rise",  "repeat",   "reproducibility", "conditions"};
+
+/// The error of a requirement in JSON that has neither a metric with its limit nor a demand, or members of both.
+std::optional<InputError> check_members(const nlohmann::json& entry, const std::string& here);
+
 /// The error of one requirement of `profile`, whose peaks are known; `here` is its place. Refused: a limit without an
 /// operator, one that no value meets, one that a lucky sample meets (the max or an upper percentile against a floor,
 /// the mirror image against a cap), a reference that is the judged metric itself or that ends there, an unknown peak or

@@ -29,12 +29,6 @@ double centre_of(const MadeUpMetric& quantity, double margin) {
   return quantity.centre;
 }
 
-Value meeting(const plan::RequiredCondition& demand) {
-  if (demand.equals) return *demand.equals;
-  if (demand.at_least && demand.at_most) return (*demand.at_least + *demand.at_most) / 2;
-  return demand.at_least ? *demand.at_least : *demand.at_most;
-}
-
 bool is_of_itself(const plan::Limit& limit) {
   return plan::is_of_others(limit.reference) || limit.reference == plan::Reference::best_sample ||
          limit.reference == plan::Reference::derived;  // a made-up machine reports no design figures
@@ -97,16 +91,31 @@ FleetModel::Recipe FleetModel::recipe_of(const plan::Step& step) const {
   std::ranges::stable_partition(
       requirements, [](const plan::Requirement* one) { return one->limit.reference != plan::Reference::metric; });
   for (const plan::Requirement* requirement : requirements) {
-    for (const auto& one : at_each_size(*requirement, step)) add_limits(recipe, one);
-    for (const auto& demand : requirement->conditions) {
-      if (std::ranges::find(recipe.conditions, demand.name, &MetCondition::name) != recipe.conditions.end()) continue;
-      recipe.conditions.push_back({.name = demand.name,
-                                   .value = demand.site.empty() ? meeting(demand) : Value{},
-                                   .site = demand.site,
-                                   .of_ports = requirement->scope == plan::JudgedScope::nic});
+    if (requirement->demand) {
+      add_condition(recipe, *requirement->demand, requirement->scope, requirement->scope);
+      continue;
     }
+    for (const auto& one : at_each_size(*requirement, step)) add_limits(recipe, one);
+    for (const auto& demand : requirement->conditions)
+      add_condition(recipe, demand, requirement->scope, plan::JudgedScope::node);
   }
   return recipe;
+}
+
+/// Adds a value that meets `demand`. Of several demands on one condition the last that it would not meet decides.
+void FleetModel::add_condition(Recipe& recipe, const plan::RequiredCondition& demand, plan::JudgedScope judged,
+                               plan::JudgedScope of) {
+  const Value value = meeting(demand).value_or(Value{});
+  const auto known = std::ranges::find(recipe.conditions, demand.name, &MetCondition::name);
+  if (known == recipe.conditions.end()) {
+    recipe.conditions.push_back({.name = demand.name,
+                                 .value = value,
+                                 .site = demand.site,
+                                 .of_ports = judged == plan::JudgedScope::nic,
+                                 .scope = of});
+  } else if (demand.site.empty() && fit_of(demand, known->value) != plan::Fit::met) {
+    known->value = value;
+  }
 }
 
 void FleetModel::add_limits(Recipe& recipe, const plan::Requirement& requirement) const {
@@ -255,14 +264,23 @@ std::vector<std::string> FleetModel::subjects_of(const MadeUpMetric& quantity, c
   return all;
 }
 
-/// The conditions that are demanded, met, as this node sees them.
+/// The conditions that are demanded, met, as this node sees them; a fault that names one makes it miss.
 void FleetModel::record_conditions(Recorder& recorder, const Recipe& recipe, const plan::Step& step,
-                                   const site::Node& node) const {
+                                   const site::Node& node, const std::string& occasion) const {
   const auto ports = node.planes.find(step.plane);
   for (const auto& condition : recipe.conditions) {
     if (condition.site.empty()) {
+      const bool named = share_left({node.name}, condition.name, occasion, true) < 1;
       const auto* idle = switch_of(step.nodes, condition.switched_by);
-      recorder.condition(condition.name, idle != nullptr && idle->stuck ? condition.on : condition.value);
+      const Value& met = idle != nullptr && idle->stuck ? condition.on : condition.value;
+      const Value value = named ? Value{"made up to miss"} : met;
+      if (condition.scope == plan::JudgedScope::node || is_together(condition.scope)) {
+        recorder.condition(condition.name, value);
+        continue;
+      }
+      const std::string kind(word_of(condition.scope));
+      for (const auto& id : subjects_of({.metric = condition.name, .scope = condition.scope}, step, node))
+        recorder.condition(condition.name, value, {.kind = kind, .id = id});
     } else if (condition.of_ports && ports != node.planes.end()) {
       for (const auto& port : ports->second)
         recorder.condition(condition.name, site::port_text(node, port, condition.site),
@@ -319,7 +337,7 @@ std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t 
     if (!together || !record_training(recorder, quantity, step, occasion))
       record_quantity(recorder, quantity, step, site_node, occasion);
   }
-  record_conditions(recorder, recipe, step, site_node);
+  record_conditions(recorder, recipe, step, site_node, occasion);
   if (const auto held = held_time(step); held && begin_s) {
     recorder.condition("hold_begin_s", *begin_s + held->begin_s);
     recorder.condition("hold_end_s", *begin_s + held->end_s);

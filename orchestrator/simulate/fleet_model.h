@@ -49,6 +49,7 @@ struct MetCondition {
   bool of_ports = false;  ///< recorded of each port of the node separately
   std::string switched_by = {};  ///< parameter of a contrast, if this is its step with the feature off
   Value on = {};                 ///< the value with the feature on
+  plan::JudgedScope scope = plan::JudgedScope::node;  ///< of a demand: what it is recorded of
 };
 
 /// The model of one plan, which must outlive it and have a simulation. The same plan gives the same numbers, in any
@@ -82,8 +83,10 @@ class FleetModel {
   [[nodiscard]] std::string recipe_key(const plan::Step& step) const;
   [[nodiscard]] std::vector<std::string> subjects_of(const MadeUpMetric& quantity, const plan::Step& step,
                                                      const site::Node& node) const;
-  void record_conditions(Recorder& recorder, const Recipe& recipe, const plan::Step& step,
-                         const site::Node& node) const;
+  static void add_condition(Recipe& recipe, const plan::RequiredCondition& demand, plan::JudgedScope judged,
+                            plan::JudgedScope of);
+  void record_conditions(Recorder& recorder, const Recipe& recipe, const plan::Step& step, const site::Node& node,
+                         const std::string& occasion) const;
   [[nodiscard]] double share_left(const std::vector<std::string>& nodes, const std::string& metric,
                                   const std::string& occasion, bool named_only) const;
   void record_quantity(Recorder& recorder, const MadeUpMetric& quantity, const plan::Step& step, const site::Node& node,

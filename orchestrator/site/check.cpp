@@ -1,4 +1,4 @@
-// check: finds the value that most nodes have, and the nodes with another.
+// check: the facts of a node by name, and their comparison.
 #include "orchestrator/site/check.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, count>&
 }
 
 std::string text_of(const Value& value) {
-  if (const auto* text = std::get_if<std::string>(&value)) return printable(*text);
+  if (const auto* text = std::get_if<std::string>(&value)) return printable(*text, kLongestValue);
   return assay::to_json(value).dump();
 }
 
@@ -62,37 +62,14 @@ std::string counted(const std::multiset<std::string>& values) {
   return text;
 }
 
-std::optional<double> memory_of(const std::string& fact, const std::string& value) {
-  if (fact != "memory") return std::nullopt;
-  return std::strtod(value.c_str(), nullptr);
-}
-
-bool same_value(const std::string& fact, const std::string& a, const std::string& b) {
-  const auto x = memory_of(fact, a), y = memory_of(fact, b);
-  if (!x || !y) return a == b;
-  return std::abs(*x - *y) <= kMemoryTolerance * std::max(*x, *y);
-}
-
 std::string value_in(const NodeAnswer& answer, const std::string& fact) {
   const auto found = answer.facts.find(fact);
   return found == answer.facts.end() ? "absent" : found->second;
 }
 
-/// The value that more than half of `answers` have; empty when none has.
-std::string usual_value(const std::string& fact, const std::vector<const NodeAnswer*>& answers) {
-  std::map<std::string, std::size_t> counts;
-  for (const auto* answer : answers) ++counts[value_in(*answer, fact)];
-  for (const auto& [value, ignored] : counts) {
-    std::size_t agree = 0;
-    for (const auto& [other, count] : counts) agree += same_value(fact, value, other) ? count : 0;
-    if (2 * agree > answers.size()) return value;
-  }
-  return {};
-}
-
 }  // namespace
 
-std::map<std::string, std::string> facts_of(const nlohmann::json& host, const Record* inventory) {
+std::map<std::string, std::string> facts_of(const nlohmann::json& host, const std::vector<Record>& records) {
   std::map<std::string, std::string> facts;
   for (const auto name : kHostFacts) {
     const auto found = host.find(name);
@@ -103,20 +80,21 @@ std::map<std::string, std::string> facts_of(const nlohmann::json& host, const Re
       facts[std::string(name)] = found->is_string() ? printable(found->get<std::string>()) : printable(found->dump());
     }
   }
-  if (inventory == nullptr) return facts;
-  std::map<std::string, std::multiset<std::string>> parts;
   const auto name_of = [](const Subject& subject, const std::string& name) {
     return subject.kind == "node" ? name : subject.kind + " " + name;
   };
-  for (const auto& condition : inventory->conditions) {
-    if (!is_one_of(condition.name, kOwn) && !is_of_the_moment(condition.name))
-      parts[name_of(condition.subject, condition.name)].insert(text_of(condition.value));
+  for (const Record& record : records) {
+    std::map<std::string, std::multiset<std::string>> parts;
+    for (const auto& condition : record.conditions) {
+      if (!is_one_of(condition.name, kOwn) && !is_of_the_moment(condition.name))
+        parts[name_of(condition.subject, condition.name)].insert(text_of(condition.value));
+    }
+    for (const auto& measurement : record.measurements) {
+      if (!is_one_of(measurement.metric, kMoving))
+        parts[name_of(measurement.subject, measurement.metric)].insert(text_of(measurement));
+    }
+    for (const auto& [name, values] : parts) facts.emplace(name, counted(values));
   }
-  for (const auto& measurement : inventory->measurements) {
-    if (!is_one_of(measurement.metric, kMoving))
-      parts[name_of(measurement.subject, measurement.metric)].insert(text_of(measurement));
-  }
-  for (const auto& [name, values] : parts) facts.emplace(name, counted(values));
   return facts;
 }
 
@@ -141,16 +119,12 @@ SiteCheck compare_nodes(const std::vector<NodeAnswer>& answers) {
       check.clocks[answer.node] = *answer.clock_offset_s;
   }
   for (const auto& name : names) {
-    Difference difference{.fact = name, .usual = usual_value(name, there)};
-    for (const auto* answer : there) {
-      const std::string value = value_in(*answer, name);
-      if (difference.usual.empty() || !same_value(name, value, difference.usual))
-        difference.others[answer->node] = value;
-    }
-    if (difference.others.empty()) {
-      check.same[name] = difference.usual;
+    std::map<std::string, std::string> by_node;
+    for (const auto* answer : there) by_node[answer->node] = value_in(*answer, name);
+    if (auto difference = difference_of(name, by_node)) {
+      check.differences.push_back(std::move(*difference));
     } else {
-      check.differences.push_back(std::move(difference));
+      check.same[name] = usual_value(name, by_node);
     }
   }
   return check;
@@ -161,17 +135,12 @@ std::string check_text(const SiteCheck& check) {
   for (const auto& one : check.unreachable)
     text += fmt::format("{}: not reached ({}): {}\n", one.node, *one.failure, harmless(one.reason));
   for (const auto& one : check.partial) text += fmt::format("{}: {}\n", one.node, harmless(one.reason));
-  for (const auto& difference : check.differences) {
-    for (const auto& [node, value] : difference.others) {
-      text += difference.usual.empty()
-                  ? fmt::format("{}: {} is {}; no value is in the majority\n", node, difference.fact, value)
-                  : fmt::format("{}: {} is {}; on most nodes {}\n", node, difference.fact, value, difference.usual);
-    }
-  }
+  const std::size_t reached = check.nodes - check.unreachable.size();
+  for (const auto& difference : check.differences)
+    text += fmt::format("{}: {}\n", difference.fact, difference_words(difference, reached));
   for (const auto& [node, offset] : check.clocks)
     text +=
         fmt::format("{}: clock is {} by at least {:.1f} s\n", node, offset > 0 ? "ahead" : "behind", std::abs(offset));
-  const std::size_t reached = check.nodes - check.unreachable.size();
   return text + fmt::format("{} of {} nodes reached; {} facts are the same, {} differ\n", reached, check.nodes,
                             check.same.size(), check.differences.size() + (check.clocks.empty() ? 0 : 1));
 }

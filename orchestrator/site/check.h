@@ -1,13 +1,16 @@
 // check: compares the reported facts of nodes that should be alike. Pure.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "orchestrator/site/differences.h"
 #include "orchestrator/site/launch_failure.h"
 #include "probes/core/record.h"
 
@@ -20,14 +23,6 @@ struct NodeAnswer {
   std::string reason;                        ///< why it was not reached; or which facts are missing from its answer
   std::map<std::string, std::string> facts;  ///< by name, printable; only those that it reported
   std::optional<double> clock_offset_s;  ///< least difference of its clock to this machine's, signed; 0: none detected
-};
-
-/// One fact that differs between the nodes that answered.
-struct Difference {
-  std::string fact;
-  std::string usual;  ///< the value on more than half of them; empty when there is none
-  /// Node to value, "absent" where it is not reported; all nodes when there is no usual value.
-  std::map<std::string, std::string> others;
 };
 
 /// The comparison.
@@ -44,12 +39,13 @@ struct SiteCheck {
 
 /// Seconds. A clock with a time source is closer than this; NTP keeps a hundredth of it.
 inline constexpr double kClockTolerance_s = 0.5;
-/// The relative difference up to which two memory sizes count as equal: firmware reserves a little.
-inline constexpr double kMemoryTolerance = 0.01;
+/// The probes whose records are compared, in the order in which they are asked.
+inline constexpr std::array<std::string_view, 2> kComparedProbes = {"health_inventory", "host_configuration"};
 
-/// The facts of a node from its agent (host_facts) and, where it was run, from health_inventory: without identifiers of
-/// the one machine (serial numbers, addresses), and with parts of one kind counted: "8 x 400 Gb/s".
-std::map<std::string, std::string> facts_of(const nlohmann::json& host, const Record* inventory);
+/// The facts of a node from its agent (host_facts) and from records of kComparedProbes: without identifiers of the one
+/// machine (serial numbers, addresses), and with parts of one kind counted: "8 x 400 Gb/s". What two records have is
+/// taken from the first.
+std::map<std::string, std::string> facts_of(const nlohmann::json& host, const std::vector<Record>& records);
 
 /// The least offset of a node's clock that read `there` between `before` and `after` on this machine's clock, all in
 /// seconds since 1970.
@@ -58,7 +54,7 @@ double clock_offset(double before, double there, double after);
 /// Compares. `answers` are in the site's order.
 SiteCheck compare_nodes(const std::vector<NodeAnswer>& answers);
 
-/// For people, one line each; ends with a newline.
+/// For people, a line for each fact that differs; ends with a newline.
 std::string check_text(const SiteCheck& check);
 /// assay.site-check/1.
 nlohmann::ordered_json check_document(const SiteCheck& check);

@@ -17,6 +17,10 @@ template <class T>
 nlohmann::json json_of_member(const T& member) {
   if constexpr (std::same_as<T, Subject> || std::same_as<T, Value> || std::same_as<T, Values>) {
     return to_json(member);
+  } else if constexpr (std::same_as<T, std::vector<Value>>) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Value& value : member) list.push_back(to_json(value));
+    return list;
   } else if constexpr (requires { member.list(); }) {
     return member.list();
   } else {
@@ -24,7 +28,8 @@ nlohmann::json json_of_member(const T& member) {
   }
 }
 
-/// Reads one member. Throws nlohmann's exception, or std::bad_optional_access for what is no subject. What is no value
+/// Reads one member. Throws nlohmann's exception, or std::bad_optional_access for what is no subject or no value of a
+/// list. What is no value
 /// leaves none, and what are no values leaves it empty.
 template <class T>
 void take_member(const nlohmann::json& given, T& member) {
@@ -34,6 +39,8 @@ void take_member(const nlohmann::json& given, T& member) {
     member = value_from(given).value_or(Value{});
   } else if constexpr (std::same_as<T, Values>) {
     member = values_from(given).value_or(Values{});
+  } else if constexpr (std::same_as<T, std::vector<Value>>) {
+    for (const auto& one : given) member.push_back(value_from(one).value());
   } else if constexpr (std::integral<T> && !std::same_as<T, bool>) {
     member = Whole(given);
   } else if constexpr (requires { member.list(); }) {

@@ -144,7 +144,7 @@ RequirementPair make_pair(const Side& a, const Side& b, const std::string& id,
   const auto* of_b = b.content.run.plan.requirement(id);
   const plan::Requirement& either = of_a != nullptr ? *of_a : *of_b;
   RequirementPair pair{.id = id,
-                       .metric = either.contrast ? either.figure() : either.metric,
+                       .metric = either.contrast || either.demand ? either.figure() : either.metric,
                        .unit = either.limit.unit,
                        .statistic = std::string(word_of(either.statistic)),
                        .limit_a = of_a == nullptr ? "" : figures::target_words(a.content.run.plan.profile, *of_a),

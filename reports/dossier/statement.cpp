@@ -79,7 +79,7 @@ json json_of(const judge::Result& result, const plan::Requirement& requirement) 
                  {"required", result.required},
                  {"verdict", to_string(result.outcome)},
                  {"reason", result.reason},
-                 {"metric", requirement.metric},
+                 {"metric", requirement.judged()},
                  {"statistic", requirement.statistic},
                  {"unit", result.unit},
                  {"n", result.samples},

@@ -41,6 +41,10 @@ ordered_json test_of(const judge::Result& result, const StepTime& time) {
   const auto put = [&](const char* name, const std::optional<double>& value) {
     if (value) extra[name] = *value;
   };
+  if (result.is_of_demand()) {
+    extra["demanded"] = judge::demanded_text(result);
+    extra["seen"] = judge::seen_text(result);
+  }
   put("value", result.value);
   put("limit_low", result.limit_low);
   put("limit_high", result.limit_high);

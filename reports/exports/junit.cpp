@@ -19,7 +19,8 @@ std::string figures(const judge::Result& result) {
   const auto number = [&](const std::optional<double>& value) {
     return value ? assay::figures::text_in(scale, result, *value) : "-";
   };
-  std::string text = fmt::format("value {}\n", number(result.value));
+  std::string text = fmt::format("value {}\n", result.is_of_demand() ? judge::seen_text(result) : number(result.value));
+  if (result.is_of_demand()) text += fmt::format("demanded {}\n", judge::demanded_text(result));
   if (result.limit_low)
     text += fmt::format("limit >= {}, accepted from {}\n", number(result.limit_low), number(result.acceptance_low));
   if (result.limit_high)

@@ -63,9 +63,14 @@ ordered_json measurement_of(const judge::Result& result, const plan::Requirement
                       {"samples", result.samples},
                       {"attempts", result.attempts}};
   if (result.uncertainty) own["standard_uncertainty"] = *result.uncertainty;
-  ordered_json measurement = {{"name", requirement.contrast ? requirement.figure() : requirement.metric},
-                              {"value", *result.value},
-                              {"unit", result.unit}};
+  ordered_json measurement = {{"name", requirement.contrast ? requirement.figure() : requirement.judged()}};
+  if (result.is_of_demand()) {
+    measurement["value"] = judge::seen_text(result);
+    own["demanded"] = judge::demanded_text(result);
+  } else {
+    measurement["value"] = *result.value;
+    measurement["unit"] = result.unit;
+  }
   if (auto validators = validators_of(result); !validators.empty()) measurement["validators"] = std::move(validators);
   measurement["subcomponent"] = subcomponent_of(result);
   measurement["metadata"] = {{"assay", std::move(own)}};
@@ -90,9 +95,10 @@ void write_step(Stream& stream, const dossier::OpenedRun& run, const std::string
   bool measured = false, broken = false;
   std::map<std::string, bool> listed;
   for (const auto* result : results) {
-    measured = measured || result->value.has_value();
+    const bool has_value = result->value || (result->is_of_demand() && !result->conditions.empty());
+    measured = measured || has_value;
     broken = broken || result->outcome == judge::Outcome::error;
-    if (result->value)
+    if (has_value)
       stream.step(name, {{"measurement", measurement_of(*result, run.content.requirement(result->requirement))}});
     if (result->outcome == judge::Outcome::error)
       stream.step(name, {{"error", {{"symptom", "probe-error"}, {"message", result->reason}}}});

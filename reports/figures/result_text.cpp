@@ -15,6 +15,7 @@
 #include "orchestrator/plan/contrast.h"
 #include "orchestrator/plan/derived.h"
 #include "probes/core/portable_math.h"
+#include "reports/figures/html.h"
 
 namespace assay::figures {
 namespace {
@@ -84,10 +85,18 @@ std::string placement_words(const plan::Requirement& requirement) {
   return words;
 }
 
+std::string judged_words(const plan::Requirement& requirement) {
+  return requirement.demand ? requirement.figure()
+                            : fmt::format("{} of {}", requirement.statistic, requirement.figure());
+}
+
 std::string target_words(const plan::Profile& profile, const plan::Requirement& requirement) {
   if (const auto& contrast = requirement.contrast)
     return fmt::format("a gain of at least {:.15g} %, {} against {}, as {} shows", contrast->at_least * 100,
                        plan::switch_words(*contrast, true), plan::switch_words(*contrast, false), contrast->shown_by);
+  if (requirement.demand)
+    return requirement.demand->site.empty() ? words_of(*requirement.demand)
+                                            : fmt::format("the {} in the site", requirement.demand->site);
   const plan::Limit& limit = requirement.limit;
   const auto side = [&](double stated) -> std::string {
     const std::string share = fmt::format("{:.15g} × ", stated);
@@ -168,11 +177,13 @@ std::string text_in(const Scale& column, const judge::Result& result, double num
 }
 
 std::string value_text(const judge::Result& result) {
+  if (result.is_of_demand()) return judge::seen_text(result);
   const judge::Result* const one = &result;
   return result.value ? text_in(column_scale({&one, 1}), result, *result.value) : "—";
 }
 
 std::string limit_text(const Scale& column, const judge::Result& result, std::string_view separator) {
+  if (result.is_of_demand()) return escape(judge::demanded_text(result));
   std::string text;
   if (result.limit_low) text = "≥ " + text_in(column, result, *result.limit_low);
   if (result.limit_high)
@@ -181,6 +192,7 @@ std::string limit_text(const Scale& column, const judge::Result& result, std::st
 }
 
 std::string acceptance_text(const Scale& column, const judge::Result& result, std::string_view separator) {
+  if (result.is_of_demand()) return escape(judge::demanded_text(result));
   std::string text;
   if (result.acceptance_low) text = "≥ " + text_in(column, result, *result.acceptance_low);
   if (judge::guard_exceeds_limit(result))

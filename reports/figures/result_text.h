@@ -21,6 +21,8 @@ std::string outcome_box(judge::Outcome outcome);
 std::string outcome_letter(judge::Outcome outcome);
 /// "R3": the number of the requirement in the profile, from 1.
 std::string requirement_number(const plan::Profile& profile, const std::string& id);
+/// "median of bandwidth", "condition iommu_mode".
+std::string judged_words(const plan::Requirement& requirement);
 /// The limit: "≥ 0.9 × design peak fp64 (1.200 TFLOP/s)"; a rounded number is followed by the exact one in base units.
 std::string target_words(const plan::Profile& profile, const plan::Requirement& requirement);
 /// Plane, pairs or groups, and concurrency: "plane parameter; pairs across leaves, one pair at a time". Empty for
@@ -34,9 +36,10 @@ Scale column_scale(std::span<const judge::Result* const> results);
 std::string number_text(const Scale& column, const judge::Result& result, double number);
 /// The same with the unit.
 std::string text_in(const Scale& column, const judge::Result& result, double number);
-/// The value of `result` in a unit of its own; "—" without one.
+/// The value of `result` in a unit of its own, "—" without one; of a demand what was seen, "-" for nothing.
 std::string value_text(const judge::Result& result);
-/// "≥ 450.0 GB/s", "≤ 3.000 µs" or both, with `separator` between: the limits of `result`; "—" without one.
+/// "≥ 450.0 GB/s", "≤ 3.000 µs" or both, with `separator` between: the limits of `result`, "—" without one; of a
+/// demand what is demanded, as HTML.
 std::string limit_text(const Scale& column, const judge::Result& result, std::string_view separator);
 /// The same of the acceptance limits. Where the guard band is wider than an upper limit no number is shown: a time
 /// below 0 would be one that nothing can reach.

@@ -7,6 +7,7 @@
 
 #include "orchestrator/judge/overall/limitations.h"
 #include "orchestrator/judge/overall/ranking.h"
+#include "orchestrator/site/differences.h"
 #include "reports/figures/html.h"
 #include "reports/page/non_claims.h"
 #include "reports/page/sections.h"
@@ -19,19 +20,52 @@ std::string fact_words(const nlohmann::json& fact) {
                           : fact.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// Facts by name and node, as words.
-std::map<std::string, std::map<std::string, std::string>> facts_by_name(const judge::Journal& journal) {
-  std::map<std::string, std::map<std::string, std::string>> by_name;
+using FactsByName = std::map<std::string, std::map<std::string, std::string>>;
+
+/// The reports of agents, by name and node, as words; "absent" for a node without the fact.
+FactsByName facts_by_name(const judge::Journal& journal) {
+  FactsByName by_name;
   for (const auto& [node, facts] : journal.node_facts) {
     if (!facts.is_object()) continue;
     for (const auto& [name, fact] : facts.items()) by_name[name][node] = fact_words(fact);
   }
+  for (auto& [name, by_node] : by_name) {
+    for (const auto& [node, facts] : journal.node_facts) by_node.emplace(node, "absent");
+  }
   return by_name;
 }
 
-bool same_on_all(const std::map<std::string, std::string>& by_node, std::size_t nodes) {
-  return by_node.size() == nodes &&
-         std::ranges::all_of(by_node, [&](const auto& one) { return one.second == by_node.begin()->second; });
+/// Facts that no two machines share.
+bool is_own(const std::string& fact) { return fact == "name" || fact == "boot_id"; }
+
+/// The names and boots of several machines, a row for each.
+std::string own_facts(const judge::Journal& journal, const FactsByName& by_name) {
+  const std::size_t nodes = journal.node_facts.size();
+  std::vector<std::string> titles = {"Node"}, rows;
+  for (const auto& [name, by_node] : by_name) {
+    if (is_own(name)) titles.push_back(name);
+  }
+  if (nodes < 2 || titles.size() == 1) return "";
+  for (const auto& [node, unused] : journal.node_facts) {
+    if (rows.size() == kMostListed) break;
+    std::vector<std::string> cells = {figures::escape(node)};
+    for (auto title = titles.begin() + 1; title != titles.end(); ++title)
+      cells.push_back(figures::escape(by_name.at(*title).at(node)));
+    rows.push_back(figures::row(cells));
+  }
+  const std::string table = figures::table("nodes", "Names and boots of the machines", titles, rows);
+  if (rows.size() == nodes) return table;
+  return table + fmt::format("<p>The first {} of {}; evidence/journal.jsonl lists all.</p>\n", rows.size(), nodes);
+}
+
+/// A row for each of these facts that differs between machines.
+void add_differences(const FactsByName& facts, std::vector<std::string>& rows) {
+  for (const auto& [fact, by_node] : facts) {
+    const auto difference = is_own(fact) ? std::nullopt : site::difference_of(fact, by_node);
+    if (!difference) continue;
+    rows.push_back(figures::row({"<code>" + figures::escape(fact) + "</code>",
+                                 figures::escape(site::difference_words(*difference, by_node.size()))}));
+  }
 }
 
 }  // namespace
@@ -114,33 +148,21 @@ std::string nodes_section(const ReportContent& content) {
   std::string html = heading(9);
   html += fmt::format("<p>{} of {} nodes reported their facts.</p>\n", nodes, content.run.plan.site.nodes.size());
   std::vector<std::pair<std::string, std::string>> common;
-  std::vector<std::string> differing;
   for (const auto& [name, by_node] : by_name) {
-    if (same_on_all(by_node, nodes)) {
-      common.emplace_back(name, figures::escape(by_node.begin()->second));
-    } else {
-      differing.push_back(name);
-    }
+    if ((nodes > 1 && is_own(name)) || site::difference_of(name, by_node)) continue;
+    const auto& value = by_node.begin()->second;
+    const bool is_equal = std::ranges::all_of(by_node, [&](const auto& one) { return one.second == value; });
+    common.emplace_back(name, figures::escape(value) + (is_equal ? "" : " (within 1 %)"));
   }
   if (!common.empty())
     html += (nodes == 1 ? "" : "<h3>Same on all nodes</h3>\n") + figures::facts("Facts of the machines", common);
-  if (!differing.empty()) {
-    std::vector<std::string> titles = {"Node"};
-    titles.insert(titles.end(), differing.begin(), differing.end());
-    std::vector<std::string> rows;
-    for (const auto& [node, unused] : content.run.journal.node_facts) {
-      if (rows.size() == kMostListed) break;
-      std::vector<std::string> cells = {figures::escape(node)};
-      for (const auto& name : differing) {
-        const auto found = by_name.at(name).find(node);
-        cells.push_back(found == by_name.at(name).end() ? "—" : figures::escape(found->second));
-      }
-      rows.push_back(figures::row(cells));
-    }
-    html += "<h3>Differences</h3>\n" + figures::table("nodes", "Facts that differ between nodes", titles, rows);
-    if (rows.size() < nodes)
-      html += fmt::format("<p>The first {} of {}; evidence/journal.jsonl lists all.</p>\n", rows.size(), nodes);
-  }
+  std::vector<std::string> differences;
+  add_differences(by_name, differences);
+  add_differences(content.settings, differences);
+  if (!differences.empty())
+    html += "<h3>Differences</h3>\n" + figures::table("differences", "Facts and settings that differ between nodes",
+                                                      {"Fact", "Values"}, differences);
+  html += own_facts(content.run.journal, by_name);
   for (const auto& event : content.run.journal.node_events) {
     html += fmt::format("<p>{}: node {}: {}</p>\n", figures::escape(event.time), figures::escape(event.node),
                         figures::escape(event.reason));

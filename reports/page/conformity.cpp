@@ -22,6 +22,7 @@ constexpr std::size_t kPlacesOnPaper = 24;    // beyond it, those whose cells al
 constexpr std::size_t kColumns = 8;           // of the statement
 
 std::string value_cell(const Scale& scale, const judge::Result& result) {
+  if (result.is_of_demand()) return "<strong>" + figures::escape(figures::value_text(result)) + "</strong>";
   if (!result.value) return "—";
   std::string cell = "<strong>" + figures::escape(figures::text_in(scale, result, *result.value)) + "</strong>";
   if (result.interval && result.interval->low < result.interval->high) {
@@ -43,12 +44,11 @@ std::string wide_row(std::string_view css_class, const std::string& html) {
 /// Number, title and tags of a requirement, its figure, then `more`.
 std::string requirement_words(const ReportContent& content, const plan::Requirement& requirement,
                               const std::string& more) {
-  return fmt::format("<strong>{} {}</strong>{}{}<br><small>{} of {}{}</small>",
-                     figures::requirement_number(content.run.plan.profile, requirement.id),
-                     figures::escape(requirement.title),
-                     tag(requirement.source.status, requirement.source.status != "sourced"),
-                     requirement.required ? "" : tag("advisory", true), std::string(word_of(requirement.statistic)),
-                     figures::escape(requirement.figure()), more);
+  return fmt::format(
+      "<strong>{} {}</strong>{}{}<br><small>{}{}</small>",
+      figures::requirement_number(content.run.plan.profile, requirement.id), figures::escape(requirement.title),
+      tag(requirement.source.status, requirement.source.status != "sourced"),
+      requirement.required ? "" : tag("advisory", true), figures::escape(figures::judged_words(requirement)), more);
 }
 
 /// The row that names a requirement over its results.

@@ -10,6 +10,7 @@
 
 #include "orchestrator/judge/metering/site_evidence.h"
 #include "orchestrator/simulate/simulate.h"
+#include "orchestrator/site/check.h"
 #include "reports/figures/plot.h"
 
 namespace assay::page {
@@ -108,6 +109,42 @@ std::optional<double> wire_limit(const judge::StepEvidence& step) {
   return slowest;
 }
 
+using ByName = std::map<std::string, std::map<std::string, std::string>>;
+
+/// The records of the companions of a step, of each attempt and rank that has one.
+std::vector<Record> companions_of(const plan::Plan& plan, const plan::Step& step,
+                                  const std::vector<const judge::Attempt*>& attempts,
+                                  const judge::EvidenceReader& evidence) {
+  std::vector<Record> records;
+  for (const judge::Attempt* attempt : attempts) {
+    for (const auto& name : step.companions) {
+      for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
+        auto record = judge::record_of(plan, step, *attempt, evidence, static_cast<int>(rank), name);
+        if (record) records.push_back(std::move(*record));
+      }
+    }
+  }
+  return records;
+}
+
+/// Adds the facts in the last record of a step of site::kComparedProbes to those of its node.
+void take_settings(const plan::Step& step, const std::vector<Record>& records, ByName& settings) {
+  if (records.empty() || std::ranges::find(site::kComparedProbes, step.probe) == site::kComparedProbes.end()) return;
+  settings[step.nodes.front()].merge(site::facts_of(nlohmann::json::object(), {records.back()}));
+}
+
+/// Facts by fact and node from those by node and fact, with "absent" for a node without the fact.
+ByName by_fact(const ByName& by_node) {
+  ByName facts;
+  for (const auto& [node, values] : by_node) {
+    for (const auto& [fact, value] : values) facts[fact][node] = value;
+  }
+  for (auto& [fact, values] : facts) {
+    for (const auto& [node, ignored] : by_node) values.emplace(node, "absent");
+  }
+  return facts;
+}
+
 }  // namespace
 
 const plan::Requirement& ReportContent::requirement(const std::string& id) const {
@@ -150,6 +187,7 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
   for (const auto& attempt : content.run.journal.attempts) attempts_of[attempt.step].push_back(&attempt);
   const auto drawn = drawn_by_sample(content.verdict);
   std::size_t printed = 0;
+  ByName settings;
   std::map<std::string_view, std::vector<const judge::Result*>> results_of;
   for (const auto& result : content.verdict.results) results_of[result.step].push_back(&result);
   content.watches = judge::watch_records(plan, content.run.journal.watches, evidence).records;
@@ -164,15 +202,9 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
     if (step.nodes.size() > 1) {
       if (const auto wire = wire_limit(collected)) content.wire_limits[step.id] = *wire;
     }
+    take_settings(step, collected.records, settings);
     content.records[step.id] = std::move(collected.records);
-    for (const judge::Attempt* attempt : attempts) {
-      for (const auto& name : step.companions) {
-        for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
-          auto record = judge::record_of(plan, step, *attempt, evidence, static_cast<int>(rank), name);
-          if (record) content.companions[step.id].push_back(std::move(*record));
-        }
-      }
-    }
+    if (!step.companions.empty()) content.companions[step.id] = companions_of(plan, step, attempts, evidence);
     printed += content.records[step.id].size() + content.companions[step.id].size();
     // A distribution needs only the range of its samples.
     const MeasurementIndex index(content.records[step.id]);
@@ -188,6 +220,7 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
     content.records.erase(step.id);
     content.companions.erase(step.id);
   }
+  content.settings = by_fact(settings);
   return content;
 }
 

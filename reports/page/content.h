@@ -38,6 +38,9 @@ struct ReportContent {
   std::map<std::string, double> wire_limits;  ///< B/s by step of several nodes: what the slower of its ports carries in
                                               ///< one direction, where a record has it
 
+  /// Facts in the nodes' records of site::kComparedProbes, by fact and node; "absent" for a node without the fact.
+  std::map<std::string, std::map<std::string, std::string>> settings;
+
   std::vector<ShownWaiver> waivers;  ///< none in a dossier: they are granted after the run and lie beside it
 
   /// The requirement of this id; it must be one of the plan.

@@ -37,8 +37,19 @@ std::string worst_table(const std::vector<const judge::Result*>& results) {
   return figures::table("worst", "Worst results", {"Worst results", "Value", "Margin", "Verdict"}, rows);
 }
 
+/// What was seen of a demand: what does not pass, then how many do.
+std::string demand_table(const std::vector<const judge::Result*>& results) {
+  std::vector<std::string> rows;
+  for (const judge::Result* one : figures::worst_of(results, kWorstListed))
+    rows.push_back(figures::row({figures::escape(figures::subject_words(*one)),
+                                 figures::escape(figures::value_text(*one)), figures::outcome_box(one->outcome)}));
+  return "<div class=\"detail\">\n" +
+         figures::table("worst", "Recorded values", {"Recorded values", "Value", "Verdict"}, rows) + "</div>\n";
+}
+
 std::string figure(const ReportContent& content, const plan::Requirement& requirement,
                    const std::vector<const judge::Result*>& results) {
+  if (requirement.demand) return demand_table(results);
   if (requirement.rise) return "";  // the samples are those of the counter
   figures::Plot plot{.title = fmt::format("{} ({})", requirement.figure(), requirement.statistic),
                      .unit = requirement.limit.unit,
@@ -230,9 +241,8 @@ std::string html_of(const RecordedRow& row) {
 /// What is required, per what, by which probe.
 std::string requirement_words(const ReportContent& content, const plan::Requirement& requirement) {
   const std::string placed = figures::placement_words(requirement);
-  return fmt::format("{} {}{} per {} {} (probe <code>{}</code>{})", word_of(requirement.statistic),
-                     figures::escape(requirement.figure()), figures::escape(at_words(requirement.at)),
-                     word_of(requirement.scope),
+  return fmt::format("{}{} per {} {} (probe <code>{}</code>{})", figures::escape(figures::judged_words(requirement)),
+                     figures::escape(at_words(requirement.at)), word_of(requirement.scope),
                      figures::escape(figures::target_words(content.run.plan.profile, requirement)),
                      figures::escape(requirement.probe), placed.empty() ? "" : "; " + figures::escape(placed));
 }

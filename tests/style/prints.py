@@ -29,7 +29,7 @@ OWN = {
     "orchestrator/cli/import_command.cpp": ["figures of {} imported"],
     "orchestrator/cli/nightly/sweep_command.cpp": ["nothing is due tonight"],
     "orchestrator/cli/nightly/verdict_command.cpp": ["verdicts written"],
-    "orchestrator/cli/site_command.cpp": ["kInventory", "#SBATCH", "#!/bin/bash", "srun", "*manifest", "export "],
+    "orchestrator/cli/site_command.cpp": ["is not part of this installation", "#SBATCH", "#!/bin/bash", "srun", "*manifest", "export "],
     "orchestrator/node/main.cpp": ["error.message()", "claimed.error()"],
     "orchestrator/node/session.cpp": ["removed <<", "must be pipes or sockets"],
     "orchestrator/run/progress.cpp": ["\\x1b[", "<< block"],

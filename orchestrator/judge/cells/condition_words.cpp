@@ -194,6 +194,12 @@ std::string bound_words(const plan::RequiredCondition& demand, const ConditionSe
     if (std::holds_alternative<bool>(*demand.equals)) return "";
     return fmt::format(", demanded is {}", amount(*demand.equals, unit));
   }
+  if (demand.version) {
+    const std::string text = seen.seen ? plan::version_in(*seen.seen) : "";
+    if (!plan::is_version(text)) return ", which is not a version that can be compared";
+    return fmt::format(", which {}", missed_of(*demand.version, text));
+  }
+  if (!demand.one_of.empty()) return fmt::format(", demanded is {}", seen.demanded);
   std::string text;
   if (demand.at_least) text = fmt::format(", at least {} is demanded", amount(*demand.at_least, unit));
   if (demand.at_most) text += fmt::format(", at most {} is allowed", amount(*demand.at_most, unit));

@@ -12,21 +12,6 @@
 namespace assay::judge {
 namespace {
 
-bool meets(const plan::RequiredCondition& demand, const Value& seen) {
-  const auto number = number_in(seen);
-  if (demand.equals) return number ? number == number_in(*demand.equals) : *demand.equals == seen;
-  if (!number) return false;
-  return (!demand.at_least || *number >= *demand.at_least) && (!demand.at_most || *number <= *demand.at_most);
-}
-
-std::string words(const plan::RequiredCondition& demand) {
-  if (demand.equals) return "= " + assay::to_json(*demand.equals).dump();
-  std::string text;
-  if (demand.at_least) text = fmt::format(">= {:g}", *demand.at_least);
-  if (demand.at_most) text += fmt::format("{}<= {:g}", text.empty() ? "" : " and ", *demand.at_most);
-  return text;
-}
-
 /// `value` as a verdict shows it, in every cell that demands it.
 Value shortened(Value value) {
   constexpr std::size_t kLongest = 1000;
@@ -40,21 +25,37 @@ class Inspection {
   Inspection(const site::Site& site, const plan::Step& step, const Subject& subject)
       : site_(site), step_(step), subject_(subject) {}
 
-  /// Takes the value of `demand` in one record into `seen`; the first value that does not fit stays. Whether it says
-  /// anything.
-  bool look(const Record& record, const plan::RequiredCondition& demand, ConditionSeen& seen) const {
+  /// Calls `take` with each value of `demand` in one record. Whether it says anything.
+  template <class Take>
+  bool each(const Record& record, const plan::RequiredCondition& demand, Take take) const {
     auto said = conditions_of(record, demand.name, subject_);
     std::erase_if(said, [&](const Condition* condition) { return !is_about(*condition, subject_, record); });
     for (const Condition* condition : said) {
-      if (!seen.met) break;
+      ConditionSeen seen = unseen(demand);
       seen.seen = shortened(condition->value);
       if (demand.site.empty()) {
-        seen.met = meets(demand, condition->value);
+        seen.met = fit_of(demand, condition->value) == plan::Fit::met;
       } else {
         look_at_site(record, demand, condition->value, seen);
       }
+      take(std::move(seen));
     }
     return !said.empty();
+  }
+
+  /// Takes the value of `demand` in one record into `seen`; the first value that does not fit stays. Whether it says
+  /// anything.
+  bool look(const Record& record, const plan::RequiredCondition& demand, ConditionSeen& seen) const {
+    return each(record, demand, [&](ConditionSeen one) {
+      if (seen.met) seen = std::move(one);
+    });
+  }
+
+  static ConditionSeen unseen(const plan::RequiredCondition& demand) {
+    return {.name = demand.name,
+            .demanded = demand.site.empty() ? words_of(demand) : fmt::format("the {} in the site", demand.site),
+            .seen = std::nullopt,
+            .met = false};
   }
 
  private:
@@ -121,10 +122,8 @@ std::vector<ConditionSeen> look_at_all(const Inspection& inspection, const plan:
                                        std::span<const Record* const> others) {
   std::vector<ConditionSeen> all;
   for (const auto& demand : requirement.conditions) {
-    ConditionSeen seen{.name = demand.name,
-                       .demanded = demand.site.empty() ? words(demand) : fmt::format("the {} in the site", demand.site),
-                       .seen = std::nullopt,
-                       .met = true};
+    ConditionSeen seen = Inspection::unseen(demand);
+    seen.met = true;
     for (const Record* record : records) {
       if (inspection.look(*record, demand, seen)) continue;
       seen.met = false;
@@ -165,6 +164,25 @@ std::vector<ConditionSeen> Demands::check(const plan::Step& step, const plan::Re
                      .seen = seen});
   }
   return seen;
+}
+
+std::vector<ConditionSeen> Demands::states(const plan::Step& step, const plan::RequiredCondition& demand,
+                                           const Description& probe, const Subject& subject,
+                                           std::span<const Record* const> records,
+                                           std::span<const Record* const> others) const {
+  const Inspection inspection(site_, step, subject);
+  std::vector<ConditionSeen> all;
+  const auto take = [&](ConditionSeen one) {
+    if (std::ranges::find(all, one) == all.end()) all.push_back(std::move(one));
+  };
+  for (const Record* record : records) {
+    if (!inspection.each(*record, demand, take)) take(Inspection::unseen(demand));
+  }
+  for (const Record* record : others) {
+    const bool owes = !is_idle(*record) && probe.always_records(demand.name);
+    if (!inspection.each(*record, demand, take) && owes) take(Inspection::unseen(demand));
+  }
+  return all;
 }
 
 bool all_met(std::span<const ConditionSeen> seen) { return std::ranges::all_of(seen, &ConditionSeen::met); }

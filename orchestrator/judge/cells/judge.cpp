@@ -13,6 +13,7 @@
 #include "orchestrator/judge/cells/conditions.h"
 #include "orchestrator/judge/cells/contrast.h"
 #include "orchestrator/judge/cells/counter_rises.h"
+#include "orchestrator/judge/cells/demand.h"
 #include "orchestrator/judge/cells/part_identities.h"
 #include "orchestrator/judge/cells/pool.h"
 #include "orchestrator/judge/cells/references.h"
@@ -160,13 +161,13 @@ class Judge {
     if (pools.empty() && unknown.empty()) {
       if (const std::string kind = other_kind(step, requirement); !kind.empty()) {
         whole.outcome = Outcome::inconclusive;
-        whole.reason =
-            fmt::format("The record has {} of a {}, and a {} is judged.", requirement.metric, kind, requirement.scope);
+        whole.reason = fmt::format("The record has {} of a {}, and a {} is judged.", requirement.judged(), kind,
+                                   requirement.scope);
         return {settled(std::move(whole))};
       }
       if (requirement.when_told)
-        return {unchecked(std::move(whole), fmt::format("this machine does not report {}.", requirement.metric))};
-      whole.reason = fmt::format("No {} was recorded.", requirement.metric);
+        return {unchecked(std::move(whole), fmt::format("this machine does not report {}.", requirement.judged()))};
+      whole.reason = fmt::format("No {} was recorded.", requirement.figure());
       return {settled(std::move(whole))};
     }
     if (const auto most = most_subjects(plan_, requirement, planned); most && pools.size() > *most) {
@@ -183,6 +184,7 @@ class Judge {
       one.evidence = pool.evidence;
       if ((subject.kind != "node" && cell.subject.kind == "node") || pools.size() > 1) one.subject = subject;
       all.push_back(requirement.contrast ? contrast_cell(requirement, planned, step, subject, pool, std::move(one))
+                    : requirement.demand ? demand_cell(requirement, planned, subject, pool, std::move(one))
                                          : open_cell(requirement, planned, step, subject, pool, std::move(one)));
       if (std::string missing = missing_attempts(requirement, planned, step, pool, step); !missing.empty()) {
         all.back().settled = true;
@@ -291,6 +293,19 @@ class Judge {
     if (!cell.settled) cell.doubt = fault_in(step, found);
     if (!cell.settled && cell.doubt.empty()) cell.doubt = fault_in(*off.step, off.found);
     return cell;
+  }
+
+  /// A cell of one subject's recorded condition, which needs no other cell.
+  UndecidedCell demand_cell(const plan::Requirement& requirement, const plan::Step& step, const Subject& subject,
+                            const Pool& pool, Result result) {
+    const auto& probe = plan_.probes.at(requirement.probe).description;
+    auto states = demands_.states(step, *requirement.demand, probe, subject, pool.records, pool.others.list());
+    result.samples = pool.records.size();
+    judge_demand(*requirement.demand, probe, states, result);
+    result.conditions = shared(requirement, std::move(states));
+    if (result.outcome == Outcome::not_measured && requirement.when_told)
+      return unchecked(std::move(result), fmt::format("this machine does not report {}.", requirement.judged()));
+    return settled(std::move(result));
   }
 
   /// The samples of one subject, and the inputs of its decision.

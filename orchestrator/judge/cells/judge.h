@@ -30,6 +30,7 @@ namespace assay::judge {
 //      with a common cause. A fail stays.
 //      A contrast skips 8, and of 9 only faults count; the states recorded are looked at with 10.
 //  10. a demanded condition that is not met makes pass and fail inconclusive.
+// A requirement with a demand has no figure: of the above 1, 2 and 6 hold for it, and demand.h has its outcomes.
 // Last come parts that were seen on two nodes (identities.h) and failures that chance explains (chance.h).
 
 /// The results of every planned cell, and how far records are outside of their attempts.

@@ -17,9 +17,11 @@
 namespace assay::judge {
 namespace {
 
-void take(Pool& pool, const StepEvidence& step, std::size_t attempt, const Measurement& measured) {
-  pool.samples.insert(pool.samples.end(), measured.samples.begin(), measured.samples.end());
-  pool.measured.push_back(&measured);
+void take(Pool& pool, const StepEvidence& step, std::size_t attempt, const Measurement* measured) {
+  if (measured != nullptr) {
+    pool.samples.insert(pool.samples.end(), measured->samples.begin(), measured->samples.end());
+    pool.measured.push_back(measured);
+  }
   pool.records.push_back(&step.records[attempt]);
   pool.attempts.push_back(attempt);
 }
@@ -59,6 +61,34 @@ void add_faults(const std::vector<Record>& others, const plan::Requirement& requ
       (same == found.end() ? found.begin() : same)->second.add(measured, other);
     }
   }
+}
+
+/// The subjects of a demand in `record`, and of each its rank: where the record has the condition, of that kind of
+/// subject or of the node, all of that kind that it names. Nodes that work together are judged by the record's node,
+/// and by those of the other ranks.
+JudgedBySubject demanded_in(const Record& record, const plan::Requirement& requirement) {
+  JudgedBySubject found;
+  const bool together = plan::is_together(requirement.scope);
+  const auto is_own = [&](const Subject& subject) {
+    const auto kind = from_word<plan::JudgedScope>(subject.kind);
+    return kind && (kind == requirement.scope || (together && plan::is_together(*kind)));
+  };
+  const bool is_known = std::ranges::any_of(record.conditions, [&](const Condition& one) {
+    return one.name == requirement.demand->name && (one.subject.kind == "node" || is_own(one.subject));
+  });
+  if (!is_known) return found;
+  if (requirement.scope == plan::JudgedScope::node || (together && record.start.world > 1)) {
+    const auto host = record.start.host.find("name");
+    const auto* name = host == record.start.host.end() ? nullptr : std::get_if<std::string>(&host->second);
+    found[{.kind = "node", .id = name == nullptr ? "" : *name}].ranks.insert(record.start.rank);
+    return found;
+  }
+  const auto add = [&](const Subject& subject) {
+    if (is_own(subject)) found[subject].ranks.insert(record.start.rank);
+  };
+  for (const auto& one : record.measurements) add(one.subject);
+  for (const auto& one : record.conditions) add(one.subject);
+  return found;
 }
 
 /// All of them as one measurement.
@@ -117,12 +147,16 @@ std::map<Subject, Pool> pooled(const StepEvidence& step, const plan::Requirement
   const auto* metric = probe.metric(requirement.metric);
   const bool is_fault = metric != nullptr && metric->kind == MetricKind::fault;
   for (std::size_t attempt = 0; attempt < step.records.size(); ++attempt) {
-    auto measured = judged_in(step.records[attempt], requirement);
+    auto measured = requirement.demand ? demanded_in(step.records[attempt], requirement)
+                                       : judged_in(step.records[attempt], requirement);
     if (is_fault && !measured.empty()) add_faults(step.others[attempt], requirement, measured);
     for (const auto& [subject, judged] : measured) {
       const auto& parts = judged.parts;
       Pool& pool = pools[subject];
-      take(pool, step, attempt, parts.size() == 1 ? *parts.front() : pool.joined.emplace_back(joined(parts)));
+      take(pool, step, attempt,
+           parts.empty()       ? nullptr
+           : parts.size() == 1 ? parts.front()
+                               : &pool.joined.emplace_back(joined(parts)));
       pool.parts.insert(pool.parts.end(), parts.begin(), parts.end());
       pool.ranks.insert(judged.ranks.begin(), judged.ranks.end());
     }
@@ -165,6 +199,10 @@ std::string places_missed(const Pool& pool, const plan::Requirement& requirement
 
 std::string other_kind(const StepEvidence& step, const plan::Requirement& requirement) {
   for (const auto& record : step.records) {
+    if (requirement.demand) {
+      const auto said = std::ranges::find(record.conditions, requirement.demand->name, &Condition::name);
+      if (said != record.conditions.end()) return said->subject.kind;
+    }
     for (const auto& measured : record.measurements) {
       const bool same_place = requirement.at_every || measured.at == requirement.at;
       if (measured.metric == requirement.metric && same_place && !is_judged(measured, requirement))
@@ -188,7 +226,7 @@ FitPool fit_part(Demands& demands, const plan::Step& step, const plan::Requireme
         first_unmet(part, demands.check(step, part, probe, subject, {&record, 1}, others.list()), probe);
     if (unmet.empty()) ++fit.attempts;
     if (unmet.empty() || !plan::varies_between_runs(requirement.statistic))
-      take(fit.pool, found, attempt, *pool.measured[i]);
+      take(fit.pool, found, attempt, pool.measured[i]);
     if (!unmet.empty()) fit.set_aside.push_back({.attempt = found.numbers[attempt], .reason = std::move(unmet)});
   }
   fit.pool.others = fit.pool.attempts == pool.attempts ? pool.others : others_in(found, fit.pool.attempts);

@@ -15,7 +15,8 @@
 
 namespace assay::judge {
 
-/// Measurements of one subject in the attempts of a step. Points into the StepEvidence that it was made from.
+/// Measurements of one subject in the attempts of a step; of a demand there are none, and the records are what counts.
+/// Points into the StepEvidence that it was made from.
 struct Pool {
   std::vector<double> samples;               ///< of all attempts
   std::vector<const Measurement*> measured;  ///< one of each attempt, in their order

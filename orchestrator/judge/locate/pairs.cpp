@@ -66,7 +66,7 @@ class Figures {
  public:
   explicit Figures(const plan::Plan& plan) {
     for (const auto& requirement : plan.profile.requirements) {
-      if (requirement.scope != plan::JudgedScope::pair) continue;
+      if (requirement.scope != plan::JudgedScope::pair || requirement.demand) continue;
       const std::string name = figure_of(plan, requirement);
       const auto known = std::ranges::find(figures_, name, &PairFigure::name);
       PairFigure& figure = known == figures_.end() ? figures_.emplace_back(PairFigure{.name = name}) : *known;

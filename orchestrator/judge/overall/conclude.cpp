@@ -13,6 +13,7 @@
 
 #include "orchestrator/judge/overall/limitations.h"
 #include "orchestrator/judge/overall/ranking.h"
+#include "orchestrator/plan/advisories.h"
 #include "orchestrator/plan/loosened.h"
 #include "orchestrator/plan/profile_check.h"
 
@@ -52,6 +53,19 @@ std::set<std::string> other_places(const plan::Plan& plan) {
   return all;
 }
 
+/// The days of the tables of advisories in the plan that were outdated at `time`.
+std::set<std::string> outdated(const plan::Plan& plan, const std::string& time) {
+  std::set<std::string> days;
+  const auto look = [&](const plan::RequiredCondition& demand) {
+    if (demand.version && plan::is_outdated(demand.version->dated, time)) days.insert(demand.version->dated);
+  };
+  for (const auto& requirement : plan.profile.requirements) {
+    if (requirement.demand) look(*requirement.demand);
+    std::ranges::for_each(requirement.conditions, look);
+  }
+  return days;
+}
+
 }  // namespace
 
 std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal) {
@@ -83,6 +97,12 @@ std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal
                    .step = ""});
   }
   for (const auto& one : plan.profile.loosened) all.push_back({.what = plan::words_of_loosened(one), .step = ""});
+  for (const auto& day : outdated(plan, journal.begin)) {
+    all.push_back({.what = fmt::format("The advisories of {} were over {} days old when the run began: later ones were "
+                                       "not looked for.",
+                                       day, plan::kAdvisoriesKeep_d),
+                   .step = ""});
+  }
   for (const auto& name : plan.profile.companions) {
     if (!plan.probes.contains(name))
       all.push_back({.what = fmt::format("The companion {} is not part of this build.", name), .step = ""});

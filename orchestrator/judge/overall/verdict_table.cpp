@@ -31,6 +31,7 @@ constexpr std::size_t kDeviations = 12;  // likewise
 constexpr const char* kMoreHint = "`assay judge RUN --all` lists every cell";
 
 std::string accepted_from(const Result& result) {
+  if (result.is_of_demand()) return demanded_text(result);
   if (guard_exceeds_limit(result)) return "none (guard band)";
   if (result.acceptance_low && result.acceptance_high) {
     return fmt::format("{} .. {}", for_people(*result.acceptance_low, result.unit),
@@ -47,7 +48,10 @@ std::string subject_of(const Result& result) {
                       : fmt::format("{} {} {}", result.node, result.subject.kind, result.subject.id));
 }
 
-std::string value_of(const Result& result) { return result.value ? for_people(*result.value, result.unit) : "-"; }
+std::string value_of(const Result& result) {
+  if (result.is_of_demand()) return seen_text(result);
+  return result.value ? for_people(*result.value, result.unit) : "-";
+}
 
 std::string upper(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });

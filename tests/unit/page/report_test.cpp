@@ -15,6 +15,7 @@
 #include "reports/figures/result_text.h"
 #include "reports/figures/scale.h"
 #include "reports/page/render.h"
+#include "reports/page/sections.h"
 #include "reports/page/style.h"
 #include "tests/unit/paths.h"
 #include "tests/unit/run_fixture.h"
@@ -330,6 +331,21 @@ TEST(Report, says_in_large_letters_who_did_not_sign) {
 TEST(Report, a_footer_that_could_leave_its_css_string_is_left_out) {
   EXPECT_TRUE(contains(style_sheet("Report 5f0c"), "content: \"Report 5f0c\""));
   EXPECT_TRUE(contains(style_sheet("x\"; } body { display: none } /*"), "content: \"\""));
+}
+
+TEST(Report, a_setting_that_differs_between_nodes_is_one_line_however_many_nodes_there_are) {
+  const fixture::TemporaryFolder folder;
+  fixture::make_run(folder.path(), fixture::Kind::inventory);
+  const auto files = evidence::read_evidence_files(folder.path()).value();
+  auto content = report_content(evidence::examine(files).value(), evidence::evidence_in(files), "");
+  EXPECT_EQ(content.settings,
+            (decltype(content.settings){{"cpus_online", {{"n01", "64"}, {"n02", "64"}, {"n03", "64"}}}}));
+  EXPECT_FALSE(contains(nodes_section(content), "<code>cpus_online</code>"));
+  content.settings["iommu_mode"] = {{"n01", "passthrough"}, {"n02", "passthrough"}, {"n03", "<translated>"}};
+  const std::string section = nodes_section(content);
+  EXPECT_TRUE(contains(section, "<code>iommu_mode</code>"));
+  EXPECT_TRUE(contains(section, "2 nodes passthrough; n03 &lt;translated&gt;")) << section;
+  EXPECT_EQ(count(section, "passthrough"), 1U);
 }
 
 /// The digests of both reports. When they change while kRenderer does not, old dossiers of this build's number are

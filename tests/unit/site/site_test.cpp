@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "orchestrator/site/check.h"
@@ -124,8 +125,48 @@ TEST(SiteCheck, the_node_that_is_unlike_the_others_is_named) {
   EXPECT_EQ(check.same, (std::map<std::string, std::string>{{"kernel", "6.1"}}));
   EXPECT_EQ(
       check_text(check),
-      "n3: driver_version is 580; on most nodes absent\nn2: gpus_total is 7; on most nodes 8\n3 of 3 nodes reached; 1 "
-      "facts are the same, 2 differ\n");
+      "driver_version: 2 nodes absent; n3 580\ngpus_total: 2 nodes 8; n2 7\n3 of 3 nodes reached; 1 facts are the "
+      "same, 2 differ\n");
+}
+
+/// Values of nodes n01, n02, …, in their order.
+std::map<std::string, std::string> by_node(const std::vector<std::string>& values) {
+  std::map<std::string, std::string> all;
+  for (const auto& value : values) all[fmt::format("n{:02}", all.size() + 1)] = value;
+  return all;
+}
+
+std::string line_of(const std::string& fact, const std::map<std::string, std::string>& values) {
+  const auto difference = difference_of(fact, values);
+  return difference ? fmt::format("{}: {}", fact, difference_words(*difference, values.size())) : "alike";
+}
+
+TEST(SiteCheck, a_fact_that_differs_is_one_line_however_many_nodes_there_are) {
+  std::vector<std::string> modes(32, "passthrough");
+  EXPECT_EQ(line_of("iommu_mode", by_node(modes)), "alike");
+  modes[6] = modes[11] = "translated";
+  EXPECT_EQ(line_of("iommu_mode", by_node(modes)), "iommu_mode: 30 nodes passthrough; n07 and n12 translated");
+  for (std::size_t i = 16; i < 24; ++i) modes[i] = "off";
+  EXPECT_EQ(line_of("iommu_mode", by_node(modes)),
+            "iommu_mode: 22 nodes passthrough; 8 nodes (n17, n18, ...) off; n07 and n12 translated");
+  EXPECT_EQ(line_of("kernel", by_node({"6.1", "6.5"})), "kernel: n01 6.1; n02 6.5");
+  EXPECT_EQ(line_of("nic max_read_request", by_node({"8 x 4096", "8 x 4096", "7 x 4096, 1 x 512"})),
+            "nic max_read_request: 2 nodes \"8 x 4096\"; n03 \"7 x 4096, 1 x 512\"");
+}
+
+TEST(SiteCheck, of_long_values_a_line_has_what_differs_and_of_many_values_the_most_frequent) {
+  std::string parameters;
+  for (int i = 0; i < 20; ++i) parameters += fmt::format("Parameter{}=0 ", i);
+  EXPECT_EQ(
+      line_of("nvidia_parameters", by_node({parameters + "Peer=1", parameters + "Peer=1", parameters + "Peer=0"})),
+      "nvidia_parameters: 2 nodes \"... Peer=1 ...\"; n03 \"... Peer=0 ...\"");
+  // A difference behind the first hundreds of characters is one.
+  EXPECT_EQ(line_of("nvidia_parameters", by_node({parameters, parameters, "absent"})),
+            "nvidia_parameters: 2 nodes \"" + parameters.substr(0, 80) + " ...\"; n03 absent");
+  std::vector<std::string> serials;
+  for (int i = 0; i < 9; ++i) serials.push_back(fmt::format("s{}", i));
+  EXPECT_EQ(line_of("serial", by_node(serials)),
+            "serial: n01 s0; n02 s1; n03 s2; n04 s3; n05 s4; n06 s5; 3 nodes 3 other values");
 }
 
 TEST(SiteCheck, equal_machines_are_alike_whatever_their_loads_are) {
@@ -143,7 +184,7 @@ TEST(SiteCheck, equal_machines_are_alike_whatever_their_loads_are) {
     }
     // A kernel that does not count the time of other machines reports it on one node alone.
     if (i == 2) std::erase_if(inventory.conditions, [](const Condition& one) { return one.name == "cpu_steal"; });
-    answers.push_back(answer(node, facts_of(host, &inventory)));
+    answers.push_back(answer(node, facts_of(host, {inventory})));
   }
   const SiteCheck check = compare_nodes(answers);
   EXPECT_TRUE(check.alike()) << check_text(check);
@@ -196,13 +237,13 @@ TEST(SiteCheck, parts_are_counted_and_what_is_a_machines_own_is_left_out) {
                           {.name = "cpu_steal", .subject = {"node", "n01"}, .value = 0.01}};
   inventory.measurements = {{.metric = "gpus_total", .unit = "1", .subject = {}, .samples = {3}},
                             {.metric = "link_rate", .unit = "B/s", .subject = {"nic", "mlx5_0"}, .samples = {5e10}}};
-  EXPECT_EQ(facts_of(host, &inventory), (std::map<std::string, std::string>{{"cpus", "2"},
-                                                                            {"driver_version", "580.1"},
-                                                                            {"gpu model", "1 x H100, 2 x H200"},
-                                                                            {"gpus_total", "3"},
-                                                                            {"kernel", "6.1"},
-                                                                            {"memory", "4.00 GiB"},
-                                                                            {"nic link_rate", "400 Gb/s"}}));
+  EXPECT_EQ(facts_of(host, {inventory}), (std::map<std::string, std::string>{{"cpus", "2"},
+                                                                             {"driver_version", "580.1"},
+                                                                             {"gpu model", "1 x H100, 2 x H200"},
+                                                                             {"gpus_total", "3"},
+                                                                             {"kernel", "6.1"},
+                                                                             {"memory", "4.00 GiB"},
+                                                                             {"nic link_rate", "400 Gb/s"}}));
 }
 
 /// A folder of this test with files in it.

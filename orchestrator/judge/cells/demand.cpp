@@ -1,0 +1,60 @@
+// demand: counts the values that meet and miss a demand; see demand.h.
+#include "orchestrator/judge/cells/demand.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "orchestrator/judge/cells/condition_words.h"
+#include "orchestrator/judge/cells/conditions.h"
+#include "probes/core/json_io.h"
+
+namespace assay::judge {
+namespace {
+
+/// "\"580.82\" and \"570.10\", and not recorded in some".
+std::string values_in(std::span<const ConditionSeen> states) {
+  constexpr std::size_t kMost = 4;
+  std::string text;
+  std::size_t values = 0;
+  for (const auto& one : states) {
+    if (one.seen && ++values <= kMost)
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", assay::to_json(*one.seen).dump());
+  }
+  if (values > kMost) text += fmt::format(" and {} more", values - kMost);
+  return values == states.size() ? text : text + ", and no value in a record";
+}
+
+}  // namespace
+
+void judge_demand(const plan::RequiredCondition& demand, const Description& probe,
+                  std::span<const ConditionSeen> states, Result& result) {
+  const auto own = std::ranges::find(probe.conditions, demand.name, &Description::OwnCondition::name);
+  const std::string meaning = own == probe.conditions.end() ? "" : own->meaning;
+  const auto is_unknown = [&](const ConditionSeen& one) {
+    return one.seen && demand.site.empty() && fit_of(demand, *one.seen) == plan::Fit::unknown;
+  };
+  const auto is_absent = [](const ConditionSeen& one) { return !one.seen; };
+  const auto unknown = std::ranges::find_if(states, is_unknown);
+  if (all_met(states)) {
+    result.outcome = Outcome::pass;
+    result.reason = fmt::format("{} was {}, as demanded: {}.", demand.name, values_in(states), states.front().demanded);
+  } else if (std::ranges::all_of(states, is_absent)) {
+    result.outcome = Outcome::not_measured;
+    result.reason = condition_sentence(demand, states.front(), meaning);
+  } else if (unknown != states.end()) {
+    result.outcome = Outcome::inconclusive;
+    result.reason = fmt::format("{} was {}, which is not a version that can be compared with the {} demanded.",
+                                demand.name, assay::to_json(*unknown->seen).dump(), states.front().demanded);
+  } else if (std::ranges::none_of(states, &ConditionSeen::met) && std::ranges::none_of(states, is_absent)) {
+    result.outcome = Outcome::fail;
+    result.reason = condition_sentence(demand, states.front(), meaning);
+    if (states.size() > 1) result.reason += fmt::format(" In all it was {}.", values_in(states));
+  } else {
+    result.outcome = Outcome::inconclusive;
+    result.reason = fmt::format("{} was {}: the records do not agree on what is demanded, {}.", demand.name,
+                                values_in(states), states.front().demanded);
+  }
+}
+
+}  // namespace assay::judge
