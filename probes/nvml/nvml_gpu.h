@@ -103,9 +103,13 @@ class NvmlGpu {
   [[nodiscard]] Answer<bool> link_active(unsigned link) const;
   /// One counter of `link` by the call that drivers had before the fields; see kLinkErrorCounters.
   [[nodiscard]] Answer<std::uint64_t> link_errors(unsigned link, int counter) const;
+  /// What is at the other end of `link` (kRemoteGpu, …), and its address on the bus as Linux spells it.
+  [[nodiscard]] Answer<int> link_remote_kind(unsigned link) const;
+  [[nodiscard]] Answer<std::string> link_remote_address(unsigned link) const;
   /// Whether this GPU and `other`, of the same Nvml, reach each other's memory over NVLink.
   [[nodiscard]] Answer<bool> reaches_over_nvlink(const NvmlGpu& other) const;
-  /// The numbers of these fields in one call, in the same order; those that the driver does not report are absent.
+  /// The numbers of these fields in one call, in the same order; those that the driver does not report,
+  /// or that are no finite number, are absent.
   [[nodiscard]] Answer<std::vector<std::optional<double>>> fields(std::span<const unsigned> ids,
                                                                   unsigned scope = 0) const;
   /// The number of one field.
