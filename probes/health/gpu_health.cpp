@@ -80,34 +80,33 @@ constexpr Metric kMetrics[] = {
         Recorded::if_reported, Course::since_boot),
     {.name = "nvlink_speed",
      .unit = "B/s",
-     .meaning = "rate of one NVLink in one direction, as the driver states it, where it does (from 520)",
+     .meaning = "rate of one NVLink in one direction, as the driver states it, if reported (from 520)",
      .course = Course::fixed,
      .recorded = Recorded::if_reported},
     bad("nvlink_recoveries",
-        "times since the driver was loaded that one NVLink trained its lanes again, if counted (from NVLink 5 those "
-        "that "
-        "failed as well)",
+        "times since the driver was loaded that one NVLink trained its lanes again, if counted (from NVLink 5 failed "
+        "ones "
+        "included)",
         Recorded::if_reported, Course::since_boot),
     bad("nvlink_effective_ber",
-        "bit errors of one NVLink that error correction left, a bit, where the driver reports them (from NVLink 5, "
-        "driver "
-        "560); 1.5e-254, the least that it can state, is none",
+        "errors a bit of one NVLink after error correction, if reported (from NVLink 5 and driver 570); 1.5e-254, the "
+        "least value, is none",
         Recorded::if_reported),
     bad("nvlink_symbol_ber", "symbols with errors of one NVLink, likewise", Recorded::if_reported),
     bad("fabric_cliques",
-        "cliques of the NVLink fabric that the node's GPUs are in, where the fabric has taken one in: 1 where all "
-        "reach "
-        "each other; a GPU that is not taken in counts as one more",
+        "cliques of the NVLink fabric that the node's GPUs are in, if one is in any; 1 if all reach each other, and a "
+        "GPU "
+        "in none counts as one more",
         Recorded::if_reported, Course::fixed),
     bad("fabric_faults",
-        "faults of a GPU's place in the NVLink fabric, where it has completed its registration: 1 for a status that is "
-        "no "
-        "success, and 1 for each bad health bit",
+        "faults of a GPU's place in the NVLink fabric after a complete registration: 1 for a status other than "
+        "success, "
+        "and 1 for each bad health bit",
         Recorded::if_reported, Course::fixed),
     good("fabric_has_uuid",
-         "1 where the fabric has the UUID of a cluster of nodes, 0 where it is all zeros, as with NVSwitches of the "
-         "node's "
-         "own, where the GPU has completed its registration",
+         "1 if the fabric has the UUID of a cluster of nodes, 0 if it is all zeros, as with NVSwitches of the node's "
+         "own; "
+         "after a complete registration",
          Recorded::if_reported, Course::fixed),
     good("c2c_links_active", "NVLink-C2C links to the processor that are up, where the GPU has any",
          Recorded::if_present, Course::fixed),
@@ -178,16 +177,16 @@ constexpr ConditionSpec kOwnConditions[] = {
     if_reported("power_limit_w", "power limit in force, where the driver reports it"),
     if_reported("power_limit_default_w", "power limit that the board boots with, where the driver reports it"),
     if_reported("recovery_action", "the recovery action that the driver asks for, if reported (from driver 570)"),
-    if_reported("nvlink_states", "which NVLinks of a gpu are active, sleeping or inactive, where it has any"),
+    if_reported("nvlink_states", "which NVLinks of a gpu are active, sleeping or inactive, if it has any"),
     if_reported("nvlink_remote_ends",
                 "device at the other end of each NVLink of a gpu (gpu, npu, switch) and its PCI function, if reported"),
     if_reported("link_contradictions",
-                "answers about NVLinks and C2C links of a gpu that cannot all be right, where it has any"),
+                "answers about NVLinks and C2C links of a gpu that cannot all be right, if it has any"),
     if_occurred("link_contradiction_names", "the first of them in words, if there are any"),
     if_reported("fabric_uuid", "UUID of the cluster of nodes whose fabric a gpu is in, if it is not all zeros"),
-    if_reported("fabric_clique", "the clique of a gpu in its fabric, where its registration is complete"),
+    if_reported("fabric_clique", "clique of a gpu in its fabric, after a complete registration"),
     if_reported("fabric_status",
-                "success, or the error with which the registration of a gpu in its fabric ended, where it is complete"),
+                "success, or the error that ended the registration of a gpu in its fabric, after a complete one"),
 };
 
 /// kOwnConditions and kGpuConditions in one array.

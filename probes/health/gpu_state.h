@@ -26,7 +26,7 @@ struct GpuState {
   std::map<std::string_view, Value> conditions;
   std::vector<LinkValue> links;
   /// Its cluster and clique, or its state where the fabric has not taken it in: equal for GPUs that reach each other
-  /// over the fabric. Nothing where there is no fabric.
+  /// over the fabric. Nothing without a fabric.
   std::optional<std::string> fabric_place;
   bool in_fabric = false;         ///< the fabric has taken it in
   std::int64_t query_errors = 0;  ///< questions that the driver answered with an error
@@ -42,7 +42,7 @@ GpuState read_gpu_state(const nvml::Nvml& nvml, const nvml::NvmlGpu& gpu);
 std::vector<std::vector<std::string>> missing_facts(const std::vector<GpuState>& states);
 
 /// In how many cliques of the fabric they are: 1 on a node whose GPUs all reach each other. A GPU that is not taken in
-/// counts as another one beside those that are; nothing if none is.
+/// counts as one more; nothing if none is.
 std::optional<std::size_t> fabric_cliques(const std::vector<GpuState>& states);
 
 }  // namespace assay::health

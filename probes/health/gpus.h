@@ -43,8 +43,8 @@ void record_gpu(const Gpu& gpu, Recorder& record);
 /// State of a GPU in its fabric in one word.
 std::string fabric_state_word(const nvml_api::FabricInfo& fabric);
 
-/// The faults of a completed fabric by its health bits, and by its summary where that alone is bad; nothing if the
-/// driver reports neither.
+/// The faults of a completed fabric by its health bits, or by a bad summary without a bad bit; nothing if the driver
+/// reports neither.
 std::optional<std::vector<std::string>> fabric_ailments(const nvml_api::FabricInfo& fabric);
 
 /// "healthy", or those faults with one space between; nothing if the driver reports none of them.

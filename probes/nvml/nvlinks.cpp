@@ -26,7 +26,7 @@ std::optional<std::uint64_t> errors_of(const NvmlGpu& gpu, unsigned link, api::R
   if (fields.failed()) code = fields.code;
   if (fields.value) {
     for (const auto& number : *fields.value) {
-      if (number) sum = sum.value_or(0) + static_cast<std::uint64_t>(*number);
+      if (const auto count = whole(number)) sum = sum.value_or(0) + *count;
     }
   }
   if (sum) return sum;
@@ -38,7 +38,7 @@ std::optional<std::uint64_t> errors_of(const NvmlGpu& gpu, unsigned link, api::R
   return sum;
 }
 
-/// `told` as a number of links that can be asked for.
+/// The reported number of links, as far as links can be asked for.
 unsigned links_to_ask(const std::optional<double>& told) {
   return static_cast<unsigned>(std::clamp(told.value_or(api::kMaxLinks), 0.0, double{api::kMaxLinks}));
 }
@@ -67,9 +67,9 @@ class LinkReading {
     link_.number = number;
     const auto by_call = gpu.link_active(number);
     const auto answers = gpu.fields(kLinkFields, number);
-    for (const auto code : {by_call.code, answers.code})
-      if (told_by(code) == Availability::failed) code_ = code;
+    if (by_call.failed()) code_ = by_call.code;
     if (answers.value) std::ranges::copy(*answers.value, fields_.begin());
+    if (answers.failed()) ask_singly(gpu);
     is_there_ = by_call.value.has_value() || fields_[state].has_value();
     link_.active = by_call.value.value_or(fields_[state].value_or(api::kLinkInactive) != api::kLinkInactive);
     if (by_call.value && fields_[state] && *by_call.value != (*fields_[state] != api::kLinkInactive))
@@ -83,7 +83,7 @@ class LinkReading {
     if (const auto mbps = fields_[speed_mbps]) link_.speed = *mbps * kMegabyte;
     if (link_.active && link_.speed && *link_.speed <= 0) contradict("is active at {:g} B/s", *link_.speed);
     const auto recoveries = fields_[recoveries_new] ? fields_[recoveries_new] : fields_[recoveries_old];
-    if (recoveries && *recoveries >= 0) link_.recoveries = static_cast<std::uint64_t>(*recoveries);
+    link_.recoveries = whole(recoveries);
     link_.effective_ber = rate_in(effective_ber, "effective");
     link_.symbol_ber = rate_in(symbol_ber, "symbol");
     return link_;
@@ -93,6 +93,15 @@ class LinkReading {
   [[nodiscard]] api::Return code() const { return code_; }
 
  private:
+  /// Asks for one field at a time, after one of them failed: the others may answer.
+  void ask_singly(const NvmlGpu& gpu) {
+    for (std::size_t i = 0; i < kLinkFields.size(); ++i) {
+      const auto answer = gpu.field(kLinkFields[i], link_.number);
+      fields_[i] = answer.value;
+      if (answer.code == api::kGpuIsLost) code_ = answer.code;
+      if (answer.failed()) contradict("answers field {} with an error (NVML {})", kLinkFields[i], answer.code);
+    }
+  }
   template <class... Words>
   void contradict(fmt::format_string<Words...> words, Words&&... given) {
     facts_.contradictions.push_back(
@@ -112,7 +121,7 @@ class LinkReading {
   api::Return code_ = api::kSuccess;
 };
 
-/// Names a link that is silent about what others of the same GPU report.
+/// Names each link without a figure that others of the same GPU have.
 void find_silent(LinkFacts& facts) {
   const auto compare = [&](const char* what, auto member) {
     const auto tells = [&](const NvLinkFacts& link) { return (link.*member).has_value(); };
@@ -128,7 +137,7 @@ void find_silent(LinkFacts& facts) {
   compare("symbol bit error rate", &NvLinkFacts::symbol_ber);
 }
 
-/// What is at the other end of `link`; empty if the driver does not report it.
+/// The device at the other end of `link`; empty if the driver does not report it.
 std::string remote_end(const NvmlGpu& gpu, unsigned link) {
   constexpr std::array kKinds = {"gpu", "npu", "switch"};
   const auto kind = gpu.link_remote_kind(link).value;
@@ -202,8 +211,7 @@ Answer<C2cLinks> read_c2c_links(const NvmlGpu& gpu) {
       link.active = fields[0].value_or(0) == 1;
       if (fields[1]) link.speed = *fields[1] * kMegabyte;
       for (std::size_t counter = 2; counter < kFields.size(); ++counter)
-        if (fields[counter] && *fields[counter] >= 0)
-          all.errors = all.errors.value_or(0) + static_cast<std::uint64_t>(*fields[counter]);
+        if (const auto count = whole(fields[counter])) all.errors = all.errors.value_or(0) + *count;
     }
     if (link.active && link.speed && *link.speed <= 0)
       all.facts.contradictions.push_back(fmt::format("C2C link {} is active at {:g} B/s", number, *link.speed));

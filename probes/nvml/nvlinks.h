@@ -1,4 +1,4 @@
-// nvlinks: a GPU's NVLinks, how many are up and what each of them is, and its links to the processor of its module.
+// nvlinks: a GPU's NVLinks, how many are up, the facts of each, and its links to the processor of its module.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct NvLinks {
   std::optional<std::uint64_t> errors;
 };
 
-/// One link; what the driver does not report is absent.
+/// One link; unreported values are absent.
 struct NvLinkFacts {
   unsigned number = 0;
   bool active = false, sleeping = false;    ///< a sleeping link is active and wakes with traffic
@@ -34,7 +34,7 @@ struct NvLinkFacts {
 struct LinkFacts {
   std::vector<NvLinkFacts> links;           ///< by number
   std::string states;                       ///< "active: 0-16; sleeping: 17"
-  std::string remote_ends;                  ///< "switch 0000:05:00.0: 0-17"; empty where nothing is reported
+  std::string remote_ends;                  ///< "switch 0000:05:00.0: 0-17"; empty if none is reported
   std::vector<std::string> contradictions;  ///< answers that cannot all be right, in words; both are kept
 };
 
@@ -48,7 +48,7 @@ std::string ranges_of(const std::vector<unsigned>& numbers);
 /// Every NVLink of `gpu`. Absent if it has none.
 Answer<LinkFacts> read_nvlink_facts(const NvmlGpu& gpu);
 
-/// Its NVLink-C2C links, with speed alone, and their errors.
+/// Its NVLink-C2C links, of whose figures only the speed is known, and their errors.
 struct C2cLinks {
   LinkFacts facts;
   std::optional<std::uint64_t> errors;  ///< CRC errors and replays since the driver was loaded; from driver 575

@@ -39,17 +39,15 @@ inline constexpr unsigned kFieldRetiredSingleBit = 29, kFieldRetiredDoubleBit = 
                           kFieldMemoryTemperature = 82, kFieldLinkCount = 91, kFieldPowerAverage = 185,
                           kFieldPowerInstant = 186, kFieldPowerDefaultLimit = 189, kFieldRecoveryAction = 230,
                           kFieldSwThermal = 269, kFieldHwThermal = 270, kFieldPowerBrake = 271;
-/// Of one link: speed in MB/s (1e6), state, and from driver 560 its recoveries, those that failed, and bit error rates.
-inline constexpr unsigned kFieldLinkSpeed = 164, kFieldLinkState = 165, kFieldLinkRecoveriesFailed = 214,
-                          kFieldLinkEffectiveBer = 220, kFieldLinkSymbolBer = 222;
+/// Of one link: speed in MB/s (1e6), state, and from driver 570 its bit error rates.
+inline constexpr unsigned kFieldLinkSpeed = 164, kFieldLinkState = 165, kFieldLinkEffectiveBer = 220,
+                          kFieldLinkSymbolBer = 222;
 /// States of kFieldLinkState. A sleeping link wakes with traffic.
 inline constexpr unsigned kLinkInactive = 0, kLinkActive = 1, kLinkSleeping = 2;
 /// Links between GPU and processor on one module (NVLink-C2C): how many, and of one its state and its speed in MB/s;
 /// from driver 575 CRC errors, replays and replays back to back.
 inline constexpr unsigned kFieldC2cCount = 170, kFieldC2cState = 171, kFieldC2cSpeed = 172, kFieldC2cCrc = 231,
                           kFieldC2cReplay = 232, kFieldC2cReplayBackToBack = 233;
-/// What is at the other end of a link (nvmlDeviceGetNvLinkRemoteDeviceType).
-inline constexpr int kRemoteGpu = 0, kRemoteNpu = 1, kRemoteSwitch = 2;
 /// Link errors up to NVLink 4: replays, recoveries, CRC errors.
 inline constexpr unsigned kFieldLinkReplay = 161, kFieldLinkRecovery = 162, kFieldLinkCrc = 163;
 /// Link errors from NVLink 5: malformed packets, buffer overruns, receive errors, integrity errors, recoveries.

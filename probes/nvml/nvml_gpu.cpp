@@ -55,12 +55,13 @@ std::string address_in(const api::PciInfo& pci) {
   return pci_address_of(whole.substr(0, whole.find('\0')));
 }
 
+}  // namespace
+
 std::optional<std::uint64_t> whole(const std::optional<double>& number) {
-  if (!number || *number < 0) return std::nullopt;
+  constexpr double kBeyond = 9.2e18;  // a count that no driver reaches and that fits
+  if (!number || !(*number >= 0 && *number < kBeyond)) return std::nullopt;
   return static_cast<std::uint64_t>(*number);
 }
-
-}  // namespace
 
 template <class T, class Call, class... Given>
 Answer<T> NvmlGpu::ask(Call call, Given... given) const {

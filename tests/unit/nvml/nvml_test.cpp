@@ -171,7 +171,9 @@ TEST(nvlinks, a_bit_error_rate_is_a_mantissa_and_an_exponent_and_never_above_one
                           {std::nan(""), std::nullopt}}) {
     const auto rate = bit_error_rate(one.packed);
     ASSERT_EQ(rate.has_value(), one.rate.has_value()) << one.packed;
-    if (rate) EXPECT_NEAR(*rate, *one.rate, 1e-12 * *one.rate) << one.packed;
+    if (rate) {
+      EXPECT_NEAR(*rate, *one.rate, 1e-12 * *one.rate) << one.packed;
+    }
   }
 }
 
@@ -206,6 +208,8 @@ TEST(nvlinks, each_link_has_its_speed_and_state_and_what_cannot_be_right_is_name
       {R"({"link_3_symbol_ber": 65535})", all, 26.562e9,
        "link 3 has 65535 as its symbol bit error rate, which is none"},
       {R"({"link_7_speed_mbps": "inf"})", all, 0, "link 7 has no speed, others have"},
+      {R"({"link_7_symbol_ber": 0, "failing_field": "link_7_symbol_ber"})", all, 26.562e9,
+       "link 7 answers field 222 with an error (NVML 999)"},
       {R"({"links": 40})", "active: 0-35", 26.562e9, "the GPU has 40 links, and NVML at most 36"},
       {R"({"not_supported": ["link_every_speed_mbps", "link_every_state", "remote_kind", "remote_bus_ids"]})", all, 0,
        ""},
