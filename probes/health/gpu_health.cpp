@@ -84,9 +84,8 @@ constexpr Metric kMetrics[] = {
      .course = Course::fixed,
      .recorded = Recorded::if_reported},
     bad("nvlink_recoveries",
-        "times since the driver was loaded that one NVLink trained its lanes again, if counted (from NVLink 5 failed "
-        "ones "
-        "included)",
+        "times since the driver was loaded that one NVLink trained its lanes again, if counted (from NVLink 5 "
+        "with those that failed)",
         Recorded::if_reported, Course::since_boot),
     bad("nvlink_effective_ber",
         "errors a bit of one NVLink after error correction, if reported (from NVLink 5 and driver 570); 1.5e-254, the "
@@ -94,18 +93,15 @@ constexpr Metric kMetrics[] = {
         Recorded::if_reported),
     bad("nvlink_symbol_ber", "symbols with errors of one NVLink, likewise", Recorded::if_reported),
     bad("fabric_cliques",
-        "cliques of the NVLink fabric that the node's GPUs are in, if one is in any; 1 if all reach each other, and a "
-        "GPU "
-        "in none counts as one more",
+        "cliques of the NVLink fabric that the node's GPUs are in, if one is in any; 1 if all reach each other; a "
+        "GPU in none counts as one more",
         Recorded::if_reported, Course::fixed),
     bad("fabric_faults",
         "faults of a GPU's place in the NVLink fabric after a complete registration: 1 for a status other than "
-        "success, "
-        "and 1 for each bad health bit",
+        "success, 1 for each bad health bit",
         Recorded::if_reported, Course::fixed),
     good("fabric_has_uuid",
-         "1 if the fabric has the UUID of a cluster of nodes, 0 if it is all zeros, as with NVSwitches of the node's "
-         "own; "
+         "1 if the fabric has the UUID of a cluster of nodes, 0 if it is all zeros, as with a node's own NVSwitches; "
          "after a complete registration",
          Recorded::if_reported, Course::fixed),
     good("c2c_links_active", "NVLink-C2C links to the processor that are up, where the GPU has any",
