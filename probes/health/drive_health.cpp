@@ -223,7 +223,7 @@ void record_link(const PcieDevice& device, const PcieErrors& errors, const Subje
   put("pcie_width", device.current.width);
   put("pcie_width_max", device.maximum.width);
   put("pcie_errors_corrected", errors.corrected);
-  put("pcie_errors_uncorrected", errors.uncorrected);
+  put("pcie_errors_uncorrected", errors.uncorrected());
 }
 
 void record_drive(const Asked& asked, Recorder& record) {

@@ -8,11 +8,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/health/gpu_state.h"
 #include "probes/health/gpus.h"
 #include "probes/health/kernel_log.h"
+#include "probes/health/pcie.h"
 
 namespace assay::health {
 namespace {
@@ -22,6 +24,7 @@ constexpr Parameter kParameters[] = {
     {.name = "kernel_log",
      .fallback = "/dev/kmsg",
      .meaning = "the kernel's log: the device, or a file saved from dmesg"},
+    {.name = "root", .fallback = "/", .meaning = "where /sys of the machine is; for tests"},
 };
 
 /// A count that gets better as it falls.
@@ -75,6 +78,50 @@ constexpr Metric kMetrics[] = {
         "errors of all NVLinks since the driver was loaded (replays, recoveries and CRC errors; from NVLink 5 "
         "malformed packets, overruns, receive and integrity errors and recoveries), if counted",
         Recorded::if_reported, Course::since_boot),
+    {.name = "nvlink_speed",
+     .unit = "B/s",
+     .meaning = "rate of one NVLink in one direction, as the driver states it, if reported (from 520)",
+     .course = Course::fixed,
+     .recorded = Recorded::if_reported},
+    bad("nvlink_recoveries",
+        "times since the driver was loaded that one NVLink trained its lanes again, if counted (from NVLink 5 "
+        "with those that failed)",
+        Recorded::if_reported, Course::since_boot),
+    bad("nvlink_effective_ber",
+        "errors a bit of one NVLink after error correction, if reported (from NVLink 5 and driver 570); 1.5e-254, the "
+        "least value, is none",
+        Recorded::if_reported),
+    bad("nvlink_symbol_ber", "symbols with errors of one NVLink, likewise", Recorded::if_reported),
+    bad("fabric_cliques",
+        "cliques of the NVLink fabric that the node's GPUs are in, if one is in any; 1 if all reach each other; a "
+        "GPU in none counts as one more",
+        Recorded::if_reported, Course::fixed),
+    bad("fabric_faults",
+        "faults of a GPU's place in the NVLink fabric after a complete registration: 1 for a status other than "
+        "success, 1 for each bad health bit",
+        Recorded::if_reported, Course::fixed),
+    good("fabric_has_uuid",
+         "1 if the fabric has the UUID of a cluster of nodes, 0 if it is all zeros, as with a node's own NVSwitches; "
+         "after a complete registration",
+         Recorded::if_reported, Course::fixed),
+    good("c2c_links_active", "NVLink-C2C links to the processor that are up, where the GPU has any",
+         Recorded::if_present, Course::fixed),
+    bad("c2c_links_inactive", "NVLink-C2C links that are not up, where the GPU has any", Recorded::if_present,
+        Course::fixed),
+    {.name = "c2c_speed",
+     .unit = "B/s",
+     .meaning = "rate of one NVLink-C2C link in one direction, as the driver states it, where the GPU has any",
+     .course = Course::fixed,
+     .recorded = Recorded::if_present},
+    bad("c2c_errors",
+        "CRC errors and replays of all NVLink-C2C links since the driver was loaded, if counted (from 575)",
+        Recorded::if_reported, Course::since_boot),
+    bad("pcie_errors_corrected", "corrected errors of its PCIe link, where the kernel reports them (AER)",
+        Recorded::if_reported, Course::since_boot),
+    bad("pcie_errors_nonfatal", "uncorrected errors that left the link usable, where the kernel reports them (AER)",
+        Recorded::if_reported, Course::since_boot),
+    bad("pcie_errors_fatal", "uncorrected errors that needed a reset of the link, where the kernel reports them (AER)",
+        Recorded::if_reported, Course::since_boot),
     good("pcie_generation", "PCIe generation now, where the driver reports it; an idle GPU may lower it",
          Recorded::if_reported),
     good("pcie_generation_max", "PCIe generation that GPU and slot reach together, where the driver reports it",
@@ -126,6 +173,16 @@ constexpr ConditionSpec kOwnConditions[] = {
     if_reported("power_limit_w", "power limit in force, where the driver reports it"),
     if_reported("power_limit_default_w", "power limit that the board boots with, where the driver reports it"),
     if_reported("recovery_action", "the recovery action that the driver asks for, if reported (from driver 570)"),
+    if_reported("nvlink_states", "which NVLinks of a gpu are active, sleeping or inactive, if it has any"),
+    if_reported("nvlink_remote_ends",
+                "device at the other end of each NVLink of a gpu (gpu, npu, switch) and its PCI function, if reported"),
+    if_reported("link_contradictions",
+                "answers about NVLinks and C2C links of a gpu that cannot all be right, if it has any"),
+    if_occurred("link_contradiction_names", "the first of them in words, if there are any"),
+    if_reported("fabric_uuid", "UUID of the cluster of nodes whose fabric a gpu is in, if it is not all zeros"),
+    if_reported("fabric_clique", "clique of a gpu in its fabric, after a complete registration"),
+    if_reported("fabric_status",
+                "success, or the error that ended the registration of a gpu in its fabric, after a complete one"),
 };
 
 /// kOwnConditions and kGpuConditions in one array.
@@ -137,13 +194,19 @@ constexpr auto kConditions = [] {
 
 constexpr ProbeSpec kSpec{
     .name = "health_gpu",
+    .revision = 2,
     .measures = "Errors, links, throttling and users of every GPU, and how many GPUs the node has.",
     .method =
         "Asks NVML once about every GPU that the driver lists; nothing is run on a GPU or changed. Counters run since "
         "the driver was loaded unless their name says lifetime. A question that the GPU or driver does not support "
         "leaves its metric out; a metric that only some GPUs of the node report is counted as missing on the others. "
+        "Figures of one link have its number as coordinate `link`; where answers contradict each other both are kept. "
+        "A "
+        "GPU that reaches others over several nodes is not tried here, and no service of the fabric is asked. "
         "Xid events are counted in the kernel's log, and say nothing of the time before its first line.",
-    .source = "NVIDIA NVML API Reference Guide; NVIDIA GPU Deployment and Management documentation, XID Errors.",
+    .source =
+        "NVIDIA NVML API Reference Guide and nvml.h 13.3; Linux Documentation/ABI/testing/"
+        "sysfs-bus-pci-devices-aer_stats; NVIDIA GPU Deployment and Management documentation, XID Errors.",
     .needs = "the NVIDIA driver; /dev/kmsg readable for Xid events (root)",
     .typical = {2},
     .deadline = {120},
@@ -175,6 +238,8 @@ void record_state(const Gpu& gpu, const GpuState& state, const std::vector<std::
   record_gpu(gpu, record);
   for (const auto& [name, value] : state.conditions) record.condition(name, value, gpu.subject);
   for (const auto& [name, value] : state.metrics) record.measurement(name, value, gpu.subject);
+  for (const auto& [name, link, value] : state.links)
+    record.measurement(name, value, gpu.subject, {{"link", std::int64_t{link}}});
   record.measurement("query_errors", static_cast<double>(state.query_errors), gpu.subject);
   record.measurement("facts_missing", static_cast<double>(missing.size()), gpu.subject);
   if (!state.first_error.empty()) record.condition("query_error", state.first_error, gpu.subject);
@@ -182,7 +247,16 @@ void record_state(const Gpu& gpu, const GpuState& state, const std::vector<std::
     record.condition("facts_missing_names", fmt::format("{}", fmt::join(missing, " ")), gpu.subject);
 }
 
+void add_pcie_errors(const MachineTree& tree, const Gpu& gpu, GpuState& state) {
+  if (!gpu.pci_address) return;
+  const PcieErrors errors = read_pcie_errors(tree, *gpu.pci_address);
+  if (errors.corrected) state.metrics["pcie_errors_corrected"] = static_cast<double>(*errors.corrected);
+  if (errors.nonfatal) state.metrics["pcie_errors_nonfatal"] = static_cast<double>(*errors.nonfatal);
+  if (errors.fatal) state.metrics["pcie_errors_fatal"] = static_cast<double>(*errors.fatal);
+}
+
 void measure(const Parameters& given, Recorder& record) {
+  const MachineTree tree(given.text("root"));
   const nvml::Nvml nvml(given.text("nvml_library"));
   const std::vector<nvml::NvmlGpu> listed = nvml.gpus();
   record.condition("nvml_library", nvml.path());
@@ -195,6 +269,7 @@ void measure(const Parameters& given, Recorder& record) {
   for (const nvml::NvmlGpu& gpu : listed) {
     gpus.push_back(read_gpu(gpu));
     states.push_back(read_gpu_state(nvml, gpu));
+    add_pcie_errors(tree, gpus.back(), states.back());
   }
   const auto missing = missing_facts(states);
   std::int64_t answering = 0;
@@ -207,6 +282,7 @@ void measure(const Parameters& given, Recorder& record) {
     xids->erase(address);
   }
   record.measurement("gpus", static_cast<double>(answering));
+  if (const auto cliques = fabric_cliques(states)) record.measurement("fabric_cliques", static_cast<double>(*cliques));
   // The rest is about a GPU that fell off the bus: the driver lists it no more, the log still names it.
   for (const auto& [address, numbers] : xids.value_or(XidNumbers{})) {
     record_xids(numbers, {.kind = "gpu", .id = address}, record);

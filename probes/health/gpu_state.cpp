@@ -1,11 +1,14 @@
 // gpu_state: queries each fact separately; a query that fails is counted, and the next one follows.
 #include "probes/health/gpu_state.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "probes/health/gpus.h"
 #include "probes/nvml/nvlinks.h"
 #include "probes/nvml/users.h"
 
@@ -40,6 +43,18 @@ class Facts {
     if (const auto value = told(name, answer)) state_.conditions[name] = *value;
   }
   void condition(std::string_view name, Value value) { state_.conditions[name] = std::move(value); }
+  void text(std::string_view name, const std::string& words) {
+    if (!words.empty()) state_.conditions[name] = words;
+  }
+  template <class T>
+  void of_link(std::string_view name, unsigned link, const std::optional<T>& value) {
+    if (value) state_.links.push_back({.metric = name, .link = link, .value = static_cast<double>(*value)});
+  }
+  void fabric_place(std::string place, bool taken_in) {
+    state_.fabric_place = std::move(place);
+    state_.in_fabric = taken_in;
+  }
+  [[nodiscard]] std::string words(api::Return code) const { return nvml_.words(code); }
   GpuState take() { return std::move(state_); }
 
  private:
@@ -62,12 +77,61 @@ void ask_memory(const nvml::NvmlGpu& gpu, Facts& facts) {
   }
 }
 
+void ask_each_link(const nvml::NvmlGpu& gpu, Facts& facts) {
+  std::vector<std::string> contradictions;
+  const auto nvlinks = facts.told("nvlink_facts", nvml::read_nvlink_facts(gpu));
+  if (nvlinks) {
+    for (const nvml::NvLinkFacts& link : nvlinks->links) {
+      facts.of_link("nvlink_speed", link.number, link.speed);
+      facts.of_link("nvlink_recoveries", link.number, link.recoveries);
+      facts.of_link("nvlink_effective_ber", link.number, link.effective_ber);
+      facts.of_link("nvlink_symbol_ber", link.number, link.symbol_ber);
+    }
+    facts.text("nvlink_states", nvlinks->states);
+    facts.text("nvlink_remote_ends", nvlinks->remote_ends);
+    contradictions = nvlinks->contradictions;
+  }
+  const auto c2c = facts.told("c2c_links", nvml::read_c2c_links(gpu));
+  if (c2c) {
+    const auto active = std::ranges::count_if(c2c->facts.links, &nvml::NvLinkFacts::active);
+    facts.put("c2c_links_active", static_cast<double>(active));
+    facts.put("c2c_links_inactive", static_cast<double>(std::ssize(c2c->facts.links) - active));
+    for (const nvml::NvLinkFacts& link : c2c->facts.links) facts.of_link("c2c_speed", link.number, link.speed);
+    if (c2c->errors) facts.put("c2c_errors", static_cast<double>(*c2c->errors));
+    std::ranges::copy(c2c->facts.contradictions, std::back_inserter(contradictions));
+  }
+  if (!nvlinks && !c2c) return;
+  facts.condition("link_contradictions", static_cast<std::int64_t>(contradictions.size()));
+  constexpr std::size_t kMostNamed = 8;
+  const std::size_t more = contradictions.size() - std::min(contradictions.size(), kMostNamed);
+  contradictions.resize(contradictions.size() - more);
+  facts.text("link_contradiction_names",
+             fmt::format("{}{}", fmt::join(contradictions, "; "), more > 0 ? fmt::format(" and {} more", more) : ""));
+}
+
+void ask_fabric(const nvml::NvmlGpu& gpu, Facts& facts) {
+  const auto fabric = facts.told("fabric", gpu.fabric());
+  if (!fabric || fabric->state == 0) return;
+  const bool refused = fabric->status != api::kSuccess;
+  const std::string uuid = fabric_uuid(*fabric);
+  const bool taken_in = is_completed(*fabric) && !refused;
+  facts.fabric_place(taken_in ? fmt::format("{} {}", uuid, fabric->clique) : fabric_state_word(*fabric), taken_in);
+  if (!is_completed(*fabric)) return;
+  facts.text("fabric_uuid", uuid);
+  facts.condition("fabric_clique", std::int64_t{fabric->clique});
+  facts.condition("fabric_status", refused ? facts.words(fabric->status) : std::string("success"));
+  const auto ailments = fabric_ailments(*fabric);
+  facts.put("fabric_faults", static_cast<double>((refused ? 1 : 0) + (ailments ? ailments->size() : 0)));
+  facts.put("fabric_has_uuid", uuid.empty() ? 0 : 1);
+}
+
 void ask_links(const nvml::NvmlGpu& gpu, Facts& facts) {
   if (const auto links = facts.told("nvlinks", nvml::read_nvlinks(gpu))) {
     facts.put("nvlinks_active", links->active);
     facts.put("nvlinks_inactive", links->inactive);
     if (links->errors) facts.put("nvlink_errors", static_cast<double>(*links->errors));
   }
+  ask_each_link(gpu, facts);
   facts.metric("pcie_generation", gpu.pcie_generation());
   facts.metric("pcie_generation_max", gpu.pcie_generation_max());
   facts.metric("pcie_generation_device", gpu.pcie_generation_device());
@@ -115,6 +179,7 @@ GpuState read_gpu_state(const nvml::Nvml& nvml, const nvml::NvmlGpu& gpu) {
   (void)facts.told("uuid", gpu.uuid());
   ask_memory(gpu, facts);
   ask_links(gpu, facts);
+  ask_fabric(gpu, facts);
   ask_throttling(gpu, facts);
   facts.metric("other_processes", nvml::other_processes_of(gpu, false));  // this probe makes no context of its own
   ask_conditions(gpu, facts);
@@ -134,6 +199,17 @@ std::vector<std::vector<std::string>> missing_facts(const std::vector<GpuState>&
     }
   }
   return missing;
+}
+
+std::optional<std::size_t> fabric_cliques(const std::vector<GpuState>& states) {
+  std::set<std::string> places;
+  bool taken_in = false;
+  for (const GpuState& state : states) {
+    if (!state.fabric_place) continue;
+    places.insert(*state.fabric_place);
+    taken_in = taken_in || state.in_fabric;
+  }
+  return taken_in ? std::optional(places.size()) : std::nullopt;
 }
 
 }  // namespace assay::health

@@ -1,6 +1,7 @@
 // gpus: states and health bits of the fabric as nvml.h numbers them (NVML_GPU_FABRIC_*).
 #include "probes/health/gpus.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -23,23 +24,54 @@ std::string fabric_state_word(const nvml_api::FabricInfo& fabric) {
   return kWords[fabric.state];
 }
 
-std::optional<std::string> fabric_health_words(const nvml_api::FabricInfo& fabric) {
+bool is_completed(const nvml_api::FabricInfo& fabric) { return fabric.state == kFabricCompleted; }
+
+std::string fabric_uuid(const nvml_api::FabricInfo& fabric) {
+  if (std::ranges::all_of(fabric.cluster_uuid, [](unsigned char byte) { return byte == 0; })) return "";
+  constexpr std::array<std::size_t, 4> kDashes = {4, 6, 8, 10};
+  std::string text;
+  for (std::size_t i = 0; i < std::size(fabric.cluster_uuid); ++i)
+    text += fmt::format("{}{:02x}", std::ranges::count(kDashes, i) > 0 ? "-" : "", fabric.cluster_uuid[i]);
+  return text;
+}
+
+std::optional<std::vector<std::string>> fabric_ailments(const nvml_api::FabricInfo& fabric) {
   // Two bits each: 0 not reported, 1 true, 2 false.
   constexpr std::array<std::pair<unsigned, const char*>, 4> kAilments = {
       {{0, "degraded_bandwidth"}, {2, "route_recovery"}, {4, "route_unhealthy"}, {6, "access_timeout_recovery"}}};
-  constexpr unsigned kConfigurationShift = 8;  // four bits: 0 not reported, 1 right, above wrong in some way
-  if (fabric.state != kFabricCompleted) return std::nullopt;
-  std::vector<const char*> ailments;
+  // Four bits: 0 not reported, 1 right, above wrong in this way.
+  constexpr unsigned kConfigurationShift = 8;
+  constexpr std::array kConfigurations = {"",
+                                          "",
+                                          "incorrect_system_guid",
+                                          "incorrect_chassis_serial",
+                                          "no_partition",
+                                          "insufficient_nvlinks",
+                                          "incompatible_gpu_firmware",
+                                          "invalid_location",
+                                          "gpu_state_invalid"};
+  constexpr std::array kSummaries = {"", "", "unhealthy", "limited_capacity"};
+  if (!is_completed(fabric)) return std::nullopt;
+  std::vector<std::string> ailments;
   const unsigned configuration = fabric.health_mask >> kConfigurationShift & 0xFU;
-  bool told = configuration != 0;
+  bool told = configuration != 0 || fabric.health_summary != 0;
   for (const auto& [shift, word] : kAilments) {
     const unsigned bits = fabric.health_mask >> shift & 0x3U;
     told = told || bits != 0;
-    if (bits == 1) ailments.push_back(word);
+    if (bits == 1) ailments.emplace_back(word);
   }
-  if (configuration > 1) ailments.push_back("incorrect_configuration");
-  if (!told) return std::nullopt;
-  return ailments.empty() ? "healthy" : fmt::format("{}", fmt::join(ailments, " "));
+  if (configuration > 1)
+    ailments.emplace_back(configuration < kConfigurations.size() ? kConfigurations[configuration]
+                                                                 : "incorrect_configuration");
+  if (ailments.empty() && fabric.health_summary > 1)
+    ailments.emplace_back(fabric.health_summary < kSummaries.size() ? kSummaries[fabric.health_summary] : "unhealthy");
+  return told ? std::optional(ailments) : std::nullopt;
+}
+
+std::optional<std::string> fabric_health_words(const nvml_api::FabricInfo& fabric) {
+  const auto ailments = fabric_ailments(fabric);
+  if (!ailments) return std::nullopt;
+  return ailments->empty() ? "healthy" : fmt::format("{}", fmt::join(*ailments, " "));
 }
 
 Gpu read_gpu(const nvml::NvmlGpu& gpu) {

@@ -43,7 +43,18 @@ void record_gpu(const Gpu& gpu, Recorder& record);
 /// State of a GPU in its fabric in one word.
 std::string fabric_state_word(const nvml_api::FabricInfo& fabric);
 
-/// "healthy", or the faults of a completed fabric with one space between; nothing if the driver reports none of them.
+/// The faults of a completed fabric by its health bits, or by a bad summary without a bad bit; nothing if the driver
+/// reports neither.
+std::optional<std::vector<std::string>> fabric_ailments(const nvml_api::FabricInfo& fabric);
+
+/// "healthy", or those faults with one space between; nothing if the driver reports none of them.
 std::optional<std::string> fabric_health_words(const nvml_api::FabricInfo& fabric);
+
+/// Whether the fabric has taken the GPU in, or refused it (state completed).
+bool is_completed(const nvml_api::FabricInfo& fabric);
+
+/// "9c6f5af3-53bf-49b5-a436-b66766c413c3": the cluster of nodes that share the fabric. Empty for all zeros, as a node
+/// with NVSwitches of its own has.
+std::string fabric_uuid(const nvml_api::FabricInfo& fabric);
 
 }  // namespace assay::health

@@ -93,6 +93,8 @@ constexpr Metric kMetrics[] = {
             Recorded::if_reported),
     counted("pcie_errors_uncorrected", "uncorrected errors of its PCIe link, where the kernel reports them (AER)",
             Recorded::if_reported),
+    counted("pcie_errors_nonfatal", "those of them that left the link usable", Recorded::if_reported),
+    counted("pcie_errors_fatal", "those of them that needed a reset of the link", Recorded::if_reported),
 };
 
 constexpr ConditionSpec kConditions[] = {
@@ -108,6 +110,7 @@ constexpr ConditionSpec kConditions[] = {
 
 constexpr ProbeSpec kSpec{
     .name = "health_links",
+    .revision = 2,
     .measures = "Errors, losses of carrier, corrections and light of the network and RDMA ports of a node.",
     .method =
         "Reads the ports' counters, which run since the driver was loaded, and twice those of forward error "
@@ -224,9 +227,13 @@ void record_pcie(const MachineTree& tree, const std::string& device, const Subje
   if (!address) return;
   record.condition("pci_address", *address, subject);
   const PcieErrors errors = read_pcie_errors(tree, *address);
-  if (errors.corrected) record.measurement("pcie_errors_corrected", static_cast<double>(*errors.corrected), subject);
-  if (errors.uncorrected)
-    record.measurement("pcie_errors_uncorrected", static_cast<double>(*errors.uncorrected), subject);
+  const auto put = [&](std::string_view name, const std::optional<std::int64_t>& count) {
+    if (count) record.measurement(name, static_cast<double>(*count), subject);
+  };
+  put("pcie_errors_corrected", errors.corrected);
+  put("pcie_errors_uncorrected", errors.uncorrected());
+  put("pcie_errors_nonfatal", errors.nonfatal);
+  put("pcie_errors_fatal", errors.fatal);
 }
 
 std::vector<Port> read_ports(const MachineTree& tree, const Sources& sources, const std::vector<std::string>& names) {

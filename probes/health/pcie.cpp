@@ -78,11 +78,14 @@ std::optional<bool> PcieDevice::degraded() const {
 
 PcieErrors read_pcie_errors(const MachineTree& tree, const std::string& address) {
   const std::string directory = "sys/bus/pci/devices/" + address;
-  PcieErrors errors{.corrected = total_of(tree, directory + "/aer_dev_correctable", "TOTAL_ERR_COR"),
-                    .uncorrected = total_of(tree, directory + "/aer_dev_nonfatal", "TOTAL_ERR_NONFATAL")};
-  const auto fatal = total_of(tree, directory + "/aer_dev_fatal", "TOTAL_ERR_FATAL");
-  if (fatal) errors.uncorrected = errors.uncorrected.value_or(0) + *fatal;
-  return errors;
+  return {.corrected = total_of(tree, directory + "/aer_dev_correctable", "TOTAL_ERR_COR"),
+          .nonfatal = total_of(tree, directory + "/aer_dev_nonfatal", "TOTAL_ERR_NONFATAL"),
+          .fatal = total_of(tree, directory + "/aer_dev_fatal", "TOTAL_ERR_FATAL")};
+}
+
+std::optional<std::int64_t> PcieErrors::uncorrected() const {
+  if (!nonfatal && !fatal) return std::nullopt;
+  return nonfatal.value_or(0) + fatal.value_or(0);
 }
 
 std::vector<PcieDevice> read_pcie_devices(const MachineTree& tree, const std::map<std::string, Subject>& known) {

@@ -38,7 +38,10 @@ struct PcieDevice {
 /// Errors of a function's link since boot, as the kernel reports them (Advanced Error Reporting); absent if it does
 /// not.
 struct PcieErrors {
-  std::optional<std::int64_t> corrected, uncorrected;
+  std::optional<std::int64_t> corrected, nonfatal, fatal;
+
+  /// Those that are not corrected, of both classes.
+  [[nodiscard]] std::optional<std::int64_t> uncorrected() const;
 };
 
 /// Those of the function at `address`.

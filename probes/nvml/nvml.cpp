@@ -82,6 +82,8 @@ api::Functions find_functions(const Symbols& in) {
   in.find(f.graphics_processes, "nvmlDeviceGetGraphicsRunningProcesses_v3");
   in.find(f.link_state, "nvmlDeviceGetNvLinkState");
   in.find(f.link_errors, "nvmlDeviceGetNvLinkErrorCounter");
+  in.find(f.link_remote_kind, "nvmlDeviceGetNvLinkRemoteDeviceType");
+  in.find(f.link_remote_pci, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
   in.find(f.peer_status, "nvmlDeviceGetP2PStatus");
   in.find(f.fields, "nvmlDeviceGetFieldValues");
   in.find(f.fabric, "nvmlDeviceGetGpuFabricInfoV");

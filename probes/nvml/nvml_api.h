@@ -12,7 +12,8 @@ using Return = int;
 inline constexpr Return kSuccess = 0, kUninitialized = 1, kInvalidArgument = 2, kNotSupported = 3, kNoPermission = 4,
                         kNotFound = 6, kInsufficientSize = 7, kDriverNotLoaded = 9, kTimeout = 10,
                         kFunctionNotFound = 13, kGpuIsLost = 15, kVersionMismatch = 18, kNoData = 21,
-                        kArgumentVersionMismatch = 25, kDeprecated = 26, kGpuNotFound = 28, kUnknown = 999;
+                        kInsufficientResources = 23, kArgumentVersionMismatch = 25, kDeprecated = 26, kGpuNotFound = 28,
+                        kUnknown = 999;
 
 /// One GPU, an opaque handle of the library.
 struct DeviceTag;
@@ -38,6 +39,15 @@ inline constexpr unsigned kFieldRetiredSingleBit = 29, kFieldRetiredDoubleBit = 
                           kFieldMemoryTemperature = 82, kFieldLinkCount = 91, kFieldPowerAverage = 185,
                           kFieldPowerInstant = 186, kFieldPowerDefaultLimit = 189, kFieldRecoveryAction = 230,
                           kFieldSwThermal = 269, kFieldHwThermal = 270, kFieldPowerBrake = 271;
+/// Of one link: speed in MB/s (1e6), state, and from driver 570 its bit error rates.
+inline constexpr unsigned kFieldLinkSpeed = 164, kFieldLinkState = 165, kFieldLinkEffectiveBer = 220,
+                          kFieldLinkSymbolBer = 222;
+/// States of kFieldLinkState. A sleeping link wakes with traffic.
+inline constexpr unsigned kLinkInactive = 0, kLinkActive = 1, kLinkSleeping = 2;
+/// Links between GPU and processor on one module (NVLink-C2C): how many, and of one its state and its speed in MB/s;
+/// from driver 575 CRC errors, replays and replays back to back.
+inline constexpr unsigned kFieldC2cCount = 170, kFieldC2cState = 171, kFieldC2cSpeed = 172, kFieldC2cCrc = 231,
+                          kFieldC2cReplay = 232, kFieldC2cReplayBackToBack = 233;
 /// Link errors up to NVLink 4: replays, recoveries, CRC errors.
 inline constexpr unsigned kFieldLinkReplay = 161, kFieldLinkRecovery = 162, kFieldLinkCrc = 163;
 /// Link errors from NVLink 5: malformed packets, buffer overruns, receive errors, integrity errors, recoveries.
@@ -128,7 +138,8 @@ struct Temperature {
 };
 static_assert(sizeof(Temperature) == 12);
 
-/// A GPU's place in its NVLink fabric (version 2).
+/// A GPU's place in its NVLink fabric (version 3, from driver 580). Version 2, from driver 550, ends before the
+/// summary.
 struct FabricInfo {
   unsigned version;
   unsigned char cluster_uuid[16];
@@ -136,15 +147,18 @@ struct FabricInfo {
   unsigned clique;
   unsigned char state;
   unsigned health_mask;
+  unsigned char health_summary;
 };
-static_assert(sizeof(FabricInfo) == 36);
+static_assert(sizeof(FabricInfo) == 40);
 
 /// The number by which the library knows the version of a structure.
 template <class Structure>
 constexpr unsigned version_of(unsigned version) {
   return static_cast<unsigned>(sizeof(Structure)) | (version << 24U);
 }
-static_assert(version_of<FabricInfo>(2) == 0x02000024);
+/// The versions of FabricInfo, the newest first.
+inline constexpr unsigned kFabricVersions[] = {version_of<FabricInfo>(3), 0x02000024};
+static_assert(kFabricVersions[0] == 0x03000028);
 
 template <class... Arguments>
 using Call = Return (*)(Arguments...);
@@ -181,6 +195,8 @@ struct Functions {
   Call<Device, unsigned*, Process*> compute_processes = nullptr, graphics_processes = nullptr;
   Call<Device, unsigned, unsigned*> link_state = nullptr;
   Call<Device, unsigned, int, unsigned long long*> link_errors = nullptr;
+  Call<Device, unsigned, int*> link_remote_kind = nullptr;
+  Call<Device, unsigned, PciInfo*> link_remote_pci = nullptr;
   Call<Device, Device, int, int*> peer_status = nullptr;
   Call<Device, int, FieldValue*> fields = nullptr;
   Call<Device, FabricInfo*> fabric = nullptr;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 namespace assay::nvml {
@@ -48,12 +49,19 @@ bool known_type(const api::FieldValue& field) {
   return field.type >= api::ValueType::real && field.type <= api::ValueType::uint16;
 }
 
-std::optional<std::uint64_t> whole(const std::optional<double>& number) {
-  if (!number || *number < 0) return std::nullopt;
-  return static_cast<std::uint64_t>(*number);
+/// The address in `pci`, whose text may fill its whole place.
+std::string address_in(const api::PciInfo& pci) {
+  const std::string_view whole(pci.bus_id, sizeof pci.bus_id);
+  return pci_address_of(whole.substr(0, whole.find('\0')));
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> whole(const std::optional<double>& number) {
+  constexpr double kBeyond = 9.2e18;  // a count that no driver reaches and that fits
+  if (!number || !(*number >= 0 && *number < kBeyond)) return std::nullopt;
+  return static_cast<std::uint64_t>(*number);
+}
 
 template <class T, class Call, class... Given>
 Answer<T> NvmlGpu::ask(Call call, Given... given) const {
@@ -109,8 +117,7 @@ Answer<std::string> NvmlGpu::gsp_firmware() const {
 }
 
 Answer<std::string> NvmlGpu::pci_address() const {
-  return changed<std::string>(ask<api::PciInfo>(functions_->pci_info),
-                              [](const api::PciInfo& pci) { return pci_address_of(pci.bus_id); });
+  return changed<std::string>(ask<api::PciInfo>(functions_->pci_info), address_in);
 }
 
 Answer<std::uint64_t> NvmlGpu::memory() const {
@@ -264,11 +271,15 @@ Answer<std::uint64_t> NvmlGpu::memory_used() const {
 Answer<api::FabricInfo> NvmlGpu::fabric() const {
   if (device_ == nullptr) return {.value = std::nullopt, .code = code_};
   if (functions_->fabric == nullptr) return {.value = std::nullopt, .code = api::kFunctionNotFound};
-  api::FabricInfo info = {};
-  info.version = api::version_of<api::FabricInfo>(2);
-  const api::Return code = functions_->fabric(device_, &info);
-  if (code != api::kSuccess) return {.value = std::nullopt, .code = code};
-  return {.value = info, .code = code};
+  api::Return code = api::kArgumentVersionMismatch;
+  for (const unsigned version : api::kFabricVersions) {
+    api::FabricInfo info = {};
+    info.version = version;
+    code = functions_->fabric(device_, &info);
+    if (code == api::kSuccess) return {.value = info, .code = code};
+    if (code != api::kArgumentVersionMismatch && code != api::kInvalidArgument) break;
+  }
+  return {.value = std::nullopt, .code = of_unknown_as_absent(code)};
 }
 
 Answer<bool> NvmlGpu::link_active(unsigned link) const {
@@ -280,6 +291,18 @@ Answer<bool> NvmlGpu::link_active(unsigned link) const {
 Answer<std::uint64_t> NvmlGpu::link_errors(unsigned link, int counter) const {
   auto answer = changed<std::uint64_t>(ask<unsigned long long>(functions_->link_errors, link, counter),
                                        [](unsigned long long count) { return count; });
+  answer.code = of_unknown_as_absent(answer.code);
+  return answer;
+}
+
+Answer<int> NvmlGpu::link_remote_kind(unsigned link) const {
+  auto answer = ask<int>(functions_->link_remote_kind, link);
+  answer.code = of_unknown_as_absent(answer.code);
+  return answer;
+}
+
+Answer<std::string> NvmlGpu::link_remote_address(unsigned link) const {
+  auto answer = changed<std::string>(ask<api::PciInfo>(functions_->link_remote_pci, link), address_in);
   answer.code = of_unknown_as_absent(answer.code);
   return answer;
 }
@@ -305,7 +328,8 @@ Answer<std::vector<std::optional<double>>> NvmlGpu::fields(std::span<const unsig
   for (const api::FieldValue& field : asked) {
     const api::Return result = of_unknown_as_absent(field.result);
     if (told_by(result) == Availability::failed) return {.value = std::nullopt, .code = result};
-    numbers.push_back(result == api::kSuccess && known_type(field) ? std::optional(number_in(field)) : std::nullopt);
+    const bool told = result == api::kSuccess && known_type(field) && std::isfinite(number_in(field));
+    numbers.push_back(told ? std::optional(number_in(field)) : std::nullopt);
   }
   return {.value = std::move(numbers), .code = api::kSuccess};
 }

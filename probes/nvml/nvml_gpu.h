@@ -19,6 +19,9 @@ struct ThrottleTimes {
   std::optional<std::uint64_t> thermal_ns;  ///< both thermal reasons; before driver 575 its one thermal violation time
 };
 
+/// A field's number as a count; nothing if it cannot be one.
+std::optional<std::uint64_t> whole(const std::optional<double>& number);
+
 /// Rows replaced by spare rows.
 struct RemappedRows {
   unsigned corrected = 0;    ///< remapped after corrected errors
@@ -103,9 +106,14 @@ class NvmlGpu {
   [[nodiscard]] Answer<bool> link_active(unsigned link) const;
   /// One counter of `link` by the call that drivers had before the fields; see kLinkErrorCounters.
   [[nodiscard]] Answer<std::uint64_t> link_errors(unsigned link, int counter) const;
+  /// The device at the other end of `link` (0 a GPU, 1 an NPU, 2 a switch), and its address on the bus as Linux spells
+  /// it.
+  [[nodiscard]] Answer<int> link_remote_kind(unsigned link) const;
+  [[nodiscard]] Answer<std::string> link_remote_address(unsigned link) const;
   /// Whether this GPU and `other`, of the same Nvml, reach each other's memory over NVLink.
   [[nodiscard]] Answer<bool> reaches_over_nvlink(const NvmlGpu& other) const;
-  /// The numbers of these fields in one call, in the same order; those that the driver does not report are absent.
+  /// The numbers of these fields in one call, in the same order; those that the driver does not report,
+  /// or that are no finite number, are absent.
   [[nodiscard]] Answer<std::vector<std::optional<double>>> fields(std::span<const unsigned> ids,
                                                                   unsigned scope = 0) const;
   /// The number of one field.

@@ -92,11 +92,32 @@ class GpuHealth(Bench):
     def test_a_healthy_node_is_accepted(self):
         self.assertEqual(self.judge("healthy"), {}, self.done.stderr)
         self.assertEqual(self.done.returncode, 0, self.done.stdout)
-        self.assertEqual(len(self.results), 1 + (12 + len(BESIDE)) * 8)
+        self.assertEqual(len(self.results), 2 + (14 + len(BESIDE)) * 8)
         self.assertEqual(self.verify().returncode, 0)
 
     def test_a_dead_nvlink_is_rejected(self):
-        self.rejected("dead_nvlink", [("nvlinks", uuid(3))])
+        self.rejected("dead_nvlink", [("nvlinks", uuid(3)), ("nvlink_speed", uuid(3))])
+
+    def reason_of(self, requirement):
+        return next(r["reason"] for r in self.results if r["requirement"] == requirement and r["outcome"] != "pass")
+
+    def test_a_lane_that_is_down_rejects_its_gpu_and_the_link_is_named(self):
+        self.rejected("slow_nvlink", [("nvlink_speed", uuid(3))])
+        self.assertIn("Missed at link 7 (13.28 GB/s)", self.reason_of("nvlink_speed"))
+
+    def test_a_link_that_is_up_at_no_rate_is_a_contradiction_and_no_failure(self):
+        self.assertEqual(self.judge("zero_speed_nvlink"), {("nvlink_speed", uuid(2)): "inconclusive"})
+        self.assertIn("1 answers of the driver about the GPU's links contradict", self.reason_of("nvlink_speed"))
+        self.assertEqual(self.done.returncode, 3)
+
+    def test_gpus_in_two_cliques_are_rejected(self):
+        self.rejected("two_cliques", [("fabric_cliques", "node")])
+
+    def test_a_gpu_that_the_fabric_refused_is_rejected(self):
+        expected = {("fabric_faults", uuid(6)): "fail", ("fabric_cliques", "node"): "fail"}
+        expected["nvlinks", uuid(6)] = "inconclusive"  # it demands fabric_state completed
+        self.assertEqual(self.judge("refused_by_fabric"), expected)
+        self.assertEqual(self.done.returncode, 1)
 
     def test_a_link_of_an_older_generation_is_rejected(self):
         self.rejected("gen3_link", [("pcie_generation", uuid(1))])

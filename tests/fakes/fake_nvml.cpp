@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <span>
 #include <string>
 #include <thread>
@@ -124,6 +125,20 @@ Return processes(Device device, const char* key, unsigned* count, Process* out) 
   return kSuccess;
 }
 
+/// The key of a field of one link, or of "every" link; empty for others.
+std::string key_of_link(unsigned field, const std::string& link) {
+  static const std::map<unsigned, const char*> kNames = {{kFieldLinkSpeed, "link_{}_speed_mbps"},
+                                                         {kFieldLinkState, "link_{}_state"},
+                                                         {kFieldLinkRecoveryEvents, "link_{}_recovery_events"},
+                                                         {kFieldLinkEffectiveBer, "link_{}_effective_ber"},
+                                                         {kFieldLinkSymbolBer, "link_{}_symbol_ber"},
+                                                         {kFieldC2cState, "c2c_{}_state"},
+                                                         {kFieldC2cSpeed, "c2c_{}_speed_mbps"},
+                                                         {kFieldC2cReplay, "c2c_{}_replays"}};
+  const auto found = kNames.find(field);
+  return found == kNames.end() ? "" : fmt::format(fmt::runtime(found->second), link);
+}
+
 /// The key under which the file has a field; empty for a field that no file has.
 std::string key_of(unsigned field, unsigned scope) {
   switch (field) {
@@ -157,21 +172,47 @@ std::string key_of(unsigned field, unsigned scope) {
       return fmt::format("link_{}_recoveries", scope);
     case kFieldLinkCrc:
       return fmt::format("link_{}_crc", scope);
+    case kFieldC2cCount:
+      return "c2c_links";
     default:
-      return "";
+      break;
   }
+  return key_of_link(field, std::to_string(scope));
 }
 
 bool has_link(Device device, unsigned link) { return link < device->state.value("links", 0U); }
 
-/// One field; a link that is there and of which the file says nothing has counted no error.
-Return field_number(Device device, unsigned field, unsigned scope, unsigned long long* out) {
-  const bool of_link = field >= kFieldLinkReplay && field <= kFieldLinkCrc;
-  if (of_link && !has_link(device, scope)) return kInvalidArgument;
-  const Return result = number(device, key_of(field, scope), out);
-  if (!of_link || result != kNotSupported) return result;
-  *out = 0;
-  return kSuccess;
+/// The key of what the file says of a field: of the link itself, or of "every" one: "link_every_speed_mbps". Empty for
+/// one of "silent_links".
+std::string key_in(Device device, unsigned field, unsigned scope) {
+  const std::string every = key_of_link(field, "every");
+  const auto silent = device->state.value("silent_links", std::vector<unsigned>{});
+  if (!every.empty() && std::ranges::count(silent, scope) > 0) return "";
+  const std::string own = key_of(field, scope);
+  const bool is_there =
+      every.starts_with("c2c") ? scope < device->state.value("c2c_links", 0U) : has_link(device, scope);
+  return device->state.contains(own) || every.empty() || !is_there ? own : every;
+}
+
+/// One field; a link that is there and of which the file says nothing has counted no error. A text is a number of type
+/// double: "nan".
+void answer(Device device, FieldValue& field) {
+  const bool of_link = field.field_id >= kFieldLinkReplay && field.field_id <= kFieldLinkCrc;
+  const std::string key = key_in(device, field.field_id, field.scope_id);
+  const auto found = device->state.find(key);
+  field.type = ValueType::uint64;
+  if (of_link && !has_link(device, field.scope_id)) {
+    field.result = kInvalidArgument;
+  } else if (found != device->state.end() && found->is_string()) {
+    field.type = ValueType::real;
+    field.value.real = std::strtod(found->get<std::string>().c_str(), nullptr);
+    field.result = kSuccess;
+  } else {
+    field.value.uint64 = 0;
+    if (key == device->state.value("failing_field", "none")) return void(field.result = kUnknown);
+    field.result = number(device, key, &field.value.uint64);
+    if (of_link && field.result == kNotSupported) field.result = kSuccess;
+  }
 }
 
 }  // namespace
@@ -188,6 +229,8 @@ const char* nvmlErrorString(Return code) {
       return "GPU is lost";
     case kNotFound:
       return "Not Found";
+    case kInsufficientResources:
+      return "Insufficient Resources";
     default:
       return "Unknown Error";
   }
@@ -314,12 +357,19 @@ Return nvmlDeviceGetNvLinkState(Device d, unsigned link, unsigned* active) {
   *active = std::ranges::find(dead, link) == dead.end() ? 1 : 0;
   return kSuccess;
 }
+Return nvmlDeviceGetNvLinkRemoteDeviceType(Device d, unsigned link, int* out) {
+  if (!has_link(d, link)) return kInvalidArgument;
+  return number(d, "remote_kind", out);
+}
+Return nvmlDeviceGetNvLinkRemotePciInfo_v2(Device d, unsigned link, PciInfo* out) {
+  if (!has_link(d, link)) return kInvalidArgument;
+  *out = {};
+  const auto ends = d->state.value("remote_bus_ids", std::vector<std::string>{});
+  return ends.empty() ? kNotSupported : put(ends[link % ends.size()], out->bus_id, sizeof out->bus_id);
+}
 Return nvmlDeviceGetFieldValues(Device d, int count, FieldValue* values) {
   if (d->state.value("lost", false)) return kGpuIsLost;
-  for (FieldValue& field : std::span(values, static_cast<std::size_t>(count))) {
-    field.type = ValueType::uint64;
-    field.result = field_number(d, field.field_id, field.scope_id, &field.value.uint64);
-  }
+  for (FieldValue& field : std::span(values, static_cast<std::size_t>(count))) answer(d, field);
   return kSuccess;
 }
 Return nvmlDeviceGetViolationStatus(Device d, int policy, ViolationTime* out) {
@@ -327,9 +377,14 @@ Return nvmlDeviceGetViolationStatus(Device d, int policy, ViolationTime* out) {
   return number(d, policy == kPolicyPower ? "violation_power_ns" : "violation_thermal_ns", &out->violation_ns);
 }
 Return nvmlDeviceGetGpuFabricInfoV(Device d, FabricInfo* out) {
-  if (out->version != version_of<FabricInfo>(2)) return kArgumentVersionMismatch;
+  const auto newest = d->state.value("fabric_version", 3U);
+  if (out->version != kFabricVersions[0] && out->version != kFabricVersions[1]) return kArgumentVersionMismatch;
+  if (out->version >> 24U > newest) return kArgumentVersionMismatch;
   (void)number(d, "fabric_status", &out->status);  // success unless the file says otherwise
   (void)number(d, "fabric_health", &out->health_mask);
+  (void)number(d, "fabric_clique", &out->clique);
+  (void)number(d, "fabric_uuid", out->cluster_uuid);  // its first byte
+  if (newest > 2) (void)number(d, "fabric_summary", &out->health_summary);
   return number(d, "fabric_state", &out->state);
 }
 

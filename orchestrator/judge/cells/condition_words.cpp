@@ -93,6 +93,8 @@ constexpr ConditionWords kWords[] = {
     {"recovery_action", "", "the driver asks for {} to recover the GPU", "do that, then run again"},
     {"gpu_errors_delta", "", "the GPUs of the node counted {} errors",
      "`assay describe health_gpu` and the kernel log say which"},
+    {"link_contradictions", "", "{} answers of the driver about the GPU's links contradict each other",
+     "`link_contradiction_names` in the record says which; compare with `nvidia-smi nvlink -s`"},
     {"nvlink_errors_delta", "", "NVLinks counted {} errors",
      "check the links (`nvidia-smi nvlink -e`) and the baseboard"},
     {"remapped_rows_delta", "", "{} memory rows were replaced or wait for it",

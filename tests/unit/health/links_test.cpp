@@ -235,6 +235,7 @@ void add_port(const FakeTree& tree, const Memory& memory) {
   tree.file("sys/class/net/eth0/statistics/rx_crc_errors", "5\n");
   tree.link("sys/bus/pci/devices/0000:18:00.0", pci);
   tree.file(pci + "aer_dev_correctable", "TOTAL_ERR_COR 6\n");
+  tree.file(pci + "aer_dev_fatal", "TOTAL_ERR_FATAL 2\n");
   tree.file("sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error", "11\n");
   tree.file("sys/class/infiniband/mlx5_0/ports/1/counters/link_downed", "1\n");
   tree.file("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_wait", "99\n");
@@ -260,6 +261,9 @@ TEST(health_links, a_port_tells_counters_corrections_light_and_its_rdma_side) {
   EXPECT_EQ(value_of(record, "module", kEth0), Value{std::string("SFF-8636 ACME QSFP28-SR4")});
   EXPECT_EQ(value_of(record, "module_serial", kEth0), Value{std::string("A1B2C3")});
   EXPECT_EQ(samples_of(record, "pcie_errors_corrected", kEth0), Samples{6});
+  EXPECT_EQ(samples_of(record, "pcie_errors_uncorrected", kEth0), Samples{2});
+  EXPECT_EQ(samples_of(record, "pcie_errors_fatal", kEth0), Samples{2});
+  EXPECT_EQ(samples_of(record, "pcie_errors_nonfatal", kEth0), Samples{});  // this kernel does not report them
   const Subject rdma{"nic", "mlx5_0/1"};
   EXPECT_EQ(samples_of(record, "symbol_errors", rdma), Samples{11});
   EXPECT_EQ(samples_of(record, "link_downed", rdma), Samples{1});

@@ -1,5 +1,6 @@
 // health_gpu, health_inventory and power_sampler as processes on made-up nodes, and the parts that they are made of.
 #include <algorithm>
+#include <map>
 
 #include <gtest/gtest.h>
 
@@ -15,9 +16,21 @@ namespace {
 
 using Samples = std::vector<double>;
 
-Record health_of(const std::string& scenario, const std::string& log = nvml_state("quiet.log")) {
-  const FakeNvml fake(scenario);
-  return record_of(probe_file("health_gpu"), {"--nvml-library", fake.library(), "--kernel-log", log});
+Record health_of(const std::string& scenario, const std::string& log = nvml_state("quiet.log"),
+                 const std::string& more = "{}", const std::string& root = "/nonexistent") {
+  const FakeNvml fake(scenario, more);
+  return record_of(probe_file("health_gpu"), {"--nvml-library", fake.library(), "--kernel-log", log, "--root", root});
+}
+Record health_with(const std::string& more) { return health_of("healthy", nvml_state("quiet.log"), more); }
+
+/// The samples of a metric by link.
+std::map<std::int64_t, double> by_link(const Record& record, const std::string& metric, const Subject& subject) {
+  std::map<std::int64_t, double> all;
+  for (const Measurement& one : record.measurements) {
+    if (one.metric == metric && one.subject == subject)
+      all[std::get<std::int64_t>(one.at.at("link"))] = one.samples.at(0);
+  }
+  return all;
 }
 
 Subject gpu(int index) { return {"gpu", uuid_of(index)}; }
@@ -66,7 +79,12 @@ TEST(fabric, states_and_ailments_have_words) {
   EXPECT_EQ(health::fabric_state_word({.status = nvml_api::kUnknown, .state = 3}), "failed");
   EXPECT_EQ(health::fabric_state_word({.state = 9}), "unknown_9");
   EXPECT_EQ(health::fabric_health_words({.state = 3, .health_mask = 0}), std::nullopt);
-  EXPECT_EQ(health::fabric_health_words({.state = 3, .health_mask = 0b10'1010'1010}), "incorrect_configuration");
+  EXPECT_EQ(health::fabric_health_words({.state = 3, .health_mask = 0b10'1010'1010}), "incorrect_system_guid");
+  EXPECT_EQ(health::fabric_health_words({.state = 3, .health_mask = 0x500}), "insufficient_nvlinks");
+  EXPECT_EQ(health::fabric_health_words({.state = 3, .health_mask = 0xf00}), "incorrect_configuration");
+  EXPECT_EQ(health::fabric_health_words({.state = 3, .health_mask = 0xaa, .health_summary = 3}), "limited_capacity");
+  EXPECT_EQ(health::fabric_health_words({.state = 3, .health_mask = 0xa9, .health_summary = 2}), "degraded_bandwidth");
+  EXPECT_EQ(health::fabric_health_words({.state = 3, .health_mask = 0, .health_summary = 1}), "healthy");
   EXPECT_EQ(health::fabric_health_words({.state = 3, .health_mask = 0b01'1001'1001}),
             "degraded_bandwidth route_unhealthy");
   EXPECT_EQ(health::fabric_health_words({.state = 3, .health_mask = 0b01'1010'1010}), "healthy");
@@ -97,6 +115,115 @@ TEST(health_gpu, a_healthy_node_tells_everything_of_eight_gpus) {
   EXPECT_EQ(value_of(record, "mig_mode", gpu(7)), Value{false});
   EXPECT_EQ(value_of(record, "recovery_action", gpu(7)), Value{std::string("none")});
   EXPECT_EQ(value_of(record, "kernel_log_whole", node_of(record)), Value{true});
+}
+
+TEST(health_gpu, a_link_with_a_lane_that_is_down_is_named_by_its_speed_and_the_others_have_theirs) {
+  const Record record = health_of("slow_nvlink");
+  const auto speeds = by_link(record, "nvlink_speed", gpu(3));
+  ASSERT_EQ(speeds.size(), 18U);
+  for (const auto& [link, speed] : speeds) EXPECT_DOUBLE_EQ(speed, link == 7 ? 13.281e9 : 26.562e9) << link;
+  EXPECT_EQ(by_link(record, "nvlink_recoveries", gpu(3)).size(), 18U);
+  EXPECT_TRUE(by_link(record, "nvlink_effective_ber", gpu(3)).empty());  // NVLink 4 has none
+  EXPECT_EQ(value_of(record, "link_contradictions", gpu(3)), Value{std::int64_t{0}});
+  EXPECT_EQ(value_of(record, "link_contradiction_names", gpu(3)), std::nullopt);
+  EXPECT_EQ(value_of(record, "nvlink_states", gpu(3)), Value{std::string("active: 0-17")});
+}
+
+TEST(health_gpu, answers_that_cannot_all_be_right_are_kept_counted_and_named) {
+  const Record record = health_with(R"({"gpus": {"1": {"link_7_speed_mbps": 0, "silent_links": [2]}}})");
+  EXPECT_EQ(by_link(record, "nvlink_speed", gpu(1)).size(), 17U);
+  EXPECT_EQ(by_link(record, "nvlink_speed", gpu(1)).at(7), 0);
+  EXPECT_EQ(value_of(record, "link_contradictions", gpu(1)), Value{std::int64_t{2}});
+  EXPECT_EQ(value_of(record, "link_contradiction_names", gpu(1)),
+            Value{std::string("link 7 is active at 0 B/s; link 2 has no speed, others have")});
+  EXPECT_EQ(value_of(record, "link_contradictions", gpu(0)), Value{std::int64_t{0}});
+}
+
+TEST(health_gpu, a_driver_that_tells_nothing_of_single_links_leaves_them_out) {
+  const Record record = health_of("older_driver");
+  EXPECT_EQ(record.end.status, Status::complete) << record.end.reason;
+  EXPECT_TRUE(by_link(record, "nvlink_speed", gpu(0)).empty());
+  EXPECT_EQ(samples_of(record, "nvlinks_active", gpu(0)), Samples{18});
+  EXPECT_EQ(value_of(record, "nvlink_remote_ends", gpu(0)), std::nullopt);
+  EXPECT_EQ(value_of(record, "fabric_clique", gpu(0)), std::nullopt);
+  EXPECT_EQ(samples_of(record, "fabric_faults", gpu(0)), Samples{});
+  EXPECT_EQ(samples_of(record, "fabric_cliques", node_of(record)), Samples{});
+  EXPECT_EQ(samples_of(record, "query_errors", gpu(0)), Samples{0});
+}
+
+TEST(health_gpu, gpus_without_links_and_fabric_have_no_figure_of_either) {
+  const Record record = health_with(R"({"gpu": {"links": 0, "fabric_state": null}})");
+  for (const char* metric : {"nvlink_speed", "nvlinks_active", "fabric_cliques", "fabric_faults", "c2c_links_active"})
+    EXPECT_EQ(std::ranges::count(record.measurements, metric, &Measurement::metric), 0) << metric;
+  EXPECT_EQ(value_of(record, "link_contradictions", gpu(0)), std::nullopt);
+  EXPECT_EQ(samples_of(record, "query_errors", gpu(0)), Samples{0});
+}
+
+/// A node's fabric as the driver has it, and what is recorded of it.
+struct OfFabric {
+  const char* state;
+  Samples cliques, faults_of_3;
+  std::optional<Value> status_of_3;
+  const char* health_of_3 = nullptr;
+};
+
+TEST(health_gpu, a_fabric_is_one_clique_of_all_gpus_and_its_faults_are_counted) {
+  const Value success = std::string("success"), refused = std::string("Insufficient Resources (NVML 23)");
+  const std::vector<OfFabric> cases = {
+      {"{}", {1}, {0}, success, "healthy"},
+      {R"({"gpu": {"fabric_uuid": 156, "fabric_clique": 32766}})", {1}, {0}, success, "healthy"},
+      {R"({"gpus": {"3": {"fabric_clique": 7}}})", {2}, {0}, success, "healthy"},
+      {R"({"gpus": {"3": {"fabric_uuid": 1}}})", {2}, {0}, success, "healthy"},
+      {R"({"gpus": {"3": {"fabric_status": 23}}})", {2}, {1}, refused, "healthy"},
+      {R"({"gpu": {"fabric_status": 23}})", {}, {1}, refused, "healthy"},
+      {R"({"gpus": {"3": {"fabric_state": 2}}})", {2}, {}, {}},
+      {R"({"gpu": {"fabric_state": 2}})", {}, {}, {}},
+      {R"({"gpu": {"fabric_state": 0}})", {}, {}, {}},
+      {R"({"gpus": {"3": {"fabric_health": 1361}}})",
+       {1},
+       {4},
+       success,
+       "degraded_bandwidth route_unhealthy access_timeout_recovery insufficient_nvlinks"},
+      {R"({"gpu": {"fabric_version": 3, "fabric_summary": 1}, "gpus": {"3": {"fabric_summary": 2}}})",
+       {1},
+       {1},
+       success,
+       "unhealthy"},
+      {R"({"gpu": {"fabric_health": 0}})", {1}, {0}, success},
+      {R"({"gpu": {"fabric_version": 0}})", {}, {}, {}},
+  };
+  for (const OfFabric& one : cases) {
+    const Record record = health_with(one.state);
+    EXPECT_EQ(samples_of(record, "fabric_cliques", node_of(record)), one.cliques) << one.state;
+    EXPECT_EQ(samples_of(record, "fabric_faults", gpu(3)), one.faults_of_3) << one.state;
+    EXPECT_EQ(value_of(record, "fabric_status", gpu(3)), one.status_of_3) << one.state;
+    const auto words = one.health_of_3 == nullptr ? std::nullopt : std::optional<Value>(std::string(one.health_of_3));
+    EXPECT_EQ(value_of(record, "fabric_health", gpu(3)), words) << one.state;
+  }
+}
+
+TEST(health_gpu, a_fabric_of_one_node_has_no_uuid_and_one_of_a_rack_has) {
+  const Record node = health_of("healthy"), rack = health_of("two_cliques");
+  EXPECT_EQ(samples_of(node, "fabric_has_uuid", gpu(0)), Samples{0});
+  EXPECT_EQ(value_of(node, "fabric_uuid", gpu(0)), std::nullopt);
+  EXPECT_EQ(samples_of(rack, "fabric_has_uuid", gpu(0)), Samples{1});
+  EXPECT_EQ(value_of(rack, "fabric_uuid", gpu(0)), Value{std::string("9c000000-0000-0000-0000-000000000000")});
+  EXPECT_EQ(value_of(rack, "fabric_clique", gpu(0)), Value{std::int64_t{32766}});
+}
+
+TEST(health_gpu, errors_of_the_pcie_link_are_counted_by_class) {
+  const FakeTree tree;
+  const std::string device = "sys/bus/pci/devices/0000:18:00.0/";
+  tree.file(device + "aer_dev_correctable", "RxErr 3\nBadTLP 2\nTOTAL_ERR_COR 5\n");
+  tree.file(device + "aer_dev_nonfatal", "Undefined 0\nUnsupReq 1\nTOTAL_ERR_NONFATAL 1\n");
+  tree.file(device + "aer_dev_fatal", "SDES 2\nTOTAL_ERR_FATAL 2\n");
+  const Record record = health_of("healthy", nvml_state("quiet.log"), "{}", tree.path());
+  EXPECT_EQ(samples_of(record, "pcie_errors_corrected", gpu(0)), Samples{5});
+  EXPECT_EQ(samples_of(record, "pcie_errors_nonfatal", gpu(0)), Samples{1});
+  EXPECT_EQ(samples_of(record, "pcie_errors_fatal", gpu(0)), Samples{2});
+  EXPECT_EQ(samples_of(record, "pcie_errors_fatal", gpu(1)), Samples{});  // not reported, and not 0
+  EXPECT_EQ(value_of(record, "facts_missing_names", gpu(1)),
+            Value{std::string("pcie_errors_corrected pcie_errors_fatal pcie_errors_nonfatal")});
 }
 
 TEST(health_gpu, each_fault_is_a_number_on_its_gpu_and_on_no_other) {

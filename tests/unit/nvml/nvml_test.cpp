@@ -1,8 +1,10 @@
 // NVML as a library that is found at run time: what it answers, what it does not, and what becomes of it without a
 // driver.
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "probes/core/probe.h"
@@ -151,6 +153,112 @@ TEST(nvlinks, a_dead_link_is_inactive_and_its_errors_count) {
   EXPECT_EQ(links->active, 17U);
   EXPECT_EQ(links->inactive, 1U);
   EXPECT_EQ(links->errors, 1284U);
+}
+
+TEST(nvlinks, a_bit_error_rate_is_a_mantissa_and_an_exponent_and_never_above_one) {
+  struct Case {
+    double packed;
+    std::optional<double> rate;
+  };
+  for (const Case& one : {Case{4095, 15e-255},
+                          {0, 0.0},
+                          {1000, 3e-232},
+                          {1025, 0.4},
+                          {2048, std::nullopt},  // 8
+                          {4096, std::nullopt},
+                          {1.5, std::nullopt},
+                          {-1, std::nullopt},
+                          {std::nan(""), std::nullopt}}) {
+    const auto rate = bit_error_rate(one.packed);
+    ASSERT_EQ(rate.has_value(), one.rate.has_value()) << one.packed;
+    if (rate) {
+      EXPECT_NEAR(*rate, *one.rate, 1e-12 * *one.rate) << one.packed;
+    }
+  }
+}
+
+TEST(nvlinks, numbers_are_ranges) {
+  EXPECT_EQ(ranges_of({0, 1, 2, 5, 7, 8}), "0-2 5 7-8");
+  EXPECT_EQ(ranges_of({4}), "4");
+  EXPECT_EQ(ranges_of({}), "");
+}
+
+/// What the driver says of the links of GPU 3, which differs from a healthy one by `difference`.
+struct OfLinks {
+  const char* difference;
+  std::string states;          ///< by number
+  double speed_of_7;           ///< B/s; 0 where absent or 0
+  std::string contradictions;  ///< joined
+};
+
+TEST(nvlinks, each_link_has_its_speed_and_state_and_what_cannot_be_right_is_named) {
+  const std::string all = "active: 0-17", seven = "active: 0-6 8-17; inactive: 7";
+  const std::vector<OfLinks> cases = {
+      {"{}", all, 26.562e9, ""},
+      {R"({"link_7_speed_mbps": 13281})", all, 13.281e9, ""},
+      {R"({"dead_links": [7], "link_7_state": 0, "link_7_speed_mbps": 0})", seven, 0, ""},
+      {R"({"dead_links": [7], "silent_links": [7]})", seven, 0, ""},
+      {R"({"link_17_state": 2, "silent_links": []})", "active: 0-16; sleeping: 17", 26.562e9, ""},
+      {R"({"link_7_speed_mbps": 0})", all, 0, "link 7 is active at 0 B/s"},
+      {R"({"link_7_state": 0})", all, 26.562e9, "link 7 is active by its state and inactive by its field"},
+      {R"({"dead_links": [7]})", seven, 26.562e9, "link 7 is inactive by its state and active by its field"},
+      {R"({"silent_links": [7]})", all, 0, "link 7 has no speed, others have"},
+      {R"({"link_every_effective_ber": 4095, "link_3_effective_ber": "nan"})", all, 26.562e9,
+       "link 3 has no effective bit error rate, others have"},
+      {R"({"link_3_symbol_ber": 65535})", all, 26.562e9,
+       "link 3 has 65535 as its symbol bit error rate, which is none"},
+      {R"({"link_7_speed_mbps": "inf"})", all, 0, "link 7 has no speed, others have"},
+      {R"({"link_7_symbol_ber": 0, "failing_field": "link_7_symbol_ber"})", all, 26.562e9,
+       "link 7 answers field 222 with an error (NVML 999)"},
+      {R"({"links": 40})", "active: 0-35", 26.562e9, "the GPU has 40 links, and NVML at most 36"},
+      {R"({"not_supported": ["link_every_speed_mbps", "link_every_state", "remote_kind", "remote_bus_ids"]})", all, 0,
+       ""},
+  };
+  for (const OfLinks& one : cases) {
+    const FakeNvml fake("healthy", std::string(R"({"gpus": {"3": )") + one.difference + "}}");
+    const Nvml nvml(fake.library());
+    const auto facts = read_nvlink_facts(nvml.gpus().at(3)).value;
+    ASSERT_TRUE(facts) << one.difference;
+    EXPECT_EQ(facts->states, one.states) << one.difference;
+    EXPECT_DOUBLE_EQ(facts->links.at(7).speed.value_or(0), one.speed_of_7) << one.difference;
+    EXPECT_EQ(fmt::format("{}", fmt::join(facts->contradictions, "; ")), one.contradictions) << one.difference;
+  }
+}
+
+TEST(nvlinks, recoveries_bit_errors_and_the_other_ends_are_those_of_the_driver) {
+  const FakeNvml fake(
+      "healthy",
+      R"({"gpu": {"link_every_effective_ber": 4095, "link_2_symbol_ber": 783, "link_2_recovery_events": 5,
+                          "link_1_recoveries": 3}})");
+  const Nvml nvml(fake.library());
+  const auto facts = read_nvlink_facts(nvml.gpus().at(0)).value;
+  ASSERT_TRUE(facts);
+  EXPECT_DOUBLE_EQ(facts->links.at(2).effective_ber.value(), 15e-255);
+  EXPECT_DOUBLE_EQ(facts->links.at(2).symbol_ber.value(), 3e-15);
+  EXPECT_EQ(facts->links.at(2).recoveries, 5U);
+  EXPECT_EQ(facts->links.at(1).recoveries, 3U);  // NVLink 4 counts in another field
+  EXPECT_EQ(facts->links.at(0).symbol_ber, std::nullopt);
+  EXPECT_EQ(facts->remote_ends,
+            "switch 0000:05:00.0: 0 2 4 6 8 10 12 14 16; switch 0000:06:00.0: 1 3 5 7 9 11 13 15 17");
+}
+
+TEST(nvlinks, a_gpu_without_links_has_none_of_these_facts) {
+  const FakeNvml fake("healthy", R"({"gpu": {"links": 0}})");
+  const Nvml nvml(fake.library());
+  EXPECT_FALSE(read_nvlink_facts(nvml.gpus().at(0)).value.has_value());
+  EXPECT_FALSE(read_nvlink_facts(nvml.gpus().at(0)).failed());
+  EXPECT_FALSE(read_c2c_links(nvml.gpus().at(0)).value.has_value());
+}
+
+TEST(nvlinks, links_to_the_processor_are_counted_with_their_speed) {
+  const FakeNvml fake("superchip", R"({"gpu": {"c2c_3_state": 0, "c2c_4_speed_mbps": 0, "c2c_5_replays": 6}})");
+  const Nvml nvml(fake.library());
+  const auto c2c = read_c2c_links(nvml.gpus().at(0)).value;
+  ASSERT_TRUE(c2c);
+  EXPECT_EQ(c2c->facts.states, "active: 0-2 4-9; inactive: 3");
+  EXPECT_DOUBLE_EQ(c2c->facts.links.at(0).speed.value(), 44.712e9);
+  EXPECT_EQ(c2c->errors, 6U);
+  EXPECT_EQ(c2c->facts.contradictions, std::vector<std::string>{"C2C link 4 is active at 0 B/s"});
 }
 
 TEST(nvml, a_process_on_a_gpu_is_counted_once) {

@@ -114,6 +114,8 @@ const std::map<std::string, std::pair<double, double>> kOthers = {
     {"roce.latency.across_leaves.most", {1e-6, 1e-3}},
     {"health.thermal_throttle_time", {0, 0}},
     {"health.power_brake_time", {0, 0}},
+    {"health.nvlink_speed", {2.5e10, 6e10}},
+    {"after.nvlink_speed", {2.5e10, 6e10}},
     {"after.power_brake_time", {0, 0}},
     {"power.bmc.offset", {0.5, 500}},
     {"rack.budget.kept", {1e4, 2e5}},
