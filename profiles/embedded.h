@@ -7,9 +7,9 @@
 
 namespace assay::profiles {
 
-/// File name without .json to text: the profiles, and the schemas "schema", "site.schema", "faults.schema",
-/// "policy.schema", "night-faults.schema", "trust.schema", "waiver.schema", "statement.schema", "head.schema",
-/// "joint.schema", "draw-commitment.schema", "record.schema" and "verdict.schema".
+/// File name without .json to text: the profiles, the table of "actions", and the schemas "schema", "actions.schema",
+/// "site.schema", "faults.schema", "policy.schema", "night-faults.schema", "trust.schema", "waiver.schema",
+/// "statement.schema", "head.schema", "joint.schema", "draw-commitment.schema", "record.schema" and "verdict.schema".
 const std::map<std::string, std::string_view>& embedded_documents();
 
 }  // namespace assay::profiles

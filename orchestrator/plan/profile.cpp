@@ -15,6 +15,7 @@
 #include "orchestrator/plan/repeat.h"
 #include "probes/core/json_fields.h"
 #include "probes/core/suggest.h"
+#include "profiles/actions.h"
 #include "profiles/embedded.h"
 #include "profiles/schema.h"
 
@@ -275,7 +276,8 @@ const std::map<std::string, std::string_view>& embedded_profiles() {
   static const auto kProfiles = [] {
     auto documents = profiles::embedded_documents();
     std::erase_if(documents, [](const auto& entry) {
-      return entry.first.ends_with("schema") || entry.first == kCatalogueDocument;
+      return entry.first.ends_with("schema") || entry.first == kCatalogueDocument ||
+             entry.first == profiles::kActionsDocument;
     });
     return documents;
   }();
