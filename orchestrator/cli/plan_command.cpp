@@ -1,9 +1,11 @@
 // plan_command: `assay plan`, `assay list` and `assay describe`.
+#include <chrono>
 #include <iostream>
 
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/run_stages.h"
@@ -13,6 +15,9 @@
 #include "orchestrator/plan/programs.h"
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
+#include "probes/core/utc_time.h"
+#include "profiles/actions.h"
+#include "profiles/embedded.h"
 
 namespace assay::cli {
 namespace {
@@ -82,6 +87,22 @@ std::string described(const plan::Profile& profile) {
     for (const auto& demand : one.conditions) text += fmt::format("    only with the condition {}\n", demand.name);
     text += fmt::format("    {}: {}\n", one.source.status, one.source.document);
   }
+  return text;
+}
+
+/// The table of actions: a line for each row with what it asks for, then the sources.
+std::string described(const profiles::ActionTable& table, std::string_view today) {
+  std::string text = fmt::format("what to do about findings ({})\n", table.age_words(today));
+  for (const auto& row : table.rows()) {
+    std::string finding = fmt::format("{} {}{}{}", row.found, row.probe, row.probe.empty() ? "" : ".", row.name);
+    if (!row.values.empty()) finding += fmt::format(" {}", fmt::join(row.values, ", "));
+    text += "\n" + wrapped(finding);
+    text += entry(row.by.empty() ? std::string(word_of(row.advice.action)) : "by its " + row.by,
+                  row.by.empty() ? fmt::format("{} [{}]", row.advice.says, row.advice.source) : "");
+  }
+  text += "\nwithout a row: not known\n\nsources\n";
+  for (const auto& [name, source] : table.sources())
+    text += entry(name, fmt::format("{}, {} ({}): {}", source.document, source.date, source.status, source.address));
   return text;
 }
 
@@ -157,6 +178,13 @@ int command_list_profiles(bool json) {
 }
 
 int command_describe(const std::string& name, bool json) {
+  if (name == profiles::kActionsDocument) {
+    if (json)
+      std::cout << profiles::embedded_documents().at(name);
+    else
+      std::cout << described(profiles::actions(), utc_text(std::chrono::system_clock::now()));
+    return files::kExitSuccess;
+  }
   const auto programs = plan::find_programs(plan::installation().probes);
   if (!programs) return report_error(programs.error());
   std::vector<std::string> names;
@@ -168,10 +196,12 @@ int command_describe(const std::string& name, bool json) {
     names.push_back(program.name);
   }
   for (const auto& [known, text] : plan::embedded_profiles()) names.push_back(known);
+  names.emplace_back(profiles::kActionsDocument);
   const bool is_profile =
       name.ends_with(".json") || name.find('/') != std::string::npos || plan::embedded_profiles().contains(name);
   if (!is_profile)
-    return report_error({name, "is neither a probe of this build nor a profile", suggestion(name, names)});
+    return report_error(
+        {name, "is neither a probe of this build nor a profile, nor `actions`", suggestion(name, names)});
   const auto profile = plan::profile_named(name);
   if (!profile) return report_error(profile.error());
   std::cout << (json ? to_json(*profile).dump(1, ' ', true) + "\n" : harmless_page(described(*profile)));

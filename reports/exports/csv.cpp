@@ -28,16 +28,17 @@ std::string csv(const dossier::OpenedRun& run) {
   std::string text =
       "run_id,simulated,standing,requirement,node,subject_kind,subject,required,outcome,unit,value,limit_low,limit_"
       "high,"
-      "acceptance_low,acceptance_high,margin,uncertainty,samples,attempts,step,reason\n";
+      "acceptance_low,acceptance_high,margin,uncertainty,samples,attempts,step,reason,action\n";
   const std::string head = fmt::format("{},{},{}", field(run.content.run.journal.run_id),
                                        run.content.run.plan.simulation ? "true" : "false", field(run.standing));
   for (const auto& one : run.content.verdict.results) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", head, field(one.requirement),
-                        field(one.node), field(one.subject.kind), field(one.subject.id),
-                        one.required ? "true" : "false", field(judge::to_string(one.outcome)), field(one.unit),
-                        number_field(one.value), number_field(one.limit_low), number_field(one.limit_high),
-                        number_field(one.acceptance_low), number_field(one.acceptance_high), number_field(one.margin),
-                        number_field(one.uncertainty), one.samples, one.attempts, field(one.step), field(one.reason));
+    text +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", head, field(one.requirement),
+                    field(one.node), field(one.subject.kind), field(one.subject.id), one.required ? "true" : "false",
+                    field(judge::to_string(one.outcome)), field(one.unit), number_field(one.value),
+                    number_field(one.limit_low), number_field(one.limit_high), number_field(one.acceptance_low),
+                    number_field(one.acceptance_high), number_field(one.margin), number_field(one.uncertainty),
+                    one.samples, one.attempts, field(one.step), field(one.reason), field(action_of(run, one)));
   }
   return text;
 }

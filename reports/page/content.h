@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "orchestrator/judge/overall/advice.h"
 #include "reports/evidence/evidence_files.h"
 
 namespace assay::page {
@@ -38,7 +39,9 @@ struct ReportContent {
   std::map<std::string, double> wire_limits;  ///< B/s by step of several nodes: what the slower of its ports carries in
                                               ///< one direction, where a record has it
 
-  std::vector<ShownWaiver> waivers;  ///< none in a dossier: they are granted after the run and lie beside it
+  judge::Advices advices = {};  ///< what to do about results of this verdict
+
+  std::vector<ShownWaiver> waivers = {};  ///< none in a dossier: they are granted after the run and lie beside it
 
   /// The requirement of this id; it must be one of the plan.
   [[nodiscard]] const plan::Requirement& requirement(const std::string& id) const;
