@@ -76,16 +76,16 @@ ActionRow row_of(const json& given) {
   return row;
 }
 
-/// What is wrong with the members of a row together; nothing if they fit.
+/// The conflict between members of a row; nothing if they fit.
 std::optional<InputError> row_problem(const json& given, const std::string& where) {
   const auto has = [&](const char* name) { return given.contains(name); };
   const int keys = int{has("metric")} + int{has("condition")} + int{has("culprit")};
   if (keys > 1 || (keys == 0 && !has("probe")))
-    return InputError{where, "has no finding, or several", "name one metric, condition or culprit, or a probe alone"};
+    return InputError{where, "has no finding, or several", "name one metric, condition or culprit, or only a probe"};
   if (has("values") && !has("condition"))
     return InputError{where + ".values", "belongs to a condition", "leave it out, or name a condition"};
   if (has("by") && (has("action") || has("says") || has("source")))
-    return InputError{where + ".by", "stands beside an action", "the condition that it names has the action"};
+    return InputError{where + ".by", "is given with an action", "the condition that it names has the action"};
   if (has("by")) return std::nullopt;
   for (const char* name : {"action", "says", "source"}) {
     if (!has(name))

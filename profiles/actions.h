@@ -1,5 +1,5 @@
-// actions: what to do about a finding: a dated table from findings to actions, each with its source. It is read when
-// advice is shown; nothing is judged by it, and no verdict holds any of it.
+// actions: the action that each finding asks for: a dated table from findings to actions, each with its source. It is
+// read when advice is shown; nothing is judged by it, and no verdict holds any of it.
 #pragma once
 
 #include <expected>
@@ -16,7 +16,7 @@
 namespace assay::profiles {
 
 /// Actions, the most urgent first. isolate: out of service at once. rma: out of service, and replaced by its maker.
-/// drain: out of service when its jobs have ended, then examined. not_known comes before what may wait, so that a
+/// drain: out of service when its jobs have ended, then examined. not_known precedes actions that can wait: a
 /// finding without a row does not hide behind one.
 enum class Action { isolate, rma, drain, reset, reseat, update, reconfigure, not_known, watch, none };
 
@@ -34,7 +34,7 @@ constexpr auto words_of(Action) {
                                       {none, "none"}});
 }
 
-/// Kind of a finding. probe: whatever else a probe finds.
+/// Kind of a finding. probe: any other finding of a probe.
 enum class Found { metric, condition, culprit, probe };
 
 constexpr auto words_of(Found) {
@@ -43,7 +43,7 @@ constexpr auto words_of(Found) {
       {{metric, "metric"}, {condition, "condition"}, {culprit, "culprit"}, {probe, "probe"}});
 }
 
-/// What to do about one finding. All texts are of the table, none of a node.
+/// The action that one finding asks for. All texts are of the table, none of a node.
 struct Advice {
   Action action = Action::not_known;
   std::string finding;       ///< "xid_numbers 48"; empty: of no row
@@ -74,7 +74,7 @@ struct ActionRow {
 /// The table.
 class ActionTable {
  public:
-  /// Refused: what the schema "actions.schema" does not allow, two rows for one finding, a source or a condition that
+  /// Refused: violations of the schema "actions.schema", two rows for one finding, a source or a condition that
   /// is not there, a day that does not exist.
   static std::expected<ActionTable, InputError> read(std::string_view text, const std::string& where);
 
@@ -85,7 +85,7 @@ class ActionTable {
   /// The row of this finding, exactly: of the probe, else of any probe; nullptr if there is none.
   [[nodiscard]] const ActionRow* find(Found found, const std::string& name, const std::string& probe = "",
                                       const std::string& value = "") const;
-  /// What to do about a metric of `probe` that misses its limit. Where its row names a condition, by its `value`, which
+  /// The advice for a metric of `probe` that misses its limit. Where its row names a condition, by its `value`, which
   /// is empty if it was not recorded.
   [[nodiscard]] Advice of_metric(const std::string& probe, const std::string& metric,
                                  std::string_view value = "") const;

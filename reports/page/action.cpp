@@ -33,7 +33,7 @@ std::string named(const std::vector<std::string>& subjects) {
   return subjects.size() > kMostSubjects ? words + fmt::format(" and {} more", subjects.size() - kMostSubjects) : words;
 }
 
-/// A line for each action that is known, with what it is for, the most urgent first.
+/// A line for each action that is known, with its subjects, the most urgent first.
 std::string actions(const ReportContent& content) {
   const auto all = judge::to_do(content.verdict, content.advices);
   if (all.empty()) return "";

@@ -210,7 +210,7 @@ std::string conformity_section(const ReportContent& content) {
       numbers.insert(places.at(requirement.id));
       continue;
     }
-    rows.push_back(requirement_row(content, requirement) + result_rows(listed_results(all), all.size()));
+    rows.push_back(requirement_row(content, requirement) + result_rows(content, listed_results(all), all.size()));
   }
   if (!counters.empty())
     rows.push_back(wide_row("requirement", "<strong>Counters that pass, with one value on every subject</strong>"));

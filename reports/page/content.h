@@ -39,7 +39,7 @@ struct ReportContent {
   std::map<std::string, double> wire_limits;  ///< B/s by step of several nodes: what the slower of its ports carries in
                                               ///< one direction, where a record has it
 
-  judge::Advices advices = {};  ///< what to do about results of this verdict
+  judge::Advices advices = {};  ///< for results of this verdict
 
   std::vector<ShownWaiver> waivers = {};  ///< none in a dossier: they are granted after the run and lie beside it
 

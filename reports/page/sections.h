@@ -46,7 +46,7 @@ std::string number_ranges(const std::set<std::size_t>& numbers);
 std::string anchor_of(const plan::Profile& profile, const std::string& requirement);
 /// " Action: reset (xid_numbers 48).", in HTML; empty for a result that asks for none.
 std::string action_words(const ReportContent& content, const judge::Result& result);
-/// What follows from the verdict: what to do first, who is at fault and where to look, which requirements to look at
+/// What follows from the verdict: actions, who is at fault and where to look, which requirements to look at
 /// first, which nodes were lost, and the matrix of pairs where one shows it.
 std::string action_section(const ReportContent& content);
 /// The GPUs with model, serial number and driver, and for each rate the slowest with limit, clock, power and

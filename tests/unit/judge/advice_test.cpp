@@ -92,8 +92,9 @@ TEST(Actions, every_row_is_about_something_that_a_probe_records) {
   }
   known.insert("sxid_numbers");  // of switches: no probe reads them yet
   for (const auto& row : table().rows()) {
-    if (row.found == profiles::Found::metric) EXPECT_TRUE(known.contains(row.probe + "." + row.name)) << row.name;
-    if (row.found == profiles::Found::condition) EXPECT_TRUE(known.contains(row.name)) << row.name;
+    const bool of_metric = row.found == profiles::Found::metric, of_condition = row.found == profiles::Found::condition;
+    EXPECT_TRUE(!of_metric || known.contains(row.probe + "." + row.name)) << row.name;
+    EXPECT_TRUE(!of_condition || known.contains(row.name)) << row.name;
     EXPECT_LE(row.advice.says.size(), 200U);
     EXPECT_TRUE(row.by.empty() ? !table().source_words(row.advice).empty() : row.advice.says.empty()) << row.name;
   }
@@ -126,7 +127,7 @@ TEST(Actions, a_table_that_is_bent_is_refused_with_its_place) {
       {[&](json& all) { row(all)["sayz"] = "x"; }, "t: rows[3]: unknown field 'sayz'"},
       {[&](json& all) { row(all)["metric"] = "wear"; }, "t: rows[3]: has no finding, or several"},
       {[&](json& all) { row(all).erase("condition"); }, "t: rows[3]: has no finding, or several"},
-      {[&](json& all) { row(all)["by"] = "xid_numbers"; }, "t: rows[3].by: stands beside an action"},
+      {[&](json& all) { row(all)["by"] = "xid_numbers"; }, "t: rows[3].by: is given with an action"},
       {[&](json& all) { all["rows"][0]["by"] = "xid_number"; }, "t: rows[0].by: no row has values of the condition"},
       {[&](json& all) { all["rows"][0]["values"] = {"1"}; }, "t: rows[0].values: belongs to a condition"},
       {[&](json& all) { row(all)["values"] = {"11"}; }, "t: rows[3]: condition xid_numbers 11 has row 2 already"},
@@ -165,13 +166,12 @@ struct XidRun {
   Advices advices;
 
   explicit XidRun(const std::string& xids) {
-    run.plan.probes.at("disk").description.conditions.push_back({.name = "xid_numbers", .meaning = "Xids"});
+    auto& conditions = run.plan.probes.at("disk").description.conditions;
+    std::ranges::find(conditions, "direct_io", &Description::OwnCondition::name)->name = "xid_numbers";
     std::string record = run.record("n1", std::vector<double>(10, 10.0));
-    const auto at = record.find("\"direct_io\"");
-    const auto begin = record.rfind('\n', at) + 1, end = record.find('\n', at) + 1;
-    std::string line = record.substr(begin, end - begin);
-    line.replace(line.find("direct_io"), 9, "xid_numbers").replace(line.find("true"), 4, json(xids).dump());
-    run.attempt(0, "exited", record.insert(end, line));
+    const auto name = record.find("direct_io");
+    record.replace(record.find("true", name), 4, json(xids).dump()).replace(name, 9, "xid_numbers");
+    run.attempt(0, "exited", record);
     verdict = test::judged(run);
     run.journal.last = "2026-11-28T00:00:00.000Z";
     plan::Plan as_health = run.plan;
