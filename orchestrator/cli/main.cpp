@@ -167,8 +167,9 @@ void add_doctor(CLI::App& app, ReadArguments& given, Action& action) {
 }
 
 void add_describe(CLI::App& app, ReadArguments& given, Action& action) {
-  auto* command = app.add_subcommand(
-      "describe", "print the method, parameters, metrics and conditions of a probe, the requirements of a profile, or the table of actions");
+  auto* command = app.add_subcommand("describe",
+                                     "print the method, parameters, metrics and conditions of a probe, the "
+                                     "requirements of a profile, or the table of actions");
   command->add_option("name", given.name, "name of a probe or profile, or a profile's file")
       ->type_name("NAME|FILE")
       ->required();

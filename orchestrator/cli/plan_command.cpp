@@ -179,10 +179,8 @@ int command_list_profiles(bool json) {
 
 int command_describe(const std::string& name, bool json) {
   if (name == profiles::kActionsDocument) {
-    if (json)
-      std::cout << profiles::embedded_documents().at(name);
-    else
-      std::cout << described(profiles::actions(), utc_text(std::chrono::system_clock::now()));
+    std::cout << harmless_page(json ? std::string(profiles::embedded_documents().at(name))
+                                    : described(profiles::actions(), utc_text(std::chrono::system_clock::now())));
     return files::kExitSuccess;
   }
   const auto programs = plan::find_programs(plan::installation().probes);
