@@ -169,12 +169,12 @@ void add_doctor(CLI::App& app, ReadArguments& given, Action& action) {
 void add_describe(CLI::App& app, ReadArguments& given, Action& action) {
   auto* command = app.add_subcommand("describe",
                                      "print the method, parameters, metrics and conditions of a probe, the "
-                                     "requirements of a profile, or the advisories");
+                                     "requirements of a profile, or the table of advisories or actions");
   command->add_option("name", given.name, "name of a probe or profile, or a profile's file")
       ->type_name("NAME|FILE")
       ->required();
   command->add_flag("--json", given.json, "print the description as JSON");
-  command->footer("Example: assay describe host_gemm; assay describe host");
+  command->footer("Example: assay describe host_gemm; assay describe host; assay describe actions");
   command->callback([&] { action = [&] { return command_describe(given.name, given.json); }; });
 }
 

@@ -1,10 +1,12 @@
 // plan_command: `assay plan`, `assay list` and `assay describe`.
+#include <chrono>
 #include <iostream>
 #include <utility>
 
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/run_stages.h"
@@ -15,6 +17,8 @@
 #include "orchestrator/plan/programs.h"
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
+#include "probes/core/utc_time.h"
+#include "profiles/actions.h"
 #include "profiles/embedded.h"
 
 namespace assay::cli {
@@ -109,6 +113,22 @@ std::string described(const plan::AdvisoryTable& table) {
   return text + "\nA range ends before its second version.\n";
 }
 
+/// The table of actions: a line for each row with what it asks for, then the sources.
+std::string described(const profiles::ActionTable& table, std::string_view today) {
+  std::string text = fmt::format("what to do about findings ({})\n", table.age_words(today));
+  for (const auto& row : table.rows()) {
+    std::string finding = fmt::format("{} {}{}{}", row.found, row.probe, row.probe.empty() ? "" : ".", row.name);
+    if (!row.values.empty()) finding += fmt::format(" {}", fmt::join(row.values, ", "));
+    text += "\n" + wrapped(finding);
+    text += entry(row.by.empty() ? std::string(word_of(row.advice.action)) : "by its " + row.by,
+                  row.by.empty() ? fmt::format("{} [{}]", row.advice.says, row.advice.source) : "");
+  }
+  text += "\nwithout a row: not known\n\nsources\n";
+  for (const auto& [name, source] : table.sources())
+    text += entry(name, fmt::format("{}, {} ({}): {}", source.document, source.date, source.status, source.address));
+  return text;
+}
+
 std::string table_row(const Description& probe) {
   return fmt::format("| `{}` | {} | {} |\n", probe.name, probe.measures, probe.needs.empty() ? "Linux" : probe.needs);
 }
@@ -185,6 +205,11 @@ int command_describe(const std::string& name, bool json) {
     std::cout << (json ? std::string(profiles::embedded_documents().at(name)) : described(plan::advisories()));
     return files::kExitSuccess;
   }
+  if (name == profiles::kActionsDocument) {
+    std::cout << harmless_page(json ? std::string(profiles::embedded_documents().at(name))
+                                    : described(profiles::actions(), utc_text(std::chrono::system_clock::now())));
+    return files::kExitSuccess;
+  }
   const auto programs = plan::find_programs(plan::installation().probes);
   if (!programs) return report_error(programs.error());
   std::vector<std::string> names;
@@ -197,10 +222,12 @@ int command_describe(const std::string& name, bool json) {
   }
   for (const auto& [known, text] : plan::embedded_profiles()) names.push_back(known);
   names.emplace_back(plan::kAdvisoriesDocument);
+  names.emplace_back(profiles::kActionsDocument);
   const bool is_profile =
       name.ends_with(".json") || name.find('/') != std::string::npos || plan::embedded_profiles().contains(name);
   if (!is_profile)
-    return report_error({name, "is neither a probe of this build nor a profile", suggestion(name, names)});
+    return report_error({name, "is neither a probe of this build nor a profile, nor `actions` or `advisories`",
+                         suggestion(name, names)});
   const auto profile = plan::profile_named(name);
   if (!profile) return report_error(profile.error());
   std::cout << (json ? to_json(*profile).dump(1, ' ', true) + "\n" : harmless_page(described(*profile)));

@@ -46,13 +46,15 @@ std::string fresh_directory_name() {
 }
 
 /// The verdict on stdout: the table as it fits there, or every cell.
-std::string table_of(const judge::Verdict& verdict, bool every_cell) {
+std::string table_of(const judge::Verdict& verdict, const judge::Advices& advices, bool every_cell) {
   const files::Terminal terminal = files::terminal_of(STDOUT_FILENO);
-  return judge::verdict_table(verdict, {.every_cell = every_cell, .width = terminal.width, .colour = terminal.colour});
+  return judge::verdict_table(verdict, {.every_cell = every_cell, .width = terminal.width, .colour = terminal.colour},
+                              advices);
 }
 
 int finish(const std::string& directory, const RunSettings& settings) {
-  const auto verdict = judge_directory(directory);
+  judge::Advices advices;
+  const auto verdict = judge_directory(directory, &advices);
   if (!verdict) return report_error(verdict.error());
   if (settings.json) {
     std::cout << nlohmann::ordered_json{{"event", "verdict"},
@@ -62,7 +64,7 @@ int finish(const std::string& directory, const RunSettings& settings) {
                      .dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace)
               << std::endl;
   } else {
-    std::cout << table_of(*verdict, settings.all) << std::flush;
+    std::cout << table_of(*verdict, advices, settings.all) << std::flush;
   }
   return judge::exit_code(verdict->overall);
 }
@@ -208,9 +210,10 @@ int command_judge(const std::string& directory, bool json, bool all) {
   if (const auto writer = judge::writer_of(directory))
     std::cerr << fmt::format("assay: the run is still going on ({}): this judges what has ended so far\n",
                              harmless(*writer));
-  const auto verdict = judge_directory(directory);
+  judge::Advices advices;
+  const auto verdict = judge_directory(directory, &advices);
   if (!verdict) return report_error(verdict.error());
-  std::cout << (json ? ascii_json(judge::verdict_text(*verdict)) : table_of(*verdict, all));
+  std::cout << (json ? ascii_json(judge::verdict_text(*verdict)) : table_of(*verdict, advices, all));
   return judge::exit_code(verdict->overall);
 }
 

@@ -219,7 +219,7 @@ std::expected<RunTimes, InputError> times_of(const RunSettings& settings) {
   return RunTimes{.deadline = *deadline, .patience = *patience};
 }
 
-std::expected<judge::Verdict, InputError> judge_directory(const std::string& directory) {
+std::expected<judge::Verdict, InputError> judge_directory(const std::string& directory, judge::Advices* advices) {
   const auto read = judge::read_run(directory);
   if (!read) return std::unexpected(read.error());
   if (auto problem = judge::find_imported_files(directory, read->journal)) return std::unexpected(*problem);
@@ -239,6 +239,7 @@ std::expected<judge::Verdict, InputError> judge_directory(const std::string& dir
     return std::unexpected(InputError{directory, fmt::format("the verdict cannot be written: {}", error.what()),
                                       "check free space and permissions, then run `assay judge`"});
   }
+  if (advices != nullptr) *advices = judge::advices_of(read->plan, read->journal, *verdict, evidence);
   return verdict;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "orchestrator/cli/commands.h"
+#include "orchestrator/judge/overall/advice.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/acceptance.h"
 #include "orchestrator/plan/plan.h"
@@ -40,8 +41,10 @@ std::expected<run::RunEnd, InputError> carry_out(const std::string& directory,
                                                  const std::vector<plan::Program>& programs, bool resume,
                                                  const RunSettings& settings);
 
-/// Judges the run in `directory` and writes verdict.json.
-std::expected<judge::Verdict, InputError> judge_directory(const std::string& directory);
+/// Judges the run in `directory` and writes verdict.json. Where `advices` is given, it gets what to do about the
+/// verdict, which must outlive it and may be moved.
+std::expected<judge::Verdict, InputError> judge_directory(const std::string& directory,
+                                                          judge::Advices* advices = nullptr);
 
 /// The durations that RunSettings give; nothing for those that are not given.
 struct RunTimes {

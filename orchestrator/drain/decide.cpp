@@ -204,6 +204,8 @@ Decisions decide_drains(const Situation& at) {
       one.ruling = Ruling::drain;
       one.why =
           flag->words.empty() ? fmt::format("{} is at {:.3g} of its own", flag->metric, flag->ratio) : flag->words;
+      if (const auto action = drift::action_of(*flag); !action.says.empty())
+        one.why += fmt::format(" Action: {}.", short_words(action));
       --allowed;
       ++drained.all;
       ++drained.by_leaf[leaf];

@@ -15,6 +15,7 @@
 #include "orchestrator/drift/night.h"
 #include "orchestrator/drift/policy.h"
 #include "probes/core/error.h"
+#include "profiles/actions.h"
 
 namespace assay::drift {
 
@@ -209,6 +210,9 @@ std::string sight_text(const DriftReport& report, const Policy* policy);
 
 /// The next step after a flag, with its command.
 std::string advice_for(const Flag& flag);
+
+/// What to do about the figure of `flag`, by the table of actions; not in the document.
+profiles::Advice action_of(const Flag& flag);
 
 /// The element of a group in short: "n00003" for "unit node:n00003".
 std::string words_of_element(const std::string& element);

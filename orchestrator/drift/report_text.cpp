@@ -60,10 +60,12 @@ std::string summary_text(const DriftReport& report) {
   for (const auto& one : report.fleet)
     text += fmt::format("fleet     {}{}{}: {}\n", one.metric, one.cohort.empty() ? "" : " on ", one.cohort, one.words);
   for (const Flag& flag : report.flags)
-    text += fmt::format("{:<9} {} on {}, {}: {}{}\n", flag.state, flag.unit, flag.node, flag.metric, flag.words,
-                        flag.suspects.empty() || flag.suspects[0] == "unit " + flag.unit
-                            ? ""
-                            : fmt::format(" Shared with others: {}.", flag.suspects[0]));
+    text +=
+        fmt::format("{:<9} {} on {}, {}: {}{} Action: {}.\n", flag.state, flag.unit, flag.node, flag.metric, flag.words,
+                    flag.suspects.empty() || flag.suspects[0] == "unit " + flag.unit
+                        ? ""
+                        : fmt::format(" Shared with others: {}.", flag.suspects[0]),
+                    short_words(action_of(flag)));
   constexpr std::size_t kMostShown = 20;
   for (std::size_t i = 0; i < coverage.overdue.size() && i < kMostShown; ++i)
     text += fmt::format(
@@ -99,6 +101,13 @@ std::string sight_text(const DriftReport& report, const Policy* policy) {
         fmt::format("sight     fewer than {} units: a fall that two nodes measure together may be of either of them\n",
                     kFewForPairs);
   return text;
+}
+
+profiles::Advice action_of(const Flag& flag) {
+  const std::string name = flag.metric.substr(0, flag.metric.find('{'));
+  const auto dot = name.find('.');
+  return dot == std::string::npos ? profiles::Advice{}
+                                  : profiles::actions().of_metric(name.substr(0, dot), name.substr(dot + 1));
 }
 
 std::string words_of_element(const std::string& element) {

@@ -18,6 +18,7 @@
 #include "probes/core/json_fields.h"
 #include "probes/core/secret_file.h"
 #include "probes/core/suggest.h"
+#include "profiles/actions.h"
 #include "profiles/embedded.h"
 #include "profiles/schema.h"
 
@@ -296,7 +297,8 @@ const std::map<std::string, std::string_view>& embedded_profiles() {
     auto documents = profiles::embedded_documents();
     std::erase_if(documents, [](const auto& entry) {
       return entry.first.ends_with("schema") || entry.first == kCatalogueDocument ||
-             entry.first == kAdvisoriesDocument || entry.first.starts_with("catalogues/");
+             entry.first == kAdvisoriesDocument || entry.first == profiles::kActionsDocument ||
+             entry.first.starts_with("catalogues/");
     });
     return documents;
   }();

@@ -48,9 +48,10 @@ std::map<std::string, StepTime, std::less<>> step_times(const judge::Journal& jo
   return all;
 }
 
-std::string place_of(const judge::Result& result) {
-  if (result.subject.kind == "node" || result.subject.id == result.node) return result.node;
-  return fmt::format("{} {} {}", result.node, result.subject.kind, result.subject.id);
+std::string action_of(const dossier::OpenedRun& run, const judge::Result& result) {
+  const auto advice = run.content.advices.of(result);
+  if (!advice) return "";
+  return profiles::short_words(*advice) + (advice->says.empty() ? "" : ": " + advice->says);
 }
 
 std::string never_accepts(const dossier::OpenedRun& run) {

@@ -25,8 +25,8 @@ std::map<std::string, StepTime, std::less<>> step_times(const judge::Journal& jo
 /// Milliseconds since 1970 of a time in the journal; 0 for an empty one.
 std::int64_t milliseconds(std::string_view utc);
 
-/// "n01", "n01 gpu GPU-8f2…": where a cell was judged.
-std::string place_of(const judge::Result& result);
+/// "reset (xid_numbers 48): Drain the GPU …", "not known"; empty for a cell that asks for no action.
+std::string action_of(const dossier::OpenedRun& run, const judge::Result& result);
 
 /// Why the run as a whole is no acceptance although every cell may pass: simulated, quick or partial; empty for others.
 std::string never_accepts(const dossier::OpenedRun& run);

@@ -20,8 +20,8 @@ const char* status_of(const judge::Result& result) {
   return result.required && (result.outcome == fail || result.outcome == error) ? "failed" : "other";
 }
 
-ordered_json test_of(const judge::Result& result, const StepTime& time) {
-  ordered_json test = {{"name", fmt::format("{} on {}", result.requirement, place_of(result))},
+ordered_json test_of(const judge::Result& result, const std::string& action, const StepTime& time) {
+  ordered_json test = {{"name", fmt::format("{} on {}", result.requirement, judge::place_of(result))},
                        {"status", status_of(result)},
                        {"duration", time.busy},
                        {"suite", {result.requirement}},
@@ -52,6 +52,7 @@ ordered_json test_of(const judge::Result& result, const StepTime& time) {
   put("acceptance_high", result.acceptance_high);
   put("uncertainty", result.uncertainty);
   put("margin", result.margin);
+  if (!action.empty()) extra["action"] = action;
   test["extra"] = std::move(extra);
   return test;
 }
@@ -65,7 +66,7 @@ std::string ctrf(const dossier::OpenedRun& run) {
   ordered_json tests = ordered_json::array();
   for (const auto& result : verdict.results) {
     const auto time = times.find(result.step);
-    tests.push_back(test_of(result, time == times.end() ? StepTime{} : time->second));
+    tests.push_back(test_of(result, action_of(run, result), time == times.end() ? StepTime{} : time->second));
   }
   const std::string why = never_accepts(run);
   const bool accepted = verdict.overall == judge::Overall::accepted && why.empty();

@@ -13,7 +13,7 @@ namespace {
 std::string xml(std::string_view text) { return as_markup(harmless(text)); }
 
 /// The figures of a cell, a line each, as people read them; other formats have every digit.
-std::string figures(const judge::Result& result) {
+std::string figures(const judge::Result& result, const std::string& action) {
   const judge::Result* const column[] = {&result};
   const Scale scale = assay::figures::column_scale(column);
   const auto number = [&](const std::optional<double>& value) {
@@ -28,6 +28,7 @@ std::string figures(const judge::Result& result) {
   text += fmt::format("uncertainty {}\nsamples {}\nattempts {}\n",
                       result.uncertainty ? for_people(*result.uncertainty, result.unit) : "-", result.samples,
                       result.attempts);
+  if (!action.empty()) text += fmt::format("action {}\n", action);
   for (const auto& path : result.evidence) text += fmt::format("evidence {}\n", path);
   return text;
 }
@@ -41,9 +42,9 @@ Counted counted(const judge::Result& result) {
   return result.outcome == not_measured || result.outcome == error ? Counted::broken : Counted::failed;
 }
 
-std::string test_case(const judge::Result& result, double seconds) {
+std::string test_case(const judge::Result& result, const std::string& action, double seconds) {
   std::string text = fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\">\n",
-                                 xml(result.requirement), xml(place_of(result)), seconds);
+                                 xml(result.requirement), xml(judge::place_of(result)), seconds);
   const std::string outcome = judge::to_string(result.outcome);
   switch (counted(result)) {
     case Counted::passed:
@@ -58,8 +59,8 @@ std::string test_case(const judge::Result& result, double seconds) {
       text += fmt::format("      <skipped message=\"advisory, {}: {}\"/>\n", outcome, xml(result.reason));
       break;
   }
-  return text +
-         fmt::format("      <system-out>{}</system-out>\n    </testcase>\n", as_markup(harmless_page(figures(result))));
+  return text + fmt::format("      <system-out>{}</system-out>\n    </testcase>\n",
+                            as_markup(harmless_page(figures(result, action))));
 }
 
 struct Suite {
@@ -67,14 +68,14 @@ struct Suite {
   double seconds = 0;
   std::string cases;
 
-  void add(const judge::Result& result, double time) {
+  void add(const judge::Result& result, const std::string& action, double time) {
     ++tests;
     const auto kind = counted(result);
     failures += kind == Counted::failed ? 1 : 0;
     errors += kind == Counted::broken ? 1 : 0;
     skipped += kind == Counted::skipped ? 1 : 0;
     seconds += time;
-    cases += test_case(result, time);
+    cases += test_case(result, action, time);
   }
   [[nodiscard]] std::string attributes() const {
     return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\"", tests, failures,
@@ -121,7 +122,8 @@ std::string junit(const dossier::OpenedRun& run) {
   for (const auto& result : run.content.verdict.results) {
     if (!suites.contains(result.requirement)) order.push_back(result.requirement);
     const auto time = times.find(result.step);
-    suites[result.requirement].add(result, time == times.end() ? 0 : time->second.share_s / cells[result.step]);
+    suites[result.requirement].add(result, action_of(run, result),
+                                   time == times.end() ? 0 : time->second.share_s / cells[result.step]);
   }
   const bool accepted = run.content.verdict.overall == judge::Overall::accepted && never_accepts(run).empty();
   Suite sum{.tests = 1, .failures = accepted ? 0U : 1U, .cases = {}};

@@ -77,13 +77,14 @@ ordered_json measurement_of(const judge::Result& result, const plan::Requirement
   return measurement;
 }
 
-ordered_json diagnosis_of(const judge::Result& result) {
+ordered_json diagnosis_of(const judge::Result& result, const std::string& action) {
   using enum judge::Outcome;
   const char* type = result.outcome == pass ? "PASS" : result.outcome == fail ? "FAIL" : "UNKNOWN";
-  return {{"verdict", fmt::format("{}-{}", result.requirement, judge::to_string(result.outcome))},
-          {"type", type},
-          {"message", (result.required ? "" : "Advisory. ") + result.reason},
-          {"subcomponent", subcomponent_of(result)}};
+  return {
+      {"verdict", fmt::format("{}-{}", result.requirement, judge::to_string(result.outcome))},
+      {"type", type},
+      {"message", (result.required ? "" : "Advisory. ") + result.reason + (action.empty() ? "" : " Action: " + action)},
+      {"subcomponent", subcomponent_of(result)}};
 }
 
 using Results = std::vector<const judge::Result*>;
@@ -102,7 +103,7 @@ void write_step(Stream& stream, const dossier::OpenedRun& run, const std::string
       stream.step(name, {{"measurement", measurement_of(*result, run.content.requirement(result->requirement))}});
     if (result->outcome == judge::Outcome::error)
       stream.step(name, {{"error", {{"symptom", "probe-error"}, {"message", result->reason}}}});
-    stream.step(name, {{"diagnosis", diagnosis_of(*result)}});
+    stream.step(name, {{"diagnosis", diagnosis_of(*result, action_of(run, *result))}});
     for (const auto& path : result->evidence) {
       if (listed.emplace(path, true).second)
         stream.step(name, {{"file", {{"displayName", path}, {"uri", path}, {"isSnapshot", true}}}});

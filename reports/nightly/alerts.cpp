@@ -46,7 +46,8 @@ json of_flag(const drift::Flag& flag, const drift::DriftReport& report) {
                         {"change", change_words(flag)},
                         {"state", word_of(flag.state)},
                         {"onset", drift::date_text(flag.onset)},
-                        {"suspects", suspects}};
+                        {"suspects", suspects},
+                        {"action", action_words(flag, report.as_of)}};
   one["startsAt"] = noon_of(flag.raised);
   return one;
 }

@@ -13,6 +13,7 @@
 #include "probes/core/suggest.h"
 #include "probes/core/words.h"
 #include "reports/dossier/dsse.h"
+#include "reports/nightly/shell.h"
 #include "reports/nightly/unit_page.h"
 
 namespace assay::nightly {
@@ -29,7 +30,7 @@ constexpr std::size_t kLargestAttachment = 64 << 20;
 /// Name in the folder and bytes.
 using Files = std::map<std::string, std::string>;
 
-json flag_json(const drift::Flag& flag) {
+json flag_json(const drift::Flag& flag, drift::Date today) {
   const auto& terms = flag.arithmetic;
   json retests = json::array();
   for (const auto& one : flag.retests) {
@@ -51,6 +52,7 @@ json flag_json(const drift::Flag& flag) {
           {"ratio_low", flag.ratio_low},
           {"ratio_high", flag.ratio_high},
           {"words", flag.words},
+          {"action", action_words(flag, today)},
           {"suspects", flag.suspects},
           {"evidence", flag.evidence},
           {"relapses", flag.relapses},
@@ -122,7 +124,7 @@ json document_of(const RmaInput& input, const std::vector<const drift::Flag*>& f
         {{"kind", item.kind}, {"what", item.what}, {"state", names.empty() ? "absent" : "attached"}, {"files", names}});
   }
   json flagged = json::array();
-  for (const auto* flag : flags) flagged.push_back(flag_json(*flag));
+  for (const auto* flag : flags) flagged.push_back(flag_json(*flag, report.as_of));
   json series = json::array();
   for (const auto& one : input.trend.series) series.push_back(series_json(one));
   json events = json::array();

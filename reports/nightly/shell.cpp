@@ -60,6 +60,14 @@ std::vector<const drift::Flag*> by_weight(const std::vector<drift::Flag>& flags)
   return order;
 }
 
+std::string action_words(const drift::Flag& flag, drift::Date today) {
+  const auto& table = profiles::actions();
+  const auto advice = drift::action_of(flag);
+  const std::string age = table.age_words(drift::date_text(today));
+  if (advice.says.empty()) return fmt::format("{} ({})", short_words(advice), age);
+  return fmt::format("{}: {} ({}; {})", short_words(advice), advice.says, table.source_words(advice), age);
+}
+
 std::string change_words(const drift::Flag& flag) {
   if (flag.type == drift::MetricClass::count) return fmt::format("{:.0f} events", flag.ratio);
   if (flag.type == drift::MetricClass::state) return "not as expected";
@@ -82,7 +90,8 @@ std::string flags_table(const std::vector<const drift::Flag*>& flags) {
          fmt::format("{}<br><small>{}{}</small>", place, escape(flag->unit), flag->serial ? "" : " (no serial number)"),
          escape(flag->metric), change_words(*flag), drift::date_text(flag->onset),
          fmt::format("{} re-tests", flag->retests.size()),
-         escape(flag->words) + (suspects.empty() ? "" : "<br><small>in common: " + suspects + "</small>"),
+         escape(flag->words) + (suspects.empty() ? "" : "<br><small>in common: " + suspects + "</small>") +
+             "<br><small>action: " + escape(short_words(drift::action_of(*flag))) + "</small>",
          fmt::format("<code>{}</code>", escape(flag->id))}));
   }
   return figures::table("flags", "Flags",

@@ -19,6 +19,9 @@ std::string flags_table(const std::vector<const drift::Flag*>& flags);
 /// Flags by how much they matter: confirmed ones first, then by the size of the change.
 std::vector<const drift::Flag*> by_weight(const std::vector<drift::Flag>& flags);
 
+/// "reset (remapping_pending): A reset … (NVIDIA …; table of 2026-11-27)"; "not known" without a row.
+std::string action_words(const drift::Flag& flag, drift::Date today);
+
 /// "-3.2 % (-4.1 to -2.3 %)", of a count "4 events".
 std::string change_words(const drift::Flag& flag);
 

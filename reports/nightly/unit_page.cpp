@@ -186,18 +186,19 @@ std::string series_of(const SeriesTrend& series, const UnitTrend& unit, const dr
       "band: what the flag's reference expects.</figcaption></figure>\n",
       night_chart(series, flag, unit.events, from, report.as_of), escape(series.metric.probe),
       series.metric.lower_is_better ? "lower" : "higher");
-  return flag == nullptr ? out : out + flag_details(*flag);
+  return flag == nullptr ? out : out + flag_details(*flag, report.as_of);
 }
 
 }  // namespace
 
-std::string flag_details(const drift::Flag& flag) {
+std::string flag_details(const drift::Flag& flag, drift::Date today) {
   const auto& terms = flag.arithmetic;
   const std::vector<std::pair<std::string, std::string>> rows = {
       {"Flag", fmt::format("<code>{}</code>, {}, raised {}, rule {}", escape(flag.id), word_of(flag.state),
                            drift::date_text(flag.raised), word_of(flag.rule))},
       {"Meaning", escape(flag.words)},
       {"Next step", escape(drift::advice_for(flag))},
+      {"Action for the figure", escape(action_words(flag, today))},
       {"Change", change_words(flag)},
       {"Tonight, cohort's shift", fmt::format("x = {}, shift = {} (logarithms)", number(terms.x), number(terms.shift))},
       {"Reference", fmt::format("m = {}, s = {}, of n = {:.0f} visits, serial correlation {} taken out",

@@ -14,6 +14,6 @@ std::string unit_page(const std::string& name, const std::vector<UnitTrend>& uni
                       std::size_t most);
 
 /// Every number behind a flag and its re-tests, as HTML.
-std::string flag_details(const drift::Flag& flag);
+std::string flag_details(const drift::Flag& flag, drift::Date today);
 
 }  // namespace assay::nightly

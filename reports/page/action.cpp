@@ -17,11 +17,39 @@ namespace {
 constexpr std::size_t kMostCulprits = 8;
 constexpr std::size_t kMostRequirements = 8, kMostAdvisory = 4;
 constexpr std::size_t kMostNodes = 16;
+constexpr std::size_t kMostActions = 12, kMostSubjects = 6;  // of one action
 
 std::string link_to(const ReportContent& content, const std::string& requirement) {
   const plan::Profile& profile = content.run.plan.profile;
   return fmt::format("<a href=\"#{}\">{}</a>", anchor_of(profile, requirement),
                      figures::requirement_number(profile, requirement));
+}
+
+/// "n01, n02 and 3 more".
+std::string named(const std::vector<std::string>& subjects) {
+  std::string words;
+  for (std::size_t i = 0; i < std::min(subjects.size(), kMostSubjects); ++i)
+    words += (i == 0 ? "" : ", ") + figures::escape(subjects[i]);
+  return subjects.size() > kMostSubjects ? words + fmt::format(" and {} more", subjects.size() - kMostSubjects) : words;
+}
+
+/// A line for each action that is known, with its subjects, the most urgent first.
+std::string actions(const ReportContent& content) {
+  const auto all = judge::to_do(content.verdict, content.advices);
+  if (all.empty()) return "";
+  const auto& table = profiles::actions();
+  std::string html = "<ol class=\"todo\">\n";
+  for (std::size_t i = 0; i < std::min(all.size(), kMostActions); ++i) {
+    const auto& advice = all[i].advice;
+    html += fmt::format("<li><strong>{}</strong> {}: {} <small>{}; {}</small></li>\n", advice.action,
+                        named(all[i].subjects), figures::escape(advice.says), figures::escape(advice.finding),
+                        figures::escape(table.source_words(advice)));
+  }
+  html += "</ol>\n";
+  if (all.size() > kMostActions)
+    html += fmt::format("<p>{} less urgent actions more.</p>\n", all.size() - kMostActions);
+  return html + fmt::format("<p class=\"small\">Advice, not evidence: the verdict holds none of it. By the {}.</p>\n",
+                            figures::escape(table.age_words(content.advices.today)));
 }
 
 /// Who is at fault, with where to look: the words of the searches.
@@ -74,8 +102,8 @@ std::string worst_requirements(const ReportContent& content, const std::vector<j
                       fmt::format("{}/{}", one.passed, one.cells), figures::escape(figures::value_text(worst)),
                       figures::acceptance_text(figures::column_scale({{&worst}}), worst, " and "),
                       figures::outcome_box(worst.outcome),
-                      fmt::format("<strong>{}</strong>: {}", figures::escape(figures::subject_words(worst)),
-                                  figures::escape(worst.reason))}));
+                      fmt::format("<strong>{}</strong>: {}{}", figures::escape(figures::subject_words(worst)),
+                                  figures::escape(worst.reason), action_words(content, worst))}));
   }
   if (rows.empty()) return "";
   std::string html = required ? "" : "<h3>Advisory: a warning, which accuses no node and decides nothing</h3>\n";
@@ -108,11 +136,16 @@ std::string matrix(const ReportContent& content, const std::vector<judge::Requir
 
 }  // namespace
 
+std::string action_words(const ReportContent& content, const judge::Result& result) {
+  const auto advice = content.advices.of(result);
+  return advice ? fmt::format(" <strong>Action: {}</strong>.", figures::escape(short_words(*advice))) : "";
+}
+
 std::string action_section(const ReportContent& content) {
   const auto all = judge::summaries(content.verdict);
   const std::string found = culprits(content) + lost_nodes(content);
   const std::string worst = worst_requirements(content, all, true), warned = worst_requirements(content, all, false);
-  std::string html = "<section class=\"action\">\n<h2 id=\"action\">What to do</h2>\n";
+  std::string html = "<section class=\"action\">\n<h2 id=\"action\">What to do</h2>\n" + actions(content);
   if (found.empty() && worst.empty() && warned.empty()) {
     return html + "<p>Nothing: every figure meets its limit" +
            (content.verdict.overall == judge::Overall::accepted ? "."

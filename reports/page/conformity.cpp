@@ -72,21 +72,23 @@ std::string number_row(const std::string& first, const Scale& scale, const judge
 
 /// The results of one requirement, a row each; of neighbours that do not pass for one reason the first has it below.
 /// `all` are those that are listed and those that are not.
-std::string result_rows(const std::vector<const judge::Result*>& listed, std::size_t all) {
+std::string result_rows(const ReportContent& content, const std::vector<const judge::Result*>& listed,
+                        std::size_t all) {
   const Scale scale = figures::column_scale(listed);
+  const auto why = [&](const judge::Result* one) { return figures::escape(one->reason) + action_words(content, *one); };
   std::string html;
   for (std::size_t i = 0; i < listed.size(); ++i) {
     const judge::Result& result = *listed[i];
     const bool open = result.outcome != judge::Outcome::pass;
-    const bool says_why = open && (i == 0 || listed[i - 1]->reason != result.reason);
+    const bool says_why = open && (i == 0 || why(listed[i - 1]) != why(&result));
     const std::string detail = i < kRowsOnPaper ? "" : "detail";
     html += number_row("<strong>" + figures::escape(figures::subject_words(result)) + "</strong>", scale, result,
                        result.samples, says_why ? "open " + detail : detail);
     if (!says_why) continue;
     std::size_t same = 1;
-    while (i + same < listed.size() && listed[i + same]->reason == result.reason) ++same;
-    html += wide_row("why " + detail, figures::escape(result.reason) +
-                                          (same == 1 ? "" : fmt::format(" <em>The next {} alike.</em>", same - 1)));
+    while (i + same < listed.size() && why(listed[i + same]) == why(&result)) ++same;
+    html += wide_row("why " + detail,
+                     why(&result) + (same == 1 ? "" : fmt::format(" <em>The next {} alike.</em>", same - 1)));
   }
   if (listed.size() > kRowsOnPaper)
     html += wide_row("on-paper", fmt::format("{} more listed in report.html: {}.", listed.size() - kRowsOnPaper,
@@ -208,7 +210,7 @@ std::string conformity_section(const ReportContent& content) {
       numbers.insert(places.at(requirement.id));
       continue;
     }
-    rows.push_back(requirement_row(content, requirement) + result_rows(listed_results(all), all.size()));
+    rows.push_back(requirement_row(content, requirement) + result_rows(content, listed_results(all), all.size()));
   }
   if (!counters.empty())
     rows.push_back(wide_row("requirement", "<strong>Counters that pass, with one value on every subject</strong>"));

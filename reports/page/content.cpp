@@ -190,6 +190,7 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
   ByName settings;
   std::map<std::string_view, std::vector<const judge::Result*>> results_of;
   for (const auto& result : content.verdict.results) results_of[result.step].push_back(&result);
+  content.advices = judge::advices_of(plan, content.run.journal, content.verdict, evidence);
   content.watches = judge::watch_records(plan, content.run.journal.watches, evidence).records;
   for (const auto& step : plan.steps) {
     const auto& attempts = attempts_of[step.id];

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "orchestrator/judge/overall/advice.h"
 #include "reports/evidence/evidence_files.h"
 
 namespace assay::page {
@@ -39,9 +40,11 @@ struct ReportContent {
                                               ///< one direction, where a record has it
 
   /// Facts in the nodes' records of site::kComparedProbes, by fact and node; "absent" for a node without the fact.
-  std::map<std::string, std::map<std::string, std::string>> settings;
+  std::map<std::string, std::map<std::string, std::string>> settings = {};
 
-  std::vector<ShownWaiver> waivers;  ///< none in a dossier: they are granted after the run and lie beside it
+  judge::Advices advices = {};  ///< for results of this verdict
+
+  std::vector<ShownWaiver> waivers = {};  ///< none in a dossier: they are granted after the run and lie beside it
 
   /// The requirement of this id; it must be one of the plan.
   [[nodiscard]] const plan::Requirement& requirement(const std::string& id) const;

@@ -44,8 +44,10 @@ std::string contents_section();
 std::string number_ranges(const std::set<std::size_t>& numbers);
 /// "#R3": the place of a requirement in the results, without the '#'.
 std::string anchor_of(const plan::Profile& profile, const std::string& requirement);
-/// Consequences of the verdict: the parts at fault and places to look at, which requirements to look at first, which
-/// nodes were lost, and the matrix of pairs where one shows it.
+/// " Action: reset (xid_numbers 48).", in HTML; empty for a result that asks for none.
+std::string action_words(const ReportContent& content, const judge::Result& result);
+/// Consequences of the verdict: actions, the parts at fault and places to look at, which requirements to look at first,
+/// which nodes were lost, and the matrix of pairs where one shows it.
 std::string action_section(const ReportContent& content);
 /// The GPUs with model, serial number and driver, and for each rate the slowest with limit, clock, power and
 /// temperature; empty without records of GPUs.

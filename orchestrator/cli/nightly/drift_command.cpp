@@ -100,7 +100,9 @@ std::string explained(const drift::DriftReport& report, const drift::Policy& pol
                         test.regular ? "nightly visit" : "fresh test", 100 * test.ratio, test.residual);
   for (const auto& run : flag.evidence) text += "evidence  " + run + "\n";
   for (const auto& suspect : flag.suspects) text += "suspect   " + suspect + "\n";
-  return text + "to do     " + drift::advice_for(flag) + "\n";
+  const auto action = drift::action_of(flag);
+  return text + fmt::format("action    {}{}\nto do     {}\n", short_words(action),
+                            action.says.empty() ? "" : ": " + action.says, drift::advice_for(flag));
 }
 
 /// The units with this id or on this node, none of which has a flag; nothing if there are none.

@@ -16,12 +16,12 @@ namespace {
 /// The text for one condition. `{}` in `seen` is the value; without it the sentence names the fault. `unit` is a base
 /// unit, "%" for shares, "" for words and counts.
 struct ConditionWords {
-  std::string_view name, unit, seen, remedy;
+  std::string_view name, unit, seen;
+  std::string_view remedy = "";  ///< how to measure without it; empty: the table of actions says what to do
 };
 
 constexpr std::string_view kDrive = "name a directory on a local file system that can do direct I/O, with --directory";
 constexpr std::string_view kPort = "check the cable and the counters of both ports, then run again";
-constexpr std::string_view kCooling = "check the cooling of the node, then run again";
 
 constexpr ConditionWords kWords[] = {
     {"off_cpu_share", "%", "{} of the time a thread was off its CPU", "other work ran; stop it and run again"},
@@ -72,35 +72,28 @@ constexpr ConditionWords kWords[] = {
      "unset LD_PRELOAD and empty /etc/ld.so.preload on the node"},
     {"nvml", "", "NVML did not answer", "install the NVIDIA driver with libnvidia-ml on the node"},
     {"other_processes", "", "{} other processes were on the GPU", "stop them (`nvidia-smi` lists them) and run again"},
-    {"throttle_hw_thermal_s", "s", "hardware lowered the clocks for temperature during {}", kCooling},
-    {"throttle_sw_thermal_s", "s", "software lowered the clocks for temperature during {}", kCooling},
-    {"throttle_thermal_s", "s", "the clocks were lowered for temperature during {}", kCooling},
-    {"throttle_power_brake_s", "s", "an outside signal lowered the clocks during {}",
-     "check the power supplies of the node"},
-    {"throttle_power_cap_s", "s", "the power limit lowered the clocks during {}", "check the power limit of the GPU"},
-    {"temperature_max_c", "", "the GPU reached {} °C", kCooling},
+    {"throttle_hw_thermal_s", "s", "hardware lowered the clocks for temperature during {}"},
+    {"throttle_sw_thermal_s", "s", "software lowered the clocks for temperature during {}"},
+    {"throttle_thermal_s", "s", "the clocks were lowered for temperature during {}"},
+    {"throttle_power_brake_s", "s", "an outside signal lowered the clocks during {}"},
+    {"throttle_power_cap_s", "s", "the power limit lowered the clocks during {}"},
+    {"temperature_max_c", "", "the GPU reached {} °C"},
     {"power_mean_w", "W", "the GPU drew {} on average", "it was not under full load: check its power limit and clocks"},
-    {"power_limit_w", "W", "the power limit was {}",
-     "set the design's (`nvidia-smi -pl`): under another one the rate says nothing of the GPU"},
-    {"ecc_uncorrected_delta", "", "{} uncorrected memory errors occurred",
-     "reset the GPU; replace it when they come again"},
-    {"ecc_corrected_delta", "", "{} corrected memory errors occurred",
-     "watch the GPU; replace it when their number grows"},
-    {"ecc_mode", "", "ECC of the GPU's memory is off", "switch it on (`nvidia-smi -e 1`) and reboot"},
+    {"power_limit_w", "W", "the power limit was {}"},
+    {"ecc_uncorrected_delta", "", "{} uncorrected memory errors occurred"},
+    {"ecc_corrected_delta", "", "{} corrected memory errors occurred"},
+    {"ecc_mode", "", "ECC of the GPU's memory is off"},
     {"mig_mode", "", "the GPU is partitioned", "switch MIG off (`nvidia-smi -mig 0`)"},
     {"mig", "", "a part of a GPU was measured", "switch MIG off (`nvidia-smi -mig 0`)"},
-    {"fabric_state", "", "the GPU's state in its NVLink fabric was {}", "check the fabric manager and its log"},
-    {"recovery_action", "", "the driver asks for {} to recover the GPU", "do that, then run again"},
+    {"fabric_state", "", "the GPU's state in its NVLink fabric was {}"},
+    {"recovery_action", "", "the driver asks for {} to recover the GPU"},
     {"gpu_errors_delta", "", "the GPUs of the node counted {} errors",
      "`assay describe health_gpu` and the kernel log say which"},
     {"link_contradictions", "", "{} answers of the driver about the GPU's links contradict each other",
      "`link_contradiction_names` in the record says which; compare with `nvidia-smi nvlink -s`"},
-    {"nvlink_errors_delta", "", "NVLinks counted {} errors",
-     "check the links (`nvidia-smi nvlink -e`) and the baseboard"},
-    {"remapped_rows_delta", "", "{} memory rows were replaced or wait for it",
-     "reset the GPU; replace it when they come again"},
-    {"xid_events_delta", "", "the driver reported {} errors (Xid) of the GPU",
-     "look up their numbers in the kernel log"},
+    {"nvlink_errors_delta", "", "NVLinks counted {} errors"},
+    {"remapped_rows_delta", "", "{} memory rows were replaced or wait for it"},
+    {"xid_events_delta", "", "the driver reported {} errors (Xid) of the GPU"},
     {"sm_clock_drift", "%", "at the end the SM clock was at {} of what it was before",
      "it had not settled: measure longer, and check cooling and power limit"},
     {"watch_s", "s", "the GPU was watched for {}",
@@ -109,10 +102,9 @@ constexpr ConditionWords kWords[] = {
      "check GPUDirect RDMA: the driver's peer memory module or DMA-BUF"},
     {"payload_limit_of", "", "what the ports could carry is known by their {} alone",
      "use adapters and drivers that list their link modes, or a profile with a rate in B/s"},
-    {"pcie_replays_delta", "", "PCIe replayed {} packets", "reseat the card and check its riser"},
-    {"pcie_generation_min", "", "the link ran at PCIe generation {}",
-     "reseat the card and check the firmware settings"},
-    {"pcie_width_min", "", "the link ran with {} PCIe lanes", "reseat the card and check its riser"},
+    {"pcie_replays_delta", "", "PCIe replayed {} packets"},
+    {"pcie_generation_min", "", "the link ran at PCIe generation {}"},
+    {"pcie_width_min", "", "the link ran with {} PCIe lanes"},
     {"overlap", "%", "all took part at the same time during {} of a sample",
      "stop other work on the node and run again"},
     {"slice_coverage", "%", "{} of the GPU's memory could be tested",
@@ -132,7 +124,7 @@ constexpr ConditionWords kWords[] = {
     {"nodes", "", "{} nodes took part", "check the nodes that did not"},
     {"retransmits", "", "the port repeated or lost {} packets", kPort},
     {"segments_retransmitted", "", "{} segments were sent again", kPort},
-    {"link_errors", "", "the port counted {} link errors", kPort},
+    {"link_errors", "", "the port counted {} link errors"},
     {"discards", "", "{} packets were dropped for want of buffers",
      "check flow control (PFC, ECN) of hosts and switches"},
     {"pauses", "", "the port counted {} pause frames", "check flow control (PFC, ECN) of hosts and switches"},
@@ -243,7 +235,8 @@ std::string condition_sentence(const plan::RequiredCondition& demand, const Cond
   std::string text(words->seen);
   if (const auto at = text.find("{}"); at != std::string::npos)
     text.replace(at, 2, seen_amount(demand, *seen.seen, words->unit));
-  return capitalised(fmt::format("{}{}: {}.", text, bound_words(demand, seen, words->unit), words->remedy));
+  return capitalised(fmt::format("{}{}{}{}.", text, bound_words(demand, seen, words->unit),
+                                 words->remedy.empty() ? "" : ": ", words->remedy));
 }
 
 }  // namespace assay::judge

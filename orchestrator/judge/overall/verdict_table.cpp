@@ -42,11 +42,7 @@ std::string accepted_from(const Result& result) {
   return "-";
 }
 
-std::string subject_of(const Result& result) {
-  return harmless(result.subject.kind == "node" || result.subject.id == result.node
-                      ? result.node
-                      : fmt::format("{} {} {}", result.node, result.subject.kind, result.subject.id));
-}
+std::string subject_of(const Result& result) { return harmless(place_of(result)); }
 
 std::string value_of(const Result& result) {
   if (result.is_of_demand()) return seen_text(result);
@@ -84,8 +80,23 @@ bool in_guard_band(const Result& result) {
          (near(result.limit_low, result.acceptance_low) || near(result.limit_high, result.acceptance_high));
 }
 
+/// What a condition that is not met asks for.
+std::string seen_to(const std::optional<profiles::Advice>& advice) {
+  return advice && !advice->says.empty() ? advice->says : "see to that.";
+}
+
+/// "first drain node n05: …": the most urgent action of `advices`; empty if none is known.
+std::string first_action(const Verdict& verdict, const Advices& advices) {
+  const auto all = to_do(verdict, advices);
+  if (all.empty() || all.front().advice.action >= profiles::Action::not_known) return "";
+  const ToDo& first = all.front();
+  const std::size_t others = first.subjects.size() - 1;
+  return fmt::format("first {} {}{}: {} Then measure again.", first.advice.action, first.subjects.front(),
+                     others == 0 ? "" : fmt::format(" and {} more", others), first.advice.says);
+}
+
 /// What the reader can do next, in one sentence; empty for a simulation.
-std::string next_step(const Verdict& verdict) {
+std::string next_step(const Verdict& verdict, const Advices& advices) {
   if (verdict.simulated) return "";
   if (verdict.overall == Overall::accepted)
     return "hand over the dossier; whoever receives it checks it with `assay-report verify`.";
@@ -97,6 +108,9 @@ std::string next_step(const Verdict& verdict) {
   };
   constexpr const char* kWhole =
       "measure the whole profile without --quick or --only; `assay run --resume RUN` continues one that was stopped.";
+  if (verdict.overall == Overall::rejected) {
+    if (std::string action = first_action(verdict, advices); !action.empty()) return action;
+  }
   if (const auto* one = first([](const Result& result) { return result.outcome == Outcome::fail; })) {
     if (verdict.overall != Overall::rejected) return kWhole;  // a rehearsal, which decides nothing
     return fmt::format("repair what is listed under `not passed`, first {} on {}, then measure again.",
@@ -108,8 +122,8 @@ std::string next_step(const Verdict& verdict) {
   for (const Result& result : verdict.results) {
     for (const ConditionSeen& condition : result.conditions) {
       if (result.required && result.outcome != Outcome::pass && !condition.met)
-        return fmt::format("{} demands {} {} on {}: see to that, then run the same command again.", result.requirement,
-                           condition.name, condition.demanded, result.node);
+        return fmt::format("{} demands {} {} on {}: {} Then run the same command again.", result.requirement,
+                           condition.name, condition.demanded, result.node, seen_to(advices.of(result)));
     }
   }
   if (const auto* one = first([](const Result& result) { return result.outcome == Outcome::inconclusive; }))
@@ -137,7 +151,8 @@ std::string next_step(const Verdict& verdict) {
 /// Writes the parts of the table; every text goes through harmless() before a colour is added.
 class Table {
  public:
-  Table(const Verdict& verdict, const TableStyle& style) : verdict_(verdict), style_(style) {}
+  Table(const Verdict& verdict, const TableStyle& style, const Advices& advices)
+      : verdict_(verdict), style_(style), advices_(advices) {}
 
   std::string text() {
     if (verdict_.simulated) line("\nSIMULATION: nothing was measured");
@@ -149,7 +164,7 @@ class Table {
     nodes();
     text_ += '\n' + in_colour(upper(to_string(verdict_.overall)), overall_colour()) +
              wrapped(harmless(": " + verdict_.reason), room_after(columns_of(to_string(verdict_.overall))), "");
-    if (const std::string next = next_step(verdict_); !next.empty()) paragraph("next     ", next);
+    if (const std::string next = next_step(verdict_, advices_); !next.empty()) paragraph("next     ", next);
     return std::move(text_);
   }
 
@@ -242,15 +257,19 @@ class Table {
     for (const auto& one : summaries(verdict_)) {
       struct Reason {
         std::string cause, words;  // the words are those of the first cell
+        std::string action;
         std::vector<std::string> subjects;
       };
       std::vector<Reason> reasons;
       for (const Result* result : one.open) {
         if (result->step.empty()) continue;  // nothing was planned for it: see left_out()
-        std::string cause = cause_of(*result);
-        auto known = std::ranges::find(reasons, cause, &Reason::cause);
+        std::string cause = cause_of(*result), action = action_of(*result);
+        auto known = std::ranges::find_if(
+            reasons, [&](const Reason& reason) { return reason.cause == cause && reason.action == action; });
         if (known == reasons.end())
-          known = reasons.insert(reasons.end(), {.cause = std::move(cause), .words = result->reason, .subjects = {}});
+          known = reasons.insert(
+              reasons.end(),
+              {.cause = std::move(cause), .words = result->reason, .action = std::move(action), .subjects = {}});
         known->subjects.push_back(subject_of(*result));
       }
       if (reasons.empty()) continue;
@@ -258,13 +277,24 @@ class Table {
       if (std::exchange(heading, wanted) != wanted) line(fmt::format("\n{}:", wanted));
       const std::size_t shown = style_.every_cell ? reasons.size() : std::min(reasons.size(), kReasons);
       for (std::size_t i = 0; i < shown; ++i)
-        paragraph("  ", fmt::format("{} on {}: {}", one.requirement, named(reasons[i].subjects), reasons[i].words));
+        paragraph("  ", fmt::format("{} on {}: {}{}", one.requirement, named(reasons[i].subjects), reasons[i].words,
+                                    reasons[i].action));
       std::size_t rest = 0;
       for (std::size_t i = shown; i < reasons.size(); ++i) rest += reasons[i].subjects.size();
       if (rest > 0) paragraph("  ", fmt::format("{}: {} more cells do not pass", one.requirement, rest));
       more = more || rest > 0;
     }
     if (more) paragraph("  ", kMoreHint);
+    if (!advices_.known.empty())
+      paragraph("  ", fmt::format("actions by the {}; `assay describe actions` has their sources",
+                                  profiles::actions().age_words(advices_.today)));
+  }
+
+  /// " Action: reset (xid_numbers 48)."; empty for a cell that asks for none, and where no advice was looked for.
+  [[nodiscard]] std::string action_of(const Result& result) const {
+    if (advices_.today.empty()) return "";
+    const auto advice = advices_.of(result);
+    return advice ? fmt::format(" Action: {}.", short_words(*advice)) : "";
   }
 
   /// Requirements without any step, by reason.
@@ -296,7 +326,8 @@ class Table {
                                   one.step.empty() ? "" : " in " + one.step, one.reason));
       for (const auto& culprit : one.culprits) {
         if (told.insert(culprit.words).second)
-          paragraph("    ", fmt::format("{} (shown by {})", culprit.words, named(culprit.tests)));
+          paragraph("    ", fmt::format("{} (shown by {}). Action: {}.", culprit.words, named(culprit.tests),
+                                        advice_of(culprit).action));
       }
       if (!one.undecided.empty()) paragraph("    ", "undecided: " + named(one.undecided));
     }
@@ -338,11 +369,14 @@ class Table {
 
   const Verdict& verdict_;
   TableStyle style_;
+  const Advices& advices_;
   std::string text_;
 };
 
 }  // namespace
 
-std::string verdict_table(const Verdict& verdict, const TableStyle& style) { return Table(verdict, style).text(); }
+std::string verdict_table(const Verdict& verdict, const TableStyle& style, const Advices& advices) {
+  return Table(verdict, style, advices).text();
+}
 
 }  // namespace assay::judge

@@ -220,5 +220,20 @@ TEST_F(Exported, csv_has_a_row_a_cell_and_defuses_formulas) {
   EXPECT_NE(text.find("\"'=cmd|' /C calc'!A0, \"\"quoted\"\"\""), std::string::npos);
 }
 
+TEST_F(Exported, the_action_of_a_cell_stands_in_every_format_that_has_texts) {
+  auto run = mixed();
+  const auto failed = std::ranges::find(run.content.verdict.results, judge::Outcome::fail, &judge::Result::outcome);
+  ASSERT_NE(failed, run.content.verdict.results.end());
+  const std::string unknown = "not known";
+  EXPECT_EQ(action_of(run, *failed), unknown);
+  run.content.advices.known.emplace(&*failed, profiles::actions().of_metric("health_gpu", "remapping_pending"));
+  const std::string action = "reset (remapping_pending): A reset of the GPU replaces the row";
+  for (const auto& text : {csv(run), junit(run), ctrf(run), joined(ocp(run))})
+    EXPECT_EQ(count(text, action), 1U) << text.substr(0, 200);
+  for (const auto& one : run.content.verdict.results) {
+    EXPECT_TRUE(one.outcome != judge::Outcome::pass || action_of(run, one).empty()) << one.requirement;
+  }
+}
+
 }  // namespace
 }  // namespace assay::exports

@@ -64,6 +64,10 @@ TEST(exports, an_alert_has_no_figure_among_its_labels_and_what_is_watched_has_no
   EXPECT_EQ(alerts[0]["labels"]["unit"], "gpu:103");
   EXPECT_FALSE(alerts[0]["labels"].contains("change"));
   EXPECT_EQ(alerts[0]["startsAt"], "2026-03-08T12:00:00Z");
+  EXPECT_EQ(alerts[0]["annotations"]["action"], "not known (table of " + profiles::actions().date() + ")");
+  report.flags[0].metric = "health_gpu.remapping_pending{root=/}";
+  EXPECT_TRUE(json::parse(alertmanager_alerts(report))[0]["annotations"]["action"].get<std::string>().starts_with(
+      "reset (remapping_pending): A reset of the GPU replaces the row"));
   EXPECT_EQ(json::parse(webhook_message(report))["version"], "4");
 }
 
@@ -160,6 +164,7 @@ TEST_F(Rma, what_was_written_checks_and_names_what_is_absent) {
   const auto document = json::parse(in);
   EXPECT_EQ(document["unit"]["id"], "gpu:103");
   EXPECT_EQ(document["flags"][0]["arithmetic"]["h"], 14.9);
+  EXPECT_EQ(document["flags"][0]["action"], "not known (table of " + profiles::actions().date() + ")");
   EXPECT_EQ(document["series"][0]["nights"].size(), 10U);
   for (const auto& item : document["checklist"])
     EXPECT_EQ(item["state"], item["kind"] == "kernel-log" ? "attached" : "absent") << item;

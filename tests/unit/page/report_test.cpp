@@ -8,6 +8,8 @@
 
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/overall/verdict_table.h"
+#include "profiles/actions.h"
+#include "profiles/embedded.h"
 #include "reports/evidence/evidence_files.h"
 #include "reports/figures/axis.h"
 #include "reports/figures/html.h"
@@ -348,12 +350,13 @@ TEST(Report, a_setting_that_differs_between_nodes_is_one_line_however_many_nodes
   EXPECT_EQ(count(section, "passthrough"), 1U);
 }
 
-/// The digests of both reports. When they change while kRenderer does not, old dossiers of this build's number are
-/// refused: raise the number in kRenderer, then bless.
+/// The digests of both reports, and of the table of actions that reports show. When they change while kRenderer does
+/// not, old dossiers of this build's number are refused: raise the number in kRenderer, then bless.
 TEST(Report, bytes_are_those_of_this_renderer) {
   const std::string now = std::string(kRenderer) + "\naccepted " +
                           files::sha256(rendered(fixture::Kind::accepted, files::sha256("key"))) + "\nmixed " +
-                          files::sha256(rendered(fixture::Kind::mixed)) + "\n";
+                          files::sha256(rendered(fixture::Kind::mixed)) + "\nactions " +
+                          files::sha256(profiles::embedded_documents().at(profiles::kActionsDocument)) + "\n";
   const std::string golden = golden_file("report.txt");
   if (std::getenv("ASSAY_BLESS") != nullptr) fixture::write(golden, now);
   EXPECT_EQ(fixture::read(golden), now)
