@@ -55,23 +55,31 @@ bool in_pair(const AccusedNodes& accused, const std::string& node) {
   });
 }
 
-/// Whether a contrast of `one.parameter` fails on its node, or is inconclusive if the switch is stuck.
-bool is_shown(const plan::Plan& plan, const judge::Verdict& verdict, const plan::SimulatedSwitch& one) {
-  return std::ranges::any_of(verdict.results, [&](const judge::Result& result) {
-    const auto& contrast = plan.requirement(result.requirement)->contrast;
-    if (!contrast || contrast->parameter != one.parameter) return false;
-    const plan::Step* step = plan.step(result.step);
-    if (step == nullptr || std::ranges::find(step->nodes, one.node) == step->nodes.end()) return false;
-    return one.stuck ? result.outcome == judge::Outcome::inconclusive : is_bad(result);
-  });
-}
-
+/// Switches that contrasts show to do nothing, or if they are stuck, to be inconclusive. With a node of `bad_nodes` any
+/// contrast may fail.
 void take_switches(const plan::Plan& plan, const judge::Verdict& verdict, SimulationSummary& summary,
                    std::set<std::string>& bad_nodes) {
-  for (const auto& one : plan.simulation->faults.switches) {
+  const auto& switches = plan.simulation->faults.switches;
+  for (const auto& one : switches) {
     if (!one.stuck) bad_nodes.insert(one.node);
-    (is_shown(plan, verdict, one) ? summary.found : summary.missed)
-        .push_back("switch " + one.node + " " + one.parameter);
+  }
+  std::map<std::pair<std::string, std::string>, std::set<judge::Outcome>> seen;  // by node and parameter
+  for (const auto& result : verdict.results) {
+    const auto& contrast = plan.requirement(result.requirement)->contrast;
+    const plan::Step* step = contrast ? plan.step(result.step) : nullptr;
+    if (step == nullptr) continue;
+    for (const auto& node : step->nodes) seen[{node, contrast->parameter}].insert(result.outcome);
+    const bool expected =
+        std::ranges::any_of(step->nodes, [&](const std::string& node) { return bad_nodes.contains(node); });
+    if (result.required && is_bad(result) && !expected)
+      summary.false_alarms.push_back("switch " + result.node + " " + contrast->parameter);
+  }
+  for (const auto& one : switches) {
+    using enum judge::Outcome;
+    const auto& outcomes = seen[{one.node, one.parameter}];
+    const bool shown =
+        one.stuck ? outcomes.contains(inconclusive) : outcomes.contains(fail) || outcomes.contains(conditional_fail);
+    (shown ? summary.found : summary.missed).push_back("switch " + one.node + " " + one.parameter);
   }
 }
 
