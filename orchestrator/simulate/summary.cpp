@@ -1,7 +1,9 @@
 // summary: a simulated run against the faults that it was given: found, missed, false alarms.
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string_view>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -63,18 +65,22 @@ void take_switches(const plan::Plan& plan, const judge::Verdict& verdict, Simula
   for (const auto& one : switches) {
     if (!one.stuck) bad_nodes.insert(one.node);
   }
+  std::unordered_map<std::string_view, const plan::Step*> steps;
+  const bool any =
+      std::ranges::any_of(plan.profile.requirements, [](const auto& one) { return one.contrast.has_value(); });
+  for (const auto& step : std::span(plan.steps).first(any ? plan.steps.size() : 0)) steps.emplace(step.id, &step);
   std::map<std::pair<std::string, std::string>, std::set<judge::Outcome>> seen;  // by node and parameter
   for (const auto& result : verdict.results) {
     const auto& contrast = plan.requirement(result.requirement)->contrast;
-    const plan::Step* step = contrast ? plan.step(result.step) : nullptr;
-    if (step == nullptr) continue;
-    for (const auto& node : step->nodes) seen[{node, contrast->parameter}].insert(result.outcome);
-    const bool expected =
-        std::ranges::any_of(step->nodes, [&](const std::string& node) { return bad_nodes.contains(node); });
+    const auto found = contrast ? steps.find(result.step) : steps.end();
+    if (found == steps.end()) continue;
+    const auto& nodes = found->second->nodes;
+    for (const auto& node : nodes) seen[{node, contrast->parameter}].insert(result.outcome);
+    const bool expected = std::ranges::any_of(nodes, [&](const std::string& node) { return bad_nodes.contains(node); });
     if (result.required && is_bad(result) && !expected)
       summary.false_alarms.push_back("switch " + result.node + " " + contrast->parameter);
   }
-  for (const auto& one : switches) {
+  for (const auto& one : switches) {  // of a parameter that no contrast switches: missed
     using enum judge::Outcome;
     const auto& outcomes = seen[{one.node, one.parameter}];
     const bool shown =
