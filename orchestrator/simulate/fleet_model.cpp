@@ -150,8 +150,8 @@ void FleetModel::add_limits(Recipe& recipe, const plan::Requirement& requirement
   MadeUpMetric& quantity = quantity_of(requirement.metric);
   quantity.samples = std::max(quantity.samples, requirement.repeat_n);
   quantity.by_nodes = quantity.by_nodes || limit.reference == plan::Reference::smallest_group_by_nodes;
-  // A limit relative to the node itself or to its fleet does not fix a centre; only limits in units do.
-  if (is_of_itself(limit)) return;
+  // A gain, or a limit relative to the node itself or to its fleet, does not fix a centre; only limits in units do.
+  if (requirement.contrast || is_of_itself(limit)) return;
   if (limit.at_least) quantity.low = std::max(quantity.low.value_or(*limit.at_least * unit), *limit.at_least * unit);
   if (limit.at_most) quantity.high = std::min(quantity.high.value_or(*limit.at_most * unit), *limit.at_most * unit);
   quantity.spread_key = key;

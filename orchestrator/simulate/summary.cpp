@@ -1,7 +1,9 @@
 // summary: a simulated run against the faults that it was given: found, missed, false alarms.
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string_view>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -55,23 +57,35 @@ bool in_pair(const AccusedNodes& accused, const std::string& node) {
   });
 }
 
-/// Whether a contrast of `one.parameter` fails on its node, or is inconclusive if the switch is stuck.
-bool is_shown(const plan::Plan& plan, const judge::Verdict& verdict, const plan::SimulatedSwitch& one) {
-  return std::ranges::any_of(verdict.results, [&](const judge::Result& result) {
-    const auto& contrast = plan.requirement(result.requirement)->contrast;
-    if (!contrast || contrast->parameter != one.parameter) return false;
-    const plan::Step* step = plan.step(result.step);
-    if (step == nullptr || std::ranges::find(step->nodes, one.node) == step->nodes.end()) return false;
-    return one.stuck ? result.outcome == judge::Outcome::inconclusive : is_bad(result);
-  });
-}
-
+/// Switches that contrasts show to do nothing, or if they are stuck, to be inconclusive. With a node of `bad_nodes` any
+/// contrast may fail.
 void take_switches(const plan::Plan& plan, const judge::Verdict& verdict, SimulationSummary& summary,
                    std::set<std::string>& bad_nodes) {
-  for (const auto& one : plan.simulation->faults.switches) {
+  const auto& switches = plan.simulation->faults.switches;
+  for (const auto& one : switches) {
     if (!one.stuck) bad_nodes.insert(one.node);
-    (is_shown(plan, verdict, one) ? summary.found : summary.missed)
-        .push_back("switch " + one.node + " " + one.parameter);
+  }
+  std::unordered_map<std::string_view, const plan::Step*> steps;
+  const bool any =
+      std::ranges::any_of(plan.profile.requirements, [](const auto& one) { return one.contrast.has_value(); });
+  for (const auto& step : std::span(plan.steps).first(any ? plan.steps.size() : 0)) steps.emplace(step.id, &step);
+  std::map<std::pair<std::string, std::string>, std::set<judge::Outcome>> seen;  // by node and parameter
+  for (const auto& result : verdict.results) {
+    const auto& contrast = plan.requirement(result.requirement)->contrast;
+    const auto found = contrast ? steps.find(result.step) : steps.end();
+    if (found == steps.end()) continue;
+    const auto& nodes = found->second->nodes;
+    for (const auto& node : nodes) seen[{node, contrast->parameter}].insert(result.outcome);
+    const bool expected = std::ranges::any_of(nodes, [&](const std::string& node) { return bad_nodes.contains(node); });
+    if (result.required && is_bad(result) && !expected)
+      summary.false_alarms.push_back("switch " + result.node + " " + contrast->parameter);
+  }
+  for (const auto& one : switches) {  // of a parameter that no contrast switches: missed
+    using enum judge::Outcome;
+    const auto& outcomes = seen[{one.node, one.parameter}];
+    const bool shown =
+        one.stuck ? outcomes.contains(inconclusive) : outcomes.contains(fail) || outcomes.contains(conditional_fail);
+    (shown ? summary.found : summary.missed).push_back("switch " + one.node + " " + one.parameter);
   }
 }
 

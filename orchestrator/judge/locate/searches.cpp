@@ -62,7 +62,8 @@ std::set<std::string> bad_alone(const plan::Plan& plan, const Results& results) 
     if (!result.required) continue;
     if (together.contains(result.step) || (result.step.empty() && plan::is_together(result.subject.kind))) continue;
     const bool silent = result.outcome == Outcome::not_measured && !result.step.empty() && !is_unchecked(plan, result);
-    if ((is_bad(result) || silent) && nodes.contains(result.node)) bad.insert(result.node);
+    if (!(is_bad(result) || silent) || !nodes.contains(result.node)) continue;
+    if (!plan.requirement(result.requirement)->contrast) bad.insert(result.node);  // a switch slows no other node
   }
   return bad;
 }
