@@ -202,7 +202,8 @@ int command_list_profiles(bool json) {
 
 int command_describe(const std::string& name, bool json) {
   if (name == plan::kAdvisoriesDocument) {
-    std::cout << (json ? std::string(profiles::embedded_documents().at(name)) : described(plan::advisories()));
+    std::cout << (json ? std::string(profiles::embedded_documents().at(name))
+                       : harmless_page(described(plan::advisories())));
     return files::kExitSuccess;
   }
   if (name == profiles::kActionsDocument) {

@@ -208,8 +208,7 @@ std::set<std::pair<std::string, std::string>> disturbed(const judge::Run& run, c
   return all;
 }
 
-/// Each demand that was judged as a state of its subject: 1 where it is met, which is expected, and 0 where it is
-/// missed.
+/// Each judged demand as a state of its subject: 1 is met and expected, 0 is missed.
 void add_demands(const judge::Run& run, const judge::Verdict& verdict, CellResults& all) {
   for (const judge::Result& result : verdict.results) {
     const auto* requirement = run.plan.requirement(result.requirement);
@@ -218,10 +217,10 @@ void add_demands(const judge::Run& run, const judge::Verdict& verdict, CellResul
     if (requirement == nullptr || !requirement->demand || (!met && result.outcome != judge::Outcome::fail) ||
         step == nullptr || step->nodes.size() != 1)
       continue;
+    const std::string name = fmt::format("{}.demand.{}", requirement->probe, requirement->id);  // no metric has points
     const bool whole = result.subject.kind == "node" || result.subject.id == result.node;
-    auto& samples = all.figures[{result.node, whole ? Subject{"node", result.node} : result.subject}]
-                               [fmt::format("{}.{}", requirement->probe, requirement->id)];
-    samples.figure = {.metric = {.name = fmt::format("{}.{}", requirement->probe, requirement->id),
+    auto& samples = all.figures[{result.node, whole ? Subject{"node", result.node} : result.subject}][name];
+    samples.figure = {.metric = {.name = name,
                                  .probe = requirement->probe,
                                  .revision = run.plan.probes.at(requirement->probe).description.revision,
                                  .unit = "1",

@@ -1,4 +1,4 @@
-// required_condition: what a requirement demands of a recorded condition, beside a figure or in place of one.
+// required_condition: demands on recorded conditions, with a figure or in place of one.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace assay::plan {
 
-/// A demand on one recorded condition. Beside a figure an absent or unmet one makes the result inconclusive; as the
-/// `demand` of a requirement it is what is judged.
+/// A demand on one recorded condition. With a figure an absent or unmet one makes the result inconclusive; as the
+/// `demand` of a requirement it is judged itself.
 struct RequiredCondition {
   std::string name;
   std::optional<Value> equals = {};
@@ -35,7 +35,7 @@ void fields(Io& io, C& demand) {
   io.sparse("site", demand.site), io.sparse("surroundings", demand.surroundings);
 }
 
-/// Whether a recorded value meets a demand. unknown: it cannot be told, because the value is no version.
+/// Whether a recorded value meets a demand. unknown: the value is no version.
 enum class Fit { met, missed, unknown };
 Fit fit_of(const RequiredCondition& demand, const Value& seen);
 
@@ -49,8 +49,8 @@ std::string words_of(const RequiredCondition& demand);
 /// found.
 std::optional<Value> meeting(const RequiredCondition& demand);
 
-/// Refuses a demand that says two things, or nothing, or what no version is, and one on advisories that there are none
-/// of. `here` is the place of the demand in the profile.
+/// Refuses a demand of two kinds, or of none, one with a text that is no version, and one on advisories that there are
+/// none of. `here` is the place of the demand in the profile.
 std::optional<InputError> check_condition(const RequiredCondition& demand, const std::string& here);
 
 /// Refuses a demand on a condition that `probe` does not record, with the nearest name.

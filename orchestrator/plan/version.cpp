@@ -58,7 +58,7 @@ std::optional<Parts> parts_of(std::string_view text) {
   for (;;) {
     const auto digits = taken(text, is_digit);
     if (digits.empty() || digits.size() > kMostDigits || parts.numbers.size() == kMostNumbers) return std::nullopt;
-    (void)std::from_chars(digits.data(), digits.data() + digits.size(), parts.numbers.emplace_back());  // digits alone
+    (void)std::from_chars(digits.data(), digits.data() + digits.size(), parts.numbers.emplace_back());  // only digits
     if (text.empty() || text.front() != '.') break;
     text.remove_prefix(1);
   }

@@ -1,4 +1,4 @@
-// version: which of two versions is the later one, and what a requirement may say of one.
+// version: the order of versions, and demands on one.
 #pragma once
 
 #include <compare>
@@ -39,11 +39,11 @@ void fields(Io& io, S& span) {
   io.sparse("from", span.from), io("below", span.below);
 }
 
-/// A span in which something is known to be wrong, and who says so.
+/// A span with a known fault, and its source.
 struct Advisory {
   std::string component;  ///< of profiles/advisories.json; empty within a requirement, which names it
   VersionSpan span;
-  std::string what;      ///< what is wrong, in one clause
+  std::string what;      ///< the fault, in one clause
   std::string severity;  ///< critical | high | medium | low
   std::string document, address, date;
   bool operator==(const Advisory&) const = default;
@@ -55,7 +55,7 @@ void fields(Io& io, A& one) {
   io("document", one.document), io("address", one.address), io("date", one.date);
 }
 
-/// What is demanded of a version; everything that is given must hold.
+/// Demands on a version; everything that is given must hold.
 struct VersionRange {
   std::string at_least, below;  ///< empty: no bound
   std::vector<std::string> one_of;
@@ -76,8 +76,8 @@ void fields(Io& io, R& range) {
 /// "at least 580.82 and outside the advisories on nvidia_driver".
 std::string words_of(const VersionRange& range);
 
-/// What the version `text`, which is one, does not meet of `range`: "is below 580.82"; of an advisory its own words.
-/// Empty if it meets all.
+/// The first demand of `range` that the version `text`, which is one, misses: "is below 580.82"; of an advisory its own
+/// words. Empty if it meets all.
 std::string missed_of(const VersionRange& range, std::string_view text);
 
 /// Whether a version may meet `now` that did not meet `before`, as far as comparing their members shows.

@@ -99,7 +99,8 @@ void test_pair(RequirementPair& pair) {
   if (!pair.method.empty()) return;
   if (strata.empty()) {
     pair.reason = pair.limit_a.empty() || pair.limit_b.empty() ? "Only one of the runs has this requirement."
-                                                               : "No subject has a judged figure in both runs.";
+                  : pair.unit.empty() ? "A condition is judged, which has no figure: only the outcomes can be compared."
+                                      : "No subject has a judged figure in both runs.";
     return;
   }
   pair.test = rank_test(strata, kConfidence);

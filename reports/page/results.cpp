@@ -37,7 +37,7 @@ std::string worst_table(const std::vector<const judge::Result*>& results) {
   return figures::table("worst", "Worst results", {"Worst results", "Value", "Margin", "Verdict"}, rows);
 }
 
-/// What was seen of a demand: what does not pass, then how many do.
+/// The values of a demand, the worst first.
 std::string demand_table(const std::vector<const judge::Result*>& results) {
   std::vector<std::string> rows;
   for (const judge::Result* one : figures::worst_of(results, kWorstListed))
@@ -292,7 +292,7 @@ std::string results_section(const ReportContent& content) {
   for (const auto& requirement : profile.requirements) {
     const auto& own = results[requirement.id];
     const bool counter = counters.contains(requirement.id);
-    const std::string drawn = part_of_page("the charts of " + requirement.id, [&] {
+    const std::string drawn = requirement.demand ? "" : part_of_page("the charts of " + requirement.id, [&] {
       return requirement_charts(content, steps, requirement, results, counter);
     });
     const std::string number = figures::requirement_number(profile, requirement.id);
@@ -335,7 +335,7 @@ std::string results_section(const ReportContent& content) {
 std::string conditions_section(const ReportContent& content) {
   std::string html = heading(5) +
                      "<p>A required condition that is not met or not recorded makes the result "
-                     "inconclusive.</p>\n<h3>Required</h3>\n";
+                     "inconclusive; one that is judged itself fails if it is not met.</p>\n<h3>Required</h3>\n";
   html += required_table(content) +
           "<p class=\"on-paper\">Recorded conditions: section 5 of report.html.</p>\n<div class=\"detail\">\n"
           "<h3>Recorded</h3>\n";

@@ -93,7 +93,11 @@ inline std::string profile_text(const std::vector<std::string>& requirements,
                                   {"repeat", {{"attempts", 1}, {"more_attempts", 0}}},
                                   {"reproducibility", {{"u", kBetweenRuns}, {"source", source}}},
                                   {"source", source}};
-    requirement.update(nlohmann::json::parse(text), true);
+    const auto given = nlohmann::json::parse(text);
+    if (given.contains("demand")) {
+      for (const char* name : {"metric", "repeat", "reproducibility"}) requirement.erase(name);
+    }
+    requirement.update(given, true);
     list.push_back(std::move(requirement));
   }
   nlohmann::json node = nlohmann::json::object();

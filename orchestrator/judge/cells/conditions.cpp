@@ -25,30 +25,33 @@ class Inspection {
   Inspection(const site::Site& site, const plan::Step& step, const Subject& subject)
       : site_(site), step_(step), subject_(subject) {}
 
-  /// Calls `take` with each value of `demand` in one record. Whether it says anything.
-  template <class Take>
-  bool each(const Record& record, const plan::RequiredCondition& demand, Take take) const {
-    auto said = conditions_of(record, demand.name, subject_);
-    std::erase_if(said, [&](const Condition* condition) { return !is_about(*condition, subject_, record); });
-    for (const Condition* condition : said) {
-      ConditionSeen seen = unseen(demand);
-      seen.seen = shortened(condition->value);
-      if (demand.site.empty()) {
-        seen.met = fit_of(demand, condition->value) == plan::Fit::met;
-      } else {
-        look_at_site(record, demand, condition->value, seen);
-      }
-      take(std::move(seen));
+  /// What one record says of `demand`.
+  [[nodiscard]] std::vector<const Condition*> said(const Record& record, const plan::RequiredCondition& demand) const {
+    auto all = conditions_of(record, demand.name, subject_);
+    std::erase_if(all, [&](const Condition* condition) { return !is_about(*condition, subject_, record); });
+    return all;
+  }
+
+  /// Takes one value and whether it meets `demand`.
+  void take(const Record& record, const plan::RequiredCondition& demand, const Value& value,
+            ConditionSeen& seen) const {
+    seen.seen = shortened(value);
+    if (demand.site.empty()) {
+      seen.met = fit_of(demand, value) == plan::Fit::met;
+    } else {
+      look_at_site(record, demand, value, seen);
     }
-    return !said.empty();
   }
 
   /// Takes the value of `demand` in one record into `seen`; the first value that does not fit stays. Whether it says
   /// anything.
   bool look(const Record& record, const plan::RequiredCondition& demand, ConditionSeen& seen) const {
-    return each(record, demand, [&](ConditionSeen one) {
-      if (seen.met) seen = std::move(one);
-    });
+    const auto all = said(record, demand);
+    for (const Condition* condition : all) {
+      if (!seen.met) break;
+      take(record, demand, condition->value, seen);
+    }
+    return !all.empty();
   }
 
   static ConditionSeen unseen(const plan::RequiredCondition& demand) {
@@ -172,16 +175,16 @@ std::vector<ConditionSeen> Demands::states(const plan::Step& step, const plan::R
                                            std::span<const Record* const> others) const {
   const Inspection inspection(site_, step, subject);
   std::vector<ConditionSeen> all;
-  const auto take = [&](ConditionSeen one) {
-    if (std::ranges::find(all, one) == all.end()) all.push_back(std::move(one));
+  const auto look = [&](const Record& record, bool owes) {
+    const auto said = inspection.said(record, demand);
+    std::vector<ConditionSeen> found(said.empty() && owes ? 1 : said.size(), Inspection::unseen(demand));
+    for (std::size_t i = 0; i < said.size(); ++i) inspection.take(record, demand, said[i]->value, found[i]);
+    for (auto& one : found) {
+      if (std::ranges::find(all, one) == all.end()) all.push_back(std::move(one));
+    }
   };
-  for (const Record* record : records) {
-    if (!inspection.each(*record, demand, take)) take(Inspection::unseen(demand));
-  }
-  for (const Record* record : others) {
-    const bool owes = !is_idle(*record) && probe.always_records(demand.name);
-    if (!inspection.each(*record, demand, take) && owes) take(Inspection::unseen(demand));
-  }
+  for (const Record* record : records) look(*record, true);
+  for (const Record* record : others) look(*record, !is_idle(*record) && probe.always_records(demand.name));
   return all;
 }
 

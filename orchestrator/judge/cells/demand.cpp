@@ -8,18 +8,21 @@
 #include "orchestrator/judge/cells/condition_words.h"
 #include "orchestrator/judge/cells/conditions.h"
 #include "probes/core/json_io.h"
+#include "probes/core/text.h"
 
 namespace assay::judge {
 namespace {
 
 /// "\"580.82\" and \"570.10\", and not recorded in some".
 std::string values_in(std::span<const ConditionSeen> states) {
-  constexpr std::size_t kMost = 4;
+  constexpr std::size_t kMost = 4, kLongest = 100;  // of a value; the conditions have more of it
   std::string text;
   std::size_t values = 0;
   for (const auto& one : states) {
-    if (one.seen && ++values <= kMost)
-      text += fmt::format("{}{}", text.empty() ? "" : ", ", assay::to_json(*one.seen).dump());
+    if (!one.seen || ++values > kMost) continue;
+    Value value = *one.seen;
+    if (auto* words = std::get_if<std::string>(&value)) *words = without_controls(*words, kLongest);
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", assay::to_json(value).dump());
   }
   if (values > kMost) text += fmt::format(" and {} more", values - kMost);
   return values == states.size() ? text : text + ", and no value in a record";
@@ -45,7 +48,7 @@ void judge_demand(const plan::RequiredCondition& demand, const Description& prob
   } else if (unknown != states.end()) {
     result.outcome = Outcome::inconclusive;
     result.reason = fmt::format("{} was {}, which is not a version that can be compared with the {} demanded.",
-                                demand.name, assay::to_json(*unknown->seen).dump(), states.front().demanded);
+                                demand.name, values_in({&*unknown, 1}), states.front().demanded);
   } else if (std::ranges::none_of(states, &ConditionSeen::met) && std::ranges::none_of(states, is_absent)) {
     result.outcome = Outcome::fail;
     result.reason = condition_sentence(demand, states.front(), meaning);

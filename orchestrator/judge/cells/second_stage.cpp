@@ -14,7 +14,9 @@ namespace assay::judge {
 SecondStage second_stage(const plan::Plan& plan, const Results& results) {
   std::map<std::string_view, const Result*> open;  // the first of each step
   for (const auto& result : results) {
-    if (result.required && result.outcome != Outcome::pass && !result.step.empty()) open.emplace(result.step, &result);
+    // More attempts show nothing new of a condition.
+    if (result.required && result.outcome != Outcome::pass && !result.step.empty() && !result.is_of_demand())
+      open.emplace(result.step, &result);
   }
   for (const auto& cell : plan.coverage) {
     const auto found = cell.against.empty() ? open.end() : open.find(cell.step);

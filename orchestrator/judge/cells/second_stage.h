@@ -13,9 +13,9 @@
 
 namespace assay::judge {
 
-/// Step ids to the reason why the step is measured again: the first of its required cells that does not pass. Of a step
-/// that has no further attempts in the plan there is none. Steps that are to be measured after the load follow on each
-/// node that is loaded once more.
+/// Step ids to the reason why the step is measured again: the first of its required cells of a figure that does not
+/// pass. Of a step that has no further attempts in the plan there is none. Steps that are to be measured after the load
+/// follow on each node that is loaded once more.
 using SecondStage = std::map<std::string, std::string>;
 
 /// The steps of the second stage after these `results` of the first one: a pure function, asked by the run, by the

@@ -53,8 +53,8 @@ std::set<std::string> other_places(const plan::Plan& plan) {
   return all;
 }
 
-/// The days of the tables of advisories in the plan that were outdated at `time`.
-std::set<std::string> outdated(const plan::Plan& plan, const std::string& time) {
+/// The tables of advisories in the plan that were outdated at `time`.
+std::vector<Deviation> outdated(const plan::Plan& plan, const std::string& time) {
   std::set<std::string> days;
   const auto look = [&](const plan::RequiredCondition& demand) {
     if (demand.version && plan::is_outdated(demand.version->dated, time)) days.insert(demand.version->dated);
@@ -63,7 +63,14 @@ std::set<std::string> outdated(const plan::Plan& plan, const std::string& time) 
     if (requirement.demand) look(*requirement.demand);
     std::ranges::for_each(requirement.conditions, look);
   }
-  return days;
+  std::vector<Deviation> all;
+  for (const auto& day : days) {
+    all.push_back({.what = fmt::format("The advisories of {} were over {} days old when the run began: later ones were "
+                                       "not looked for.",
+                                       day, plan::kAdvisoriesKeep_d),
+                   .step = ""});
+  }
+  return all;
 }
 
 }  // namespace
@@ -97,12 +104,7 @@ std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal
                    .step = ""});
   }
   for (const auto& one : plan.profile.loosened) all.push_back({.what = plan::words_of_loosened(one), .step = ""});
-  for (const auto& day : outdated(plan, journal.begin)) {
-    all.push_back({.what = fmt::format("The advisories of {} were over {} days old when the run began: later ones were "
-                                       "not looked for.",
-                                       day, plan::kAdvisoriesKeep_d),
-                   .step = ""});
-  }
+  for (auto& one : outdated(plan, journal.begin)) all.push_back(std::move(one));
   for (const auto& name : plan.profile.companions) {
     if (!plan.probes.contains(name))
       all.push_back({.what = fmt::format("The companion {} is not part of this build.", name), .step = ""});

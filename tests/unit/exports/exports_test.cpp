@@ -129,6 +129,38 @@ TEST_F(Exported, numbers_that_no_machine_measures_are_bounded_everywhere) {
   }
 }
 
+TEST_F(Exported, a_demand_is_shown_by_what_was_demanded_and_seen) {
+  auto run = mixed();
+  auto& result = run.content.verdict.results.at(0);
+  result = {.requirement = result.requirement,
+            .subject = result.subject,
+            .node = result.node,
+            .step = result.step,
+            .outcome = judge::Outcome::fail,
+            .reason = "It was on."};
+  result.conditions =
+      std::vector<judge::ConditionSeen>{{.name = "mode", .demanded = "one of \"<off>\"", .seen = Value{"<on>"}},
+                                        {.name = "mode", .demanded = "one of \"<off>\"", .seen = Value{true}}};
+  for (auto& one : run.content.run.plan.profile.requirements) {
+    if (one.id != result.requirement) continue;
+    one.metric.clear();
+    one.limit = {};
+    one.demand = {.name = "mode", .one_of = {Value{"<off>"}}};
+  }
+  const std::string page = page::render_html(run.content);
+  EXPECT_EQ(page.find(page::kMissingPart), std::string::npos);
+  EXPECT_EQ(page.find("<on>"), std::string::npos);
+  EXPECT_EQ(page.find("<off>"), std::string::npos);
+  EXPECT_NE(page.find("&lt;on&gt;, true"), std::string::npos);
+  EXPECT_NE(page.find("condition mode per"), std::string::npos);
+  EXPECT_NE(csv(run).find("\"one of \"\"<off>\"\"\",\"<on>, true\"\n"), std::string::npos);
+  EXPECT_NE(junit(run).find("value &lt;on&gt;, true\ndemanded one of"), std::string::npos);
+  EXPECT_NE(ctrf(run).find("\"seen\": \"<on>, true\""), std::string::npos);
+  EXPECT_NE(joined(ocp(run)).find("\"name\":\"mode\",\"value\":\"<on>, true\""), std::string::npos);
+  const auto compared = compare::compare(run, run, {});
+  EXPECT_NE(compare::comparison_table(compared, run, run, 0).find("condition mode"), std::string::npos);
+}
+
 TEST_F(Exported, hostile_texts_stay_texts) {
   EXPECT_EQ(junit(mixed()).find("<script>"), std::string::npos);
   // What is printed is made harmless, too, and must be the same bytes as in a file.

@@ -21,34 +21,37 @@ struct Said {
   Value value;
 };
 
-/// A profile with one requirement that demands `demand` of direct_io, and `more` of its members.
+/// A requirement that demands `demand`, of direct_io unless it names another, with `more` of its members.
 std::string demanding(const std::string& demand, const std::string& scope = "node", const json& more = json::object()) {
-  const json source = {{"document", "The data sheet"}, {"status", "sourced"}};
-  json condition = json::parse(demand);
-  if (!condition.contains("name")) condition["name"] = "direct_io";
-  json requirement = {{"id", "r0"},     {"title", "A promise"}, {"probe", "disk"},
-                      {"scope", scope}, {"demand", condition},  {"source", source}};
+  json condition = {{"name", "direct_io"}};
+  condition.update(json::parse(demand));
+  json requirement = {{"scope", scope}, {"demand", condition}};
   requirement.update(more);
-  return json{{"schema", "assay.profile/1"},  {"name", "p"}, {"title", "P"}, {"revision", 1}, {"node", {{"drive", 2}}},
-              {"requirements", {requirement}}}
-      .dump();
+  return requirement.dump();
 }
 
-std::expected<plan::Profile, InputError> read(const std::string& text) {
-  return plan::read_profile(text, "p.json", [](const std::string&) { return std::nullopt; });
+json document_of(const std::string& requirement) {
+  return json::parse(fixture::profile_text({requirement}, {{"drive", 2}}));
 }
 
-std::string refusal(const std::string& text) {
-  const auto profile = read(text);
+std::expected<plan::Profile, InputError> read_document(const json& document) {
+  return plan::read_profile(document.dump(), "p.json", [](const std::string&) { return std::nullopt; });
+}
+
+std::expected<plan::Profile, InputError> read(const std::string& requirement) {
+  return read_document(document_of(requirement));
+}
+
+std::string refusal(const json& document) {
+  const auto profile = read_document(document);
   if (!profile) return profile.error().text();
   const auto plan = plan::make_plan(*profile, fixture::site(1), fixture::programs(), {});
   return plan ? "planned" : plan.error().text();
 }
 
-/// A run of one node with that plan, and an attempt for each of `attempts`.
-MemoryRun run_of(const std::string& profile, const std::vector<std::vector<Said>>& attempts) {
-  MemoryRun run({kAtLeast100});
-  run.plan = *plan::make_plan(*read(profile), fixture::site(1), fixture::programs(), {});
+/// A run of one node by that requirement, and an attempt for each of `attempts`.
+MemoryRun run_of(const std::string& requirement, const std::vector<std::vector<Said>>& attempts) {
+  MemoryRun run({requirement}, 1, {{"drive", 2}});
   for (const auto& said : attempts) {
     std::ostringstream out;
     Recorder recorder(
@@ -154,10 +157,8 @@ TEST(demand, has_a_cell_for_each_part) {
 TEST(demand, of_nodes_together_is_of_every_rank) {
   const std::string profile = demanding(R"({"equals": true})", "cluster", {{"probe", "fabric"}});
   for (const bool other : {true, false}) {
-    MemoryRun run({kAtLeast100});
-    run.plan = *plan::make_plan(*read(profile), fixture::site(2), fixture::programs(), {});
+    MemoryRun run({profile}, 2);
     EXPECT_TRUE(run.plan.searches.empty());
-    run.journal.node_facts["n2"] = {{"name", "n2"}};
     run.attempt(0, "exited", run.record_of_rank(0, {1.0}, true));
     run.add_rank(1, run.record_of_rank(1, {}, other));
     EXPECT_EQ(only(run).outcome, other ? Outcome::pass : Outcome::inconclusive) << only(run).reason;
@@ -194,7 +195,7 @@ TEST(demand, stays_the_same_in_a_plan) {
   for (const char* demand : {R"({"version": {"advisories": "nvidia_driver", "at_least": "570"}})",
                              R"({"one_of": [true, 1, 1.5, "a"]})", R"({"at_most": 3})"}) {
     const plan::Profile profile = *read(demanding(demand));
-    const auto again = read(to_json(profile).dump());
+    const auto again = read_document(to_json(profile));
     ASSERT_TRUE(again) << again.error().text();
     EXPECT_EQ(to_json(*again), to_json(profile));
     EXPECT_FALSE(to_json(profile).at("requirements").at(0).contains("limit"));
@@ -203,6 +204,10 @@ TEST(demand, stays_the_same_in_a_plan) {
 }
 
 TEST(demand, that_cannot_be_judged_is_refused) {
+  const std::string yes = R"({"equals": true})";
+  const json limit = {{"limit", {{"at_least", 1}, {"unit", "1"}}}};
+  const json repeat = {{"repeat", {{"n", 1}}}};
+  const json unsourced = {{"source", {{"document", "d"}, {"status", "unsourced"}}}};
   const std::pair<std::string, const char*> kCases[] = {
       {demanding(R"({"equals": 1, "at_least": 1})"), "has two of equals"},
       {demanding(R"({"at_least": 2, "at_most": 1})"), "at_least is above at_most"},
@@ -214,34 +219,16 @@ TEST(demand, that_cannot_be_judged_is_refused) {
       {demanding(R"({"version": {}})"), "version"},
       {demanding(R"({"equals": true, "surroundings": true})"), "demand.surroundings"},
       {demanding(R"({"site": "leaf"})"), "demand.site"},
-      {demanding(R"({"equals": true})", "node", {
-  {
-    "limit", {
-      {"at_least", 1}, { "unit", "1" }
-    }
-  }}}), ".limit: goes with a metric"},
-      {demanding(R"({"equals": true})", "node", {
-  {
-    "repeat", {
-      { "n", 1 }
-    }
-  }}}), ".repeat: goes with a metric"},
-      {demanding(R"({"equals": true})", "node",
-                 {
-  {
-    "source", {
-      {"document", "d"}, { "status", "unsourced" }
-    }
-  }}}),
-       "unsourced"
-}
-}
-;
-for (const auto& [profile, words] : kCases)
-  EXPECT_NE(refusal(profile).find(words), std::string::npos) << words << "\n" << refusal(profile);
-json none = json::parse(demanding(R"({"equals": true})"));
-none.at("requirements").at(0).erase("demand");
-EXPECT_NE(refusal(none.dump()).find("the field 'metric' is missing"), std::string::npos) << refusal(none.dump());
+      {demanding(yes, "node", limit), ".limit: goes with a metric"},
+      {demanding(yes, "node", repeat), ".repeat: goes with a metric"},
+      {demanding(yes, "node", unsourced), "unsourced"}};
+  for (const auto& [requirement, words] : kCases) {
+    const std::string text = refusal(document_of(requirement));
+    EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
+  }
+  json none = document_of(demanding(yes));
+  none.at("requirements").at(0).erase("demand");
+  EXPECT_NE(refusal(none).find("the field 'metric' is missing"), std::string::npos) << refusal(none);
 }
 
 TEST(demand, that_was_loosened_is_listed) {
@@ -261,11 +248,11 @@ TEST(demand, that_was_loosened_is_listed) {
 }
 
 TEST(demand, takes_and_loses_the_members_of_a_metric_by_like) {
-  json document = json::parse(demanding(R"({"equals": true})"));
+  json document = document_of(demanding(R"({"equals": true})"));
   auto& all = document.at("requirements");
   all.push_back({{"id", "m"}, {"like", "r0"}, {"metric", "bandwidth"}, {"limit", {{"at_least", 1}, {"unit", "B/s"}}}});
   all.push_back({{"id", "d"}, {"like", "m"}, {"demand", {{"name", "direct_io"}, {"equals", false}}}});
-  const auto profile = read(document.dump());
+  const auto profile = read_document(document);
   ASSERT_TRUE(profile) << profile.error().text();
   EXPECT_EQ(profile->requirements.at(1).metric, "bandwidth");
   EXPECT_FALSE(profile->requirements.at(1).demand);

@@ -57,6 +57,14 @@ TEST(second_stage, a_step_whose_required_cell_fails_is_measured_again_with_the_r
   EXPECT_EQ(due(run), (SecondStage{{"0001-disk-n1", "r0 on n1 is fail"}}));
 }
 
+TEST(second_stage, a_demand_that_fails_asks_for_no_more_attempts) {
+  MemoryRun run({kTwice, R"({"demand": {"name": "direct_io", "equals": false}})"});
+  attempt(run, kGood);
+  attempt(run, kGood);
+  ASSERT_EQ(judge_cells(run.plan, run.journal, run.reader()).at(1).outcome, Outcome::fail);
+  EXPECT_TRUE(due(run).empty());
+}
+
 TEST(second_stage, a_step_that_was_never_measured_is_tried_again) {
   EXPECT_EQ(due(MemoryRun({kTwice})), (SecondStage{{"0001-disk-n1", "r0 on n1 is not_measured"}}));
 }

@@ -12,7 +12,6 @@ namespace {
 
 /// Each is later than the one before it.
 const std::vector<std::string> kAscending = {"0",
-                                             "1",
                                              "1.0rc1",
                                              "1.0rc2",
                                              "1.0",
