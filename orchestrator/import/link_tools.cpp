@@ -5,6 +5,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "orchestrator/import/import.h"
 #include "orchestrator/import/reading.h"
@@ -146,7 +147,7 @@ class MlxlinkReader {
                    false}};
     if (key == "Speed" || key == "Width") (key == "Speed" ? speed_ : width_) = {std::string(first(values)), from};
     if (key == "State" || key == "Physical state" || key == "FEC" || key == "Loopback Mode")
-      source_.facts[key] = std::string(first(values));
+      source_.facts[key] = fmt::format("{}", fmt::join(values, ","));
     for (const auto& one : kNumbers) {
       if (one.key != key) continue;
       for (std::size_t i = 0; i < (one.per_lane ? values.size() : 1); ++i) {

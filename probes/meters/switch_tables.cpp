@@ -167,11 +167,15 @@ SwitchView find_ports(const SnmpClient& client, const std::vector<std::string>& 
   take(kDescription, descriptions);
   for (const auto& port : wanted) {
     const auto& those = names.contains(port) ? names[port] : descriptions[port];
-    if (those.size() == 1)
+    if (those.size() == 1) {
       view.ports.emplace(port, *those.begin());
-    else
+      for (const auto* table : {&descriptions, &names})
+        for (const auto& [name, indices] : *table)
+          if (indices == those) view.called.insert_or_assign(name, port);
+    } else {
       view.missing.emplace(port, those.empty() ? "the switch has no port of this name (ifName, ifDescr)"
                                                : "the switch has several ports of this name");
+    }
   }
   return view;
 }
@@ -193,8 +197,10 @@ void find_neighbours(const SnmpClient& client, double limit_s, SwitchView& view)
       if (index.size() != 3 || row.type != SnmpType::text) continue;  // time mark, local port, number
       const Oid local = {index[1]};
       const std::string id = text_of(local_ids, local), description = text_of(local_descriptions, local);
-      const bool by_description = integer_of(local_kinds, local) == kMacAddress || view.ports.contains(description);
-      Neighbour one{.interface = by_description && !view.ports.contains(id) ? description : id,
+      std::string port = integer_of(local_kinds, local) == kMacAddress ? description : id;
+      for (const auto& name : {description, id})
+        if (const auto known = view.called.find(name); known != view.called.end()) port = known->second;
+      Neighbour one{.interface = std::move(port),
                     .system = printable(row.text, kLongestName),
                     .system_port = text_of(ids, index),
                     .other_name = text_of(descriptions, index)};

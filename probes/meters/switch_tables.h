@@ -61,6 +61,7 @@ std::optional<double> sensor_value(std::int64_t scale, std::int64_t precision, s
 struct SwitchView {
   std::map<std::string, std::uint32_t> ports;  ///< ifIndex of each port that is to be read
   std::map<std::string, std::string> missing;  ///< why others are not
+  std::map<std::string, std::string> called;   ///< by each name of a port (ifName, ifDescr): its name in `ports`
   std::vector<Neighbour> neighbours;           ///< of all its ports, named as in `ports` if they are there
   std::string neighbours_unread;               ///< why there are none; empty if they were read
   std::vector<PortSensor> sensors;             ///< of the ports to be read

@@ -100,6 +100,7 @@ TEST(SwitchTables, ports_neighbours_and_sensors_of_an_honest_agent) {
   EXPECT_EQ(view.ports, (std::map<std::string, std::uint32_t>{{"swp1", 1}, {"port 2", 2}}));
   EXPECT_EQ(view.missing.at("swp9"), "the switch has no port of this name (ifName, ifDescr)");
   ASSERT_EQ(view.neighbours.size(), 2U);
+  EXPECT_EQ(view.neighbours[0].interface, "port 2");  // as the site calls swp2
   EXPECT_EQ(view.neighbours[0].system, "n02");
   EXPECT_EQ(view.neighbours[0].system_port, "ens2");
   EXPECT_EQ(view.neighbours[1].interface, "swp1");
@@ -162,7 +163,7 @@ TEST(SwitchTables, entities_in_a_circle_and_broken_tables_of_neighbours_cost_onl
   EXPECT_EQ(view.neighbours_unread, "leaf1: no answer");
   EXPECT_NE(fault_of([&] { (void)find_ports(client, {"swp1"}, kNever_s); }), "");
   EXPECT_EQ(fault_of([&] { (void)read_switch(leaf().client(), seen(leaf()), 0); }),
-            "leaf1 at 10.0.0.1: has answered 0 of 31 questions in time");
+            "leaf1 at 10.0.0.1: has answered 0 of 43 questions in time");
 }
 
 TEST(SwitchTables, values_of_sensors_by_scale_and_precision) {
@@ -183,7 +184,9 @@ TEST(SwitchTables, values_of_sensors_by_scale_and_precision) {
                                                      {kUnits, 10, 1, std::nullopt}}) {
     const auto base = sensor_value(one.scale, one.precision, one.value);
     ASSERT_EQ(base.has_value(), one.base.has_value()) << one.scale << " " << one.precision << " " << one.value;
-    if (base) EXPECT_NEAR(*base, *one.base, 1e-12 * std::abs(*one.base));
+    if (base) {
+      EXPECT_NEAR(*base, *one.base, 1e-12 * std::abs(*one.base));
+    }
   }
 }
 
@@ -312,7 +315,9 @@ TEST(SwitchHistory, a_reset_a_restart_and_a_change_of_ports_leave_no_figure_and_
     EXPECT_EQ(condition(record, "uncounted", kPort), one.uncounted);
     EXPECT_EQ(condition(record, "uncounted_why", kPort), one.why);
     EXPECT_EQ(condition(record, "unread", kPort), one.unread);
-    if (!one.unread.empty()) EXPECT_EQ(figure(record, "in_errors"), std::nullopt);
+    if (!one.unread.empty()) {
+      EXPECT_EQ(figure(record, "in_errors"), std::nullopt);
+    }
   }
 }
 
