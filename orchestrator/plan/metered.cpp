@@ -114,4 +114,23 @@ Requirement placed_on_all(Requirement requirement, const site::Site& site) {
   return requirement;
 }
 
+std::optional<InputError> check_power_cap(const Plan& plan) {
+  if (!plan.site.power_cap_w) return std::nullopt;
+  const double cap = *plan.site.power_cap_w;
+  for (const auto& step : plan.steps) {
+    if (step.power_w == 0) {
+      return InputError{fmt::format("profile {}: power_w", plan.profile.name),
+                        fmt::format("is missing, and the site {} has a power cap of {} W", plan.site.name, cap),
+                        "give the power of one node of this design under load, or take power_cap_w out of the site"};
+    }
+    if (step.power_w > cap) {
+      return InputError{fmt::format("site {}: power_cap_w", plan.site.name),
+                        fmt::format("{} W, but step {} draws {} W on {} nodes by design", cap, step.id, step.power_w,
+                                    step.nodes.size()),
+                        "raise the cap, or leave its requirement out with --only"};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace assay::plan

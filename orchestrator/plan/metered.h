@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "orchestrator/plan/plan.h"
 #include "orchestrator/plan/profile.h"
 #include "orchestrator/site/site.h"
 
@@ -48,5 +49,8 @@ std::optional<InputError> check_load_test(const site::Site& site, const Profile&
 
 /// `requirement` with the scope under which its load is placed: on all nodes together, or on the only one.
 Requirement placed_on_all(Requirement requirement, const site::Site& site);
+
+/// Every single step must fit under the site's cap of power, or it could never run.
+std::optional<InputError> check_power_cap(const Plan& plan);
 
 }  // namespace assay::plan

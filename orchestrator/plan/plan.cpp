@@ -92,7 +92,7 @@ class Planner {
     if (auto problem = unread_inventory(plan_.profile)) return std::unexpected(*problem);
     if (auto problem = check_faults()) return std::unexpected(*problem);
     write_steps();
-    if (auto problem = check_power()) return std::unexpected(*problem);
+    if (auto problem = check_power_cap(plan_)) return std::unexpected(*problem);
     if (plan_.localise && !plan_.quick) plan_searches();
     return std::move(plan_);
   }
@@ -336,26 +336,6 @@ class Planner {
     return typical_s;
   }
 
-  /// Every single step must fit under the site's cap, or it could never run.
-  [[nodiscard]] std::optional<InputError> check_power() const {
-    if (!plan_.site.power_cap_w) return std::nullopt;
-    const double cap = *plan_.site.power_cap_w;
-    for (const auto& step : plan_.steps) {
-      if (step.power_w == 0) {
-        return InputError{fmt::format("profile {}: power_w", plan_.profile.name),
-                          fmt::format("is missing, and the site {} has a power cap of {} W", plan_.site.name, cap),
-                          "give the power of one node of this design under load, or take power_cap_w out of the site"};
-      }
-      if (step.power_w > cap) {
-        return InputError{fmt::format("site {}: power_cap_w", plan_.site.name),
-                          fmt::format("{} W, but step {} draws {} W on {} nodes by design", cap, step.id, step.power_w,
-                                      step.nodes.size()),
-                          "raise the cap, or leave its requirement out with --only"};
-      }
-    }
-    return std::nullopt;
-  }
-
   /// A search for each step of a group or of the whole, with its budget frozen.
   void plan_searches() {
     for (const auto& step : plan_.steps) {
@@ -363,8 +343,7 @@ class Planner {
       for (const auto& id : step.requirements) {
         const Requirement& judged = *plan_.requirement(id);
         const JudgedScope scope = judged.scope;
-        if (judged.contrast || judged.demand)
-          continue;  // a switch without effect, or a setting, is a matter of all nodes
+        if (judged.contrast || judged.demand) continue;  // a switch or a setting is a matter of all nodes
         if (step.nodes.size() > 1 && (scope == JudgedScope::group || scope == JudgedScope::cluster))
           search.requirements.push_back(id);
       }

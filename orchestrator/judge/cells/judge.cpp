@@ -114,23 +114,12 @@ class Judge {
     return found;
   }
 
-  /// A cell with `when_told` whose figure the machine does not report: no node is judged by it.
-  static UndecidedCell unchecked(Result result, const std::string& what) {
-    result.required = false;
-    result.outcome = Outcome::not_measured;
-    result.unchecked = true;
-    result.reason = "Not checked: " + what;
-    return settled(std::move(result));
-  }
-
-  static UndecidedCell settled(Result result) { return {.result = std::move(result), .settled = true}; }
-
   /// A cell that the plan does not measure. Figures of meters or switches that the site does not have are not told.
   [[nodiscard]] UndecidedCell without_step(const plan::Cell& cell, const plan::Requirement& requirement) const {
     const bool untold = requirement.when_told && !requirement.during.empty() &&
                         plan::metered_subjects(plan_.site, requirement.scope, requirement.plane).empty();
     Result result = blank(cell, requirement);
-    return untold ? unchecked(std::move(result), cell.reason + ".") : settled(std::move(result));
+    return untold ? unchecked_cell(std::move(result), cell.reason + ".") : settled_cell(std::move(result));
   }
 
   static Result blank(const plan::Cell& cell, const plan::Requirement& requirement) {
@@ -153,7 +142,7 @@ class Judge {
       // A crash next to a good attempt is not ignored: a step that failed once is not shown to work.
       whole.outcome = step.broken && !step.records.empty() ? Outcome::inconclusive : step.absence;
       whole.reason = step.reason;
-      return {settled(std::move(whole))};
+      return {settled_cell(std::move(whole))};
     }
     if (!requirement.during.empty()) return {metered_cell(cell, requirement, planned, step, std::move(whole))};
     auto pools = pooled(step, requirement, plan_.probes.at(requirement.probe).description);
@@ -163,18 +152,19 @@ class Judge {
         whole.outcome = Outcome::inconclusive;
         whole.reason = fmt::format("The record has {} of a {}, and a {} is judged.", requirement.judged(), kind,
                                    requirement.scope);
-        return {settled(std::move(whole))};
+        return {settled_cell(std::move(whole))};
       }
       if (requirement.when_told)
-        return {unchecked(std::move(whole), fmt::format("this machine does not report {}.", requirement.judged()))};
+        return {
+            unchecked_cell(std::move(whole), fmt::format("this machine does not report {}.", requirement.judged()))};
       whole.reason = fmt::format("No {} was recorded.", requirement.figure());
-      return {settled(std::move(whole))};
+      return {settled_cell(std::move(whole))};
     }
     if (const auto most = most_subjects(plan_, requirement, planned); most && pools.size() > *most) {
       whole.outcome = Outcome::error;
       whole.reason = fmt::format("The record has {} subjects of kind {}; the design has {}.", pools.size(),
                                  requirement.scope, *most);
-      return {settled(std::move(whole))};
+      return {settled_cell(std::move(whole))};
     }
     if (requirement.contrast)
       contrasts_.take(cell, requirement, [this](const plan::Step& one) { return evidence_of(one); });
@@ -197,10 +187,10 @@ class Judge {
       one.subject = subject;
       one.outcome = Outcome::inconclusive;
       one.reason = why;
-      all.push_back(settled(std::move(one)));
+      all.push_back(settled_cell(std::move(one)));
     }
     if (auto wrong = wrong_number(plan_, requirement, different_parts(pools), whole))
-      all.push_back(settled(std::move(*wrong)));
+      all.push_back(settled_cell(std::move(*wrong)));
     return all;
   }
 
@@ -219,14 +209,14 @@ class Judge {
     const auto pool = pools.find(cell.subject);
     if (pool == pools.end()) {
       if (requirement.when_told && is_untold(metered_, requirement.metric, cell.subject))
-        return unchecked(std::move(whole), fmt::format("the {} {} does not report {}.", cell.subject.kind,
-                                                       cell.subject.id, requirement.metric));
+        return unchecked_cell(std::move(whole), fmt::format("the {} {} does not report {}.", cell.subject.kind,
+                                                            cell.subject.id, requirement.metric));
       whole.reason = fmt::format("No {} of the {} {} during the load. {}", requirement.metric, cell.subject.kind,
                                  cell.subject.id, why_missing(metered_, requirement.metric, cell.subject));
-      return settled(std::move(whole));
+      return settled_cell(std::move(whole));
     }
     if (whole.reason = missing_attempts(requirement, planned, step, pool->second, metered_.step); !whole.reason.empty())
-      return settled(std::move(whole));
+      return settled_cell(std::move(whole));
     UndecidedCell open = open_cell(requirement, planned, metered_.step, cell.subject, pool->second, std::move(whole));
     open.words = words_of(metered_, requirement.metric, cell.subject);
     return open;
@@ -236,20 +226,12 @@ class Judge {
   [[nodiscard]] std::string missing_attempts(const plan::Requirement& requirement, const plan::Step& planned,
                                              const StepEvidence& made, const Pool& pool,
                                              const StepEvidence& measured) const {
-    if (const int due = due_attempts(requirement, planned, made); made.attempts < due)
+    // Without a second stage unfit() asks for the attempts.
+    const bool second = up_to_ == plan::Stage::second && journal_.more_attempts.contains(planned.id);
+    if (const int due = second ? due_attempts(requirement, planned, made) : 0; made.attempts < due)
       return fmt::format("{} of {} planned attempts were made.", made.attempts, due);
     if (pool.records.size() == measured.records.size()) return "";
     return fmt::format("Measured in {} of {} attempts.", pool.records.size(), measured.records.size());
-  }
-
-  /// The attempts that the plan wants for this requirement, as far as the run has come. Attempts that a lost node did
-  /// not make in the first stage are not made up for in the second one, as long as there are enough of them in all.
-  [[nodiscard]] int due_attempts(const plan::Requirement& requirement, const plan::Step& step,
-                                 const StepEvidence& made) const {
-    const int first = std::min(requirement.attempts, step.attempts);
-    if (up_to_ == plan::Stage::first || !journal_.more_attempts.contains(step.id)) return 0;  // unfit() asks for those
-    const int second = std::min(requirement.more_attempts, step.more_attempts);
-    return std::max(first, made.attempts - made.more_attempts + second);
   }
 
   /// Why a cell may not pass, with any figure; empty if it may.
@@ -304,8 +286,8 @@ class Judge {
     judge_demand(*requirement.demand, probe, states, result);
     result.conditions = shared(requirement, std::move(states));
     if (result.outcome == Outcome::not_measured && requirement.when_told)
-      return unchecked(std::move(result), fmt::format("this machine does not report {}.", requirement.judged()));
-    return settled(std::move(result));
+      return unchecked_cell(std::move(result), fmt::format("this machine does not report {}.", requirement.judged()));
+    return settled_cell(std::move(result));
   }
 
   /// The samples of one subject, and the inputs of its decision.
@@ -345,7 +327,7 @@ class Judge {
       return leave(Outcome::inconclusive, fmt::format("{} was not measured at {} B.", requirement.metric, *size));
     const auto reference = references_.of(requirement, step, subject, pool);
     if (!reference && reference.error().untold && requirement.when_told)
-      return unchecked(std::move(cell.result), reference.error().reason);
+      return unchecked_cell(std::move(cell.result), reference.error().reason);
     if (!reference) return leave(Outcome::inconclusive, reference.error().reason);
     if (requirement.limit.reference != plan::Reference::none && !(reference->value > 0))
       return leave(Outcome::inconclusive, "The reference of the limit is 0, so a share of it cannot be judged.");

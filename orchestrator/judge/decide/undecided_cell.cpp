@@ -37,6 +37,16 @@ void clear_numbers(Result& result) {
 
 }  // namespace
 
+UndecidedCell settled_cell(Result result) { return {.result = std::move(result), .settled = true}; }
+
+UndecidedCell unchecked_cell(Result result, const std::string& what) {
+  result.required = false;
+  result.outcome = Outcome::not_measured;
+  result.unchecked = true;
+  result.reason = "Not checked: " + what;
+  return settled_cell(std::move(result));
+}
+
 void settle(UndecidedCell& cell, const Scatter& scatter) {
   if (cell.settled) return;
   cell.settled = true;

@@ -30,6 +30,12 @@ struct UndecidedCell {
   std::string unmet = {};  ///< the first demanded condition that is not met, in one sentence
 };
 
+/// A cell with its outcome.
+UndecidedCell settled_cell(Result result);
+
+/// A cell with `when_told` whose figure, `what`, the machine does not report: no node is judged by it.
+UndecidedCell unchecked_cell(Result result, const std::string& what);
+
 /// Decides `cell`, unless it is settled.
 void settle(UndecidedCell& cell, const Scatter& scatter);
 

@@ -73,9 +73,8 @@ std::vector<Deviation> outdated(const plan::Plan& plan, const std::string& time)
   return all;
 }
 
-}  // namespace
-
-std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal) {
+/// What the plan says beforehand.
+std::vector<Deviation> planned_deviations(const plan::Plan& plan) {
   std::vector<Deviation> all;
   if (plan.simulation)
     all.push_back({.what = "The run is a simulation: nothing was measured, every record is made up.", .step = ""});
@@ -95,6 +94,13 @@ std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal
   }
   for (const auto& what : other_places(plan))
     all.push_back({.what = what + ": what it states need not be of the tested machine.", .step = ""});
+  return all;
+}
+
+}  // namespace
+
+std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal) {
+  auto all = planned_deviations(plan);
   if (journal.resumed > 0)
     all.push_back({.what = fmt::format("The run was interrupted and resumed {} times.", journal.resumed), .step = ""});
   if (!journal.finished) {
