@@ -191,7 +191,9 @@ Worked follow(const meters::LoadShape& load, int rank, Clock::time_point begin, 
   const auto passed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   double level = 0, flop = 0, sampled_s = 0, checked_s = 0;
   std::string problem;
-  for (double now_s = passed(); now_s < meters::length_s(load); now_s = passed()) {
+  while (true) {
+    const double now_s = passed();
+    if (now_s >= meters::length_s(load)) break;
     const double due = meters::level_at(load, rank, now_s);
     if (now_s >= meters::shape_begin_s(load)) worked.marks.take(now_s, due - level);
     level = due;
@@ -219,9 +221,9 @@ Worked follow(const meters::LoadShape& load, int rank, Clock::time_point begin, 
   }
   if (!problem.empty()) {
     const double ramp_s = std::min(load.ramp_s, kLongestStop_s) * level;
-    const auto from = Clock::now();
-    for (double gone_s = 0; gone_s < ramp_s; gone_s = std::chrono::duration<double>(Clock::now() - from).count()) {
-      engine.work_at(level * (1 - gone_s / ramp_s));
+    const double from_s = passed();
+    while (passed() - from_s < ramp_s) {
+      engine.work_at(level * std::max(0.0, 1 - (passed() - from_s) / ramp_s));
       std::this_thread::sleep_for(std::chrono::duration<double>(kTick_s));
     }
     engine.work_at(0);

@@ -144,7 +144,7 @@ std::expected<Examined, InputError> examine(const EvidenceFiles& files) {
   if (!plan->simulation) {
     if (auto problem = check_journalled(*journal, files)) return std::unexpected(*problem);
   }
-  const auto judged = judge::judge_run(*plan, plan_sha256, *journal, reader_for(*plan, *journal, files));
+  auto judged = judge::judge_run(*plan, plan_sha256, *journal, reader_for(*plan, *journal, files));
   if (!judged) return std::unexpected(judged.error());
   // A verdict of an earlier version is compared with the new judgement in the format of that version.
   const auto format = judge::format_of(*verdict_bytes);

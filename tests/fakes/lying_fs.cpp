@@ -225,7 +225,7 @@ int list_folder(const char* path, void* buffer, fuse_fill_dir_t fill, off_t, fus
   DIR* const folder = opendir(real(path).c_str());
   if (folder == nullptr) return -errno;
   timespec now = {};
-  clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  (void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
   while (const dirent* const entry = readdir(folder)) {
     struct stat status = {};
     const std::string child = real(path) + "/" + entry->d_name;
@@ -233,7 +233,7 @@ int list_folder(const char* path, void* buffer, fuse_fill_dir_t fill, off_t, fus
     const auto age = std::chrono::seconds(now.tv_sec - status.st_ctim.tv_sec) +
                      std::chrono::nanoseconds(now.tv_nsec - status.st_ctim.tv_nsec);
     if (lies("listing") && is_data(path) && is_file && age < kStale) continue;
-    fill(buffer, entry->d_name, nullptr, 0, static_cast<fuse_fill_dir_flags>(0));
+    fill(buffer, entry->d_name, nullptr, 0, fuse_fill_dir_flags{});
   }
   closedir(folder);
   return 0;
@@ -254,7 +254,7 @@ void* begin(fuse_conn_info*, fuse_config* config) {
 
 int main(int argc, char** argv) {
   if (argc != 4 || std::ranges::find(kLies, std::string_view(argv[3])) == std::end(kLies)) {
-    std::fprintf(stderr, "usage: lying_fs BACKING MOUNTPOINT LIE\n");
+    (void)std::fprintf(stderr, "usage: lying_fs BACKING MOUNTPOINT LIE\n");
     return 2;
   }
   backing = argv[1];

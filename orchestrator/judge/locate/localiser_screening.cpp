@@ -180,8 +180,7 @@ bool Localiser::differ(std::size_t size, bool enough) {
 }
 
 /// Disjoint lanes from pairs that overlap: the good ones first, then nodes that are in none of those.
-void Localiser::make_lanes_of_pairs(const std::list<Lane>& measured) {
-  const std::list<Lane> pairs = measured;
+void Localiser::make_lanes_of_pairs(const std::list<Lane>& pairs) {
   std::list<Lane> lanes;
   std::set<std::size_t> placed;
   const auto is_free = [&](std::size_t node) { return !placed.contains(node); };

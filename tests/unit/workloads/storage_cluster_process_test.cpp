@@ -92,8 +92,7 @@ TEST_F(storage_cluster, every_stream_goes_on_until_it_has_done_as_much_as_the_fu
   constexpr double kStreams = 2.0 * kRanks;
   const auto by_size = complete({"--duration=10min"});
   EXPECT_EQ(value_of(by_size, "ended_by", node_of(by_size)), Value(std::string("size")));
-  for (const char* phase : {"write", "read"})
-    EXPECT_NEAR(transfers(by_size, phase), kRanks * (8 << 20) / (64 << 10), 1e-6);
+  for (const char* phase : {"write", "read"}) EXPECT_NEAR(transfers(by_size, phase), kRanks * 8.0 * 1024 / 64, 1e-6);
   const auto by_time = complete({"--duration=100ms", "--size=2GiB"});
   EXPECT_EQ(value_of(by_time, "ended_by", node_of(by_time)), Value(std::string("duration")));
   const double of_each = transfers(by_time, "write") / kStreams;

@@ -18,8 +18,8 @@ struct BlockLayout {
 constexpr std::uint64_t block_offset(const BlockLayout& layout, std::uint64_t stream, std::uint64_t index) {
   return layout.shared ? (index * layout.streams + stream) * layout.block : index * layout.block;
 }
-static_assert(block_offset({.shared = true, .block = 47008, .streams = 4}, 3, 2) == 11 * 47008);
-static_assert(block_offset({.shared = false, .block = 47008, .streams = 4}, 3, 2) == 2 * 47008);
+static_assert(block_offset({.shared = true, .block = 47008, .streams = 4}, 3, 2) == std::uint64_t{11} * 47008);
+static_assert(block_offset({.shared = false, .block = 47008, .streams = 4}, 3, 2) == std::uint64_t{2} * 47008);
 
 /// The file of `stream` in the set of this number.
 std::string block_file(const BlockLayout& layout, std::uint64_t set, std::uint64_t stream);
