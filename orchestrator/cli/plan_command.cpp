@@ -120,8 +120,9 @@ std::string described(const profiles::ActionTable& table, std::string_view today
     std::string finding = fmt::format("{} {}{}{}", row.found, row.probe, row.probe.empty() ? "" : ".", row.name);
     if (!row.values.empty()) finding += fmt::format(" {}", fmt::join(row.values, ", "));
     text += "\n" + wrapped(finding);
-    text += entry(row.by.empty() ? std::string(word_of(row.advice.action)) : "by its " + row.by,
-                  row.by.empty() ? fmt::format("{} [{}]", row.advice.says, row.advice.source) : "");
+    text += row.by.empty() ? entry(std::string(word_of(row.advice.action)),
+                                   fmt::format("{} [{}]", row.advice.says, row.advice.source))
+                           : entry("by", "its condition " + row.by);
   }
   text += "\nwithout a row: not known\n\nsources\n";
   for (const auto& [name, source] : table.sources())

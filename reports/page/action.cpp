@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostCulprits = 8;
 constexpr std::size_t kMostRequirements = 8, kMostAdvisory = 4;
 constexpr std::size_t kMostNodes = 16;
-constexpr std::size_t kMostActions = 12, kMostSubjects = 6;  // of one action
+constexpr std::size_t kMostActions = 12, kMostNamed = 3;  // of one action
 
 std::string link_to(const ReportContent& content, const std::string& requirement) {
   const plan::Profile& profile = content.run.plan.profile;
@@ -28,9 +28,9 @@ std::string link_to(const ReportContent& content, const std::string& requirement
 /// "n01, n02 and 3 more".
 std::string named(const std::vector<std::string>& subjects) {
   std::string words;
-  for (std::size_t i = 0; i < std::min(subjects.size(), kMostSubjects); ++i)
+  for (std::size_t i = 0; i < std::min(subjects.size(), kMostNamed); ++i)
     words += (i == 0 ? "" : ", ") + figures::escape(subjects[i]);
-  return subjects.size() > kMostSubjects ? words + fmt::format(" and {} more", subjects.size() - kMostSubjects) : words;
+  return subjects.size() > kMostNamed ? words + fmt::format(" and {} more", subjects.size() - kMostNamed) : words;
 }
 
 /// A line for each action that is known, with its subjects, the most urgent first.
@@ -42,7 +42,7 @@ std::string actions(const ReportContent& content) {
   for (std::size_t i = 0; i < std::min(all.size(), kMostActions); ++i) {
     const auto& advice = all[i].advice;
     html += fmt::format("<li><strong>{}</strong> {}: {} <small>{}; {}</small></li>\n", advice.action,
-                        named(all[i].subjects), figures::escape(advice.says), figures::escape(advice.finding),
+                        named(all[i].subjects), figures::escape(advice.says), named(all[i].findings),
                         figures::escape(table.source_words(advice)));
   }
   html += "</ol>\n";

@@ -114,12 +114,14 @@ Advice advice_of(const Culprit& culprit) { return profiles::actions().of_culprit
 
 std::vector<ToDo> to_do(const Verdict& verdict, const Advices& advices) {
   std::vector<ToDo> all;
-  std::map<std::pair<std::string, std::string>, std::size_t> places;  // by finding and sentence
+  std::map<std::pair<profiles::Action, std::string>, std::size_t> places;  // by action and sentence
   std::set<std::pair<std::size_t, std::string>> named;
   const auto add = [&](const Advice& advice, const std::string& subject) {
     if (advice.action == profiles::Action::not_known) return;
-    const auto [place, is_new] = places.try_emplace({advice.finding, advice.says}, all.size());
-    if (is_new) all.push_back({.advice = advice, .subjects = {}});
+    const auto [place, is_new] = places.try_emplace({advice.action, advice.says}, all.size());
+    if (is_new) all.push_back({.advice = advice, .findings = {}, .subjects = {}});
+    auto& findings = all[place->second].findings;
+    if (std::ranges::find(findings, advice.finding) == findings.end()) findings.push_back(advice.finding);
     if (named.emplace(place->second, subject).second) all[place->second].subjects.push_back(subject);
   };
   for (const auto& accused : all_accused(verdict)) add(advice_of(*accused.culprit), name_of(*accused.culprit));

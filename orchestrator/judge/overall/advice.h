@@ -35,6 +35,7 @@ profiles::Advice advice_of(const Culprit& culprit);
 /// One action and all that it is for.
 struct ToDo {
   profiles::Advice advice;
+  std::vector<std::string> findings;  ///< that ask for it, each once
   std::vector<std::string> subjects;  ///< "n01 gpu GPU-8f2…", "pair n01 and n02", each once
 };
 

@@ -2,6 +2,7 @@
 #include <functional>
 #include <set>
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -48,6 +49,8 @@ TEST(Actions, a_finding_has_the_action_of_its_row) {
       {"health_gpu", "pcie_replays", "", "", "reseat (pcie_replays)"},
       {"cuda_gemm", "mismatches", "", "", "isolate (mismatches)"},
       {"host_gemm", "mismatches", "", "", "not known"},
+      {"cuda_gemm", "throughput", "", "", "reset (throughput)"},
+      {"cuda_peer_bandwidth", "read_bandwidth", "", "", "drain (read_bandwidth)"},
       {"cuda_gemm", "", "throttle_hw_thermal_s", "3.5", "watch (throttle_hw_thermal_s)"},
       {"health_links", "pcie_errors_uncorrected", "", "", "reset (pcie_errors_uncorrected)"},
       {"health_links", "link_downed", "", "", "reseat (link_downed)"},
@@ -218,7 +221,7 @@ TEST(Advice, a_condition_that_is_not_met_has_its_action_though_the_cell_did_not_
 TEST(Advice, the_most_urgent_action_comes_first_and_one_action_of_many_subjects_is_one_line) {
   Verdict verdict;
   Advices advices{.known = {}, .today = "2026-11-28"};
-  for (const char* metric : {"ecc_corrected", "remapping_pending", "remapping_pending", "retired_pages"}) {
+  for (const char* metric : {"ecc_corrected", "pcie_width", "pcie_generation", "retired_pages"}) {
     Result& one = verdict.results.emplace_back();
     one.requirement = metric;
     one.node = "n" + std::to_string(verdict.results.size());
@@ -234,13 +237,14 @@ TEST(Advice, the_most_urgent_action_comes_first_and_one_action_of_many_subjects_
                                .culprits = {{.fault = Fault::node, .nodes = {"n7"}, .words = "node n7: short"}}});
   std::string lines;
   for (const auto& one : to_do(verdict, advices)) {
-    lines += short_words(one.advice) + ":";
+    lines += fmt::format("{} ({}):", one.advice.action, fmt::join(one.findings, ", "));
     for (const auto& subject : one.subjects) lines += " " + subject;
     lines += "\n";
   }
-  EXPECT_EQ(lines,
-            "isolate (retired_pages): n4 gpu GPU-n4\ndrain (node): node n7\n"
-            "reset (remapping_pending): n2 gpu GPU-n2 n3 gpu GPU-n3\nwatch (ecc_corrected): n1 gpu GPU-n1\n");
+  EXPECT_EQ(
+      lines,
+      "isolate (retired_pages): n4 gpu GPU-n4\ndrain (node): node n7\n"
+      "reconfigure (pcie_width, pcie_generation): n2 gpu GPU-n2 n3 gpu GPU-n3\nwatch (ecc_corrected): n1 gpu GPU-n1\n");
   verdict.overall = Overall::rejected;
   const std::string text = verdict_table(verdict, {.width = 1000}, advices);
   EXPECT_NE(text.find("next     first isolate n4 gpu GPU-n4: "), std::string::npos) << text;

@@ -68,6 +68,7 @@ TEST(exports, an_alert_has_no_figure_among_its_labels_and_what_is_watched_has_no
   report.flags[0].metric = "health_gpu.remapping_pending{root=/}";
   EXPECT_TRUE(json::parse(alertmanager_alerts(report))[0]["annotations"]["action"].get<std::string>().starts_with(
       "reset (remapping_pending): A reset of the GPU replaces the row"));
+  EXPECT_NE(drift::summary_text(report).find(" Action: reset (remapping_pending).\n"), std::string::npos);
   EXPECT_EQ(json::parse(webhook_message(report))["version"], "4");
 }
 

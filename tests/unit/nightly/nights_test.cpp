@@ -177,8 +177,8 @@ TEST(pages, the_page_of_a_unit_has_every_number_behind_its_flag) {
   const auto trends = trends_of(history_of(folder.path + "/h.db", given), report_of(given), "gpu:103", 10);
   ASSERT_TRUE(trends);
   const auto page = unit_page("gpu:103", *trends, report_of(given), 10);
-  for (const char* number :
-       {"C = 20 beyond h = 14.9", "T = -40, z = 5 among 5 peers", "n = 6 visits", "Take n3 out of service"})
+  for (const char* number : {"C = 20 beyond h = 14.9", "T = -40, z = 5 among 5 peers", "n = 6 visits",
+                             "Take n3 out of service", "Action for the figure"})
     EXPECT_NE(page.find(number), std::string::npos) << number;
   EXPECT_NE(page.find("class=\"onset\""), std::string::npos);
   EXPECT_NE(page.find("class=\"expected\""), std::string::npos);
