@@ -46,7 +46,7 @@ void record_choices(Recorder& record, const json& reported) {
   record.condition("channels", choices.back().at("channels").get<std::int64_t>());
 }
 
-/// What the ranks of each node send by; ranks count node by node.
+/// Ways of the ranks of each node; ranks count node by node.
 std::vector<NodeWays> ways_of(const std::vector<json>& facts, std::size_t ranks_per_node) {
   std::vector<NodeWays> nodes(facts.size() / ranks_per_node);
   for (std::size_t rank = 0; rank < nodes.size() * ranks_per_node; ++rank) {

@@ -51,7 +51,7 @@ std::optional<bool> gpudirect_of(const std::set<std::string>& transports);
 /// Facts that no rank reports are absent.
 void record_facts(Recorder& record, const std::vector<nlohmann::json>& facts);
 
-/// The sizes of a measurement, until the ranks tell at its end how NCCL ran them.
+/// The sizes of a measurement, until the ranks report at its end how NCCL ran them.
 struct MeasuredSizes {
   struct Size {
     Sampling busbw;
@@ -65,7 +65,7 @@ struct MeasuredSizes {
 };
 
 /// NCCL's part of a measurement: every rank has the same version, and at the end record_facts() of all ranks, and
-/// wire_share and wire_rate of `measured` where wire.h tells them. Both outlive the result.
+/// wire_share and wire_rate of `measured` where wire.h has them. Both outlive the result.
 collective::LibraryRules nccl_rules(Recorder& record, MeasuredSizes& measured);
 
 /// The part of `free` device memory for buffers: NCCL's channels, its NVLS buffers and the kernels need the rest.

@@ -36,7 +36,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxLog = 64 << 20;  // a rank of a thousand logs a few MiB
 
-/// Line rate of the port "mlx5_0:1"; nothing where the kernel does not tell it.
+/// Line rate of the port "mlx5_0:1"; absent if the kernel does not report it.
 std::optional<double> rate_of(const std::string& port) {
   const auto colon = port.rfind(':');
   if (colon == std::string::npos || port.find_first_of("/ ") != std::string::npos) return std::nullopt;

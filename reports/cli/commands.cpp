@@ -100,8 +100,8 @@ std::expected<std::vector<dossier::PublicKey>, InputError> public_keys(const std
   return keys;
 }
 
-std::expected<dossier::Signers, InputError> signers_of(const std::vector<std::string>& keys,
-                                                       const std::string& policy) {
+std::expected<dossier::Signers, InputError> allowed_signers(const std::vector<std::string>& keys,
+                                                            const std::string& policy) {
   auto read = public_keys(keys);
   if (!read) return std::unexpected(read.error());
   dossier::Signers signers{.keys = std::move(*read), .policy = {}, .now = std::chrono::system_clock::now()};

@@ -32,7 +32,8 @@ InputError not_a_folder(const std::string& path);
 /// The public keys in these files.
 std::expected<std::vector<dossier::PublicKey>, InputError> public_keys(const std::vector<std::string>& paths);
 /// The signers of dossiers that are opened: the keys in these files, or those that the policy at `policy` counts.
-std::expected<dossier::Signers, InputError> signers_of(const std::vector<std::string>& keys, const std::string& policy);
+std::expected<dossier::Signers, InputError> allowed_signers(const std::vector<std::string>& keys,
+                                                            const std::string& policy);
 
 struct ReportArguments {
   std::string directory, self_signed;

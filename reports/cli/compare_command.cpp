@@ -27,7 +27,7 @@ std::expected<dossier::OpenedRun, InputError> side_at(const std::string& path, c
 }
 
 int run_compare(const CompareArguments& given) {
-  const auto signers = signers_of(given.keys, given.policy);
+  const auto signers = allowed_signers(given.keys, given.policy);
   if (!signers) return bad_input(signers.error());
   for (const auto* path : {&given.a, &given.b}) {
     if (!is_folder(*path)) return bad_input(not_a_folder(*path));

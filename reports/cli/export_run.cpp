@@ -64,7 +64,7 @@ int export_run(const std::string& kind, const ExportRunArguments& given, const s
   if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
   const std::string directory = without_slash(given.directory);
   if (const auto problem = check_run_is_over(directory)) return bad_input(*problem);
-  const auto signers = signers_of(given.keys, given.policy);
+  const auto signers = allowed_signers(given.keys, given.policy);
   if (!signers) return bad_input(signers.error());
   auto run = dossier::open_run(directory, *signers);
   if (!run) return refused(run.error());

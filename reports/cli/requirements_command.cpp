@@ -48,7 +48,7 @@ int run_requirements(const RequirementsArguments& given) {
   if (given.json && given.csv) return bad_input({"--csv", "does not go with --json", "ask for one after the other"});
   const auto catalogue = requirements::catalogue_named(given.catalogue);
   if (!catalogue) return bad_input(catalogue.error());
-  const auto signers = signers_of(given.keys, given.policy);
+  const auto signers = allowed_signers(given.keys, given.policy);
   if (!signers) return bad_input(signers.error());
   if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
   const std::string directory = without_slash(given.directory);

@@ -1,4 +1,4 @@
-// catalogue: JSON that fits its schema, then what a schema cannot say.
+// catalogue: JSON that fits its schema, then checks beyond a schema.
 #include "reports/requirements/catalogue.h"
 
 #include <algorithm>
@@ -96,7 +96,7 @@ std::expected<Row, InputError> read_row(const json& object, const std::string& h
           .why = ""};
   if (object.contains("answered_by") == object.contains("outside")) {
     return std::unexpected(
-        InputError{here, "has neither or both of answered_by and outside", "say what answers it, or why no run can"});
+        InputError{here, "has neither or both of answered_by and outside", "list its answers, or why no run has one"});
   }
   if (object.contains("outside")) {
     row.outside = from_word<Outside>(text_in(object.at("outside"), "kind"));
@@ -112,7 +112,7 @@ std::expected<Row, InputError> read_row(const json& object, const std::string& h
   return row;
 }
 
-/// What this version and `plan` know of one probe.
+/// Names of one probe, of this version and of `plan`.
 struct KnownNames {
   bool probe = false;
   std::vector<std::string> metrics, conditions;

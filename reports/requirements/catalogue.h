@@ -1,4 +1,4 @@
-// catalogue: the numbered demands of a published document, and what answers each; assay.catalogue/1.
+// catalogue: the numbered demands of a published document, and their answers; assay.catalogue/1.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@ namespace assay::requirements {
 struct Answer {
   std::string requirement;  ///< id; empty: by the members below
   std::string probe, metric, condition;
-  std::optional<Value> equals;             ///< of the condition: only where this value is demanded
-  Values parameters;                       ///< only where the probe has these
-  std::optional<plan::JudgedScope> scope;  ///< only where subjects of this kind are judged
-  std::size_t least_nodes = 1;             ///< only where a step has so many nodes
+  std::optional<Value> equals;             ///< of the condition: only requirements with this value
+  Values parameters;                       ///< only requirements with these of the probe
+  std::optional<plan::JudgedScope> scope;  ///< only requirements on subjects of this kind
+  std::size_t least_nodes = 1;             ///< only requirements with a step on so many nodes
 
   /// "throughput of cuda_gemm", for people.
   [[nodiscard]] std::string words() const;
@@ -38,14 +38,14 @@ constexpr auto words_of(Outside) {
       {{organisational, "organisational"}, {contract, "contract"}, {not_measurable, "not_measurable"}});
 }
 
-/// One demand, paraphrased. It has answers, all of which it needs, or lies outside.
+/// One demand, paraphrased. It has answers, all of which it needs, or `outside`.
 struct Row {
   std::string id, section, text;
   std::string address;  ///< of its own page; empty: the catalogue's
   std::vector<Answer> answers;
   std::optional<Outside> outside;
   std::string why;       ///< of `outside`
-  std::size_t line = 0;  ///< where it begins in the file, from 1
+  std::size_t line = 0;  ///< its first line in the file, from 1
 };
 
 /// A whole catalogue.
@@ -53,14 +53,14 @@ struct Catalogue {
   std::string where;  ///< its file, or "catalogue NAME"
   std::string name, title;
   int revision = 1;
-  std::string document, address, date;  ///< of what it paraphrases, and the day when that was read
-  std::string note;                     ///< what of the document it leaves out
+  std::string document, address, date;  ///< of the paraphrased text, and the day of reading
+  std::string note;                     ///< parts of the document that it leaves out
   std::vector<Row> rows;
   std::string sha256;  ///< of the file
 };
 
-/// Reads a catalogue; `where` names it in errors. Refused, each with its line: what catalogue.schema.json does not
-/// take, an id twice, a row with answers and `outside` or with neither, an answer that names too much or too little.
+/// Reads a catalogue; `where` names it in errors. Refused, each with its line: documents against catalogue.schema.json,
+/// an id twice, a row with answers and `outside` or with neither, an answer that names too much or too little.
 std::expected<Catalogue, InputError> read_catalogue(std::string_view text, const std::string& where);
 
 /// The error of a name that neither this version nor `plan` has: a probe, a metric or condition of it, or a requirement

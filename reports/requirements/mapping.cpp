@@ -137,7 +137,7 @@ std::string no_test(const dossier::OpenedRun& run) {
   if (plan.simulation || run.content.run.journal.simulated || run.content.verdict.simulated)
     return "SIMULATION: nothing was measured, so nothing is met";
   if (plan.quick) return "REHEARSAL with quick parameters: nothing is met or missed by it";
-  return plan.drawn.empty() ? "" : "a repeat of drawn cells: nothing is met or missed by it alone";
+  return plan.drawn.empty() ? "" : "a repeat of drawn cells: nothing is met or missed by it";
 }
 
 std::vector<std::string> notes_of(const dossier::OpenedRun& run) {

@@ -3,8 +3,8 @@
 // A row is met when every answer that it needs has a requirement that the plan judges as required, and every cell of
 // all of these passes. One cell that fails makes it not met. Anything else is not tested: an answer without a
 // requirement, only advisory requirements, a cell that is open, conditional, not measured or not checked. Of a
-// simulation, a rehearsal or a repeat of drawn cells every row is not tested, and `would_be` says what it would be.
-// Imported figures are in no run.
+// simulation, a rehearsal or a repeat of drawn cells every row is not tested, and `would_be` is its state in a run that
+// tests. Imported figures are in no run.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@
 
 namespace assay::requirements {
 
-/// What a run says of a row.
+/// State of a row in a run.
 enum class State { met, not_met, not_tested, outside };
 
 constexpr auto words_of(State) {
@@ -40,7 +40,7 @@ struct Answering {
   [[nodiscard]] std::size_t passed() const;
 };
 
-/// A row and what was found.
+/// A row and its finding.
 struct Found {
   const Row* row = nullptr;
   State state = State::not_tested;
@@ -76,7 +76,7 @@ std::string bounded(std::string_view text);
 /// "12 of 12 cells pass", "1 of 6 cells fail, first on n02 gpu GPU-1f: …" for people.
 std::string outcome_words(const Answering& answering);
 
-/// "verified, signed by …", "signature not checked": what vouches for the run.
+/// "verified, signed by …", "signature not checked": how far the run is vouched for.
 std::string standing_words(const dossier::OpenedRun& run);
 
 /// "not tested (would be met)".

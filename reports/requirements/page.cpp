@@ -67,7 +67,7 @@ std::string sections(const Mapping& mapping) {
     for (; i < mapping.rows.size() && mapping.rows[i].row->section == section; ++i)
       rows.push_back(row_html(mapping, mapping.rows[i]));
     html += figures::element("h2", section) + "\n" +
-            figures::table("rows", section, {"Demand", "This run", "What it says, and what answers it"}, rows);
+            figures::table("rows", section, {"Demand", "This run", "Text, and its requirements"}, rows);
   }
   return html;
 }
@@ -140,7 +140,7 @@ std::string page_of(const Mapping& mapping) {
   html += "</div>\n" + facts(mapping) + sections(mapping) + "<h2>Records</h2>\n" + answering_table(mapping);
   html +=
       "<p class=\"small\">Met: every cell of every required requirement that answers passes. Not met: at least one "
-      "fails. Not tested: anything else. The texts are paraphrases; the document itself says what it demands.</p>\n";
+      "fails. Not tested: anything else. The texts are paraphrases; the document itself decides.</p>\n";
   return html + "<p class=\"end\">— end of requirements —</p>\n</main>\n</body>\n</html>\n";
 }
 

@@ -8,7 +8,7 @@
 
 namespace assay::requirements {
 
-/// For a terminal of `width` columns, 0 for no end: what vouches for the run, the counts, and every row with its
+/// For a terminal of `width` columns, 0 for no end: signers of the run, the counts, and every row with its
 /// requirements, the worst cell of each and the digest of its record.
 std::string table(const Mapping& mapping, std::size_t width);
 

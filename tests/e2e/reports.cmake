@@ -18,7 +18,7 @@ add_test(NAME e2e.transcripts COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURC
 set_tests_properties(e2e.transcripts PROPERTIES LABELS e2e TIMEOUT 300 ENVIRONMENT
   "ASSAY=$<TARGET_FILE:assay>;MAKE_RUN=$<TARGET_FILE:make_run>;SHIFT_CLOCK=$<TARGET_FILE:shift_clock>;PYTHONDONTWRITEBYTECODE=1")
 # Two runs side by side, runs in the formats of other programs, and on paper.
-foreach(area compare exports printed)
+foreach(area compare exports printed requirements)
   add_test(NAME e2e.${area} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/${area}_test.py)
   set_tests_properties(e2e.${area} PROPERTIES LABELS e2e TIMEOUT 900 ENVIRONMENT
     "ASSAY=$<TARGET_FILE:assay>;ASSAY_REPORT=$<TARGET_FILE:assay-report>;MAKE_RUN=$<TARGET_FILE:make_run>;PYTHONDONTWRITEBYTECODE=1")
