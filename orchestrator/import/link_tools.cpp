@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kGigabit = 1e9 / 8;  // B/s
+constexpr double kGigabitPerSecond = 1e9 / 8;  // B/s
 constexpr const char* kLinesHint = "import what iblinkinfo prints, with or without --line, unchanged";
 
 /// The number before the first '[' of `text`: "  12   3[  ]" is 3.
@@ -89,7 +89,7 @@ class IblinkinfoReader {
     if (!lanes || *lanes < 1 || !speed || words[2] != "Gbps")
       throw ImportRefusal{line.from(), "has no width and speed as 4X 53.125 Gbps: its unit is not known", kLinesHint};
     figures_.count({.metric = "lanes", .unit = "1", .statistic = "now"}, at, static_cast<double>(*lanes), line.from());
-    figures_.positive({.metric = "signalling_rate", .unit = "B/s", .statistic = "now", .factor = kGigabit}, at,
+    figures_.positive({.metric = "signalling_rate", .unit = "B/s", .statistic = "now", .factor = kGigabitPerSecond}, at,
                       static_cast<double>(*lanes) * *speed, line.from());
   }
 
@@ -174,7 +174,7 @@ class MlxlinkReader {
                           "known are speeds as 200G and IB-NDR, and widths as 4x"};
     figures_.count({.metric = "lanes", .unit = "1", .statistic = "now"}, at_, static_cast<double>(*lanes),
                    width_.second);
-    figures_.positive({.metric = "link_rate", .unit = "B/s", .statistic = "now", .factor = kGigabit}, at_,
+    figures_.positive({.metric = "link_rate", .unit = "B/s", .statistic = "now", .factor = kGigabitPerSecond}, at_,
                       of_lane ? *of_lane * static_cast<double>(*lanes) : *ethernet, speed_.second);
   }
 
