@@ -62,6 +62,7 @@ FleetModel::FleetModel(const plan::Plan& plan) : plan_(plan), simulation_(*plan.
   }
   std::set<std::string_view> done;
   for (const auto& cell : plan.coverage) {
+    if (!cell.against.empty()) on_of_.emplace(cell.against, cell.step);
     if (cell.against.empty() || !done.insert(cell.requirement).second) continue;
     contrast(*plan.requirement(cell.requirement), recipes_.at(recipe_key(*steps_.at(cell.step))),
              recipes_.at(recipe_key(*steps_.at(cell.against))));
@@ -239,7 +240,10 @@ double FleetModel::value_of(const MadeUpMetric& quantity, const std::vector<std:
 /// step's plane, or as many parts of the kind as a node of this design has.
 std::vector<std::string> FleetModel::subjects_of(const MadeUpMetric& quantity, const plan::Step& step,
                                                  const site::Node& node) const {
-  if (step.nodes.size() > 1 && is_together(quantity.scope)) return {step.id};
+  if (step.nodes.size() > 1 && is_together(quantity.scope)) {
+    const auto on = on_of_.find(step.id);  // both sides of a contrast are of one subject
+    return {on == on_of_.end() ? step.id : std::string(on->second)};
+  }
   if (quantity.scope == plan::JudgedScope::node) return {node.name};
   std::vector<std::string> all;
   const auto ports = node.planes.find(step.plane);
