@@ -201,8 +201,7 @@ constexpr ProbeSpec kSpec{
         "the driver was loaded unless their name says lifetime. A question that the GPU or driver does not support "
         "leaves its metric out; a metric that only some GPUs of the node report is counted as missing on the others. "
         "Figures of one link have its number as coordinate `link`; where answers contradict each other both are kept. "
-        "A "
-        "GPU that reaches others over several nodes is not tried here, and no service of the fabric is asked. "
+        "Nothing is sent over a link, and no service of the fabric is asked. "
         "Xid events are counted in the kernel's log, and say nothing of the time before its first line.",
     .source =
         "NVIDIA NVML API Reference Guide and nvml.h 13.3; Linux Documentation/ABI/testing/"
