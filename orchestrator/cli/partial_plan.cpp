@@ -31,7 +31,7 @@ std::optional<InputError> keep_nodes(site::Site& site, const std::string& nodes)
 }
 
 std::string file_of_run(const std::string& directory, const std::string& name) {
-  std::error_code unknown;  // what cannot be looked at is refused when it is read
+  std::error_code unknown;  // refused when it is read
   const std::string in_dossier = directory + "/evidence/" + name;
   return std::filesystem::exists(in_dossier, unknown) ? in_dossier : directory + "/" + name;
 }

@@ -29,7 +29,7 @@ nlohmann::json json_of_member(const T& member) {
 }
 
 /// Reads one member. Throws nlohmann's exception, or std::bad_optional_access for what is no subject or no value of a
-/// list. What is no value
+/// list. A non-value
 /// leaves none, and what are no values leaves it empty.
 template <class T>
 void take_member(const nlohmann::json& given, T& member) {

@@ -138,8 +138,8 @@ std::optional<Frame> Link::next() {
 
 namespace {
 
-/// Waits for `longest` at most until a link can move, then reads and writes what they can, or until `listener` has a
-/// caller.
+/// Waits for `longest` at most until a link can move, then reads and writes as much as they can, or until `listener`
+/// has a caller.
 void move_within(std::span<Link* const> links, int listener, std::chrono::milliseconds longest) {
   std::vector<pollfd> polled;
   std::vector<Link*> at;

@@ -26,14 +26,14 @@ constexpr std::size_t kLongestSecret = 64 << 10;
 
 std::string cause_of(int error) { return std::generic_category().message(error); }
 
-/// Whether what belongs to `owner` is the word of the person who runs assay, or of root.
+/// Whether a file of `owner` is the word of the person who runs assay, or of root.
 bool is_own(uid_t owner) {
   if (owner == 0 || owner == ::geteuid()) return true;
   const char* const caller = ::geteuid() == 0 ? std::getenv("SUDO_UID") : nullptr;
   return caller != nullptr && std::to_string(owner) == caller;
 }
 
-/// Whether the group of a file is one of its owner alone, as distributions make one for each user.
+/// Whether the group of a file has no member but its owner, as distributions make one for each user.
 bool is_private_group(const struct stat& facts) {
   const passwd* const owner = ::getpwuid(facts.st_uid);
   if (owner == nullptr || owner->pw_gid != facts.st_gid) return false;
@@ -45,7 +45,7 @@ bool is_private_group(const struct stat& facts) {
   return *member == nullptr;
 }
 
-/// What others than its owner must not do with a file.
+/// Forbidden to others than the owner of a file.
 struct Guard {
   mode_t refused;  ///< bits
   const char *may, *remedy;
@@ -70,7 +70,7 @@ std::optional<InputError> problem_of(const std::string& path, const struct stat&
                     guard.remedy};
 }
 
-/// A link of another user, who chooses where it leads.
+/// A link of another user, who chooses its target.
 std::optional<InputError> foreign_link(const std::string& path) {
   struct stat link {};
   if (::lstat(path.c_str(), &link) != 0 || !S_ISLNK(link.st_mode) || is_own(link.st_uid)) return std::nullopt;

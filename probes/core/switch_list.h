@@ -16,7 +16,7 @@ namespace assay {
 /// One switch, read by SNMP as a meter is: the same versions, credentials and time limit.
 struct Switch {
   Meter device;                    ///< kind snmp; its name is that of the leaf in the site
-  std::vector<std::string> ports;  ///< ports that are read beside those of nodes, such as those to spines
+  std::vector<std::string> ports;  ///< ports that are read besides those of nodes, such as those to spines
 };
 
 /// The largest number of switches of a site.

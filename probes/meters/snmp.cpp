@@ -13,8 +13,6 @@
 namespace assay::meters {
 namespace {
 
-constexpr std::size_t kObjectsOfOne = 16;  // of one request, so that an answer fits a datagram
-
 std::optional<double> number_of(const SnmpVariable& variable) {
   switch (variable.type) {
     case SnmpType::integer:
@@ -42,8 +40,8 @@ struct Strip {
     }
     std::map<Oid, std::optional<double>> found;
     const double before_s = utc_now_s();
-    for (std::size_t i = 0; i < wanted.size(); i += kObjectsOfOne) {
-      const auto end = wanted.begin() + static_cast<std::ptrdiff_t>(std::min(i + kObjectsOfOne, wanted.size()));
+    for (std::size_t i = 0; i < wanted.size(); i += kMostObjects) {
+      const auto end = wanted.begin() + static_cast<std::ptrdiff_t>(std::min(i + kMostObjects, wanted.size()));
       for (const auto& one : client.get({wanted.begin() + static_cast<std::ptrdiff_t>(i), end}))
         found[one.name] = number_of(one);
     }

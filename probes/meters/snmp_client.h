@@ -2,6 +2,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -21,6 +22,9 @@ Oid oid_of(std::string_view text);
 
 /// Type of an answer. none: there is no such object, or its type is none of these; end: behind the last object.
 enum class SnmpType { none, end, integer, gauge, counter32, counter64, ticks, text, oid };
+
+/// The most objects of one request, so that an answer fits a datagram.
+inline constexpr std::size_t kMostObjects = 16;
 
 /// One object of an answer; the member of its type holds the value.
 struct SnmpVariable {

@@ -18,7 +18,7 @@ using figures::escape;
 
 constexpr std::size_t kMostNamed = 50;  // rows of a table; the file of the report has all
 
-/// Drift's own summary, and what these nights can show.
+/// Drift's own summary, and the limits of these nights.
 std::string lead(const Overview& overview, const drift::DriftReport& report) {
   std::string out = "<pre>";
   std::istringstream lines(drift::summary_text(report) + drift::sight_text(report, nullptr));

@@ -25,7 +25,7 @@ class Inspection {
   Inspection(const site::Site& site, const plan::Step& step, const Subject& subject)
       : site_(site), step_(step), subject_(subject) {}
 
-  /// What one record says of `demand`.
+  /// One record's value of `demand`.
   [[nodiscard]] std::vector<const Condition*> said(const Record& record, const plan::RequiredCondition& demand) const {
     auto all = conditions_of(record, demand.name, subject_);
     std::erase_if(all, [&](const Condition* condition) { return !is_about(*condition, subject_, record); });

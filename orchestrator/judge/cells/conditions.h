@@ -34,7 +34,7 @@ class Demands {
   std::vector<ConditionSeen> check(const plan::Step& step, const plan::Requirement& requirement,
                                    const Description& probe, const Subject& subject,
                                    std::span<const Record* const> records, std::span<const Record* const> others);
-  /// What those records say of `demand`, each different value once, in the order of the records; one without a value
+  /// Those records' values of `demand`, each different value once, in the order of the records; one without a value
   /// stands for all records that should have it and do not.
   std::vector<ConditionSeen> states(const plan::Step& step, const plan::RequiredCondition& demand,
                                     const Description& probe, const Subject& subject,

@@ -4,7 +4,7 @@
 // with it off are a pair; the ratio of their statistics is one figure of the cell, and the ratios are judged as the
 // attempts of any other cell are (decide/decision.h), by their logarithms. Before that the recorded condition that
 // `shown_by` names must prove the switch: every value that it had with the feature on differs from every one that it
-// had without. If not, nothing is known of the feature, whatever the ratio is.
+// had without. If not, nothing is known of the feature, with any ratio.
 #pragma once
 
 #include <functional>
@@ -41,14 +41,14 @@ class Contrasts {
   /// Both must outlive it.
   Contrasts(const plan::Plan& plan, Demands& demands);
 
-  /// Takes the step that `cell`, of a contrast, is held against; its evidence is collected by `evidence_of`.
+  /// Takes the step that `cell`, of a contrast, is compared with; its evidence is collected by `evidence_of`.
   void take(const plan::Cell& cell, const plan::Requirement& requirement,
             const std::function<StepEvidence(const plan::Step&)>& evidence_of);
   /// The step taken last.
   [[nodiscard]] const Opposite& opposite() const { return opposite_; }
 
   /// The cell of `subject` with its pairs of `on` and the step taken last, open for its decision; settled, with
-  /// `result`, where there is none: no opposite, `missing` attempts of it, too few pairs, a figure of 0.
+  /// `result`, if there is none: no opposite, `missing` attempts of it, too few pairs, a figure of 0.
   [[nodiscard]] UndecidedCell open(const plan::Requirement& requirement, const ContrastSide& on, const Subject& subject,
                                    const std::string& missing, Result result) const;
 

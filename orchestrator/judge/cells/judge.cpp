@@ -114,7 +114,7 @@ class Judge {
     return found;
   }
 
-  /// A cell that the plan does not measure. Figures of meters or switches that the site does not have are not told.
+  /// A cell that the plan does not measure. Figures of meters or switches that the site does not have are not reported.
   [[nodiscard]] UndecidedCell without_step(const plan::Cell& cell, const plan::Requirement& requirement) const {
     const bool untold = requirement.when_told && !requirement.during.empty() &&
                         plan::metered_subjects(plan_.site, requirement.scope, requirement.plane).empty();

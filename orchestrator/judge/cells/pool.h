@@ -15,7 +15,7 @@
 
 namespace assay::judge {
 
-/// Measurements of one subject in the attempts of a step; of a demand there are none, and the records are what counts.
+/// Measurements of one subject in the attempts of a step; of a demand there are none, and the records count.
 /// Points into the StepEvidence that it was made from.
 struct Pool {
   std::vector<double> samples;               ///< of all attempts

@@ -1,4 +1,4 @@
-// contrast_words: which side the ratio is on, the two figures, and what would decide.
+// contrast_words: which side the ratio is on, the two figures, and the pairs that would decide.
 #include "orchestrator/judge/decide/contrast_words.h"
 
 #include <algorithm>

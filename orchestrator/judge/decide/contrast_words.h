@@ -11,7 +11,7 @@ namespace assay::judge {
 
 /// One sentence on `result`, a decided cell of `requirement`, whose two figures are in `unit`: "nvls made no
 /// difference: 837.8 GB/s with it, 838.1 GB/s without; a gain of at least 5 % is demanded." An undecided one also says
-/// how many pairs would decide, if the mean stays where it is and pairs scatter as `scatter` says.
+/// how many pairs would decide, if the mean does not move and pairs scatter as `scatter` says.
 std::string contrast_words(const plan::Requirement& requirement, const std::string& unit, const Scatter& scatter,
                            double risk, const Result& result);
 

@@ -100,12 +100,12 @@ struct Journal {
 /// `interrupted`.
 std::expected<Journal, InputError> read_journal(std::string_view text, const std::string& where);
 
-/// What a line of a journal says besides its time.
+/// The content of a line of a journal besides its time.
 struct JournalEntry {
   const char* kind;
   std::string members;  ///< the others, as JSON without its braces
 
-  /// A run begins; `simulated` says in its first line that nothing is measured in it; `by` says who runs it.
+  /// A run begins; `simulated` says in its first line that nothing is measured in it; `by`: its user.
   static JournalEntry run_begin(const std::string& run_id, const std::string& plan_sha256, const std::string& by = "",
                                 bool simulated = false);
   /// A killed run continues.

@@ -29,7 +29,7 @@ std::size_t alike(const std::vector<double>& falling, double difference) {
 }
 
 /// The number of readings above the first gap that only a fault leaves: below half of the readings or more, within 2
-/// % of each other; or four times as wide as any above it, or as any other if less than half of the readings lie above
+/// % of each other; or four times as wide as any above it, or as any other if less than half of the readings are above
 /// it. All, if there is none: then they scatter for a cause that all share.
 std::size_t above_gap(const std::vector<double>& falling) {
   constexpr double kWider = 4;

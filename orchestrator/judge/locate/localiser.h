@@ -73,7 +73,7 @@ struct Finding {
 /// short. Then all the rest runs together against the limit, twice. When it is short, six halves, any
 /// two nodes together in one of them, show the pairs across groups; when those are all alike, smaller unions do. Where
 /// outcomes contradict each other they are repeated. A test that did not run to its end is repeated, too, before it
-/// counts: the testing machine may be the cause. The order of everything follows from nodes and readings alone.
+/// counts: the testing machine may be the cause. The order of everything follows from nodes and readings only.
 class Localiser {
  public:
   /// A search among `nodes`, which together fell short as `attempts` show, with as many tests as `budget` allows. Where

@@ -24,7 +24,7 @@ struct SeenPair {
   bool sure = true;                      ///< not within the guard band, where the measurement cannot decide
   bool broken = false;                   ///< bad because it was not measured: it misses no limit
   double share = 1;                      ///< of the limit that it reaches, as share_of(); 0 if broken
-  std::size_t attempts = 1, missed = 0;  ///< attempts, and those of them that are short by themselves
+  std::size_t attempts = 1, missed = 0;  ///< attempts, and those of them that are short without others
   std::string_view step;
 };
 

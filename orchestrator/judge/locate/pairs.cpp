@@ -17,7 +17,7 @@ namespace {
 
 bool is_short(const Result& result) { return misses_limit(result) || result.outcome == Outcome::error; }
 
-/// Attempts of `result` that miss its limit by themselves.
+/// Attempts of `result` that miss its limit each.
 std::size_t missed_attempts(const Result& result) {
   return static_cast<std::size_t>(std::ranges::count_if(result.each, [&](double value) {
     return (result.limit_low && value < *result.limit_low) || (result.limit_high && value > *result.limit_high);

@@ -43,7 +43,7 @@ bool is_unchecked(const plan::Plan& plan, const Result& result) {
   return requirement != nullptr && requirement->when_told && result.unchecked;
 }
 
-/// Plane and rail of a step; empty for one that uses whatever ports its nodes choose.
+/// Plane and rail of a step; empty for one that uses ports of its nodes' choice.
 std::string ports_of(const std::string& plane, const std::string& rail) {
   return plane.empty() && rail.empty() ? "" : plane + "/" + rail;
 }
