@@ -333,9 +333,11 @@ std::string results_section(const ReportContent& content) {
 }
 
 std::string conditions_section(const ReportContent& content) {
+  const bool judged = std::ranges::any_of(content.run.plan.profile.requirements,
+                                          [](const plan::Requirement& one) { return one.demand.has_value(); });
   std::string html = heading(5) +
-                     "<p>A required condition that is not met or not recorded makes the result "
-                     "inconclusive; one that is judged itself fails if it is not met.</p>\n<h3>Required</h3>\n";
+                     "<p>A required condition that is not met or not recorded makes the result inconclusive." +
+                     (judged ? " One that is judged itself fails if it is not met." : "") + "</p>\n<h3>Required</h3>\n";
   html += required_table(content) +
           "<p class=\"on-paper\">Recorded conditions: section 5 of report.html.</p>\n<div class=\"detail\">\n"
           "<h3>Recorded</h3>\n";

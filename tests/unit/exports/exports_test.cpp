@@ -158,7 +158,7 @@ TEST_F(Exported, a_demand_is_shown_by_what_was_demanded_and_seen) {
   EXPECT_NE(ctrf(run).find("\"seen\": \"<on>, true\""), std::string::npos);
   EXPECT_NE(joined(ocp(run)).find("\"name\":\"mode\",\"value\":\"<on>, true\""), std::string::npos);
   const auto compared = compare::compare(run, run, {});
-  EXPECT_NE(compare::comparison_table(compared, run, run, 0).find("condition mode"), std::string::npos);
+  EXPECT_NE(compare::comparison_json(compared, run, run).find("condition mode"), std::string::npos);
 }
 
 TEST_F(Exported, hostile_texts_stay_texts) {

@@ -9,7 +9,7 @@
 #include "orchestrator/plan/loosened.h"
 #include "tests/unit/judge/judged.h"
 
-namespace assay::judge {
+namespace assay::judge::demand_test {
 namespace {
 
 using fixture::MemoryRun;
@@ -260,4 +260,4 @@ TEST(demand, takes_and_loses_the_members_of_a_metric_by_like) {
   EXPECT_TRUE(profile->requirements.at(2).metric.empty());
 }
 
-}  // namespace assay::judge
+}  // namespace assay::judge::demand_test
