@@ -106,7 +106,7 @@ class Switches(Bench):
     def counters(self, site, seconds=4):
         """What the program records by itself: its lines."""
         done = subprocess.run(
-            [BIN / "switch_counters", "--switches", site, "--interval", "500ms", "--duration", f"{seconds}s"],
+            [BIN.parent / "libexec/assay/probes/switch_counters", "--switches", site, "--interval", "500ms", "--duration", f"{seconds}s"],
             capture_output=True,
             text=True,
             timeout=60,
