@@ -35,7 +35,7 @@ class Demands {
                                    const Description& probe, const Subject& subject,
                                    std::span<const Record* const> records, std::span<const Record* const> others);
   /// Those records' values of `demand`, each different value once, in the order of the records; one without a value
-  /// stands for all records that should have it and do not.
+  /// counts for all records that should have it and do not.
   std::vector<ConditionSeen> states(const plan::Step& step, const plan::RequiredCondition& demand,
                                     const Description& probe, const Subject& subject,
                                     std::span<const Record* const> records,
