@@ -35,7 +35,7 @@ class Switch(threading.Thread):
             f"{IFX}.10.1": f"counter64 {self.bytes}",
             f"{IFX}.15.1": "gauge 400000",
             f"{IFX}.19.1": "timeticks 0",
-            f"{IF}.2.1": "string port one",
+            f"{IF}.2.1": "string port-one",
             f"{IF}.8.1": "integer 1",
             f"{IF}.9.1": "timeticks 100",
             f"{IF}.13.1": "counter 0",
@@ -47,7 +47,7 @@ class Switch(threading.Thread):
             f"{LLDP}.4.1.1.9.0.1.1": f"string {self.neighbour}",
             "1.3.6.1.2.1.47.1.3.2.1.2.40.0": f"objectid .{IF}.1.1",
             "1.3.6.1.2.1.47.1.1.1.1.4.41": "integer 40",
-            "1.3.6.1.2.1.47.1.1.1.1.7.41": "string RX power",
+            "1.3.6.1.2.1.47.1.1.1.1.7.41": "string RX-power",
             **{
                 f"1.3.6.1.2.1.99.1.1.1.{column}.41": f"integer {value}"
                 for column, value in enumerate((6, 8, 4, 5012, 1), 1)
