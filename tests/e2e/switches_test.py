@@ -35,7 +35,7 @@ class Switch(threading.Thread):
             f"{IFX}.10.1": f"counter64 {self.bytes}",
             f"{IFX}.15.1": "gauge 400000",
             f"{IFX}.19.1": "timeticks 0",
-            f"{IF}.2.1": "string port one",
+            f"{IF}.2.1": "string port-one",
             f"{IF}.8.1": "integer 1",
             f"{IF}.9.1": "timeticks 100",
             f"{IF}.13.1": "counter 0",
@@ -47,7 +47,7 @@ class Switch(threading.Thread):
             f"{LLDP}.4.1.1.9.0.1.1": f"string {self.neighbour}",
             "1.3.6.1.2.1.47.1.3.2.1.2.40.0": f"objectid .{IF}.1.1",
             "1.3.6.1.2.1.47.1.1.1.1.4.41": "integer 40",
-            "1.3.6.1.2.1.47.1.1.1.1.7.41": "string RX power",
+            "1.3.6.1.2.1.47.1.1.1.1.7.41": "string RX-power",
             **{
                 f"1.3.6.1.2.1.99.1.1.1.{column}.41": f"integer {value}"
                 for column, value in enumerate((6, 8, 4, 5012, 1), 1)
@@ -94,19 +94,33 @@ class Switches(Bench):
             time.sleep(0.02)
         return port
 
-    def site(self, port, community="fabric-7", switch_port="swp1"):
+    def site(self, port, community="fabric-7", switch_port="swp1", timeout_s=10):
         secret = self.scratch / "leaf1.json"
         secret.write_text(json.dumps({"community": community}))
         secret.chmod(0o600)
         ends = [{"interface": "ens1", "leaf": "leaf1", "switch_port": switch_port}]
         node = {"name": "n01", "launcher": "local", "directory": str(self.work), "planes": {"parameter": ends}}
-        leaf = {"name": "leaf1", "address": "127.0.0.1", "port": port, "credentials": str(secret), "timeout_s": 0.5}
+        leaf = {
+            "name": "leaf1",
+            "address": "127.0.0.1",
+            "port": port,
+            "credentials": str(secret),
+            "timeout_s": timeout_s,
+        }
         return self.write("site.json", {"schema": "assay.site/1", "name": "s", "nodes": [node], "switches": [leaf]})
 
     def counters(self, site, seconds=4):
         """What the program records by itself: its lines."""
         done = subprocess.run(
-            [BIN.parent / "libexec/assay/probes/switch_counters", "--switches", site, "--interval", "500ms", "--duration", f"{seconds}s"],
+            [
+                BIN.parent / "libexec/assay/probes/switch_counters",
+                "--switches",
+                site,
+                "--interval",
+                "500ms",
+                "--duration",
+                f"{seconds}s",
+            ],
             capture_output=True,
             text=True,
             timeout=60,
@@ -138,7 +152,7 @@ class Switches(Bench):
         self.assertTrue(0.4 < port["refresh_s"] < 5, port)
 
     def test_an_agent_that_is_silent_or_lacks_the_port_gives_no_figure_and_says_why(self):
-        silent = self.counters(self.site(self.agent(), community="another"), 2)
+        silent = self.counters(self.site(self.agent(), community="another", timeout_s=0.5), 2)
         self.assertEqual(silent[-1]["end"]["status"], "skip")
         self.assertIn("leaf1 at 127.0.0.1: no answer within 0.5 s", silent[-1]["end"]["reason"])
 
