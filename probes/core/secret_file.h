@@ -12,7 +12,8 @@
 namespace assay {
 
 /// The bytes of the file at `path`, 64 KiB at most. Refused: no regular file, a file that belongs to neither this user
-/// nor root, one that others than its owner may read or write. Errors name the path and never the content.
+/// (under sudo: the caller) nor root, one that others than its owner may read or write. Errors name the path and never
+/// the content.
 std::expected<std::string, InputError> read_secret_file(const std::string& path);
 
 /// The bytes of the file at `path`, by whose word something is measured, judged, trusted or drained. Refused: what

@@ -92,12 +92,13 @@ std::expected<Signed, InputError> signer_of(const Envelope& envelope, const Witn
   return not_signed;
 }
 
-/// The runs of the plan of `one` that `heads` are of, in the order of their last sight; empty if there is one alone.
-std::string runs_seen(const std::vector<WitnessedHead>& heads, const Head& one, const std::string& challenge) {
+/// The runs of the plan that `heads` are of, in the order of their last sight; empty if there is one alone.
+std::string runs_seen(const std::vector<WitnessedHead>& heads, const std::string& plan_sha256,
+                      const std::string& challenge) {
   constexpr std::size_t kMostRuns = 5;  // named
   std::vector<const Head*> last;        // of each run
   for (const auto& [head, by, key] : heads) {
-    if (head.plan_sha256 != one.plan_sha256) continue;
+    if (head.plan_sha256 != plan_sha256) continue;
     const auto known = std::ranges::find(last, head.run_id, &Head::run_id);
     if (known == last.end())
       last.push_back(&head);
@@ -193,10 +194,11 @@ std::expected<std::vector<WitnessedHead>, InputError> check_heads(const std::vec
     const Head& head = heads[i].head;
     const std::string& where = files[i].where;
     if (head.run_id != of_dossier->run_id) {
-      return std::unexpected(InputError{where,
-                                        fmt::format("is of the run '{}', the dossier of '{}'{}", head.run_id,
-                                                    of_dossier->run_id, runs_seen(heads, head, challenge)),
-                                        "the witness saw another run: ask what became of it"});
+      return std::unexpected(
+          InputError{where,
+                     fmt::format("is of the run '{}', the dossier of '{}'{}", head.run_id, of_dossier->run_id,
+                                 runs_seen(heads, of_dossier->plan_sha256, challenge)),
+                     "the witness saw another run: ask what became of it"});
     }
     if (head.plan_sha256 != of_dossier->plan_sha256)
       return std::unexpected(
