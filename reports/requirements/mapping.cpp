@@ -12,7 +12,7 @@
 namespace assay::requirements {
 namespace {
 
-constexpr std::size_t kMostNotes = 8;
+constexpr std::size_t kMostNotes = 5;
 
 bool same(const Value& one, const Value& other) {
   const auto a = number_in(one), b = number_in(other);

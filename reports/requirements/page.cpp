@@ -16,9 +16,9 @@ using figures::escape;
 
 constexpr std::string_view kSheet = R"css(
 .state { font-weight: 600; white-space: nowrap; } .state.met { color: var(--good); } .state.not_met { color: var(--bad); } .state.not_tested { color: var(--warn); } .state.outside { color: var(--soft); font-weight: 400; }
-.state small { display: block; } table.rows td:first-child { width: 24mm; } table.rows td:nth-child(2) { width: 28mm; } table.rows .why { color: var(--soft); margin: 0.8mm 0 0; }
+.state small { display: block; } table.rows td:first-child { width: 36mm; } table.rows td:nth-child(2) { width: 26mm; } table.rows .why { color: var(--soft); margin: 0.8mm 0 0; }
 table.answering td:first-child { min-width: 30mm; }
-@media screen and (max-width: 600px) { body { padding: 5mm 4mm; margin: 0; } table.rows thead { display: none; } table.rows tr { display: block; border-bottom: 0.5pt solid var(--rule); padding: 1.5mm 0; } table.rows td { display: block; border: 0; padding: 0.3mm 0; width: auto !important; } .state small { display: inline; margin-left: 1.5mm; } table.facts th { width: 24mm; } .counts div { flex: 1 1 40%; } h1 { font-size: 19pt; } table.answering { min-width: 150mm; } }
+@media screen and (max-width: 640px) { table.rows, table.rows tbody, table.rows td { display: block; } .scroll > table.rows { min-width: 0; } table.rows thead { display: none; } table.rows tr { display: block; border-bottom: 0.5pt solid var(--rule); padding: 1.5mm 0; } table.rows td:nth-child(n) { border: 0; padding: 0.3mm 0; width: auto; } .state small { display: inline; margin-left: 1.5mm; } }
 )css";
 
 std::string banner(const char* word, const std::string& text) {
@@ -128,7 +128,7 @@ std::string page_of(const Mapping& mapping) {
   if (simulated) html += "<div class=\"watermark\" aria-hidden=\"true\">SIMULATION</div>\n";
   html += "<div class=\"masthead\"><b>ASSAY</b><span>Requirements</span></div>\n" +
           figures::element("h1", mapping.catalogue->title) + "\n";
-  if (!mapping.no_test.empty()) html += banner(simulated ? "SIMULATION" : "NO TEST", mapping.no_test);
+  if (!mapping.no_test.empty()) html += banner("NO TEST", mapping.no_test);
   if (run.standing != "verified")
     html += banner("NOT VERIFIED", "No signature vouches for the run, or none was checked.");
   html += "<div class=\"counts\">\n";

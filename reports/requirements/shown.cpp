@@ -117,7 +117,8 @@ std::string table(const Mapping& mapping, std::size_t width) {
     if (found.row->section != section) text += "\n" + harmless(section = found.row->section) + "\n";
     text += files::wrapped(harmless(found.row->text), width,
                            fmt::format("  {:<9} {:<10} ", harmless(found.row->id), state_words(found)));
-    text += files::wrapped(harmless(found.reason, 4 * kLongestQuoted), width, "    ");
+    if (found.would_be.value_or(found.state) != State::met)  // the requirements below say the same of one that is met
+      text += files::wrapped(harmless(found.reason, 4 * kLongestQuoted), width, "    ");
     for (const auto& id : found.requirements) text += requirement_lines(mapping, mapping.answering.at(id), width);
   }
   text += "\n";

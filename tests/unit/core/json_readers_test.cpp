@@ -27,6 +27,7 @@
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/statement.h"
+#include "reports/requirements/catalogue.h"
 #include "tests/unit/paths.h"
 #include "tests/unit/run_fixture.h"
 
@@ -57,6 +58,8 @@ const Reader kReaders[] = {
     {"profile",
      [](const std::string& text) { return error_of(plan::read_profile(text, "given", plan::embedded_profile)); },
      [] { return std::string(plan::embedded_profiles().begin()->second); }},
+    {"catalogue", [](const std::string& text) { return error_of(requirements::read_catalogue(text, "given")); },
+     [] { return std::string(requirements::embedded_catalogues().begin()->second); }},
     {"site", [](const std::string& text) { return error_of(site::read_site(text, "given")); },
      [] {
        return std::string(R"({"schema": "assay.site/1", "name": "s", "nodes": [{"name": "n1", "launcher": "local"}]})");
