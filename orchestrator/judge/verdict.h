@@ -140,7 +140,7 @@ struct Result {
   [[nodiscard]] bool is_of_demand() const { return unit.empty(); }
 };
 
-/// What was demanded and what was seen of `result`, which is of a demand: "one of \"off\"" and "\"on\"", all different
+/// The demanded and the seen value of `result`, which is of a demand: "one of \"off\"" and "\"on\"", all different
 /// values with commas; "-" for nothing seen.
 std::string demanded_text(const Result& result);
 std::string seen_text(const Result& result);

@@ -73,7 +73,7 @@ std::vector<Deviation> outdated(const plan::Plan& plan, const std::string& time)
   return all;
 }
 
-/// What the plan says beforehand.
+/// Those of the plan.
 std::vector<Deviation> planned_deviations(const plan::Plan& plan) {
   std::vector<Deviation> all;
   if (plan.simulation)

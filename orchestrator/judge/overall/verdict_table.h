@@ -17,7 +17,7 @@ struct TableStyle {
 
 /// Failures first: one line for each requirement (how many of its cells pass, the worst value, the acceptance limit,
 /// the outcome), or for each cell in the plan's order; then the cells that do not pass and why, the nodes at fault, the
-/// deviations, and the whole. What `advices` know of a cell or a node at fault stands behind it, and the most urgent
+/// deviations, and the whole. What `advices` know of a cell or a node at fault follows it, and the most urgent
 /// action is the next step. Ends with a newline. Control characters from nodes are replaced.
 std::string verdict_table(const Verdict& verdict, const TableStyle& style = {}, const Advices& advices = {});
 
