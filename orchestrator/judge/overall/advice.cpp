@@ -73,7 +73,7 @@ Advice advice_for(const Result& result, const plan::Requirement& judged, Records
     worst = listed ? more_urgent(worst, advice) : std::move(advice);
     listed = true;
   };
-  if (missed_its_limit(result)) {
+  if (missed_its_limit(result) && !judged.demand) {
     const ActionRow* row = table.find(Found::metric, judged.metric, judged.probe);
     const bool by_other = row != nullptr && !row->by.empty();
     add(table.of_metric(judged.probe, judged.metric, by_other ? records.condition(result, row->by) : ""));

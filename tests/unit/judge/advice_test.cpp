@@ -61,7 +61,8 @@ TEST(Actions, a_finding_has_the_action_of_its_row) {
       {"health_drive", "critical_warnings", "", "reserved bits 40h", "not known"},
       {"health_drive", "wear", "", "", "watch (wear)"},
       {"host_configuration", "iommu_on", "", "", "reconfigure (host_configuration)"},
-      {"host_configuration", "", "iommu_mode", "translated", "reconfigure (host_configuration)"},
+      {"host_configuration", "", "iommu_mode", "translated", "reconfigure (iommu_mode)"},
+      {"host_configuration", "", "nvidia_version", "580.95.05", "update (nvidia_version)"},
       {"health_gpu", "no_such_metric", "", "", "not known"},
   };
   for (const auto& one : cases) {
@@ -100,6 +101,16 @@ TEST(Actions, every_row_is_about_something_that_a_probe_records) {
     EXPECT_TRUE(!of_condition || known.contains(row.name)) << row.name;
     EXPECT_LE(row.advice.says.size(), 200U);
     EXPECT_TRUE(row.by.empty() ? !table().source_words(row.advice).empty() : row.advice.says.empty()) << row.name;
+  }
+}
+
+TEST(Actions, every_demand_on_a_nodes_configuration_has_a_row_of_its_own) {
+  const auto profile = plan::profile_named("nvidia-node-configuration").value();
+  ASSERT_FALSE(profile.requirements.empty());
+  for (const auto& one : profile.requirements) {
+    const auto advice =
+        one.demand ? table().of_condition(one.probe, one.judged(), "") : table().of_metric(one.probe, one.judged(), "");
+    EXPECT_TRUE(short_words(advice).ends_with("(" + one.judged() + ")")) << one.id << ": " << short_words(advice);
   }
 }
 
