@@ -241,7 +241,8 @@ std::string html_of(const RecordedRow& row) {
 /// What is required, per what, by which probe.
 std::string requirement_words(const ReportContent& content, const plan::Requirement& requirement) {
   const std::string placed = figures::placement_words(requirement);
-  return fmt::format("{}{} per {} {} (probe <code>{}</code>{})", figures::escape(figures::judged_words(requirement)),
+  const std::string statistic = requirement.demand ? "" : fmt::format("{} ", requirement.statistic);
+  return fmt::format("{}{}{} per {} {} (probe <code>{}</code>{})", statistic, figures::escape(requirement.figure()),
                      figures::escape(at_words(requirement.at)), word_of(requirement.scope),
                      figures::escape(figures::target_words(content.run.plan.profile, requirement)),
                      figures::escape(requirement.probe), placed.empty() ? "" : "; " + figures::escape(placed));

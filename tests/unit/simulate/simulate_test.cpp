@@ -31,7 +31,7 @@ TEST(simulate, a_demand_is_met_by_every_node_but_those_with_a_fault_that_names_i
   const std::string range = R"({"demand": {"name": "direct_io", "version": {"outside": [{"below": "580"}]}}})";
   const std::string drives =
       R"({"scope": "drive", "demand": {"name": "direct_io", "one_of": ["off"]}, "parameters": {"size": 3}})";
-  const plan::Faults faults{.faults = {{.node = "n00002", .metric = "direct_io", .factor = 0.5}}};
+  const plan::Faults faults{.faults = {{.node = "n00001", .metric = "direct_io", .factor = 0.5}}};
   const auto outcomes = [](const Rehearsal& fleet) {
     std::map<std::string, int> all;
     for (const auto& result : fleet.verdict.results)
@@ -39,12 +39,12 @@ TEST(simulate, a_demand_is_met_by_every_node_but_those_with_a_fault_that_names_i
     return all;
   };
   EXPECT_EQ(outcomes(Rehearsal(plan_of({floor, range}, {.nodes = 2}))),
-            (std::map<std::string, int>{{"n00001 pass", 2}, {"n00002 pass", 2}}));
+            (std::map<std::string, int>{{"n00000 pass", 2}, {"n00001 pass", 2}}));
   plan::Plan of_drives = *plan::make_plan(fixture::profile({drives}, {{"drive", 2}}), simulated_site({.nodes = 2}),
                                           fixture::programs(), {});
   of_drives.simulation = plan::Simulation{.seed = 1, .faults = faults};
   EXPECT_EQ(outcomes(Rehearsal(std::move(of_drives))),
-            (std::map<std::string, int>{{"n00001 pass", 2}, {"n00002 fail", 2}}));
+            (std::map<std::string, int>{{"n00000 pass", 2}, {"n00001 fail", 2}}));
 }
 
 TEST(simulate, a_metric_with_a_limit_in_units_and_one_of_its_fleet_meets_both) {
