@@ -145,7 +145,8 @@ class MlxlinkReader {
                    {.metric = "time_since_clear", .unit = "s", .statistic = "now", .factor = 60},
                    false,
                    false}};
-    if (key == "Speed" || key == "Width") (key == "Speed" ? speed_ : width_) = {std::string(first(values)), from};
+    if (key == "Speed") speed_ = std::pair(std::string(first(values)), from);
+    if (key == "Width") width_ = std::pair(std::string(first(values)), from);
     if (key == "State" || key == "Physical state" || key == "FEC" || key == "Loopback Mode")
       source_.facts[key] = fmt::format("{}", fmt::join(values, ","));
     for (const auto& one : kNumbers) {

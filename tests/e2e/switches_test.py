@@ -173,7 +173,7 @@ class Switches(Bench):
                 "title": metric,
                 "probe": "switch_counters",
                 "during": "host_memory_latency",
-                "parameters": {"min_time": "12s", "max_time": "20s"},
+                "parameters": {"min_samples": 1000000, "max_samples": 1000000, "time_limit": "14s"},
                 "metric": metric,
                 "limit": {"at_most": 0, "unit": "1"},
                 "repeat": {"n": 1, "attempts": 1, "more_attempts": 0},

@@ -129,6 +129,8 @@ constexpr ConditionWords kWords[] = {
      "check flow control (PFC, ECN) of hosts and switches"},
     {"pauses", "", "the port counted {} pause frames", "check flow control (PFC, ECN) of hosts and switches"},
     {"congestion_marks", "", "the port counted {} congestion marks", "stop other traffic and run again"},
+    {"refresh_s", "s", "the switch refreshes its counters every {}",
+     "a count may be of before the load; shorten the period of the switch's SNMP counters"},
     {"counters_reset", "", "a counter of the port ran backwards", "the port was reset; run again"},
     {"port_unchanged", "", "the port's state or rate changed during the measurement", kPort},
     {"cpus_bound", "", "the thread could not stay on the CPUs next to the adapter",
