@@ -124,9 +124,49 @@ TEST(health_gpu, a_link_with_a_lane_that_is_down_is_named_by_its_speed_and_the_o
   for (const auto& [link, speed] : speeds) EXPECT_DOUBLE_EQ(speed, link == 7 ? 13.281e9 : 26.562e9) << link;
   EXPECT_EQ(by_link(record, "nvlink_recoveries", gpu(3)).size(), 18U);
   EXPECT_TRUE(by_link(record, "nvlink_effective_ber", gpu(3)).empty());  // NVLink 4 has none
-  EXPECT_EQ(value_of(record, "link_contradictions", gpu(3)), Value{std::int64_t{0}});
-  EXPECT_EQ(value_of(record, "link_contradiction_names", gpu(3)), std::nullopt);
-  EXPECT_EQ(value_of(record, "nvlink_states", gpu(3)), Value{std::string("active: 0-17")});
+}
+
+/// What the driver says of the links of GPU 3, which differs from a healthy one by `difference`.
+struct OfLinks {
+  const char* difference;
+  std::string states;          ///< by number
+  double speed_of_7;           ///< B/s; 0 where absent or 0
+  std::string contradictions;  ///< joined
+};
+
+TEST(health_gpu, each_link_has_its_speed_and_state_and_what_cannot_be_right_is_named) {
+  const std::string all = "active: 0-17", seven = "active: 0-6 8-17; inactive: 7";
+  const std::vector<OfLinks> cases = {
+      {"{}", all, 26.562e9, ""},
+      {R"({"link_7_speed_mbps": 13281})", all, 13.281e9, ""},
+      {R"({"dead_links": [7], "link_7_state": 0, "link_7_speed_mbps": 0})", seven, 0, ""},
+      {R"({"dead_links": [7], "silent_links": [7]})", seven, 0, ""},
+      {R"({"link_17_state": 2, "silent_links": []})", "active: 0-16; sleeping: 17", 26.562e9, ""},
+      {R"({"link_7_speed_mbps": 0})", all, 0, "link 7 is active at 0 B/s"},
+      {R"({"link_7_state": 0})", all, 26.562e9, "link 7 is active by its state and inactive by its field"},
+      {R"({"dead_links": [7]})", seven, 26.562e9, "link 7 is inactive by its state and active by its field"},
+      {R"({"silent_links": [7]})", all, 0, "link 7 has no speed, others have"},
+      {R"({"link_every_effective_ber": 4095, "link_3_effective_ber": "nan"})", all, 26.562e9,
+       "link 3 has no effective bit error rate, others have"},
+      {R"({"link_3_symbol_ber": 65535})", all, 26.562e9,
+       "link 3 has 65535 as its symbol bit error rate, which is none"},
+      {R"({"link_7_speed_mbps": "inf"})", all, 0, "link 7 has no speed, others have"},
+      {R"({"link_7_symbol_ber": 0, "failing_field": "link_7_symbol_ber"})", all, 26.562e9,
+       "link 7 answers field 222 with an error (NVML 999)"},
+      {R"({"links": 40})", "active: 0-35", 26.562e9, "the GPU has 40 links, and NVML at most 36"},
+      {R"({"not_supported": ["link_every_speed_mbps", "link_every_state", "remote_kind", "remote_bus_ids"]})", all, 0,
+       ""},
+  };
+  for (const OfLinks& one : cases) {
+    const Record record = health_with(std::string(R"({"gpus": {"3": )") + one.difference + "}}");
+    const auto speeds = by_link(record, "nvlink_speed", gpu(3));
+    const auto named = value_of(record, "link_contradiction_names", gpu(3));
+    EXPECT_EQ(value_of(record, "nvlink_states", gpu(3)), Value{one.states}) << one.difference;
+    EXPECT_DOUBLE_EQ(speeds.contains(7) ? speeds.at(7) : 0, one.speed_of_7) << one.difference;
+    EXPECT_EQ(named ? std::get<std::string>(*named) : "", one.contradictions) << one.difference;
+    EXPECT_EQ(value_of(record, "link_contradictions", gpu(3)), Value{std::int64_t{one.contradictions.empty() ? 0 : 1}});
+    EXPECT_EQ(samples_of(record, "query_errors", gpu(3)), Samples{0}) << one.difference;
+  }
 }
 
 TEST(health_gpu, answers_that_cannot_all_be_right_are_kept_counted_and_named) {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdlib>
 
-#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "probes/core/probe.h"
@@ -181,48 +180,6 @@ TEST(nvlinks, numbers_are_ranges) {
   EXPECT_EQ(ranges_of({0, 1, 2, 5, 7, 8}), "0-2 5 7-8");
   EXPECT_EQ(ranges_of({4}), "4");
   EXPECT_EQ(ranges_of({}), "");
-}
-
-/// What the driver says of the links of GPU 3, which differs from a healthy one by `difference`.
-struct OfLinks {
-  const char* difference;
-  std::string states;          ///< by number
-  double speed_of_7;           ///< B/s; 0 where absent or 0
-  std::string contradictions;  ///< joined
-};
-
-TEST(nvlinks, each_link_has_its_speed_and_state_and_what_cannot_be_right_is_named) {
-  const std::string all = "active: 0-17", seven = "active: 0-6 8-17; inactive: 7";
-  const std::vector<OfLinks> cases = {
-      {"{}", all, 26.562e9, ""},
-      {R"({"link_7_speed_mbps": 13281})", all, 13.281e9, ""},
-      {R"({"dead_links": [7], "link_7_state": 0, "link_7_speed_mbps": 0})", seven, 0, ""},
-      {R"({"dead_links": [7], "silent_links": [7]})", seven, 0, ""},
-      {R"({"link_17_state": 2, "silent_links": []})", "active: 0-16; sleeping: 17", 26.562e9, ""},
-      {R"({"link_7_speed_mbps": 0})", all, 0, "link 7 is active at 0 B/s"},
-      {R"({"link_7_state": 0})", all, 26.562e9, "link 7 is active by its state and inactive by its field"},
-      {R"({"dead_links": [7]})", seven, 26.562e9, "link 7 is inactive by its state and active by its field"},
-      {R"({"silent_links": [7]})", all, 0, "link 7 has no speed, others have"},
-      {R"({"link_every_effective_ber": 4095, "link_3_effective_ber": "nan"})", all, 26.562e9,
-       "link 3 has no effective bit error rate, others have"},
-      {R"({"link_3_symbol_ber": 65535})", all, 26.562e9,
-       "link 3 has 65535 as its symbol bit error rate, which is none"},
-      {R"({"link_7_speed_mbps": "inf"})", all, 0, "link 7 has no speed, others have"},
-      {R"({"link_7_symbol_ber": 0, "failing_field": "link_7_symbol_ber"})", all, 26.562e9,
-       "link 7 answers field 222 with an error (NVML 999)"},
-      {R"({"links": 40})", "active: 0-35", 26.562e9, "the GPU has 40 links, and NVML at most 36"},
-      {R"({"not_supported": ["link_every_speed_mbps", "link_every_state", "remote_kind", "remote_bus_ids"]})", all, 0,
-       ""},
-  };
-  for (const OfLinks& one : cases) {
-    const FakeNvml fake("healthy", std::string(R"({"gpus": {"3": )") + one.difference + "}}");
-    const Nvml nvml(fake.library());
-    const auto facts = read_nvlink_facts(nvml.gpus().at(3)).value;
-    ASSERT_TRUE(facts) << one.difference;
-    EXPECT_EQ(facts->states, one.states) << one.difference;
-    EXPECT_DOUBLE_EQ(facts->links.at(7).speed.value_or(0), one.speed_of_7) << one.difference;
-    EXPECT_EQ(fmt::format("{}", fmt::join(facts->contradictions, "; ")), one.contradictions) << one.difference;
-  }
 }
 
 TEST(nvlinks, recoveries_bit_errors_and_the_other_ends_are_those_of_the_driver) {
