@@ -36,10 +36,11 @@ bool answers(const plan::Plan& plan, const plan::Requirement& requirement, const
   if (requirement.probe != answer.probe || (answer.scope && requirement.scope != *answer.scope)) return false;
   if (!answer.metric.empty() && requirement.metric != answer.metric) return false;
   if (!answer.condition.empty()) {
-    const auto demanded = std::ranges::any_of(requirement.conditions, [&](const plan::RequiredCondition& one) {
+    const auto is_it = [&](const plan::RequiredCondition& one) {
       return one.name == answer.condition && (!answer.equals || (one.equals && same(*one.equals, *answer.equals)));
-    });
-    if (!demanded) return false;
+    };
+    if (!(requirement.demand && is_it(*requirement.demand)) && std::ranges::none_of(requirement.conditions, is_it))
+      return false;
   }
   return std::ranges::all_of(answer.parameters,
                              [&](const auto& one) { return has_parameter(plan, requirement, one.first, one.second); });
@@ -185,7 +186,7 @@ std::string outcome_words(const Answering& answering) {
     number = failed->second;
   }
   std::ranges::replace(kind, '_', ' ');
-  return fmt::format("{} of {} cells {}, first on {}: {}", number, cells, kind, bounded(exports::place_of(*first)),
+  return fmt::format("{} of {} cells {}, first on {}: {}", number, cells, kind, bounded(judge::place_of(*first)),
                      bounded(first->reason));
 }
 

@@ -79,7 +79,7 @@ std::string answering_table(const Mapping& mapping) {
     const auto& requirement = *one.requirement;
     std::string record;
     if (one.worst != nullptr) {
-      record = escape(fmt::format("{} · step {}", bounded(exports::place_of(*one.worst)), one.worst->step));
+      record = escape(fmt::format("{} · step {}", bounded(judge::place_of(*one.worst)), one.worst->step));
       for (const auto* file : mapping.records(*one.worst)) {
         record += "<br><code>" + escape(bounded(file->path)) + "</code> " + figures::digest_html(file->sha256);
       }

@@ -51,7 +51,7 @@ ordered_json document_of(const Mapping& mapping, const Answering& one) {
   return {{"id", requirement.id},
           {"title", requirement.title},
           {"probe", requirement.probe},
-          {"metric", requirement.metric},
+          {"metric", requirement.judged()},
           {"unit", requirement.limit.unit},
           {"limit", target_of(mapping, requirement)},
           {"required", requirement.required},
@@ -180,7 +180,7 @@ std::string csv(const Mapping& mapping) {
         text += ",,,";
       else
         text += fmt::format(",{},{},{}", csv_field(judge::to_string(one.worst->outcome)),
-                            csv_field(bounded(exports::place_of(*one.worst))), csv_field(one.worst->step));
+                            csv_field(bounded(judge::place_of(*one.worst))), csv_field(one.worst->step));
       text +=
           records.empty() ? ",,\n" : fmt::format(",{},{}\n", csv_field(records.front()->path), records.front()->sha256);
     }
