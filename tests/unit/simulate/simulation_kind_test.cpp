@@ -1,4 +1,5 @@
-// simulation_kind: plan, journal, records and evidence of a simulation say that they are one, and are refused elsewhere.
+// simulation_kind: plan, journal, records and evidence of a simulation say that they are one, and are refused
+// elsewhere.
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/run_verdict.h"
