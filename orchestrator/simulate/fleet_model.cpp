@@ -73,7 +73,7 @@ FleetModel::FleetModel(const plan::Plan& plan) : plan_(plan), simulation_(*plan.
 std::string FleetModel::recipe_key(const plan::Step& step) const {
   const std::string& id = step.requirements.front();
   const auto found = contrasts_.find(id);
-  return found == contrasts_.end() ? id : id + " " + to_json(step.parameters.at(found->second)).dump();
+  return found == contrasts_.end() ? id : id + " " + assay::to_json(step.parameters.at(found->second)).dump();
 }
 
 const plan::Step* FleetModel::step(std::string_view id) const {
