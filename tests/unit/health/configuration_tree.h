@@ -38,7 +38,7 @@ inline std::string space_of(const Space& given) {
   return bytes;
 }
 
-inline constexpr const char* kPci = "sys/devices/";
+inline constexpr const char* kDevices = "sys/devices/";
 inline constexpr const char* kGpu0 = "0000:1b:00.0";
 inline constexpr const char* kNic0 = "0000:1c:00.0";
 inline constexpr const char* kSwitch0 = "0000:17:01.0";
@@ -49,9 +49,9 @@ inline void set_space(const FakeTree& tree, const std::string& address, const Sp
 }
 
 /// One function below `route`, and the ports above it that are not there yet.
-inline void add_function(const FakeTree& tree, const std::string& route, const std::string& address,
-                         const std::string& class_code, const std::string& node) {
-  const std::string place = kPci + route + "/" + address;
+inline void add_pci_function(const FakeTree& tree, const std::string& route, const std::string& address,
+                             const std::string& class_code, const std::string& node) {
+  const std::string place = kDevices + route + "/" + address;
   tree.link("sys/bus/pci/devices/" + address, place);
   tree.file(place + "/class", class_code + "\n");
   tree.file(place + "/numa_node", node + "\n");
@@ -77,14 +77,14 @@ inline void add_half(const FakeTree& tree, int i) {
   const std::string root = "pci0000:" + bus + "/0000:" + bus + ":01.0";
   const std::string port = root + "/0000:" + bus + ":02.0";
   for (const auto& [route, address] : {std::pair{root, "0000:" + bus + ":01.0"}, {port, "0000:" + bus + ":02.0"}}) {
-    tree.link("sys/bus/pci/devices/" + address, kPci + route);
-    tree.file(kPci + route + "/class", "0x060400\n");
+    tree.link("sys/bus/pci/devices/" + address, kDevices + route);
+    tree.file(kDevices + route + "/class", "0x060400\n");
     set_space(tree, address, {.acs = 0});
   }
   const std::string gpu = "0000:" + below + "b:00.0", nic = "0000:" + below + "c:00.0", device = "mlx5_" + number;
-  add_function(tree, port, gpu, "0x030200", number);
-  add_function(tree, port, nic, "0x020000", number);
-  const std::string place = kPci + port + "/" + nic, name = "eth" + number;
+  add_pci_function(tree, port, gpu, "0x030200", number);
+  add_pci_function(tree, port, nic, "0x020000", number);
+  const std::string place = kDevices + port + "/" + nic, name = "eth" + number;
   tree.link("sys/class/net/" + name, place + "/net/" + name);
   tree.link(place + "/net/" + name + "/device", place);
   tree.file(place + "/net/" + name + "/carrier", "1\n");

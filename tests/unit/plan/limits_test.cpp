@@ -136,7 +136,7 @@ std::string wrong_with(const Profile& profile, const Requirement& requirement) {
     const double share = limit.at_least.value_or(limit.at_most.value_or(0));
     return share >= kLowest && share <= 1 ? "" : fmt::format("{} of its peak", share);
   }
-  if (limit.reference != Reference::none || limit.unit == "1") return "";
+  if (requirement.demand || limit.reference != Reference::none || limit.unit == "1") return "";
   if (const auto other = kOthers.find(requirement.id); other != kOthers.end()) {
     const double value = limit.at_most.value_or(limit.at_least.value_or(-1));
     return value >= other->second.first && value <= other->second.second ? "" : fmt::format("{} out of range", value);
@@ -175,6 +175,7 @@ TEST(limits, that_are_a_thousand_times_too_low_or_too_high_are_found_wherever_th
     auto profile = *read_profile(text, name, embedded_profile);
     for (auto& requirement : profile.requirements) {
       auto& limit = requirement.limit;
+      if (requirement.demand) continue;
       if (limit.unit == "1" || (limit.reference != Reference::none && limit.reference != Reference::peak)) continue;
       auto& bound = limit.at_least ? limit.at_least : limit.at_most;
       if (*bound == 0) continue;
