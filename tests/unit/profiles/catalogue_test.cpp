@@ -28,9 +28,11 @@ void bless() {
   for (const auto& program : built()) {
     KnownProbe& entry = entries[{program.name, program.description.revision}];
     const json& now = program.description.document;
-    if (!entry.document.is_null() && entry.document != now && differ_in_words_alone(entry.document, now))
-      entry.former.insert(entry.former.begin(), entry.document);
-    for (json& words : entry.former) words = now.patch(json::diff(entry.document, words));  // if the form is newer
+    if (!entry.document.is_null() && differ_in_words_alone(entry.document, now)) {
+      if (entry.document != now) entry.former.insert(entry.former.begin(), entry.document);
+    } else {  // the form is newer
+      for (json& words : entry.former) words = now.patch(json::diff(entry.document, words));
+    }
     entry.document = now;
   }
   json document = {{"schema", "assay.probes/1"}, {"probes", json::array()}, {"former", json::array()}};
