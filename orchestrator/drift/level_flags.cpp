@@ -99,7 +99,7 @@ bool LevelMetric::raise(const Seen& one, const Tonight& tonight, LevelOutput& ou
     constexpr int kSeveral = 2;
     const bool shift = *rule == Rule::small_shift || *rule == Rule::large_shift;
     if (!shift || bad < kSeveral || flag.effect <= -min_effect_) {
-      out.raised.push_back(std::move(flag));
+      out.raised.push_back(flag);
       return true;
     }
   }

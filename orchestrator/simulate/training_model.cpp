@@ -117,14 +117,14 @@ std::optional<TrainingModel> TrainingModel::of(const Parameters& parameters, std
     auto job = train::job_on(parameters, static_cast<std::int64_t>(nodes * ranks_per_node));
     const auto overlap = values.find(std::string(train::kOverlapParameter.name));
     job.beside = overlap == values.end() || parameters.text("overlap") == "beside";
-    return TrainingModel(std::move(job), nodes, ranks_per_node);
+    return TrainingModel(job, nodes, ranks_per_node);
   } catch (const BadParameter&) {  // the probe would refuse these ranks: its figures are made up without a graph
     return std::nullopt;
   }
 }
 
-TrainingModel::TrainingModel(train::RankJob job, std::size_t nodes, std::size_t ranks_per_node)
-    : job_(std::move(job)), nodes_(nodes), ranks_per_node_(ranks_per_node) {
+TrainingModel::TrainingModel(const train::RankJob& job, std::size_t nodes, std::size_t ranks_per_node)
+    : job_(job), nodes_(nodes), ranks_per_node_(ranks_per_node) {
   for (const auto& edge : train::edges_of(job_.plan, static_cast<std::int64_t>(ranks_per_node)))
     edges_.emplace_back(train::sized(edge.one), train::sized(edge.other));
 }

@@ -47,7 +47,7 @@ class TrainingModel {
   [[nodiscard]] const std::vector<std::pair<std::size_t, std::size_t>>& edges() const { return edges_; }
 
  private:
-  TrainingModel(train::RankJob job, std::size_t nodes, std::size_t ranks_per_node);
+  TrainingModel(const train::RankJob& job, std::size_t nodes, std::size_t ranks_per_node);
   [[nodiscard]] std::vector<std::int64_t> walked_replicas(const NodeSpeeds& speeds) const;
 
   train::RankJob job_;

@@ -259,7 +259,8 @@ std::optional<std::string> Rendezvous::fail(std::string_view reason) noexcept {
   std::optional<std::string> earlier;
   try {
     earlier = group_->ended_by_another();
-  } catch (const std::exception&) {  // then this rank's reason is all there is
+  } catch (const std::exception&) {
+    // Then this rank's reason is all there is.
   }
   const bool is_root = group_->rank == 0;
   group_->part(earlier ? *earlier : is_root ? "rank 0: " + std::string(reason) : std::string(reason));
@@ -273,7 +274,8 @@ void Rendezvous::remove_now() noexcept {
   try {
     group_->wait_for_root();
     for (const auto& removal : group_->removals) removal();
-  } catch (const std::exception&) {  // the rest is removed by the next run
+  } catch (const std::exception&) {
+    // The rest is removed by the next run.
   }
 }
 

@@ -86,7 +86,7 @@ constexpr std::int8_t encode_int8(float value) {
   constexpr float kScale = 32, kLargest = 127;
   const float scaled = value * kScale;
   const float held = scaled > kLargest ? kLargest : scaled < -kLargest ? -kLargest : scaled;
-  return static_cast<std::int8_t>(held < 0 ? held - 0.5F : held + 0.5F);
+  return static_cast<std::int8_t>(static_cast<int>(held < 0 ? held - 0.5F : held + 0.5F));
 }
 static_assert(encode_int8(1) == 32 && encode_int8(-9) == -127);
 

@@ -41,7 +41,7 @@ int write_number(const char* file, const char* text, std::size_t length) noexcep
 [[noreturn]] void guard(int from_probe, int to_probe, const char* file, const char* text, std::size_t length) noexcept {
   ::setsid();  // a signal to the probe's group does not end this
   ::prctl(PR_SET_NAME, kRestorerName);
-  for (const int one : {SIGTERM, SIGINT, SIGHUP, SIGPIPE}) ::signal(one, SIG_IGN);
+  for (const int one : {SIGTERM, SIGINT, SIGHUP, SIGPIPE}) (void)::signal(one, SIG_IGN);
   const int nowhere = ::open("/dev/null", O_RDWR);
   for (int standard = 0; standard < 3; ++standard)
     ::dup2(nowhere, standard);  // readers of the probe's output see its end

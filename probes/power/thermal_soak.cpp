@@ -158,7 +158,7 @@ std::optional<double> base_clock(const std::string& root) {
   std::vector<int> cpus;
   for (const auto& name : tree.names("sys/devices/system/cpu")) {
     if (name.starts_with("cpu") && tree.number("sys/devices/system/cpu/" + name + "/topology/physical_package_id"))
-      cpus.push_back(std::atoi(name.c_str() + 3));
+      cpus.push_back(std::stoi(name.substr(3)));
   }
   return cpus.empty() ? std::nullopt : host::base_clock_hz(tree, cpus);
 }
@@ -176,7 +176,7 @@ void measure(const Parameters& given, Recorder& record) {
   std::optional<InBandPower> power;
   std::string no_power;
   try {
-    const std::string root = given.text("root");
+    const std::string& root = given.text("root");
     power.emplace((root == "/" ? "" : root) + "/sys/class/powercap", given.text("nvml_library"));
     (void)power->read();
   } catch (const Skip& skip) {

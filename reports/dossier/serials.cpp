@@ -55,7 +55,7 @@ std::expected<Serials, InputError> read_serials(std::string_view text, const std
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     const auto space = line.find_first_of(kBlanks);
     const auto begin = line.find_first_not_of(kBlanks, space);
-    if (space == 0 || begin == std::string_view::npos || line.find_first_of("\r", begin) != std::string_view::npos ||
+    if (space == 0 || begin == std::string_view::npos || line.find('\r', begin) != std::string_view::npos ||
         line.back() == ' ' || line.back() == '\t')
       return refused("is not a node and its serial number");
     const std::string node(line.substr(0, space));

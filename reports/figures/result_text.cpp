@@ -99,7 +99,7 @@ std::string target_words(const plan::Profile& profile, const plan::Requirement& 
                                             : fmt::format("the {} in the site", requirement.demand->site);
   const plan::Limit& limit = requirement.limit;
   const auto side = [&](double stated) -> std::string {
-    const std::string share = fmt::format("{:.15g} × ", stated);
+    std::string share = fmt::format("{:.15g} × ", stated);
     switch (limit.reference) {
       case plan::Reference::none:
         return with_exact(stated, limit.unit);

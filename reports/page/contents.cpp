@@ -39,7 +39,7 @@ std::string number_ranges(const std::set<std::size_t>& numbers) {
   for (auto at = numbers.begin(); at != numbers.end();) {
     const std::size_t first = *at;
     std::size_t last = first;
-    while (++at != numbers.end() && *at == last + 1) ++last;
+    for (++at; at != numbers.end() && *at == last + 1; ++at) ++last;
     words += fmt::format("{}R{}", words.empty() ? "" : ", ", first);
     if (last > first) words += fmt::format("{}R{}", last == first + 1 ? ", " : " to ", last);
   }

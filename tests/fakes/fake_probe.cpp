@@ -64,7 +64,7 @@ void measure(const Parameters& given, Recorder& record) {
   const std::string line = given.text("script").empty() ? "" : next_line(given.text("script"));
   const std::string& behaviour = line == "crash" ? line : given.text("behaviour");
   if (behaviour == "slow") sleep_until_stopped(std::chrono::milliseconds(600));
-  if (behaviour == "stubborn") std::signal(SIGTERM, SIG_IGN);
+  if (behaviour == "stubborn") (void)std::signal(SIGTERM, SIG_IGN);
   if (behaviour == "hang" || behaviour == "stubborn") {
     while (behaviour == "stubborn" || !stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     std::_Exit(0);

@@ -14,8 +14,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-extern char** environ;
-
 namespace {
 
 void write_all(int file, const std::string& text) {
@@ -43,33 +41,33 @@ void daemonise() {
   }
   setsid();
   if (fork() != 0) _exit(0);
-  std::signal(SIGTERM, SIG_IGN);
+  (void)std::signal(SIGTERM, SIG_IGN);
   for (const int file : {0, 1, 2}) close(file);
   write_all(ready[1], "r");
   wait_for_ever();
 }
 
 int surroundings() {
-  for (char** variable = environ; *variable != nullptr; ++variable) std::printf("environment %s\n", *variable);
+  for (char** variable = environ; *variable != nullptr; ++variable) (void)std::printf("environment %s\n", *variable);
   std::array<char, PATH_MAX> path = {};
-  std::printf("cwd %s\n", getcwd(path.data(), path.size()));
-  std::printf("session leader %d\n", getsid(0) == getpid() ? 1 : 0);
+  (void)std::printf("cwd %s\n", getcwd(path.data(), path.size()));
+  (void)std::printf("session leader %d\n", getsid(0) == getpid() ? 1 : 0);
   for (int file = 0; file < 256; ++file) {
-    if (fcntl(file, F_GETFD) >= 0) std::printf("open %d\n", file);
+    if (fcntl(file, F_GETFD) >= 0) (void)std::printf("open %d\n", file);
   }
   rlimit core = {};
   getrlimit(RLIMIT_CORE, &core);
-  std::printf("core %d\n", static_cast<int>(core.rlim_max));
+  (void)std::printf("core %d\n", static_cast<int>(core.rlim_max));
   const int self = open("/proc/self/exe", O_WRONLY);
-  std::printf("writable %d\n", self >= 0 ? 1 : 0);
+  (void)std::printf("writable %d\n", self >= 0 ? 1 : 0);
   std::FILE* left = std::fopen("left-over", "w");
-  if (left != nullptr) std::fclose(left);
+  if (left != nullptr) (void)std::fclose(left);
   return 0;
 }
 
 /// Ends at SIGTERM, as a companion does.
 [[noreturn]] void obey() {
-  std::signal(SIGTERM, [](int) {
+  (void)std::signal(SIGTERM, [](int) {
     (void)!write(1, "end\n", 4);
     _exit(0);
   });
@@ -80,7 +78,7 @@ int surroundings() {
 /// A tree, none of which obeys.
 [[noreturn]] void fork_and_hang() {
   daemonise();
-  std::signal(SIGTERM, SIG_IGN);
+  (void)std::signal(SIGTERM, SIG_IGN);
   if (fork() == 0) wait_for_ever();
   write_all(1, "tree\n");
   wait_for_ever();
@@ -110,18 +108,18 @@ int main(int argc, char** argv) {
   if (mode == "say") {  // say TEXT CODE
     write_all(1, argv[2]);
     write_all(2, "log\n");
-    return std::atoi(argv[3]);
+    return std::stoi(argv[3]);
   }
   if (mode == "surroundings") return surroundings();
   if (mode == "hang") {
-    std::signal(SIGTERM, SIG_IGN);
+    (void)std::signal(SIGTERM, SIG_IGN);
     write_all(1, "hanging\n");
     wait_for_ever();
   }
   if (mode == "obey") obey();
   if (mode == "crash") {
-    std::signal(SIGSEGV, SIG_DFL);
-    raise(SIGSEGV);
+    (void)std::signal(SIGSEGV, SIG_DFL);
+    (void)raise(SIGSEGV);
   }
   if (mode == "flood") {
     while (true) write_all(1, std::string(1 << 16, 'x'));

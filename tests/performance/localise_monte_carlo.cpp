@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
                share(tally.begun, tally.runs), share(tally.found, tally.faults), share(tally.whole, tally.begun),
                share(tally.falsely, tally.begun), tally.named_falsely, share(tally.common, tally.begun),
                each(tally.tests), tally.most_tests, each(tally.rounds));
-    std::fflush(stdout);
+    (void)std::fflush(stdout);
   }
   return 0;
 }

@@ -151,11 +151,11 @@ std::vector<collective::RankProgram> programs_of(const train::RankJob& job, cons
   for (std::size_t local = 0; local < devices.size(); ++local) {
     train::RankJob mine = job;
     mine.rank = node * static_cast<std::int64_t>(devices.size()) + static_cast<std::int64_t>(local);
-    programs.push_back(
-        {.path = kThisProgram,
-         .arguments = train::rank_arguments(kSpec.name.data(), {.job = mine, .address = devices[local].uuid}),
-         .environment = environment,
-         .title = fmt::format("rank {} ({})", mine.rank, devices[local].uuid)});
+    programs.push_back({.path = kThisProgram,
+                        .arguments = train::rank_arguments(std::string(kSpec.name).c_str(),
+                                                           {.job = mine, .address = devices[local].uuid}),
+                        .environment = environment,
+                        .title = fmt::format("rank {} ({})", mine.rank, devices[local].uuid)});
   }
   return programs;
 }

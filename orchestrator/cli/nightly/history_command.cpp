@@ -34,7 +34,7 @@ using history::History;
 int offset_at(std::chrono::system_clock::time_point moment) {
   const std::time_t time = std::chrono::system_clock::to_time_t(moment);
   std::tm local{};
-  ::localtime_r(&time, &local);
+  (void)::localtime_r(&time, &local);  // a year out of range leaves the offset of UTC
   return static_cast<int>(local.tm_gmtoff);
 }
 

@@ -276,9 +276,9 @@ int run_sweep(const SweepArguments& given) {
     }
     return files::kExitSuccess;
   }
-  auto visits = given.slurm ? sweep_by_slurm(*plan, fs::absolute(out), given) : sweep_at_once(*plan, out);
+  const auto visits = given.slurm ? sweep_by_slurm(*plan, fs::absolute(out), given) : sweep_at_once(*plan, out);
   if (!visits) return report_error(visits.error());
-  return finish_sweep(*plan, out, given, std::move(*visits));
+  return finish_sweep(*plan, out, given, *visits);
 }
 
 /// The outcomes that workers left; of a sweep that has its sweep.json, those of that file: the ledger and the history
@@ -293,9 +293,9 @@ int collect(const SweepArguments& given) {
     if (!file) return report_error(file.error());
     return finish_sweep(*plan, given.collect, given, file->visits);
   }
-  auto visits = visits_in(*plan, given.collect);
+  const auto visits = visits_in(*plan, given.collect);
   if (!visits) return report_error(visits.error());
-  return finish_sweep(*plan, given.collect, given, std::move(*visits));
+  return finish_sweep(*plan, given.collect, given, *visits);
 }
 
 /// Writes the visited nodes, in their order, into the plan.
