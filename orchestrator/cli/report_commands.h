@@ -12,7 +12,7 @@ namespace assay::cli {
 
 /// A command that is passed on to assay-report.
 struct PassedOn {
-  std::string_view name, does;
+  std::string_view name, does;  ///< empty: shown with another
 };
 
 inline constexpr std::array<PassedOn, 17> kPassedOn = {{
@@ -23,8 +23,8 @@ inline constexpr std::array<PassedOn, 17> kPassedOn = {{
     {"compare", "show what differs between two runs or dossiers"},
     {"requirements", "map a catalogue of published demands over a run or dossier"},
     {"draw", "repeat cells of a dossier that two parties draw together"},
-    {"merge", "join dossiers of several sites under one statement"},
-    {"expand", "the same of one site that has grown"},
+    {"merge", "join dossiers of several sites under one statement (expand: of one that has grown)"},
+    {"expand", ""},
     {"timestamp", "have an authority state when a signature was made"},
     {"witness", "sign what a journal holds while the run goes on"},
     {"keygen", "make a signing key"},
@@ -43,7 +43,9 @@ inline std::vector<std::string> names_passed_on() {
 
 inline std::string footer() {
   std::string text = "Commands of assay-report that assay passes on:\n";
-  for (const auto& [name, does] : kPassedOn) text += fmt::format("  {:<13}{}\n", name, does);
+  for (const auto& [name, does] : kPassedOn) {
+    if (!does.empty()) text += fmt::format("  {:<13}{}\n", name, does);
+  }
   return text +
          "Exit codes: 0 accepted or done, 1 rejected, 2 bad usage or input, 3 incomplete (also after Ctrl-C), 4 "
          "verification refused.\n"

@@ -237,7 +237,7 @@ class CommandLine(Bench):
         self.assertIn("accept", alone.stderr)
         asked = self.assay("help")
         self.assertEqual(asked.returncode, 0)
-        self.assertIn("verify     check a dossier", asked.stdout)
+        self.assertIn("verify       check a dossier", asked.stdout)
         self.assertEqual(self.assay("help", "accept").stdout, self.assay("accept", "--help").stdout)
 
     def test_values_have_names_and_examples_fit_their_command(self):

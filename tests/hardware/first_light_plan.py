@@ -114,10 +114,21 @@ def environment(libraries):
     return variables
 
 
+def whole(profiles):
+    """The requirements of `profiles` with the fields of those that they are `like`."""
+    by_id = {}
+    for one in (one for profile in profiles for one in profile["requirements"]):
+        model = by_id.get(one.get("like"), {})
+        parameters = {**model.get("parameters", {}), **one.get("parameters", {})}
+        by_id[one["id"]] = {**model, **one, "parameters": parameters}
+        by_id[one["id"]].pop("like", None)
+    return list(by_id.values())
+
+
 def short_profile(profiles, kept):
     """The requirements that `kept` matches, of all `profiles` (read from JSON), cut to minutes, one attempt each. What the host and
     further types must reach is left to other stages."""
-    requirements = [one for profile in profiles for one in profile["requirements"] if re.match(kept, one["id"])]
+    requirements = [one for one in whole(profiles) if re.match(kept, one["id"])]
     for one in requirements:
         one["title"] = one["title"].replace("for two minutes under load", "for a minute under load")
         one["parameters"] = {**one.get("parameters", {}), **LOADS.get(one["probe"], {})}

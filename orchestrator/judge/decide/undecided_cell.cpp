@@ -62,7 +62,8 @@ void settle(UndecidedCell& cell, const Scatter& scatter) {
     clear_numbers(result);
     return inconclusive("The limit or the samples are outside the range of the arithmetic.");
   }
-  note_findings(cell.seen, cell.estimate, scatter.unsteady, cell.requirement->statistic, result);
+  if (!cell.requirement->contrast)
+    note_findings(cell.seen, cell.estimate, scatter.unsteady, cell.requirement->statistic, result);
   const bool passes = result.outcome == Outcome::pass || result.outcome == Outcome::conditional_pass;
   if (result.outcome != Outcome::pass && !cell.words.empty()) result.reason += fmt::format(" {}.", cell.words);
   if (passes && !cell.doubt.empty()) inconclusive(std::move(cell.doubt));

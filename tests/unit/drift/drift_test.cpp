@@ -90,14 +90,15 @@ TEST(Report, says_what_a_small_fleet_and_its_first_nights_can_see) {
   report.coverage.units = 3;
   report.units = {{"learning", 3}};
   report.thresholds = {.h_small = 6, .h_large = 3, .cliff_history = 29};
-  const std::string small = sight_text(report, {});
+  const Policy policy;
+  const std::string small = sight_text(report, &policy);
   for (const char* words :
        {"3 of 3 units: judged from their visit 13 on; before it a large fall is watched, from visit 6",
         "flagged after about 12, 3, 2 visits", "from visit 30 on", "fewer than 4 units"})
     EXPECT_NE(small.find(words), std::string::npos) << words << "\n" << small;
   report.coverage.units = 40;
   report.units = {{"learning", 0}};
-  const std::string large = sight_text(report, {});
+  const std::string large = sight_text(report, &policy);
   EXPECT_EQ(large.find("learning"), std::string::npos);
   EXPECT_EQ(large.find("fewer"), std::string::npos);
 }

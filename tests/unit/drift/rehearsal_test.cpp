@@ -105,11 +105,12 @@ TEST(Rehearsal, a_fall_before_the_warm_up_is_over_is_watched_and_then_flagged) {
   EXPECT_EQ(rehearsal.report().states.at("node:n00003"), drift::UnitState::watch);
   EXPECT_EQ(rehearsal.report().units.at("steady"), 0U);
   EXPECT_EQ(drift::summary_text(rehearsal.report()).find("nothing to do"), std::string::npos);
-  const std::string sight = drift::sight_text(rehearsal.report(), {});
+  const drift::Policy policy;
+  const std::string sight = drift::sight_text(rehearsal.report(), &policy);
   EXPECT_NE(sight.find("judged from their visit 13 on"), std::string::npos) << sight;
   for (int i = 12; i < 24; ++i) rehearsal.next();
   EXPECT_EQ(rehearsal.report().states.at("node:n00003"), drift::UnitState::confirmed);
-  EXPECT_EQ(drift::sight_text(rehearsal.report(), {}).find("learning"), std::string::npos);
+  EXPECT_EQ(drift::sight_text(rehearsal.report(), &policy).find("learning"), std::string::npos);
 }
 
 TEST(Rehearsal, a_flag_is_of_a_fault_in_its_metric_and_from_its_night_on) {

@@ -31,13 +31,13 @@ TEST(nights, a_flag_shows_from_its_onset_on_and_a_busy_night_is_neither_good_nor
   EXPECT_EQ(overview->last_started, "2026-03-10T23:00:00.000Z");
 }
 
-TEST(nights, nights_before_the_history_are_unseen) {
+TEST(nights, begin_with_the_history_and_not_before_it) {
   const Folder folder;
   const Nights given;
   const auto overview = overview_of(history_of(folder.path + "/h.db", given), report_of(given), 12);
   ASSERT_TRUE(overview);
-  EXPECT_EQ(overview->nodes[1].nights[1], NodeNight::unseen);
-  EXPECT_EQ(overview->nodes[1].nights[2], NodeNight::measured);
+  ASSERT_EQ(overview->nodes[1].nights.size(), 10U);
+  EXPECT_EQ(overview->nodes[1].nights[0], NodeNight::measured);
 }
 
 TEST(nights, names_are_in_the_order_in_which_people_count) {
@@ -146,6 +146,7 @@ TEST(pages, the_page_of_the_fleet_names_the_flag_and_escapes_what_comes_from_out
   const Nights given;
   auto report = report_of(given);
   report.flags[0].words = "<script>alert(1)</script>";
+  report.coverage.units = 3;
   report.groups = {{.element = "unit gpu:103", .flags = {"a"}}, {.element = "leaf l0", .flags = {"b", "c"}}};
   const auto overview = overview_of(history_of(folder.path + "/h.db", given), report, 10);
   ASSERT_TRUE(overview);

@@ -113,7 +113,7 @@ TEST(lint, a_figure_of_meters_is_read_by_the_companion_of_the_site) {
 
 TEST(lint, a_figure_of_meters_has_an_absolute_limit) {
   const json relative = {{"at_least", 0.9}, {"unit", "W"}, {"of", "fleet_median"}};
-  EXPECT_NE(metered_error({{"limit", relative}}).find("is of the site's meters, and has a relative limit"),
+  EXPECT_NE(metered_error({{"limit", relative}}).find("is of the site's meters or switches, and has a relative limit"),
             std::string::npos);
 }
 
