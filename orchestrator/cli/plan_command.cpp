@@ -193,7 +193,7 @@ int command_list_profiles(bool json) {
                      {"revision", profile->revision},
                      {"requirements", profile->requirements.size()}});
     } else {
-      std::cout << fmt::format("{:<24} {}, {} requirements\n", harmless(profile->name), harmless(profile->title),
+      std::cout << fmt::format("{:<26} {}, {} requirements\n", harmless(profile->name), harmless(profile->title),
                                profile->requirements.size());
     }
   }

@@ -33,6 +33,11 @@ std::string with_exact(double value, const std::string& unit) {
   return fmt::format("{} ({})", scale.text(value), exact_text(value, unit));
 }
 
+/// Words in a column of numbers.
+std::string demand_html(const std::string& text) {
+  return fmt::format("<span class=\"demand\">{}</span>", escape(text));
+}
+
 }  // namespace
 
 std::string outcome_words(judge::Outcome outcome) {
@@ -182,8 +187,12 @@ std::string value_text(const judge::Result& result) {
   return result.value ? text_in(column_scale({&one, 1}), result, *result.value) : "—";
 }
 
+std::string value_html(const judge::Result& result) {
+  return result.is_of_demand() ? demand_html(value_text(result)) : escape(value_text(result));
+}
+
 std::string limit_text(const Scale& column, const judge::Result& result, std::string_view separator) {
-  if (result.is_of_demand()) return escape(judge::demanded_text(result));
+  if (result.is_of_demand()) return demand_html(judge::demanded_text(result));
   std::string text;
   if (result.limit_low) text = "≥ " + text_in(column, result, *result.limit_low);
   if (result.limit_high)
@@ -192,7 +201,7 @@ std::string limit_text(const Scale& column, const judge::Result& result, std::st
 }
 
 std::string acceptance_text(const Scale& column, const judge::Result& result, std::string_view separator) {
-  if (result.is_of_demand()) return escape(judge::demanded_text(result));
+  if (result.is_of_demand()) return demand_html(judge::demanded_text(result));
   std::string text;
   if (result.acceptance_low) text = "≥ " + text_in(column, result, *result.acceptance_low);
   if (judge::guard_exceeds_limit(result))

@@ -38,6 +38,8 @@ std::string number_text(const Scale& column, const judge::Result& result, double
 std::string text_in(const Scale& column, const judge::Result& result, double number);
 /// The value of `result` in a unit of its own, "—" without one; of a demand what was seen, "-" for nothing.
 std::string value_text(const judge::Result& result);
+/// The same in HTML; texts of demands wrap.
+std::string value_html(const judge::Result& result);
 /// "≥ 450.0 GB/s", "≤ 3.000 µs" or both, with `separator` between: the limits of `result`, "—" without one; of a
 /// demand what is demanded, as HTML.
 std::string limit_text(const Scale& column, const judge::Result& result, std::string_view separator);

@@ -99,7 +99,7 @@ std::string worst_requirements(const ReportContent& content, const std::vector<j
     rows.push_back(
         figures::row({fmt::format("{} {}", link_to(content, one.requirement),
                                   figures::escape(content.requirement(one.requirement).title)),
-                      fmt::format("{}/{}", one.passed, one.cells), figures::escape(figures::value_text(worst)),
+                      fmt::format("{}/{}", one.passed, one.cells), figures::value_html(worst),
                       figures::acceptance_text(figures::column_scale({{&worst}}), worst, " and "),
                       figures::outcome_box(worst.outcome),
                       fmt::format("<strong>{}</strong>: {}{}", figures::escape(figures::subject_words(worst)),

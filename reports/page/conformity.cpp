@@ -22,7 +22,7 @@ constexpr std::size_t kPlacesOnPaper = 24;    // beyond it, those whose cells al
 constexpr std::size_t kColumns = 8;           // of the statement
 
 std::string value_cell(const Scale& scale, const judge::Result& result) {
-  if (result.is_of_demand()) return "<strong>" + figures::escape(figures::value_text(result)) + "</strong>";
+  if (result.is_of_demand()) return "<strong>" + figures::value_html(result) + "</strong>";
   if (!result.value) return "—";
   std::string cell = "<strong>" + figures::escape(figures::text_in(scale, result, *result.value)) + "</strong>";
   if (result.interval && result.interval->low < result.interval->high) {
