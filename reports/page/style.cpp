@@ -60,7 +60,7 @@ table.attempts td:nth-child(2), table.attempts td:nth-child(6), table.instrument
 table.recorded td:first-child { width: 48mm; } table.requirements td:first-child { white-space: nowrap; }
 .on-paper { display: none; }
 table.rule td { white-space: nowrap; } table.rule td:last-child { white-space: normal; }
-.demand { white-space: normal; display: inline-block; max-width: 36mm; }
+.demand { white-space: normal; overflow-wrap: break-word; display: inline-block; max-width: 36mm; }
 .outcome { font-weight: 600; white-space: nowrap; border: 0.8pt solid; border-radius: 1mm; padding: 0 1.2mm; font-size: 8.2pt; }
 .outcome.pass { color: var(--good); }
 .outcome.fail, .outcome.error { color: #fff; background: var(--bad-fill); border-color: var(--bad-fill); }

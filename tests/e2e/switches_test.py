@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-from harness import BIN, Bench, main
+from harness import BIN, ONCE, Bench, main
 
 FAKES = pathlib.Path(__file__).resolve().parent.parent / "fakes"
 IF, IFX, LLDP = "1.3.6.1.2.1.2.2.1", "1.3.6.1.2.1.31.1.1.1", "1.0.8802.1.1.2.1"
@@ -162,6 +162,55 @@ class Switches(Bench):
             self.conditions(record, {"switch_port": "leaf1/swp9"})["unread"],
             "the switch has no port of this name (ifName, ifDescr)",
         )
+
+    def judged(self, site):
+        """The cells of a run that holds a load for some seconds."""
+        asked = {"metric": None, "scope": "switch_port", "statistic": "max", "when_told": True, **ONCE}
+        requirements = [
+            {
+                **asked,
+                "id": metric,
+                "title": metric,
+                "probe": "switch_counters",
+                "during": "host_memory_latency",
+                "parameters": {"warmup_least": "8s", "time_limit": "2s"},
+                "metric": metric,
+                "limit": {"at_most": 0, "unit": "1"},
+                "repeat": {"n": 1, "attempts": 1, "more_attempts": 0},
+                "source": {"document": "the test", "status": "sourced"},
+            }
+            for metric in ("in_errors", "out_discards", "symbol_errors", "cabling_wrong")
+        ]
+        profile = {
+            "schema": "assay.profile/1",
+            "name": "test",
+            "title": "Test",
+            "revision": 1,
+            "companions": ["switch_counters"],
+            "requirements": requirements,
+        }
+        self.result = self.assay(
+            "accept", "--profile", self.write("profile.json", profile), "--site", site, "--out", self.run_directory
+        )
+        self.assertTrue((self.run_directory / "verdict.json").exists(), self.result.stderr + self.result.stdout)
+        return {one["requirement"]: one for one in self.verdict()["results"]}
+
+    def test_a_run_names_the_port_that_counts_errors_and_the_cable_in_the_wrong_port(self):
+        cells = self.judged(self.site(self.agent(errors_a_look=1, neighbour="n01.hall")))
+        outcomes = {name: (one["outcome"], one["reason"]) for name, one in cells.items()}
+        self.assertEqual(cells["in_errors"]["subject"], {"switch_port": "leaf1/swp1"}, outcomes)
+        self.assertEqual(cells["in_errors"]["outcome"], "fail", outcomes)
+        self.assertIn("Its cable leads to n01 ens1", cells["in_errors"]["reason"])
+        self.assertEqual(cells["out_discards"]["outcome"], "pass", outcomes)
+        self.assertEqual(cells["cabling_wrong"]["outcome"], "pass", outcomes)
+        self.assertIn("does not report symbol_errors", cells["symbol_errors"]["reason"])
+        self.assertEqual(self.verify().returncode, 0, self.verify().stderr)
+        page = (self.run_directory / "report.html").read_text()
+        self.assertIn("Both ends of each link", page)
+        everything = "".join(
+            path.read_text(errors="replace") for path in self.run_directory.rglob("*") if path.is_file()
+        )
+        self.assertNotIn("fabric-7", everything)
 
 
 main()

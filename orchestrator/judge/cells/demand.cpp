@@ -30,10 +30,7 @@ std::string values_in(std::span<const ConditionSeen> states) {
 
 }  // namespace
 
-void judge_demand(const plan::RequiredCondition& demand, const Description& probe,
-                  std::span<const ConditionSeen> states, Result& result) {
-  const auto own = std::ranges::find(probe.conditions, demand.name, &Description::OwnCondition::name);
-  const std::string meaning = own == probe.conditions.end() ? "" : own->meaning;
+void judge_demand(const plan::RequiredCondition& demand, std::span<const ConditionSeen> states, Result& result) {
   const auto is_unknown = [&](const ConditionSeen& one) {
     return one.seen && demand.site.empty() && fit_of(demand, *one.seen) == plan::Fit::unknown;
   };
@@ -44,14 +41,14 @@ void judge_demand(const plan::RequiredCondition& demand, const Description& prob
     result.reason = fmt::format("{} was {}, as demanded: {}.", demand.name, values_in(states), states.front().demanded);
   } else if (std::ranges::all_of(states, is_absent)) {
     result.outcome = Outcome::not_measured;
-    result.reason = condition_sentence(demand, states.front(), meaning);
+    result.reason = condition_sentence(demand, states.front(), "");
   } else if (unknown != states.end()) {
     result.outcome = Outcome::inconclusive;
     result.reason = fmt::format("{} was {}, which is not a version that can be compared with the {} demanded.",
                                 demand.name, values_in({&*unknown, 1}), states.front().demanded);
   } else if (std::ranges::none_of(states, &ConditionSeen::met) && std::ranges::none_of(states, is_absent)) {
     result.outcome = Outcome::fail;
-    result.reason = condition_sentence(demand, states.front(), meaning);
+    result.reason = condition_sentence(demand, states.front(), "");
     if (states.size() > 1) result.reason += fmt::format(" In all it was {}.", values_in(states));
   } else {
     result.outcome = Outcome::inconclusive;

@@ -15,7 +15,6 @@ namespace assay::judge {
 ///   not_measured   no value was recorded;
 ///   inconclusive   some meet and some miss it, some records have no value, or one is not a version: all are named.
 /// Numbers that differ, and on the same side of the demand, decide: a count of lanes may move, a demand on it not.
-void judge_demand(const plan::RequiredCondition& demand, const Description& probe,
-                  std::span<const ConditionSeen> states, Result& result);
+void judge_demand(const plan::RequiredCondition& demand, std::span<const ConditionSeen> states, Result& result);
 
 }  // namespace assay::judge

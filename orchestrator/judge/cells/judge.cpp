@@ -283,7 +283,7 @@ class Judge {
     const auto& probe = plan_.probes.at(requirement.probe).description;
     auto states = demands_.states(step, *requirement.demand, probe, subject, pool.records, pool.others.list());
     result.samples = pool.records.size();
-    judge_demand(*requirement.demand, probe, states, result);
+    judge_demand(*requirement.demand, states, result);
     result.conditions = shared(requirement, std::move(states));
     if (result.outcome == Outcome::not_measured && requirement.when_told)
       return unchecked_cell(std::move(result), fmt::format("this machine does not report {}.", requirement.judged()));
