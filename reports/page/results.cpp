@@ -41,8 +41,8 @@ std::string worst_table(const std::vector<const judge::Result*>& results) {
 std::string demand_table(const std::vector<const judge::Result*>& results) {
   std::vector<std::string> rows;
   for (const judge::Result* one : figures::worst_of(results, kWorstListed))
-    rows.push_back(figures::row({figures::escape(figures::subject_words(*one)),
-                                 figures::value_html(*one), figures::outcome_box(one->outcome)}));
+    rows.push_back(figures::row({figures::escape(figures::subject_words(*one)), figures::value_html(*one),
+                                 figures::outcome_box(one->outcome)}));
   return "<div class=\"detail\">\n" +
          figures::table("worst", "Recorded values", {"Recorded values", "Value", "Verdict"}, rows) + "</div>\n";
 }
