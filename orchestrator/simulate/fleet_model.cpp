@@ -107,7 +107,10 @@ FleetModel::Recipe FleetModel::recipe_of(const plan::Step& step) const {
 void FleetModel::add_condition(Recipe& recipe, const plan::RequiredCondition& demand, plan::JudgedScope judged,
                                plan::JudgedScope of) {
   const Value value = meeting(demand).value_or(Value{});
-  const auto known = std::ranges::find(recipe.conditions, demand.name, &MetCondition::name);
+  const auto known = std::ranges::find_if(recipe.conditions, [&](const MetCondition& one) {
+    using enum plan::JudgedScope;  // of a node it is also about its parts; of GPUs it says nothing about ports
+    return one.name == demand.name && (one.scope == of || one.scope == node || of == node);
+  });
   if (known == recipe.conditions.end()) {
     recipe.conditions.push_back({.name = demand.name,
                                  .value = value,

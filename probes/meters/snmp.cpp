@@ -1,5 +1,5 @@
 // snmp: objects of a strip over SNMP.
-#include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -40,11 +40,8 @@ struct Strip {
     }
     std::map<Oid, std::optional<double>> found;
     const double before_s = utc_now_s();
-    for (std::size_t i = 0; i < wanted.size(); i += kMostObjects) {
-      const auto end = wanted.begin() + static_cast<std::ptrdiff_t>(std::min(i + kMostObjects, wanted.size()));
-      for (const auto& one : client.get({wanted.begin() + static_cast<std::ptrdiff_t>(i), end}))
-        found[one.name] = number_of(one);
-    }
+    ask(client, wanted, std::numeric_limits<double>::infinity(),
+        [&](const SnmpVariable& one) { found[one.name] = number_of(one); });
     const double taken_s = (before_s + utc_now_s()) / 2;
     std::vector<MeterReading> readings;
     for (const auto& object : objects) {

@@ -30,6 +30,15 @@ Oid oid_of(std::string_view text) {
 
 void SnmpClient::fail(const std::string& what) const { throw MeterFault(fault_text(device, what)); }
 
+void ask(const SnmpClient& client, const std::vector<Oid>& names, double limit_s,
+         const std::function<void(SnmpVariable&)>& take) {
+  for (std::size_t i = 0; i < names.size(); i += kMostObjects) {
+    if (utc_now_s() > limit_s) client.fail(fmt::format("has answered {} of {} questions in time", i, names.size()));
+    const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(i + kMostObjects, names.size()));
+    for (auto& one : client.get({names.begin() + static_cast<std::ptrdiff_t>(i), end})) take(one);
+  }
+}
+
 }  // namespace assay::meters
 
 #if __has_include(<net-snmp/net-snmp-includes.h>)

@@ -47,6 +47,11 @@ struct SnmpClient {
   [[noreturn]] void fail(const std::string& what) const;
 };
 
+/// Hands each answer about `names` to `take`, in requests of kMostObjects. Throws MeterFault when there are questions
+/// left at `limit_s` (s since 1970), and those of `get`.
+void ask(const SnmpClient& client, const std::vector<Oid>& names, double limit_s,
+         const std::function<void(SnmpVariable&)>& take);
+
 /// The agent of `device` by Net-SNMP, read only; nothing is sent before it is asked. Throws Skip without the library.
 SnmpClient open_snmp_client(const Meter& device, MeterLogin login);
 

@@ -13,9 +13,8 @@
 namespace assay::meters {
 namespace {
 
-constexpr int kRowsOfOne = 24;               // of one answer, so that it fits a datagram
-constexpr std::size_t kQuestionsOfOne = 20;  // likewise
-constexpr int kDeepest = 16;                 // entities in entities: chassis, card, module, sensor
+constexpr int kRowsOfOne = 24;  // of one answer, so that it fits a datagram
+constexpr int kDeepest = 16;    // entities in entities: chassis, card, module, sensor
 constexpr std::size_t kLongestName = 120;
 
 constexpr const char* kName = "1.3.6.1.2.1.31.1.1.1.1";            // ifName
@@ -65,12 +64,7 @@ bool is_number(std::string_view text) {
 /// Answers to many single objects, by their names.
 std::map<Oid, SnmpVariable> ask_for(const SnmpClient& client, const std::vector<Oid>& names, double limit_s) {
   std::map<Oid, SnmpVariable> found;
-  for (std::size_t i = 0; i < names.size(); i += kQuestionsOfOne) {
-    if (utc_now_s() > limit_s) client.fail(fmt::format("has answered {} of {} questions in time", i, names.size()));
-    const auto begin = names.begin() + static_cast<std::ptrdiff_t>(i);
-    const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(i + kQuestionsOfOne, names.size()));
-    for (auto& one : client.get({begin, end})) found.insert_or_assign(one.name, one);
-  }
+  ask(client, names, limit_s, [&](SnmpVariable& one) { found.insert_or_assign(one.name, one); });
   return found;
 }
 

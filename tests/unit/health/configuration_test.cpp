@@ -199,6 +199,7 @@ TEST(host_configuration, what_root_alone_may_read_is_absent_without_root_and_nev
   for (const char* metric : {"acs_ports", "relaxed_ordering_off", "max_read_request_least", "max_payload_unlike"})
     EXPECT_EQ(samples_of(record, metric, node), std::vector<double>{}) << metric;
   EXPECT_EQ(samples_of(record, "config_spaces_unread", node), std::vector<double>{3});
+  EXPECT_EQ(findings_of(record).missed, (std::set<std::string>{"readable"}));
   // One port that was read and has it on is enough to say on.
   const Record on = record_with([](const FakeTree& tree) {
     set_space(tree, kSwitch0, {.size = 64});
