@@ -35,12 +35,7 @@ void fill_in(json& demand) {
   json& version = demand.at("version");
   const auto component = version.find("advisories");
   if (component == version.end() || !component->is_string() || version.contains("known_bad")) return;
-  std::vector<Advisory> own;
-  for (const auto& one : advisories().advisories) {
-    if (one.component != component->get_ref<const std::string&>()) continue;
-    own.push_back(one);
-    own.back().component.clear();
-  }
+  const auto own = advisories_on(*component);
   if (own.empty()) return;  // refused by check_condition
   version["known_bad"] = own;
   version["dated"] = advisories().dated;
@@ -51,6 +46,16 @@ void fill_in(json& demand) {
 const AdvisoryTable& advisories() {
   static const AdvisoryTable kTable = read_table();
   return kTable;
+}
+
+std::vector<Advisory> advisories_on(const std::string& component) {
+  std::vector<Advisory> rows;
+  for (const auto& one : advisories().advisories) {
+    if (one.component != component) continue;
+    rows.push_back(one);
+    rows.back().component.clear();
+  }
+  return rows;
 }
 
 void fill_in_advisories(json& document) {

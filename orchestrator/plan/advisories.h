@@ -27,6 +27,9 @@ struct AdvisoryTable {
 /// The table that is compiled in. Throws InputError if it is not of its own schema, which a test would have found.
 const AdvisoryTable& advisories();
 
+/// The rows of `component`, as a requirement keeps them; empty if it is not known.
+std::vector<Advisory> advisories_on(const std::string& component);
+
 /// Fills in `known_bad` and `dated` of each `version` within a profile's document that names a component; one that has
 /// them, as in a plan, keeps its own.
 void fill_in_advisories(nlohmann::json& document);

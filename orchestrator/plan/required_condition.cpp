@@ -40,6 +40,9 @@ std::optional<InputError> check_version(const VersionRange& range, const std::st
     if (!range.advisories.empty()) return unknown_component(range.advisories, here + ".advisories");
     return InputError{here + ".known_bad", "is of no component", "give `advisories`; assay fills in the rest"};
   }
+  if (range.dated == advisories().dated && range.known_bad != advisories_on(range.advisories))
+    return InputError{here + ".known_bad", "is not what the table of advisories of " + range.dated + " has",
+                      "leave it out with `dated`; assay fills in both"};
   if (meeting(range)) return std::nullopt;
   return InputError{here, "is met by none of the versions that it names", "at_least, below and ranges exclude all"};
 }

@@ -162,6 +162,17 @@ TEST(advisories, have_a_source_each_and_ranges_that_versions_can_be_in) {
   EXPECT_TRUE(std::ranges::is_sorted(table.advisories, {}, &Advisory::component));
 }
 
+TEST(advisories, of_this_table_cannot_be_other_rows) {
+  RequiredCondition demand{.name = "driver_version", .equals = {}, .at_least = {}, .at_most = {}};
+  demand.version = {
+      .advisories = "nvidia_driver", .dated = advisories().dated, .known_bad = advisories_on("nvidia_driver")};
+  EXPECT_FALSE(check_condition(demand, "here"));
+  demand.version->known_bad.resize(1);
+  const auto problem = check_condition(demand, "here");
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->where, "here.version.known_bad");
+}
+
 TEST(advisories, are_outdated_after_half_a_year) {
   EXPECT_FALSE(is_outdated("2026-08-18", "2026-11-27T15:00:00.000Z"));
   EXPECT_FALSE(is_outdated("2026-08-18", "2027-02-14T00:00:00.000Z"));
