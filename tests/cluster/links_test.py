@@ -174,6 +174,7 @@ class BusyFleet(ClusterBench):
             self.assertEqual(self.accused(), [("node", ["n05"])], f"run {run}: {done.stdout}")
             self.assertIn("At fault: node n05.", done.stdout)
             self.check_aftermath()
+            print(f"run {run}: n05 and nobody else, beside {len(load)} loads", flush=True)
 
 
 if __name__ == "__main__":
