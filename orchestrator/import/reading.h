@@ -50,6 +50,14 @@ std::string_view trimmed(std::string_view text);
 /// The words of `text` between white space.
 std::vector<std::string_view> words_of(std::string_view text);
 
+/// The parts of `text` between `separator`, without white space around them; one between quotation marks separates
+/// nothing.
+std::vector<std::string_view> parts_of(std::string_view text, char separator);
+
+/// Gb/s of one lane of an InfiniBand speed by its name ("NDR"), as mstflint's mlxlink_maps.cpp
+/// (github.com/Mellanox/mstflint) has it of four; nothing for another name.
+std::optional<double> infiniband_lane(std::string_view speed);
+
 /// `word` as a whole number or a finite double, nothing of it left over; nothing otherwise.
 std::optional<std::int64_t> whole_from(std::string_view word);
 std::optional<double> number_from(std::string_view word);
