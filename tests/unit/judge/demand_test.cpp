@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/overall/verdict_table.h"
@@ -257,6 +258,35 @@ TEST(demand, of_advisories_fails_with_their_words_and_says_when_they_are_old) {
   EXPECT_EQ(only(run).outcome, before);
   EXPECT_EQ(only(run_of(profile, {{said("580.178.04")}})).outcome, Outcome::pass);
   EXPECT_EQ(only(run_of(profile, {{said("[N/A]")}})).outcome, Outcome::inconclusive);
+}
+
+TEST(demand, of_advisories_says_whether_any_of_them_speaks_of_the_branch) {
+  const std::string profile = demanding(R"({"version": {"advisories": "nvidia_driver"}})");
+  const auto deviation = [](const MemoryRun& run) {
+    for (const auto& one : judged(run).deviations) {
+      if (one.what.starts_with("No advisory")) return one.what;
+    }
+    return std::string();
+  };
+  const MemoryRun known = run_of(profile, {{said("580.178.04")}}), unknown = run_of(profile, {{said("610.10")}}),
+                  old = run_of(profile, {{said("470.256.02")}}), bad = run_of(profile, {{said("580.95.05")}});
+  EXPECT_EQ(only(known).outcome, Outcome::pass);
+  EXPECT_NE(only(known).reason.find("; rows of them on branch 580: 1."), std::string::npos) << only(known).reason;
+  EXPECT_EQ(deviation(known), "");
+  for (const auto& [run, branch] : {std::pair(&unknown, "610"), std::pair(&old, "470")}) {
+    EXPECT_EQ(only(*run).outcome, Outcome::pass);
+    EXPECT_NE(only(*run).reason.find(fmt::format("; no row of them speaks of branch {}.", branch)), std::string::npos)
+        << only(*run).reason;
+    EXPECT_EQ(deviation(*run),
+              fmt::format("No advisory speaks of branch {} of nvidia_driver, so nothing is known of it; "
+                          "cells that pass by it: 1.",
+                          branch));
+  }
+  EXPECT_EQ(only(bad).outcome, Outcome::fail);
+  EXPECT_EQ(deviation(bad), "");
+  const MemoryRun toolkit =
+      run_of(demanding(R"({"version": {"advisories": "nvidia_container_toolkit"}})"), {{said("1.19.2")}});
+  EXPECT_NE(only(toolkit).reason.find("; rows of them on branch 1: 2."), std::string::npos) << only(toolkit).reason;
 }
 
 TEST(demand, stays_the_same_in_a_plan) {
