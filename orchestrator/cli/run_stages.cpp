@@ -100,7 +100,7 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
   auto plan = plan::make_plan(*profile, *site, *programs, options);
   if (!plan) return std::unexpected(plan.error());
   if (!options.continues.empty() && !request.quick) {
-    // A repaired node alone is no fleet: what it was a part of is.
+    // A repaired node is no fleet: that of the earlier run is.
     options.earlier_fleet = fleet_of_continued(request.continues, *plan, small_fleets(*plan));
     if (!options.earlier_fleet.references.empty()) plan = plan::make_plan(*profile, *site, *programs, options);
     if (!plan) return std::unexpected(plan.error());

@@ -15,10 +15,10 @@
 namespace assay::judge {
 namespace {
 
-/// A component and the conditions that state it, of whichever probe.
+/// A component and the conditions that state it, of any probe.
 struct Component {
   const char* words;
-  bool one_a_node;  ///< whatever the subject of the condition
+  bool one_a_node;  ///< for any subject of the condition
   std::array<std::string_view, 3> names;
 };
 

@@ -1,4 +1,4 @@
-// component_statements: what the steps of a run say of one component of a node, where several of them do.
+// component_statements: compares statements of several steps on one component of a node.
 #pragma once
 
 #include <cstddef>

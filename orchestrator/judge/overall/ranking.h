@@ -50,7 +50,7 @@ struct CommonDeviation {
 std::vector<CommonDeviation> common_deviations(const Verdict& verdict);
 
 /// Which deviations of a list are shown: at most so many, and at most three of one step, so that one step cannot hide
-/// what happened in others.
+/// those of others.
 struct ShownDeviations {
   std::vector<std::size_t> shown;           ///< their places in the list
   std::map<std::string, std::size_t> more;  ///< steps that have further ones, and how many
