@@ -143,7 +143,7 @@ TEST(demand, is_open_where_another_step_states_the_component_otherwise) {
       {"570.10", "nvml_driver", "unknown", Outcome::inconclusive, "but nvml_driver was \"unknown\""}};
   for (const auto& one : cases) {
     MemoryRun run({demanding(R"({"name": "driver_version", "version": {"at_least": "580.82"}})"),
-                   R"({"parameters": {"size": "2"}, "limit": {"at_least": 1, "unit": "B/s"}})"});
+                   R"({"parameters": {"size": 2}, "limit": {"at_least": 1, "unit": "B/s"}})"});
     ASSERT_EQ(run.plan.steps.size(), 2U);
     for (std::size_t step = 0; step < 2; ++step) {
       std::ostringstream out;
@@ -168,7 +168,7 @@ TEST(demand, is_open_where_another_step_states_the_component_otherwise) {
 
 TEST(demand, on_the_firmware_of_a_part_is_open_only_for_the_part_that_is_stated_otherwise) {
   MemoryRun run({demanding(R"({"name": "firmware", "version": {"at_least": "1.0"}})", "drive"),
-                 R"({"parameters": {"size": "2"}, "limit": {"at_least": 1, "unit": "B/s"}})"},
+                 R"({"parameters": {"size": 2}, "limit": {"at_least": 1, "unit": "B/s"}})"},
                 1, {{"drive", 2}});
   for (std::size_t step = 0; step < 2; ++step) {
     std::ostringstream out;
