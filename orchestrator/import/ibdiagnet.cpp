@@ -17,7 +17,6 @@ namespace assay::imports {
 namespace {
 
 constexpr const char* kWholeHint = "import ibdiagnet2.net_dump, .net_dump_ext or .db_csv as the tool wrote it";
-constexpr double kGigabitPerSecond = 1e9 / 8;  // B/s
 
 std::string unquoted(std::string_view text) {
   if (text.size() > 1 && text.starts_with('"') && text.ends_with('"')) text = text.substr(1, text.size() - 2);

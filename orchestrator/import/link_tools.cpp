@@ -15,7 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kGigabitPerSecond = 1e9 / 8;  // B/s
 constexpr const char* kLinesHint = "import what iblinkinfo prints, with or without --line, unchanged";
 
 /// The number before the first '[' of `text`: "  12   3[  ]" is 3.

@@ -24,6 +24,8 @@ using ImportRefusal = InputError;
 
 /// Unit of tools that name MiB, or MB and mean MiB.
 inline constexpr double kMebibyte = 1 << 20, kGibibyte = 1 << 30;
+/// Unit of tools that say Gb/s, in B/s.
+inline constexpr double kGigabitPerSecond = 1e9 / 8;
 
 /// A line of an output: its number from 1, its text without end of line, without the label of a launcher and without
 /// white space around it. Labels: "[1,0]<stdout>:" of mpirun, "3: " of srun --label, "[3] " of MPICH, and "n01: " of
