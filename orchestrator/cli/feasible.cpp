@@ -46,22 +46,31 @@ std::optional<std::size_t> members_of(const plan::Plan& plan, const plan::Requir
   return members;
 }
 
-std::vector<Lack> lacks_of(const plan::Plan& plan) {
+bool is_of_fleet(const plan::Requirement& requirement) {
+  return requirement.limit.reference == plan::Reference::fleet_median;
+}
+
+std::set<std::string_view> measured_in(const plan::Plan& plan) {
   std::set<std::string_view> measured;
   for (const auto& cell : plan.coverage) {
     if (!cell.step.empty()) measured.insert(cell.requirement);
   }
+  return measured;
+}
+
+std::vector<Lack> lacks_of(const plan::Plan& plan) {
+  const auto measured = measured_in(plan);
   std::vector<Lack> all;
   for (const auto& requirement : plan.profile.requirements) {
     // A lack of probes is another matter.
     if (!requirement.required || !plan.probes.contains(requirement.probe)) continue;
-    const bool of_fleet = requirement.limit.reference == plan::Reference::fleet_median;
+    const bool of_fleet = is_of_fleet(requirement);
     if (plan::is_together(requirement.scope) && !measured.contains(requirement.id)) {
       const auto cell = std::ranges::find(plan.coverage, requirement.id, &plan::Cell::requirement);
       if (cell != plan.coverage.end())
         all.push_back(
             {.requirement = requirement.id, .why = cell->reason, .nodes = of_fleet ? judge::kSmallestFleet : 2});
-    } else if (of_fleet) {
+    } else if (of_fleet && plan.earlier_fleet.of(requirement.id) == nullptr) {
       const auto members = members_of(plan, requirement);
       if (members && *members < judge::kSmallestFleet)
         all.push_back({.requirement = requirement.id,
@@ -101,12 +110,24 @@ std::string with_partners(const plan::Plan& plan, const std::vector<std::string>
 
 }  // namespace
 
+std::vector<std::string> small_fleets(const plan::Plan& plan) {
+  const auto measured = measured_in(plan);
+  std::vector<std::string> ids;
+  for (const auto& requirement : plan.profile.requirements) {
+    if (!is_of_fleet(requirement) || !measured.contains(requirement.id)) continue;
+    if (const auto members = members_of(plan, requirement); members && *members < judge::kSmallestFleet)
+      ids.push_back(requirement.id);
+  }
+  return ids;
+}
+
 std::optional<InputError> too_few_nodes(const plan::Plan& plan, const PlanRequest& request,
                                         const std::vector<std::string>& site) {
   const std::vector<Lack> lacks = lacks_of(plan);
   if (lacks.empty()) return std::nullopt;
   const std::size_t wanted = std::ranges::max(lacks, {}, &Lack::nodes).nodes;
   std::string hint;
+  const bool earlier = !request.continues.empty() && lacks.front().nodes == judge::kSmallestFleet;
   if (!request.nodes.empty() && site.size() >= wanted) {
     hint = fmt::format("measure them with others: --nodes {}", with_partners(plan, site, request.continues, wanted));
   } else {
@@ -117,9 +138,10 @@ std::optional<InputError> too_few_nodes(const plan::Plan& plan, const PlanReques
   }
   return InputError{
       fmt::format("profile {}", plan.profile.name),
-      fmt::format("could not be accepted on {}: {}: {}{}",
+      fmt::format("could not be accepted on {}: {}: {}{}{}",
                   plan.site.nodes.size() == 1 ? "one node" : fmt::format("{} nodes", plan.site.nodes.size()),
                   lacks.front().requirement, lacks.front().why,
+                  earlier ? ", and the run that is continued has no such fleet by the same profile and probes" : "",
                   lacks.size() == 1 ? "" : fmt::format("; {} more are like it", lacks.size() - 1)),
       hint};
 }

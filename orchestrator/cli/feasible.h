@@ -11,6 +11,9 @@
 
 namespace assay::cli {
 
+/// The requirements of `plan` whose own fleet is measured and too small to be a reference.
+std::vector<std::string> small_fleets(const plan::Plan& plan);
+
 /// Required figures that the nodes of `plan` are too few for: a fleet that is a reference, pairs, groups. The hint is a
 /// command that would do: for chosen nodes (`request.nodes`) some more of `site`, the names of all nodes, first those
 /// that the run of `request.continues` accepted.

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
+#include "orchestrator/judge/cells/references.h"
+#include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/plan/plan.h"
 #include "orchestrator/site/sources.h"
 #include "probes/core/suggest.h"
@@ -50,6 +52,19 @@ std::expected<std::string, InputError> continued_plan(const std::string& directo
                    "continue a test with the profile that it began with"});
   }
   return files::sha256(*bytes);
+}
+
+plan::EarlierFleet fleet_of_continued(const std::string& directory, const plan::Plan& plan,
+                                      const std::vector<std::string>& requirements) {
+  const std::string path = file_of_run(directory, "journal.jsonl");
+  const std::string root = std::filesystem::path(path).parent_path().string();
+  const auto run = judge::read_run(root);
+  const auto journal = read_file(path);
+  if (!run || !journal) return {};
+  auto fleet = judge::fleet_of_run(*run, judge::evidence_in(root), plan, requirements);
+  if (fleet.references.empty()) return {};
+  fleet.journal_sha256 = files::sha256(*journal);
+  return fleet;
 }
 
 }  // namespace assay::cli

@@ -91,14 +91,20 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
   if (!request.allow_missing) {
     if (auto unknown = plan::find_unknown_probe(*profile, *programs)) return std::unexpected(*unknown);
   }
-  auto plan = plan::make_plan(*profile, *site, *programs,
-                              {.quick = request.quick,
-                               .only = request.only,
-                               .localise = request.localise,
-                               .continues = std::move(continues),
-                               .challenge = request.challenge,
-                               .allow_settings = request.allow_settings});
+  plan::PlanOptions options{.quick = request.quick,
+                            .only = request.only,
+                            .localise = request.localise,
+                            .continues = std::move(continues),
+                            .challenge = request.challenge,
+                            .allow_settings = request.allow_settings};
+  auto plan = plan::make_plan(*profile, *site, *programs, options);
   if (!plan) return std::unexpected(plan.error());
+  if (!options.continues.empty() && !request.quick) {
+    // A repaired node is no fleet: that of the earlier run is.
+    options.earlier_fleet = fleet_of_continued(request.continues, *plan, small_fleets(*plan));
+    if (!options.earlier_fleet.references.empty()) plan = plan::make_plan(*profile, *site, *programs, options);
+    if (!plan) return std::unexpected(plan.error());
+  }
   if (!request.quick && request.only.empty() && !request.allow_missing) {
     if (auto problem = too_few_nodes(*plan, request, all_nodes)) return std::unexpected(std::move(*problem));
   }

@@ -42,22 +42,12 @@ constexpr std::pair<std::string_view, const char*> kElbenchoSettings[] = {
     {"direct IO", "direct"},    {"random", "random"},       {"IO depth", "io_depth"},
     {"label", "label"}};
 
-std::vector<std::string_view> elbencho_cells(std::string_view line) {
-  std::vector<std::string_view> cells;
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = line.find(',', begin);
-    cells.push_back(trimmed(line.substr(begin, end == std::string_view::npos ? end : end - begin)));
-    if (end == std::string_view::npos) return cells;
-    begin = end + 1;
-  }
-}
-
 class ElbenchoReader {
  public:
   ElbenchoReader(judge::ImportSource& source, Figures& figures) : source_(source), figures_(figures) {}
 
   void line(const TextLine& line) {
-    const auto cells = elbencho_cells(line.text);
+    const auto cells = parts_of(line.text, ',');
     if (std::ranges::find(cells, "operation") != cells.end()) return heading(cells, line);
     if (columns_.empty())
       throw ImportRefusal{line.from(), "comes before the heading", "import the file of --csvfile as it was written"};

@@ -93,12 +93,7 @@ class EnergyTable {
   }
 
   void row(const TextLine& line) {
-    std::vector<std::string_view> cells;
-    for (std::size_t from = 0; from <= line.text.size();) {
-      const std::size_t comma = std::min(line.text.find(',', from), line.text.size());
-      cells.push_back(trimmed(line.text.substr(from, comma - from)));
-      from = comma + 1;
-    }
+    const auto cells = parts_of(line.text, ',');
     if (cells.size() != 4)
       throw ImportRefusal{line.from(), fmt::format("{} columns, the heading has 4", cells.size()), kTableHint};
     const auto begin = day_of(cells[0]), end = day_of(cells[1]);

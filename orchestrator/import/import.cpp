@@ -36,6 +36,7 @@ constexpr Readers kReaders[] = {
     {"ior", nullptr, read_ior, "run it with -O summaryFormat=JSON"},
     {"iblinkinfo", read_iblinkinfo, nullptr, "import the text that it prints"},
     {"mlxlink", read_mlxlink_text, read_mlxlink_json, ""},
+    {"ibdiagnet", read_ibdiagnet, nullptr, "import one of its files: net_dump, net_dump_ext or db_csv"},
     {"energy-table", read_energy_table, nullptr, "write a table as docs/FORMATS.md has it"},
 };
 

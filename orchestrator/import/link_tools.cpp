@@ -15,7 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kGigabitPerSecond = 1e9 / 8;  // B/s
 constexpr const char* kLinesHint = "import what iblinkinfo prints, with or without --line, unchanged";
 
 /// The number before the first '[' of `text`: "  12   3[  ]" is 3.
@@ -98,17 +97,6 @@ class IblinkinfoReader {
   bool begun_ = false;
 };
 
-/// Gb/s of one lane of an InfiniBand speed, as mstflint's mlxlink_maps.cpp (github.com/Mellanox/mstflint) has it of
-/// four.
-std::optional<double> lane_of(std::string_view speed) {
-  constexpr std::pair<std::string_view, double> kLanes[] = {{"IB-SDR", 2.5},  {"IB-DDR", 5},   {"IB-QDR", 10},
-                                                            {"IB-FDR10", 10}, {"IB-FDR", 14},  {"IB-EDR", 25},
-                                                            {"IB-HDR", 50},   {"IB-NDR", 100}, {"IB-XDR", 200}};
-  for (const auto& [name, rate] : kLanes)
-    if (name == speed) return rate;
-  return std::nullopt;
-}
-
 /// A number of mlxlink's output: its name there, ours, and whether it has one for each lane.
 struct LinkNumber {
   std::string_view key;
@@ -167,7 +155,8 @@ class MlxlinkReader {
     }
     const std::string& width = width_.first;
     const auto lanes = width.ends_with('x') ? whole_from(width.substr(0, width.size() - 1)) : std::nullopt;
-    const auto of_lane = lane_of(speed_.first);
+    const auto of_lane =
+        speed_.first.starts_with("IB-") ? infiniband_lane(std::string_view(speed_.first).substr(3)) : std::nullopt;
     const auto giga = speed_.first.find('G');
     const auto ethernet = number_from(std::string_view(speed_.first).substr(0, giga));
     if (!lanes || *lanes < 1 || (!of_lane && (giga == std::string::npos || !ethernet)))
@@ -198,16 +187,6 @@ class MlxlinkReader {
   std::pair<std::string, std::string> speed_, width_;  // with their places
 };
 
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', from), text.size());
-    parts.push_back(text.substr(from, comma - from));
-    from = comma + 1;
-  }
-  return parts;
-}
-
 }  // namespace
 
 void read_iblinkinfo(std::string_view text, judge::ImportSource&, Figures& figures) {
@@ -222,7 +201,7 @@ void read_mlxlink_text(std::string_view text, judge::ImportSource& source, Figur
   for (const auto& line : lines_of(text)) {
     const auto colon = line.text.find(" : ");
     if (colon == std::string_view::npos) continue;  // titles of sections and the lines under them
-    reader.take(std::string(trimmed(line.text.substr(0, colon))), split(trimmed(line.text.substr(colon + 3))),
+    reader.take(std::string(trimmed(line.text.substr(0, colon))), parts_of(line.text.substr(colon + 3), ','),
                 line.from());
   }
   reader.end();

@@ -174,6 +174,28 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
+std::vector<std::string_view> parts_of(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  bool quoted = false;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '"') quoted = !quoted;
+    if (quoted || text[at] != separator) continue;
+    parts.push_back(trimmed(text.substr(begin, at - begin)));
+    begin = at + 1;
+  }
+  parts.push_back(trimmed(text.substr(begin)));
+  return parts;
+}
+
+std::optional<double> infiniband_lane(std::string_view speed) {
+  constexpr std::pair<std::string_view, double> kLanes[] = {{"SDR", 2.5},  {"DDR", 5},   {"QDR", 10},
+                                                            {"FDR10", 10}, {"FDR", 14},  {"EDR", 25},
+                                                            {"HDR", 50},   {"NDR", 100}, {"XDR", 200}};
+  const auto* known = std::ranges::find(kLanes, speed, &std::pair<std::string_view, double>::first);
+  return known == std::end(kLanes) ? std::nullopt : std::optional(known->second);
+}
+
 std::optional<std::int64_t> whole_from(std::string_view word) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);

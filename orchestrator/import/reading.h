@@ -24,6 +24,8 @@ using ImportRefusal = InputError;
 
 /// Unit of tools that name MiB, or MB and mean MiB.
 inline constexpr double kMebibyte = 1 << 20, kGibibyte = 1 << 30;
+/// Unit of tools that say Gb/s, in B/s.
+inline constexpr double kGigabitPerSecond = 1e9 / 8;
 
 /// A line of an output: its number from 1, its text without end of line, without the label of a launcher and without
 /// white space around it. Labels: "[1,0]<stdout>:" of mpirun, "3: " of srun --label, "[3] " of MPICH, and "n01: " of
@@ -49,6 +51,14 @@ std::string_view trimmed(std::string_view text);
 
 /// The words of `text` between white space.
 std::vector<std::string_view> words_of(std::string_view text);
+
+/// The parts of `text` between `separator`, without white space around them; one between quotation marks separates
+/// nothing.
+std::vector<std::string_view> parts_of(std::string_view text, char separator);
+
+/// Gb/s of one lane of an InfiniBand speed by its name ("NDR"), as mstflint's mlxlink_maps.cpp
+/// (github.com/Mellanox/mstflint) has it of four; nothing for another name.
+std::optional<double> infiniband_lane(std::string_view speed);
 
 /// `word` as a whole number or a finite double, nothing of it left over; nothing otherwise.
 std::optional<std::int64_t> whole_from(std::string_view word);

@@ -26,6 +26,27 @@ std::vector<std::pair<std::string, double>> quick_shares(const Description& prob
 }  // namespace
 
 double Forecast::typical_s(const Step& step) const {
+  const auto kind = kind_of(step);
+  return kind ? kinds_[*kind].typical_s : stated_s(step);
+}
+
+void Forecast::took(const Step& step, double seconds) {
+  const auto known = kind_of(step);
+  if (!known) return;
+  Kind& kind = kinds_[*known];
+  kind.typical_s = kind.seen == 0 ? seconds : kind.typical_s + (seconds - kind.typical_s) / (kind.seen + 1);
+  ++kind.seen;
+}
+
+std::optional<std::size_t> Forecast::kind_of(const Step& step) const {
+  const auto all = kinds_of_.find({step.probe, step.nodes.size()});
+  if (all == kinds_of_.end()) return std::nullopt;
+  const auto same = [&](std::size_t kind) { return *kinds_[kind].parameters == step.parameters; };
+  const auto found = std::ranges::find_if(all->second, same);
+  return found == all->second.end() ? std::nullopt : std::optional(*found);
+}
+
+double Forecast::stated_s(const Step& step) const {
   const auto shares = quick_.find(step.probe);
   if (shares == quick_.end()) return step.typical_s;
   double least = 1;
@@ -45,8 +66,13 @@ Forecast::Forecast(const Plan& plan) : plan_(plan), passes_(plan) {
   for (const auto& node : plan.site.nodes) nodes_.emplace(node.name, nodes_.size());
   for (const auto& step : plan.steps) {
     index_.emplace(step.id, tasks_.size());
-    Task task{
-        .nodes = {}, .typical_s = typical_s(step), .power_w = step.power_w, .open = step.attempts, .alone = step.alone};
+    auto kind = kind_of(step);
+    if (!kind) {
+      kind = kinds_.size();
+      kinds_.push_back({.parameters = &step.parameters, .typical_s = stated_s(step)});
+      kinds_of_[{step.probe, step.nodes.size()}].push_back(*kind);
+    }
+    Task task{.nodes = {}, .kind = *kind, .power_w = step.power_w, .open = step.attempts, .alone = step.alone};
     for (const auto& node : step.nodes) task.nodes.push_back(nodes_.at(node));
     tasks_.push_back(std::move(task));
   }
@@ -93,15 +119,16 @@ double Forecast::remaining_s(double now) const {
   for (const std::size_t index : turns_) {
     const Task& task = tasks_[index];
     if (to_pass[index]-- > 0) continue;
+    const double typical_s = kinds_[task.kind].typical_s;
     double begins = now;
     for (const std::size_t node : task.nodes) begins = std::max(begins, free_at[node]);
     if (task.alone) {
       begins = std::max(begins, std::ranges::max(free_at));
-      std::ranges::fill(free_at, begins + task.typical_s);
+      std::ranges::fill(free_at, begins + typical_s);
     }
-    for (const std::size_t node : task.nodes) free_at[node] = begins + task.typical_s;
-    last = std::max(last, begins + task.typical_s);
-    energy_j += task.power_w * task.typical_s;
+    for (const std::size_t node : task.nodes) free_at[node] = begins + typical_s;
+    last = std::max(last, begins + typical_s);
+    energy_j += task.power_w * typical_s;
   }
   const double by_power = plan_.site.power_cap_w ? energy_j / *plan_.site.power_cap_w : 0;
   return std::max(last - now, by_power) + tests_s_;

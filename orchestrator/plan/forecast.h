@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -28,19 +29,29 @@ class Forecast {
   void begin(const Step& step, double now);
   /// It ended.
   void end(const std::string& step);
+  /// An attempt of `step` that went well took so long: the mean of these takes the place of the usual time of every
+  /// step with the same probe and parameters on as many nodes.
+  void took(const Step& step, double seconds);
   /// Sets the number of attempts of the step still to begin; 0: none.
   void set_left(const std::string& step, int attempts);
   /// As many extra tests may still follow, at most.
   void tests_left(std::size_t tests, double typical_s) { tests_s_ = static_cast<double>(tests) * typical_s; }
-  /// Seconds that `step` usually takes, by its probe; less with quick parameters.
+  /// Seconds that `step` usually takes: as it took before, else by its probe; less with quick parameters.
   [[nodiscard]] double typical_s(const Step& step) const;
   /// Seconds left: the longest row of steps, and no less than the power cap lets through.
   [[nodiscard]] double remaining_s(double now) const;
 
  private:
+  /// Steps with the same probe and parameters on as many nodes.
+  struct Kind {
+    const Values* parameters;
+    double typical_s;
+    int seen = 0;  ///< attempts whose mean that is; 0: it is the probe's
+  };
   struct Task {
     std::vector<std::size_t> nodes;
-    double typical_s = 0, power_w = 0;
+    std::size_t kind = 0;
+    double power_w = 0;
     int open = 0;        ///< attempts that have not begun
     bool alone = false;  ///< nothing else runs meanwhile
   };
@@ -49,6 +60,8 @@ class Forecast {
     std::vector<std::size_t> nodes;
   };
   void add_turns(Stage stage);
+  [[nodiscard]] double stated_s(const Step& step) const;
+  [[nodiscard]] std::optional<std::size_t> kind_of(const Step& step) const;
 
   const Plan& plan_;
   Passes passes_;
@@ -56,6 +69,8 @@ class Forecast {
   std::map<std::string, std::vector<std::pair<std::string, double>>> quick_;
   std::unordered_map<std::string_view, std::size_t> nodes_;
   std::unordered_map<std::string_view, std::size_t> index_;
+  std::map<std::pair<std::string_view, std::size_t>, std::vector<std::size_t>> kinds_of_;  ///< by probe and nodes
+  std::vector<Kind> kinds_;
   std::vector<Task> tasks_;
   std::vector<std::size_t> turns_;  ///< tasks, in the order of the passes; the last ones of a task are those left
   std::unordered_map<std::string, Running> running_;

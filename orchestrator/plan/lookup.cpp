@@ -16,6 +16,11 @@ const Requirement* Plan::requirement(std::string_view id) const {
   return found == profile.requirements.end() ? nullptr : &*found;
 }
 
+const EarlierFleet::Reference* EarlierFleet::of(std::string_view requirement) const {
+  const auto found = std::ranges::find(references, requirement, &Reference::requirement);
+  return found == references.end() ? nullptr : &*found;
+}
+
 Program program_of(const std::string& name, const PlannedProbe& probe) {
   Program program{.name = name, .sha256 = probe.sha256, .path = "", .description = probe.description};
   for (const auto& [machine, sha256] : probe.builds) program.builds[machine] = {.sha256 = sha256, .path = ""};

@@ -85,7 +85,13 @@ std::vector<std::string> meters_of(const site::Site& site, const Subject& subjec
 }
 
 std::string site_companion(const Profile& profile) {
-  const auto found = std::ranges::find_if(profile.companions, is_site_companion);
+  const auto found = std::ranges::find_if(
+      profile.companions, [](const std::string& name) { return is_site_companion(name) && name != kSwitchCompanion; });
+  return found == profile.companions.end() ? "" : *found;
+}
+
+std::string switch_companion(const Profile& profile) {
+  const auto found = std::ranges::find(profile.companions, kSwitchCompanion);
   return found == profile.companions.end() ? "" : *found;
 }
 
@@ -95,8 +101,7 @@ std::optional<InputError> check_load_test(const site::Site& site, const Profile&
                       fmt::format("is missing, and profile {} loads all nodes together", profile.name),
                       "needs the consent of those responsible for power and cooling: \"load_test\": "
                       "{\"consent\": \"NAME, DATE, RACKS\", \"limit_w\": 120000}"};
-  const std::string reader = site_companion(profile);
-  if (reader.empty() || reader == kSwitchCompanion)
+  if (site_companion(profile).empty())
     return InputError{
         fmt::format("profile {}: companions", profile.name),
         fmt::format("{} is missing, and {} must stop when a meter is over its limit", kSiteCompanion, kLoadProbe),

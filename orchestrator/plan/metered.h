@@ -40,8 +40,9 @@ struct CabledPort {
 /// The ports of the switches of `site` that are read, in the order of the switches and of their ports, nodes' first.
 std::vector<CabledPort> cabled_ports(const site::Site& site);
 
-/// The companion of `profile` that reads the meters or switches of the site (is_site_companion); empty if none does.
+/// The companion of `profile` that reads the meters of the site, or its switches; empty if none does.
 std::string site_companion(const Profile& profile);
+std::string switch_companion(const Profile& profile);
 
 /// Why `site` does not allow a load of all its nodes together, or could not stop it; nothing if it may be planned. It
 /// needs a written consent with a limit, the companion that reads the meters, and a meter of power with a rating.

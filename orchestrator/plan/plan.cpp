@@ -54,6 +54,7 @@ class Planner {
     plan_.quick = options.quick;
     plan_.localise = options.localise;
     plan_.continues = options.continues;
+    plan_.earlier_fleet = options.earlier_fleet;
     plan_.challenge = options.challenge;
     plan_.allow_settings = options.allow_settings;
     plan_.drawn = options.drawn;

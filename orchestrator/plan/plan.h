@@ -81,6 +81,22 @@ struct PlannedProbe {
   std::map<std::string, std::string> builds = {};  ///< SHA-256 by machine, where nodes may be of several; with `sha256`
 };
 
+/// The fleet of the run that a plan continues, as the reference where the plan's own nodes are too few to be a fleet.
+struct EarlierFleet {
+  struct Reference {
+    std::string requirement;
+    double value = 0, uncertainty = 0;  ///< in the unit of its metric
+    std::size_t members = 0;
+    bool operator==(const Reference&) const = default;
+  };
+  std::string run_id, ended;   ///< of that run; UTC
+  std::string journal_sha256;  ///< which names its evidence
+  std::vector<Reference> references;
+  bool operator==(const EarlierFleet&) const = default;
+  /// The reference of a requirement, or nullptr.
+  [[nodiscard]] const Reference* of(std::string_view requirement) const;
+};
+
 /// Rises when the planner would write another plan for the same inputs. A plan is derived again whenever it is
 /// read, so one of another revision is for another version of assay.
 inline constexpr int kPlannerRevision = 6;
@@ -93,8 +109,9 @@ struct Plan {
                                   ///< without a step, so the whole cannot be accepted
   bool localise = true;           ///< whether groups that fall short are searched for the node at fault
   std::string continues = {};     ///< SHA-256 of the plan of which some nodes are measured anew; empty: none
-  std::string challenge = {};     ///< PlanOptions::challenge
-  bool allow_settings = false;    ///< PlanOptions::allow_settings
+  EarlierFleet earlier_fleet = {};    ///< PlanOptions::earlier_fleet
+  std::string challenge = {};         ///< PlanOptions::challenge
+  bool allow_settings = false;        ///< PlanOptions::allow_settings
   std::vector<DrawnCell> drawn = {};  ///< PlanOptions::drawn
   Profile profile;
   site::Site site;
@@ -133,6 +150,7 @@ struct PlanOptions {
   std::vector<std::string> only;        ///< requirement ids; empty: all
   bool localise = true;                 ///< plan searches for the node at fault where groups may fall short
   std::string continues = {};           ///< SHA-256 of the plan that this one continues
+  EarlierFleet earlier_fleet = {};      ///< of that one; no references: none
   std::string challenge = {};           ///< 64 hexadecimal digits of the receiver's choice; empty: none
   bool allow_settings = false;          ///< probes may change settings of machines if the profile says so
   std::vector<DrawnCell> drawn = {};    ///< nothing else is measured, and nothing accepted; empty: all

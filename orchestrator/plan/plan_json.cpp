@@ -44,10 +44,23 @@ void fields(Io& io, S& search) {
   io("reason", search.reason);
 }
 
+template <class Io, Of<EarlierFleet::Reference> R>
+void fields(Io& io, R& one) {
+  io("requirement", one.requirement), io("value", one.value), io("uncertainty", one.uncertainty);
+  io("members", one.members);
+}
+
+template <class Io, Of<EarlierFleet> F>
+void fields(Io& io, F& fleet) {
+  io("run_id", fleet.run_id), io("ended", fleet.ended), io("journal_sha256", fleet.journal_sha256);
+  io("references", fleet.references);
+}
+
 template <class Io, Of<Plan> P>
 void fields(Io& io, P& plan) {
   io("assay_version", plan.assay_version), io("quick", plan.quick), io("only", plan.only);
-  io("localise", plan.localise), io("continues", plan.continues), io.sparse("challenge", plan.challenge);
+  io("localise", plan.localise), io("continues", plan.continues);
+  io.sparse("earlier_fleet", plan.earlier_fleet), io.sparse("challenge", plan.challenge);
   io.sparse("allow_settings", plan.allow_settings), io.sparse("drawn", plan.drawn);
 }
 
@@ -88,6 +101,13 @@ std::optional<InputError> check_references(const Plan& plan, const std::string& 
         return InputError{here, fmt::format("companion '{}' is not described", companion), ""};
     }
   }
+  for (const auto& one : plan.earlier_fleet.references) {
+    const Requirement* requirement = plan.requirement(one.requirement);
+    if (plan.continues.empty() || requirement == nullptr || requirement->limit.reference != Reference::fleet_median ||
+        !(one.value > 0) || !(one.uncertainty >= 0))
+      return InputError{fmt::format("{}: earlier_fleet", where),
+                        fmt::format("has a reference of '{}' that is none of a continued run", one.requirement), ""};
+  }
   for (const auto& cell : plan.coverage) {
     if (!requirements.contains(cell.requirement))
       return InputError{where, fmt::format("coverage names requirement '{}'", cell.requirement), ""};
@@ -113,6 +133,7 @@ std::optional<InputError> check_derivation(const Plan& plan, std::string_view te
                           .only = plan.only,
                           .localise = plan.localise,
                           .continues = plan.continues,
+                          .earlier_fleet = plan.earlier_fleet,
                           .challenge = plan.challenge,
                           .allow_settings = plan.allow_settings,
                           .drawn = plan.drawn,

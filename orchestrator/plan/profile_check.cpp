@@ -293,12 +293,12 @@ std::optional<InputError> check_profile(const Profile& profile, const std::strin
     return InputError{where + ": requirements", "is empty, also after inheritance",
                       "a profile that demands nothing can accept nothing"};
   }
-  if (std::ranges::count_if(profile.companions, is_site_companion) > 1) {
+  const auto names = [&](const char* companion) { return std::ranges::count(profile.companions, companion) > 0; };
+  if (names(kSiteCompanion) && names(kFailoverCompanion)) {
     return InputError{
         where + ": companions",
-        fmt::format("names two of {}, {} and {}, and the head runs one of them", kSiteCompanion, kFailoverCompanion,
-                    kSwitchCompanion),
-        fmt::format("{} records all of {}; switches need a profile of their own", kFailoverCompanion, kSiteCompanion)};
+        fmt::format("names both {} and {}, and the head runs one of them", kSiteCompanion, kFailoverCompanion),
+        fmt::format("{} records all of {}", kFailoverCompanion, kSiteCompanion)};
   }
   for (const auto& requirement : profile.requirements) {
     const std::string here = fmt::format("{}: requirement {}", where, requirement.id);

@@ -158,6 +158,16 @@ std::string missed_of(const VersionRange& range, std::string_view text) {
   return "";
 }
 
+BranchRows rows_on_branch(const VersionRange& range, std::string_view text) {
+  const auto parts = parts_of(text);
+  if (!parts) return {};
+  const std::string branch = std::to_string(parts->numbers.front()), next = std::to_string(parts->numbers.front() + 1);
+  const auto rows = std::ranges::count_if(range.known_bad, [&](const Advisory& one) {
+    return (one.span.from.empty() || is_less(one.span.from, next)) && is_less(branch, one.span.below);
+  });
+  return {.branch = branch, .rows = static_cast<std::size_t>(rows)};
+}
+
 bool is_looser(const VersionRange& before, const VersionRange& now) {
   const bool floor = !before.at_least.empty() && (now.at_least.empty() || is_less(now.at_least, before.at_least));
   const bool cap = !before.below.empty() && (now.below.empty() || is_less(before.below, now.below));

@@ -80,6 +80,14 @@ std::string words_of(const VersionRange& range);
 /// words. Empty if it meets all.
 std::string missed_of(const VersionRange& range, std::string_view text);
 
+/// What the advisories of `range` say of the branch of the version `text`, which is one: its first number, and how many
+/// rows have versions of it. A branch without a row is not known to be good.
+struct BranchRows {
+  std::string branch;
+  std::size_t rows = 0;
+};
+BranchRows rows_on_branch(const VersionRange& range, std::string_view text);
+
 /// Whether a version may meet `now` that did not meet `before`, as far as comparing their members shows.
 bool is_looser(const VersionRange& before, const VersionRange& now);
 

@@ -113,8 +113,9 @@ void Progress::step_begin(const plan::Step& step, int attempt) {
   }
   forecast_.begin(step, std::chrono::duration<double>(Clock::now() - begin_).count());
   event("step_begin", {{"step", step.id}, {"attempt", attempt}});
-  if (mode_ == Mode::plain)
-    line(fmt::format("[{:>3}/{}] {} begins, {} left", done_, total_, step.id, clock_text(remaining_s())));
+  if (mode_ == Mode::plain)  // what was computed some seconds ago may not know of this step
+    line(fmt::format("[{:>3}/{}] {} begins, {} left", done_, total_, step.id,
+                     clock_text(std::max(remaining_s(), forecast_.typical_s(step)))));
   tick();
 }
 
@@ -133,6 +134,7 @@ void Progress::step_end(const plan::Step& step, int attempt, AttemptOutcome outc
     if (planned) ++node_progress.done;
   }
   forecast_.end(step.id);
+  if (!broken) forecast_.took(step, took);
   ++(planned ? done_ : tests_done_);
   event("step_end",
         {{"step", step.id}, {"attempt", attempt}, {"outcome", outcome}, {"reason", reason}, {"took_s", took}});
@@ -146,10 +148,11 @@ void Progress::step_end(const plan::Step& step, int attempt, AttemptOutcome outc
                    said));
 }
 
-void Progress::step_kept(const plan::Step& step, int made, int left) {
+void Progress::step_kept(const plan::Step& step, int made, int left, const std::vector<double>& took_s) {
   for (const auto& node : step.nodes) nodes_[node].done += static_cast<std::size_t>(made);
   done_ += static_cast<std::size_t>(made);
   forecast_.set_left(step.id, left);
+  for (const double seconds : took_s) forecast_.took(step, seconds);
   event("step_kept", {{"step", step.id}, {"attempts", made}, {"left", left}});
 }
 

@@ -56,8 +56,9 @@ class Progress {
   [[nodiscard]] bool is_for_people() const {
     return mode_ == Mode::terminal || mode_ == Mode::plain || !board_.empty();
   }
-  /// `made` attempts of a step were found in the journal of a resumed run, and so many are left.
-  void step_kept(const plan::Step& step, int made, int left);
+  /// `made` attempts of a step were found in the journal of a resumed run, and so many are left. `took_s`: how long
+  /// each that went well took.
+  void step_kept(const plan::Step& step, int made, int left, const std::vector<double>& took_s = {});
   /// The step's attempts that are left will not start: one broke, a node was given up, or the deadline is too near.
   void step_dropped(const plan::Step& step);
   /// These steps are measured again.

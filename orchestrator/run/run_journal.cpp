@@ -133,9 +133,10 @@ int RunJournal::begin_watch(const std::string& probe) {
 }
 
 void RunJournal::end_watch(judge::Watch watch) {
-  watch.begin = journal_.watches.back().begin;
+  judge::Watch& begun = journal_.watches.at(static_cast<std::size_t>(watch.number) - 1);
+  watch.begin = begun.begin;
   watch.end = writer_.write(judge::JournalEntry::watch_end(watch));
-  journal_.watches.back() = std::move(watch);
+  begun = std::move(watch);
 }
 
 void RunJournal::begin_second_stage(const judge::SecondStage& steps) {

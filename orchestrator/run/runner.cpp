@@ -12,6 +12,8 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "orchestrator/plan/metered.h"
+
 namespace assay::run {
 
 namespace asio = boost::asio;
@@ -26,7 +28,8 @@ Runner::Runner(const plan::Plan& plan, const std::vector<plan::Program>& program
       journal_(journal),
       admission_(plan.site.power_cap_w, options.deadline),
       starter_(io_, plan.site, options, progress),
-      watch_(plan, programs, options, starter_, journal_),
+      meters_(plan::site_companion(plan.profile), plan, programs, options, starter_, journal_),
+      switches_(plan::switch_companion(plan.profile), plan, programs, options, starter_, journal_),
       signals_(io_, SIGINT, SIGTERM),
       clock_(io_),
       change_(io_, asio::steady_timer::time_point::max()) {
@@ -57,7 +60,8 @@ std::expected<RunEnd, InputError> Runner::go() {
 /// Steps, then those that are measured again, then searches, then the end of every agent.
 asio::awaitable<void> Runner::run_all() {
   const auto goes_on = [this] { return !stopping_ && too_late_.empty(); };
-  co_await watch_.begin();
+  co_await meters_.begin();
+  co_await switches_.begin();
   co_await run_stage();
   judge::Results results;
   if (goes_on() && follows()) results = judged();
@@ -71,7 +75,8 @@ asio::awaitable<void> Runner::run_all() {
     if (lane.agent.get() != nullptr) close_agent(lane);
   }
   while (closing_ > 0) co_await change();
-  co_await watch_.close();
+  co_await meters_.close();
+  co_await switches_.close();
   co_await starter_.close();
   io_.stop();
 }
@@ -220,22 +225,25 @@ asio::awaitable<std::vector<std::string>> Runner::attempt(const plan::Step& step
   for (const auto& node : step.nodes) agents.push_back(work_of(node).agent.get());
   const bool loads_all = step.probe == plan::kLoadProbe;
   if (loads_all) {  // it gets a watch of its own, which ends when a meter is over its limit
-    co_await watch_.end();
-    co_await watch_.begin(true);
+    co_await meters_.end();
+    co_await meters_.begin(true);
   }
   const int number = journal_.begin_attempt(step, purpose);
   AttemptInputs inputs{.plan = plan_, .programs = programs_, .directory = options_.directory};
-  if (loads_all) inputs.stop = [this] { return watch_.trouble(); };
+  if (loads_all) inputs.stop = [this] { return meters_.trouble(); };
   AttemptEnd end = co_await run_attempt(std::move(agents), inputs, step, number);
   if (!purpose.empty()) {
     end.attempt.nodes = step.nodes;
     end.attempt.purpose = purpose;
   }
   // Evidence for the step's figures of meters must be on disk when the attempt ends, as its own evidence is.
-  const bool cut = loads_all || (purpose.empty() && watch_.judges(step));
-  if (cut) co_await watch_.end();
+  const bool metered = loads_all || (purpose.empty() && meters_.judges(step));
+  const bool switched = purpose.empty() && switches_.judges(step);
+  if (metered) co_await meters_.end();
+  if (switched) co_await switches_.end();
   journal_.end_attempt(step, std::move(end.attempt), end.measured);
-  if (cut) co_await watch_.begin();
+  if (metered) co_await meters_.begin();
+  if (switched) co_await switches_.begin();
   co_return end.lost;
 }
 

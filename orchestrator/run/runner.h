@@ -104,7 +104,7 @@ class Runner {
   Admission admission_;
   boost::asio::io_context io_{1};
   AgentStarter starter_;
-  SiteWatch watch_;
+  SiteWatch meters_, switches_;
   std::vector<NodeWork> node_work_;
   std::map<std::string, std::size_t> index_;  ///< of each node's lane
   std::set<const plan::Step*> dropped_;       ///< steps that get no further attempt in this stage

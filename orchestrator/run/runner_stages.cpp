@@ -1,11 +1,15 @@
 // runner_stages: the turns of a stage, pass after pass, and the steps of the second stage.
+#include <chrono>
+#include <map>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "orchestrator/judge/cells/judge.h"
 #include "orchestrator/run/runner.h"
+#include "probes/core/utc_time.h"
 
 namespace assay::run {
 
@@ -19,13 +23,22 @@ void Runner::show_kept() {
     if (journal.more_attempts.contains(step.id)) again.push_back(&step);
   }
   if (!again.empty()) progress_.second_stage(again);
-  std::map<std::string_view, int> ended;
+  struct Ended {
+    int made = 0;
+    std::vector<double> took_s;
+  };
+  std::map<std::string_view, Ended> ended;
   for (const auto& attempt : journal.attempts) {
-    if (!attempt.is_extra() && attempt.outcome != AttemptOutcome::interrupted) ++ended[attempt.step];
+    if (attempt.is_extra() || attempt.outcome == AttemptOutcome::interrupted) continue;
+    Ended& mine = ended[attempt.step];
+    ++mine.made;
+    const auto begin = utc_time(attempt.begin), end = utc_time(attempt.end);
+    if (attempt.outcome == AttemptOutcome::exited && begin && end && *begin <= *end)
+      mine.took_s.push_back(std::chrono::duration<double>(*end - *begin).count());
   }
   for (const auto& step : plan_.steps) {
-    const int made = ended.contains(step.id) ? ended.at(step.id) : 0;
-    if (made > 0 || journal.second_stage) progress_.step_kept(step, made, journal_.wanted(step));
+    const Ended& mine = ended[step.id];
+    if (mine.made > 0 || journal.second_stage) progress_.step_kept(step, mine.made, journal_.wanted(step), mine.took_s);
   }
 }
 

@@ -31,18 +31,16 @@ constexpr Seconds kGrace{15};             // the agent kills ten seconds after a
 constexpr Bytes kMostMemory{1ULL << 30};  // of the program: series of 2,000 meters take a tenth of it
 
 /// Parameters of the meters' program: the plan has the site's list of them, and the paths of their credentials.
-Values parameters_of(const plan::Plan& plan, const std::string& directory, bool guards) {
+Values parameters_of(const plan::Program& program, const plan::Plan& plan, const std::string& directory, bool guards) {
   Values asked;
   std::error_code unknown;
   if (guards && plan.site.load_test) {
     asked["guard"] = std::string("yes");
     asked["limit"] = static_cast<std::int64_t>(plan.site.load_test->limit_w);
   }
-  const std::string companion = plan::site_companion(plan.profile);
-  asked[companion == plan::kSwitchCompanion ? "switches" : "meters"] =
+  asked[program.name == plan::kSwitchCompanion ? "switches" : "meters"] =
       std::filesystem::absolute(directory, unknown).string() + "/plan.json";
-  const auto& probe = plan.probes.at(companion).description;
-  return probe.resolve(asked, plan.quick).value_or(asked);
+  return plan.probes.at(program.name).description.resolve(asked, plan.quick).value_or(asked);
 }
 
 // Functions that are no coroutines make values with braced parts: g++ 12 mixes up the frames of coroutines with such
@@ -69,22 +67,23 @@ judge::Watch ended(const plan::Program& program, int number, const std::optional
 
 }  // namespace
 
-SiteWatch::SiteWatch(const plan::Plan& plan, const std::vector<plan::Program>& programs, const RunOptions& options,
-                     AgentStarter& starter, RunJournal& journal)
+SiteWatch::SiteWatch(const std::string& probe, const plan::Plan& plan, const std::vector<plan::Program>& programs,
+                     const RunOptions& options, AgentStarter& starter, RunJournal& journal)
     : plan_(plan), directory_(options.directory), starter_(starter), journal_(journal) {
-  const std::string wanted = plan::site_companion(plan.profile);
-  const bool nothing = wanted == plan::kSwitchCompanion ? plan.site.switches.empty() : plan.site.meters.empty();
-  if (wanted.empty() || nothing || !plan.probes.contains(wanted)) return;
-  const auto program = std::ranges::find(programs, wanted, &plan::Program::name);
+  const bool of_switches = probe == plan::kSwitchCompanion;
+  const bool nothing = of_switches ? plan.site.switches.empty() : plan.site.meters.empty();
+  if (probe.empty() || nothing || !plan.probes.contains(probe)) return;
+  const auto program = std::ranges::find(programs, probe, &plan::Program::name);
   if (program != programs.end()) program_ = &*program;
-  head_.name = "the site's meters";
+  head_.name = of_switches ? "the site's switches" : "the site's meters";
   head_.launcher = site::Launcher::local;
   head_.directory = site::default_directory();
 }
 
 bool SiteWatch::judges(const plan::Step& step) const {
   return program_ != nullptr && std::ranges::any_of(step.requirements, [&](const std::string& id) {
-           return !plan_.requirement(id)->during.empty();
+           const auto& requirement = *plan_.requirement(id);
+           return !requirement.during.empty() && requirement.probe == program_->name;
          });
 }
 
@@ -120,7 +119,7 @@ asio::awaitable<void> SiteWatch::begin(bool guards) {
     running_->result->reason = problem;
     co_return;
   }
-  auto request = request_for(*program_, running_->id, parameters_of(plan_, directory_, guards));
+  auto request = request_for(*program_, running_->id, parameters_of(*program_, plan_, directory_, guards));
   const auto executor = co_await asio::this_coro::executor;
   asio::co_spawn(executor, follow(*agent_, std::move(request), running_), asio::detached);
 }

@@ -1,4 +1,4 @@
-// site_watch: the companion of the head, which reads the site's meters while a run measures.
+// site_watch: a companion of the head, which reads the site's meters or switches while a run measures.
 #pragma once
 
 #include <memory>
@@ -15,16 +15,16 @@
 
 namespace assay::run {
 
-/// Reads the meters by an agent on this machine, where profile and site ask for it. One watch after another: each is
-/// journalled with its record, and a step whose figures are of meters ends one, so that they are on disk when it is
-/// judged. Nothing here ends a run: a watch that cannot begin, or ends early, leaves its cells open.
+/// Reads the meters, or the switches, by an agent on this machine, where profile and site ask for it. One watch after
+/// another: each is journalled with its record, and a step whose figures are of meters ends one, so that they are on
+/// disk when it is judged. Nothing here ends a run: a watch that cannot begin, or ends early, leaves its cells open.
 class SiteWatch {
  public:
-  /// All five must outlive it.
-  SiteWatch(const plan::Plan& plan, const std::vector<plan::Program>& programs, const RunOptions& options,
-            AgentStarter& starter, RunJournal& journal);
+  /// By the companion `probe`; nothing if it is empty. The others must outlive it.
+  SiteWatch(const std::string& probe, const plan::Plan& plan, const std::vector<plan::Program>& programs,
+            const RunOptions& options, AgentStarter& starter, RunJournal& journal);
 
-  /// Whether figures of meters are judged by the attempts of `step`.
+  /// Whether its figures are judged by the attempts of `step`.
   [[nodiscard]] bool judges(const plan::Step& step) const;
   /// Why a load of all nodes must stop: the meters are not read, or one of them is over its limit.
   [[nodiscard]] std::optional<std::string> trouble() const;

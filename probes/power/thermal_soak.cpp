@@ -105,11 +105,12 @@ constexpr ConditionSpec kConditions[] = {
 
 constexpr ProbeSpec kSpec{
     .name = "thermal_soak",
-    .revision = 4,
+    .revision = 5,
     .measures = "Temperatures, clocks, power and throttling of a node once a long load has warmed it up for good.",
     .method =
         "Multiplies matrices of normal numbers on all CPUs or GPUs, or watches while something else loads the node, "
         "and reads temperatures and clocks of packages and GPUs and the power by energy counters once an interval. "
+        "Packages of AMD are numbered in the order of their PCI functions. "
         "Over a window (ten minutes) a line is put through twenty means of each series. The steady mark is set when "
         "every temperature moves by at most 0.1 K a minute, and every clock and the power by at most 0.5 % in a "
         "window, each slope with three standard errors added; a sensor of coarse steps that went one way in the window "

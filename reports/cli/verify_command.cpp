@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/state.h"
+#include "orchestrator/judge/overall/ranking.h"
 #include "probes/core/json_fields.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
@@ -221,10 +222,19 @@ Summary summary_of(const ordered_json& document) {
 /// The deviations after the first one, which the summary has.
 void print_deviations(const ordered_json& document) {
   const auto& all = document.at("deviations");
-  for (std::size_t i = 1; i < std::min(all.size(), kMostDeviations); ++i)
-    std::cout << harmless_page(fmt::format("  deviation: {}\n", words_of_deviation(all[i])));
-  if (all.size() > kMostDeviations)
-    std::cout << fmt::format("  and {} more deviations: --json\n", all.size() - kMostDeviations);
+  std::vector<std::string> steps;
+  for (const auto& one : all) steps.push_back(text(one.at("step")));
+  auto [shown, more, others] = judge::shown_deviations(steps, kMostDeviations);
+  for (const std::size_t i : shown) {
+    if (i > 0) std::cout << harmless_page(fmt::format("  deviation: {}\n", words_of_deviation(all[i])));
+  }
+  for (std::size_t lines = 0; const auto& [step, count] : more) {
+    if (++lines > kMostDeviations)
+      others += count;
+    else
+      std::cout << harmless_page(fmt::format("  and {} more of the step {}: --json\n", count, step));
+  }
+  if (others > 0) std::cout << fmt::format("  and {} more deviations: --json\n", others);
 }
 
 /// The tested nodes, and the time.

@@ -26,21 +26,22 @@ std::string number_field(const std::optional<double>& value) { return value ? fm
 
 std::string csv(const dossier::OpenedRun& run) {
   std::string text =
-      "run_id,simulated,standing,requirement,node,subject_kind,subject,required,outcome,unit,value,limit_low,limit_"
-      "high,"
-      "acceptance_low,acceptance_high,margin,uncertainty,samples,attempts,step,reason,demanded,seen,action\n";
+      "run_id,simulated,standing,requirement,node,subject_kind,subject,required,outcome,unit,value,limit_low,"
+      "limit_high,acceptance_low,acceptance_high,margin,uncertainty,samples,attempts,step,reason,demanded,seen,with,"
+      "without,action\n";
   const std::string head = fmt::format("{},{},{}", csv_field(run.content.run.journal.run_id),
                                        run.content.run.plan.simulation ? "true" : "false", csv_field(run.standing));
   for (const auto& one : run.content.verdict.results) {
     const bool demand = one.is_of_demand();
     text += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", head, csv_field(one.requirement),
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", head, csv_field(one.requirement),
         csv_field(one.node), csv_field(one.subject.kind), csv_field(one.subject.id), one.required ? "true" : "false",
         csv_field(judge::to_string(one.outcome)), csv_field(one.unit), number_field(one.value),
         number_field(one.limit_low), number_field(one.limit_high), number_field(one.acceptance_low),
         number_field(one.acceptance_high), number_field(one.margin), number_field(one.uncertainty), one.samples,
         one.attempts, csv_field(one.step), csv_field(one.reason), demand ? csv_field(judge::demanded_text(one)) : "",
-        demand ? csv_field(judge::seen_text(one)) : "", csv_field(action_of(run, one)));
+        demand ? csv_field(judge::seen_text(one)) : "", number_field(one.with), number_field(one.without),
+        csv_field(action_of(run, one)));
   }
   return text;
 }

@@ -182,7 +182,7 @@ std::string figure_of(const std::string& svg, const std::string& caption) {
 }  // namespace
 
 std::string power_section(const ReportContent& content) {
-  if (content.watches.empty() || plan::site_companion(content.run.plan.profile) == plan::kSwitchCompanion) return "";
+  if (content.watches.empty() || plan::site_companion(content.run.plan.profile).empty()) return "";
   const figures::PowerChart chart = power_chart_of(content);
   std::string caption = "Racks one on another, by the meters that the head read. Shaded:";
   for (std::size_t i = 0; i < chart.events.size(); ++i)

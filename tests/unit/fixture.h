@@ -20,7 +20,11 @@ inline constexpr Metric kMetrics[] = {
     {.name = "raw_bandwidth", .unit = "B/s", .better = Better::higher, .meaning = "the same without checks"},
     {.name = "mismatches", .unit = "1", .better = Better::lower, .meaning = "wrong bytes"},
 };
-inline constexpr ConditionSpec kConditions[] = {{.name = "direct_io", .meaning = "whether the cache was passed by"}};
+inline constexpr ConditionSpec kConditions[] = {
+    {.name = "direct_io", .meaning = "whether the cache was passed by"},
+    {.name = "driver_version", .meaning = "version of the driver", .recorded = Recorded::if_reported},
+    {.name = "nvml_driver", .meaning = "the same by another way", .recorded = Recorded::if_reported},
+    {.name = "firmware", .meaning = "firmware of a drive", .recorded = Recorded::if_reported}};
 inline constexpr ProbeSpec kSpec{.name = "disk",
                                  .scope = Scope::node,
                                  .measures = "A disk.",

@@ -28,6 +28,20 @@ std::string values_in(std::span<const ConditionSeen> states) {
   return values == states.size() ? text : text + ", and no value in a record";
 }
 
+/// What the advisories that `demand` asks of say of the branches of `states`, which meet it: "; of branch 580 they have
+/// 1 row"; empty if it asks of none.
+std::string branch_words(const plan::RequiredCondition& demand, std::span<const ConditionSeen> states) {
+  if (!demand.version || demand.version->advisories.empty()) return "";
+  std::string words;
+  for (const auto& one : states) {
+    const auto found = rows_on_branch(*demand.version, plan::version_in(*one.seen));
+    const std::string said = found.rows == 0 ? fmt::format("; no row of them speaks of branch {}", found.branch)
+                                             : fmt::format("; rows of them on branch {}: {}", found.branch, found.rows);
+    if (words.find(said) == std::string::npos) words += said;
+  }
+  return words;
+}
+
 }  // namespace
 
 void judge_demand(const plan::RequiredCondition& demand, std::span<const ConditionSeen> states, Result& result) {
@@ -38,7 +52,8 @@ void judge_demand(const plan::RequiredCondition& demand, std::span<const Conditi
   const auto unknown = std::ranges::find_if(states, is_unknown);
   if (all_met(states)) {
     result.outcome = Outcome::pass;
-    result.reason = fmt::format("{} was {}, as demanded: {}.", demand.name, values_in(states), states.front().demanded);
+    result.reason = fmt::format("{} was {}, as demanded: {}{}.", demand.name, values_in(states),
+                                states.front().demanded, branch_words(demand, states));
   } else if (std::ranges::all_of(states, is_absent)) {
     result.outcome = Outcome::not_measured;
     result.reason = condition_sentence(demand, states.front(), "");

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/judge/cells/component_statements.h"
 #include "orchestrator/judge/cells/conditions.h"
 #include "orchestrator/judge/cells/contrast.h"
 #include "orchestrator/judge/cells/counter_rises.h"
@@ -48,7 +49,8 @@ class Judge {
         demands_(plan.site),
         contrasts_(plan, demands_),
         references_(plan, demands_, [this](const plan::Step& step) { return evidence_of(step); }),
-        rises_(plan, [this](const plan::Step& step) { return evidence_of(step); }) {
+        rises_(plan, [this](const plan::Step& step) { return evidence_of(step); }),
+        statements_(plan) {
     for (const auto& requirement : plan.profile.requirements) requirements_[requirement.id] = &requirement;
     recurrence_ = recurrence_probability(figures_of(plan));
     for (const auto& attempt : journal.attempts) {
@@ -74,12 +76,14 @@ class Judge {
       if (mine == cells.end()) continue;
       const StepEvidence found = evidence_of(step);
       identities_.look(step, found);
+      statements_.look(step, found);
       for (const std::size_t i : mine->second) {
         for (auto& cell : judge_cell(plan_.coverage[i], *requirements_.at(plan_.coverage[i].requirement), step, found))
           all.take(i, std::move(cell));
       }
     }
     auto decided = std::move(all).decided();
+    statements_.hold_together(decided);
     identities_.refuse_twins(decided);
     return decided;
   }
@@ -360,6 +364,7 @@ class Judge {
   SiteEvidence metered_;
   double recurrence_ = 1;  ///< Recurrence's probability
   PartIdentities identities_;
+  ComponentStatements statements_;
   std::unordered_map<std::string_view, SharedList<ConditionSeen>> conditions_;  ///< of each requirement's last cell
   std::map<std::string, double> outside_s_;  ///< as StepEvidence has it, of all steps
 };

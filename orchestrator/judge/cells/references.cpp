@@ -248,6 +248,9 @@ void References::settle(const plan::Requirement& requirement, Fleet& fleet) {
 std::expected<ReferenceValue, NoReference> References::fleet_of(const plan::Requirement& requirement) const {
   const auto known = fleets_.find(requirement.id);
   if (known != fleets_.end() && known->second.reference) return *known->second.reference;
+  const auto* earlier = plan_.earlier_fleet.of(requirement.id);
+  if (earlier != nullptr && earlier->members >= kSmallestFleet)
+    return ReferenceValue{.value = earlier->value, .uncertainty = earlier->uncertainty};
   return std::unexpected(
       NoReference{.reason = fmt::format("Needs {} {}s for comparison; only {} took part under the required conditions.",
                                         kSmallestFleet, requirement.scope,

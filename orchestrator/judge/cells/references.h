@@ -44,6 +44,9 @@ class References {
   /// rest, or all of them are far apart. Empty if it is one, or when no fleet is asked.
   [[nodiscard]] std::string common_cause(const plan::Requirement& requirement) const;
 
+  /// The references of fleets that are large enough and alike, for a later run of a few of their nodes.
+  [[nodiscard]] std::vector<plan::EarlierFleet::Reference> lent() const;
+
   /// The bound of every honest figure of `requirement`; nothing if the machine does not report it.
   [[nodiscard]] std::optional<double> ceiling_of(const plan::Requirement& requirement, const plan::Step& step,
                                                  const Subject& subject, const Pool& pool);
@@ -90,5 +93,11 @@ class References {
   std::map<SmallestKey, Smallest> smallest_;
   std::map<std::string, std::optional<Record>> inventories_;  ///< by node; nothing: not measured
 };
+
+/// The fleet of a run as the reference of `requirements` of `plan`, by its records. None of a rehearsal, of made-up
+/// figures, of another site or profile than `plan` has, word for word, and of other revisions of its probes. The digest
+/// of the journal is the caller's to add.
+plan::EarlierFleet fleet_of_run(const Run& run, const EvidenceReader& evidence, const plan::Plan& plan,
+                                const std::vector<std::string>& requirements);
 
 }  // namespace assay::judge

@@ -47,7 +47,7 @@ class Account {
       journal_.by = line.value("by", "");
       journal_.left_out.clear();
       journal_.interrupted = false;
-      watched_ = false;
+      watched_.clear();
       open_.clear();
     } else if (kind == "node_up") {
       node_up(line, time);
@@ -76,7 +76,7 @@ class Account {
     } else if (kind == "clock_jump") {
       journal_.clock_jumps.push_back({.time = time, .by_s = line.at("by_s")});
     } else if (kind == "run_end") {
-      if (!open_.empty() || watched_) refuse("the run ends while an attempt runs or the meters are read");
+      if (!open_.empty() || !watched_.empty()) refuse("the run ends while an attempt runs or the meters are read");
       journal_.finished = true;
       journal_.end = time;
     } else {
@@ -161,12 +161,13 @@ class Account {
 
   void watch_begin(const json& line, const std::string& time) {
     const int number = Whole(line.at("watch"));
-    if (watched_) refuse("the meters begin to be read while they are");
+    const std::string probe = line.at("probe");
+    if (watched_.contains(probe)) refuse("the meters begin to be read while they are");
     if (number != static_cast<int>(journal_.watches.size()) + 1)
       refuse(fmt::format("watch {} begins where {} is due", number, journal_.watches.size() + 1));
-    watched_ = true;
+    watched_[probe] = journal_.watches.size();
     journal_.watches.push_back({.number = number,
-                                .probe = line.at("probe"),
+                                .probe = probe,
                                 .outcome = AttemptOutcome::interrupted,
                                 .reason = "assay was killed while the meters were read",
                                 .begin = time,
@@ -175,14 +176,16 @@ class Account {
   }
 
   void watch_end(const json& line, const std::string& time) {
-    if (!watched_ || journal_.watches.back().number != line.at("watch")) refuse("a watch ends that never began");
-    Watch& watch = journal_.watches.back();
+    const auto open = std::ranges::find_if(
+        watched_, [&](const auto& one) { return journal_.watches[one.second].number == line.at("watch"); });
+    if (open == watched_.end()) refuse("a watch ends that never began");
+    Watch& watch = journal_.watches[open->second];
     watch.outcome = line.at("outcome");
     if (watch.outcome == AttemptOutcome::interrupted) refuse("a watch ends as interrupted, which is never written");
     watch.reason = line.at("reason");
     watch.end = time;
     watch.evidence = files_of(line);
-    watched_ = false;
+    watched_.erase(open);
   }
 
   /// The files of `line`, none of which was journalled before.
@@ -199,7 +202,7 @@ class Account {
   std::map<std::string, std::size_t> open_;  ///< step to the index of its running attempt
   std::map<std::string, int> attempts_;      ///< step to how many began
   std::set<std::string> paths_;
-  bool watched_ = false;  ///< the last watch has not ended
+  std::map<std::string, std::size_t> watched_;  ///< probe to the index of its running watch
 };
 
 }  // namespace

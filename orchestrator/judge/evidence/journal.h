@@ -84,7 +84,7 @@ struct Journal {
   std::map<std::string, std::string> left_out;  ///< steps that were not to start any more, and why, by id
   std::vector<ClockJump> clock_jumps;
   std::vector<Attempt> attempts;
-  std::vector<Watch> watches;          ///< of the site's meters, one after another
+  std::vector<Watch> watches;          ///< of meters and switches; those of one probe one after another
   std::vector<NodeEvent> node_events;  ///< a node that was rebooted between two starts of its agent is among them
   std::map<std::string, nlohmann::json> node_facts;  ///< each agent's facts of its node, by node name
 

@@ -107,7 +107,7 @@ class Cutting {
       if (!is_of_load(number, record)) continue;
       made.start = record.start;
       made.end = record.end;
-      for (const auto& measured : record.measurements) add(measured);
+      for (const auto& measured : record.measurements) add(record.start.probe, measured);
     }
     for (auto& [key, part] : parts_) {
       const double held_s = window_.end_s - window_.begin_s;
@@ -118,7 +118,7 @@ class Cutting {
                         100 * std::min(covered, 1.0), held_s, 100 * kCovered);
         continue;
       }
-      add_conditions(part.measured.subject, part.meters, made);
+      add_conditions(part, made);
       if (part.measured.metric == "total_power")
         racks_.push_back({.rack = part.measured.subject.id,
                           .power_w = part.measured.samples,
@@ -135,6 +135,7 @@ class Cutting {
     Measurement measured;
     double covered_s = 0, interval_s = 0;
     std::set<std::string> meters;
+    std::string probe;  ///< whose watches it is of
   };
 
   /// Whether a watch was there while the load was held. The next one begins before the attempt has ended; it has seen
@@ -146,16 +147,17 @@ class Cutting {
     });
   }
 
-  void add(const Measurement& measured) {
+  void add(const std::string& probe, const Measurement& measured) {
     const auto begin_s = number_of(measured.at, "begin_s"), interval_s = number_of(measured.at, "interval_s");
-    if (!begin_s && !interval_s && measured.subject.kind == "switch_port") return add_counts(measured);
-    if (!begin_s && !interval_s) return add_whole(measured);
+    if (!begin_s && !interval_s && measured.subject.kind == "switch_port") return add_counts(probe, measured);
+    if (!begin_s && !interval_s) return add_whole(probe, measured);
     if (!begin_s || !interval_s || !(*interval_s > 0)) return;
     auto inside = cut(measured, *begin_s, *interval_s, window_);
     if (inside.empty()) return;
     Values at = measured.at;
     for (const char* coordinate : {"begin_s", "interval_s", "meter", "meters"}) at.erase(coordinate);
     Part& part = parts_[{measured.metric, measured.subject, at}];
+    part.probe = probe;
     part.meters.merge(meters_in(measured.at));
     part.interval_s = std::max(part.interval_s, *interval_s);
     part.covered_s += static_cast<double>(inside.size()) * *interval_s;
@@ -169,8 +171,9 @@ class Cutting {
   }
 
   /// A figure of the whole watch, such as the effect of a failover: it is no series that the load's time cuts.
-  void add_whole(const Measurement& measured) {
+  void add_whole(const std::string& probe, const Measurement& measured) {
     Part& part = parts_[{measured.metric, measured.subject, measured.at}];
+    part.probe = probe;
     part.measured = measured;
     part.meters.insert(measured.subject.id);
     part.covered_s = window_.end_s - window_.begin_s;
@@ -179,7 +182,7 @@ class Cutting {
 
   /// What a port counted from the first reading of a watch to the last. Of two watches the one that has more of the
   /// load's time counts: the next one begins when the load is over.
-  void add_counts(const Measurement& measured) {
+  void add_counts(const std::string& probe, const Measurement& measured) {
     const auto from_s = number_of(measured.at, "from_s"), to_s = number_of(measured.at, "to_s");
     if (!from_s || !to_s) return;
     const double covered_s = std::min(*to_s, window_.end_s) - std::max(*from_s, window_.begin_s);
@@ -187,17 +190,19 @@ class Cutting {
     for (const char* coordinate : {"from_s", "to_s"}) at.erase(coordinate);
     Part& part = parts_[{measured.metric, measured.subject, at}];
     if (!part.measured.samples.empty() && part.covered_s >= covered_s) return;
+    part.probe = probe;
     part.measured = measured;
     part.measured.at = std::move(at);
     part.covered_s = std::max(covered_s, 0.0);
     part.interval_s = kSlotOfCounts_s;
   }
 
-  void add_conditions(const Subject& subject, const std::set<std::string>& meters, Record& made) const {
+  void add_conditions(const Part& part, Record& made) const {
+    const Subject& subject = part.measured.subject;
     for (const auto& [number, record] : watches_.records) {
-      if (!is_of_load(number, record)) continue;
+      if (record.start.probe != part.probe || !is_of_load(number, record)) continue;
       for (const auto& one : record.conditions) {
-        const bool of_meter = one.subject.kind == "meter" && meters.contains(one.subject.id);
+        const bool of_meter = one.subject.kind == "meter" && part.meters.contains(one.subject.id);
         if (one.subject.kind != "node" && one.subject != subject && !of_meter) continue;
         const bool known = std::ranges::any_of(made.conditions, [&](const Condition& other) {
           return other.name == one.name && other.subject == subject && other.value == one.value;
@@ -280,7 +285,7 @@ WatchRecords watch_records(const plan::Plan& plan, const std::vector<Watch>& wat
     const std::string path = watch_record_path(watch.number, watch.probe);
     const auto file = std::ranges::find(watch.evidence, path, &EvidenceFile::path);
     if (probe == plan.probes.end() || file == watch.evidence.end()) {
-      all.refused = fmt::format("watch {} left no record: {}", watch.number, watch.reason);
+      all.refused = fmt::format("watch {} of {} left no record: {}", watch.number, watch.probe, watch.reason);
       continue;
     }
     const auto bytes = evidence(*file);

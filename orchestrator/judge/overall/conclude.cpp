@@ -82,8 +82,15 @@ std::vector<Deviation> planned_deviations(const plan::Plan& plan) {
     all.push_back({.what = "Quick parameters were used: a rehearsal, which accepts nothing.", .step = ""});
   if (!plan.only.empty()) all.push_back({.what = "Only a part of the profile was planned.", .step = ""});
   if (!plan.continues.empty()) {
-    all.push_back({.what = fmt::format("The run continues the plan {}: {} of its nodes are measured anew.",
-                                       plan.continues, plan.site.nodes.size()),
+    std::string fleet;
+    for (const auto& one : plan.earlier_fleet.references)
+      fleet += fmt::format("{}{} (of {} members)", fleet.empty() ? "" : ", ", one.requirement, one.members);
+    if (!fleet.empty())
+      fleet =
+          fmt::format(", and held against the fleet of its run {}, ended {}, journal {}: {}", plan.earlier_fleet.run_id,
+                      plan.earlier_fleet.ended, plan.earlier_fleet.journal_sha256, fleet);
+    all.push_back({.what = fmt::format("The run continues the plan {}: {} of its nodes are measured anew{}.",
+                                       plan.continues, plan.site.nodes.size(), fleet),
                    .step = ""});
   }
   for (const auto& name : changing_probes(plan)) {

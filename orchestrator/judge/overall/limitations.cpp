@@ -39,6 +39,37 @@ std::vector<Deviation> not_checked(const plan::Plan& plan, const Results& result
   return deviations;
 }
 
+/// The versions that pass by advisories of which none speaks of their branch.
+std::vector<Deviation> without_advisory(const plan::Plan& plan, const Results& results) {
+  std::map<std::pair<std::string, std::string>, std::size_t> cells;  // component and branch
+  for (const auto& result : results) {
+    const auto* requirement = result.outcome == Outcome::pass ? plan.requirement(result.requirement) : nullptr;
+    if (requirement == nullptr) continue;
+    const auto look = [&](const plan::RequiredCondition& demand) {
+      if (!demand.version || demand.version->advisories.empty()) return;
+      std::set<std::string> branches;
+      for (const auto& one : result.conditions) {
+        if (one.name != demand.name || !one.seen) continue;
+        const auto found = rows_on_branch(*demand.version, plan::version_in(*one.seen));
+        if (found.rows == 0) branches.insert(found.branch);
+      }
+      for (const auto& branch : branches) ++cells[{demand.version->advisories, branch}];
+    };
+    if (requirement->demand) look(*requirement->demand);
+    std::ranges::for_each(requirement->conditions, look);
+  }
+  std::vector<Deviation> deviations;
+  for (const auto& [branch, count] : cells) {
+    deviations.push_back(
+        {.what =
+             fmt::format("No advisory speaks of branch {} of {}, so nothing is known of it; cells that pass by it: {}.",
+                         branch.second, branch.first, count),
+         .step = "",
+         .kind = DeviationKind::not_checked});
+  }
+  return deviations;
+}
+
 std::string relative_only(const plan::Plan& plan, const Results& results) {
   std::set<std::string_view> checked;  // requirements with a cell that was held to them
   for (const auto& result : results) {
@@ -63,6 +94,7 @@ std::string relative_only(const plan::Plan& plan, const Results& results) {
 
 std::string claim_less(const plan::Plan& plan, Verdict& verdict) {
   for (auto& deviation : not_checked(plan, verdict.results)) verdict.deviations.push_back(std::move(deviation));
+  for (auto& deviation : without_advisory(plan, verdict.results)) verdict.deviations.push_back(std::move(deviation));
   const std::string relative = relative_only(plan, verdict.results);
   if (relative.empty()) return "";
   const std::string& why = plan.profile.relative_only;

@@ -9,8 +9,9 @@
 namespace assay::judge {
 
 /// Adds to the deviations of `verdict`, whose results are known, on how many subjects each requirement that is judged
-/// where the machine reports its figure was not, and which required limits only the machines themselves set, without a
-/// checked absolute one. Returns the words of the latter for the reason of the whole; empty if there are none.
+/// where the machine reports its figure was not, which versions pass by advisories that do not speak of them, and which
+/// required limits only the machines themselves set, without a checked absolute one. Returns the words of the latter
+/// for the reason of the whole; empty if there are none.
 std::string claim_less(const plan::Plan& plan, Verdict& verdict);
 
 /// Whether `deviation` is one of those.

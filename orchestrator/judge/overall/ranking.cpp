@@ -115,6 +115,21 @@ std::vector<CommonDeviation> common_deviations(const Verdict& verdict) {
   return all;
 }
 
+ShownDeviations shown_deviations(const std::vector<std::string>& steps, std::size_t most) {
+  constexpr std::size_t kMostOfStep = 3;
+  ShownDeviations all;
+  std::map<std::string_view, std::size_t> of_step;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (!steps[i].empty() && ++of_step[steps[i]] > kMostOfStep)
+      ++all.more[steps[i]];
+    else if (all.shown.size() < most)
+      all.shown.push_back(i);
+    else
+      ++all.others;
+  }
+  return all;
+}
+
 bool is_required(const Verdict& verdict, const Localised& search) {
   return std::ranges::any_of(search.requirements, [&](const std::string& id) {
     const auto known = std::ranges::find(verdict.results, id, &Result::requirement);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,6 +48,17 @@ struct CommonDeviation {
 
 /// The deviations of `verdict` in their order, each text once.
 std::vector<CommonDeviation> common_deviations(const Verdict& verdict);
+
+/// Which deviations of a list are shown: at most so many, and at most three of one step, so that one step cannot hide
+/// those of others.
+struct ShownDeviations {
+  std::vector<std::size_t> shown;           ///< their places in the list
+  std::map<std::string, std::size_t> more;  ///< steps that have further ones, and how many
+  std::size_t others = 0;                   ///< the rest
+};
+
+/// Those of a list, of which `steps` has the step of each; empty: of the whole run. At most `most` are shown.
+ShownDeviations shown_deviations(const std::vector<std::string>& steps, std::size_t most);
 
 /// A culprit with the figures that it falls short of, over all searches.
 struct Accused {

@@ -248,7 +248,11 @@ TEST_F(Exported, metrics_have_one_outcome_a_cell_and_end) {
 TEST_F(Exported, csv_has_a_row_a_cell_and_defuses_formulas) {
   auto run = accepted();
   run.content.verdict.results[0].reason = "=cmd|' /C calc'!A0, \"quoted\"";
+  run.content.verdict.results[1].with = 1.5e9;
+  run.content.verdict.results[1].without = 1.25e9;
   const auto text = csv(run);
+  EXPECT_NE(text.find(",demanded,seen,with,without,action\n"), std::string::npos);
+  EXPECT_EQ(count(text, ",,,1500000000,1250000000,"), 1U);
   EXPECT_EQ(count(text, "\n"), run.content.verdict.results.size() + 1);
   EXPECT_NE(text.find("\"'=cmd|' /C calc'!A0, \"\"quoted\"\"\""), std::string::npos);
 }

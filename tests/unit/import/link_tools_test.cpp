@@ -1,4 +1,5 @@
-// Links as iblinkinfo and mlxlink show them: each figure has the link that it is of, and units are known or refused.
+// Links as iblinkinfo, mlxlink and ibdiagnet show them: each figure has the link that it is of, and units are known or
+// refused.
 #include <gtest/gtest.h>
 
 #include "tests/unit/import/import_fixture.h"
@@ -66,6 +67,67 @@ TEST(ImportMlxlink, without_a_device_with_an_unknown_speed_or_a_failure_it_is_re
             std::string::npos);
   EXPECT_NE(refusal("mlxlink", changed(good, "IB-NDR", "\x1b[32mIB-NDR"), kCommand).find("colours"), std::string::npos);
   EXPECT_NE(refusal("mlxlink", changed(json, "\"code\": 0", "\"code\": 1"), kCommand).find("the tool failed"),
+            std::string::npos);
+}
+
+TEST(ImportIbdiagnet, a_link_of_net_dump_has_its_two_ends_and_the_rate_of_its_lanes) {
+  const judge::Import import = import_of("ibdiagnet", "ibdiagnet.net_dump");
+  const Values first{
+      {"node", text("MF0;leaf1:MQM9700/U1")}, {"guid", text("0x0c42a103005b0000")},      {"port", whole(1)},
+      {"peer", text("n01 mlx5_0")},           {"peer_guid", text("0x0c42a103005a2f60")}, {"peer_port", whole(1)}};
+  EXPECT_DOUBLE_EQ(*value(import, "link_rate", "now", first), 400e9 / 8);
+  EXPECT_DOUBLE_EQ(*value(import, "link_rate", "now", {{"port", whole(2)}}), 200e9 / 8);
+  EXPECT_EQ(value(import, "lanes", "now", {{"port", whole(2)}}), 2);
+  EXPECT_EQ(value(import, "link_up", "now", {{"peer", text("MF0;spine1:MQM9700/U1")}, {"peer_port", text("sw5p1")}}),
+            1);
+  EXPECT_EQ(value(import, "link_up", "now", {{"port", whole(4)}}), 0);
+  EXPECT_EQ(value(import, "link_rate", "now", {{"port", whole(4)}}), std::nullopt);
+}
+
+TEST(ImportIbdiagnet, net_dump_ext_has_the_bit_error_rates_of_each_port_that_is_up) {
+  const judge::Import import = import_of("ibdiagnet", "ibdiagnet.net_dump_ext");
+  const Values bad{{"guid", text("0x0c42a103005b0000")}, {"port", whole(2)}}, host{{"node", text("n01: mlx5_0")}};
+  EXPECT_DOUBLE_EQ(*value(import, "raw_ber", "since_clear", bad), 2e-5);
+  EXPECT_DOUBLE_EQ(*value(import, "effective_ber", "since_clear", bad), 4e-10);
+  EXPECT_DOUBLE_EQ(*value(import, "symbol_ber", "since_clear", bad), 6e-12);
+  EXPECT_EQ(value(import, "symbol_errors", "since_clear", bad), 17);
+  EXPECT_EQ(value(import, "raw_ber", "since_clear", host), std::nullopt);
+  EXPECT_EQ(value(import, "symbol_ber", "since_clear", host), std::nullopt);  // 0 is below what the tool can tell
+  EXPECT_EQ(value(import, "symbol_errors", "since_clear", host), 3);
+  EXPECT_EQ(value(import, "effective_errors", "since_clear", host), std::nullopt);
+  EXPECT_EQ(value(import, "symbol_errors", "since_clear", {{"port", whole(4)}}), std::nullopt);
+}
+
+TEST(ImportIbdiagnet, db_csv_has_the_counters_and_a_counter_at_its_highest_value_is_none) {
+  const judge::Import import = import_of("ibdiagnet", "ibdiagnet.db_csv");
+  const Values leaf{{"node", text("MF0;leaf1:MQM9700/U1")}, {"port", whole(1)}, {"peer", text("n01, rack 4")}};
+  const Values host{{"node", text("n01, rack 4")}, {"port", whole(1)}, {"peer_guid", text("0x0c42a103005b0000")}};
+  EXPECT_DOUBLE_EQ(*value(import, "link_rate", "now", leaf), 400e9 / 8);
+  EXPECT_EQ(value(import, "link_up", "now", {{"port", whole(4)}}), 0);
+  EXPECT_EQ(value(import, "link_up", "now", {{"port", whole(0)}}), std::nullopt);
+  EXPECT_EQ(value(import, "symbol_errors", "since_clear", leaf), std::nullopt);
+  EXPECT_EQ(value(import, "link_downs", "since_clear", leaf), 300);  // of the counter of 64 bit
+  EXPECT_EQ(value(import, "link_recoveries", "since_clear", host), 31);
+  EXPECT_EQ(value(import, "link_downs", "since_clear", host), 4);
+  EXPECT_EQ(value(import, "transmit_discards", "since_clear", leaf), 6);
+  EXPECT_EQ(why(import, "line 20"), "it has reached its highest value, and stays there");
+  EXPECT_EQ(why(import, "line 23"), "it is not read");
+}
+
+TEST(ImportIbdiagnet, an_unknown_speed_a_lost_column_or_a_lost_end_is_refused) {
+  const std::string dump = recorded("ibdiagnet.net_dump"), ext = recorded("ibdiagnet.net_dump_ext"),
+                    db = recorded("ibdiagnet.db_csv");
+  EXPECT_EQ(refusal("ibdiagnet", changed(dump, "4x  : 100", "4x  : 106")),
+            "given.txt: line 5: speed '106' with width '4x' is not known\n"
+            "hint: known are speeds of a lane as 100 and FDR10, and widths as 4x");
+  EXPECT_NE(refusal("ibdiagnet", changed(ext, "SW : sw1p1 : 1  ", "SW : sw1p1 : x  ")).find("'x' is no number"),
+            std::string::npos);
+  EXPECT_NE(refusal("ibdiagnet", changed(ext, ": 17  ", ": many")).find("'many' is not a number"), std::string::npos);
+  EXPECT_NE(refusal("ibdiagnet", changed(db, "END_TEMP_SENSING\n", "")).find("was cut off"), std::string::npos);
+  EXPECT_NE(refusal("ibdiagnet", changed(db, ",2048,5,4", ",4096,5,4")).find("speed '4096'"), std::string::npos);
+  EXPECT_NE(refusal("ibdiagnet", changed(db, ",0x1f,4,0,0,N/A", ",0x1f")).find("line 21: 5 columns, the heading has 9"),
+            std::string::npos);
+  EXPECT_NE(refusal("ibdiagnet", changed(db, "0x0c42a103005b0000,1,0x", "leaf1,1,0x")).find("is no GUID"),
             std::string::npos);
 }
 

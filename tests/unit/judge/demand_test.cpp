@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/overall/verdict_table.h"
@@ -124,6 +125,73 @@ TEST(demand, is_judged_by_what_every_attempt_recorded) {
   }
 }
 
+TEST(demand, is_open_where_another_step_states_the_component_otherwise) {
+  struct Case {
+    const char *own, *name, *other;
+    Outcome outcome;
+    const char* words;
+  };
+  const Case cases[] = {
+      {"580.82.07", "driver_version", "580.82.07", Outcome::pass, "as demanded"},
+      {"580.82.07", "nvml_driver", "580.82.7", Outcome::pass, "as demanded"},
+      {"580.82.07", "nvml_driver", "575.51.03", Outcome::inconclusive,
+       "driver_version was \"580.82.07\" in disk, but nvml_driver was \"575.51.03\" in disk: they do not agree on the "
+       "NVIDIA driver of n1."},
+      {"580.82.07", "driver_version", "590.10", Outcome::inconclusive, "but driver_version was \"590.10\""},
+      {"570.10", "nvml_driver", "580.82.07", Outcome::inconclusive, "they do not agree"},
+      {"570.10", "nvml_driver", "560.10", Outcome::fail, "which is below 580.82"},
+      {"570.10", "nvml_driver", "unknown", Outcome::inconclusive, "but nvml_driver was \"unknown\""}};
+  for (const auto& one : cases) {
+    MemoryRun run({demanding(R"({"name": "driver_version", "version": {"at_least": "580.82"}})"),
+                   R"({"parameters": {"size": 2}, "limit": {"at_least": 1, "unit": "B/s"}})"});
+    ASSERT_EQ(run.plan.steps.size(), 2U);
+    for (std::size_t step = 0; step < 2; ++step) {
+      std::ostringstream out;
+      Recorder recorder(
+          out, fixture::kSpec,
+          {.probe = "disk", .revision = 1, .parameters = run.plan.steps[step].parameters, .host = {{"name", "n1"}}});
+      recorder.measurement("bandwidth", Sampling{.samples = kSteady110, .warmup = {}, .stopped = "stable"});
+      recorder.condition("direct_io", true);
+      const bool demanded = run.plan.steps[step].requirements.front() == "r0";
+      recorder.condition(demanded ? "driver_version" : one.name, std::string(demanded ? one.own : one.other));
+      recorder.end({.status = Status::complete, .reason = ""});
+      run.attempt(step, "exited", out.str());
+    }
+    const Verdict verdict = judged(run);
+    const auto result = std::ranges::find(verdict.results, "r0", &Result::requirement);
+    EXPECT_EQ(result->outcome, one.outcome) << one.other << "\n" << result->reason;
+    EXPECT_NE(result->reason.find(one.words), std::string::npos) << result->reason;
+    EXPECT_EQ(result->evidence.size(), one.outcome == Outcome::inconclusive ? 2U : 1U);
+    EXPECT_EQ(std::ranges::find(verdict.results, "r1", &Result::requirement)->outcome, Outcome::pass);
+  }
+}
+
+TEST(demand, on_the_firmware_of_a_part_is_open_only_for_the_part_that_is_stated_otherwise) {
+  MemoryRun run({demanding(R"({"name": "firmware", "version": {"at_least": "1.0"}})", "drive"),
+                 R"({"parameters": {"size": 2}, "limit": {"at_least": 1, "unit": "B/s"}})"},
+                1, {{"drive", 2}});
+  for (std::size_t step = 0; step < 2; ++step) {
+    std::ostringstream out;
+    Recorder recorder(
+        out, fixture::kSpec,
+        {.probe = "disk", .revision = 1, .parameters = run.plan.steps[step].parameters, .host = {{"name", "n1"}}});
+    const bool demanded = run.plan.steps[step].requirements.front() == "r0";
+    recorder.measurement("bandwidth", Sampling{.samples = kSteady110, .warmup = {}, .stopped = "stable"});
+    for (const char* drive : {"d1", "d2"}) {
+      recorder.measurement("mismatches", 0.0, {"drive", drive});
+      recorder.condition("firmware", std::string(demanded || drive == std::string("d1") ? "1.2" : "1.1"),
+                         {"drive", drive});
+    }
+    recorder.end({.status = Status::complete, .reason = ""});
+    run.attempt(step, "exited", out.str());
+  }
+  std::map<std::string, Outcome> outcomes;
+  for (const auto& result : judged(run).results) {
+    if (result.requirement == "r0") outcomes[result.subject.id] = result.outcome;
+  }
+  EXPECT_EQ(outcomes, (std::map<std::string, Outcome>{{"d1", Outcome::pass}, {"d2", Outcome::inconclusive}}));
+}
+
 TEST(demand, keeps_every_different_value) {
   const Verdict verdict = judged(run_of(demanding(kFloor), {{said("570")}, {said("590")}, {said("570")}}));
   const Result& result = verdict.results.at(0);
@@ -190,6 +258,35 @@ TEST(demand, of_advisories_fails_with_their_words_and_says_when_they_are_old) {
   EXPECT_EQ(only(run).outcome, before);
   EXPECT_EQ(only(run_of(profile, {{said("580.178.04")}})).outcome, Outcome::pass);
   EXPECT_EQ(only(run_of(profile, {{said("[N/A]")}})).outcome, Outcome::inconclusive);
+}
+
+TEST(demand, of_advisories_says_whether_any_of_them_speaks_of_the_branch) {
+  const std::string profile = demanding(R"({"version": {"advisories": "nvidia_driver"}})");
+  const auto deviation = [](const MemoryRun& run) {
+    for (const auto& one : judged(run).deviations) {
+      if (one.what.starts_with("No advisory")) return one.what;
+    }
+    return std::string();
+  };
+  const MemoryRun known = run_of(profile, {{said("580.178.04")}}), unknown = run_of(profile, {{said("610.10")}}),
+                  old = run_of(profile, {{said("470.256.02")}}), bad = run_of(profile, {{said("580.95.05")}});
+  EXPECT_EQ(only(known).outcome, Outcome::pass);
+  EXPECT_NE(only(known).reason.find("; rows of them on branch 580: 1."), std::string::npos) << only(known).reason;
+  EXPECT_EQ(deviation(known), "");
+  for (const auto& [run, branch] : {std::pair(&unknown, "610"), std::pair(&old, "470")}) {
+    EXPECT_EQ(only(*run).outcome, Outcome::pass);
+    EXPECT_NE(only(*run).reason.find(fmt::format("; no row of them speaks of branch {}.", branch)), std::string::npos)
+        << only(*run).reason;
+    EXPECT_EQ(deviation(*run),
+              fmt::format("No advisory speaks of branch {} of nvidia_driver, so nothing is known of it; "
+                          "cells that pass by it: 1.",
+                          branch));
+  }
+  EXPECT_EQ(only(bad).outcome, Outcome::fail);
+  EXPECT_EQ(deviation(bad), "");
+  const MemoryRun toolkit =
+      run_of(demanding(R"({"version": {"advisories": "nvidia_container_toolkit"}})"), {{said("1.19.2")}});
+  EXPECT_NE(only(toolkit).reason.find("; rows of them on branch 1: 2."), std::string::npos) << only(toolkit).reason;
 }
 
 TEST(demand, stays_the_same_in_a_plan) {

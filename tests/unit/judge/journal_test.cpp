@@ -114,6 +114,13 @@ TEST(journal, what_no_run_can_have_written_is_refused) {
                            watched(3, "v"), run_end}),
             "accepted");
   EXPECT_NE(journal_error({watch(1), watch(2)}).find("begin to be read while they are"), std::string::npos);
+  const std::string switches = R"("kind":"watch_begin","watch":2,"probe":"switch_counters")";
+  EXPECT_EQ(journal_error({watch(1), switches, begin(1), watched(1, "w"), watched(2, "s"), end(1, "a"), run_end}),
+            "accepted");
+  EXPECT_NE(journal_error({watch(1), switches, watched(1, "w"), begin(1), end(1, "a"), run_end}).find("the run ends"),
+            std::string::npos);
+  EXPECT_NE(journal_error({watch(1), switches, watched(2, "s"), watched(2, "t")}).find("ends that never began"),
+            std::string::npos);
   EXPECT_NE(journal_error({watch(2)}).find("watch 2 begins where 1 is due"), std::string::npos);
   EXPECT_NE(journal_error({watched(1, "w")}).find("a watch ends that never began"), std::string::npos);
   EXPECT_NE(journal_error({watch(1), begin(1), end(1, "w"), watched(1, "w")}).find("w is journalled twice"),

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "orchestrator/judge/cells/references.h"
 #include "orchestrator/judge/run_verdict.h"
 #include "tests/unit/fixture.h"
 
@@ -111,6 +112,103 @@ TEST(fleet, two_of_ten_that_are_far_off_are_a_common_cause) {
   const Verdict verdict = verdict_of_nodes({110, 110, 111, 109, 110, 110, 111, 109, 85, 80});
   EXPECT_EQ(verdict.overall, Overall::rejected);
   EXPECT_EQ(verdict.counts.at("pass"), 0U);
+}
+
+namespace {
+
+/// A run of eight nodes of 110 B/s, give or take 1 %.
+MemoryRun run_of_eight() {
+  MemoryRun run({kNodesOfFleet}, 8);
+  for (std::size_t i = 0; i < run.plan.steps.size(); ++i)
+    run.attempt(i, "exited",
+                run.record(run.plan.steps[i].nodes.front(),
+                           std::vector<double>(10, 110 + 0.1 * static_cast<double>(i) - 0.35)));
+  run.journal.end = "2026-11-01T10:00:00.000Z";
+  return run;
+}
+
+plan::EarlierFleet lent_by(const MemoryRun& run, const plan::Plan& plan) {
+  return fleet_of_run({.plan = run.plan, .plan_sha256 = "", .journal = run.journal}, run.reader(), plan, {"r0"});
+}
+
+/// The only result of one node that reaches `value`, held against `fleet`.
+Result result_of_one(double value, const plan::EarlierFleet& fleet, std::string* deviation = nullptr) {
+  MemoryRun run({kNodesOfFleet}, 1);
+  run.plan = *plan::make_plan(run.plan.profile, run.plan.site, fixture::programs(),
+                              {.continues = std::string(64, 'e'), .earlier_fleet = fleet});
+  const std::string text = plan::plan_text(run.plan);
+  const auto again = plan::read_plan(text, "plan.json");
+  EXPECT_TRUE(again) << again.error().text();
+  EXPECT_EQ(again->earlier_fleet, fleet);
+  run.attempt(0, "exited", run.record("n1", std::vector<double>(10, value)));
+  const Verdict verdict = judge(run.plan, "digest", run.journal, run.reader());
+  if (deviation != nullptr) *deviation = verdict.deviations.front().what;
+  return verdict.results.at(0);
+}
+
+}  // namespace
+
+TEST(fleet, of_an_earlier_run_is_the_reference_of_a_node_that_is_measured_again) {
+  const MemoryRun earlier = run_of_eight();
+  const plan::EarlierFleet fleet = lent_by(earlier, MemoryRun({kNodesOfFleet}, 1).plan);
+  ASSERT_EQ(fleet.references.size(), 1U);
+  EXPECT_EQ(fleet.references[0].members, 8U);
+  EXPECT_NEAR(fleet.references[0].value, 110, 0.01);
+  EXPECT_GT(fleet.references[0].uncertainty, 0);
+  EXPECT_EQ(fleet.run_id, "run");
+  std::string deviation;
+  const Result good = result_of_one(109, fleet, &deviation);
+  EXPECT_EQ(good.outcome, Outcome::pass) << good.reason;
+  EXPECT_EQ(good.reference, fleet.references[0].value);
+  EXPECT_NE(deviation.find("1 of its nodes are measured anew, and held against the fleet of its run run, ended "
+                           "2026-11-01T10:00:00.000Z, journal "),
+            std::string::npos)
+      << deviation;
+  EXPECT_NE(deviation.find(": r0 (of 8 members)."), std::string::npos) << deviation;
+  EXPECT_EQ(result_of_one(80, fleet).outcome, Outcome::fail);
+  EXPECT_NE(result_of_one(109, {}).outcome, Outcome::pass);
+  plan::EarlierFleet small = fleet;
+  small.references[0].members = 7;
+  EXPECT_NE(result_of_one(109, small).outcome, Outcome::pass);
+}
+
+TEST(fleet, of_an_earlier_run_is_none_of_a_rehearsal_another_site_another_profile_or_members_that_are_apart) {
+  const plan::Plan one = MemoryRun({kNodesOfFleet}, 1).plan;
+  MemoryRun quick = run_of_eight();
+  quick.plan.quick = true;
+  EXPECT_TRUE(lent_by(quick, one).references.empty());
+  MemoryRun other = run_of_eight();
+  other.plan.site.name = "another";
+  EXPECT_TRUE(lent_by(other, one).references.empty());
+  EXPECT_TRUE(lent_by(run_of_eight(), MemoryRun({kNodesOfFleet, kPairsOfFleet}, 2).plan).references.empty());
+  MemoryRun newer = run_of_eight();
+  newer.plan.probes.at("disk").description.revision = 2;
+  EXPECT_TRUE(lent_by(newer, one).references.empty());
+  MemoryRun apart({kNodesOfFleet}, 8);
+  for (std::size_t i = 0; i < apart.plan.steps.size(); ++i)
+    apart.attempt(i, "exited",
+                  apart.record(apart.plan.steps[i].nodes.front(), std::vector<double>(10, i % 2 == 0 ? 110.0 : 60.0)));
+  EXPECT_TRUE(lent_by(apart, one).references.empty());
+}
+
+TEST(fleet, of_its_own_is_the_reference_where_it_is_large_enough_and_a_made_up_reference_is_refused) {
+  const plan::EarlierFleet high{.run_id = "r",
+                                .ended = "2026-11-01T10:00:00.000Z",
+                                .journal_sha256 = std::string(64, 'd'),
+                                .references = {{.requirement = "r0", .value = 500, .uncertainty = 1, .members = 9}}};
+  MemoryRun run = run_of_eight();
+  run.plan.continues = std::string(64, 'e');
+  run.plan.earlier_fleet = high;
+  EXPECT_EQ(judge(run.plan, "digest", run.journal, run.reader()).overall, Overall::accepted);
+  MemoryRun absolute({R"({"limit": {"at_least": 100, "unit": "B/s"}})"}, 1);
+  for (const bool continues : {false, true}) {
+    const plan::Profile& profile = continues ? absolute.plan.profile : run.plan.profile;
+    const auto plan = plan::make_plan(profile, absolute.plan.site, fixture::programs(),
+                                      {.continues = continues ? std::string(64, 'e') : "", .earlier_fleet = high});
+    const auto read = plan::read_plan(plan::plan_text(*plan), "plan.json");
+    ASSERT_FALSE(read);
+    EXPECT_NE(read.error().text().find("has a reference of 'r0' that is none of a continued run"), std::string::npos);
+  }
 }
 
 }  // namespace assay::judge

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/metering/site_cables.h"
+#include "orchestrator/plan/metered.h"
+#include "tests/unit/judge/judged.h"
 #include "tests/unit/judge/metered_run.h"
 
 namespace assay::judge::test {
@@ -90,6 +92,38 @@ TEST(SiteSwitches, the_watch_that_covers_the_load_counts_and_names_the_other_end
   EXPECT_EQ(errors.samples, std::vector<double>{7});
   EXPECT_TRUE(errors.at.empty());
   EXPECT_EQ(words_of(site, "in_errors", kPort), "Its cable leads to n1 ens1 (rail 0)");
+}
+
+TEST(SiteSwitches, are_read_beside_the_meters_and_each_keeps_the_conditions_of_its_own_reader) {
+  SwitchRun made;
+  made.watch(1, -100, 60, 7, {says("refresh_s", "slow", {"node", "h"})});
+  made.run.watch(2, {});
+  const SiteEvidence site = made.site();
+  EXPECT_EQ(MeteredRun::only(site, "in_errors").samples, std::vector<double>{7});
+  EXPECT_FALSE(MeteredRun::only(site, "total_power").samples.empty());
+  const auto has = [&](const char* name, const char* kind) {
+    return std::ranges::any_of(site.step.records.front().conditions,
+                               [&](const Condition& one) { return one.name == name && one.subject.kind == kind; });
+  };
+  EXPECT_TRUE(has("refresh_s", "switch_port"));
+  EXPECT_FALSE(has("refresh_s", "rack"));
+  EXPECT_TRUE(has("meter_doubts", "rack"));
+}
+
+TEST(SiteSwitches, and_meters_go_in_one_profile_and_two_readers_of_meters_do_not) {
+  const auto problem = [](const std::vector<std::string>& companions) {
+    auto document = nlohmann::json::parse(fixture::profile_text({kAtLeast100}));
+    document["companions"] = companions;
+    const auto profile = plan::read_profile(document.dump(), "p.json", [](const std::string&) { return std::nullopt; });
+    return profile ? "" : profile.error().text();
+  };
+  EXPECT_EQ(problem({plan::kSiteCompanion, plan::kSwitchCompanion}), "");
+  EXPECT_EQ(problem({plan::kSwitchCompanion, plan::kFailoverCompanion}), "");
+  EXPECT_NE(problem({plan::kSiteCompanion, plan::kFailoverCompanion}).find("names both power_feed and failover_watch"),
+            std::string::npos);
+  const plan::Profile both{.name = "p", .companions = {plan::kSwitchCompanion, plan::kSiteCompanion}};
+  EXPECT_EQ(plan::site_companion(both), plan::kSiteCompanion);
+  EXPECT_EQ(plan::switch_companion(both), plan::kSwitchCompanion);
 }
 
 TEST(SiteSwitches, counts_that_begin_in_the_load_are_none) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "orchestrator/judge/overall/ranking.h"
+
 namespace assay::judge {
 namespace {
 
@@ -133,6 +135,18 @@ TEST(VerdictFormat, a_format_that_is_not_known_is_refused) {
   const auto read = read_verdict(text, "verdict.json");
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().what, "is not an assay.verdict/3");
+}
+
+TEST(ShownDeviations, are_at_most_three_of_one_step_and_the_others_are_counted_by_step) {
+  std::vector<std::string> steps(20, "0001-disk-n1");
+  steps.insert(steps.begin(), "");
+  steps.insert(steps.end(), {"0002-disk-n2", "0002-disk-n2", "0002-disk-n2", "0002-disk-n2", ""});
+  const auto some = shown_deviations(steps, 6);
+  EXPECT_EQ(some.shown, (std::vector<std::size_t>{0, 1, 2, 3, 21, 22}));
+  EXPECT_EQ(some.more, (std::map<std::string, std::size_t>{{"0001-disk-n1", 17}, {"0002-disk-n2", 1}}));
+  EXPECT_EQ(some.others, 2U);
+  EXPECT_EQ(shown_deviations(steps, 100).shown.back(), steps.size() - 1);
+  EXPECT_EQ(shown_deviations({"", "", "", ""}, 5).shown.size(), 4U);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // How long what is left will take.
 #include "orchestrator/plan/forecast.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "tests/unit/fixture.h"
@@ -34,6 +36,26 @@ TEST(forecast, a_running_step_counts_with_what_is_left_of_it_and_an_ended_one_no
   EXPECT_EQ(forecast.remaining_s(200), 0);
   forecast.end(plan.steps[0].id);
   EXPECT_EQ(forecast.remaining_s(101), 0);
+}
+
+TEST(forecast, what_a_step_took_is_expected_of_those_like_it_and_of_no_others) {
+  const Plan plan = plan_of({kAlone, R"({"parameters": {"size": 2}, "limit": {"at_least": 100, "unit": "B/s"}})"}, 2);
+  ASSERT_EQ(plan.steps.size(), 4U);  // of each node one of each size
+  Forecast forecast(plan);
+  const auto of_size_4 = [](const Step& step) { return step.parameters.at("size") == Value{std::int64_t{4}}; };
+  const Step& done = *std::ranges::find_if(plan.steps, of_size_4);
+  forecast.begin(done, 0);
+  forecast.end(done.id);
+  forecast.took(done, 110);
+  const Step& like = *std::find_if(plan.steps.rbegin(), plan.steps.rend(), of_size_4);
+  const Step& other = *std::ranges::find_if_not(plan.steps, of_size_4);
+  ASSERT_NE(like.id, done.id);
+  EXPECT_EQ(forecast.typical_s(like), 110);
+  EXPECT_EQ(forecast.typical_s(other), kStep_s);
+  EXPECT_EQ(forecast.remaining_s(110), 110 + kStep_s);
+  forecast.took(done, 100);
+  forecast.took(like, 120);
+  EXPECT_EQ(forecast.typical_s(like), 110);
 }
 
 TEST(forecast, a_step_that_never_begins_takes_no_time) {

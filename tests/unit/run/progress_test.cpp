@@ -36,6 +36,17 @@ TEST(Progress, a_resumed_run_ends_with_every_attempt_counted) {
   EXPECT_NE(text.find("[  2/2] 0002-disk-n2 (attempt 2) done after"), std::string::npos) << text;
 }
 
+TEST(Progress, the_time_left_is_no_less_than_that_of_the_step_that_begins_by_what_was_seen_of_it) {
+  const plan::Plan plan = plan_of(2);
+  const std::string text = said(plan, [&](Progress& progress) {
+    progress.step_begin(plan.steps[0], 1);
+    progress.step_kept(plan.steps[0], 1, 0, {110});
+    progress.step_begin(plan.steps[1], 1);
+  });
+  EXPECT_NE(text.find("0001-disk-n1 begins, 0:10 left"), std::string::npos) << text;
+  EXPECT_NE(text.find("0002-disk-n2 begins, 1:50 left"), std::string::npos) << text;
+}
+
 TEST(Progress, a_step_that_ends_tells_what_it_measured_and_one_that_breaks_why) {
   const plan::Plan plan = plan_of(2);
   const std::string text = said(plan, [&](Progress& progress) {
