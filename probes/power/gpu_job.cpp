@@ -13,14 +13,14 @@
 namespace assay::power {
 namespace {
 
-constexpr Bytes kCopy = {std::uint64_t{256} << 20};              // some 0.2 ms there and back: as long as a product
-constexpr Bytes kSlice = {std::uint64_t{1} << 30};               // read and written in about a millisecond
-constexpr Bytes kReserve = {2 * cuda::HbmWalk::kReserve.count};  // kernels of the library are loaded later
+constexpr Bytes kJobCopy = {std::uint64_t{256} << 20};              // some 0.2 ms there and back: as long as a product
+constexpr Bytes kJobSlice = {std::uint64_t{1} << 30};               // read and written in about a millisecond
+constexpr Bytes kJobReserve = {2 * cuda::HbmWalk::kReserve.count};  // kernels of the library are loaded later
 
 }  // namespace
 
 GpuJob::GpuJob(const cuda::Device& device, const cuda::GemmOperands& operands)
-    : device_(device), operands_(operands), source_(kCopy), target_(kCopy), wrong_copies_(1) {
+    : device_(device), operands_(operands), source_(kJobCopy), target_(kJobCopy), wrong_copies_(1) {
   wrong_copies_.clear(copies_);
   cuda::wait(copies_);
   const std::size_t sums = operands.sets() * sizeof(std::uint64_t);
@@ -29,7 +29,7 @@ GpuJob::GpuJob(const cuda::Device& device, const cuda::GemmOperands& operands)
     turn.told = cuda::PinnedBuffer({sums + 2 * sizeof(std::uint64_t)});
     std::ranges::fill(std::span(turn.told.as<std::uint64_t>(), operands.sets() + 2), 0);
   }
-  walk_.emplace(device, kSlice, kReserve);
+  walk_.emplace(device, kJobSlice, kJobReserve);
   begin_ = last_ = std::chrono::steady_clock::now();
 }
 
@@ -42,14 +42,15 @@ void GpuJob::tell(const std::byte* source, std::size_t words, std::size_t place,
 
 void GpuJob::enqueue_copy() {
   const std::uint64_t seed = rounds_;  // another one each time: a copy that did not happen shows
-  cuda::enqueue_fill(source_.data(), kCopy, seed, copies_);
+  cuda::enqueue_fill(source_.data(), kJobCopy, seed, copies_);
   if (rounds_ % 2 == 0) {
-    cuda::enqueue_copy(target_.data(), source_.data(), kCopy, copies_);
+    cuda::enqueue_copy(target_.data(), source_.data(), kJobCopy, copies_);
   } else {
-    cuda::check(cudaMemcpyAsync(target_.data(), source_.data(), kCopy.count, cudaMemcpyDeviceToDevice, copies_.get()),
-                "copying on the GPU");
+    cuda::check(
+        cudaMemcpyAsync(target_.data(), source_.data(), kJobCopy.count, cudaMemcpyDeviceToDevice, copies_.get()),
+        "copying on the GPU");
   }
-  cuda::enqueue_payload_check(target_.data(), kCopy, seed, wrong_copies_.data(), copies_);
+  cuda::enqueue_payload_check(target_.data(), kJobCopy, seed, wrong_copies_.data(), copies_);
 }
 
 void GpuJob::enqueue(const cuda::Stream& products, std::size_t turn) {
@@ -90,7 +91,7 @@ void GpuJob::record(Recorder& record) const {
   record.measurement("mismatches", static_cast<double>(mismatches()), subject);
   record.condition("job_s", time_s, subject);
   record.condition("job_products", rounds * static_cast<double>(operands_.sets()), subject);
-  record.condition("job_copied_bytes", rounds * static_cast<double>(kCopy.count), subject);
+  record.condition("job_copied_bytes", rounds * static_cast<double>(kJobCopy.count), subject);
   constexpr double kHour_s = 3600;
   if (time_s > 0) record.condition("detects_wrong_rate", cuda::rate_seen(time_s / kHour_s), subject);
   if (walk_steps_ == 0) return;
