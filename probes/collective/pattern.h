@@ -1,5 +1,5 @@
-// pattern: data sent by every rank in a check, and data that it must then have received. What is added are whole
-// numbers so small that every sum is exact in the type, in any order of addition. What is only moved are words of
+// pattern: data sent by every rank in a check, and data that it must then have received. Added numbers are whole
+// and so small that every sum is exact in the type, in any order of addition. Data that is only moved are words of
 // random bits: numbers would leave most bits of an element the same, and a bit of a path that is stuck at that value
 // would be missed. The same functions run in kernels, on hosts and in the tests.
 #pragma once

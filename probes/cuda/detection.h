@@ -1,4 +1,4 @@
-// detection: what a check that found nothing proves.
+// detection: the rates of faults that a check without a finding excludes.
 #pragma once
 
 #include <cmath>

@@ -1,10 +1,10 @@
-// fold: how the words that a timed sum reads are held against what was written. Plain constexpr C++: the kernels and
+// fold: sums of the words of a timed read in which no errors cancel. Plain constexpr C++: the kernels and
 // the host's tests run the same lines.
 //
 // A sum modulo 2^64 misses whole classes of errors: a bit that falls in one word and rises in another cancels, the
 // highest bit cancels in any even number of words, as a warp's lanes or ten passes are, and a sum of products that is
-// stored as a whole number loses every error below 1. So each thread also turns and joins the bits of its words, which
-// tells the words of one thread apart, and mixes that with its number, which tells the threads apart:
+// stored as a whole number loses every error below 1. So each thread also turns and joins the bits of its words, so
+// that no two words of a thread can be exchanged, and mixes that with its number, so that no two threads can:
 //   words w0, w1 of thread 5   ->   mixed(turned(turned(0, w0), w1), 5)
 // The sum of these over all threads differs from the right one, but for one of 2^64, when the fold of any thread does.
 #pragma once
@@ -28,7 +28,7 @@ static_assert(sum_vector(1, 0) == 1 && sum_vector(1, 1) == 257 && sum_vector(256
 /// `fold` with one word more.
 constexpr std::uint64_t turned(std::uint64_t fold, std::uint64_t word) { return std::rotl(fold, 1) ^ word; }
 
-/// What thread `thread` adds to the fold of all.
+/// The part of thread `thread` in the fold of all.
 constexpr std::uint64_t fold_of_thread(std::uint64_t fold, std::uint64_t thread) { return mixed(fold, thread); }
 
 /// The plain sum and the fold of words, both modulo 2^64.
@@ -39,7 +39,8 @@ struct Folded {
   friend constexpr bool operator==(const Folded&, const Folded&) = default;
 };
 
-/// What thread `thread` of a sum over `vectors` vectors adds. word(i) is the i-th word of the memory; a vector has two.
+/// The part of thread `thread` in a sum over `vectors` vectors adds. word(i) is the i-th word of the memory; a vector
+/// has two.
 template <class Word>
 constexpr Folded folded_by(std::uint64_t thread, std::uint64_t vectors, Word word) {
   Folded own;

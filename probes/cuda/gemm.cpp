@@ -129,9 +129,8 @@ constexpr ConditionSpec kOwnConditions[] = {
          "Share of the products of throughput whose results are compared with the first of their operands, every "
          "bit of them."},
     {.name = "detects_wrong_rate",
-     .meaning =
-         "Wrong results in an hour of products, of whatever bits, of which throughput would have shown one with a "
-         "probability of 0.95."},
+     .meaning = "Wrong results in an hour of products, in any bits, of which throughput would have shown one with a "
+                "probability of 0.95."},
     {.name = "seed", .meaning = "Numbers of the operands and places of the samples follow from it."},
     if_present("energy_window_s", "Time over which energy was counted, in s, where NVML has an energy counter."),
 };

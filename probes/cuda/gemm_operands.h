@@ -40,7 +40,7 @@ struct OperandSet {
   const void* b_scale;
 };
 
-/// Elements of each result that sample() takes, where it has as many.
+/// Elements of each result that sample() takes at most.
 inline constexpr std::size_t kSampledElements = std::size_t{64} * 64;
 
 /// Sets of A, B and D on one device, different in every set, D all ones bits until it is computed.

@@ -46,8 +46,8 @@ constexpr Parameter kParameters[] = {
      .unit = "1",
      .fallback = "1",
      .quick = "0",
-     .meaning = "passes of the walk with the patterns of memory testers, at most 10000; 0: the payload and its "
-                "complement alone"},
+     .meaning = "passes of the walk with the patterns of memory testers, at most 10000; 0: only the payload and "
+                "its complement"},
     {.name = "load_least",
      .unit = "s",
      .fallback = "0s",
@@ -84,7 +84,7 @@ constexpr ConditionSpec kOwnConditions[] = {
              "Contents that were written to every word of every slice and compared, where the walk has slices; two: "
              "every bit is then written as 0 and as 1."),
     if_asked("walk_s",
-             "Time of the walk from content to content, without reads for slice_bandwidth, in s, where it has slices."),
+             "Time of the walk from content to content, without reads for slice_bandwidth, in s, if it has slices."),
     {.name = "slice_coverage", .meaning = "Share of the GPU's memory that lay in slices."},
     if_asked("slice_left_bytes", "Free memory that no slice covered, in B, where the walk has slices."),
 };

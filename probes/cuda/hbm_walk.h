@@ -18,19 +18,18 @@ class Recorder;
 
 namespace assay::cuda {
 
-/// What HbmWalk::record_checks() records.
+/// Conditions that HbmWalk::record_checks() records.
 inline constexpr ConditionSpec kWalkConditions[] = {
-    if_asked("walk_words", "Words of slices that were compared with what had been written, where there are slices."),
+    if_asked("walk_words", "Words of slices that were compared with their content, if the walk has slices."),
     if_asked("detects_stuck_share",
              "Share of the GPU's memory of which every bit held 0 and 1 and was compared in each: a stuck bit there is "
              "found in every walk."),
     if_asked("detects_flip_rate",
              "Flips in a GiB and hour of stored data (of a single bit, a burst of neighbouring bits or lanes of a warp "
              "alike: every word is compared) of which this walk would have shown one with a probability of 0.95."),
-    if_occurred("mismatch_classes", "Wrong words of slices by class, where there were any."),
+    if_occurred("mismatch_classes", "Wrong words of slices by class, if any."),
     if_occurred("mismatch_places",
-                "Pattern, offset in the walk, words and bits of the first wrong words of slices, where there were "
-                "any."),
+                "Pattern, offset in the walk, words and bits of the first wrong words of slices, if any."),
 };
 
 /// The slices of one GPU, each filled with a payload of its own. Calls make the GPU current.

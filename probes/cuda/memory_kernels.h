@@ -44,8 +44,8 @@ void enqueue_fill(std::byte* target, Bytes size, std::uint64_t seed, const Strea
 /// Adds the words of `source` to the kSumWords words of `sums`, modulo 2^64.
 void enqueue_sum(const std::byte* source, Bytes size, std::uint64_t* sums, const Stream& stream);
 
-/// What enqueue_sum adds for the payload `seed`, and a pass of dot over `elements` elements, where nothing is wrong:
-/// the same arithmetic, without memory.
+/// Adds the right sums of the payload `seed`, and of a pass of dot over `elements` elements: the same arithmetic,
+/// without memory.
 void enqueue_right_sum(Bytes size, std::uint64_t seed, std::uint64_t* sums, const Stream& stream);
 void enqueue_right_dot(std::uint64_t elements, std::uint64_t* sums, const Stream& stream);
 

@@ -26,7 +26,7 @@ using Group = std::tuple<std::uint64_t, std::uint64_t, bool, std::uint64_t>;
 Group by_lane(const WalkError& error) { return {error.content, error.flipped(), true, error.offset % kWarpBytes}; }
 Group by_warp(const WalkError& error) { return {error.content, error.flipped(), false, error.offset / kWarpBytes}; }
 
-/// How often a place was wrong, the bits that always were, and what they were read as.
+/// How often a place was wrong, the bits that always were, and their values.
 struct Place {
   std::uint64_t times = 0, bits = ~std::uint64_t{0}, ones = 0;
 

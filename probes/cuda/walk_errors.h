@@ -12,7 +12,7 @@ namespace assay::cuda {
 /// How many words of each class. Every word is in one of the first four.
 struct WalkClasses {
   std::uint64_t single_bit = 0;    ///< one bit wrong
-  std::uint64_t burst = 0;         ///< several bits wrong, all within 8 that lie together
+  std::uint64_t burst = 0;         ///< several bits wrong, all within 8 neighbours
   std::uint64_t warp_aligned = 0;  ///< the same bits wrong in 4 words or more of one content, which one warp reads at
                                    ///< once (512 B) or one lane of several warps does
   std::uint64_t other = 0;         ///< other sets of bits
@@ -29,7 +29,7 @@ WalkClasses classes_of(std::span<const WalkError> errors);
 /// "3 single_bit, 0 burst, ..." of `classes`; `all` errors were found, of which `listed` are in the classes.
 std::string words_of(const WalkClasses& classes, std::uint64_t listed, std::uint64_t all);
 
-/// Pattern, offset, what was read and what was written, bits, and the second read.
+/// Pattern, offset, the word that was read, the one that was written, bits, and the second read.
 std::string words_of(const WalkError& error);
 
 /// The first of `errors` in words, as many as a reader looks at.

@@ -1,4 +1,4 @@
-// walk_pattern: what a walk writes into the words of a memory, in which order, and what faults its errors look like.
+// walk_pattern: the words that a walk writes into a memory, in order, and the errors that it finds.
 // Plain constexpr C++: the kernels and the host's tests run the same lines.
 //
 // A walk goes from content to content: it compares every word with the content before and writes the next one, so that
@@ -7,9 +7,9 @@
 // complement written upwards, the pattern again written downwards.
 //
 // Checkerboards are on words. A sector of 32 B is one burst of HBM (64 lines, 4 beats: AMD PG313; 32 lines, 8 beats
-// with HBM3), but no document says which byte is on which line and beat, nor where a cell lies in its row. If beats are
-// neighbouring bytes, as is likely, alternating words turn every line with each beat of 8 B, stripes of 32 with each
-// of 4 B.
+// with HBM3), but no document says which byte is on which line and beat, nor the place of a cell in its row. If beats
+// are neighbouring bytes, as is likely, alternating words turn every line with each beat of 8 B, stripes of 32 with
+// each of 4 B.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ struct WalkPattern {
   std::uint64_t base;
 };
 
-/// The first is what a walk begins with; of the stripes, one or another differs in any two bits of a word.
+/// A walk begins with the first; of the stripes, one or another differs in any two bits of a word.
 inline constexpr std::array kWalkPatterns = {
     WalkPattern{"payload", WalkKind::payload, 0},
     WalkPattern{"address", WalkKind::address, 0},
@@ -105,8 +105,8 @@ constexpr WalkContent walk_content(std::uint64_t number) {
           .pass = place / kPatternContents / patterns};
 }
 
-/// What slice `slice` of `slice_bytes` B each holds as content `number`. Payloads of two slices share no word, and a
-/// pass has other random words than any before it.
+/// The words that slice `slice` of `slice_bytes` B each holds as content `number`. Payloads of two slices share no
+/// word, and a pass has other random words than any before it.
 constexpr WalkWords walk_words(std::uint64_t number, std::uint64_t slice, std::uint64_t slice_bytes) {
   const WalkContent content = walk_content(number);
   const WalkPattern& pattern = kWalkPatterns[content.pattern];
@@ -118,7 +118,7 @@ constexpr WalkWords walk_words(std::uint64_t number, std::uint64_t slice, std::u
                                                      : own};
 }
 
-/// One step over one slice: what is compared and what is written then.
+/// One step over one slice: the content that is compared and the one that is written then.
 struct WalkStep {
   WalkWords expected, next;
   bool checks = true, writes = true;
@@ -138,11 +138,11 @@ constexpr WalkStep walk_step(std::uint64_t number, std::uint64_t end, std::uint6
           .offset = slice * slice_bytes};
 }
 
-/// A word that was not what had been written.
+/// A word that did not have its content.
 struct WalkError {
   std::uint64_t content = 0;   ///< number of the content
   std::uint64_t offset = 0;    ///< of the word in the walk, in B
-  std::uint64_t expected = 0;  ///< what had been written
+  std::uint64_t expected = 0;  ///< the word that was written
   std::uint64_t found = 0;
   std::uint64_t again = 0;  ///< at a second read at once, which the second-level cache may answer
 

@@ -114,7 +114,7 @@ constexpr ProbeSpec kSpec{
         "being the whole buffer as nccl-tests counts it; busbw is algbw times 2(n-1)/n for all_reduce, (n-1)/n for "
         "all_gather, reduce_scatter, all_to_all and scatter, 1 for broadcast and send_recv. Under NVLS and over two "
         "nodes by tree busbw is not the traffic of a link. Before and after the timing of each size one collective "
-        "runs on whole numbers whose sums are exact in the type, or on random bits where none are added, and every "
+        "runs on whole numbers whose sums are exact in the type, or on random bits if none are added, and every "
         "received element is compared on the device. "
         "Algorithm, protocol, channels and transport are what NCCL's log says. Where a size ran over two nodes or more "
         "by rings with SIMPLE, every node sends at the rate of busbw, in equal parts by channel: an adapter of line "

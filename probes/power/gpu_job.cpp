@@ -1,4 +1,4 @@
-// gpu_job: three streams of one GPU, and numbers that say whether what they left behind is right.
+// gpu_job: three streams of one GPU, and the comparison of their results.
 #include "probes/power/gpu_job.h"
 
 #include <algorithm>

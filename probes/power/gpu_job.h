@@ -1,5 +1,5 @@
-// gpu_job: what a training job does to a GPU beside its products, at the same time: copies, and a walk through the rest
-// of the memory; and the checks of all of it.
+// gpu_job: the load of a training job on a GPU, besides its products and at the same time: copies, and a walk through
+// the rest of the memory; and the checks of all of it.
 #pragma once
 
 #include <array>
@@ -22,9 +22,9 @@ class GpuJob {
   GpuJob(const cuda::Device& device, const cuda::GemmOperands& operands);
 
   /// Enqueues the sums of the products in `products`, one copy with its check, and one step of the walk, which run
-  /// beside each other. `turn` is 0 or 1, in turns.
+  /// at once. `turn` is 0 or 1, in turns.
   void enqueue(const cuda::Stream& products, std::size_t turn);
-  /// Waits for what `turn` enqueued, and counts what was wrong in it.
+  /// Waits for what `turn` enqueued, and counts its errors.
   void finish(std::size_t turn);
   /// Adds results that a check of the caller's found wrong.
   void add_wrong(std::uint64_t results) { wrong_results_ += results; }
@@ -34,7 +34,7 @@ class GpuJob {
   void record(Recorder& record) const;
 
  private:
-  /// What one turn leaves behind for the host.
+  /// Results of one turn, for the host.
   struct Turn {
     cuda::Event summed = cuda::make_event(), copied = cuda::make_event(), walked = cuda::make_event();
     cuda::DeviceBuffer sums;

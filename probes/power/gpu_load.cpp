@@ -65,7 +65,7 @@ struct GpuWork {
     graph = cuda::capture(stream, [&] { enqueue(plan.products); });
   }
 
-  /// Whether the algorithm is right, before its results are what later ones are compared with: samples of the results,
+  /// Whether the algorithm is right, before later results are compared with its first ones: samples of the results,
   /// and products of whole numbers.
   void begin_job(const cuda::Device& device, const cuda::Algorithm& algorithm) {
     std::uint64_t wrong = 0;

@@ -11,7 +11,7 @@
 
 namespace assay::power {
 
-/// What a GPU of a job records beside cuda::kWalkConditions.
+/// Conditions of a GPU of a job, besides cuda::kWalkConditions.
 inline constexpr ConditionSpec kJobConditions[] = {
     if_asked("job_s", "time of a GPU's job, in s, where the engine is job"),
     if_asked("job_products",

@@ -54,7 +54,7 @@ class ChosenLoad {
   explicit ChosenLoad(const Parameters& given);
 
   [[nodiscard]] LoadEngine& engine() const { return *engine_; }
-  /// Records the three conditions above, and of a job what was checked; the engine must rest then.
+  /// Records the three conditions above, and the checks of a job; the engine must rest then.
   void record(Recorder& record) const;
   /// Wrong results of a job so far.
   [[nodiscard]] std::uint64_t mismatches() const;

@@ -19,7 +19,7 @@ class Recorder;
 
 namespace assay::power {
 
-/// A unit of the load: a CPU, or a GPU with the thread that feeds it. What is not const is called by one thread
+/// A unit of the load: a CPU, or a GPU with the thread that feeds it. All that is not const is called by one thread
 /// of its own.
 class LoadUnit {
  public:
@@ -36,7 +36,7 @@ class LoadUnit {
   [[nodiscard]] virtual double flop_of_work() const = 0;
   /// Wrong results so far, of a unit that checks them; may be called by any thread.
   [[nodiscard]] virtual std::uint64_t mismatches() const { return 0; }
-  /// Records what was checked; called by another thread while the unit rests.
+  /// Records its checks; called by another thread while the unit rests.
   virtual void record(Recorder& /*record*/) const {}
 };
 
@@ -70,7 +70,7 @@ class LoadEngine {
   /// Throws the error that ended a unit since the begin, if any.
   void check() const;
   /// Works at 0 and waits until nothing is to be done any more. Throws std::runtime_error when that takes ten seconds,
-  /// and what check() throws.
+  /// and the errors of check().
   void rest();
   /// Calls use(unit) for every unit.
   void each(const std::function<void(const LoadUnit&)>& use) const;

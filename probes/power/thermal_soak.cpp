@@ -118,7 +118,7 @@ constexpr ConditionSpec kOwnConditions[] = {
     kLoadGpuCondition,
     if_occurred("ended_by_mismatch_s", "time from the begin of the load to the wrong result that ended it, in s"),
 };
-/// What is watched of the GPUs of a job: no other soak owes any of it.
+/// Readings of the GPUs of a job: no other soak owes any of it.
 constexpr auto kWatchConditions = [] {
   auto all = std::to_array(nvml::kGpuWatchConditions);
   for (auto& one : all)
@@ -152,7 +152,8 @@ constexpr ProbeSpec kSpec{
         "warm-up; without a mark only the last window is not. Engine job first checks its algorithm by samples and by "
         "products of whole numbers; then each GPU multiplies, copies 256 MiB and takes one step of a walk through the "
         "rest of its memory at once, again and again: every result is compared bit by bit with the first of the same "
-        "operands, every word that is copied or held with what was written, in all patterns that cuda_hbm_bandwidth "
+        "operands, every word that is copied or stored with the one that was written, in all patterns that "
+        "cuda_hbm_bandwidth "
         "has; errors, clocks and power are watched from begin to end. The load of a stop is ramped down within four "
         "seconds. "
         "The limits of the slopes are proposals of this project. The relative standard uncertainty of power, 5 %, is "

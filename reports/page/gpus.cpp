@@ -69,7 +69,7 @@ std::string row_of(const ReportContent& content, const plan::Requirement& requir
        number_words(seen("temperature_max_c"), 1, " °C"), number_words(seen("memory_temperature_max_c"), 1, " °C")});
 }
 
-/// What the checks of one probe would have seen, on the GPU where that is least.
+/// The power of the checks of one probe, on the GPU of the least.
 struct Detection {
   std::optional<double> stuck_share, flip_rate, wrong_rate;
 
@@ -80,7 +80,7 @@ struct Detection {
   }
 };
 
-/// One line of what wrong bits the checks of each probe would have shown; empty where no record states it.
+/// One line with the wrong bits that the checks of each probe would have shown; empty unless a record states it.
 std::string detection_line(const ReportContent& content) {
   std::map<std::string_view, Detection> probes;
   for (const auto& [step, records] : content.records) {
@@ -102,7 +102,7 @@ std::string detection_line(const ReportContent& content) {
                          fmt::join(parts, ", "));
   }
   if (words.empty()) return "";
-  return "<p id=\"detection\">Power of detection, on the GPU where it is least: the checks find with a probability of "
+  return "<p id=\"detection\">Power of detection, on the GPU of the least: the checks find with a probability of "
          "0.95 " +
          words + ".</p>\n";
 }
