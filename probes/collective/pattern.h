@@ -1,9 +1,12 @@
-// pattern: data sent by every rank in a check, and data that it must then have received. Whole numbers so small that
-// every sum is exact in the type, in any order of addition. The same functions run in kernels, on hosts and in the
-// tests.
+// pattern: data sent by every rank in a check, and data that it must then have received. Added numbers are whole
+// and so small that every sum is exact in the type, in any order of addition. Data that is only moved are words of
+// random bits: numbers would leave most bits of an element the same, and a bit of a path that is stuck at that value
+// would be missed. The same functions run in kernels, on hosts and in the tests.
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <type_traits>
 
 #include "probes/collective/operation.h"
 
@@ -20,9 +23,8 @@ struct Pattern {
   bool sparse = false;        ///< from sum_is_sparse
 };
 
-/// Values of data that is only moved are below this; a prime, so that no period of a buffer meets theirs, and exact in
-/// every type.
-inline constexpr std::uint32_t kMovedModulus = 251;
+/// Values that are added are below this; a prime, so that no period of a buffer meets theirs, and exact in every type.
+inline constexpr std::uint32_t kLargestModulus = 251;
 
 /// Whether the ranks are so many that each can add 1 only now and then for the sum to stay exact.
 constexpr bool sum_is_sparse(std::uint32_t ranks, std::uint32_t limit) { return ranks > limit; }
@@ -31,7 +33,7 @@ constexpr bool sum_is_sparse(std::uint32_t ranks, std::uint32_t limit) { return 
 constexpr std::uint32_t sum_modulus(std::uint32_t ranks, std::uint32_t limit) {
   if (sum_is_sparse(ranks, limit)) return (ranks + limit - 1) / limit + 1;  // ranks / modulus ones
   const std::uint32_t modulus = limit / ranks + 1;                          // ranks * (modulus - 1) at most
-  return modulus > kMovedModulus ? kMovedModulus : modulus;
+  return modulus > kLargestModulus ? kLargestModulus : modulus;
 }
 static_assert(sum_modulus(8, 256) == 33 && sum_modulus(256, 256) == 2 && sum_modulus(1000, 256) == 5);
 
@@ -66,14 +68,14 @@ constexpr std::uint32_t sum(const Pattern& pattern, std::uint64_t index) {
   return whole + to_end * first + to_end * (to_end - 1) / 2 + around * (around - 1) / 2;
 }
 
-/// What `source` has for `target` at element `index` of a share, where data is only moved. For an operation that sends
-/// the same to all, `target` is 0.
-constexpr std::uint32_t moved(const Pattern& pattern, std::uint64_t source, std::uint64_t target, std::uint64_t index) {
-  return static_cast<std::uint32_t>(mixed(mixed(pattern.seed, source << 32 | target), index) % kMovedModulus);
+/// The word that `source` has for `target` at element `index` of a share, where data is only moved; an element is as
+/// much of its lower end as the type is long. For an operation that sends the same to all, `target` is 0.
+constexpr std::uint64_t moved(const Pattern& pattern, std::uint64_t source, std::uint64_t target, std::uint64_t index) {
+  return mixed(mixed(pattern.seed, source << 32 | target), index);
 }
 
-/// The value at `index` of the send buffer.
-constexpr std::uint32_t sent(const Pattern& pattern, std::uint64_t index) {
+/// The number or word at `index` of the send buffer.
+constexpr std::uint64_t sent(const Pattern& pattern, std::uint64_t index) {
   if (reduces(pattern.operation)) return added(pattern, pattern.rank, index);
   if (pattern.operation == Operation::all_to_all || pattern.operation == Operation::scatter) {
     return moved(pattern, pattern.rank, index / pattern.chunk, index % pattern.chunk);
@@ -81,8 +83,8 @@ constexpr std::uint32_t sent(const Pattern& pattern, std::uint64_t index) {
   return moved(pattern, pattern.rank, 0, index);
 }
 
-/// The value that must be at `index` of the receive buffer.
-constexpr std::uint32_t received(const Pattern& pattern, std::uint64_t index) {
+/// The number or word that must be at `index` of the receive buffer.
+constexpr std::uint64_t received(const Pattern& pattern, std::uint64_t index) {
   const std::uint64_t share = index / pattern.chunk, within = index % pattern.chunk;
   switch (pattern.operation) {
     case Operation::all_reduce:
@@ -102,5 +104,19 @@ constexpr std::uint32_t received(const Pattern& pattern, std::uint64_t index) {
   }
   return 0;
 }
+
+/// The bits of an element of type Number.
+template <class Number>
+using BitsOf = std::conditional_t<sizeof(Number) == 2, std::uint16_t,
+                                  std::conditional_t<sizeof(Number) == 4, std::uint32_t, std::uint64_t>>;
+
+/// The element that is `word`, which sent() or received() gave, as its bits: they are compared, since a zero whose sign
+/// was turned equals a zero.
+template <class Number>
+constexpr BitsOf<Number> bits_of(const Pattern& pattern, std::uint64_t word) {
+  if (!reduces(pattern.operation)) return static_cast<BitsOf<Number>>(word);
+  return std::bit_cast<BitsOf<Number>>(static_cast<Number>(static_cast<float>(word)));  // exact: see exact_limit
+}
+static_assert(bits_of<float>({.operation = Operation::all_reduce}, 1) == 0x3f800000);
 
 }  // namespace assay::collective

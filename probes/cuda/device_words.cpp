@@ -1,6 +1,7 @@
 // device_words: words in device memory, cleared and copied back.
 #include "probes/cuda/device_words.h"
 
+#include <algorithm>
 #include <numeric>
 #include <span>
 
@@ -14,9 +15,9 @@ void DeviceWords::clear(const Stream& stream) {
   check(cudaMemsetAsync(memory_.data(), 0, memory_.size().count, stream.get()), "clearing memory of the GPU");
 }
 
-std::uint64_t DeviceWords::total() const {
-  std::vector<std::uint64_t> words(memory_.size().count / sizeof(std::uint64_t));
-  copy_to_host(std::as_writable_bytes(std::span(words)), memory_.data());
+std::uint64_t DeviceWords::total(std::size_t first, std::size_t count) const {
+  std::vector<std::uint64_t> words(std::min(count, memory_.size().count / sizeof(std::uint64_t) - first));
+  copy_to_host(std::as_writable_bytes(std::span(words)), memory_.data() + first * sizeof(std::uint64_t));
   return std::accumulate(words.begin(), words.end(), std::uint64_t{0});
 }
 

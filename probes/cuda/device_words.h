@@ -18,8 +18,8 @@ class DeviceWords {
   [[nodiscard]] std::uint64_t* data() const { return memory_.as<std::uint64_t>(); }
   /// Sets all to 0, in order with the other work of `stream`.
   void clear(const Stream& stream);
-  /// Their sum modulo 2^64; work on them must be done.
-  [[nodiscard]] std::uint64_t total() const;
+  /// The sum modulo 2^64 of `count` of them from `first` on, by default of all; work on them must be done.
+  [[nodiscard]] std::uint64_t total(std::size_t first = 0, std::size_t count = SIZE_MAX) const;
 
  private:
   DeviceBuffer memory_;

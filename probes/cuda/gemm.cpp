@@ -1,5 +1,6 @@
 // cuda_gemm: sustained rate of a GPU on dense matrix products, by cuBLASLt.
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <stdexcept>
 
@@ -9,6 +10,7 @@
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/sampling.h"
+#include "probes/cuda/detection.h"
 #include "probes/cuda/device_record.h"
 #include "probes/cuda/gemm_run.h"
 
@@ -55,6 +57,12 @@ constexpr Parameter kParameters[] = {
      .fallback = "0s",
      .quick = "0s",
      .meaning = "throughput is measured for this long at least, despite max_samples and time_limit"},
+    {.name = "seed",
+     .unit = "1",
+     .fallback = "0",
+     .meaning =
+         "of the numbers of the operands and the places of the samples; 0: by the clock, another in every run, and "
+         "recorded"},
     {.name = "library_path",
      .unit = "",
      .fallback = "",
@@ -79,7 +87,8 @@ constexpr Metric kMetrics[] = {
     lower("largest_error_share", "1",
           "largest difference of a sampled element from the reference over its tolerance; 0 for whole numbers"),
     fault("whole_mismatches",
-          "lines of a whole result of small whole numbers that are not exact in every element, of both algorithms"),
+          "lines of whole results of small and of wide whole numbers that are not exact in every element, of both "
+          "algorithms"),
     fault("checksum_changes", "results that differ in any bit from the first of the same operands and algorithm"),
     higher("energy_efficiency", "FLOP/J",
            "mean rate over mean power while throughput is measured, where NVML has an energy counter",
@@ -112,12 +121,23 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "operand_bytes", .meaning = "Size of all sets together, in B."},
     {.name = "products_per_batch", .meaning = "Products between two comparisons of the results."},
     {.name = "elements_checked", .meaning = "Elements that were compared with the reference, of both algorithms."},
+    {.name = "detects_sampled_share",
+     .meaning = "Share of the elements of a result that are compared with the reference: an error of one place that "
+                "only such operands show is found with this probability, one that whole numbers show always."},
+    {.name = "detects_compared_share",
+     .meaning =
+         "Share of the products of throughput whose results are compared with the first of their operands, every "
+         "bit of them."},
+    {.name = "detects_wrong_rate",
+     .meaning = "Wrong results in an hour of products, in any bits, of which throughput would have shown one with a "
+                "probability of 0.95."},
+    {.name = "seed", .meaning = "Numbers of the operands and places of the samples follow from it."},
     if_present("energy_window_s", "Time over which energy was counted, in s, where NVML has an energy counter."),
 };
 constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, nvml::kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_gemm",
-    .revision = 4,
+    .revision = 5,
     .sampled = true,
     .measures = "Sustained rate of an NVIDIA GPU on dense matrix products of one element type.",
     .method =
@@ -135,6 +155,7 @@ constexpr ProbeSpec kSpec{
         "sets, one in every tile of a 64 by 64 grid, are recomputed on the host from the operands as the GPU stores "
         "them, in FP64 or wider, and compared within the accumulator's precision (FP8: 14 bits) and, of algorithms "
         "that split k, that of the partial sums they store. Last, both algorithms multiply operands of -1, 0 and 1, "
+        "and operands with all bits of the type (20 at most) by single ones, "
         "whose results are exact in every type, and every line of the whole result is compared with A (B x) for random "
         "weights x, modulo 2^64 (Freivalds 1979). Energy is the difference of the GPU's counter.",
     .source =
@@ -159,12 +180,20 @@ std::size_t trials_of(const Parameters& given) {
   return std::min(most, std::max<std::size_t>(2, fit));
 }
 
+/// A lasting error of one place that the samples of a run miss is found by those of another: nights add up.
+std::uint64_t seed_of(const Parameters& given) {
+  if (given.count("seed") != 0) return static_cast<std::uint64_t>(given.count("seed"));
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
+
 GemmPlan read_plan(const Parameters& given) {
   const auto size = [&](const char* name) { return static_cast<std::size_t>(given.count(name)); };
   GemmPlan plan{.type = gemm_type(given.text("type")),
                 .shape = {.m = size("m"), .n = size("n"), .k = size("k")},
                 .pattern = given.text("data") == "gaussian" ? Pattern::gaussian : Pattern::constant,
                 .fast_accumulation = given.count("fast_accumulation") != 0,
+                .seed = seed_of(given),
                 .trials = trials_of(given),
                 .sample_length = given.seconds("sample_length"),
                 .sampling = sampling_plan(given),
@@ -197,7 +226,19 @@ void record_cycles(Recorder& record, const char* metric, const GemmFigures& figu
   if (figures.counted) record.measurement(metric, figures.flop / figures.counted->cycles, device.subject());
 }
 
-void record_outcome(Recorder& record, const Device& device, const GemmOutcome& outcome) {
+void record_detection(Recorder& record, const GemmShape& shape, const GemmOutcome& outcome, const Subject& subject) {
+  constexpr double kHour_s = 3600;
+  const auto share = [](std::size_t part, std::size_t whole) {
+    return std::min(1.0, static_cast<double>(part) / static_cast<double>(whole));
+  };
+  const double compared = share(outcome.sets, outcome.products);
+  record.condition("detects_sampled_share", share(kSampledElements, shape.m * shape.n), subject);
+  record.condition("detects_compared_share", compared, subject);
+  record.condition("detects_wrong_rate", rate_seen(compared * outcome.chosen.flop / outcome.chosen.mean_rate / kHour_s),
+                   subject);
+}
+
+void record_outcome(Recorder& record, const Device& device, const GemmShape& shape, const GemmOutcome& outcome) {
   const Subject subject = device.subject();
   record.measurement("throughput", outcome.chosen.throughput, subject);
   record.measurement("throughput_first", outcome.first.throughput, subject);
@@ -224,6 +265,7 @@ void record_outcome(Recorder& record, const Device& device, const GemmOutcome& o
   if (outcome.choice.margin) record.condition("choice_margin", *outcome.choice.margin, subject);
   if (outcome.chosen.counted) record.condition("sm_clock_counted_hz", outcome.chosen.counted->clock_hz, subject);
   record.condition("elements_checked", outcome.checked, subject);
+  record_detection(record, shape, outcome, subject);
   if (outcome.energy_window_s) record.condition("energy_window_s", *outcome.energy_window_s, subject);
   record_device(record, device);
   outcome.watch->record(record, subject);
@@ -255,9 +297,10 @@ void measure(const Parameters& given, Recorder& record) {
     const auto place = static_cast<std::size_t>(&device - devices.data());
     outcomes[place] = measure_device(device, place, barrier, board, library, plan);
   });
-  for (std::size_t i = 0; i < devices.size(); ++i) record_outcome(record, devices[i], outcomes[i]);
+  for (std::size_t i = 0; i < devices.size(); ++i) record_outcome(record, devices[i], plan.shape, outcomes[i]);
   record.condition("layout", std::string("TN"));
   record.condition("data", given.text("data"));
+  record.condition("seed", static_cast<std::int64_t>(plan.seed));
   record.condition("result_type", std::string(result_type(plan.type.d)));
   if (plan.type.scaling == Scaling::tensor) record.condition("fast_accumulation", plan.fast_accumulation);
   record.condition("emulated", false);

@@ -21,12 +21,12 @@ constexpr std::size_t kCheckedSets = 8;      // 4096 elements each; with k = 819
 }  // namespace
 
 GemmBench::GemmBench(const Device& device, const CublasLt& library, const GemmType& type, const GemmShape& shape,
-                     Pattern pattern, bool fast_accumulation)
+                     Pattern pattern, bool fast_accumulation, std::uint64_t seed)
     : shape_(shape),
       stream_(make_stream()),
       begin_(make_event()),
       end_(make_event()),
-      operands_(device, type, shape, pattern),
+      operands_(device, type, shape, pattern, seed),
       matmul_(library, type, shape, fast_accumulation) {
   for (const auto& algorithm : matmul_.algorithms(operands_.set(0), kMostAlgorithms)) {
     candidates_.push_back({.algorithm = algorithm});
@@ -62,9 +62,13 @@ void GemmBench::enqueue_turns(std::size_t candidate, std::size_t products) {
 }
 
 std::uint64_t GemmBench::wrong_whole_lines(std::size_t candidate) {
-  operands_.make_whole(stream_);
-  matmul_.enqueue(candidates_[candidate].algorithm, operands_.set(0), stream_);
-  return operands_.wrong_whole_lines(stream_);
+  std::uint64_t wrong = 0;
+  for (const WholeForm form : kWholeForms) {
+    operands_.make_whole(stream_, form);
+    matmul_.enqueue(candidates_[candidate].algorithm, operands_.set(0), stream_);
+    wrong += operands_.wrong_whole_lines(stream_, form);
+  }
+  return wrong;
 }
 
 Graph GemmBench::graph(std::size_t candidate, std::size_t products) {

@@ -30,7 +30,7 @@ class GemmBench {
   /// library then refuses to run. Throws Skip naming type and device when the library has no algorithm for them,
   /// AlgorithmRefused when it runs none.
   GemmBench(const Device& device, const CublasLt& library, const GemmType& type, const GemmShape& shape,
-            Pattern pattern, bool fast_accumulation);
+            Pattern pattern, bool fast_accumulation, std::uint64_t seed);
 
   /// Times every candidate on rotating sets for some 20 ms, after a second of the library's first: enough to see which
   /// are far behind, not which is the fastest under a load that lasts. Returns rates in the library's order.
@@ -52,8 +52,8 @@ class GemmBench {
   [[nodiscard]] const Stream& stream() const { return stream_; }
   [[nodiscard]] const GemmShape& shape() const { return shape_; }
 
-  /// Multiplies whole numbers by this candidate and checks the whole result. Returns the lines that are not exact. What
-  /// the first set held is gone.
+  /// Multiplies whole numbers of every form by this candidate and checks the whole results. Returns the lines that are
+  /// not exact. What the first set held is gone.
   [[nodiscard]] std::uint64_t wrong_whole_lines(std::size_t candidate);
 
   /// A graph of `products` products of one candidate, sets in turn from the first.

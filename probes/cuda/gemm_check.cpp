@@ -6,18 +6,11 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "probes/cuda/mixed.h"
 #include "probes/cuda/quantise.h"
 
 namespace assay::cuda {
 namespace {
-
-/// SplitMix64 of one number (Steele, Lea & Flood 2014).
-std::uint64_t mixed(std::uint64_t z) {
-  z += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
 
 template <class Stored>
 Stored stored_at(std::span<const std::byte> bytes, std::size_t index) {
@@ -64,7 +57,7 @@ std::vector<std::size_t> sampled_indices(std::size_t size, std::size_t count, st
   std::vector<std::size_t> indices(count);
   for (std::size_t strip = 0; strip < count; ++strip) {
     const std::size_t begin = size * strip / count, end = size * (strip + 1) / count;
-    indices[strip] = begin + mixed(seed * count + strip) % (end - begin);
+    indices[strip] = begin + mixed(seed * count + strip, 0) % (end - begin);
   }
   // Edges are where tilings go wrong.
   if (count > 0) indices.front() = 0;

@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include "probes/cuda/gemm_operands.h"
+#include "probes/cuda/mixed.h"
 #include "probes/cuda/quantise.h"
 
 namespace assay::cuda {
@@ -13,19 +14,10 @@ namespace {
 constexpr int kThreads = 256;
 constexpr unsigned kMostBlocks = 4096;  // loops take the rest; enough for every multiprocessor several times
 
-/// SplitMix64 of one number (Steele, Lea & Flood 2014): the state after `index` steps is known, so any thread can
-/// begin.
-__device__ std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) {
-  std::uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
-
 /// A standard normal number (Box & Muller 1958); the smallest uniform number keeps it within 6.7.
 __device__ float normal(std::uint64_t seed, std::uint64_t index) {
   constexpr float kUnit = 0x1p-32F;
-  const std::uint64_t bits = random_bits(seed, index);
+  const std::uint64_t bits = mixed(seed, index);
   const float first = (static_cast<float>(bits >> 32) + 0.5F) * kUnit;
   const float second = static_cast<float>(bits & 0xffffffffU) * kUnit;
   return sqrtf(-2.0F * logf(fminf(first, 1.0F))) * cospif(2.0F * second);
@@ -114,7 +106,7 @@ __global__ void add_words(const std::byte* first, std::size_t stride, std::size_
   constexpr unsigned kWholeWarp = 0xffffffffU;
   const auto* data = reinterpret_cast<const std::uint32_t*>(first + std::size_t{blockIdx.y} * stride);
   std::uint64_t sum = 0;
-  for (std::size_t i = first_index(); i < words; i += index_step()) sum += random_bits(data[i], i);
+  for (std::size_t i = first_index(); i < words; i += index_step()) sum += mixed(data[i], i);
   for (int distance = warpSize / 2; distance > 0; distance /= 2) sum += __shfl_down_sync(kWholeWarp, sum, distance);
   if (threadIdx.x % warpSize == 0) {
     atomicAdd(reinterpret_cast<unsigned long long*>(sums + blockIdx.y), static_cast<unsigned long long>(sum));

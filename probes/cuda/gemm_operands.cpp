@@ -1,12 +1,14 @@
 // gemm_operands: placement of the sets, and copies of the results for the check.
 #include "probes/cuda/gemm_operands.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
 #include "probes/core/rotation.h"
+#include "probes/cuda/mixed.h"
 #include "probes/cuda/quantise.h"
 #include "probes/cuda/whole_kernels.h"
 
@@ -14,8 +16,9 @@ namespace assay::cuda {
 namespace {
 
 constexpr std::size_t kAlignment = 256;    // cudaMalloc's alignment; every algorithm's demand is below it
-constexpr std::size_t kSampledLines = 64;  // 64 x 64 elements are 4096
-constexpr double kShareOfMemory = 0.8;     // leaves room for the library's kernels and workspace
+constexpr std::size_t kSampledLines = 64;  // kSampledElements is its square
+static_assert(kSampledLines * kSampledLines == kSampledElements);
+constexpr double kShareOfMemory = 0.8;  // leaves room for the library's kernels and workspace
 
 constexpr std::uint8_t kOneUe8m0 = 127;  // the code of the scale 1
 
@@ -32,9 +35,11 @@ GemmOperands::Matrices GemmOperands::laid_out(Format format, std::size_t lines, 
   return result;
 }
 
-GemmOperands::GemmOperands(const Device& device, const GemmType& type, const GemmShape& shape, Pattern pattern)
+GemmOperands::GemmOperands(const Device& device, const GemmType& type, const GemmShape& shape, Pattern pattern,
+                           std::uint64_t seed)
     : type_(type),
       shape_(shape),
+      seed_(mixed(seed, 0)),
       a_(laid_out(type.a, shape.m, kTensorScaleA)),
       b_(laid_out(type.b, shape.n, kTensorScaleB)),
       d_stride_(aligned(bytes_of(type.d, shape.m * shape.n))),
@@ -46,8 +51,8 @@ GemmOperands::GemmOperands(const Device& device, const GemmType& type, const Gem
                     size().count, free.count, device.uuid));
   }
   const Stream stream = make_stream();
-  make(a_, stream, 0, pattern);
-  make(b_, stream, sets_, pattern);
+  make(a_, stream, seed_, pattern);
+  make(b_, stream, seed_ + sets_, pattern);
   d_ = DeviceBuffer({d_stride_ * sets_});
   clear_results(stream);
 }
@@ -99,9 +104,15 @@ void GemmOperands::clear_results(const Stream& stream) const {
   wait(stream);
 }
 
-void GemmOperands::make_whole(const Stream& stream) {
+WholeNumbers GemmOperands::whole(WholeForm form) const {
+  if (form == WholeForm::small) return whole_numbers(shape_.m, shape_.n, shape_.k, seed_);
+  const Format wide = form == WholeForm::wide_a ? a_.format : b_.format;
+  return wide_numbers(shape_.m, shape_.n, shape_.k, seed_, form, std::min(whole_bits_of(wide), whole_bits_of(type_.d)));
+}
+
+void GemmOperands::make_whole(const Stream& stream, WholeForm form) {
   for (Matrices* matrices : {&a_, &b_}) {
-    fill_whole(stream, matrices->data.data(), matrices->format, whole(),
+    fill_whole(stream, matrices->data.data(), matrices->format, whole(form),
                matrices == &a_ ? WholeStream::a : WholeStream::b, matrices->lines);
     if (matrices->scale_stride == 0) continue;
     const int one = static_cast<int>(type_.scaling == Scaling::mx ? kOneUe8m0 : encode(kE4m3, 1.0F));
@@ -110,11 +121,11 @@ void GemmOperands::make_whole(const Stream& stream) {
   clear_results(stream);
 }
 
-std::uint64_t GemmOperands::wrong_whole_lines(const Stream& stream) const {
+std::uint64_t GemmOperands::wrong_whole_lines(const Stream& stream, WholeForm form) const {
   const DeviceBuffer terms({shape_.k * sizeof(std::uint64_t)}), wrong({sizeof(std::uint64_t)});
   check(cudaMemsetAsync(wrong.data(), 0, wrong.size().count, stream.get()), "clearing a count");
   const double factor = type_.scaling == Scaling::tensor ? 1.0 / (kTensorScaleA * kTensorScaleB) : 1.0;
-  check_whole(stream, d_.data(), type_.d, factor, whole(), terms.as<std::uint64_t>(), wrong.as<std::uint64_t>());
+  check_whole(stream, d_.data(), type_.d, factor, whole(form), terms.as<std::uint64_t>(), wrong.as<std::uint64_t>());
   wait(stream);
   std::uint64_t count = 0;
   copy_to_host(std::as_writable_bytes(std::span(&count, 1)), wrong.data());
@@ -141,8 +152,8 @@ std::vector<double> GemmOperands::sample_lines(const Matrices& matrices, std::si
 }
 
 SampledProduct GemmOperands::sample(std::size_t index) const {
-  const auto lines = sampled_indices(shape_.m, kSampledLines, index);
-  const auto columns = sampled_indices(shape_.n, kSampledLines, index + sets_);
+  const auto lines = sampled_indices(shape_.m, kSampledLines, seed_ + index);
+  const auto columns = sampled_indices(shape_.n, kSampledLines, seed_ + sets_ + index);
   SampledProduct sampled{
       .k = shape_.k, .a = sample_lines(a_, index, lines), .b = sample_lines(b_, index, columns), .d = {}};
   const Bytes column = bytes_of(type_.d, shape_.m);

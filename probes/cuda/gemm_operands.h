@@ -40,12 +40,16 @@ struct OperandSet {
   const void* b_scale;
 };
 
+/// Elements of each result that sample() takes at most.
+inline constexpr std::size_t kSampledElements = std::size_t{64} * 64;
+
 /// Sets of A, B and D on one device, different in every set, D all ones bits until it is computed.
 class GemmOperands {
  public:
   /// Makes as many sets as pass twice the second-level cache (see operand_sets), on the current device, which is
-  /// `device`. Throws std::runtime_error when they would take more than 80 % of the memory that is free.
-  GemmOperands(const Device& device, const GemmType& type, const GemmShape& shape, Pattern pattern);
+  /// `device`; numbers and sampled places follow from `seed`. Throws std::runtime_error when they would take more than
+  /// 80 % of the memory that is free.
+  GemmOperands(const Device& device, const GemmType& type, const GemmShape& shape, Pattern pattern, std::uint64_t seed);
 
   [[nodiscard]] std::size_t sets() const { return sets_; }
   [[nodiscard]] OperandSet set(std::size_t index) const;
@@ -56,9 +60,9 @@ class GemmOperands {
   /// Forgets the results, so that what a product does not write is seen; waits.
   void clear_results(const Stream& stream) const;
   /// Fills set 0 with whole numbers instead (see whole.h), every block's scale 1, and forgets its result; waits.
-  void make_whole(const Stream& stream);
+  void make_whole(const Stream& stream, WholeForm form);
   /// Lines of the result of set 0 that are not exact after make_whole() and a product; waits.
-  [[nodiscard]] std::uint64_t wrong_whole_lines(const Stream& stream) const;
+  [[nodiscard]] std::uint64_t wrong_whole_lines(const Stream& stream, WholeForm form) const;
   /// Copies the results that the check of set `index` needs; the product must be done.
   [[nodiscard]] SampledProduct sample(std::size_t index) const;
 
@@ -71,7 +75,7 @@ class GemmOperands {
     std::size_t stride = 0, scale_stride = 0;  ///< in B, from set to set
     DeviceBuffer data = {}, scales = {};
   };
-  [[nodiscard]] WholeNumbers whole() const { return whole_numbers(shape_.m, shape_.n, shape_.k, sets_); }
+  [[nodiscard]] WholeNumbers whole(WholeForm form) const;
   [[nodiscard]] Matrices laid_out(Format format, std::size_t lines, float tensor_scale) const;
   void make(Matrices& matrices, const Stream& stream, std::uint64_t first_seed, Pattern pattern) const;
   [[nodiscard]] std::vector<double> sample_lines(const Matrices& matrices, std::size_t set,
@@ -79,6 +83,7 @@ class GemmOperands {
 
   const GemmType& type_;
   GemmShape shape_;
+  std::uint64_t seed_;
   Matrices a_, b_;
   std::size_t d_stride_ = 0;
   std::size_t sets_ = 0;

@@ -68,7 +68,7 @@ void check(const std::vector<SampledProduct>& samples, const GemmType& type, std
 GemmOutcome measure_device(const Device& device, std::size_t place, Barrier& barrier, TrialBoard& board,
                            const CublasLt& library, const GemmPlan& plan) {
   using Clock = std::chrono::steady_clock;
-  GemmBench bench(device, library, plan.type, plan.shape, plan.pattern, plan.fast_accumulation);
+  GemmBench bench(device, library, plan.type, plan.shape, plan.pattern, plan.fast_accumulation, plan.seed);
   GemmOutcome outcome;
   outcome.watch.emplace(device.pci_bus_id);
   const auto begin = Clock::now();

@@ -41,6 +41,7 @@ struct GemmPlan {
   GemmShape shape;
   Pattern pattern;
   bool fast_accumulation;
+  std::uint64_t seed;  ///< of operands and samples
   std::size_t trials;  ///< algorithms that are tried under load, at most
   Seconds sample_length;
   SamplingPlan sampling;        ///< of throughput

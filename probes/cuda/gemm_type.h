@@ -33,6 +33,32 @@ constexpr std::size_t bits_of(Format format) {
   }
 }
 
+/// Bits of the whole numbers that a format holds, all of them below 2^bits.
+constexpr unsigned whole_bits_of(Format format) {
+  switch (format) {
+    case Format::fp64:
+      return 53;
+    case Format::fp32:
+      return 24;
+    case Format::tf32:
+    case Format::fp16:
+      return 11;
+    case Format::bf16:
+      return 8;
+    case Format::e4m3:
+      return 4;
+    case Format::e5m2:
+      return 3;
+    case Format::e2m1:
+      return 2;
+    case Format::int8:
+      return 7;
+    case Format::int32:
+      return 31;
+  }
+  return 1;
+}
+
 /// Which scales go with the operands: none, one number for each matrix, or one for each block along k.
 enum class Scaling { none, tensor, mx, nv };
 

@@ -17,7 +17,7 @@ HbmArrays::HbmArrays(const Device& device, Bytes each)
       a_(each),
       b_(each),
       c_(each),
-      sums_(kSumSlots),
+      sums_(kSumWords),
       wrong_(1),
       stream_(make_stream()) {}
 
@@ -33,8 +33,13 @@ void HbmArrays::prepare(HbmKernel kernel) {
   } else {
     for (const HbmArray which : kHbmArrays) enqueue_start(kernel, which, array(which), elements_, stream_);
   }
-  if (kernel == HbmKernel::read) sum_of_pass_ = payload_sum(kReadSeed, elements_);
-  if (kernel == HbmKernel::dot) sum_of_pass_ = hbm_dot(elements_);
+  if (kernel == HbmKernel::read) enqueue_right_sum(each(), kReadSeed, sums_.data(), stream_);
+  if (kernel == HbmKernel::dot) enqueue_right_dot(elements_, sums_.data(), stream_);
+  wait(stream_);
+  // The sum is known without a GPU; the fold is the GPU's own, without its memory.
+  of_pass_ = {.sum = kernel == HbmKernel::dot ? hbm_dot(elements_) : payload_sum(kReadSeed, elements_),
+              .fold = sums_.total(kSumSlots)};
+  sums_.clear(stream_);
   wait(stream_);
 }
 
@@ -46,10 +51,10 @@ void HbmArrays::enqueue(HbmKernel kernel, std::size_t passes, const Stream& stre
 std::uint64_t HbmArrays::wrong_sum(HbmKernel kernel, std::size_t passes) {
   if (kernel != HbmKernel::read && kernel != HbmKernel::dot) return 0;
   use(device_);
-  const std::uint64_t sum = sums_.total();
+  const Folded found{.sum = sums_.total(0, kSumSlots), .fold = sums_.total(kSumSlots)};
   sums_.clear(stream_);
   wait(stream_);
-  return sum == passes * sum_of_pass_ ? 0 : 1;
+  return found == Folded{.sum = passes * of_pass_.sum, .fold = passes * of_pass_.fold} ? 0 : 1;
 }
 
 std::uint64_t HbmArrays::mismatches(HbmKernel kernel) {

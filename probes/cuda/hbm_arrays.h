@@ -6,6 +6,7 @@
 #include "probes/core/units.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/device_words.h"
+#include "probes/cuda/fold.h"
 #include "probes/cuda/memory_kernels.h"
 #include "probes/cuda/stream_values.h"
 
@@ -21,8 +22,8 @@ class HbmArrays {
   void prepare(HbmKernel kernel);
   /// Enqueues `passes` passes of `kernel`.
   void enqueue(HbmKernel kernel, std::size_t passes, const Stream& stream) const;
-  /// 1 when the sum of the passes of read or dot since the last call is not what it must be, else 0; for other kernels
-  /// 0.
+  /// 1 when the sum or the fold of the passes of read or dot since the last call is not what it must be, else 0; for
+  /// other kernels 0.
   std::uint64_t wrong_sum(HbmKernel kernel, std::size_t passes);
   /// Elements of all three arrays that differ from what `kernel` must have made of them.
   std::uint64_t mismatches(HbmKernel kernel);
@@ -35,7 +36,7 @@ class HbmArrays {
 
   Device device_;
   std::uint64_t elements_;
-  std::uint64_t sum_of_pass_ = 0;  ///< of the kernel that was prepared last
+  Folded of_pass_;  ///< of the kernel that was prepared last
   DeviceBuffer a_, b_, c_;
   DeviceWords sums_, wrong_;
   Stream stream_;

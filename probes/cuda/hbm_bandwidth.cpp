@@ -1,5 +1,6 @@
 // cuda_hbm_bandwidth: bandwidth of the memory of a GPU, as a whole and slice by slice.
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ constexpr std::size_t kBatch = 64;  // slices behind one gate: two operations ea
 constexpr std::size_t kArrays = 3;
 constexpr std::uint64_t kCacheMultiple = 4;  // STREAM's rule
 constexpr Bytes kGranule = {1 << 20};
+constexpr std::int64_t kMostPasses = 10'000;  // the deadline ends it before
 
 constexpr Parameter kParameters[] = {
     kDeviceParameter,
@@ -40,6 +42,12 @@ constexpr Parameter kParameters[] = {
      .unit = "B",
      .fallback = "1GiB",
      .meaning = "size of the slices in which all free memory is walked; 0 for no walk"},
+    {.name = "passes",
+     .unit = "1",
+     .fallback = "1",
+     .quick = "0",
+     .meaning = "passes of the walk with the patterns of memory testers, at most 10000; 0: only the payload and "
+                "its complement"},
     {.name = "load_least",
      .unit = "s",
      .fallback = "0s",
@@ -73,15 +81,18 @@ constexpr ConditionSpec kOwnConditions[] = {
              "is together."),
     {.name = "slices", .meaning = "Slices that the walk found room for."},
     if_asked("walk_patterns",
-             "Patterns that were written to every word of every slice and compared, where the walk has slices; two: "
+             "Contents that were written to every word of every slice and compared, where the walk has slices; two: "
              "every bit is then written as 0 and as 1."),
+    if_asked("walk_s",
+             "Time of the walk from content to content, without reads for slice_bandwidth, in s, if it has slices."),
     {.name = "slice_coverage", .meaning = "Share of the GPU's memory that lay in slices."},
     if_asked("slice_left_bytes", "Free memory that no slice covered, in B, where the walk has slices."),
 };
-constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, nvml::kGpuWatchConditions);
+constexpr auto kConditions =
+    join_conditions(kOwnConditions, kWalkConditions, kDeviceConditions, nvml::kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_hbm_bandwidth",
-    .revision = 3,
+    .revision = 4,
     .sampled = true,
     .measures = "Bandwidth of a GPU's memory by its multiprocessors, and of every slice of that memory.",
     .method =
@@ -90,14 +101,18 @@ constexpr ProbeSpec kSpec{
         "The arrays are at least four times the second-level cache and take at most 80 % of memory. A sample is ten "
         "passes, enqueued behind a gate and timed by events on the device. Bytes are those that the kernel asks to "
         "read and write; the best of the samples is what BabelStream quotes. After each kernel every element of every "
-        "array is compared with its exact value, and every sum with the exact sum. Then memory is taken in slices "
+        "array is compared with its exact value, and every sum with the exact sum; in read and dot a second sum of "
+        "mixed "
+        "bits, in which no errors cancel, is compared with that of words made anew. Then memory is taken in slices "
         "until 256 MiB are left; each is filled with a payload of its own, read ten times in sweeps over all of them, "
-        "so that no read finds it in the cache, and compared word by word; then filled with the complement and "
-        "compared again, so that every bit has held 0 and 1, and every word, being different from all others, proves "
-        "its address. A copy engine is not used: it does not measure this memory.",
+        "so that no read finds it in the cache, and compared word by word while its complement is written, which is "
+        "compared in turn, so that every bit has held 0 and 1, and every word, being different from all others, proves "
+        "its address. In each pass moving inversions of twelve patterns follow: address, random bits, solid, stripes "
+        "of 1 to 32 bits, a walking bit, checkerboards of words; upwards and downwards. A wrong word is read again and "
+        "recorded. A copy engine is not used: it does not measure this memory.",
     .source =
-        "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream; Deakin et al., BabelStream, IJCSE 17(3), 2018; the "
-        "uncertainties are inferred from the resolution of CUDA events.",
+        "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream; Deakin et al., BabelStream, IJCSE 17(3), 2018; patterns: "
+        "NVIDIA DCGM, Memtest Diagnostic; the uncertainties are inferred from the resolution of CUDA events.",
     .needs = "NVIDIA driver for CUDA 13",
     .typical = {10},
     .loads = static_cast<int>(kHbmKernels.size()),
@@ -172,11 +187,13 @@ void measure_kernels(const Parameters& given, Group& group, Recorder& record) {
   for (nvml::GpuWatch& watch : group.watches) watch.end_load();  // errors are counted through the walk
 }
 
-void record_walk(const HbmWalk& walk, const Device& device, Recorder& record) {
+void record_walk(const HbmWalk& walk, std::uint64_t contents, Seconds walked, const Device& device, Recorder& record) {
   record.condition("slices", static_cast<std::int64_t>(walk.slices()), device.subject());
   record.condition("slice_coverage", walk.coverage(), device.subject());
   if (walk.slices() == 0) return;
-  record.condition("walk_patterns", std::int64_t{HbmWalk::kPatterns}, device.subject());
+  record.condition("walk_patterns", static_cast<std::int64_t>(contents), device.subject());
+  record.condition("walk_s", walked.count, device.subject());
+  walk.record_checks(record);
   record.condition("slice_left_bytes", static_cast<std::int64_t>(walk.left().count), device.subject());
   std::vector<Sampling> slices;
   for (std::size_t i = 0; i < walk.slices(); ++i) {
@@ -186,12 +203,12 @@ void record_walk(const HbmWalk& walk, const Device& device, Recorder& record) {
   if (const auto worst = slice_worst(slices)) record.measurement("slice_worst", *worst, device.subject());
 }
 
-void measure_slices(Bytes slice, Group& group, Recorder& record) {
+void measure_slices(const Parameters& given, Group& group, Recorder& record) {
   const std::vector<Device>& devices = group.lanes.devices();
   std::vector<HbmWalk> walks;
   std::size_t most = 0;
   for (const Device& device : devices) {
-    walks.emplace_back(device, slice);
+    walks.emplace_back(device, given.bytes("slice"));
     most = std::max(most, walks.back().slices());
   }
   for (std::size_t sweep = 0; sweep < kSweeps; ++sweep) {
@@ -202,9 +219,17 @@ void measure_slices(Bytes slice, Group& group, Recorder& record) {
       for (HbmWalk& walk : walks) walk.collect(first, first + kBatch);
     }
   }
+  const std::uint64_t contents = walk_contents(static_cast<std::uint64_t>(given.count("passes")));
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::uint64_t number = 1; number <= contents; ++number) {
+    for (HbmWalk& walk : walks) walk.enqueue_content(number, contents);
+    for (HbmWalk& walk : walks) walk.finish_content();
+  }
+  const Seconds walked = {std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   for (std::size_t i = 0; i < walks.size(); ++i) {
-    group.mismatches[i] += static_cast<double>(walks[i].mismatches(kSweeps));
-    record_walk(walks[i], devices[i], record);
+    use(devices[i]);
+    group.mismatches[i] += static_cast<double>(walks[i].mismatches() + walks[i].wrong_sums(kSweeps));
+    record_walk(walks[i], contents, walked, devices[i], record);
   }
 }
 
@@ -219,7 +244,7 @@ void measure_group(const Parameters& given, const std::vector<Device>& devices, 
               .mismatches = std::vector<double>(devices.size(), 0),
               .overlaps = {}};
   measure_kernels(given, group, record);
-  measure_slices(given.bytes("slice"), group, record);
+  measure_slices(given, group, record);
   for (std::size_t i = 0; i < devices.size(); ++i) {
     group.watches[i].stop();
     group.watches[i].record(record, devices[i].subject());
@@ -232,6 +257,9 @@ void measure(const Parameters& given, Recorder& record) {
   if (const Bytes slice = given.bytes("slice"); slice.count % kGranule.count != 0) {
     throw std::runtime_error(fmt::format("slice: {} B is not a multiple of 1 MiB", slice.count));
   }
+  if (given.count("passes") > kMostPasses)
+    throw std::runtime_error(
+        fmt::format("passes: {} is over {}; a pass takes seconds", given.count("passes"), kMostPasses));
   load_kernels_eagerly();
   for (const auto& group : schedule_groups(chosen_devices(given), given.text("schedule")))
     measure_group(given, group, record);

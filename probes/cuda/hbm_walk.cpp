@@ -1,37 +1,49 @@
-// hbm_walk: allocation in slices, one payload for each, sums and comparison.
+// hbm_walk: allocation in slices, sums of reads, steps from content to content, and their record.
 #include "probes/cuda/hbm_walk.h"
 
 #include <algorithm>
+#include <span>
 
+#include "probes/core/recorder.h"
+#include "probes/cuda/detection.h"
 #include "probes/cuda/figures.h"
+#include "probes/cuda/fold.h"
 #include "probes/cuda/memory_kernels.h"
 #include "probes/cuda/payload.h"
 
 namespace assay::cuda {
 namespace {
 
-// Contexts and the driver's own allocations grow while a probe runs; below this a GPU begins to refuse launches.
-constexpr Bytes kReserve = {std::uint64_t{256} << 20};
+constexpr std::uint64_t kListed = 4096;  // errors that are noted: enough to see a lane, a warp, a stuck bit
 
-/// A payload of its own for each slice: two slices that answer with each other's memory differ in every word.
-std::uint64_t seed_of(std::size_t slice) { return (slice + 1) << 48; }
+/// The payload with which every slice begins.
+std::uint64_t seed_of(std::size_t slice) { return walk_words(0, slice, 0).seed; }
 
 }  // namespace
 
-HbmWalk::HbmWalk(const Device& device, Bytes slice)
-    : device_(made_current(device)), slice_(slice), sums_(kSumSlots), stream_(make_stream()) {
-  const SlicePlan plan = plan_slices(free_memory(), slice_, kReserve);
+HbmWalk::HbmWalk(const Device& device, Bytes slice, Bytes reserve)
+    : device_(made_current(device)),
+      slice_(slice),
+      wrong_(1),
+      sums_(kSumWords),
+      right_(kSumWords),
+      errors_({kListed * sizeof(WalkError)}),
+      stream_(make_stream()) {
+  const SlicePlan plan = plan_slices(free_memory(), slice_, reserve);
   for (std::uint64_t i = 0; i < plan.slices; ++i) memory_.emplace_back(slice_);
   left_ = free_memory();
   samples_.resize(memory_.size());
-  for (std::size_t i = 0; i < memory_.size(); ++i) enqueue_fill(memory_[i].data(), slice_, seed_of(i), stream_);
-  sums_.clear(stream_);
+  for (DeviceWords* words : {&wrong_, &sums_, &right_}) words->clear(stream_);
+  for (std::size_t i = 0; i < memory_.size(); ++i) {
+    enqueue_fill(memory_[i].data(), slice_, seed_of(i), stream_);
+    enqueue_right_sum(slice_, seed_of(i), right_.data(), stream_);
+  }
   wait(stream_);
+  written_ = std::chrono::steady_clock::now();
 }
 
 double HbmWalk::coverage() const {
-  return static_cast<double>(slice_.count) * static_cast<double>(memory_.size()) /
-         static_cast<double>(device_.memory.count);
+  return static_cast<double>(slice_.count) * slices_count() / static_cast<double>(device_.memory.count);
 }
 
 void HbmWalk::enqueue(std::size_t first, std::size_t last, const Stream& stream) {
@@ -52,23 +64,50 @@ void HbmWalk::collect(std::size_t first, std::size_t last) {
   }
 }
 
-std::uint64_t HbmWalk::mismatches(std::size_t sweeps) {
+std::uint64_t HbmWalk::wrong_sums(std::size_t sweeps) {
   use(device_);
-  const std::uint64_t sum = sums_.total();
-  std::uint64_t expected = 0;
-  const std::uint64_t words = slice_.count / sizeof(std::uint64_t);
-  for (std::size_t i = 0; i < memory_.size(); ++i) expected += payload_sum(seed_of(i), words);
-  sums_.clear(stream_);
-  for (const std::uint64_t flipped : {std::uint64_t{0}, ~std::uint64_t{0}}) {
-    for (std::size_t i = 0; flipped != 0 && i < memory_.size(); ++i) {
-      enqueue_fill(memory_[i].data(), slice_, seed_of(i), stream_, flipped);
-    }
-    for (std::size_t i = 0; i < memory_.size(); ++i) {
-      enqueue_payload_check(memory_[i].data(), slice_, seed_of(i), sums_.data(), stream_, flipped);
-    }
-  }
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < memory_.size(); ++i) sum += payload_sum(seed_of(i), slice_.count / sizeof(std::uint64_t));
+  const Folded right{.sum = sweeps * sum, .fold = sweeps * right_.total(kSumSlots)};
+  return Folded{.sum = sums_.total(0, kSumSlots), .fold = sums_.total(kSumSlots)} == right ? 0 : 1;
+}
+
+void HbmWalk::enqueue_step(std::uint64_t number, std::uint64_t end, std::size_t slice, const Stream& stream) {
+  const WalkLog log{.wrong = wrong_.data(), .errors = errors_.as<WalkError>(), .room = kListed};
+  enqueue_walk(memory_[slice].data(), slice_, walk_step(number, end, slice, slice_.count), log, stream);
+}
+
+void HbmWalk::enqueue_content(std::uint64_t number, std::uint64_t end) {
+  use(device_);
+  for (std::size_t i = 0; i < memory_.size(); ++i) enqueue_step(number, end, i, stream_);
+}
+
+void HbmWalk::finish_content() {
+  use(device_);
   wait(stream_);
-  return sums_.total() + (sum == sweeps * expected ? 0 : 1);
+  const auto now = std::chrono::steady_clock::now();
+  held_s_ += std::chrono::duration<double>(now - written_).count();
+  written_ = now;
+  contents_ += 1;
+}
+
+void HbmWalk::record_checks(Recorder& record, double steps, double held_s) const {
+  use(device_);
+  const Subject subject = device_.subject();
+  constexpr double kGib = 1 << 30, kHour_s = 3600;
+  const double bytes = static_cast<double>(slice_.count);
+  record.condition("walk_words", steps * bytes / sizeof(std::uint64_t), subject);
+  const double rounds = steps / slices_count();  // every bit has held 0 and 1 after two
+  record.condition("detects_stuck_share", coverage() * std::min(1.0, rounds / kPayloadContents), subject);
+  if (held_s > 0)
+    record.condition("detects_flip_rate", rate_seen(bytes * slices_count() / kGib * held_s / kHour_s), subject);
+  const std::uint64_t wrong = mismatches();
+  if (wrong == 0) return;
+  std::vector<WalkError> errors(std::min(wrong, kListed));
+  copy_to_host(std::as_writable_bytes(std::span(errors)), errors_.data());
+  std::ranges::sort(errors, {}, [](const WalkError& error) { return std::pair(error.content, error.offset); });
+  record.condition("mismatch_classes", words_of(classes_of(errors), errors.size(), wrong), subject);
+  record.condition("mismatch_places", places_of(errors), subject);
 }
 
 }  // namespace assay::cuda

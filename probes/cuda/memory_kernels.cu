@@ -7,52 +7,85 @@
 
 #include <cuda_runtime.h>
 
+#include "probes/cuda/fold.h"
 #include "probes/cuda/memory_kernels.h"
-#include "probes/cuda/payload.h"
 
 namespace assay::cuda {
 namespace {
 
 using Word = unsigned long long;  // what atomicAdd takes; the same 64 bits as std::uint64_t
 
-constexpr unsigned kThreads = 256;
+constexpr unsigned kThreads = kSumThreads;
 constexpr unsigned kWarp = 32;
-constexpr std::uint64_t kPiece = 8;  // vectors that a thread of a sum reads: 32 KiB a block, all loads in flight
 static_assert(sizeof(double2) == kVectorBytes && sizeof(ulonglong2) == kVectorBytes);
 
 /// The index of this thread among those of all blocks.
 __device__ std::uint64_t own_index() { return std::uint64_t{blockIdx.x} * kThreads + threadIdx.x; }
 
-/// Calls use(a[i], b[i]) for the vectors of this block's piece that this thread has, all loads before the first use.
-template <class Vector, class Use>
-__device__ void over_piece(const Vector* __restrict__ a, const Vector* __restrict__ b, std::uint64_t vectors, Use use) {
-  const std::uint64_t first = std::uint64_t{blockIdx.x} * kThreads * kPiece + threadIdx.x;
-  if (std::uint64_t{blockIdx.x + 1} * kThreads * kPiece > vectors) {  // the last piece, which may be shorter
-    for (std::uint64_t i = first; i < vectors; i += kThreads) use(a[i], b[i]);
+/// Calls use(load(i)) for the vectors of this block's piece that this thread has, all loads before the first use.
+template <class Load, class Use>
+__device__ void over_piece(std::uint64_t vectors, Load load, Use use) {
+  if (std::uint64_t{blockIdx.x + 1} * kThreads * kSumPiece > vectors) {  // the last piece, which may be shorter
+    for (std::uint64_t k = 0; k < kSumPiece && sum_vector(own_index(), k) < vectors; ++k)
+      use(load(sum_vector(own_index(), k)));
     return;
   }
-  Vector x[kPiece], y[kPiece];
+  decltype(load(0)) loaded[kSumPiece];
 #pragma unroll
-  for (std::uint64_t k = 0; k < kPiece; ++k) {
-    x[k] = a[first + k * kThreads];
-    y[k] = b[first + k * kThreads];
-  }
+  for (std::uint64_t k = 0; k < kSumPiece; ++k) loaded[k] = load(sum_vector(own_index(), k));
 #pragma unroll
-  for (std::uint64_t k = 0; k < kPiece; ++k) use(x[k], y[k]);
+  for (std::uint64_t k = 0; k < kSumPiece; ++k) use(loaded[k]);
 }
 
-/// Adds every thread's `mine` to one of the slots: warps first, then the block, then memory.
-__device__ void add_to_slots(Word mine, Word* sums, unsigned slots) {
-  __shared__ Word of_warp[kThreads / kWarp];
-  for (unsigned distance = kWarp / 2; distance > 0; distance /= 2)
-    mine += __shfl_down_sync(0xffffffffU, mine, distance);
-  if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = mine;
+/// Adds every thread's numbers to one of `slots` words each: warps first, then the block, then memory.
+template <unsigned kNumbers>
+__device__ void add_to_slots(Word (&mine)[kNumbers], Word* sums, unsigned slots) {
+  __shared__ Word of_warp[kNumbers][kThreads / kWarp];
+#pragma unroll
+  for (unsigned number = 0; number < kNumbers; ++number) {
+    for (unsigned distance = kWarp / 2; distance > 0; distance /= 2)
+      mine[number] += __shfl_down_sync(0xffffffffU, mine[number], distance);
+    if (threadIdx.x % kWarp == 0) of_warp[number][threadIdx.x / kWarp] = mine[number];
+  }
   __syncthreads();
   if (threadIdx.x != 0) return;
-  Word total = 0;
-  for (const Word one : of_warp) total += one;
-  if (total != 0) atomicAdd(sums + blockIdx.x % slots, total);
+#pragma unroll
+  for (unsigned number = 0; number < kNumbers; ++number) {
+    Word total = 0;
+    for (const Word one : of_warp[number]) total += one;
+    if (total != 0) atomicAdd(sums + number * slots + blockIdx.x % slots, total);
+  }
 }
+
+/// Where a sum has its words from: memory, or the payload itself.
+struct FromMemory {
+  const ulonglong2* words;
+  __device__ ulonglong2 operator()(std::uint64_t i) const { return __ldg(words + i); }
+};
+struct FromPayload {
+  std::uint64_t seed;
+  __device__ ulonglong2 operator()(std::uint64_t i) const {
+    return {payload_word(seed, 2 * i), payload_word(seed, 2 * i + 1)};
+  }
+};
+
+/// The same of the factors of dot.
+struct Factors {
+  double2 a, b;
+};
+struct FactorsInMemory {
+  const double2 *a, *b;
+  __device__ Factors operator()(std::uint64_t i) const { return {__ldg(a + i), __ldg(b + i)}; }
+};
+struct FactorsAsMade {
+  __device__ Factors operator()(std::uint64_t i) const {
+    const auto value = [](HbmArray array, std::uint64_t at) { return hbm_start_value(HbmKernel::dot, array, at); };
+    return {{value(HbmArray::a, 2 * i), value(HbmArray::a, 2 * i + 1)},
+            {value(HbmArray::b, 2 * i), value(HbmArray::b, 2 * i + 1)}};
+  }
+};
+
+__device__ std::uint64_t bits_of(double number) { return static_cast<std::uint64_t>(__double_as_longlong(number)); }
 
 __global__ void __launch_bounds__(kThreads)
     copy_kernel(const double2* __restrict__ from, double2* __restrict__ to, std::uint64_t vectors) {
@@ -79,37 +112,59 @@ __global__ void __launch_bounds__(kThreads)
   out[i] = {p.x + factor * q.x, p.y + factor * q.y};
 }
 
-__global__ void __launch_bounds__(kThreads)
-    dot_kernel(const double2* __restrict__ a, const double2* __restrict__ b, std::uint64_t vectors, Word* sums) {
+template <class Load>
+__global__ void __launch_bounds__(kThreads) dot_kernel(Load load, std::uint64_t vectors, Word* sums) {
   double sum = 0;  // exact: products below 2^20, and 16 of them in one thread
-  over_piece(a, b, vectors, [&](double2 p, double2 q) { sum += p.x * q.x + p.y * q.y; });
-  add_to_slots(static_cast<Word>(sum), sums, kSumSlots);
+  std::uint64_t fold = 0;
+  over_piece(vectors, load, [&](const Factors& x) {
+    sum += x.a.x * x.b.x + x.a.y * x.b.y;
+    fold = turned(turned(fold, bits_of(x.a.x)), bits_of(x.b.x));
+    fold = turned(turned(fold, bits_of(x.a.y)), bits_of(x.b.y));
+  });
+  Word own[] = {static_cast<Word>(sum), fold_of_thread(fold, own_index())};
+  add_to_slots(own, sums, kSumSlots);
 }
 
-__global__ void __launch_bounds__(kThreads)
-    sum_kernel(const ulonglong2* __restrict__ from, std::uint64_t vectors, Word* sums) {
+template <class Load>
+__global__ void __launch_bounds__(kThreads) sum_kernel(Load load, std::uint64_t vectors, Word* sums) {
   Word sum = 0;
-  over_piece(from, from, vectors, [&](ulonglong2 x, ulonglong2) { sum += x.x + x.y; });
-  add_to_slots(sum, sums, kSumSlots);
+  std::uint64_t fold = 0;
+  over_piece(vectors, load, [&](const ulonglong2& x) {
+    sum += x.x + x.y;
+    fold = turned(turned(fold, x.x), x.y);
+  });
+  Word own[] = {sum, fold_of_thread(fold, own_index())};
+  add_to_slots(own, sums, kSumSlots);
 }
 
 __global__ void __launch_bounds__(kThreads)
-    fill_kernel(ulonglong2* __restrict__ to, std::uint64_t vectors, std::uint64_t seed, std::uint64_t flipped) {
+    fill_kernel(ulonglong2* __restrict__ to, std::uint64_t vectors, std::uint64_t seed) {
   const std::uint64_t i = own_index();
-  if (i < vectors) to[i] = {payload_word(seed, 2 * i) ^ flipped, payload_word(seed, 2 * i + 1) ^ flipped};
+  if (i < vectors) to[i] = FromPayload{seed}(i);
+}
+
+/// Counts a wrong word, and notes it while there is room.
+__device__ void note(const WalkLog& log, const WalkStep& step, std::uint64_t index, const Word* word, Word found) {
+  const Word place = atomicAdd(reinterpret_cast<Word*>(log.wrong), Word{1});
+  if (place >= log.room) return;
+  log.errors[place] = {.content = step.content,
+                       .offset = step.offset + index * sizeof(Word),
+                       .expected = walk_word(step.expected, index),
+                       .found = found,
+                       .again = __ldcv(word)};
 }
 
 __global__ void __launch_bounds__(kThreads)
-    payload_check_kernel(const ulonglong2* __restrict__ found, std::uint64_t vectors, std::uint64_t seed,
-                         std::uint64_t flipped, Word* wrong) {
-  const std::uint64_t i = own_index();
-  Word bad = 0;
-  if (i < vectors) {
-    const ulonglong2 x = found[i];
-    bad = ((x.x ^ flipped) != payload_word(seed, 2 * i) ? 1U : 0U) +
-          ((x.y ^ flipped) != payload_word(seed, 2 * i + 1) ? 1U : 0U);
+    walk_kernel(ulonglong2* memory, std::uint64_t vectors, WalkStep step, WalkLog log) {
+  if (own_index() >= vectors) return;
+  const std::uint64_t i = step.downwards ? vectors - 1 - own_index() : own_index();
+  if (step.checks) {
+    const ulonglong2 x = memory[i];
+    const auto* const words = reinterpret_cast<const Word*>(memory + i);
+    if (x.x != walk_word(step.expected, 2 * i)) note(log, step, 2 * i, words, x.x);
+    if (x.y != walk_word(step.expected, 2 * i + 1)) note(log, step, 2 * i + 1, words + 1, x.y);
   }
-  add_to_slots(bad, wrong, 1);
+  if (step.writes) memory[i] = {walk_word(step.next, 2 * i), walk_word(step.next, 2 * i + 1)};
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -121,8 +176,9 @@ __global__ void __launch_bounds__(kThreads)
 __global__ void __launch_bounds__(kThreads)
     check_kernel(HbmKernel kernel, HbmArray array, const double* found, std::uint64_t elements, Word* wrong) {
   const std::uint64_t i = own_index();
-  // Equality in this sense is false for a NaN, which is then a mismatch.
-  add_to_slots(i < elements && !(found[i] == hbm_expected(kernel, array, i)) ? 1U : 0U, wrong, 1);
+  // Compared as bits: a zero whose sign was turned equals a zero.
+  Word own[] = {i < elements && bits_of(found[i]) != bits_of(hbm_expected(kernel, array, i)) ? Word{1} : Word{0}};
+  add_to_slots(own, wrong, 1);
 }
 
 __global__ void chase_kernel(const std::byte* memory, Word* at, std::uint64_t steps) {
@@ -141,7 +197,7 @@ void launch_over(std::uint64_t pieces, const Stream& stream, void (*kernel)(Para
 }
 
 /// Threads of a sum over `vectors`.
-std::uint64_t pieces_of(std::uint64_t vectors) { return (vectors + kPiece - 1) / kPiece; }
+std::uint64_t pieces_of(std::uint64_t vectors) { return (vectors + kSumPiece - 1) / kSumPiece; }
 
 std::uint64_t vectors_in(Bytes size) {
   if (size.count % kVectorBytes != 0) throw std::invalid_argument("a size is not a multiple of 16 B");
@@ -163,11 +219,9 @@ void enqueue_pass(HbmKernel kernel, const HbmPointers& arrays, std::uint64_t* su
   auto* const c = reinterpret_cast<double2*>(arrays.c);
   switch (kernel) {
     case HbmKernel::read:
-      return launch_over(pieces_of(vectors), stream, sum_kernel, reinterpret_cast<const ulonglong2*>(a), vectors,
-                         words(sums));
+      return enqueue_sum(reinterpret_cast<const std::byte*>(arrays.a), {vectors * kVectorBytes}, sums, stream);
     case HbmKernel::write:
-      return launch_over(vectors, stream, fill_kernel, reinterpret_cast<ulonglong2*>(a), vectors, std::uint64_t{0},
-                         std::uint64_t{0});
+      return launch_over(vectors, stream, fill_kernel, reinterpret_cast<ulonglong2*>(a), vectors, std::uint64_t{0});
     case HbmKernel::copy:
       return launch_over(vectors, stream, copy_kernel, a, c, vectors);
     case HbmKernel::scale:
@@ -177,7 +231,8 @@ void enqueue_pass(HbmKernel kernel, const HbmPointers& arrays, std::uint64_t* su
     case HbmKernel::triad:
       return launch_over(vectors, stream, add_kernel, b, c, kHbmScalar, a, vectors);
     case HbmKernel::dot:
-      return launch_over(pieces_of(vectors), stream, dot_kernel, a, b, vectors, words(sums));
+      return launch_over(pieces_of(vectors), stream, dot_kernel<FactorsInMemory>, FactorsInMemory{a, b}, vectors,
+                         words(sums));
   }
 }
 
@@ -186,20 +241,34 @@ void enqueue_check(HbmKernel kernel, HbmArray array, const double* found, std::u
   launch_over(elements, stream, check_kernel, kernel, array, found, elements, words(wrong));
 }
 
-void enqueue_fill(std::byte* target, Bytes size, std::uint64_t seed, const Stream& stream, std::uint64_t flipped) {
-  launch_over(vectors_in(size), stream, fill_kernel, reinterpret_cast<ulonglong2*>(target), vectors_in(size), seed,
-              flipped);
+void enqueue_fill(std::byte* target, Bytes size, std::uint64_t seed, const Stream& stream) {
+  launch_over(vectors_in(size), stream, fill_kernel, reinterpret_cast<ulonglong2*>(target), vectors_in(size), seed);
 }
 
 void enqueue_sum(const std::byte* source, Bytes size, std::uint64_t* sums, const Stream& stream) {
-  launch_over(pieces_of(vectors_in(size)), stream, sum_kernel, reinterpret_cast<const ulonglong2*>(source),
-              vectors_in(size), words(sums));
+  launch_over(pieces_of(vectors_in(size)), stream, sum_kernel<FromMemory>,
+              FromMemory{reinterpret_cast<const ulonglong2*>(source)}, vectors_in(size), words(sums));
+}
+
+void enqueue_right_sum(Bytes size, std::uint64_t seed, std::uint64_t* sums, const Stream& stream) {
+  launch_over(pieces_of(vectors_in(size)), stream, sum_kernel<FromPayload>, FromPayload{seed}, vectors_in(size),
+              words(sums));
+}
+
+void enqueue_right_dot(std::uint64_t elements, std::uint64_t* sums, const Stream& stream) {
+  const std::uint64_t vectors = vectors_in({elements * sizeof(double)});
+  launch_over(pieces_of(vectors), stream, dot_kernel<FactorsAsMade>, FactorsAsMade{}, vectors, words(sums));
+}
+
+void enqueue_walk(std::byte* memory, Bytes size, const WalkStep& step, const WalkLog& log, const Stream& stream) {
+  launch_over(vectors_in(size), stream, walk_kernel, reinterpret_cast<ulonglong2*>(memory), vectors_in(size), step,
+              log);
 }
 
 void enqueue_payload_check(const std::byte* found, Bytes size, std::uint64_t seed, std::uint64_t* wrong,
-                           const Stream& stream, std::uint64_t flipped) {
-  launch_over(vectors_in(size), stream, payload_check_kernel, reinterpret_cast<const ulonglong2*>(found),
-              vectors_in(size), seed, flipped, words(wrong));
+                           const Stream& stream) {
+  const WalkStep step{.expected = {.kind = WalkKind::payload, .base = 0, .seed = seed}, .next = {}, .writes = false};
+  enqueue_walk(const_cast<std::byte*>(found), size, step, {.wrong = wrong}, stream);  // which writes nothing
 }
 
 void enqueue_copy(std::byte* target, const std::byte* source, Bytes size, const Stream& stream) {

@@ -8,11 +8,13 @@
 #include "probes/core/units.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/stream_values.h"
+#include "probes/cuda/walk_pattern.h"
 
 namespace assay::cuda {
 
-/// Sums are kept in this many words, so that blocks which end together do not queue for one; their total counts.
-inline constexpr std::size_t kSumSlots = 64;
+/// Sums are kept in this many words, so that blocks which end together do not queue for one; their total counts. The
+/// plain sums are followed by as many words for the folds (fold.h).
+inline constexpr std::size_t kSumSlots = 64, kSumWords = 2 * kSumSlots;
 
 /// Sizes are multiples of this: one load or store of one thread.
 inline constexpr std::uint64_t kVectorBytes = 16;
@@ -28,24 +30,38 @@ struct HbmPointers {
 /// Fills `target` with hbm_start_value(kernel, array, ...).
 void enqueue_start(HbmKernel kernel, HbmArray array, double* target, std::uint64_t elements, const Stream& stream);
 
-/// One pass of `kernel` over the arrays. read adds the words of a, and dot the products, to `sums` modulo 2^64; write
-/// fills a with the payload 0.
+/// One pass of `kernel` over the arrays. read adds the words of a, and dot the products, to the kSumWords words of
+/// `sums` modulo 2^64; write fills a with the payload 0.
 void enqueue_pass(HbmKernel kernel, const HbmPointers& arrays, std::uint64_t* sums, const Stream& stream);
 
-/// Adds to *wrong how many elements of `found` are not hbm_expected(kernel, array, ...).
+/// Adds to *wrong how many elements of `found` are not, bit by bit, hbm_expected(kernel, array, ...).
 void enqueue_check(HbmKernel kernel, HbmArray array, const double* found, std::uint64_t elements, std::uint64_t* wrong,
                    const Stream& stream);
 
-/// Fills `target` with the payload `seed`, the bits `flipped` of every word turned.
-void enqueue_fill(std::byte* target, Bytes size, std::uint64_t seed, const Stream& stream, std::uint64_t flipped = 0);
+/// Fills `target` with the payload `seed`.
+void enqueue_fill(std::byte* target, Bytes size, std::uint64_t seed, const Stream& stream);
 
-/// Adds the words of `source` to the kSumSlots words of `sums`, modulo 2^64.
+/// Adds the words of `source` to the kSumWords words of `sums`, modulo 2^64.
 void enqueue_sum(const std::byte* source, Bytes size, std::uint64_t* sums, const Stream& stream);
 
-/// Adds to *wrong how many words of `found` are not those of the payload `seed`, the bits `flipped` of every word
-/// turned.
+/// Adds the right sums of the payload `seed`, and of a pass of dot over `elements` elements: the same arithmetic,
+/// without memory.
+void enqueue_right_sum(Bytes size, std::uint64_t seed, std::uint64_t* sums, const Stream& stream);
+void enqueue_right_dot(std::uint64_t elements, std::uint64_t* sums, const Stream& stream);
+
+/// Where wrong words are counted and noted. All is in the memory of the device.
+struct WalkLog {
+  std::uint64_t* wrong = nullptr;  ///< how many so far
+  WalkError* errors = nullptr;     ///< the first of them
+  std::uint64_t room = 0;          ///< for errors
+};
+
+/// One step of a walk over one slice at `memory`.
+void enqueue_walk(std::byte* memory, Bytes size, const WalkStep& step, const WalkLog& log, const Stream& stream);
+
+/// Adds to *wrong how many words of `found` are not those of the payload `seed`.
 void enqueue_payload_check(const std::byte* found, Bytes size, std::uint64_t seed, std::uint64_t* wrong,
-                           const Stream& stream, std::uint64_t flipped = 0);
+                           const Stream& stream);
 
 /// Copies by the multiprocessors, not by a copy engine.
 void enqueue_copy(std::byte* target, const std::byte* source, Bytes size, const Stream& stream);

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include "probes/cuda/mixed.h"
+
 namespace assay::cuda {
 
 /// The kernels, in the order in which the probe runs them: read sums a, write fills a; copy c = a, scale b = s c,
@@ -50,13 +52,9 @@ inline constexpr std::uint64_t kHbmPeriod = 1'048'573;
 inline constexpr unsigned kHbmBits = 50, kHbmDotBits = 10;
 static_assert(4 * ((std::uint64_t{1} << kHbmBits) - 1) < (std::uint64_t{1} << 53));
 
-/// The whole number below 2^bits that `array` holds at `index` before any kernel, from SplitMix64's finaliser (Steele,
-/// Lea & Flood 2014). `bits` is 1 to 63.
+/// The whole number below 2^bits that `array` holds at `index` before any kernel, `bits` is 1 to 63.
 constexpr std::uint64_t hbm_start(HbmArray array, std::uint64_t index, unsigned bits) {
-  std::uint64_t z = (index % kHbmPeriod + 1 + static_cast<std::uint64_t>(array) * kHbmPeriod) * 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return (z ^ (z >> 31)) >> (64 - bits);
+  return mixed(0, index % kHbmPeriod + static_cast<std::uint64_t>(array) * kHbmPeriod) >> (64 - bits);
 }
 
 /// Bits of the numbers that `kernel` works on.

@@ -1,18 +1,30 @@
-// whole: operands of -1, 0 and 1 whose product is exact in every type, and a check of the whole product without a
+// whole: operands of whole numbers whose product is exact in every type, and a check of the whole product without a
 // second one. Plain constexpr C++: the kernels and the host's tests run the same lines.
+//
+// Small numbers (-1, 0 and 1) make sums of many terms, but leave all bits below the first one of an operand 0: a bit of
+// a factor that is stuck at 0 changes nothing. So there are two more products: the elements of one matrix are wide,
+// with all bits that the types have, and each line of the other has a single 1 or -1, which hands them through.
 #pragma once
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 
+#include "probes/cuda/mixed.h"
+
 namespace assay::cuda {
+
+/// Which elements are wide: none, those of A, those of B.
+enum class WholeForm { small, wide_a, wide_b };
+inline constexpr WholeForm kWholeForms[] = {WholeForm::small, WholeForm::wide_a, WholeForm::wide_b};
 
 /// Numbers of one product op(A) op(B): lines of A and columns of B have `k` terms each.
 struct WholeNumbers {
   std::size_t m = 0, n = 0, k = 0;
-  std::uint32_t density = 0;  ///< share of elements that are not 0, of 2^32
+  std::uint32_t density = 0;  ///< share of small elements that are not 0, of 2^32
   std::uint64_t seed = 0;
+  WholeForm form = WholeForm::small;
+  unsigned bits = 0;  ///< of a wide element: 1 to kMostWideBits
 };
 
 /// Largest result that every type of a result holds exactly, next to those below it (bf16 has 8 bits).
@@ -28,31 +40,44 @@ inline WholeNumbers whole_numbers(std::size_t m, std::size_t n, std::size_t k, s
       .m = m, .n = n, .k = k, .density = static_cast<std::uint32_t>(share >= 1 ? kAll : share * kAll), .seed = seed};
 }
 
-/// SplitMix64 of one number (Steele, Lea & Flood 2014).
-constexpr std::uint64_t whole_bits(std::uint64_t seed, std::uint64_t index) {
-  std::uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31U);
+/// Bits of a wide element at most: a wrong result is then below 2^20, as whole_line_is_right has it.
+inline constexpr unsigned kMostWideBits = 20;
+
+/// Numbers of a product of which the matrix that `form` names has elements of `bits` bits (kMostWideBits at most).
+constexpr WholeNumbers wide_numbers(std::size_t m, std::size_t n, std::size_t k, std::uint64_t seed, WholeForm form,
+                                    unsigned bits) {
+  return {.m = m,
+          .n = n,
+          .k = k,
+          .density = 0,
+          .seed = seed,
+          .form = form,
+          .bits = bits < kMostWideBits ? bits : kMostWideBits};
 }
 
-/// Which of the three streams of numbers.
-enum class WholeStream : std::uint64_t { a = 1, b = 2, weight = 3 };
+/// Which of the streams of numbers; `place` is that of the only element in a line beside wide ones.
+enum class WholeStream : std::uint64_t { place = 0, a = 1, b = 2, weight = 3 };
 
 constexpr std::uint64_t whole_seed(const WholeNumbers& numbers, WholeStream stream) {
   return numbers.seed * 4 + static_cast<std::uint64_t>(stream);
 }
 
-/// Element `term` of line `line` of A, or of column `line` of B: -1, 0 or 1.
+/// Element `term` of line `line` of A, or of column `line` of B.
 constexpr int whole_element(const WholeNumbers& numbers, WholeStream matrix, std::size_t line, std::size_t term) {
-  const std::uint64_t bits = whole_bits(whole_seed(numbers, matrix), line * numbers.k + term);
-  if (static_cast<std::uint32_t>(bits) > numbers.density) return 0;
-  return (bits >> 63U) != 0 ? 1 : -1;
+  const auto sign = [](std::uint64_t bits) { return (bits >> 63U) != 0 ? 1 : -1; };
+  const std::uint64_t bits = mixed(whole_seed(numbers, matrix), line * numbers.k + term);
+  if (numbers.form == WholeForm::small) return static_cast<std::uint32_t>(bits) > numbers.density ? 0 : sign(bits);
+  if ((matrix == WholeStream::a) == (numbers.form == WholeForm::wide_a)) {
+    const std::uint64_t first = std::uint64_t{1} << (numbers.bits - 1);
+    return sign(bits) * static_cast<int>(first | (bits & (first - 1)));
+  }
+  const std::uint64_t place = mixed(whole_seed(numbers, WholeStream::place), line);
+  return place % numbers.k == term ? sign(place) : 0;
 }
 
 /// Random weight of column `column` of the product, modulo 2^64.
 constexpr std::uint64_t whole_weight(const WholeNumbers& numbers, std::size_t column) {
-  return whole_bits(whole_seed(numbers, WholeStream::weight), column);
+  return mixed(whole_seed(numbers, WholeStream::weight), column);
 }
 
 /// Term `term` of op(B) times the weights, modulo 2^64.

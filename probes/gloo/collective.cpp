@@ -85,6 +85,7 @@ constexpr ConditionSpec kOwnConditions[] = {
 constexpr auto kConditions = join(kOwnConditions, kFactConditions);
 constexpr ProbeSpec kSpec{
     .name = "host_collective",
+    .revision = 2,
     .scope = Scope::group,
     .sampled = true,
     .measures =
@@ -101,7 +102,8 @@ constexpr ProbeSpec kSpec{
         "for all_reduce, (n-1)/n for all_gather, reduce_scatter, all_to_all and scatter, 1 for broadcast and "
         "send_recv. With one rank on a node every port carries busbw each way in these algorithms; but the root of "
         "broadcast sends more than once, and that of scatter alone sends. Before and after the timing of each size one "
-        "collective runs on whole numbers whose sums are exact in the type, and every received element is compared. "
+        "collective runs on whole numbers whose sums are exact in the type, or on random bits if none are added, "
+        "and every received element is compared. "
         "Addresses, ports and retransmissions are those of the connections themselves, as the kernel reports them. "
         "Ranks of two nodes that are one machine are an error unless path=loopback, which has metrics of its own.",
     .source =

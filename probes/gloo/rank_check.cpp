@@ -18,20 +18,19 @@ auto with_type(collective::Element element, Work work) {
 
 void fill(std::byte* buffer, std::uint64_t count, collective::Element element, const collective::Pattern& pattern) {
   with_type(element, [&]<class Number>(Number*) {
-    auto* const numbers = reinterpret_cast<Number*>(buffer);
+    auto* const numbers = reinterpret_cast<collective::BitsOf<Number>*>(buffer);
     for (std::uint64_t i = 0; i < count; ++i)
-      numbers[i] = static_cast<Number>(collective::sent(pattern, i));  // exact: see exact_limit
+      numbers[i] = collective::bits_of<Number>(pattern, collective::sent(pattern, i));
   });
 }
 
 std::uint64_t count_mismatches(const std::byte* buffer, std::uint64_t count, collective::Element element,
                                const collective::Pattern& pattern) {
   return with_type(element, [&]<class Number>(Number*) {
-    const auto* const numbers = reinterpret_cast<const Number*>(buffer);
+    const auto* const numbers = reinterpret_cast<const collective::BitsOf<Number>*>(buffer);
     std::uint64_t wrong = 0;
-    for (std::uint64_t i = 0; i < count; ++i) {
-      if (!(static_cast<double>(numbers[i]) == static_cast<double>(collective::received(pattern, i)))) ++wrong;
-    }
+    for (std::uint64_t i = 0; i < count; ++i)
+      wrong += numbers[i] != collective::bits_of<Number>(pattern, collective::received(pattern, i)) ? 1 : 0;
     return wrong;
   });
 }

@@ -20,19 +20,17 @@ __device__ std::uint64_t first_index() { return std::uint64_t{blockIdx.x} * bloc
 __device__ std::uint64_t stride() { return std::uint64_t{gridDim.x} * blockDim.x; }
 
 template <class Number>
-__global__ void fill_kernel(Number* buffer, std::uint64_t count, collective::Pattern pattern) {
-  for (std::uint64_t i = first_index(); i < count; i += stride()) {
-    buffer[i] = static_cast<Number>(static_cast<float>(collective::sent(pattern, i)));  // exact: see exact_limit
-  }
+__global__ void fill_kernel(collective::BitsOf<Number>* buffer, std::uint64_t count, collective::Pattern pattern) {
+  for (std::uint64_t i = first_index(); i < count; i += stride())
+    buffer[i] = collective::bits_of<Number>(pattern, collective::sent(pattern, i));
 }
 
 template <class Number>
-__global__ void count_kernel(const Number* buffer, std::uint64_t count, collective::Pattern pattern,
+__global__ void count_kernel(const collective::BitsOf<Number>* buffer, std::uint64_t count, collective::Pattern pattern,
                              unsigned long long* mismatches) {
   unsigned long long wrong = 0;
   for (std::uint64_t i = first_index(); i < count; i += stride()) {
-    // Compared as double, into which every type goes exactly; NaN matches nothing.
-    if (!(static_cast<double>(buffer[i]) == static_cast<double>(collective::received(pattern, i)))) ++wrong;
+    if (buffer[i] != collective::bits_of<Number>(pattern, collective::received(pattern, i))) ++wrong;
   }
   if (wrong != 0) atomicAdd(mismatches, wrong);
 }
@@ -57,8 +55,8 @@ void with_type(collective::Element element, Work work) {
 void fill(std::byte* buffer, std::uint64_t count, collective::Element element, const collective::Pattern& pattern,
           const cuda::Stream& stream) {
   with_type(element, [&]<class Number>(Number*) {
-    fill_kernel<Number>
-        <<<blocks_for(count), kThreads, 0, stream.get()>>>(reinterpret_cast<Number*>(buffer), count, pattern);
+    fill_kernel<Number><<<blocks_for(count), kThreads, 0, stream.get()>>>(
+        reinterpret_cast<collective::BitsOf<Number>*>(buffer), count, pattern);
   });
   cuda::check(cudaGetLastError(), "filling a send buffer");
 }
@@ -77,7 +75,8 @@ void count_mismatches(const std::byte* buffer, std::uint64_t count, collective::
   static_assert(sizeof(std::uint64_t) == sizeof(unsigned long long));  // type of atomicAdd
   with_type(element, [&]<class Number>(Number*) {
     count_kernel<Number><<<blocks_for(count), kThreads, 0, stream.get()>>>(
-        reinterpret_cast<const Number*>(buffer), count, pattern, reinterpret_cast<unsigned long long*>(mismatches));
+        reinterpret_cast<const collective::BitsOf<Number>*>(buffer), count, pattern,
+        reinterpret_cast<unsigned long long*>(mismatches));
   });
   cuda::check(cudaGetLastError(), "checking a receive buffer");
 }

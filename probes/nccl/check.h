@@ -12,7 +12,8 @@ namespace assay::nccl {
 void fill(std::byte* buffer, std::uint64_t count, collective::Element element, const collective::Pattern& pattern,
           const cuda::Stream& stream);
 
-/// Enqueues setting every bit of the `bytes` at `buffer`: a NaN in every type, which no pattern holds.
+/// Enqueues setting every bit of the `bytes` at `buffer`: a NaN in every type, which no sum is, and but for elements of
+/// 16 bits next to no moved word.
 void overwrite(std::byte* buffer, std::size_t bytes, const cuda::Stream& stream);
 
 /// Enqueues setting `*counter`, in memory of the device, to 0.

@@ -97,7 +97,7 @@ constexpr auto kConditions =
     cuda::join_conditions(cuda::kDeviceConditions, kFactConditions, kOwnConditions, kErrorConditions);
 constexpr ProbeSpec kSpec{
     .name = "nccl_collective",
-    .revision = 2,
+    .revision = 3,
     .scope = Scope::group,
     .sampled = true,
     .measures =
@@ -114,7 +114,8 @@ constexpr ProbeSpec kSpec{
         "being the whole buffer as nccl-tests counts it; busbw is algbw times 2(n-1)/n for all_reduce, (n-1)/n for "
         "all_gather, reduce_scatter, all_to_all and scatter, 1 for broadcast and send_recv. Under NVLS and over two "
         "nodes by tree busbw is not the traffic of a link. Before and after the timing of each size one collective "
-        "runs on whole numbers whose sums are exact in the type, and every received element is compared on the device. "
+        "runs on whole numbers whose sums are exact in the type, or on random bits if none are added, and every "
+        "received element is compared on the device. "
         "Algorithm, protocol, channels and transport are what NCCL's log says. Where a size ran over two nodes or more "
         "by rings with SIMPLE, every node sends at the rate of busbw, in equal parts by channel: an adapter of line "
         "rate r by which c of C channels leave the node is full at a busbw of r C / c. The least over all adapters is "

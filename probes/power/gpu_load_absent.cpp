@@ -4,7 +4,7 @@
 
 namespace assay::power {
 
-std::vector<LoadedGpu> gpu_load(std::string_view /*device*/, std::string_view /*library_path*/) {
+std::vector<LoadedGpu> gpu_load(std::string_view /*device*/, std::string_view /*library_path*/, bool /*job*/) {
   throw Skip("this program was built without CUDA and cannot load GPUs");
 }
 

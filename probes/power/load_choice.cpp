@@ -14,30 +14,50 @@
 
 namespace assay::power {
 
-ChosenLoad::ChosenLoad(const Parameters& given) : on_gpus_(given.text("engine") == "gpu") {
+ChosenLoad::ChosenLoad(const Parameters& given) : engine_name_(given.text("engine")) {
+  const bool on_gpus = engine_name_ != "cpu";
   threads_ = static_cast<std::size_t>(given.count("threads"));
-  if (threads_ == 0 && !on_gpus_) threads_ = std::max(1U, std::thread::hardware_concurrency());
+  if (threads_ == 0 && !on_gpus) threads_ = std::max(1U, std::thread::hardware_concurrency());
   std::vector<LoadPart> parts;
-  if (on_gpus_) {
-    for (auto& gpu : gpu_load(given.text("gpus"), given.text("library_path"))) {
-      gpus_.emplace_back(gpu.subject, gpu.words);
+  if (on_gpus) {
+    for (auto& gpu : gpu_load(given.text("gpus"), given.text("library_path"), is_job())) {
+      gpus_.push_back({.subject = gpu.subject, .words = gpu.words, .watch = nvml::GpuWatch(gpu.pci_bus_id)});
       parts.push_back(std::move(gpu.part));
     }
   }
   if (threads_ > 0) {
     host::require_wide_kernels(openblas_get_corename());
     for (auto& part : host_load(threads_)) {
-      part.counted = !on_gpus_;
+      part.counted = !on_gpus;
       parts.push_back(std::move(part));
     }
   }
   engine_ = std::make_unique<LoadEngine>(std::move(parts));
 }
 
+std::uint64_t ChosenLoad::mismatches() const {
+  std::uint64_t all = 0;
+  engine_->each([&](const LoadUnit& unit) { all += unit.mismatches(); });
+  return all;
+}
+
+void ChosenLoad::watch() {
+  for (Gpu& gpu : gpus_)
+    if (is_job()) gpu.watch.start();
+}
+
+void ChosenLoad::end_watch() {
+  for (Gpu& gpu : gpus_) gpu.watch.stop();
+}
+
 void ChosenLoad::record(Recorder& record) const {
-  record.condition("engine", std::string(on_gpus_ ? "gpu_gemm" : "cpu_gemm"));
+  record.condition("engine", engine_name_ == "job" ? "gpu_job" : engine_name_ + "_gemm");
   record.condition("threads", static_cast<std::int64_t>(threads_));
-  for (const auto& [subject, words] : gpus_) record.condition("gpu_load", words, subject);
+  for (const Gpu& gpu : gpus_) {
+    record.condition("gpu_load", gpu.words, gpu.subject);
+    if (is_job()) gpu.watch.record(record, gpu.subject);
+  }
+  engine_->each([&](const LoadUnit& unit) { unit.record(record); });
 }
 
 }  // namespace assay::power

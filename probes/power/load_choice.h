@@ -2,10 +2,13 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
-#include <span>
+#include <string>
+#include <vector>
 
 #include "probes/core/probe.h"
+#include "probes/nvml/gpu_watch.h"
 #include "probes/power/load_engine.h"
 
 namespace assay {
@@ -51,13 +54,27 @@ class ChosenLoad {
   explicit ChosenLoad(const Parameters& given);
 
   [[nodiscard]] LoadEngine& engine() const { return *engine_; }
-  /// Records the three conditions above.
+  /// Records the three conditions above, and the checks of a job; the engine must rest then.
   void record(Recorder& record) const;
+  /// Wrong results of a job so far.
+  [[nodiscard]] std::uint64_t mismatches() const;
+  /// Whether the load is a job, which checks all its results.
+  [[nodiscard]] bool is_job() const { return engine_name_ == "job"; }
+  /// Watches the GPUs of a job from now on; until end_watch().
+  void watch();
+  void end_watch();
 
  private:
-  bool on_gpus_;
+  /// A GPU of the load.
+  struct Gpu {
+    Subject subject;
+    std::string words;
+    nvml::GpuWatch watch;
+  };
+
+  std::string engine_name_;
   std::size_t threads_ = 0;
-  std::vector<std::pair<Subject, std::string>> gpus_;
+  std::vector<Gpu> gpus_;
   std::unique_ptr<LoadEngine> engine_;
 };
 

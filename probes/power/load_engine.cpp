@@ -13,6 +13,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::duration<double> kPeriod(0.01);  // of a unit that works for a part: a meter of 25 ms sees a mean
 constexpr auto kLongestBegin = std::chrono::seconds(1);
+constexpr auto kLongestRest = std::chrono::seconds(10);  // a unit has milliseconds in its queue
 constexpr double kLeastAlone = 0.1;  // of a unit that shares its level with none: a tenth of each period
 
 /// The share of its time that the unit at `place` of `places` works at `level`.
@@ -85,6 +86,22 @@ void LoadEngine::check() const {
   if (failure_) std::rethrow_exception(failure_);
 }
 
+void LoadEngine::rest() {
+  work_at(0);
+  const auto limit = Clock::now() + kLongestRest;
+  for (const auto& one : units_) {
+    while (!one.rests.load()) {
+      check();
+      if (Clock::now() > limit) throw std::runtime_error("a part of the load has not ended its work in ten seconds");
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+}
+
+void LoadEngine::each(const std::function<void(const LoadUnit&)>& use) const {
+  for (const auto& one : units_) use(*one.part.unit);
+}
+
 void LoadEngine::live(Driven& driven) {
   bool prepared = false;
   try {
@@ -107,7 +124,9 @@ void LoadEngine::drive(Driven& driven) {
     const double duty = duty_of(level_.load(), driven.part);
     if (duty <= 0) {
       unit.finish();
+      driven.rests = true;
       if (!over_.load()) change_.wait(seen);
+      driven.rests = false;
       continue;
     }
     const auto begin = Clock::now();

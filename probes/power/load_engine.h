@@ -7,15 +7,20 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+namespace assay {
+class Recorder;
+}  // namespace assay
+
 namespace assay::power {
 
-/// A unit of the load: a CPU, or a GPU with the thread that feeds it. All but flop_of_work() is called by one
-/// thread of its own.
+/// A unit of the load: a CPU, or a GPU with the thread that feeds it. All that is not const is called by one thread
+/// of its own.
 class LoadUnit {
  public:
   virtual ~LoadUnit() = default;
@@ -29,6 +34,10 @@ class LoadUnit {
   virtual void close() {}
   /// Floating-point operations of one work(); good after prepare().
   [[nodiscard]] virtual double flop_of_work() const = 0;
+  /// Wrong results so far, of a unit that checks them; may be called by any thread.
+  [[nodiscard]] virtual std::uint64_t mismatches() const { return 0; }
+  /// Records its checks; called by another thread while the unit rests.
+  virtual void record(Recorder& /*record*/) const {}
 };
 
 /// One unit of a load. `places` of them share a level: those before it work all the time when it works for a part.
@@ -60,12 +69,18 @@ class LoadEngine {
   [[nodiscard]] std::chrono::steady_clock::time_point last_begin() const;
   /// Throws the error that ended a unit since the begin, if any.
   void check() const;
+  /// Works at 0 and waits until nothing is to be done any more. Throws std::runtime_error when that takes ten seconds,
+  /// and the errors of check().
+  void rest();
+  /// Calls use(unit) for every unit.
+  void each(const std::function<void(const LoadUnit&)>& use) const;
 
  private:
   struct Driven {
     LoadPart part;
     std::atomic<std::uint64_t> begun{0};                         ///< calls of work()
     std::atomic<std::chrono::steady_clock::time_point> first{};  ///< when the first of them began
+    std::atomic<bool> rests{false};                              ///< whether nothing is to be done
   };
   void live(Driven& driven);
   void drive(Driven& driven);

@@ -35,7 +35,7 @@ Soak::Soak(const SoakPlan& plan, const ThermalSensors& sensors, InBandPower* pow
     curves_.push_back({.metric = one.metric, .subject = one.subject, .at = one.at});
 }
 
-void Soak::run() {
+void Soak::run(const std::function<bool()>& ends) {
   begin_utc_s_ = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   at_mark_ = counters();  // without a mark the whole soak counts
   begin_ = Clock::now();
@@ -45,6 +45,7 @@ void Soak::run() {
     if (stop_requested()) break;
     const double at_s = now_s();
     read(at_s);
+    if (ends()) break;
     while (due_s + plan_.interval_s <= at_s) due_s += plan_.interval_s;  // a late reading is not made up for
     if (at_s < next_look_s) continue;
     next_look_s = at_s + plan_.limits.window_s / kLooks;
@@ -55,6 +56,7 @@ void Soak::run() {
   ended_s_ = now_s();
   const auto at_end = counters();
   ramp_down();
+  if (engine_ != nullptr) engine_->rest();
   if (stop_requested()) throw std::runtime_error("stopped before the end of the soak");
   for (std::size_t i = 0; i < at_end.size(); ++i) {
     const bool both = at_mark_.at(i) && at_end[i];

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,9 +45,11 @@ class Soak {
   /// `power` is null without an energy counter, `engine` if something else loads the node.
   Soak(const SoakPlan& plan, const ThermalSensors& sensors, InBandPower* power, LoadEngine* engine);
 
-  /// Loads, reads and looks until the mark is as old as hold_s or until cap_s, and ramps the load down. Throws
-  /// std::runtime_error on a stop, and what reading the energy counters and the load throw.
-  void run();
+  /// Loads, reads and looks until the mark is as old as hold_s, until cap_s, or until `ends` at a reading, and ramps
+  /// the load down. Throws std::runtime_error on a stop, and what reading the energy counters and the load throw.
+  void run(const std::function<bool()>& ends);
+  /// Time from the begin of the load to its end, in s.
+  [[nodiscard]] double lasted_s() const { return ended_s_; }
   /// Records every curve, what was before the mark as warm-up; without a mark what was before the last window is.
   /// `base_hz`: the base clock of the processors, if known.
   void record(Recorder& record, std::optional<double> base_hz) const;

@@ -1,5 +1,6 @@
 // thermal_soak: a node under a load that lasts until nothing warms up any more, and for a while after that.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -15,8 +16,11 @@
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/sampling.h"
+#include "probes/cuda/hbm_walk.h"
 #include "probes/host/base_clock.h"
 #include "probes/host/blas_kernels.h"
+#include "probes/nvml/gpu_watch.h"
+#include "probes/power/gpu_load.h"
 #include "probes/power/in_band_power.h"
 #include "probes/power/load_choice.h"
 #include "probes/power/soak.h"
@@ -32,9 +36,14 @@ constexpr std::size_t kMostReadings = 100'000;  // of one series: some 2 MB of t
 constexpr Parameter kParameters[] = {
     {.name = "engine",
      .fallback = "cpu",
-     .meaning = "engine of the products: the CPUs in FP64, the GPUs in BF16 by cuBLASLt, or none: something else loads "
+     .meaning = "engine of the products: the CPUs in FP64, the GPUs in BF16 by cuBLASLt; job: the GPUs multiply, copy "
+                "and walk through all their memory at once, and every result is checked; none: something else loads "
                 "the node",
-     .choices = "cpu gpu none"},
+     .choices = "cpu gpu job none"},
+    {.name = "on_mismatch",
+     .fallback = "end",
+     .meaning = "of engine job: whether the first wrong result ends the soak",
+     .choices = "end continue"},
     {.name = "window",
      .unit = "s",
      .fallback = "10min",
@@ -82,9 +91,14 @@ constexpr Metric kMetrics[] = {
     lower("gpu_throttled_time", "s", "the same of a GPU, where its driver counts that", Recorded::if_reported),
     lower("brake_time", "s", "the same of a GPU that a signal from outside slowed down, where its driver counts that",
           Recorded::if_reported),
+    fault(
+        "mismatches",
+        "wrong results of products, and wrong words of copies and of memory, of all GPUs in the whole soak, where the "
+        "engine is job",
+        Recorded::if_asked),
 };
 
-constexpr ConditionSpec kConditions[] = {
+constexpr ConditionSpec kOwnConditions[] = {
     {.name = "steady", .meaning = "whether temperatures, clocks and power stopped moving, and stayed so to the end"},
     if_occurred("unsteady_because", "the series that moved at the last look"),
     {.name = "marks_withdrawn", .meaning = "how often it looked steady and moved again"},
@@ -98,10 +112,30 @@ constexpr ConditionSpec kConditions[] = {
     if_present("power_boundary", "the counters that power adds up"),
     if_occurred("power_absent", "why power is not among them"),
     {.name = "engine",
-     .meaning = "engine of the products, with operands of normal numbers: cpu_gemm (FP64), gpu_gemm (BF16), none"},
+     .meaning = "engine of the products, with operands of normal numbers: cpu_gemm (FP64), gpu_gemm (BF16), gpu_job "
+                "(BF16, with copies and a walk), none"},
     kLoadThreadsCondition,
     kLoadGpuCondition,
+    if_occurred("ended_by_mismatch_s", "time from the begin of the load to the wrong result that ended it, in s"),
 };
+/// Readings of the GPUs of a job: no other soak owes any of it.
+constexpr auto kWatchConditions = [] {
+  auto all = std::to_array(nvml::kGpuWatchConditions);
+  for (auto& one : all)
+    if (one.recorded == Recorded::always) one.recorded = Recorded::if_asked;
+  return all;
+}();
+constexpr auto kConditions = [] {
+  std::array<ConditionSpec, std::size(kOwnConditions) + std::size(kJobConditions) + std::size(cuda::kWalkConditions) +
+                                kWatchConditions.size()>
+      all;
+  auto* to = all.data();
+  to = std::ranges::copy(kOwnConditions, to).out;
+  to = std::ranges::copy(kJobConditions, to).out;
+  to = std::ranges::copy(cuda::kWalkConditions, to).out;
+  (void)std::ranges::copy(kWatchConditions, to);  // the end is reached
+  return all;
+}();
 
 constexpr ProbeSpec kSpec{
     .name = "thermal_soak",
@@ -116,7 +150,13 @@ constexpr ProbeSpec kSpec{
         "window, each slope with three standard errors added; a sensor of coarse steps that went one way in the window "
         "is not steady. When, a window or more after the mark, a slope is over its limit by three standard errors, the "
         "mark is withdrawn. It ends when the mark is as old as hold, or at time_cap. Readings before the mark are "
-        "warm-up; without a mark only the last window is not. The load of a stop is ramped down within four seconds. "
+        "warm-up; without a mark only the last window is not. Engine job first checks its algorithm by samples and by "
+        "products of whole numbers; then each GPU multiplies, copies 256 MiB and takes one step of a walk through the "
+        "rest of its memory at once, again and again: every result is compared bit by bit with the first of the same "
+        "operands, every word that is copied or stored with the one that was written, in all patterns that "
+        "cuda_hbm_bandwidth "
+        "has; errors, clocks and power are watched from begin to end. The load of a stop is ramped down within four "
+        "seconds. "
         "The limits of the slopes are proposals of this project. The relative standard uncertainty of power, 5 %, is "
         "inferred, as power_sampler has it.",
     .source =
@@ -185,8 +225,14 @@ void measure(const Parameters& given, Recorder& record) {
   }
   std::optional<ChosenLoad> load;
   if (given.text("engine") != "none") load.emplace(given);
+  const bool job = load && load->is_job(), to_first = given.text("on_mismatch") == "end";
   Soak soak(plan, sensors, power ? &*power : nullptr, load ? &load->engine() : nullptr);
-  soak.run();
+  if (job) load->watch();
+  soak.run([&] { return job && to_first && load->mismatches() > 0; });
+  if (job) {
+    load->end_watch();
+    if (to_first && load->mismatches() > 0) record.condition("ended_by_mismatch_s", soak.lasted_s());
+  }
   soak.record(record, base_clock(given.text("root")));
   record.condition("series_watched", static_cast<std::int64_t>(sensors.series().size() + (power ? 1 : 0)));
   record.condition("gpus_watched", static_cast<std::int64_t>(sensors.gpus()));

@@ -1,5 +1,6 @@
 // gpus: on the first page the boards, and each rate with the clock, power and temperature at which it was measured; the
 // short names of GPUs.
+#include <algorithm>
 #include <cctype>
 #include <map>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <unordered_set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "probes/core/json_io.h"
 #include "reports/figures/html.h"
@@ -65,6 +67,44 @@ std::string row_of(const ReportContent& content, const plan::Requirement& requir
        figures::limit_text(scale, slowest, "<br>"), number_words(clock, kMega, " MHz"),
        number_words(seen("power_mean_w"), 1, " W") + " of " + number_words(seen("power_limit_w"), 1, " W"),
        number_words(seen("temperature_max_c"), 1, " °C"), number_words(seen("memory_temperature_max_c"), 1, " °C")});
+}
+
+/// The power of the checks of one probe, on the GPU of the least.
+struct Detection {
+  std::optional<double> stuck_share, flip_rate, wrong_rate;
+
+  void take(const std::string& name, double value) {
+    if (name == "detects_stuck_share") stuck_share = std::min(stuck_share.value_or(value), value);
+    if (name == "detects_flip_rate") flip_rate = std::max(flip_rate.value_or(value), value);
+    if (name == "detects_wrong_rate") wrong_rate = std::max(wrong_rate.value_or(value), value);
+  }
+};
+
+/// One line with the wrong bits that the checks of each probe would have shown; empty unless a record states it.
+std::string detection_line(const ReportContent& content) {
+  std::map<std::string_view, Detection> probes;
+  for (const auto& [step, records] : content.records) {
+    for (const auto& record : records) {
+      for (const auto& condition : record.conditions) {
+        const auto value = number_in(condition.value);
+        if (value && condition.name.starts_with("detects_")) probes[record.start.probe].take(condition.name, *value);
+      }
+    }
+  }
+  std::string words;
+  for (const auto& [probe, seen] : probes) {
+    std::vector<std::string> parts;
+    if (seen.stuck_share) parts.push_back(fmt::format("a stuck bit in {:.4g} of the memory", *seen.stuck_share));
+    if (seen.flip_rate) parts.push_back(fmt::format("{:.3g} flips a GiB and hour of memory", *seen.flip_rate));
+    if (seen.wrong_rate) parts.push_back(fmt::format("{:.3g} wrong results an hour of products", *seen.wrong_rate));
+    if (parts.empty()) continue;
+    words += fmt::format("{}<code>{}</code>: {}", words.empty() ? "" : "; ", figures::escape(std::string(probe)),
+                         fmt::join(parts, ", "));
+  }
+  if (words.empty()) return "";
+  return "<p id=\"detection\">Power of detection, on the GPU of the least: the checks find with a probability of "
+         "0.95 " +
+         words + ".</p>\n";
 }
 
 /// One GPU by its records.
@@ -175,7 +215,8 @@ std::string gpu_section(const ReportContent& content) {
     ++own.gpus;
     if (own.slowest == nullptr || *result.value < *own.slowest->value) own.slowest = &result;
   }
-  if (rates.empty()) return "";
+  const std::string detection = detection_line(content);
+  if (rates.empty() && detection.empty()) return "";
   std::string html = "<h2 id=\"gpus\">GPUs</h2>\n";
   const auto boards = boards_of(content);
   std::map<std::pair<std::string, std::string>, std::size_t> kinds;  // by model and driver
@@ -203,8 +244,10 @@ std::string gpu_section(const ReportContent& content) {
       rows.push_back(
           row_of(content, requirement, own->second, figures::column_scale(by_unit[own->second.slowest->unit])));
   }
-  return html + figures::table("gpus", "Rates of GPUs, the slowest of each figure",
-                               {"Figure", "Rate", "Limit", "SM clock", "Power, mean", "Temperature", "Memory"}, rows);
+  if (!rows.empty())
+    html += figures::table("gpus", "Rates of GPUs, the slowest of each figure",
+                           {"Figure", "Rate", "Limit", "SM clock", "Power, mean", "Temperature", "Memory"}, rows);
+  return html + detection;
 }
 
 }  // namespace assay::page

@@ -1,4 +1,5 @@
 """What is measured on one GPU, and on several: most telling first. The limits of what runs unnamed add up to less than 570 s."""
+import dataclasses
 import os
 import pathlib
 import subprocess
@@ -112,24 +113,14 @@ def one_gpu(machine):
     stages = [
         *begin(machine),
         *accepted(machine, machine.out / "first-light.json", 150, 180),
-        Stage(
-            "hbm_4gib",
-            4,
-            8,
-            machine.probe("cuda_hbm_bandwidth", "--size", "4GiB", "--slice", "0B"),
-        ),
-        Stage(
-            "hbm_1gib",
-            3,
-            7,
-            machine.probe("cuda_hbm_bandwidth", "--size", "1GiB", "--slice", "0B"),
-        ),
+        Stage("detection", 4, 12, machine.assay("hardware_detection", machine.tree / "libexec/assay/probes")),
+        Stage("hbm_walk", 7, 12, machine.probe("cuda_hbm_bandwidth", "--size", "1GiB")),  # accept has 4 GiB
         fp8(machine),
         product(machine, "fp16"),
         product(machine, "tf32"),
         product(machine, "fp32"),
         product(machine, "fp64", limit=19),
-        product(machine, "int8"),
+        dataclasses.replace(product(machine, "int8"), chosen=False),
         Stage("train_dense", 2, 6, machine.probe("cuda_train_step", "--quick")),
         Stage(
             "train_moe",
@@ -150,7 +141,7 @@ def one_gpu(machine):
             machine.probe("cuda_gemm", "--quick"),
             environment=without_nvrtc(machine),
         ),
-        Stage("thermal_soak", 20, 34, machine.probe("thermal_soak", *gpu)),
+        Stage("thermal_soak", 23, 38, machine.probe("thermal_soak", "--engine", "job", "--quick")),
         Stage("load_bank", 6, 8, machine.probe("load_bank", *gpu)),
         Stage("power_cap", 5, 8, machine.probe("power_cap", *gpu)),
         Stage(

@@ -14,6 +14,7 @@ PROGRAMS = (
     "bin/assay-report",
     "bin/contract_test",
     "bin/hardware_collective",
+    "bin/hardware_detection",
     "bin/hardware_gemm",
     "bin/hardware_hbm_bandwidth",
     "bin/hardware_host_link",

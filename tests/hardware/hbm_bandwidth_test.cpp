@@ -38,11 +38,13 @@ void expect_slices(const Record& record, Claims& claims) {
   claims.expect(!worst.empty() && std::ranges::all_of(worst, [](double share) { return share > 0 && share <= 1; }),
                 "the slowest slice is no faster than the median");
   expect_share(record, "slice_coverage", claims);
+  expect_share(record, "detects_stuck_share", claims);
 }
 
 void test(const std::string& folder, Claims& claims) {
   for (const char* schedule : {"one_by_one", "together"}) {
-    const auto record = claims.measured(folder + "/cuda_hbm_bandwidth", {"--quick", "--schedule", schedule});
+    const auto record =
+        claims.measured(folder + "/cuda_hbm_bandwidth", {"--quick", "--passes", "1", "--schedule", schedule});
     if (!record) continue;
     for (const char* kernel : {"read", "write", "copy", "scale", "add", "triad", "dot"}) {
       expect_below(*record, std::string(kernel) + "_bandwidth", kBeyond, claims);

@@ -4,3 +4,8 @@ add_executable(decision_risk performance/decision_risk.cpp)
 target_link_libraries(decision_risk PRIVATE assay_judge)
 target_compile_options(decision_risk PRIVATE -O2)
 special(performance decision_risk)
+# What share of the classes of faults each check of the GPU probes finds: host arithmetic, run by hand likewise.
+add_executable(detection performance/detection.cpp)
+target_link_libraries(detection PRIVATE assay_links)
+target_compile_options(detection PRIVATE -O2)
+special(performance detection)

@@ -1,5 +1,7 @@
 // Products of whole numbers: exact in every type, and checked as a whole.
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <limits>
@@ -31,8 +33,10 @@ struct Computed {
   }
 };
 
-Computed computed(std::size_t m, std::size_t n, std::size_t k, std::size_t lost_from = 0, std::size_t lost = 0) {
-  Computed product{.numbers = whole_numbers(m, n, k, 7), .d = std::vector<double>(m * n), .terms = {}};
+/// The product of `numbers` with bits of the elements of A kept, of line 5 some terms of some columns lost.
+Computed computed(const WholeNumbers& numbers, int kept = -1, std::size_t lost_from = 0, std::size_t lost = 0) {
+  const auto [m, n, k] = std::array{numbers.m, numbers.n, numbers.k};
+  Computed product{.numbers = numbers, .d = std::vector<double>(m * n), .terms = {}};
   for (std::size_t term = 0; term < k; ++term) product.terms.push_back(weighted_term(product.numbers, term));
   for (std::size_t column = 0; column < n; ++column) {
     for (std::size_t line = 0; line < m; ++line) {
@@ -40,14 +44,20 @@ Computed computed(std::size_t m, std::size_t n, std::size_t k, std::size_t lost_
       for (std::size_t term = 0; term < k; ++term) {
         const bool gone = line == 5 && column >= 16 && column < 32 && term >= lost_from && term < lost_from + lost;
         if (gone) continue;
-        sum += whole_element(product.numbers, WholeStream::a, line, term) *
-               whole_element(product.numbers, WholeStream::b, column, term);
+        const int a = whole_element(product.numbers, WholeStream::a, line, term);
+        sum += (a < 0 ? -(-a & kept) : a & kept) * whole_element(product.numbers, WholeStream::b, column, term);
       }
       product.d[column * m + line] = sum;
     }
   }
   return product;
 }
+
+Computed computed(std::size_t m, std::size_t n, std::size_t k, std::size_t lost_from = 0, std::size_t lost = 0) {
+  return computed(whole_numbers(m, n, k, 7), -1, lost_from, lost);
+}
+
+WholeNumbers wide(WholeForm form, unsigned bits) { return wide_numbers(40, 48, 64, 7, form, bits); }
 
 }  // namespace
 
@@ -90,6 +100,27 @@ TEST(whole, what_is_no_whole_number_or_none_at_all_is_wrong) {
     wrong.d[17] = value;
     EXPECT_EQ(wrong.wrong_lines(), 1U) << value;
   }
+}
+
+TEST(whole, wide_numbers_fill_their_bits_and_come_through_one_at_a_time) {
+  for (const WholeForm form : {WholeForm::wide_a, WholeForm::wide_b}) {
+    for (const unsigned bits : {2U, 3U, 8U, 20U}) {
+      const Computed product = computed(wide(form, bits));
+      EXPECT_EQ(product.wrong_lines(), 0U);
+      const double first = std::ldexp(1, static_cast<int>(bits) - 1);
+      for (const double result : product.d) {
+        EXPECT_GE(std::abs(result), first);
+        EXPECT_LT(std::abs(result), 2 * first);
+      }
+    }
+  }
+  EXPECT_EQ(wide(WholeForm::wide_a, 53).bits, kMostWideBits);
+}
+
+TEST(whole, a_bit_of_a_factor_that_is_stuck_at_0_is_found_by_wide_numbers_alone) {
+  constexpr int kWithoutBit2 = ~4;
+  EXPECT_EQ(computed(whole_numbers(40, 48, 64, 7), kWithoutBit2).wrong_lines(), 0U);
+  EXPECT_EQ(computed(wide(WholeForm::wide_a, 8), kWithoutBit2).wrong_lines(), 40U);
 }
 
 TEST(whole, results_and_partial_sums_are_exact_in_eight_bits) {

@@ -1,7 +1,7 @@
 // host_collective without Gloo: addresses, the way of the payload, what ranks report, and checks that find what is
 // wrong.
+#include <algorithm>
 #include <cstring>
-#include <limits>
 #include <sstream>
 #include <vector>
 
@@ -207,8 +207,8 @@ void expect_every_wrong_element_counted(collective::Element element) {
   auto* const bytes = reinterpret_cast<std::byte*>(numbers.data());
   fill(bytes, numbers.size(), element, sender);
   EXPECT_EQ(count_mismatches(bytes, numbers.size(), element, receiver), 0U);
-  numbers[7] += 1;
-  numbers[63] = std::numeric_limits<Number>::quiet_NaN();
+  bytes[7 * sizeof(Number)] ^= std::byte{1};
+  bytes[64 * sizeof(Number) - 1] ^= std::byte{0x80};  // the sign
   EXPECT_EQ(count_mismatches(bytes, numbers.size(), element, receiver), 2U);
   std::memset(bytes, 0xff, numbers.size() * sizeof(Number));  // what a collective leaves untouched
   EXPECT_EQ(count_mismatches(bytes, numbers.size(), element, receiver), 64U);
@@ -217,6 +217,24 @@ void expect_every_wrong_element_counted(collective::Element element) {
 TEST(CollectiveCheck, counts_every_wrong_element) {
   expect_every_wrong_element_counted<float>(collective::Element::fp32);
   expect_every_wrong_element_counted<double>(collective::Element::fp64);
+}
+
+TEST(CollectiveCheck, finds_the_sign_of_a_zero_that_was_turned) {
+  const collective::Pattern sums{.operation = collective::Operation::all_reduce, .ranks = 1, .chunk = 64, .modulus = 2};
+  std::vector<float> numbers(64);
+  auto* const bytes = reinterpret_cast<std::byte*>(numbers.data());
+  fill(bytes, numbers.size(), collective::Element::fp32, sums);
+  *std::ranges::find(numbers, 0.0F) = -0.0F;
+  EXPECT_EQ(count_mismatches(bytes, numbers.size(), collective::Element::fp32, sums), 1U);
+}
+
+TEST(CollectiveCheck, what_is_only_moved_has_every_bit_as_0_and_as_1) {
+  std::vector<std::uint64_t> words(64);
+  fill(reinterpret_cast<std::byte*>(words.data()), words.size(), collective::Element::fp64,
+       {.operation = collective::Operation::all_gather, .ranks = 2, .chunk = 64});
+  std::uint64_t ones = 0, zeros = 0;
+  for (const std::uint64_t word : words) ones |= word, zeros |= ~word;
+  EXPECT_EQ(ones & zeros, ~std::uint64_t{0});
 }
 
 TEST(CollectiveCheck, refuses_types_that_hosts_do_not_sum) {

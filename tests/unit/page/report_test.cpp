@@ -248,6 +248,22 @@ TEST(Report, its_first_page_shows_the_slowest_gpu_with_clock_power_and_temperatu
   EXPECT_FALSE(contains(rendered(fixture::Kind::accepted), "<h2 id=\"gpus\""));
 }
 
+TEST(Report, its_first_page_says_what_wrong_bits_the_checks_would_have_found_on_the_weakest_gpu) {
+  ReportContent content = content_of_gpus();
+  EXPECT_FALSE(contains(render_html(content), "Power of detection"));
+  double share = 0.99;
+  for (Record& record : std::span(content.records.at(content.verdict.results.front().step)).last(2)) {
+    const Subject gpu = record.conditions.back().subject;
+    record.start.probe = "cuda_hbm_bandwidth";
+    record.conditions.push_back({"detects_stuck_share", gpu, share});
+    record.conditions.push_back({"detects_flip_rate", gpu, 10 * share});
+    share = 0.5;
+  }
+  EXPECT_TRUE(contains(render_html(content),
+                       "with a probability of 0.95 <code>cuda_hbm_bandwidth</code>: a stuck bit in 0.5 of the memory, "
+                       "9.9 flips a GiB and hour of memory.</p>"));
+}
+
 TEST(Report, a_uuid_stands_once_beside_its_short_name) {
   const std::string html = render_html(content_of_gpus());
   for (const std::string uuid : kGpus) {
