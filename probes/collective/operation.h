@@ -12,7 +12,7 @@
 
 namespace assay::collective {
 
-/// Bytes of a memory: what one rank has for another.
+/// Bytes of a memory, as the share of one rank.
 struct Part {
   std::uint64_t offset = 0, bytes = 0;
 };

@@ -1,4 +1,4 @@
-// rank_log: what a rank reports of NCCL: its log, the variables in force, and the ports that it names.
+// rank_log: facts of a rank about NCCL: its log, the variables in force, and the ports that it names.
 #pragma once
 
 #include <nlohmann/json.hpp>

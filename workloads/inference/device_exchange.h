@@ -27,7 +27,7 @@
 
 namespace assay::inference {
 
-/// Calls of Device and Wire are enqueued in one order; what is read waits for them. `Device` has memory, runs RowWork,
+/// Calls of Device and Wire are enqueued in one order, and reading waits for them. `Device` has memory, runs RowWork,
 /// marks times and holds its work back behind a gate; `Wire` sends parts of memory between ranks, lets them meet, and
 /// waits for all work within a limit.
 template <class Device, class Wire>
@@ -173,7 +173,7 @@ class DeviceExchange {
     run(RowWork::add_up, step);
   }
 
-  /// What was there before cannot pass for what comes.
+  /// Old content cannot pass for new.
   void overwrite_slots(const Step& step) {
     const RowView& view = step.view;
     device_.overwrite(view.came, region_words(step.plan.from.back(), view.ranks, view.out_slot()) * sizeof *view.came);
@@ -262,7 +262,7 @@ class DeviceExchange {
   Device& device_;
   Wire& wire_;
   RowRooms rooms_;
-  RowView all_;  ///< what all steps share
+  RowView all_;  ///< shared by all steps
   std::vector<Step> steps_;
   std::size_t count_ = 0;
 };

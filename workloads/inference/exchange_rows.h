@@ -1,13 +1,14 @@
-// exchange_rows: what a kernel does with one row of an exchange, a slot or a token: makes, packs, works, adds up,
+// exchange_rows: the work of a kernel on one row of an exchange, a slot or a token: making, packing, adding up, checking.
 // checks. Plain constexpr C++: the threads of a GPU and the tests on a host run the same lines.
 //
-// Rows of one kind lie rank by rank; region r begins with row firsts[r], at a multiple of 16 B, from where NCCL copies
-// 16 B at a time. `lanes` lanes share a row: they take its words in turns and need nothing of each other.
+// Rows of one kind follow each other rank by rank; region r begins with row firsts[r], at a multiple of 16 B, from
+// where NCCL copies 16 B at a time. `lanes` lanes share a row: they take its words in turns and need nothing of each
+// other.
 //
 //   leaving, returned: a row for each slot that this rank sends, by target;  came, made: for each it gets, by source
 //
-// Slots for experts of this rank itself are packed to where they would come, and their results made where they would
-// return: no message. One rank alone sends them to itself, so that there is one.
+// Slots for experts of this rank itself are packed into `came`, and their results are made in `returned`: no message. A
+// single rank sends them to itself, so that there is one.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +45,7 @@ constexpr std::uint32_t region_of(const Number* firsts, std::uint32_t regions, N
 enum class RowWork { make, pack, work, add_up, check_came, check_experts, check_returned, check_sums };
 constexpr bool is_check(RowWork work) { return work >= RowWork::check_came; }
 
-/// What a check can find wrong with a row.
+/// Faults of a row.
 enum class RowFault : std::uint32_t { foreign_head, other_bytes, other_expert, lost, doubled, wrong_result, wrong_sum };
 inline constexpr std::uint32_t kRowFaults = 7;
 constexpr std::uint32_t bit_of(RowFault fault) { return std::uint32_t{1} << static_cast<std::uint32_t>(fault); }
@@ -105,7 +106,7 @@ constexpr std::uint64_t seed(const RowView& v, std::int64_t token) {
 constexpr std::uint16_t expert_in(const std::uint64_t* slot, std::uint32_t place) {
   return static_cast<std::uint16_t>(slot[kHeadWords + place / kPlacesOfWord] >> (place % kPlacesOfWord * 16));
 }
-/// `word` of what experts make of a token, whose words repeat where there are more.
+/// The word of a token from which word `word` of its result is made: they repeat in a longer result.
 constexpr std::uint64_t source_word(const RowView& v, std::uint64_t word) {
   while (word >= v.out) word -= v.out;
   return word;
@@ -199,7 +200,7 @@ constexpr std::uint32_t check_experts(const RowView& v, std::uint64_t token, std
   return faults;
 }
 
-/// Words that differ from what `map` makes of token `token`.
+/// The bits in which words differ from those of `map` on token `token`.
 constexpr std::uint64_t difference(const RowView& v, std::int64_t token, const ExpertMap& map,
                                    const std::uint64_t* found, std::uint32_t lane, std::uint32_t lanes) {
   const std::uint64_t stream = seed(v, token);

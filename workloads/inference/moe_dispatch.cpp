@@ -40,9 +40,8 @@ constexpr Parameter kDevice = [] {
 constexpr Parameter kOwnParameters[] = {
     {.name = "engine",
      .fallback = "gloo",
-     .meaning =
-         "what carries the slots: gloo, TCP between processors; nccl, grouped sends and receives of NCCL between "
-         "GPUs; nccl-device, sends that GPUs begin themselves, is not run",
+     .meaning = "carrier of the slots: gloo, TCP between processors; nccl, grouped sends and receives of NCCL between "
+                "GPUs; nccl-device, sends that GPUs begin themselves, is not run",
      .choices = "gloo nccl nccl-device"},
     kDevice,
     {.name = "model",
@@ -104,7 +103,7 @@ constexpr Metric kMetrics[] = {
            "numbers and scales of tokens that a rank gets for its experts, its own too, the mean of the ranks, over "
            "dispatch_time; recorded as tokens_rate is",
            Recorded::if_asked),
-    higher("combine_rate", "B/s", "the same of what comes back, over combine_time", Recorded::if_asked),
+    higher("combine_rate", "B/s", "the same of the results on their way back, over combine_time", Recorded::if_asked),
     lower("pair_time", "s",
           "of engine nccl: dispatch, work and combine in a row of eight steps of which none waits for a common start, "
           "over eight, the longest of all ranks, a sample each round",
@@ -140,7 +139,7 @@ constexpr Metric kMetrics[] = {
           Recorded::rank_0),
     lower("edge_time", "s",
           "one slot from one rank to another and back while neither has other messages, the median of 9, a sample each "
-          "round; recorded where there are two",
+          "round; recorded of two ranks or more",
           Recorded::if_asked),
     lower("edge_share", "1",
           "median edge_time over that of the fastest quarter of the edges like it, within nodes or between them; "
@@ -155,7 +154,7 @@ constexpr Metric kMetrics[] = {
           Recorded::rank_0),
 };
 constexpr ConditionSpec kOwnConditions[] = {
-    {.name = "engine", .meaning = "what carried the slots: gloo or nccl"},
+    {.name = "engine", .meaning = "carrier of the slots: gloo or nccl"},
     {.name = "path", .meaning = "what the payload went through: fabric, between machines, or loopback"},
     {.name = "ranks", .meaning = "processes that took part"},
     {.name = "nodes", .meaning = "nodes that took part"},
@@ -168,7 +167,7 @@ constexpr ConditionSpec kOwnConditions[] = {
     rank_0("nonce", "what the payload of this run is keyed by, recorded where this is rank 0"),
     if_asked("transport",
              "of engine gloo: tcp; of engine nccl: ways between ranks that NCCL reports of all ranks, such as "
-             "NET/IB/GDRDMA, NET/Socket, P2P/CUMEM, SHM, sorted, where it reports any"),
+             "NET/IB/GDRDMA, NET/Socket, P2P/CUMEM, SHM, sorted, if it reports any"),
     if_asked("algorithm", "of engine gloo: own_point_to_point, made of Gloo's messages by this probe"),
 };
 /// The `n` conditions of one engine that kOwnConditions has not; none is recorded with the other engine.
@@ -214,8 +213,8 @@ constexpr ProbeSpec kSpec{
         "Bytes are those of the messages. Between the timed parts ranks meet in an all_reduce of one number, and "
         "kernels compare every slot that came, every result and every sum, over memory that was overwritten before. "
         "Waits are the groups and meetings, self_time is the kernels of packing, experts and sums. Then the steps "
-        "follow each other without meetings (pair_time), and their sums are compared at the end. A GPU alone sends its "
-        "slots to itself.",
+        "follow each other without meetings (pair_time), and their sums are compared at the end. The GPU of a single "
+        "rank sends its slots to itself.",
     .source =
         "DeepEP's and NCCL EP's documentation, for the shapes and how copies are counted; Megatron-LM's benchmark of "
         "skewed routing, for the families.",

@@ -1,4 +1,4 @@
-// moe_part: the part of one node in moe_dispatch, whatever carries the slots.
+// moe_part: the part of one node in moe_dispatch, with any carrier of the slots.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@
 
 namespace assay::inference {
 
-/// Runs this node's ranks. `Side` has their job, programs, titles and rules, and records what is its engine's own:
+/// Runs this node's ranks. `Side` has their job, programs, titles and rules, and records the facts of its engine:
 /// begin() and end() on every node, conclude() on that of rank 0 from the answers of all ranks to "facts", follow() on
 /// the others from those of their own.
 template <class Side>

@@ -48,7 +48,7 @@ struct EngineRules {
 MoeOutcome conduct_exchange(collective::Fleet& fleet, const Parameters& given, const ExchangeJob& job,
                             const EngineRules& rules);
 
-/// Records what the ranks of `nodes` do.
+/// Records the engine, ranks, nodes and sizes of a job.
 void record_job(const Parameters& given, const ExchangeJob& job, const std::vector<std::string>& nodes,
                 Recorder& record);
 

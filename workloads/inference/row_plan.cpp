@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<std::string_view, kRowFaults> kSentences = {
     "{count} slots from rank {rank} to rank {own} have a head that none of its tokens has",
     "{count} tokens of rank {rank} have other bytes on rank {own}, token {token} first",
-    "{count} tokens of rank {rank} came to rank {own} for an expert that they are not for, token {token} first",
+    "{count} tokens of rank {rank} are on rank {own} for an expert that they are not for, token {token} first",
     "{count} tokens of rank {rank} were lost: an expert on rank {own} never had them, token {token} first",
     "{count} tokens of rank {rank} were doubled: an expert on rank {own} had them more than once, token {token} first",
     "what rank {rank} made of {count} tokens of rank {own} is missing or wrong, token {token} first",

@@ -5,7 +5,7 @@
 #include "tests/unit/inference/fake_rows.h"
 #include "workloads/inference/slot_layout.h"
 
-namespace assay::inference {
+namespace assay::inference::device_exchange_test {
 namespace {
 
 const ExchangeJob kJob{.routing = {.tokens = 24, .experts = 6, .top_k = 2, .ranks = 3, .seed = 4},
@@ -174,7 +174,7 @@ TEST(DeviceExchange, names_what_is_lost_doubled_or_changed_with_both_ranks_and_a
       {"another expert",
        kOut,
        [&](Message& m) { m.bytes[head] = std::byte{0}; },  // of rank 0
-       {"1 tokens of rank 0 came to rank 1 for an expert that they are not for", "1 tokens of rank 0 were lost"}},
+       {"1 tokens of rank 0 are on rank 1 for an expert that they are not for", "1 tokens of rank 0 were lost"}},
       {"a message that does not come",
        kOut,
        [](Message& m) { m.lost = true; },
@@ -313,4 +313,4 @@ TEST(RowPlan, has_messages_that_begin_at_16_bytes_and_do_not_overlap) {
 }
 
 }  // namespace
-}  // namespace assay::inference
+}  // namespace assay::inference::device_exchange_test
