@@ -1,5 +1,5 @@
-// exchange_rows: the work of a kernel on one row of an exchange, a slot or a token: making, packing, adding up, checking.
-// checks. Plain constexpr C++: the threads of a GPU and the tests on a host run the same lines.
+// exchange_rows: the work of a kernel on one row of an exchange, a slot or a token: making, packing, adding up and
+// checking. Plain constexpr C++: the threads of a GPU and the tests on a host run the same lines.
 //
 // Rows of one kind follow each other rank by rank; region r begins with row firsts[r], at a multiple of 16 B, from
 // where NCCL copies 16 B at a time. `lanes` lanes share a row: they take its words in turns and need nothing of each
