@@ -152,8 +152,11 @@ std::optional<InputError> no_gpu_here(const plan::Plan& plan) {
   if (std::ranges::any_of(kDevices, [&](const char* path) { return std::filesystem::exists(path, unknown); }))
     return std::nullopt;
   for (const auto& step : plan.steps) {
-    const bool of_gpu =
-        step.probe.starts_with("cuda_") || step.probe.starts_with("nccl_") || step.probe == "health_gpu";
+    const auto engine = step.parameters.find("engine");
+    const bool of_gpu = step.probe.starts_with("cuda_") || step.probe.starts_with("nccl_") ||
+                        step.probe == "health_gpu" ||
+                        (engine != step.parameters.end() &&
+                         (engine->second == Value(std::string("nccl")) || engine->second == Value(std::string("gpu"))));
     const site::Node* const node = plan.site.node(step.nodes.front());
     if (!of_gpu || node->launcher != site::Launcher::local) continue;
     const auto required = std::ranges::find_if(step.requirements, [&](const std::string& id) {

@@ -12,6 +12,11 @@
 
 namespace assay::collective {
 
+/// Bytes of a memory, as the share of one rank.
+struct Part {
+  std::uint64_t offset = 0, bytes = 0;
+};
+
 /// A collective; the word in parameters and documents is the enumerator's. In NCCL `all_to_all`, `scatter` and
 /// `send_recv` are grouped ncclSend and ncclRecv, as NCCL itself does it. In `send_recv` every rank sends to the next
 /// one and receives from the one before. The root of `broadcast` and `scatter` is rank 0.

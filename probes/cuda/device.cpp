@@ -125,6 +125,12 @@ std::string cuda_driver_version() {
   return version_text(version);
 }
 
+Device entered(std::string_view uuid) {
+  Device device = choose_devices(all_devices(), uuid).front();
+  use(device);
+  return device;
+}
+
 std::string cuda_runtime_version() {
   int version = 0;
   check(cudaRuntimeGetVersion(&version), "reading the runtime's version");

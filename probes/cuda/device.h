@@ -37,6 +37,9 @@ std::vector<Device> chosen_devices(const Parameters& given);
 /// Makes `device` the current one of this thread; handles and memory made after belong to it.
 void use(const Device& device);
 
+/// Makes the GPU `uuid` the current one before anything of it is allocated. Throws Skip as chosen_devices().
+Device entered(std::string_view uuid);
+
 /// The version of the CUDA API that the driver supports, as "13.0"; not the driver's own version.
 std::string cuda_driver_version();
 /// The version of the CUDA runtime linked into this probe, as "13.0".

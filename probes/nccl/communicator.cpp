@@ -236,14 +236,27 @@ void Communicator::reduce_scatter(float* data, std::size_t share, const cuda::St
 }
 void Communicator::all_to_all(const float* sent, const std::vector<std::size_t>& to, float* data,
                               const std::vector<std::size_t>& from, const cuda::Stream& stream) {
+  const auto parts = [](const std::vector<std::size_t>& counts) {
+    std::vector<collective::Part> all;
+    for (std::uint64_t at = 0; const std::size_t count : counts) {
+      all.push_back({.offset = at, .bytes = count * sizeof(float)});
+      at += all.back().bytes;
+    }
+    return all;
+  };
+  exchange(reinterpret_cast<const std::byte*>(sent), parts(to), reinterpret_cast<std::byte*>(data), parts(from),
+           stream);
+}
+void Communicator::exchange(const std::byte* sent, std::span<const collective::Part> to, std::byte* received,
+                            std::span<const collective::Part> from, const cuda::Stream& stream) {
   const auto& call = *nccl_.functions_;
   demand(call.group_start(), "ncclGroupStart");
-  for (int peer = 0; peer < ranks_; ++peer) {
-    const std::size_t out = to.at(static_cast<std::size_t>(peer)), in = from.at(static_cast<std::size_t>(peer));
-    if (out > 0) demand(call.send(sent, out, ncclFloat32, peer, comm_, stream.get()), "ncclSend");
-    if (in > 0) demand(call.receive(data, in, ncclFloat32, peer, comm_, stream.get()), "ncclRecv");
-    sent += out;
-    data += in;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    const int peer = static_cast<int>(i);
+    if (to[i].bytes > 0)
+      demand(call.send(sent + to[i].offset, to[i].bytes, ncclInt8, peer, comm_, stream.get()), "ncclSend");
+    if (from[i].bytes > 0)
+      demand(call.receive(received + from[i].offset, from[i].bytes, ncclInt8, peer, comm_, stream.get()), "ncclRecv");
   }
   demand(call.group_end(), "ncclGroupEnd");
   settle("enqueueing", kEnqueueLimit);

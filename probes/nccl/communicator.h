@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -83,6 +84,10 @@ class Communicator {
   /// `to` and `from`: numbers for, and of, each rank, one after the other in `sent` and `data`.
   void all_to_all(const float* sent, const std::vector<std::size_t>& to, float* data,
                   const std::vector<std::size_t>& from, const cuda::Stream& stream);
+  /// Enqueues one group: bytes of `sent` to each rank and into `received` from each, by rank. Parts of 0 bytes are left
+  /// out.
+  void exchange(const std::byte* sent, std::span<const collective::Part> to, std::byte* received,
+                std::span<const collective::Part> from, const cuda::Stream& stream);
   void send(int peer, const float* data, std::size_t count, const cuda::Stream& stream);
   void receive(int peer, float* data, std::size_t count, const cuda::Stream& stream);
   /// Throws when the communicator has failed.

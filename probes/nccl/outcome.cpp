@@ -131,19 +131,20 @@ void record_facts(Recorder& record, const std::vector<json>& facts) {
   for (const auto& warning : warnings) record.note("NCCL warns: " + warning);
 }
 
-collective::LibraryRules nccl_rules(Recorder& record, MeasuredSizes& measured) {
-  const auto admit = [](const std::vector<json>& hellos) {
-    Bytes least{UINT64_MAX};
-    for (const auto& hello : hellos) {
-      least = std::min(least, Bytes{hello.at("free").get<std::uint64_t>()});
-      if (hello.at("version") != hellos.front().at("version")) {
-        throw std::runtime_error(fmt::format("NCCL {} and {} on different nodes; install the same version on all",
-                                             hellos.front().at("version").get<std::string>(),
-                                             hello.at("version").get<std::string>()));
-      }
+Bytes admitted(const std::vector<json>& hellos) {
+  Bytes least{UINT64_MAX};
+  for (const auto& hello : hellos) {
+    least = std::min(least, Bytes{hello.at("free").get<std::uint64_t>()});
+    if (hello.at("version") != hellos.front().at("version")) {
+      throw std::runtime_error(fmt::format("NCCL {} and {} on different nodes; install the same version on all",
+                                           hellos.front().at("version").get<std::string>(),
+                                           hello.at("version").get<std::string>()));
     }
-    return memory_for_buffers(least);
-  };
+  }
+  return memory_for_buffers(least);
+}
+
+collective::LibraryRules nccl_rules(Recorder& record, MeasuredSizes& measured) {
   const auto keep = [&measured](const Sampling& busbw, const Subject& subject, const Values& at) {
     measured.sizes.push_back({.busbw = busbw, .subject = subject, .at = at});
   };
@@ -151,7 +152,7 @@ collective::LibraryRules nccl_rules(Recorder& record, MeasuredSizes& measured) {
     record_wire(record, facts, measured);
     record_facts(record, facts);
   };
-  return {.prefix = "", .admit = admit, .entered = nullptr, .measured = keep, .finished = finished};
+  return {.prefix = "", .admit = admitted, .entered = nullptr, .measured = keep, .finished = finished};
 }
 
 Bytes memory_for_buffers(Bytes free) {

@@ -64,6 +64,10 @@ struct MeasuredSizes {
   std::vector<Size> sizes = {};
 };
 
+/// Memory limit of one rank, from the answers of all ranks to "hello": memory_for_buffers() of the least. Throws
+/// std::runtime_error when ranks have different versions of NCCL.
+Bytes admitted(const std::vector<nlohmann::json>& hellos);
+
 /// NCCL's part of a measurement: every rank has the same version, and at the end record_facts() of all ranks, and
 /// wire_share and wire_rate of `measured` where wire.h has them. Both outlive the result.
 collective::LibraryRules nccl_rules(Recorder& record, MeasuredSizes& measured);

@@ -1,86 +1,32 @@
 // rank_process: one GPU's part of every request. A failure is an answer; only the leader decides on it.
 #include "probes/nccl/rank_process.h"
 
-#include <array>
-#include <cerrno>
-#include <cstdlib>
 #include <iostream>
 #include <optional>
 #include <span>
 #include <stdexcept>
-#include <system_error>
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "probes/collective/limits.h"
 #include "probes/collective/rank_loop.h"
 #include "probes/collective/rank_session.h"
-#include "probes/core/error.h"
-#include "probes/core/rendezvous_link.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/gate.h"
 #include "probes/nccl/check.h"
 #include "probes/nccl/communicator.h"
-#include "probes/nccl/environment.h"
-#include "probes/nccl/log.h"
-#include "probes/nccl/wire.h"
+#include "probes/nccl/rank_log.h"
 
 namespace assay::nccl {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxLog = 64 << 20;  // a rank of a thousand logs a few MiB
-
-/// Line rate of the port "mlx5_0:1"; absent if the kernel does not report it.
-std::optional<double> rate_of(const std::string& port) {
-  const auto colon = port.rfind(':');
-  if (colon == std::string::npos || port.find_first_of("/ ") != std::string::npos) return std::nullopt;
-  const auto text =
-      read_file(fmt::format("/sys/class/infiniband/{}/ports/{}/rate", port.substr(0, colon), port.substr(colon + 1)));
-  return text ? line_rate(*text) : std::nullopt;
-}
-
-/// NCCL's log in memory, which no other user can read and which needs no removal.
-class LogFile {
- public:
-  /// NCCL opens its log at the first thing it says, so this comes before the library.
-  LogFile() : file_(memfd_create("nccl-log", MFD_CLOEXEC)) {
-    if (file_.number() < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
-    if (setenv("NCCL_DEBUG_FILE", fmt::format("/proc/self/fd/{}", file_.number()).c_str(), 1) != 0)
-      throw std::bad_alloc();
-  }
-  [[nodiscard]] std::string text() const {
-    std::string all;
-    std::array<char, 1 << 16> chunk;
-    ssize_t got = 0;
-    while (all.size() < kMaxLog &&
-           (got = pread(file_.number(), chunk.data(), chunk.size(), static_cast<off_t>(all.size()))) > 0) {
-      all.append(chunk.data(), static_cast<std::size_t>(got));
-    }
-    return all;
-  }
-
- private:
-  rendezvous::Descriptor file_;
-};
-
-/// The GPU of this rank, made current before anything of it is allocated.
-cuda::Device enter_device(const std::string& uuid) {
-  cuda::Device device = cuda::choose_devices(cuda::all_devices(), uuid).front();
-  cuda::use(device);
-  return device;
-}
-
 /// Buffers in memory of one GPU, and the communicator that works on them.
 class NcclRank {
  public:
   explicit NcclRank(const RankPlace& place)
-      : place_(place), device_(enter_device(place.gpu)), stream_(cuda::make_stream()) {}
+      : place_(place), device_(cuda::entered(place.gpu)), stream_(cuda::make_stream()) {}
 
   [[nodiscard]] json hello() const { return {{"free", cuda::free_memory().count}, {"version", nccl_.version()}}; }
   [[nodiscard]] json introduce() const { return {{"word", place_.rank == 0 ? nccl_.unique_id() : ""}}; }
@@ -133,29 +79,11 @@ class NcclRank {
   }
 
   [[nodiscard]] json facts() const {
-    const NcclLog log = read_nccl_log(log_.text());
-    json result = {
-        {"transports", log.transports}, {"warnings", log.warnings},   {"environment", words(nccl_variables(environ))},
-        {"library", nccl_.path()},      {"version", nccl_.version()}, {"buffers", source_.source()},
-        {"launch_excluded", gated_}};
-    if (log.network) result["network"] = *log.network;
-    if (log.multicast) result["multicast"] = *log.multicast;
-    auto& sends = result["sends"] = json::array();
-    auto& rates = result["rates"] = json::array();
-    for (const auto& [channel, adapters] : log.sends) {
-      for (const auto adapter : adapters) sends.push_back({channel, adapter});
-    }
-    for (const auto& [number, port] : log.adapters) {
-      if (const auto rate = rate_of(port)) rates.push_back({number, *rate});
-    }
-    auto& choices = result["choices"] = json::array();
-    for (const auto& choice : log.choices) {
-      choices.push_back({{"function", choice.function},
-                         {"bytes", choice.bytes},
-                         {"algorithm", choice.algorithm},
-                         {"protocol", choice.protocol},
-                         {"channels", choice.channels}});
-    }
+    json result = log_.facts();
+    result.update({{"library", nccl_.path()},
+                   {"version", nccl_.version()},
+                   {"buffers", source_.source()},
+                   {"launch_excluded", gated_}});
     return result;
   }
 
@@ -176,7 +104,7 @@ class NcclRank {
 
   RankPlace place_;
   cuda::Device device_;
-  LogFile log_;  // before the library, which reads where its log goes
+  RankLog log_;  // before the library, which reads where its log goes
   Nccl nccl_;
   cuda::Stream stream_;
   cuda::Gate gate_;

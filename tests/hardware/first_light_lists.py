@@ -43,6 +43,12 @@ def fp8(machine, *more, expected=55, limit=68):
     return Stage("fp8", expected, limit, machine.probe("cuda_gemm", *load, *more))
 
 
+def experts(machine, families, *more):
+    """Tokens of DeepSeek-V3 to their experts and back between GPUs; one GPU alone sends its slots to itself."""
+    job = "--engine nccl --quick --model deepseek-v3 --tokens 1024 --dispatch-element 1 --families".split()
+    return machine.probe("moe_dispatch", *job, families, *more)
+
+
 def begin(machine):
     facts = (
         "nvidia-smi -q 2>&1; nvidia-smi topo -m 2>&1; uname -a; nproc; free -g; cat /sys/module/nvidia/version; "
@@ -128,6 +134,7 @@ def one_gpu(machine):
             6,
             machine.probe("cuda_train_step", "--quick", "--model", "tiny-moe"),
         ),
+        Stage("moe_experts", 3, 6, experts(machine, "uniform,zipf,hot_expert,burst")),
         Stage(
             "split_k",
             5,
@@ -147,14 +154,14 @@ def one_gpu(machine):
         Stage(
             "mxfp8",
             1,
-            8,
+            7,
             machine.probe("cuda_gemm", "--type", "mxfp8", "--quick"),
             (0, 77),
         ),
         Stage(
             "nvfp4",
             1,
-            8,
+            7,
             machine.probe("cuda_gemm", "--type", "nvfp4", "--quick"),
             (0, 77),
         ),
@@ -162,7 +169,7 @@ def one_gpu(machine):
         Stage(
             "yardstick",
             23,
-            30,
+            29,
             [machine.python, HERE / "yardstick.py"],
             required=False,
             environment=plain,
@@ -211,7 +218,7 @@ def several_gpus(machine):
         *begin(machine),
         *accepted(machine, machine.out / "first-light.json", 190, 230),
         Stage("all_reduce", 20, 26, collective("all_reduce", *large)),
-        Stage("all_reduce_8_b", 10, 20, collective("all_reduce", "--sizes", "8..64KiB")),
+        Stage("all_reduce_8_b", 10, 17, collective("all_reduce", "--sizes", "8..64KiB")),
         Stage(
             "all_reduce_ring",
             15,
@@ -228,13 +235,14 @@ def several_gpus(machine):
             machine.probe("cuda_host_link", "--quick", "--device", "0"),
         ),
         fp8(machine, "--schedule", "together"),
-        Stage("train_tp2", 5, 15, machine.probe("cuda_train_step", "--quick", "--tp", "2")),
+        Stage("train_tp2", 5, 13, machine.probe("cuda_train_step", "--quick", "--tp", "2")),
         Stage(
             "train_dp",
             5,
-            15,
+            12,
             machine.probe("cuda_train_step", "--quick", "--dp", str(machine.gpus)),
         ),
+        Stage("moe_experts", 6, 10, experts(machine, "uniform,zipf,hot_rank,burst")),
         Stage("health_after", 1, 5, machine.probe("health_gpu")),
         Stage(
             "racecheck",

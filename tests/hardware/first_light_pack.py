@@ -30,6 +30,7 @@ PROBES = (
     "health_gpu",
     "health_inventory",
     "load_bank",
+    "moe_dispatch",
     "power_cap",
     "power_sampler",
     "thermal_soak",

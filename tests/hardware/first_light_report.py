@@ -39,6 +39,8 @@ CONDITIONS = (
     "ecc_uncorrected_delta",
     "xid_events_delta",
     "watch_s",
+    "launch_excluded",
+    "gpu_errors_delta",
 )
 
 

@@ -58,7 +58,8 @@ unit_program(reports FILES dossier/* page/* figures/* compare/* exports/* requir
   LIBRARIES assay_requirements assay_exports assay_compare assay_spot_check assay_import assay_launch assay_fio run_fixture)
 unit_program(train FILES train/* train_gpu/* inference/* WITHOUT "process_test|fault_cases|stopped_anywhere"
   LIBRARIES assay_train_device assay_train_wire assay_inference_wire assay_decode assay_kv assay_openblas gloo)
-target_sources(unit_train PRIVATE ${PROJECT_SOURCE_DIR}/workloads/inference/moe_record.cpp)
+target_sources(unit_train PRIVATE ${PROJECT_SOURCE_DIR}/workloads/inference/moe_record.cpp
+  ${PROJECT_SOURCE_DIR}/workloads/inference/moe_run.cpp)
 unit_program(launch FILES launch/* core/rendezvous* LIBRARIES assay_launch)
 
 # What starts programs of this build.
@@ -69,7 +70,7 @@ unit_program(storage FILES storage/* workloads/* LIBRARIES assay_fio assay_proto
 unit_program(processes FILES gloo/* nccl/* nvml/* power/* health/* verbs/* host/*_process cuda/*_process train/*_process
   train_gpu/*_process inference/*_process
   LIBRARIES assay_gloo_facts assay_nccl assay_verbs_facts power_steps
-  assay_run assay_train_plan
+  assay_run assay_train_plan assay_inference
   STARTS ${every_probe} fake_rank fake_nvml fake_cuda fake_verbs_without_dmabuf fake_cuda_without_dmabuf old_verbs old_cuda)
 target_sources(unit_processes PRIVATE ${PROJECT_SOURCE_DIR}/probes/gloo/rank_check.cpp)
 # Fleets are simulated and judged here: the linker takes templates of the tests for those of the libraries, and they shall be as fast.

@@ -133,49 +133,29 @@ class ExpertExchange::Rank {
       router.choose(number, token, std::span(experts_).subspan(i * k, k));
     }
     traffic_ = {};
-    for (std::size_t i = 0; i < count_ * k; ++i) ++copies_to(train::sized(job_.routing.rank_of(experts_[i])));
+    for (std::size_t i = 0; i < count_ * k; ++i)
+      traffic_.count_copy(job_, train::sized(job_.routing.rank_of(experts_[i])));
   }
 
-  std::int64_t& copies_to(std::size_t rank) {
-    if (rank == own_) return traffic_.own;
-    return on_this_node(rank) ? traffic_.node : traffic_.network;
-  }
-  [[nodiscard]] bool on_this_node(std::size_t rank) const {
-    return rank / train::sized(job_.ranks_per_node) == own_ / train::sized(job_.ranks_per_node);
-  }
   [[nodiscard]] ExchangeTraffic traffic() {
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
-      if (rank == own_) continue;
-      (on_this_node(rank) ? traffic_.node_bytes : traffic_.network_bytes) +=
-          leaving_.count(rank) * (sizes_.out_slot() + sizes_.back_slot());
+      const std::size_t slots = leaving_.count(rank);
+      traffic_.slots += static_cast<std::int64_t>(slots);
+      traffic_.count_bytes(job_, rank, slots * (sizes_.out_slot() + sizes_.back_slot()));
     }
     return traffic_;
   }
 
-  /// Calls `slot(target, expert, is_new)` for every copy of every token of this rank, in order.
-  template <class Slot>
-  void for_each_copy(const Slot& slot) const {
-    const std::size_t k = train::sized(job_.routing.top_k);
-    for (std::size_t i = 0; i < count_; ++i) {
-      const auto experts = std::span(experts_).subspan(i * k, k);
-      for (std::size_t j = 0; j < k; ++j) {
-        const std::int64_t target = job_.routing.rank_of(experts[j]);
-        const bool is_new = !job_.once_per_rank || std::ranges::none_of(experts.first(j), [&](std::int64_t before) {
-          return job_.routing.rank_of(before) == target;
-        });
-        slot(i, train::sized(target), static_cast<std::uint16_t>(experts[j]), is_new);
-      }
-    }
-  }
-
   void pack(std::uint64_t number) {
     std::ranges::fill(filled_, 0);
-    for_each_copy(
-        [&](std::size_t, std::size_t target, std::uint16_t, bool is_new) { filled_[target] += is_new ? 1 : 0; });
+    const auto experts = std::span(experts_).first(count_ * train::sized(job_.routing.top_k));
+    for_each_copy(job_, experts, [&](std::size_t, std::size_t target, std::uint16_t, bool is_new) {
+      filled_[target] += is_new ? 1 : 0;
+    });
     if (!leaving_.lay_out(filled_)) throw std::logic_error("more slots leave than were counted");
     std::ranges::fill(filled_, 0);
     std::size_t used = 0;  // experts in the last slot of a target; of one token they may alternate
-    for_each_copy([&](std::size_t i, std::size_t target, std::uint16_t expert, bool is_new) {
+    for_each_copy(job_, experts, [&](std::size_t i, std::size_t target, std::uint16_t expert, bool is_new) {
       if (!is_new) {
         const auto slot = leaving_.slot(target, filled_[target] - 1);
         for (used = 0; expert_of(slot, used) != kNoExpert;) ++used;

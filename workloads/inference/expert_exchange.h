@@ -9,6 +9,7 @@
 
 #include "workloads/inference/findings.h"
 #include "workloads/inference/routing.h"
+#include "workloads/inference/token_payload.h"
 
 namespace assay::gloo {
 class Mesh;
@@ -21,13 +22,13 @@ struct ExchangeJob {
   RoutingShape routing;
   std::int64_t rank = 0, ranks_per_node = 1;
   std::int64_t hidden = 0;      ///< numbers of a token
-  std::int64_t out_number = 2;  ///< B of each on the way out; hidden x out_number is a multiple of 8
+  std::int64_t out_number = 2;  ///< B of each on the way out, see token_bytes()
   std::int64_t back_number = 2;
   bool once_per_rank = true;  ///< a token goes to a rank once for all its experts there; else once for each
   std::uint64_t nonce = 0;    ///< of the run
 
-  [[nodiscard]] std::size_t out_bytes() const { return static_cast<std::size_t>(hidden * out_number); }
-  [[nodiscard]] std::size_t back_bytes() const { return static_cast<std::size_t>(hidden * back_number); }
+  [[nodiscard]] std::size_t out_bytes() const { return token_bytes(hidden, out_number); }
+  [[nodiscard]] std::size_t back_bytes() const { return token_bytes(hidden, back_number); }
   /// Of a slot on the way out and back: head, experts, numbers.
   [[nodiscard]] std::size_t out_slot() const;
   [[nodiscard]] std::size_t back_slot() const;
@@ -47,7 +48,13 @@ struct ExchangeTimes {
 /// memory, those of the same node its loopback; only the rest are the network's.
 struct ExchangeTraffic {
   std::int64_t own = 0, node = 0, network = 0;  ///< copies, by where their expert is
+  std::int64_t slots = 0;                       ///< on the way out, own ones too
   std::uint64_t node_bytes = 0, network_bytes = 0;
+
+  /// A copy for an expert of `rank`, and `bytes` sent to it, as the rank of `job` sees them.
+  void count_copy(const ExchangeJob& job, std::size_t rank);
+  void count_bytes(const ExchangeJob& job, std::size_t rank, std::uint64_t bytes);
+  void add(const ExchangeTraffic& other);
 };
 
 /// One step on one rank.

@@ -15,8 +15,9 @@ struct Findings {
   std::uint64_t count = 0;
   std::vector<std::string> words;
 
-  void add(std::string sentence) {
-    ++count;
+  /// `times` findings of one sentence.
+  void add(std::string sentence, std::uint64_t times = 1) {
+    count += times;
     if (words.size() < kMostSentences) words.push_back(std::move(sentence));
   }
   void take(Findings other) {

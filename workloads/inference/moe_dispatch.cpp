@@ -1,34 +1,49 @@
 // moe_dispatch: tokens of a mixture of experts to the ranks of their experts and back, over the network of several
 // nodes.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <optional>
 
-#include "probes/collective/fleet.h"
+#include <fmt/format.h>
+
 #include "probes/collective/limits.h"
-#include "probes/collective/local_ranks.h"
-#include "probes/core/host_facts.h"
 #include "probes/core/join.h"
 #include "probes/core/library.h"
 #include "probes/core/probe.h"
-#include "probes/core/rank_names.h"
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
+#include "probes/cuda/choice.h"
+#include "probes/cuda/device_record.h"
 #include "probes/gloo/outcome.h"
 #include "probes/gloo/rank_program.h"
 #include "probes/gloo/rank_start.h"
+#include "probes/nccl/outcome.h"
+#include "probes/nvml/gpu_errors.h"
+#include "workloads/inference/moe_gpus.h"
 #include "workloads/inference/moe_job.h"
-#include "workloads/inference/moe_run.h"
+#include "workloads/inference/moe_part.h"
 #include "workloads/train/graph/plan_parameters.h"
 
 namespace assay::inference {
 namespace {
 
-using nlohmann::json;
+using Answers = EngineRules::Answers;
 
 constexpr std::size_t kLongestMessage = 8 << 20;  // the addresses of all ranks for all others: 800 ranks
 constexpr std::int64_t kMostRounds = 1000;
 
+constexpr Parameter kDevice = [] {
+  Parameter device = cuda::kDeviceParameter;
+  device.meaning =
+      "of engine nccl, GPUs to use, one rank each: all, a UUID, a PCI bus id, or an index in the order of "
+      "PCI bus ids";
+  return device;
+}();
 constexpr Parameter kOwnParameters[] = {
+    {.name = "engine",
+     .fallback = "gloo",
+     .meaning = "carrier of the slots: gloo, TCP between processors; nccl, grouped sends and receives of NCCL between "
+                "GPUs; nccl-device, sends that GPUs begin themselves, is not run",
+     .choices = "gloo nccl nccl-device"},
+    kDevice,
     {.name = "model",
      .fallback = "tiny-moe",
      .meaning = "name of a built-in model with experts, or path of an assay.model/1 on every node: width of a token, "
@@ -45,8 +60,8 @@ constexpr Parameter kOwnParameters[] = {
     {.name = "dispatch_element",
      .unit = "1",
      .fallback = "2",
-     .meaning = "B of a number on the way to the experts: 1 as FP8, 2 as BF16, 4"},
-    {.name = "combine_element", .unit = "1", .fallback = "2", .meaning = "B of a number on the way back: 1, 2 or 4"},
+     .meaning = "B of a number on the way to the experts: 1 as FP8, with a scale of 4 B for every 128; 2 as BF16; 4"},
+    {.name = "combine_element", .unit = "1", .fallback = "2", .meaning = "B of a number on the way back, likewise"},
     {.name = "copies",
      .fallback = "rank",
      .meaning =
@@ -57,7 +72,11 @@ constexpr Parameter kOwnParameters[] = {
      .meaning = "how tokens are routed, separated by commas; docs/FORMATS.md describes each; spread is always run"},
     {.name = "rounds", .unit = "1", .fallback = "10", .quick = "2", .meaning = "rounds of eight steps of each family"},
     {.name = "seed", .unit = "1", .fallback = "1", .meaning = "of the routes, which are the same on any ranks"},
-    {.name = "ranks_per_node", .unit = "1", .fallback = "1", .quick = "2", .meaning = "processes on each node"},
+    {.name = "ranks_per_node",
+     .unit = "1",
+     .fallback = "1",
+     .quick = "2",
+     .meaning = "of engine gloo, processes on each node"},
 };
 constexpr auto kParameters = join(kOwnParameters, train::kPlaceParameters);
 constexpr Metric kMetrics[] = {
@@ -80,6 +99,15 @@ constexpr Metric kMetrics[] = {
            "bytes of slots that left a rank and came back, the mean of the ranks, over step_time; recorded as "
            "tokens_rate is, where path is loopback",
            Recorded::if_asked),
+    higher("dispatch_rate", "B/s",
+           "numbers and scales of tokens that a rank gets for its experts, its own too, the mean of the ranks, over "
+           "dispatch_time; recorded as tokens_rate is",
+           Recorded::if_asked),
+    higher("combine_rate", "B/s", "the same of the results on their way back, over combine_time", Recorded::if_asked),
+    lower("pair_time", "s",
+          "of engine nccl: dispatch, work and combine in a row of eight steps of which none waits for a common start, "
+          "over eight, the longest of all ranks, a sample each round",
+          Recorded::if_asked),
     neither("imbalance", "1",
             "of a step: most copies that experts of one rank work on, over the mean of the ranks; the router's own, "
             "not measured",
@@ -111,20 +139,22 @@ constexpr Metric kMetrics[] = {
           Recorded::rank_0),
     lower("edge_time", "s",
           "one slot from one rank to another and back while neither has other messages, the median of 9, a sample each "
-          "round",
-          Recorded::rank_0),
+          "round; recorded of two ranks or more",
+          Recorded::if_asked),
     lower("edge_share", "1",
           "median edge_time over that of the fastest quarter of the edges like it, within nodes or between them; "
           "recorded where there are three",
           Recorded::if_asked),
     lower("retransmitted_share", "1",
-          "TCP segments sent again over segments sent, of all ranks, from connecting to the end", Recorded::rank_0),
+          "of engine gloo: TCP segments sent again over segments sent, of all ranks, from connecting to the end",
+          Recorded::if_asked),
     fault("mismatches",
           "tokens that an expert had not or not once, slots with other bytes or for another expert than they must "
           "have, and sums that are wrong, of all steps; each is a note",
           Recorded::rank_0),
 };
 constexpr ConditionSpec kOwnConditions[] = {
+    {.name = "engine", .meaning = "carrier of the slots: gloo or nccl"},
     {.name = "path", .meaning = "what the payload went through: fabric, between machines, or loopback"},
     {.name = "ranks", .meaning = "processes that took part"},
     {.name = "nodes", .meaning = "nodes that took part"},
@@ -135,14 +165,36 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "hidden", .meaning = "numbers of a token"},
     {.name = "slot_bytes", .meaning = "of one slot on the way out, head included"},
     rank_0("nonce", "what the payload of this run is keyed by, recorded where this is rank 0"),
+    if_asked("transport",
+             "of engine gloo: tcp; of engine nccl: ways between ranks that NCCL reports of all ranks, such as "
+             "NET/IB/GDRDMA, NET/Socket, P2P/CUMEM, SHM, sorted, if it reports any"),
+    if_asked("algorithm", "of engine gloo: own_point_to_point, made of Gloo's messages by this probe"),
 };
-constexpr auto kConditions = join(kOwnConditions, gloo::kFactConditions);
+/// The `n` conditions of one engine that kOwnConditions has not; none is recorded with the other engine.
+template <std::size_t n>
+constexpr auto of_engine(std::span<const ConditionSpec> list) {
+  std::array<ConditionSpec, n> own;
+  auto* to = own.data();
+  for (ConditionSpec one : list) {
+    if (one.name == "transport" || one.name == "algorithm") continue;
+    if (is_owed(one.recorded)) one.recorded = Recorded::if_asked;
+    *to++ = one;
+  }
+  return own;
+}
+constexpr ConditionSpec kErrorConditions[] = {nvml::kGpuErrorsCondition};
+constexpr auto kConditions =
+    join(kOwnConditions, of_engine<std::size(gloo::kFactConditions) - 2>(gloo::kFactConditions),
+         of_engine<std::size(nccl::kFactConditions) - 2>(nccl::kFactConditions),
+         of_engine<std::size(cuda::kDeviceConditions)>(cuda::kDeviceConditions), kErrorConditions);
 constexpr ProbeSpec kSpec{
     .name = "moe_dispatch",
+    .revision = 2,
     .scope = Scope::group,
     .measures =
         "Tokens of a mixture of experts sent to the ranks of their experts and back, over TCP between the processors "
-        "of several nodes: time by family of routing, what skew costs, bytes that really leave, and every token right.",
+        "or by NCCL between the GPUs of several nodes: time by family of routing, what skew costs, bytes that really "
+        "leave, and every token right.",
     .method =
         "One process for each rank, connected with every other by Gloo. In a step each rank has tokens, whose experts "
         "the family chooses from seed, step and token alone. dispatch: slots of a head, the experts' numbers and the "
@@ -154,11 +206,21 @@ constexpr ProbeSpec kSpec{
         "the one that its experts give. Neither is timed. balanced and spread force every expert to the same load, "
         "which no router does: they yield no rate. A round is eight steps of spread and of each family, in turns; it "
         "ends with the edges. A rank's waits are waits for others, so the rank that delays has the least of them; only "
-        "spread, where all have the same to do, tells who that is.",
+        "spread, where all have the same to do, tells who that is. Engine nccl has a process and a GPU for each rank, "
+        "and slots in memory from ncclMemAlloc; each token is random bits of the size of its numbers and scales. Ranks "
+        "compare their counts before, as with a layout that is kept; after 32 pairs that do not count, the eight steps "
+        "are enqueued behind a gate, begin together and are timed by events, one group of sends and receives each way. "
+        "Bytes are those of the messages. Between the timed parts ranks meet in an all_reduce of one number, and "
+        "kernels compare every slot that came, every result and every sum, over memory that was overwritten before. "
+        "Waits are the groups and meetings, self_time is the kernels of packing, experts and sums. Then the steps "
+        "follow each other without meetings (pair_time), and their sums are compared at the end. The GPU of a single "
+        "rank sends its slots to itself.",
     .source =
         "DeepEP's and NCCL EP's documentation, for the shapes and how copies are counted; Megatron-LM's benchmark of "
         "skewed routing, for the families.",
-    .needs = "libgloo.so.0 (libgloo0); several nodes reach each other on the rendezvous port and on ephemeral ports",
+    .needs =
+        "libgloo.so.0 (libgloo0), or NVIDIA GPUs with their driver and libnccl.so.2 from 2.18 on; several nodes "
+        "reach each other on the rendezvous port and on ephemeral ports",
     .typical = {60},
     .deadline = {3600},
     .parameters = kParameters,
@@ -166,94 +228,83 @@ constexpr ProbeSpec kSpec{
     .conditions = kConditions,
 };
 
-std::vector<collective::RankProgram> rank_programs(const ExchangeJob& job, const Placement& placement,
-                                                   const std::string& address, const gloo::RankFile& file,
-                                                   const Library& library) {
-  std::vector<collective::RankProgram> programs;
-  for (std::int64_t local = 0; local < job.ranks_per_node; ++local) {
-    ExchangeJob mine = job;
-    mine.rank = placement.rank * job.ranks_per_node + local;
-    programs.push_back({.path = file.path(),
-                        .arguments = moe_arguments({.job = mine, .address = address}),
-                        .environment = gloo::rank_environment(library),
-                        .title = fmt::format("rank {} ({})", mine.rank, address)});
+/// The engine gloo; see take_part().
+class GlooSide {
+ public:
+  GlooSide(const Parameters& given, const Placement& placement)
+      : given_(given),
+        job_(exchange_job(given, given.count("ranks_per_node") * placement.world)),
+        library_(Library::open("libgloo.so.0", "Gloo")),
+        file_("moe_dispatch_rank"),
+        address_(gloo::own_address(given.text("interface"), placement)) {
+    job_.rank = placement.rank * job_.ranks_per_node;
   }
-  return programs;
-}
 
-void record_job(const Parameters& given, const ExchangeJob& job, const std::vector<std::string>& nodes,
-                Recorder& record) {
-  record.condition("path", nodes.size() > 1 ? given.text("path") : std::string("loopback"));
-  record.condition("ranks", job.routing.ranks);
-  record.condition("nodes", static_cast<std::int64_t>(nodes.size()));
-  record.condition("ranks_per_node", job.ranks_per_node);
-  record.condition("node_names", fmt::format("{}", fmt::join(nodes, ",")));
-  record.condition("experts", job.routing.experts);
-  record.condition("top_k", job.routing.top_k);
-  record.condition("hidden", job.hidden);
-  record.condition("slot_bytes", static_cast<std::int64_t>(job.out_slot()));
-}
-
-/// Rank 0: asks all ranks and records.
-void conduct(collective::Fleet& fleet, const Parameters& given, const ExchangeJob& job,
-             const std::vector<std::string>& names, Recorder& record) {
-  const bool several = fleet.nodes().size() > 1;
-  auto outcome = conduct_exchange(fleet, given, job, [&](const std::vector<json>& all) {
-    if (several) gloo::demand_path(given.text("path"), all, job.ranks_per_node);
-  });
-  outcome.nodes = names;
-  outcome.fabric = several && given.text("path") == "fabric";
-  record_outcome(outcome, record);
-  record.condition("nonce", fmt::format("{:016x}", outcome.job.nonce));
-  const auto facts = fleet.ask({{"do", "facts"}}, collective::kHelloLimit);
-  Subject all;
-  if (several) all = {.kind = "group", .id = fmt::format("{}", fmt::join(names, ","))};
-  record.measurement("retransmitted_share", gloo::retransmitted_share(facts), all);
-  gloo::record_facts(record, {facts.begin(), facts.begin() + job.ranks_per_node});
-  fleet.release();
-}
-
-/// The part of this node.
-void take_part(const Parameters& given, const Placement& placement, Recorder& record, Rendezvous* group) {
-  const auto job = exchange_job(given, given.count("ranks_per_node") * placement.world);
-  const Library library = Library::open("libgloo.so.0", "Gloo");
-  const gloo::RankFile file("moe_dispatch_rank");
-  const std::string address = gloo::own_address(given.text("interface"), placement);
-  const auto programs = rank_programs(job, placement, address, file, library);
-  collective::LocalRanks ranks(programs);
-  collective::Fleet fleet(
-      [&](std::string_view request, Seconds limit) {
-        return ranks.ask(request, limit, [&] {  // a library may never report to its rank that a peer is gone
-          if (group != nullptr) group->check();
-        });
-      },
-      std::vector<std::string>(programs.size(), "on " + address), std::get<std::string>(host_facts().at("name")),
-      group);
-  const auto names = group != nullptr ? rank_names(*group) : fleet.nodes();
-  record_job(given, job, fleet.nodes(), record);
-  if (placement.rank == 0) {
-    conduct(fleet, given, job, names, record);
-  } else {
-    const auto answers = fleet.follow();
-    if (const auto facts = answers.find("facts"); facts != answers.end()) gloo::record_facts(record, facts->second);
+  [[nodiscard]] const ExchangeJob& job() const { return job_; }
+  [[nodiscard]] std::vector<std::string> titles() const {
+    return {train::sized(job_.ranks_per_node), "on " + address_};
   }
-  ranks.finish(collective::kLeaveLimit);
-}
+  [[nodiscard]] std::vector<collective::RankProgram> programs() const {
+    std::vector<collective::RankProgram> programs;
+    ExchangeJob mine = job_;
+    for (std::int64_t local = 0; local < job_.ranks_per_node; ++local, ++mine.rank) {
+      programs.push_back({.path = file_.path(),
+                          .arguments = moe_arguments({.job = mine, .address = address_}),
+                          .environment = gloo::rank_environment(library_),
+                          .title = fmt::format("rank {} ({})", mine.rank, address_)});
+    }
+    return programs;
+  }
+  [[nodiscard]] EngineRules rules(bool several) const {
+    return {.admit = [this](const Answers& hellos) { return gloo::admitted(hellos, job_.ranks_per_node); },
+            .needs = [](const ExchangeJob& job) { return job.memory(); },
+            .entered =
+                [this, several](const Answers& all) {
+                  if (several) gloo::demand_path(given_.text("path"), all, job_.ranks_per_node);
+                }};
+  }
+
+  void begin(Recorder& /*record*/) const {}
+  void conclude(Recorder& record, const Answers& facts, const Subject& all) const {
+    record.measurement("retransmitted_share", gloo::retransmitted_share(facts), all);
+    gloo::record_facts(record, {facts.begin(), facts.begin() + job_.ranks_per_node});
+  }
+  void follow(Recorder& record, const Answers& facts) const { gloo::record_facts(record, facts); }
+  void end(Recorder& /*record*/) const {}
+
+ private:
+  const Parameters& given_;
+  ExchangeJob job_;
+  Library library_;
+  gloo::RankFile file_;
+  std::string address_;
+};
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
+  const std::string engine = given.text("engine");
   const std::int64_t here = train::ranks_per_node(given);
   (void)train::count_in_range(given, "rounds", 1, kMostRounds);
+  if (engine == "nccl-device")
+    throw BadParameter("engine: sends that GPUs begin themselves (NCCL's GIN, from 2.28 on) are not run; give nccl");
+  if (engine == "nccl" && given.text("interface") != host::kRendezvousPort)
+    throw BadParameter("interface: engine nccl takes its ports from NCCL_IB_HCA and NCCL_SOCKET_IFNAME on each node");
+  const auto part = [&](Rendezvous* group) {
+    if (engine == "nccl") return take_part_with_gpus(given, placement, record, group);
+    take_part<GlooSide>(given, placement, record, group);
+  };
   if (placement.world == 1) {
-    if (here == 1) throw Skip("one rank alone: nothing is sent; use it with scope cluster, or with ranks_per_node=2");
-    return take_part(given, placement, record, nullptr);
+    if (engine == "gloo" && here == 1)
+      throw Skip("one rank alone: nothing is sent; use it with scope cluster, or with ranks_per_node=2");
+    return part(nullptr);
   }
   work_together(placement, {.exchange = collective::kExchangeLimit, .message = kLongestMessage},
-                [&](Rendezvous& group) { take_part(given, placement, record, &group); });
+                [&](Rendezvous& group) { part(&group); });
 }
 
 }  // namespace
 }  // namespace assay::inference
 
 int main(int argc, char** argv) {
+  if (const auto code = assay::inference::gpu_rank_main(argc, argv)) return *code;
   return assay::probe_main(argc, argv, assay::inference::kSpec, assay::inference::measure);
 }

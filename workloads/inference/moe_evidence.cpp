@@ -16,11 +16,7 @@ void MoeSteps::add(const ExchangeStep& step) {
   combine.push_back(step.times.combine_s);
   self.push_back(step.times.self_s);
   wait.push_back(step.times.wait_s);
-  traffic.own += step.traffic.own;
-  traffic.node += step.traffic.node;
-  traffic.network += step.traffic.network;
-  traffic.node_bytes += step.traffic.node_bytes;
-  traffic.network_bytes += step.traffic.network_bytes;
+  traffic.add(step.traffic);
   findings.take(step.findings);
 }
 
@@ -30,25 +26,33 @@ json to_words(const MoeSteps& steps) {
           {"combine", steps.combine},
           {"self", steps.self},
           {"wait", steps.wait},
-          {"traffic", {t.own, t.node, t.network, t.node_bytes, t.network_bytes}},
+          {"traffic", {t.own, t.node, t.network, t.slots, t.node_bytes, t.network_bytes}},
+          {"pair", steps.pair.value_or(0)},
           {"wrong", steps.findings.count},
           {"words", steps.findings.words}};
 }
 
 MoeSteps moe_steps_from(const json& words) {
   const json& t = words.at("traffic");
-  return {
-      .dispatch = words.at("dispatch"),
-      .combine = words.at("combine"),
-      .self = words.at("self"),
-      .wait = words.at("wait"),
-      .traffic = {.own = t.at(0), .node = t.at(1), .network = t.at(2), .node_bytes = t.at(3), .network_bytes = t.at(4)},
-      .findings = {.count = words.at("wrong"), .words = words.at("words")}};
+  const double pair = words.at("pair");
+  return {.dispatch = words.at("dispatch"),
+          .combine = words.at("combine"),
+          .self = words.at("self"),
+          .wait = words.at("wait"),
+          .traffic = {.own = t.at(0),
+                      .node = t.at(1),
+                      .network = t.at(2),
+                      .slots = t.at(3),
+                      .node_bytes = t.at(4),
+                      .network_bytes = t.at(5)},
+          .pair = pair > 0 ? std::optional(pair) : std::nullopt,
+          .findings = {.count = words.at("wrong"), .words = words.at("words")}};
 }
 
 void FamilySteps::add(const std::vector<MoeSteps>& ranks, std::int64_t tokens_per_step) {
   const std::size_t count = ranks.front().dispatch.size();
   std::vector<double> out(count), back(count);
+  double pair = 0;
   for (const MoeSteps& rank : ranks) {
     if (rank.dispatch.size() != count || rank.combine.size() != count)
       throw std::runtime_error("ranks made different numbers of steps");
@@ -56,12 +60,10 @@ void FamilySteps::add(const std::vector<MoeSteps>& ranks, std::int64_t tokens_pe
       out[i] = std::max(out[i], rank.dispatch[i]);
       back[i] = std::max(back[i], rank.combine[i]);
     }
-    traffic.own += rank.traffic.own;
-    traffic.node += rank.traffic.node;
-    traffic.network += rank.traffic.network;
-    traffic.node_bytes += rank.traffic.node_bytes;
-    traffic.network_bytes += rank.traffic.network_bytes;
+    traffic.add(rank.traffic);
+    if (rank.pair) pair = std::max(pair, *rank.pair);
   }
+  if (pair > 0) pairs.push_back(pair);
   dispatch.insert(dispatch.end(), out.begin(), out.end());
   combine.insert(combine.end(), back.begin(), back.end());
   tokens += tokens_per_step * static_cast<std::int64_t>(count);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace assay::inference {
 struct MoeSteps {
   std::vector<double> dispatch, combine, self, wait;
   ExchangeTraffic traffic;
+  std::optional<double> pair = {};  ///< a dispatch, work and combine of a row of them, of which only the first waits
   Findings findings;
   void add(const ExchangeStep& step);
 };
@@ -28,6 +30,7 @@ struct FamilySteps {
   std::vector<double> warmup;             ///< dispatch + combine of the steps before
   std::vector<double> penalties;          ///< of each round
   std::vector<double> imbalances;         ///< of each step
+  std::vector<double> pairs;              ///< of each row of pairs, the longest of all ranks
   ExchangeTraffic traffic;                ///< of all of them
   std::int64_t tokens = 0;                ///< of all of them
 
@@ -55,5 +58,22 @@ std::vector<std::optional<double>> edge_shares(const std::vector<Edge>& edges);
 /// The partner of rank `rank` of `ranks` in round `round` of ranks - 1 (or ranks, if that is odd), so that each meets
 /// each once (the circle method); -1 if it rests.
 std::int64_t partner_in(std::int64_t round, std::int64_t rank, std::int64_t ranks);
+
+/// Round trips of every two ranks, as many at a time as there are pairs without a rank in common: of those that the
+/// rank of `job` leads, the other rank and the time in s. Before each such round it calls `meet`, in which all ranks
+/// meet.
+template <class Meet, class RoundTrip>
+nlohmann::json edges_of(const ExchangeJob& job, const Meet& meet, const RoundTrip& round_trip) {
+  const std::int64_t ranks = job.routing.ranks;
+  nlohmann::json led = nlohmann::json::array();
+  for (std::int64_t round = 0; round < ranks + ranks % 2 - 1; ++round) {
+    meet();
+    const std::int64_t peer = partner_in(round, job.rank, ranks);
+    if (peer < 0) continue;
+    const double time_s = round_trip(peer);
+    if (job.rank < peer) led.push_back({peer, time_s});
+  }
+  return led;
+}
 
 }  // namespace assay::inference

@@ -1,9 +1,11 @@
 // moe_dispatch_rank: one rank of moe_dispatch, linked to Gloo. The leader of the node starts it and asks; it answers.
+#include <chrono>
 #include <csignal>
 #include <iostream>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -51,23 +53,16 @@ class Session {
   json steps(const json& request) {
     const Router router(job_.routing, request.at("family").get<Family>());
     const auto first = request.at("first").get<std::uint64_t>(), count = request.at("count").get<std::uint64_t>();
+    std::this_thread::sleep_for(std::chrono::duration<double>(request.at("rest_s").get<double>()));
     MoeSteps taken;
     for (std::uint64_t number = first; number < first + count; ++number) taken.add(exchange().step(router, number));
     return to_words(taken);
   }
 
-  /// Every two ranks, as many at a time as there are pairs without a rank in common.
   json edges() {
-    const std::int64_t ranks = job_.routing.ranks;
-    json led = json::array();
-    for (std::int64_t round = 0; round < ranks + ranks % 2 - 1; ++round) {
-      mesh_.mesh().barrier();
-      const std::int64_t peer = partner_in(round, job_.rank, ranks);
-      if (peer < 0) continue;
-      const double time_s = exchange().round_trip(peer);
-      if (job_.rank < peer) led.push_back({peer, time_s});
-    }
-    return {{"edges", led}};
+    return {{"edges", edges_of(
+                          job_, [&] { mesh_.mesh().barrier(); },
+                          [&](std::int64_t peer) { return exchange().round_trip(peer); })}};
   }
 
   ExchangeJob job_;

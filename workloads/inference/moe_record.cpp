@@ -48,6 +48,7 @@ class Lines {
     line("step_time", fixed(times, steps.warmup));
     line("imbalance", fixed(steps.imbalances));
     if (!steps.penalties.empty()) line("skew_penalty", fixed(steps.penalties));
+    if (!steps.pairs.empty()) line("pair_time", fixed(steps.pairs));
     const ExchangeTraffic& moved = steps.traffic;
     const auto tokens = static_cast<double>(steps.tokens), count = static_cast<double>(steps.dispatch.size());
     const auto copies = static_cast<double>(moved.own + moved.node + moved.network);
@@ -60,6 +61,9 @@ class Lines {
     if (outcome_.fabric) line("network_bytes", fixed({away / tokens}));
     if (is_forced(family) || outcome_.findings.count > 0) return;
     line("tokens_rate", rates(tokens / count, times));
+    const double slots = static_cast<double>(moved.slots) / count / static_cast<double>(job_.routing.ranks);
+    line("dispatch_rate", rates(slots * static_cast<double>(job_.out_bytes()), steps.dispatch));
+    line("combine_rate", rates(slots * static_cast<double>(job_.back_bytes()), steps.combine));
     // A rate is of sent bytes: nothing for a rank or node that keeps all of its tokens.
     const auto nodes = static_cast<double>(outcome_.nodes.size()), ranks = static_cast<double>(job_.routing.ranks);
     if (outcome_.fabric && away > 0) line("network_rate", rates(away / count / nodes, times));
@@ -97,6 +101,20 @@ class Lines {
 };
 
 }  // namespace
+
+void record_job(const Parameters& given, const ExchangeJob& job, const std::vector<std::string>& nodes,
+                Recorder& record) {
+  record.condition("engine", given.text("engine"));
+  record.condition("path", nodes.size() > 1 ? given.text("path") : std::string("loopback"));
+  record.condition("ranks", job.routing.ranks);
+  record.condition("nodes", static_cast<std::int64_t>(nodes.size()));
+  record.condition("ranks_per_node", job.ranks_per_node);
+  record.condition("node_names", fmt::format("{}", fmt::join(nodes, ",")));
+  record.condition("experts", job.routing.experts);
+  record.condition("top_k", job.routing.top_k);
+  record.condition("hidden", job.hidden);
+  record.condition("slot_bytes", static_cast<std::int64_t>(job.out_slot()));
+}
 
 void record_outcome(const MoeOutcome& outcome, Recorder& record) { Lines(outcome, record).write(); }
 

@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include "probes/collective/limits.h"
-#include "probes/core/probe.h"
 #include "probes/core/statistics.h"
-#include "probes/gloo/rank_start.h"
 #include "workloads/storage/shared/payload.h"
 
 namespace assay::inference {
@@ -17,20 +15,32 @@ using Answers = std::vector<json>;
 
 constexpr Family kYardstick = Family::spread;
 constexpr std::int64_t kStepsOfRound = static_cast<std::int64_t>(kBurstPeriod);  // one of them bursts
-constexpr std::chrono::duration<double> kIdle(1);
+constexpr double kIdle_s = 1;
+constexpr std::uint64_t kLead = 32;  // pairs that do not count, before steps on GPUs
+
+/// The most tokens of a rank with which `job` needs no more than `memory`; 0 for none.
+std::int64_t most_tokens(ExchangeJob job, const EngineRules& rules, Bytes memory) {
+  std::int64_t fits = 0, too_many = job.routing.tokens / job.routing.ranks;
+  while (too_many - fits > 1) {
+    const std::int64_t tokens = fits + (too_many - fits) / 2;
+    job.routing.tokens = tokens * job.routing.ranks;
+    (rules.needs(job) <= memory.count ? fits : too_many) = tokens;
+  }
+  return fits;
+}
 
 /// One run.
 class Conduct {
  public:
-  Conduct(collective::Fleet& fleet, const Parameters& given, const ExchangeJob& job)
-      : fleet_(fleet), given_(given), families_(families_in(given.text("families"), job.routing)) {
+  Conduct(collective::Fleet& fleet, const Parameters& given, const ExchangeJob& job, const EngineRules& rules)
+      : fleet_(fleet), given_(given), rules_(rules), families_(families_in(given.text("families"), job.routing)) {
     outcome_.job = job;
     outcome_.ranks.resize(fleet.ranks());
     std::erase(families_, kYardstick);  // it leads every round
   }
 
-  MoeOutcome run(const std::function<void(const Answers&)>& entered) {
-    meet(entered);
+  MoeOutcome run() {
+    meet();
     warm_up();
     const std::int64_t rounds = given_.count("rounds");
     for (std::int64_t round = 0; round < rounds; ++round) {
@@ -42,26 +52,29 @@ class Conduct {
   }
 
  private:
-  void meet(const std::function<void(const Answers&)>& entered) {
-    const Bytes memory = gloo::admitted(fleet_.ask({{"do", "hello"}}, collective::kHelloLimit),
-                                        static_cast<std::int64_t>(fleet_.ranks_per_node()));
-    if (outcome_.job.memory() > memory.count)
-      throw BadParameter(fmt::format("tokens: a rank needs {} B at worst, {} B are available; give fewer tokens",
-                                     outcome_.job.memory(), memory.count));
+  void meet() {
+    const Bytes memory = rules_.admit(fleet_.ask({{"do", "hello"}}, collective::kHelloLimit));
+    if (const std::uint64_t needed = rules_.needs(outcome_.job); needed > memory.count)
+      throw BadParameter(
+          fmt::format("tokens: a rank needs {} B at worst, {} B are available; give at most {} tokens, or fewer ranks",
+                      needed, memory.count, most_tokens(outcome_.job, rules_, memory)));
     json words = json::array();
     for (auto& answer : fleet_.ask({{"do", "introduce"}}, collective::kHelloLimit))
       words.push_back(std::move(answer.at("word")));
-    entered(
-        fleet_.ask({{"do", "enter"}, {"words", words}}, {collective::kEnterLimit.count + collective::kGrace.count}));
+    const auto answers =
+        fleet_.ask({{"do", "enter"}, {"words", words}}, {collective::kEnterLimit.count + collective::kGrace.count});
+    if (rules_.entered) rules_.entered(answers);
     outcome_.job.nonce = cluster_storage::fresh_payload_nonce();
     (void)fleet_.ask({{"do", "prepare"}, {"nonce", outcome_.job.nonce}},
                      collective::kHelloLimit);  // an error has been thrown
   }
 
-  std::vector<MoeSteps> steps(Family family, std::int64_t count) {
+  /// Steps of all ranks. Without a lead they come after a rest.
+  std::vector<MoeSteps> steps(Family family, std::int64_t count, bool rested = false) {
     std::vector<MoeSteps> all;
-    for (const auto& answer : fleet_.ask({{"do", "steps"}, {"family", family}, {"first", number_}, {"count", count}},
-                                         {collective::kBatchLimit.count + collective::kGrace.count})) {
+    const json request = {{"do", "steps"},  {"family", family},           {"first", number_},
+                          {"count", count}, {"lead", rested ? 0 : kLead}, {"rest_s", rested ? kIdle_s : 0}};
+    for (const auto& answer : fleet_.ask(request, {collective::kBatchLimit.count + collective::kGrace.count})) {
       all.push_back(moe_steps_from(answer));
       outcome_.findings.take(all.back().findings);
     }
@@ -111,9 +124,8 @@ class Conduct {
   }
 
   void take_after_idle() {
-    sleep_until_stopped(kIdle);
     FamilySteps first;
-    first.add(steps(kYardstick, 1), 0);
+    first.add(steps(kYardstick, 1, true), 0);
     outcome_.after_idle.push_back(first.last(1).front());
   }
 
@@ -135,6 +147,7 @@ class Conduct {
 
   collective::Fleet& fleet_;
   const Parameters& given_;
+  const EngineRules& rules_;
   std::vector<Family> families_;
   MoeOutcome outcome_;
   std::uint64_t number_ = 0;  ///< of the next step
@@ -143,8 +156,8 @@ class Conduct {
 }  // namespace
 
 MoeOutcome conduct_exchange(collective::Fleet& fleet, const Parameters& given, const ExchangeJob& job,
-                            const std::function<void(const Answers&)>& entered) {
-  return Conduct(fleet, given, job).run(entered);
+                            const EngineRules& rules) {
+  return Conduct(fleet, given, job, rules).run();
 }
 
 }  // namespace assay::inference

@@ -34,9 +34,22 @@ struct MoeOutcome {
 /// Records it. Rates are left out of families that are forced, and of all where anything was wrong.
 void record_outcome(const MoeOutcome& outcome, Recorder& record);
 
-/// Runs `job` on the ranks of `fleet`, as `given` has it. `entered` is called with the answers of all ranks to "enter".
-/// Throws std::runtime_error when a rank fails, BadParameter when the job does not fit the memory of the ranks.
+/// Differences between the engines. Each call gets the answers of all ranks, by rank, and throws std::runtime_error
+/// when the measurement cannot continue.
+struct EngineRules {
+  using Answers = std::vector<nlohmann::json>;
+  std::function<Bytes(const Answers&)> admit;              ///< after "hello": memory that a rank may take
+  std::function<std::uint64_t(const ExchangeJob&)> needs;  ///< B that a rank takes, in any family
+  std::function<void(const Answers&)> entered;             ///< after "enter", or null
+};
+
+/// Runs `job` on the ranks of `fleet`, as `given` has it. Throws std::runtime_error when a rank fails, BadParameter
+/// when the job does not fit the memory of the ranks.
 MoeOutcome conduct_exchange(collective::Fleet& fleet, const Parameters& given, const ExchangeJob& job,
-                            const std::function<void(const std::vector<nlohmann::json>&)>& entered);
+                            const EngineRules& rules);
+
+/// Records the engine, ranks, nodes and sizes of a job.
+void record_job(const Parameters& given, const ExchangeJob& job, const std::vector<std::string>& nodes,
+                Recorder& record);
 
 }  // namespace assay::inference

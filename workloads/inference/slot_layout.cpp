@@ -11,4 +11,32 @@ std::uint64_t ExchangeJob::memory() const {
          static_cast<std::uint64_t>(routing.tokens * routing.experts_per_rank()) * sizeof(std::uint16_t);
 }
 
+namespace {
+
+bool on_one_node(const ExchangeJob& job, std::size_t rank) {
+  return rank / train::sized(job.ranks_per_node) == train::sized(job.rank / job.ranks_per_node);
+}
+
+}  // namespace
+
+void ExchangeTraffic::count_copy(const ExchangeJob& job, std::size_t rank) {
+  if (rank == train::sized(job.rank))
+    ++own;
+  else
+    ++(on_one_node(job, rank) ? node : network);
+}
+
+void ExchangeTraffic::count_bytes(const ExchangeJob& job, std::size_t rank, std::uint64_t bytes) {
+  if (rank != train::sized(job.rank)) (on_one_node(job, rank) ? node_bytes : network_bytes) += bytes;
+}
+
+void ExchangeTraffic::add(const ExchangeTraffic& other) {
+  own += other.own;
+  node += other.node;
+  network += other.network;
+  slots += other.slots;
+  node_bytes += other.node_bytes;
+  network_bytes += other.network_bytes;
+}
+
 }  // namespace assay::inference

@@ -14,7 +14,6 @@
 
 namespace assay::inference {
 
-inline constexpr std::uint16_t kNoExpert = UINT16_MAX;
 inline constexpr std::size_t kWord = sizeof(std::uint64_t);
 
 /// The kinds of slots of a job, in B: head, experts (only on the way out), numbers.
@@ -46,6 +45,23 @@ struct MostSlots {
   }
   std::size_t tokens, sent, received;
 };
+
+/// Calls `slot(token, target, expert, is_new)` for every copy of some tokens, whose experts are `experts`, top_k each,
+/// in order; tokens count from 0, and what is new has a slot of its own.
+template <class Slot>
+void for_each_copy(const ExchangeJob& job, std::span<const std::int64_t> experts, const Slot& slot) {
+  const std::size_t k = train::sized(job.routing.top_k);
+  for (std::size_t i = 0; i < experts.size() / k; ++i) {
+    const auto own = experts.subspan(i * k, k);
+    for (std::size_t j = 0; j < k; ++j) {
+      const std::int64_t target = job.routing.rank_of(own[j]);
+      const bool is_new = !job.once_per_rank || std::ranges::none_of(own.first(j), [&](std::int64_t before) {
+        return job.routing.rank_of(before) == target;
+      });
+      slot(i, train::sized(target), static_cast<std::uint16_t>(own[j]), is_new);
+    }
+  }
+}
 
 /// Memory of slots of one size, in regions of one rank each, laid out anew for each step.
 class SlotRegions {

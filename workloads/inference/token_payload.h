@@ -5,9 +5,22 @@
 #include <cstdint>
 #include <span>
 
+#include "probes/collective/pattern.h"
 #include "workloads/storage/shared/payload.h"
 
 namespace assay::inference {
+
+/// In the place of an expert where a slot has none.
+inline constexpr std::uint16_t kNoExpert = UINT16_MAX;
+
+/// Bytes of `hidden` numbers of `each` B: as FP8 (1 B) with a scale in fp32 for every 128 of them, as DeepEP sends
+/// them. Whole words.
+constexpr std::size_t token_bytes(std::int64_t hidden, std::int64_t each) {
+  constexpr std::int64_t kScaled = 128, kScale = 4, kWhole = 8;
+  const std::int64_t scales = each == 1 ? (hidden + kScaled - 1) / kScaled * kScale : 0;
+  return static_cast<std::size_t>((hidden * each + scales + kWhole - 1) / kWhole * kWhole);
+}
+static_assert(token_bytes(7168, 1) == 7168 + 224 && token_bytes(7168, 2) == 14'336);
 
 /// The bytes of token `token` in step `step` of the run that drew `nonce`: every token of every step and run is
 /// another.
@@ -20,7 +33,12 @@ constexpr cluster_storage::PayloadKey token_key(std::uint64_t nonce, std::uint64
 struct ExpertMap {
   std::uint64_t factor = 0, summand = 0;
   /// Adds expert `expert` of the run that drew `nonce`.
-  void add(std::uint64_t nonce, std::int64_t expert);
+  constexpr void add(std::uint64_t nonce, std::int64_t expert) {
+    const auto number = static_cast<std::uint64_t>(expert);
+    factor += collective::mixed(nonce, 2 * number) | 1;
+    summand += collective::mixed(nonce, 2 * number + 1);
+  }
+  [[nodiscard]] constexpr std::uint64_t of(std::uint64_t word) const { return factor * word + summand; }
 };
 
 /// Head before the payload of a slot; the experts, 2 B each, follow it.
@@ -30,7 +48,9 @@ struct SlotHead {
 };
 
 /// A number that only this token in this step and run has.
-std::uint64_t proof_of(std::uint64_t nonce, std::uint64_t step, std::int64_t token);
+constexpr std::uint64_t proof_of(std::uint64_t nonce, std::uint64_t step, std::int64_t token) {
+  return collective::mixed(collective::mixed(nonce, step), static_cast<std::uint64_t>(token));
+}
 
 /// Writes what `map` makes of the words `token` to `result`, word i from word i modulo the token's length.
 void apply(const ExpertMap& map, std::span<const std::uint64_t> token, std::span<std::uint64_t> result);

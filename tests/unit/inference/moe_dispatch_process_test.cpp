@@ -7,6 +7,7 @@
 
 #include "tests/unit/node_processes.h"
 #include "tests/unit/paths.h"
+#include "workloads/inference/moe_job.h"
 
 namespace assay::inference::moe_dispatch_process_test {
 namespace {
@@ -78,6 +79,34 @@ TEST(MoeDispatch, refuses_what_cannot_be_run) {
   EXPECT_NE(record.end.reason.find("3 ranks do not divide 8 experts; the nearest that do: 2 and 4"), std::string::npos)
       << record.end.reason;
   EXPECT_EQ(run_probe({kMoeDispatch, "--copies=none"}).exit_code, 2);
+}
+
+TEST(MoeDispatch, of_an_engine_that_is_not_run_says_which_is) {
+  expect_refused({"--engine=nccl-device"},
+                 "engine: sends that GPUs begin themselves (NCCL's GIN, from 2.28 on) are not");
+  expect_refused({"--engine=nccl", "--interface=eth1"}, "interface: engine nccl takes its ports from NCCL_IB_HCA");
+  EXPECT_EQ(run_probe({kMoeDispatch, "--engine=mpi"}).exit_code, 2);
+}
+
+// Where no driver is, the machine says so; where one is, this asks for a GPU that is not there; a build without CUDA
+// says that.
+TEST(MoeDispatch, without_the_gpu_is_skipped_with_a_reason) {
+  const auto output = run_probe({kMoeDispatch, "--engine=nccl", "--device=GPU-00000000-0000-0000-0000-000000000000"});
+  EXPECT_EQ(output.exit_code, 77);
+  EXPECT_TRUE(record_in(kMoeDispatch, output).measurements.empty());
+  const std::string reason = record_in(kMoeDispatch, output).end.reason;
+  EXPECT_TRUE(reason.starts_with("no ") || reason.starts_with("engine: this program was built without CUDA")) << reason;
+}
+
+TEST(MoeDispatch, as_the_rank_of_a_gpu_of_another_parent_ends_at_once) {
+  const ExchangeJob job{.routing = {.tokens = 2, .experts = 2, .top_k = 1, .ranks = 2}, .hidden = 16};
+  auto words = moe_arguments({.job = job, .address = "GPU-0"});
+  ASSERT_TRUE(moe_start(words));
+  words.at(0) = kMoeDispatch;
+  words.at(1) = "1";
+  const auto alone = run_probe(words);
+  EXPECT_NE(alone.exit_code, 0);
+  EXPECT_EQ(alone.out, "");
 }
 
 TEST(MoeDispatch, of_a_node_that_stops_ends_everywhere_and_names_its_rank) {

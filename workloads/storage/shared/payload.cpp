@@ -19,28 +19,14 @@
 namespace assay::cluster_storage {
 namespace {
 
-constexpr std::uint64_t kGamma = 0x9e3779b97f4a7c15;  // splitmix64's increment, the odd fraction of the golden ratio
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 constexpr std::size_t kCompared = 512;  // words that are compared as one, and one by one only on a difference
-
-constexpr std::uint64_t mix(std::uint64_t state) {
-  state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9;
-  state = (state ^ (state >> 27)) * 0x94d049bb133111eb;
-  return state ^ (state >> 31);
-}
-static_assert(mix(kGamma) == 0xe220a8397b1dcdaf);  // the first output of splitmix64 from seed 0
-
-constexpr std::uint64_t seed_of(const PayloadKey& key) {
-  return mix(mix(mix(key.nonce + kGamma) + key.rank * kGamma) + key.step * kGamma);
-}
-
-constexpr std::uint64_t word_of(std::uint64_t seed, std::uint64_t index) { return mix(seed + (index + 1) * kGamma); }
 
 /// Words `first` and on of the stream of `seed`.
 ASSAY_FOR_EACH_PROCESSOR
 void make_words(std::uint64_t seed, std::uint64_t first, std::byte* out, std::size_t words) {
   for (std::size_t i = 0; i < words; ++i) {
-    const std::uint64_t word = word_of(seed, first + i);
+    const std::uint64_t word = payload_word(seed, first + i);
     std::memcpy(out + i * kWord, &word, kWord);
   }
 }
@@ -52,7 +38,7 @@ std::uint64_t difference(std::uint64_t seed, std::uint64_t first, const std::byt
   for (std::size_t i = 0; i < words; ++i) {
     std::uint64_t word = 0;
     std::memcpy(&word, found + i * kWord, kWord);
-    bits |= word ^ word_of(seed, first + i);
+    bits |= word ^ payload_word(seed, first + i);
   }
   return bits;
 }
@@ -67,11 +53,11 @@ std::uint64_t fresh_payload_nonce() {
 }
 
 void fill_payload(const PayloadKey& key, std::uint64_t offset, std::span<std::byte> out) {
-  make_words(seed_of(key), offset / kWord, out.data(), out.size() / kWord);
+  make_words(payload_seed(key), offset / kWord, out.data(), out.size() / kWord);
 }
 
 std::uint64_t payload_mismatches(const PayloadKey& key, std::uint64_t offset, std::span<const std::byte> found) {
-  const std::uint64_t seed = seed_of(key);
+  const std::uint64_t seed = payload_seed(key);
   const std::uint64_t begin = offset / kWord;
   const std::size_t words = found.size() / kWord;
   std::uint64_t wrong = 0;
