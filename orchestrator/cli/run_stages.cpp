@@ -91,13 +91,20 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
   if (!request.allow_missing) {
     if (auto unknown = plan::find_unknown_probe(*profile, *programs)) return std::unexpected(*unknown);
   }
+  std::optional<plan::AgreedRisk> agreed;
+  if (!request.risk.empty()) {
+    auto read = plan::read_agreed_risk(request.risk, "--risk");
+    if (!read) return std::unexpected(read.error());
+    agreed = *read;
+  }
   auto plan = plan::make_plan(*profile, *site, *programs,
                               {.quick = request.quick,
                                .only = request.only,
                                .localise = request.localise,
                                .continues = std::move(continues),
                                .challenge = request.challenge,
-                               .allow_settings = request.allow_settings});
+                               .allow_settings = request.allow_settings,
+                               .agreed_risk = agreed});
   if (!plan) return std::unexpected(plan.error());
   if (!request.quick && request.only.empty() && !request.allow_missing) {
     if (auto problem = too_few_nodes(*plan, request, all_nodes)) return std::unexpected(std::move(*problem));
@@ -126,6 +133,7 @@ std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadli
   }
   text += plan::storage_text(plan::storage_uses(plan));
   if (!plan.quick && plan.only.empty()) text += chance_text(plan, prepared.healthy);
+  text += plan::risk_text(plan);
   if (deadline) {
     text += durations.first_s <= deadline->count
                 ? fmt::format("that fits into the deadline of {}\n", duration_words(deadline->count))

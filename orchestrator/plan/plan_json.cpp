@@ -49,6 +49,7 @@ void fields(Io& io, P& plan) {
   io("assay_version", plan.assay_version), io("quick", plan.quick), io("only", plan.only);
   io("localise", plan.localise), io("continues", plan.continues), io.sparse("challenge", plan.challenge);
   io.sparse("allow_settings", plan.allow_settings), io.sparse("drawn", plan.drawn);
+  io("agreed_risk", plan.agreed_risk);
 }
 
 namespace {
@@ -115,6 +116,7 @@ std::optional<InputError> check_derivation(const Plan& plan, std::string_view te
                           .continues = plan.continues,
                           .challenge = plan.challenge,
                           .allow_settings = plan.allow_settings,
+                          .agreed_risk = plan.agreed_risk,
                           .drawn = plan.drawn,
                           .most_cells = cells});
   if (!again) return again.error();

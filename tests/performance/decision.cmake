@@ -4,3 +4,8 @@ add_executable(decision_risk performance/decision_risk.cpp)
 target_link_libraries(decision_risk PRIVATE assay_judge)
 target_compile_options(decision_risk PRIVATE -O2)
 special(performance decision_risk)
+# The operating characteristic of a plan beside made-up fleets.
+add_executable(plan_risk performance/plan_risk.cpp)
+target_link_libraries(plan_risk PRIVATE assay_judge)
+target_compile_options(plan_risk PRIVATE -O2)
+special(performance plan_risk)
