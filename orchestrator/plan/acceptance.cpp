@@ -74,46 +74,55 @@ RateKinds kinds_of(const Plan& plan) {
   return kinds;
 }
 
-/// RateKinds with their chances in fleets of one scatter.
+/// The chances of all kinds in fleets of one scatter.
 class Chances {
  public:
   Chances(const RateKinds& kinds, double between_nodes, double between_runs) {
     for (const auto& [kind, cells] : kinds.cells) {
       const HealthyFleet fleet{.between_nodes = between_nodes, .between_runs = kind.both * between_runs};
-      const HealthyFleet one_node{.between_nodes = 0, .between_runs = fleet.between_runs};
       all_.push_back({.of_node = kind.of_node,
                       .cells = cells,
-                      .of_fleet = ChanceToPass(fleet, kind.repeats, kinds.risk, kind.stated),
-                      .of_one = ChanceToPass(one_node, kind.repeats, kinds.risk, kind.stated)});
+                      .chance = ChanceToPass(fleet, kind.repeats, kinds.risk, kind.stated)});
     }
   }
 
   /// Logarithm of the probability that all pass.
   [[nodiscard]] double all_pass(double margin) const {
     double sum = 0;
-    for (const auto& one : all_) sum += one.cells * log_of(one.of_fleet(margin));
+    for (const auto& one : all_) sum += one.chance.log_all(margin, one.cells);
     return sum;
   }
-  /// What one bad node adds to it: one of its figures is short, and has no better chance than the others have.
-  [[nodiscard]] double bad_node(double margin, double short_by) const {
+  /// What `nodes` bad ones add to it: one figure of each is short, that with which a fleet with one of them is accepted
+  /// most often.
+  [[nodiscard]] double bad_nodes(double margin, double short_by, double nodes) const {
+    if (all_.empty()) return 0;
     const bool some_of_node = std::ranges::any_of(all_, &KindChance::of_node);
-    double most = -std::numeric_limits<double>::infinity();
-    for (const auto& one : all_) {
-      if (one.of_node || !some_of_node)
-        most = std::max(most, log_of(one.of_one(-short_by)) - log_of(one.of_fleet(margin)));
+    const auto added = [&](const KindChance& one, double count) {
+      const double bad = std::min(count, one.cells);
+      return one.chance.log_all(margin, one.cells - bad, short_by, bad) - one.chance.log_all(margin, one.cells);
+    };
+    if (easiest_ == nullptr) {
+      double most = -std::numeric_limits<double>::infinity();
+      for (const auto& one : all_) {
+        if (!one.of_node && some_of_node) continue;
+        const double of_one = added(one, 1);
+        if (easiest_ != nullptr && of_one <= most) continue;
+        most = of_one;
+        easiest_ = &one;
+      }
     }
-    return all_.empty() ? 0 : std::min(most, 0.0);
+    return std::min(added(*easiest_, nodes), 0.0);
   }
 
  private:
   struct KindChance {
     bool of_node;
     double cells;
-    ChanceToPass of_fleet, of_one;
+    ChanceToPass chance;
   };
-  static double log_of(double probability) { return portable_log(std::max(probability, 1e-300)); }
 
   std::vector<KindChance> all_;
+  mutable const KindChance* easiest_ = nullptr;  ///< to be short in; of the margins that are asked first
 };
 
 double shown(double log_probability) { return to_12_digits(portable_exp(log_probability)); }
@@ -162,8 +171,10 @@ RiskReached reached(const RateKinds& kinds, std::size_t nodes, const AgreedRisk&
       static_cast<std::size_t>(std::llround(agreed.bad_nodes * static_cast<double>(nodes))), 1, nodes);
   const double never = -std::numeric_limits<double>::infinity();
   const double good = kinds.unplanned > 0 ? never : chances.all_pass(agreed.beyond);
-  const double bad = chances.bad_node(agreed.beyond, agreed.short_by);
-  const auto with = [&](std::size_t count) { return shown(good + bad * static_cast<double>(count)); };
+  const auto with = [&](std::size_t count) {
+    const auto bad = static_cast<double>(count);
+    return shown(good + (count == 0 ? 0 : chances.bad_nodes(agreed.beyond, agreed.short_by, bad)));
+  };
   risk.vendor_risk = to_12_digits(1 - shown(good));
   risk.buyer_risk = with(risk.bad_nodes);
   for (const double margin : kMargins) {
@@ -173,8 +184,8 @@ RiskReached reached(const RateKinds& kinds, std::size_t nodes, const AgreedRisk&
   for (const std::size_t count : bad_counts(nodes, risk.bad_nodes))
     risk.by_bad_nodes.push_back({.beyond = agreed.beyond, .bad_nodes = count, .accepted = with(count)});
   if (kinds.unplanned == 0)
-    risk.nodes_to_draw =
-        nodes_to_draw(nodes, risk.bad_nodes, good / static_cast<double>(nodes), bad, agreed.buyer_risk);
+    risk.nodes_to_draw = nodes_to_draw(nodes, risk.bad_nodes, good / static_cast<double>(nodes),
+                                       chances.bad_nodes(agreed.beyond, agreed.short_by, 1), agreed.buyer_risk);
   return risk;
 }
 

@@ -38,23 +38,41 @@ struct Repeats {
   auto operator<=>(const Repeats&) const = default;
 };
 
-/// The probability that one cell passes, for nodes whose mean is this far beyond the limit on average. Every figure is
-/// normal around its own node's mean and judged by the mean of its attempts with Student's t at the risk, halved if
-/// there are two stages. A pooled deviation counts as known; a cell's own follows from its attempts, in 20,000 made-up
-/// cells, the same ones each time.
+/// The probability that cells of one requirement pass. Every figure is normal around its own node's mean and judged by
+/// the mean of its attempts with Student's t at the risk, halved if there are two stages. The deviation between
+/// attempts is pooled over the steps, so that all cells are judged with the same chance error of it; the second stage,
+/// which measures those that did not pass, makes it larger. Below kFewestPooledSteps each cell has its own, which
+/// follows from its attempts in 20,000 made-up cells, the same ones each time.
 class ChanceToPass {
  public:
   /// `fleet`: its margin is not used.
   ChanceToPass(const HealthyFleet& fleet, const Repeats& repeats, double risk, const StatedUncertainty& stated);
+
+  /// Logarithm of the probability that `good` cells, on nodes that are this far beyond the limit on average, and `bad`
+  /// ones, that miss it by exactly `short_by`, all pass.
+  [[nodiscard]] double log_all(double margin, double good, double short_by = 0, double bad = 0) const;
+  /// The probability that one cell passes.
   [[nodiscard]] double operator()(double margin) const;
 
  private:
-  [[nodiscard]] double pooled(double margin) const;
+  /// Margins of a mean beyond the limit with which it passes: of the first attempts, when the first stage is judged and
+  /// when the whole is, and of all.
+  struct Guards {
+    double first = 0, kept = 0, all = 0;
+  };
+  [[nodiscard]] double guard(double deviation, int attempts, double degrees) const;
+  [[nodiscard]] Guards guards(double margin, double deviation) const;
+  [[nodiscard]] double passes(double mean, const Guards& guards) const;
+  [[nodiscard]] double passes_alone(double mean) const;
+  /// The mean of `of_node` over the nodes of the fleet.
+  template <class OfNode>
+  [[nodiscard]] double over_nodes(double margin, OfNode of_node) const;
 
   HealthyFleet fleet_;
   Repeats repeats_;
-  double first_ = 0, second_ = 0;  ///< guard bands of the stages, where they are known
-  std::vector<double> needed_;     ///< else: the margin from which each of the made-up cells passes, ascending
+  StatedUncertainty stated_;
+  double risk_ = 0;             ///< of one stage
+  std::vector<double> needed_;  ///< of made-up cells: the margins from which they pass, ascending; empty: pooled
 };
 
 }  // namespace assay::plan

@@ -1,6 +1,7 @@
 // plan_risk: the operating characteristic that a plan states beside the share of made-up fleets that the judge's own
 // functions accept. docs/PERFORMANCE.md has what came out.
-#include <cstdio>
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <random>
 #include <string>
@@ -72,13 +73,10 @@ bool is_accepted(const Fleet& fleet, std::mt19937_64& random) {
 
 double stated_chance(const Fleet& fleet) {
   const double risk = normal_cdf(-kGuardFactor);
-  plan::HealthyFleet one = fleet.figures;
-  one.between_nodes = 0;
-  const double good = plan::ChanceToPass(fleet.figures, fleet.repeats, risk, fleet.stated)(fleet.figures.margin);
-  const double bad = plan::ChanceToPass(one, fleet.repeats, risk, fleet.stated)(-fleet.short_by);
-  double all = 1;
-  for (std::size_t node = 0; node < fleet.repeats.steps; ++node) all *= node < fleet.bad ? bad : good;
-  return all;
+  const auto bad = static_cast<double>(fleet.bad);
+  const double good = static_cast<double>(fleet.repeats.steps) - bad;
+  return std::exp(plan::ChanceToPass(fleet.figures, fleet.repeats, risk, fleet.stated)
+                      .log_all(fleet.figures.margin, good, fleet.short_by, bad));
 }
 
 int run(int fleets) {
