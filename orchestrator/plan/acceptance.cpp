@@ -13,6 +13,7 @@
 #include "orchestrator/plan/repeat.h"
 #include "probes/core/portable_math.h"
 #include "probes/core/statistics.h"
+#include "probes/core/units.h"
 
 namespace assay::plan {
 namespace {
@@ -189,6 +190,55 @@ RiskReached reached(const RateKinds& kinds, std::size_t nodes, const AgreedRisk&
   return risk;
 }
 
+/// The mean number of events of which at most `tolerated` come with this probability (Poisson), by halving.
+double mean_events(int tolerated, double probability) {
+  const auto at_most = [&](double mean) {
+    double term = portable_exp(-mean), sum = term;
+    for (int k = 1; k <= tolerated; ++k) sum += term *= mean / k;
+    return sum;
+  };
+  double low = 0, high = tolerated + 1000.0;  // beyond which the probability is none
+  constexpr int kHalvings = 100;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    (at_most(middle) > probability ? low : high) = middle;
+  }
+  return low;
+}
+
+/// The windows of `plan`: required counts of interruptions of a probe that loads a node for a time.
+std::vector<StabilityWindow> windows_of(const Plan& plan, const AgreedRisk& agreed) {
+  std::map<std::string_view, std::size_t> cells;
+  for (const auto& cell : plan.coverage) cells[cell.requirement] += cell.step.empty() ? 0 : 1;
+  std::vector<StabilityWindow> windows;
+  for (const auto& requirement : plan.profile.requirements) {
+    const std::size_t nodes = cells[requirement.id];
+    if (!requirement.required || requirement.metric != "interruptions" || !requirement.limit.at_most || nodes == 0)
+      continue;
+    const auto step = std::ranges::find_if(plan.steps, [&](const Step& one) {
+      return std::ranges::find(one.requirements, requirement.id) != one.requirements.end();
+    });
+    const auto load = step->parameters.find("load_least");
+    if (load == step->parameters.end()) continue;
+    const auto* text = std::get_if<std::string>(&load->second);
+    const auto time = text == nullptr ? std::nullopt : parse_seconds(*text);
+    if (!time || time->count <= 0) continue;
+    const double hours = time->count / 3600;
+    const int tolerated = static_cast<int>(*requirement.limit.at_most);
+    const double each = 1 / static_cast<double>(nodes);  // all nodes must stand it
+    const auto mtbf = [&](double accepted) {
+      return to_12_digits(hours / mean_events(tolerated, portable_exp(portable_log(accepted) * each)));
+    };
+    windows.push_back({.requirement = requirement.id,
+                       .nodes = nodes,
+                       .hours = hours,
+                       .tolerated = tolerated,
+                       .refused_mtbf_h = mtbf(agreed.buyer_risk),
+                       .accepted_mtbf_h = mtbf(1 - agreed.vendor_risk)});
+  }
+  return windows;
+}
+
 bool keeps(const RiskReached& risk, const AgreedRisk& agreed) {
   return risk.unplanned == 0 && risk.vendor_risk <= agreed.vendor_risk && risk.buyer_risk <= agreed.buyer_risk;
 }
@@ -225,7 +275,9 @@ AcceptanceChance acceptance_chance(const Plan& plan, const HealthyFleet& fleet) 
 }
 
 RiskReached reached_risk(const Plan& plan, const AgreedRisk& agreed) {
-  return reached(kinds_of(plan), plan.site.nodes.size(), agreed);
+  RiskReached risk = reached(kinds_of(plan), plan.site.nodes.size(), agreed);
+  risk.windows = windows_of(plan, agreed);
+  return risk;
 }
 
 std::optional<InputError> check_agreement(const Plan& plan) {
@@ -234,6 +286,7 @@ std::optional<InputError> check_agreement(const Plan& plan) {
   const RateKinds kinds = kinds_of(plan);
   const std::size_t nodes = plan.site.nodes.size();
   const RiskReached risk = reached(kinds, nodes, agreed);
+  if (risk.cells == 0 && !windows_of(plan, agreed).empty()) return std::nullopt;
   if (risk.cells == 0) return InputError{"--risk", "the plan has no required rate that the agreement is of", ""};
   if (keeps(risk, agreed)) return std::nullopt;
   if (risk.unplanned > 0)
@@ -261,6 +314,13 @@ std::string risk_text(const Plan& plan) {
       agreed.short_by * 100, per_cent(risk.buyer_risk), agreed.buyer_risk * 100);
   if (risk.nodes_to_draw > 0 && risk.nodes_to_draw < plan.site.nodes.size())
     text += fmt::format("  {} nodes drawn at random would keep the buyer's risk\n", risk.nodes_to_draw);
+  for (const auto& window : risk.windows) {
+    text += fmt::format(
+        "  {}: {} nodes of {:g} h with at most {} interruptions each: refused unless a node runs {:.3g} h between two, "
+        "accepted if it runs {:.3g} h\n",
+        window.requirement, window.nodes, window.hours, window.tolerated, window.refused_mtbf_h,
+        window.accepted_mtbf_h);
+  }
   text += "  all rates beyond their limits by, accepted with:";
   for (const auto& point : risk.by_margin)
     text += fmt::format("  {:g} %: {}", point.beyond * 100, per_cent(point.accepted));

@@ -44,6 +44,14 @@ std::string agreed_risk_tables(const plan::Plan& plan) {
     nodes.push_back(figures::row({fmt::format("{}", point.bad_nodes), probability(point.accepted)}));
   html += figures::table("risk", "Operating characteristic: all rates beyond (+) or short of (−) their limits",
                          {"Rates", "Accepted with"}, margins);
+  for (const auto& window : risk.windows) {
+    html += fmt::format(
+        "<p>{}: {} nodes, {:g} h each, at most {} interruptions a node. Nodes that run {:.3g} h between two on "
+        "average, or "
+        "less, are accepted with at most {:g} %; from {:.3g} h on they are refused with at most {:g} %.</p>\n",
+        figures::escape(window.requirement), window.nodes, window.hours, window.tolerated, window.refused_mtbf_h,
+        agreed.buyer_risk * 100, window.accepted_mtbf_h, agreed.vendor_risk * 100);
+  }
   return html + figures::table("risk",
                                fmt::format("Operating characteristic: nodes that are {:g} % short in one rate",
                                            agreed.short_by * 100),
