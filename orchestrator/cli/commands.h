@@ -29,6 +29,7 @@ struct PlanRequest {
   std::string nodes;      ///< host list; empty: all of the site
   std::string continues;  ///< directory of the run whose plan this one continues; empty: none
   std::string challenge;  ///< 64 hexadecimal digits of the receiver's choice; empty: none
+  std::string risk;       ///< that vendor and buyer agreed on, as plan::read_agreed_risk takes it; empty: nothing
   std::string healthy;    ///< assumed fleet without fault, "4,0.5,0.5"; empty: HealthyFleet's defaults
 };
 

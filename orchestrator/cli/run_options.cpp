@@ -40,6 +40,12 @@ void add_plan_options(CLI::App& command, PlanRequest& request) {
       "--no-localise", [&request] { request.localise = false; },
       "skip the extra tests that locate the faulty node after a group misses its limit");
   command.add_flag("--dry-run", request.dry_run, "print what would be done, without doing it");
+  command
+      .add_option(
+          "--risk", request.risk,
+          "agreed in per cent: all rates `beyond` their limits are refused with at most `vendor`, nodes (`bad` of "
+          "them) `short` in one rate accepted with at most `buyer`; in plan, statement and report")
+      ->type_name("beyond=4,vendor=5,short=2,buyer=5");
   command.add_option(
       "--healthy", request.healthy,
       "for the chance that a fleet without fault is accepted: above the limits, between nodes and between "

@@ -97,6 +97,11 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
                             .continues = std::move(continues),
                             .challenge = request.challenge,
                             .allow_settings = request.allow_settings};
+  if (!request.risk.empty()) {
+    auto agreed = plan::read_agreed_risk(request.risk, "--risk");
+    if (!agreed) return std::unexpected(agreed.error());
+    options.agreed_risk = *agreed;
+  }
   auto plan = plan::make_plan(*profile, *site, *programs, options);
   if (!plan) return std::unexpected(plan.error());
   if (!options.continues.empty() && !request.quick) {
@@ -132,6 +137,7 @@ std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadli
   }
   text += plan::storage_text(plan::storage_uses(plan));
   if (!plan.quick && plan.only.empty()) text += chance_text(plan, prepared.healthy);
+  text += plan::risk_text(plan);
   if (deadline) {
     text += durations.first_s <= deadline->count
                 ? fmt::format("that fits into the deadline of {}\n", duration_words(deadline->count))

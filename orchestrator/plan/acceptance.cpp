@@ -1,125 +1,333 @@
-// acceptance: one integral for each kind of cell gives its probability to pass; their product is that of the plan. See
-// acceptance.h.
+// acceptance: the probabilities of all kinds of cells, and their product for a plan. See acceptance.h.
 #include "orchestrator/plan/acceptance.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <limits>
 #include <map>
-#include <tuple>
+#include <set>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "orchestrator/plan/repeat.h"
 #include "probes/core/portable_math.h"
-#include "probes/core/small_samples.h"
 #include "probes/core/statistics.h"
+#include "probes/core/units.h"
 
 namespace assay::plan {
 namespace {
 
-constexpr int kIntervals = 120;  // of an integral over a normal density: its error is below 1e-9
-constexpr double kWidth = 6;     // standard deviations to either side; 2e-9 is beyond
+/// Required rates that are measured and judged alike.
+struct RateKind {
+  Repeats repeats;
+  StatedUncertainty stated;
+  double both = 1;       ///< a ratio has the scatter of two figures
+  bool of_node = false;  ///< judges nodes and their parts, not pairs and groups
+  auto operator<=>(const RateKind&) const = default;
+};
 
-/// The mean of `inner` over a standard normal variable (Simpson's rule).
-template <class Inner>
-double normal_mean(Inner inner) {
-  const double step = 2 * kWidth / kIntervals;
-  double sum = 0;
-  for (int i = 0; i <= kIntervals; ++i) {
-    const double z = -kWidth + i * step;
-    const double weight = i == 0 || i == kIntervals ? 1 : i % 2 == 1 ? 4 : 2;
-    sum += weight * portable_exp(-z * z / 2) * inner(z);
+/// All of a plan.
+struct RateKinds {
+  std::map<RateKind, double> cells;
+  std::size_t unplanned = 0;
+  double risk = 0;
+
+  [[nodiscard]] std::size_t count() const {
+    double sum = 0;
+    for (const auto& [kind, cells_of_kind] : cells) sum += cells_of_kind;
+    return static_cast<std::size_t>(sum);
   }
-  constexpr double kDensity = 0.3989422804014327;  // 1 / sqrt(2 pi)
-  return sum * step / 3 * kDensity;
+};
+
+RateKinds kinds_of(const Plan& plan) {
+  RateKinds kinds{.cells = {}, .risk = normal_cdf(-plan.profile.guard_factor)};
+  struct OfRequirement {
+    double cells = 0;
+    std::set<std::string_view> steps;
+  };
+  std::unordered_map<std::string_view, OfRequirement> of;
+  for (const auto& cell : plan.coverage) {
+    const Requirement& requirement = *plan.requirement(cell.requirement);
+    if (!requirement.required) continue;
+    if (cell.step.empty()) ++kinds.unplanned;
+    if (cell.step.empty() || !varies_between_runs(requirement.statistic)) continue;
+    const site::Node* node = cell.subject.kind == "node" ? plan.site.node(cell.subject.id) : nullptr;
+    const std::string kind(word_of(requirement.scope));
+    OfRequirement& one = of[cell.requirement];
+    one.cells += node == nullptr ? 1 : designed_parts(plan.profile, *node, kind).value_or(1);
+    one.steps.insert(cell.step);
+  }
+  for (const auto& [id, one] : of) {
+    const Requirement& requirement = *plan.requirement(id);
+    const auto& metric = *plan.probes.at(requirement.probe).description.metric(requirement.metric);
+    const double both = requirement.contrast ? std::sqrt(2.0) : 1;
+    const RateKind kind{.repeats = {.attempts = requirement.attempts,
+                                    .more_attempts = requirement.more_attempts,
+                                    .steps = one.steps.size()},
+                        .stated = {.instrument = both * metric.instrument,
+                                   .between_runs = both * metric.between_runs,
+                                   .reproducibility = requirement.reproducibility ? requirement.reproducibility->u : 0},
+                        .both = both,
+                        .of_node = !is_together(requirement.scope) && !is_of_meters(requirement.scope)};
+    kinds.cells[kind] += one.cells;
+  }
+  return kinds;
 }
 
-/// Margin by which a mean of `attempts` must exceed the limit, as a share of it.
-double guard(const HealthyFleet& fleet, int attempts, double risk, const StatedUncertainty& stated, double subjects) {
-  if (attempts == 1) {
-    const double u = portable_hypot(std::max(stated.reproducibility, stated.between_runs), stated.instrument);
-    return (stated.reproducibility > 0 ? -normal_quantile(risk) : student_quantile(1 - risk, 1)) * u;
+/// The chances of all kinds in fleets of one scatter.
+class Chances {
+ public:
+  Chances(const RateKinds& kinds, double between_nodes, double between_runs) {
+    for (const auto& [kind, cells] : kinds.cells) {
+      const HealthyFleet fleet{.between_nodes = between_nodes, .between_runs = kind.both * between_runs};
+      all_.push_back({.of_node = kind.of_node,
+                      .cells = cells,
+                      .chance = ChanceToPass(fleet, kind.repeats, kinds.risk, kind.stated)});
+    }
   }
-  const double u = portable_hypot(fleet.between_runs / std::sqrt(attempts), stated.instrument);
-  const double measured = student_quantile(1 - risk, std::max(1.0, subjects * (attempts - 1))) * u;
-  const double least = portable_hypot(stated.between_runs / std::sqrt(attempts), stated.instrument);
-  return std::max(measured, -normal_quantile(risk) * least);
+
+  /// Logarithm of the probability that all pass.
+  [[nodiscard]] double all_pass(double margin) const {
+    double sum = 0;
+    for (const auto& one : all_) sum += one.chance.log_all(margin, one.cells);
+    return sum;
+  }
+  /// What `nodes` bad ones add to it: one figure of each is short, that with which a fleet with one of them is accepted
+  /// most often.
+  [[nodiscard]] double bad_nodes(double margin, double short_by, double nodes) const {
+    if (all_.empty()) return 0;
+    const bool some_of_node = std::ranges::any_of(all_, &KindChance::of_node);
+    const auto added = [&](const KindChance& one, double count) {
+      const double bad = std::min(count, one.cells);
+      return one.chance.log_all(margin, one.cells - bad, short_by, bad) - one.chance.log_all(margin, one.cells);
+    };
+    if (easiest_ == nullptr) {
+      double most = -std::numeric_limits<double>::infinity();
+      for (const auto& one : all_) {
+        if (!one.of_node && some_of_node) continue;
+        const double of_one = added(one, 1);
+        if (easiest_ != nullptr && of_one <= most) continue;
+        most = of_one;
+        easiest_ = &one;
+      }
+    }
+    return std::min(added(*easiest_, nodes), 0.0);
+  }
+
+ private:
+  struct KindChance {
+    bool of_node;
+    double cells;
+    ChanceToPass chance;
+  };
+
+  std::vector<KindChance> all_;
+  mutable const KindChance* easiest_ = nullptr;  ///< to be short in; of the margins that are asked first
+};
+
+double shown(double log_probability) { return to_12_digits(portable_exp(log_probability)); }
+
+/// The fewest of `nodes`, drawn at random, of which a fleet with `bad` of them is accepted with at most `risk`: each
+/// good node passes with `good` and each bad one with `short_of_it` as much, both as logarithms.
+std::size_t nodes_to_draw(std::size_t nodes, std::size_t bad, double good, double short_of_it, double risk) {
+  std::vector<double> factorials = {0};  // their logarithms
+  for (std::size_t i = 1; i <= nodes; ++i)
+    factorials.push_back(factorials.back() + portable_log(static_cast<double>(i)));
+  const auto choose = [&](std::size_t n, std::size_t k) { return factorials[n] - factorials[k] - factorials[n - k]; };
+  const auto accepted = [&](std::size_t drawn) {
+    double sum = 0;
+    for (std::size_t of_bad = 0; of_bad <= std::min(drawn, bad); ++of_bad) {
+      if (drawn - of_bad > nodes - bad) continue;
+      sum += portable_exp(choose(bad, of_bad) + choose(nodes - bad, drawn - of_bad) - choose(nodes, drawn) +
+                          good * static_cast<double>(drawn) + short_of_it * static_cast<double>(of_bad));
+    }
+    return sum;
+  };
+  // More nodes are accepted less often, so halving finds the fewest.
+  std::size_t low = 0, high = nodes + 1;
+  while (high - low > 1) {
+    const std::size_t middle = (low + high) / 2;
+    (middle <= nodes && accepted(middle) <= risk ? high : low) = middle;
+    if (middle > nodes) break;
+  }
+  return high <= nodes ? high : 0;
+}
+
+/// The rows of the curve of all rates, in shares of the limit, and the numbers of bad nodes of the other.
+constexpr double kMargins[] = {-0.05, -0.03, -0.02, -0.01, 0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.08};
+
+std::vector<std::size_t> bad_counts(std::size_t nodes, std::size_t agreed) {
+  std::set<std::size_t> counts = {0, 1, 2, 4, agreed};
+  for (const double share : {0.05, 0.1, 0.2, 0.5, 1.0})
+    counts.insert(static_cast<std::size_t>(std::ceil(share * static_cast<double>(nodes))));
+  std::erase_if(counts, [&](std::size_t count) { return count > nodes; });
+  return {counts.begin(), counts.end()};
+}
+
+RiskReached reached(const RateKinds& kinds, std::size_t nodes, const AgreedRisk& agreed) {
+  const Chances chances(kinds, agreed.between_nodes, agreed.between_runs);
+  RiskReached risk{.cells = kinds.count(), .unplanned = kinds.unplanned};
+  risk.bad_nodes = std::clamp<std::size_t>(
+      static_cast<std::size_t>(std::llround(agreed.bad_nodes * static_cast<double>(nodes))), 1, nodes);
+  const double never = -std::numeric_limits<double>::infinity();
+  const double good = kinds.unplanned > 0 ? never : chances.all_pass(agreed.beyond);
+  const auto with = [&](std::size_t count) {
+    const auto bad = static_cast<double>(count);
+    return shown(good + (count == 0 ? 0 : chances.bad_nodes(agreed.beyond, agreed.short_by, bad)));
+  };
+  risk.vendor_risk = to_12_digits(1 - shown(good));
+  risk.buyer_risk = with(risk.bad_nodes);
+  for (const double margin : kMargins) {
+    const double all = kinds.unplanned > 0 ? never : chances.all_pass(margin);
+    risk.by_margin.push_back({.beyond = margin, .bad_nodes = 0, .accepted = shown(all)});
+  }
+  for (const std::size_t count : bad_counts(nodes, risk.bad_nodes))
+    risk.by_bad_nodes.push_back({.beyond = agreed.beyond, .bad_nodes = count, .accepted = with(count)});
+  if (kinds.unplanned == 0)
+    risk.nodes_to_draw = nodes_to_draw(nodes, risk.bad_nodes, good / static_cast<double>(nodes),
+                                       chances.bad_nodes(agreed.beyond, agreed.short_by, 1), agreed.buyer_risk);
+  return risk;
+}
+
+/// The mean number of events of which at most `tolerated` come with this probability (Poisson), by halving.
+double mean_events(int tolerated, double probability) {
+  const auto at_most = [&](double mean) {
+    double term = portable_exp(-mean), sum = term;
+    for (int k = 1; k <= tolerated; ++k) sum += term *= mean / k;
+    return sum;
+  };
+  double low = 0, high = tolerated + 1000.0;  // beyond which the probability is none
+  constexpr int kHalvings = 100;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    (at_most(middle) > probability ? low : high) = middle;
+  }
+  return low;
+}
+
+/// The windows of `plan`: required counts of interruptions of a probe that loads a node for a time.
+std::vector<StabilityWindow> windows_of(const Plan& plan, const AgreedRisk& agreed) {
+  std::map<std::string_view, std::size_t> cells;
+  for (const auto& cell : plan.coverage) cells[cell.requirement] += cell.step.empty() ? 0 : 1;
+  std::vector<StabilityWindow> windows;
+  for (const auto& requirement : plan.profile.requirements) {
+    const std::size_t nodes = cells[requirement.id];
+    if (!requirement.required || requirement.metric != "interruptions" || !requirement.limit.at_most || nodes == 0)
+      continue;
+    const auto step = std::ranges::find_if(plan.steps, [&](const Step& one) {
+      return std::ranges::find(one.requirements, requirement.id) != one.requirements.end();
+    });
+    const auto load = step->parameters.find("load_least");
+    if (load == step->parameters.end()) continue;
+    const auto* text = std::get_if<std::string>(&load->second);
+    const auto time = text == nullptr ? std::nullopt : parse_seconds(*text);
+    if (!time || time->count <= 0) continue;
+    const double hours = time->count / 3600;
+    const int tolerated = static_cast<int>(*requirement.limit.at_most);
+    const double each = 1 / static_cast<double>(nodes);  // all nodes must stand it
+    const auto mtbf = [&](double accepted) {
+      return to_12_digits(hours / mean_events(tolerated, portable_exp(portable_log(accepted) * each)));
+    };
+    windows.push_back({.requirement = requirement.id,
+                       .nodes = nodes,
+                       .hours = hours,
+                       .tolerated = tolerated,
+                       .refused_mtbf_h = mtbf(agreed.buyer_risk),
+                       .accepted_mtbf_h = mtbf(1 - agreed.vendor_risk)});
+  }
+  return windows;
+}
+
+bool keeps(const RiskReached& risk, const AgreedRisk& agreed) {
+  return risk.unplanned == 0 && risk.vendor_risk <= agreed.vendor_risk && risk.buyer_risk <= agreed.buyer_risk;
+}
+
+/// The fewest attempts of every rate that keep the agreement: "5 attempts and 4 more"; empty if even the most do not.
+std::string attempts_that_keep(const RateKinds& kinds, std::size_t nodes, const AgreedRisk& agreed) {
+  for (const auto& [attempts, more] : {std::pair{3, 4}, {3, 10}, {5, 5}, {5, 10}, {8, 8}, {10, 10}}) {
+    RateKinds other = kinds;
+    other.cells.clear();
+    for (const auto& [kind, cells] : kinds.cells) {
+      RateKind changed = kind;
+      changed.repeats.attempts = std::max(kind.repeats.attempts, attempts);
+      changed.repeats.more_attempts = std::max(kind.repeats.more_attempts, more);
+      other.cells[changed] += cells;
+    }
+    if (keeps(reached(other, nodes, agreed), agreed)) return fmt::format("{} attempts and {} more", attempts, more);
+  }
+  return "";
+}
+
+std::string per_cent(double share) {
+  constexpr double kLeast = 1e-5;
+  return share > 0 && share < kLeast ? "under 0.001 %" : fmt::format("{:.3g} %", share * 100);
 }
 
 }  // namespace
 
-std::expected<HealthyFleet, InputError> healthy_fleet(std::string_view text, const std::string& where) {
-  double numbers[3] = {};
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  const InputError odd{where, fmt::format("'{}' is not three numbers from 0 to 100", text),
-                       "write the margin above the limits and the deviations between nodes and between runs in per "
-                       "cent, such as 4,0.5,0.5"};
-  for (int i = 0; i < 3; ++i) {
-    const auto read = std::from_chars(at, end, numbers[i]);
-    const bool last = i == 2;
-    if (read.ec != std::errc{} || !(numbers[i] >= 0 && numbers[i] <= 100)) return std::unexpected(odd);
-    if (last ? read.ptr != end : read.ptr == end || *read.ptr != ',') return std::unexpected(odd);
-    at = last ? end : read.ptr + 1;
-  }
-  return HealthyFleet{.margin = numbers[0] / 100, .between_nodes = numbers[1] / 100, .between_runs = numbers[2] / 100};
-}
-
-double chance_to_pass(const HealthyFleet& fleet, int attempts, int more_attempts, double risk,
-                      const StatedUncertainty& stated, double subjects) {
-  const int stages = more_attempts > 0 ? 2 : 1;
-  const double first = guard(fleet, attempts, risk / stages, stated, subjects);
-  const double of_first = std::max(fleet.between_runs / std::sqrt(attempts), 1e-12);
-  const int all = attempts + more_attempts;
-  const double second = guard(fleet, all, risk / stages, stated, subjects);
-  return normal_mean([&](double node) {
-    const double mean = fleet.margin + node * fleet.between_nodes;
-    if (stages == 1) return normal_cdf((mean - first) / of_first);
-    const double of_more = std::max(fleet.between_runs / std::sqrt(more_attempts), 1e-12);
-    return normal_mean([&](double run) {
-      const double seen = mean + run * of_first;
-      if (seen >= first) return 1.0;
-      const double needed = (second * all - seen * attempts) / more_attempts;  // of the mean of the others
-      return normal_cdf((mean - needed) / of_more);
-    });
-  });
-}
-
 AcceptanceChance acceptance_chance(const Plan& plan, const HealthyFleet& fleet) {
-  AcceptanceChance chance;
-  std::unordered_map<std::string_view, double> subjects;
-  for (const auto& cell : plan.coverage) {
-    const Requirement& requirement = *plan.requirement(cell.requirement);
-    if (!requirement.required) continue;
-    if (cell.step.empty()) ++chance.unplanned;
-    if (cell.step.empty() || !varies_between_runs(requirement.statistic)) continue;
-    const site::Node* node = cell.subject.kind == "node" ? plan.site.node(cell.subject.id) : nullptr;
-    const std::string kind(word_of(requirement.scope));
-    subjects[cell.requirement] += node == nullptr ? 1 : designed_parts(plan.profile, *node, kind).value_or(1);
-  }
-  const double risk = normal_cdf(-plan.profile.guard_factor);
-  std::map<std::tuple<int, int, StatedUncertainty, double, double>, double> known;
-  double log_accepted = 0;
-  for (const auto& [id, count] : subjects) {
-    const Requirement& requirement = *plan.requirement(id);
-    const auto& metric = *plan.probes.at(requirement.probe).description.metric(requirement.metric);
-    const double both = requirement.contrast ? std::sqrt(2.0) : 1;  // a ratio has the scatter of two figures
-    const StatedUncertainty stated{.instrument = both * metric.instrument,
-                                   .between_runs = both * metric.between_runs,
-                                   .reproducibility = requirement.reproducibility ? requirement.reproducibility->u : 0};
-    HealthyFleet own = fleet;
-    own.between_runs *= both;
-    const auto [entry, fresh] =
-        known.try_emplace({requirement.attempts, requirement.more_attempts, stated, own.between_runs, count}, 0);
-    if (fresh)
-      entry->second = chance_to_pass(own, requirement.attempts, requirement.more_attempts, risk, stated, count);
-    chance.cells += static_cast<std::size_t>(count);
-    log_accepted += count * portable_log(std::max(entry->second, 1e-300));
-  }
-  chance.accepted = chance.unplanned > 0 ? 0 : portable_exp(log_accepted);
+  const RateKinds kinds = kinds_of(plan);
+  AcceptanceChance chance{.cells = kinds.count(), .unplanned = kinds.unplanned, .accepted = 0};
+  if (kinds.unplanned == 0)
+    chance.accepted = portable_exp(Chances(kinds, fleet.between_nodes, fleet.between_runs).all_pass(fleet.margin));
   return chance;
+}
+
+RiskReached reached_risk(const Plan& plan, const AgreedRisk& agreed) {
+  RiskReached risk = reached(kinds_of(plan), plan.site.nodes.size(), agreed);
+  risk.windows = windows_of(plan, agreed);
+  return risk;
+}
+
+std::optional<InputError> check_agreement(const Plan& plan) {
+  if (!plan.agreed_risk) return std::nullopt;
+  const AgreedRisk& agreed = *plan.agreed_risk;
+  const RateKinds kinds = kinds_of(plan);
+  const std::size_t nodes = plan.site.nodes.size();
+  const RiskReached risk = reached(kinds, nodes, agreed);
+  if (risk.cells == 0 && !windows_of(plan, agreed).empty()) return std::nullopt;
+  if (risk.cells == 0) return InputError{"--risk", "the plan has no required rate that the agreement is of", ""};
+  if (keeps(risk, agreed)) return std::nullopt;
+  if (risk.unplanned > 0)
+    return InputError{"--risk",
+                      fmt::format("nothing measures {} required cells, so no fleet is accepted", risk.unplanned), ""};
+  const std::string attempts = attempts_that_keep(kinds, nodes, agreed);
+  return InputError{
+      "--risk",
+      fmt::format("this plan does not keep it: the vendor's fleet is refused with {}, the buyer's accepted with {}",
+                  per_cent(risk.vendor_risk), per_cent(risk.buyer_risk)),
+      attempts.empty() ? "no number of attempts keeps it: agree on points that are further apart, or on less scatter"
+                       : fmt::format("{} of every required rate keep it (`repeat` of the profile)", attempts)};
+}
+
+std::string risk_text(const Plan& plan) {
+  if (!plan.agreed_risk) return "";
+  const AgreedRisk& agreed = *plan.agreed_risk;
+  const RiskReached risk = reached_risk(plan, agreed);
+  std::string text = fmt::format(
+      "agreed risks, {} required rates, {:g} % between nodes and {:g} % between runs:\n"
+      "  all rates {:g} % beyond their limits: refused with {} (agreed: at most {:g} %)\n"
+      "  {} of {} nodes {:g} % short in one rate: accepted with {} (agreed: at most {:g} %)\n",
+      risk.cells, agreed.between_nodes * 100, agreed.between_runs * 100, agreed.beyond * 100,
+      per_cent(risk.vendor_risk), agreed.vendor_risk * 100, risk.bad_nodes, plan.site.nodes.size(),
+      agreed.short_by * 100, per_cent(risk.buyer_risk), agreed.buyer_risk * 100);
+  if (risk.nodes_to_draw > 0 && risk.nodes_to_draw < plan.site.nodes.size())
+    text += fmt::format("  {} nodes drawn at random would keep the buyer's risk\n", risk.nodes_to_draw);
+  for (const auto& window : risk.windows) {
+    text += fmt::format(
+        "  {}: {} nodes of {:g} h with at most {} interruptions each: refused unless a node runs {:.3g} h between two, "
+        "accepted if it runs {:.3g} h\n",
+        window.requirement, window.nodes, window.hours, window.tolerated, window.refused_mtbf_h,
+        window.accepted_mtbf_h);
+  }
+  text += "  all rates beyond their limits by, accepted with:";
+  for (const auto& point : risk.by_margin)
+    text += fmt::format("  {:g} %: {}", point.beyond * 100, per_cent(point.accepted));
+  text += "\n  nodes that are short in one rate, accepted with:";
+  for (const auto& point : risk.by_bad_nodes)
+    text += fmt::format("  {}: {}", point.bad_nodes, per_cent(point.accepted));
+  return text + "\n";
 }
 
 }  // namespace assay::plan

@@ -1,32 +1,15 @@
-// acceptance: how likely a plan accepts a fleet that is as good as it should be.
+// acceptance: how likely a plan accepts a fleet: one that is as good as it should be, and those that are not.
 #pragma once
 
 #include <cstddef>
-#include <expected>
+#include <optional>
 #include <string>
-#include <string_view>
+#include <vector>
 
+#include "orchestrator/plan/pass_chance.h"
 #include "orchestrator/plan/plan.h"
 
 namespace assay::plan {
-
-/// Assumed figures of a fleet without fault, as shares of each limit.
-struct HealthyFleet {
-  double margin = 0.04;          ///< of the mean node above its limit
-  double between_nodes = 0.005;  ///< standard deviation between nodes
-  double between_runs = 0.005;   ///< standard deviation between attempts on one node
-};
-
-/// Reads "4,0.5,0.5": the three in per cent. Errors: another form, or a number out of 0 to 100.
-std::expected<HealthyFleet, InputError> healthy_fleet(std::string_view text, const std::string& where);
-
-/// Relative uncertainties that the description of a metric and the profile state.
-struct StatedUncertainty {
-  double instrument = 0;
-  double between_runs = 0;     ///< least standard deviation between runs
-  double reproducibility = 0;  ///< of the profile, for a single attempt; 0: not stated
-  auto operator<=>(const StatedUncertainty&) const = default;
-};
 
 /// Outcome of a plan for a healthy fleet.
 struct AcceptanceChance {
@@ -35,15 +18,49 @@ struct AcceptanceChance {
   double accepted = 1;        ///< probability that all of them pass in one of the two stages
 };
 
-/// The chance for `plan`. Every figure is normal around its own node's mean and judged by the mean of its attempts with
-/// Student's t at the profile's risk, halved if there are two stages; the deviation between attempts is known from all
-/// subjects of the requirement together. Counts and extremes do not fail in a healthy fleet.
+/// The chance for `plan`. Counts and extremes do not fail in a healthy fleet.
 AcceptanceChance acceptance_chance(const Plan& plan, const HealthyFleet& fleet);
 
-/// The probability that one cell passes: the integral over its node's mean and the mean of its first attempts.
-/// `stated`: what the guard band has on top, and what its deviation between attempts is at least. `subjects`: over
-/// which that deviation is pooled.
-double chance_to_pass(const HealthyFleet& fleet, int attempts, int more_attempts, double risk,
-                      const StatedUncertainty& stated, double subjects);
+/// A point of a curve: the probability of acceptance of a fleet with `bad_nodes` whose other rates are `beyond`.
+struct CurvePoint {
+  double beyond = 0;
+  std::size_t bad_nodes = 0;
+  double accepted = 0;
+};
+
+/// Hours under load that every node must stand with few interruptions, which come by chance at a constant rate.
+struct StabilityWindow {
+  std::string requirement;
+  std::size_t nodes = 0;
+  double hours = 0;           ///< of each node
+  int tolerated = 0;          ///< interruptions of each node
+  double refused_mtbf_h = 0;  ///< nodes with this mean time between interruptions, or less, are accepted together with
+                              ///< at most the buyer's risk
+  double accepted_mtbf_h = 0;  ///< nodes with this one, or more, are refused with at most the vendor's risk
+};
+
+/// What a plan makes of an agreement. Probabilities have 12 digits and are the same on every processor.
+struct RiskReached {
+  std::size_t cells = 0;                 ///< as AcceptanceChance
+  std::size_t unplanned = 0;             ///< likewise
+  std::size_t bad_nodes = 0;             ///< of the buyer's fleet
+  double vendor_risk = 0;                ///< that the vendor's fleet is not accepted
+  double buyer_risk = 0;                 ///< that the buyer's fleet is accepted
+  std::vector<CurvePoint> by_margin;     ///< all rates at once beyond their limits, or short of them
+  std::vector<CurvePoint> by_bad_nodes;  ///< nodes that miss one limit by the agreed shortfall
+  std::vector<StabilityWindow> windows;  ///< of the required counts of interruptions
+  std::size_t nodes_to_draw = 0;  ///< fewest nodes, drawn at random, of which the buyer's fleet is accepted with at
+                                  ///< most the agreed risk; 0: even all do not do
+};
+
+/// The risks of `plan` and its operating characteristic, as `agreed` assumes figures to scatter. A bad node misses one
+/// limit, that with which it is accepted most often, and by which the node is judged, not a pair or group of it.
+RiskReached reached_risk(const Plan& plan, const AgreedRisk& agreed);
+
+/// Refuses a plan whose agreement it does not keep, with the attempts or the margin that would.
+std::optional<InputError> check_agreement(const Plan& plan);
+
+/// The agreement and what the plan makes of it, for people; empty if nothing was agreed on.
+std::string risk_text(const Plan& plan);
 
 }  // namespace assay::plan

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
+#include "orchestrator/plan/acceptance.h"
 #include "orchestrator/plan/contrast.h"
 #include "orchestrator/plan/lint.h"
 #include "orchestrator/plan/metered.h"
@@ -57,6 +58,7 @@ class Planner {
     plan_.earlier_fleet = options.earlier_fleet;
     plan_.challenge = options.challenge;
     plan_.allow_settings = options.allow_settings;
+    plan_.agreed_risk = options.agreed_risk;
     plan_.drawn = options.drawn;
     plan_.profile = profile;
     plan_.site = site;
@@ -67,6 +69,10 @@ class Planner {
       return std::unexpected(InputError{"--challenge",
                                         fmt::format("'{}' is not 64 hexadecimal digits", options_.challenge),
                                         "the receiver makes one: openssl rand -hex 32"});
+    }
+    if (options_.agreed_risk) {
+      if (auto checked = check_agreed_risk(*options_.agreed_risk, "--risk"); !checked)
+        return std::unexpected(checked.error());
     }
     if (auto problem = choose()) return std::unexpected(*problem);
     if (!options_.allow_settings) {
@@ -94,6 +100,7 @@ class Planner {
     if (auto problem = check_faults()) return std::unexpected(*problem);
     write_steps();
     if (auto problem = check_power_cap(plan_)) return std::unexpected(*problem);
+    if (auto problem = check_agreement(plan_)) return std::unexpected(*problem);
     if (plan_.localise && !plan_.quick) plan_searches();
     return std::move(plan_);
   }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "orchestrator/plan/agreed_risk.h"
 #include "orchestrator/plan/profile.h"
 #include "orchestrator/plan/search_budget.h"
 #include "orchestrator/plan/simulation.h"
@@ -109,10 +110,11 @@ struct Plan {
                                   ///< without a step, so the whole cannot be accepted
   bool localise = true;           ///< whether groups that fall short are searched for the node at fault
   std::string continues = {};     ///< SHA-256 of the plan of which some nodes are measured anew; empty: none
-  EarlierFleet earlier_fleet = {};    ///< PlanOptions::earlier_fleet
-  std::string challenge = {};         ///< PlanOptions::challenge
-  bool allow_settings = false;        ///< PlanOptions::allow_settings
-  std::vector<DrawnCell> drawn = {};  ///< PlanOptions::drawn
+  EarlierFleet earlier_fleet = {};             ///< PlanOptions::earlier_fleet
+  std::string challenge = {};                  ///< PlanOptions::challenge
+  bool allow_settings = false;                 ///< PlanOptions::allow_settings
+  std::optional<AgreedRisk> agreed_risk = {};  ///< of vendor and buyer; the plan keeps it, or none is made
+  std::vector<DrawnCell> drawn = {};           ///< PlanOptions::drawn
   Profile profile;
   site::Site site;
   std::map<std::string, PlannedProbe> probes;
@@ -147,14 +149,15 @@ inline constexpr std::size_t kMostCells = 2'000'000;
 /// Inputs of a plan besides profile and site.
 struct PlanOptions {
   bool quick = false;
-  std::vector<std::string> only;        ///< requirement ids; empty: all
-  bool localise = true;                 ///< plan searches for the node at fault where groups may fall short
-  std::string continues = {};           ///< SHA-256 of the plan that this one continues
-  EarlierFleet earlier_fleet = {};      ///< of that one; no references: none
-  std::string challenge = {};           ///< 64 hexadecimal digits of the receiver's choice; empty: none
-  bool allow_settings = false;          ///< probes may change settings of machines if the profile says so
-  std::vector<DrawnCell> drawn = {};    ///< nothing else is measured, and nothing accepted; empty: all
-  std::size_t most_cells = kMostCells;  ///< refused when there are more, before they are made
+  std::vector<std::string> only;               ///< requirement ids; empty: all
+  bool localise = true;                        ///< plan searches for the node at fault where groups may fall short
+  std::string continues = {};                  ///< SHA-256 of the plan that this one continues
+  EarlierFleet earlier_fleet = {};             ///< of that one; no references: none
+  std::string challenge = {};                  ///< 64 hexadecimal digits of the receiver's choice; empty: none
+  bool allow_settings = false;                 ///< probes may change settings of machines if the profile says so
+  std::optional<AgreedRisk> agreed_risk = {};  ///< that the plan must keep; nothing: none was agreed on
+  std::vector<DrawnCell> drawn = {};           ///< nothing else is measured, and nothing accepted; empty: all
+  std::size_t most_cells = kMostCells;         ///< refused when there are more, before they are made
 };
 
 /// The plan for `profile` on `site` with `programs` at hand: a pure function. Requirements that share probe and
@@ -163,7 +166,7 @@ struct PlanOptions {
 /// probe is not at hand gets cells without a step, and so does one that --only leaves out. Errors: a parameter, metric,
 /// condition or unit that the probe does not have; an unknown --only id; a challenge of another form; a single step
 /// over the site's power cap, or a cap if the profile has no design power; a requirement that changes settings without
-/// allow_settings; more cells than the options allow.
+/// allow_settings; an agreement on risks that the plan does not keep; more cells than the options allow.
 std::expected<Plan, InputError> make_plan(const Profile& profile, const site::Site& site,
                                           const std::vector<Program>& programs, const PlanOptions& options);
 

@@ -62,6 +62,7 @@ void fields(Io& io, P& plan) {
   io("localise", plan.localise), io("continues", plan.continues);
   io.sparse("earlier_fleet", plan.earlier_fleet), io.sparse("challenge", plan.challenge);
   io.sparse("allow_settings", plan.allow_settings), io.sparse("drawn", plan.drawn);
+  io("agreed_risk", plan.agreed_risk);
 }
 
 namespace {
@@ -136,6 +137,7 @@ std::optional<InputError> check_derivation(const Plan& plan, std::string_view te
                           .earlier_fleet = plan.earlier_fleet,
                           .challenge = plan.challenge,
                           .allow_settings = plan.allow_settings,
+                          .agreed_risk = plan.agreed_risk,
                           .drawn = plan.drawn,
                           .most_cells = cells});
   if (!again) return again.error();

@@ -1,12 +1,17 @@
 // repeat: how often a requirement is measured.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
 #include "orchestrator/plan/profile.h"
 
 namespace assay::plan {
+
+/// The deviation between attempts is pooled over the steps of a requirement from so many on: 16 degrees of freedom with
+/// three attempts, so that Student's t is within 8 % of the normal quantile.
+inline constexpr std::size_t kFewestPooledSteps = 8;
 
 /// Whether a second process may give another figure than the first: true of medians and percentiles. An extreme of the
 /// samples is mostly a count of errors, for which one run is enough.

@@ -13,6 +13,7 @@
 
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/decide/decision.h"
+#include "orchestrator/plan/acceptance.h"
 #include "probes/core/es6_number.h"
 #include "probes/core/json_fields.h"
 #include "probes/core/portable_math.h"
@@ -121,6 +122,30 @@ json decision_rule(const plan::Profile& profile) {
           {"stages", "risk split evenly between planned stages (Bonferroni)"}};
 }
 
+json plan_part(const judge::Run& run) {
+  const plan::Plan& plan = run.plan;
+  json part = {{"sha256", run.plan_sha256},
+               {"quick", plan.quick},
+               {"partial", !plan.only.empty()},
+               {"steps", plan.steps.size()},
+               {"cells", plan.coverage.size()}};
+  if (!plan.agreed_risk) return part;
+  const plan::RiskReached reached = plan::reached_risk(plan, *plan.agreed_risk);
+  json risk = {{"badNodes", reached.bad_nodes}};
+  const plan::AgreedRisk& agreed = *plan.agreed_risk;
+  for (const auto& [name, number] : {std::pair{"beyond", agreed.beyond},
+                                     {"vendorRisk", agreed.vendor_risk},
+                                     {"shortBy", agreed.short_by},
+                                     {"buyerRisk", agreed.buyer_risk},
+                                     {"betweenNodes", agreed.between_nodes},
+                                     {"betweenRuns", agreed.between_runs},
+                                     {"vendorRiskOfPlan", reached.vendor_risk},
+                                     {"buyerRiskOfPlan", reached.buyer_risk}})
+    risk[name] = es6_number(number);
+  part["agreedRisk"] = std::move(risk);
+  return part;
+}
+
 json run_part(const judge::Run& run) {
   json part = {{"id", run.journal.run_id},
                {"kind", run.plan.simulation ? plan::kSimulated : "measured"},
@@ -168,6 +193,13 @@ std::optional<InputError> check_spelling(const json& predicate, const std::strin
   if (auto problem = check_decimals(predicate.at("decisionRule"), {"guardFactor", "confidence", "maxFalseAccept"},
                                     where + ".decisionRule"))
     return problem;
+  if (const auto risk = predicate.at("plan").find("agreedRisk"); risk != predicate.at("plan").end()) {
+    if (auto problem = check_decimals(*risk,
+                                      {"beyond", "vendorRisk", "shortBy", "buyerRisk", "betweenNodes", "betweenRuns",
+                                       "vendorRiskOfPlan", "buyerRiskOfPlan"},
+                                      where + ".plan.agreedRisk"))
+      return problem;
+  }
   const auto& results = predicate.at("results");
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::string here = fmt::format("{}.results[{}]", where, i);
@@ -250,12 +282,7 @@ std::expected<json, InputError> statement_of(const Claims& claims, const judge::
   json predicate = {
       {"run", run_part(run)},
       {"site", {{"name", plan.site.name}, {"nodes", std::move(nodes)}}},
-      {"plan",
-       {{"sha256", run.plan_sha256},
-        {"quick", plan.quick},
-        {"partial", !plan.only.empty()},
-        {"steps", plan.steps.size()},
-        {"cells", plan.coverage.size()}}},
+      {"plan", plan_part(run)},
       {"targets",
        {{"profile", plan.profile.name},
         {"title", plan.profile.title},

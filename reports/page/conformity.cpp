@@ -264,7 +264,8 @@ std::string decision_section(const ReportContent& content) {
                          {"", "Verdict", "Lower limit L", "Upper limit L", "Meaning"}, rows);
   return html +
          "<p>Overall: accepted if every required cell passes, rejected if any fails, incomplete otherwise. Advisory "
-         "requirements do not count. The procedure follows the guarded acceptance of ILAC-G8 and JCGM 106.</p>\n";
+         "requirements do not count. The procedure follows the guarded acceptance of ILAC-G8 and JCGM 106.</p>\n" +
+         agreed_risk_tables(content.run.plan);
 }
 
 std::string coverage_section(const ReportContent& content) {

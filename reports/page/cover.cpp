@@ -116,19 +116,20 @@ std::string cover_section(const ReportContent& content) {
       content.self_signed.empty()
           ? "the signers of the dossier that contains this page; outside of a verified dossier this page is unsigned"
           : "<strong>SELF-SIGNED</strong>, key " + figures::digest_html(content.self_signed);
-  html += figures::facts(
-      "The test",
-      {{"Site", fmt::format("{}, {} {}", figures::escape(plan.site.name), plan.site.nodes.size(),
-                            plan.site.nodes.size() == 1 ? "node" : "nodes")},
-       {"Nodes", judge::fleet_statement(content.verdict.nodes)},
-       {"Targets", fmt::format("profile {}, revision {}", figures::escape(plan.profile.name), plan.profile.revision)},
-       {"Start of test", moment(journal.begin)},
-       {"End of test", journal.end.empty() ? "not finished" : moment(journal.end)},
-       {"Run", "<code>" + figures::escape(journal.run_id) + "</code>"},
-       {"Plan (SHA-256)", figures::digest_html(content.run.plan_sha256)},
-       {"Verdict (SHA-256)", figures::digest_html(content.verdict_sha256)},
-       {"Software", "assay " + figures::escape(plan.assay_version)},
-       {"Signed by", signer}});
+  std::vector<std::pair<std::string, std::string>> test = {
+      {"Site", fmt::format("{}, {} {}", figures::escape(plan.site.name), plan.site.nodes.size(),
+                           plan.site.nodes.size() == 1 ? "node" : "nodes")},
+      {"Nodes", judge::fleet_statement(content.verdict.nodes)},
+      {"Targets", fmt::format("profile {}, revision {}", figures::escape(plan.profile.name), plan.profile.revision)},
+      {"Start of test", moment(journal.begin)},
+      {"End of test", journal.end.empty() ? "not finished" : moment(journal.end)},
+      {"Run", "<code>" + figures::escape(journal.run_id) + "</code>"},
+      {"Plan (SHA-256)", figures::digest_html(content.run.plan_sha256)},
+      {"Verdict (SHA-256)", figures::digest_html(content.verdict_sha256)},
+      {"Software", "assay " + figures::escape(plan.assay_version)},
+      {"Signed by", signer}};
+  if (plan.agreed_risk) test.emplace_back("Agreed risks", agreed_risk_words(plan));
+  html += figures::facts("The test", test);
   return html +
          "<p class=\"small\">The results relate only to the items tested, at the time of the test and under the "
          "recorded conditions. <span class=\"on-paper\">This is the short form for paper: report.html in the dossier "

@@ -9,3 +9,8 @@ add_executable(detection performance/detection.cpp)
 target_link_libraries(detection PRIVATE assay_links)
 target_compile_options(detection PRIVATE -O2)
 special(performance detection)
+# The operating characteristic of a plan beside made-up fleets.
+add_executable(plan_risk performance/plan_risk.cpp)
+target_link_libraries(plan_risk PRIVATE assay_judge)
+target_compile_options(plan_risk PRIVATE -O2)
+special(performance plan_risk)

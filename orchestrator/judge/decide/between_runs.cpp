@@ -6,13 +6,13 @@
 #include <cmath>
 #include <limits>
 
+#include "orchestrator/plan/repeat.h"
 #include "probes/core/small_samples.h"
 
 namespace assay::judge {
 namespace {
 
-constexpr std::size_t kFewestSteps = 8;  // 16 degrees of freedom with three attempts: t is within 8 % of normal
-constexpr double kMostOfMedian = 9;      // three deviations: one shaken node does not widen the guard bands of all
+constexpr double kMostOfMedian = 9;  // three deviations: one shaken node does not widen the guard bands of all
 constexpr double kUnsteadyProbability = 1e-3;
 
 double relative_variance(const AttemptsEstimate& estimate) {
@@ -72,7 +72,7 @@ const BetweenRuns::Pooled& BetweenRuns::pooled() {
 
 Scatter BetweenRuns::of(const AttemptsEstimate& estimate, const StatedScatter& stated) {
   Scatter own = own_scatter(estimate, stated);
-  if (!tells_of_runs(estimate) || steps_.size() < kFewestSteps) return own;
+  if (!tells_of_runs(estimate) || steps_.size() < plan::kFewestPooledSteps) return own;
   const Pooled& all = pooled();
   const double variance = relative_variance(estimate);
   const double probability =

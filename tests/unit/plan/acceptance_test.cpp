@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "probes/core/portable_math.h"
 #include "probes/core/small_samples.h"
 #include "tests/unit/fixture.h"
 
@@ -13,7 +14,7 @@ namespace assay::plan::acceptance_test {
 namespace {
 
 constexpr double kRisk = 0.05;
-constexpr double kManySubjects = 1000;  // of which the deviation between attempts is known
+constexpr std::size_t kManySteps = 1000;  // over which the deviation between attempts is known
 
 /// The share of made-up cells that pass: attempts of one node, their mean against the limit and the guard band, then
 /// the mean of all with those of the second stage.
@@ -23,7 +24,8 @@ double share_that_passes(const HealthyFleet& fleet, int attempts, int more_attem
   std::normal_distribution<double> normal;
   const int stages = more_attempts > 0 ? 2 : 1;
   const auto guard = [&](int count) {
-    return student_quantile(1 - kRisk / stages, kManySubjects * (count - 1)) * fleet.between_runs / std::sqrt(count);
+    return student_quantile(1 - kRisk / stages, static_cast<double>(kManySteps) * (count - 1)) * fleet.between_runs /
+           std::sqrt(count);
   };
   const double first = guard(attempts);
   const double second = guard(attempts + more_attempts);
@@ -38,6 +40,12 @@ double share_that_passes(const HealthyFleet& fleet, int attempts, int more_attem
     if (pass) ++passed;
   }
   return static_cast<double>(passed) / kCells;
+}
+
+double chance_to_pass(const HealthyFleet& fleet, int attempts, int more_attempts, const StatedUncertainty& stated,
+                      std::size_t steps) {
+  return ChanceToPass(fleet, {.attempts = attempts, .more_attempts = more_attempts, .steps = steps}, kRisk,
+                      stated)(fleet.margin);
 }
 
 Plan plan_to_accept(const std::vector<std::string>& requirements, int nodes) {
@@ -56,29 +64,28 @@ TEST(acceptance, the_integral_is_what_made_up_fleets_show) {
   for (const auto& fleet : {HealthyFleet{.margin = 0.01, .between_nodes = 0.005, .between_runs = 0.01},
                             HealthyFleet{.margin = 0, .between_nodes = 0, .between_runs = 0.01},
                             HealthyFleet{.margin = 0.02, .between_nodes = 0.01, .between_runs = 0.02}}) {
-    EXPECT_NEAR(chance_to_pass(fleet, 3, 4, kRisk, {}, kManySubjects), share_that_passes(fleet, 3, 4), kError);
-    EXPECT_NEAR(chance_to_pass(fleet, 3, 0, kRisk, {}, kManySubjects), share_that_passes(fleet, 3, 0), kError);
+    EXPECT_NEAR(chance_to_pass(fleet, 3, 4, {}, kManySteps), share_that_passes(fleet, 3, 4), kError);
+    EXPECT_NEAR(chance_to_pass(fleet, 3, 0, {}, kManySteps), share_that_passes(fleet, 3, 0), kError);
   }
 }
 
 TEST(acceptance, at_the_limit_a_cell_passes_with_the_risk_at_most) {
   const HealthyFleet at_limit{.margin = 0, .between_nodes = 0, .between_runs = 0.01};
-  EXPECT_NEAR(chance_to_pass(at_limit, 3, 0, kRisk, {}, kManySubjects), kRisk, 0.001);
-  EXPECT_LE(chance_to_pass(at_limit, 3, 4, kRisk, {}, kManySubjects), kRisk);
+  EXPECT_NEAR(chance_to_pass(at_limit, 3, 0, {}, kManySteps), kRisk, 0.001);
+  EXPECT_LE(chance_to_pass(at_limit, 3, 4, {}, kManySteps), kRisk);
 }
 
 TEST(acceptance, few_attempts_of_one_node_are_a_wide_band) {
   const HealthyFleet fleet{.margin = 0.04, .between_nodes = 0.005, .between_runs = 0.02};
-  EXPECT_LT(chance_to_pass(fleet, 3, 0, kRisk, {}, 1), chance_to_pass(fleet, 3, 0, kRisk, {}, 100));
-  EXPECT_LT(chance_to_pass(fleet, 3, 0, kRisk, {}, 1), chance_to_pass(fleet, 3, 4, kRisk, {}, 1));
-  EXPECT_LT(chance_to_pass(fleet, 3, 4, kRisk, {.instrument = 0.02}, 100), chance_to_pass(fleet, 3, 4, kRisk, {}, 100));
-  EXPECT_LT(chance_to_pass(fleet, 3, 4, kRisk, {.between_runs = 0.1}, 100),
-            chance_to_pass(fleet, 3, 4, kRisk, {}, 100));
+  EXPECT_LT(chance_to_pass(fleet, 3, 0, {}, 1), chance_to_pass(fleet, 3, 0, {}, 100));
+  EXPECT_LT(chance_to_pass(fleet, 3, 0, {}, 1), chance_to_pass(fleet, 3, 4, {}, 1));
+  EXPECT_LT(chance_to_pass(fleet, 3, 4, {.instrument = 0.02}, 100), chance_to_pass(fleet, 3, 4, {}, 100));
+  EXPECT_LT(chance_to_pass(fleet, 3, 4, {.between_runs = 0.1}, 1), chance_to_pass(fleet, 3, 4, {}, 1));
 }
 
 TEST(acceptance, one_attempt_passes_by_what_is_stated) {
   const HealthyFleet fleet{.margin = 0.04, .between_nodes = 0, .between_runs = 0.01};
-  const auto chance = [&](const StatedUncertainty& stated) { return chance_to_pass(fleet, 1, 0, 0.05, stated, 1); };
+  const auto chance = [&](const StatedUncertainty& stated) { return chance_to_pass(fleet, 1, 0, stated, 1); };
   EXPECT_NEAR(chance({.reproducibility = 0.01}), normal_cdf(4 - 1.6449), 1e-4);
   EXPECT_NEAR(chance({.between_runs = 0.02, .reproducibility = 0.01}), normal_cdf(4 - 2 * 1.6449), 1e-4);
   EXPECT_NEAR(chance({.between_runs = 0.005}), normal_cdf(4 - 6.3138 / 2), 1e-4);  // t(0.95, 1)
@@ -88,7 +95,7 @@ TEST(acceptance, a_plan_counts_its_required_medians_and_what_nothing_measures) {
   const HealthyFleet fleet;
   const AcceptanceChance chance = acceptance_chance(plan_to_accept({kRate, kCount}, 20), fleet);
   EXPECT_EQ(chance.cells, 20U);
-  EXPECT_NEAR(chance.accepted, std::pow(chance_to_pass(fleet, 3, 4, kRisk, {}, 20), 20), 1e-4);
+  EXPECT_NEAR(chance.accepted, std::pow(chance_to_pass(fleet, 3, 4, {}, 20), 20), 1e-4);
   const AcceptanceChance without = acceptance_chance(
       plan_to_accept({kRate, R"({"probe": "absent", "limit": {"at_least": 1, "unit": "B/s"}})"}, 2), fleet);
   EXPECT_EQ(without.unplanned, 2U);
@@ -99,6 +106,91 @@ TEST(acceptance, a_larger_fleet_is_accepted_less_often) {
   const HealthyFleet fleet{.margin = 0.02, .between_nodes = 0.005, .between_runs = 0.01};
   EXPECT_LT(acceptance_chance(plan_to_accept({kRate}, 64), fleet).accepted,
             acceptance_chance(plan_to_accept({kRate}, 8), fleet).accepted);
+}
+
+TEST(acceptance, a_cell_with_a_deviation_of_its_own_passes_at_its_limit_with_the_risk_at_most) {
+  for (const int more : {0, 4}) {
+    const HealthyFleet at_limit{.margin = 0, .between_nodes = 0, .between_runs = 0.01};
+    const double chance = chance_to_pass(at_limit, 3, more, {}, 1);
+    if (more == 0) EXPECT_NEAR(chance, kRisk, 0.005);  // three standard errors of 20,000 cells
+    EXPECT_LE(chance, kRisk + 0.005);
+  }
+}
+
+namespace {
+
+AgreedRisk agreed(const std::string& text) {
+  const auto risk = read_agreed_risk(text, "--risk");
+  EXPECT_TRUE(risk) << risk.error().text();
+  return risk.value_or(AgreedRisk{});
+}
+
+}  // namespace
+
+TEST(agreed_risk, bad_nodes_cost_acceptance_and_a_margin_earns_it) {
+  const Plan plan = plan_to_accept({kRate, kCount}, 20);
+  const RiskReached risk = reached_risk(plan, agreed("beyond=4,vendor=5,short=2,buyer=5,bad=10,runs=1"));
+  EXPECT_EQ(risk.cells, 20U);
+  EXPECT_EQ(risk.bad_nodes, 2U);
+  EXPECT_EQ(risk.by_bad_nodes.front().accepted, to_12_digits(1 - risk.vendor_risk));
+  for (const auto* curve : {&risk.by_margin, &risk.by_bad_nodes}) {
+    const bool rises = curve == &risk.by_margin;
+    for (std::size_t i = 1; i < curve->size(); ++i) {
+      const double change = (*curve)[i].accepted - (*curve)[i - 1].accepted;
+      EXPECT_GE(rises ? change : -change, 0) << i;
+    }
+  }
+  // A node that is short passes as a cell of one node whose mean is 2 % below the limit, and one such cell is enough.
+  const HealthyFleet bad{.margin = -0.02, .between_nodes = 0, .between_runs = 0.01};
+  const HealthyFleet good{.margin = 0.04, .between_runs = 0.01};
+  const double of_bad = chance_to_pass(bad, 3, 4, {}, 20), of_good = chance_to_pass(good, 3, 4, {}, 20);
+  EXPECT_NEAR(risk.buyer_risk, std::pow(of_good, 18) * of_bad * of_bad, 1e-9);
+  EXPECT_GT(risk.nodes_to_draw, 1U);
+  EXPECT_LE(risk.nodes_to_draw, 20U);
+}
+
+TEST(agreed_risk, a_plan_keeps_what_was_agreed_or_is_not_made) {
+  const auto made = [](const char* text) {
+    return make_plan(fixture::profile({kRate}), fixture::site(10), fixture::programs(), {.agreed_risk = agreed(text)});
+  };
+  const auto kept = made("beyond=4,vendor=5,short=2,buyer=5");
+  ASSERT_TRUE(kept) << kept.error().text();
+  const std::string text = plan_text(*kept);
+  const auto again = read_plan(text, "plan.json");
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(again->agreed_risk, kept->agreed_risk);
+  EXPECT_NE(risk_text(*again).find("10 of 10 nodes 2 % short in one rate: accepted with"), std::string::npos)
+      << risk_text(*again);
+  const auto wide = made("beyond=1,vendor=5,short=1,buyer=5,runs=2");
+  ASSERT_FALSE(wide);
+  EXPECT_NE(wide.error().text().find("does not keep it: the vendor's fleet is refused with"), std::string::npos)
+      << wide.error().text();
+  const auto more = made("beyond=3,vendor=5,short=1,buyer=5,runs=1.5");
+  ASSERT_FALSE(more);
+  EXPECT_NE(more.error().text().find("attempts and"), std::string::npos) << more.error().text();
+  const auto without = make_plan(fixture::profile({kCount}), fixture::site(10), fixture::programs(),
+                                 {.agreed_risk = agreed("beyond=4,vendor=5,short=2,buyer=5")});
+  ASSERT_FALSE(without);
+  EXPECT_NE(without.error().text().find("no required rate"), std::string::npos);
+}
+
+TEST(agreed_risk, odd_agreements_are_refused_with_their_place) {
+  for (const auto& [text, place] : {std::pair{"", "beyond"},
+                                    {"beyond=4", "vendor"},
+                                    {"beyond=4,vendor=5,short=2", "buyer"},
+                                    {"beyond=4,vendor=5,short=2,buyer=5,buyer=6", "twice"},
+                                    {"beyond=4,vendor=5,short=2,buyer=x", "buyer=x"},
+                                    {"beyond=4,vendor=5,short=2,buyer", "'buyer' is not a number"},
+                                    {"beyond=4,vendor=5,short=2,buyer=5,margin=1", "margin"},
+                                    {"beyond=-4,vendor=5,short=2,buyer=5", "beyond"},
+                                    {"beyond=nan,vendor=5,short=2,buyer=5", "beyond"},
+                                    {"beyond=4,vendor=0,short=2,buyer=5", "vendor"},
+                                    {"beyond=4,vendor=5,short=2,buyer=60", "buyer"},
+                                    {"beyond=4,vendor=5,short=2,buyer=5,bad=0", "bad"}}) {
+    const auto refused = read_agreed_risk(text, "--risk");
+    ASSERT_FALSE(refused) << text;
+    EXPECT_NE(refused.error().text().find(place), std::string::npos) << text << ": " << refused.error().text();
+  }
 }
 
 TEST(acceptance, what_is_taken_of_a_healthy_fleet_is_read_in_per_cent) {
