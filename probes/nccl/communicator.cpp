@@ -219,41 +219,47 @@ void Communicator::enqueue(collective::Operation operation, collective::Element 
   settle("enqueueing", kEnqueueLimit);
 }
 
-void Communicator::all_reduce(float* data, std::size_t count, const cuda::Stream& stream) {
-  demand(nccl_.functions_->all_reduce(data, data, count, ncclFloat32, ncclSum, comm_, stream.get()), "ncclAllReduce");
+void Communicator::all_reduce(void* data, std::size_t count, const cuda::Stream& stream, Element element) {
+  demand(nccl_.functions_->all_reduce(data, data, count, nccl_type(element), ncclSum, comm_, stream.get()),
+         "ncclAllReduce");
   settle("enqueueing", kEnqueueLimit);
 }
-void Communicator::all_gather(float* data, std::size_t share, const cuda::Stream& stream) {
-  const float* const own = data + static_cast<std::size_t>(rank_) * share;
-  demand(nccl_.functions_->all_gather(own, data, share, ncclFloat32, comm_, stream.get()), "ncclAllGather");
+void Communicator::all_gather(void* data, std::size_t share, const cuda::Stream& stream, Element element) {
+  const void* const own =
+      static_cast<std::byte*>(data) + static_cast<std::size_t>(rank_) * share * collective::size_of(element);
+  demand(nccl_.functions_->all_gather(own, data, share, nccl_type(element), comm_, stream.get()), "ncclAllGather");
   settle("enqueueing", kEnqueueLimit);
 }
-void Communicator::reduce_scatter(float* data, std::size_t share, const cuda::Stream& stream) {
-  float* const own = data + static_cast<std::size_t>(rank_) * share;
-  demand(nccl_.functions_->reduce_scatter(data, own, share, ncclFloat32, ncclSum, comm_, stream.get()),
+void Communicator::reduce_scatter(void* data, std::size_t share, const cuda::Stream& stream, Element element) {
+  void* const own =
+      static_cast<std::byte*>(data) + static_cast<std::size_t>(rank_) * share * collective::size_of(element);
+  demand(nccl_.functions_->reduce_scatter(data, own, share, nccl_type(element), ncclSum, comm_, stream.get()),
          "ncclReduceScatter");
   settle("enqueueing", kEnqueueLimit);
 }
-void Communicator::all_to_all(const float* sent, const std::vector<std::size_t>& to, float* data,
-                              const std::vector<std::size_t>& from, const cuda::Stream& stream) {
+void Communicator::all_to_all(const void* sent, const std::vector<std::size_t>& to, void* data,
+                              const std::vector<std::size_t>& from, const cuda::Stream& stream, Element element) {
   const auto& call = *nccl_.functions_;
+  const auto type = nccl_type(element);
+  const auto* source = static_cast<const std::byte*>(sent);
+  auto* target = static_cast<std::byte*>(data);
   demand(call.group_start(), "ncclGroupStart");
   for (int peer = 0; peer < ranks_; ++peer) {
     const std::size_t out = to.at(static_cast<std::size_t>(peer)), in = from.at(static_cast<std::size_t>(peer));
-    if (out > 0) demand(call.send(sent, out, ncclFloat32, peer, comm_, stream.get()), "ncclSend");
-    if (in > 0) demand(call.receive(data, in, ncclFloat32, peer, comm_, stream.get()), "ncclRecv");
-    sent += out;
-    data += in;
+    if (out > 0) demand(call.send(source, out, type, peer, comm_, stream.get()), "ncclSend");
+    if (in > 0) demand(call.receive(target, in, type, peer, comm_, stream.get()), "ncclRecv");
+    source += out * collective::size_of(element);
+    target += in * collective::size_of(element);
   }
   demand(call.group_end(), "ncclGroupEnd");
   settle("enqueueing", kEnqueueLimit);
 }
-void Communicator::send(int peer, const float* data, std::size_t count, const cuda::Stream& stream) {
-  demand(nccl_.functions_->send(data, count, ncclFloat32, peer, comm_, stream.get()), "ncclSend");
+void Communicator::send(int peer, const void* data, std::size_t count, const cuda::Stream& stream, Element element) {
+  demand(nccl_.functions_->send(data, count, nccl_type(element), peer, comm_, stream.get()), "ncclSend");
   settle("enqueueing", kEnqueueLimit);
 }
-void Communicator::receive(int peer, float* data, std::size_t count, const cuda::Stream& stream) {
-  demand(nccl_.functions_->receive(data, count, ncclFloat32, peer, comm_, stream.get()), "ncclRecv");
+void Communicator::receive(int peer, void* data, std::size_t count, const cuda::Stream& stream, Element element) {
+  demand(nccl_.functions_->receive(data, count, nccl_type(element), peer, comm_, stream.get()), "ncclRecv");
   settle("enqueueing", kEnqueueLimit);
 }
 
