@@ -337,9 +337,9 @@ class Stages(unittest.TestCase):
         )
         parameters, found, status = read(given, *whole)
         self.assertEqual(parameters["layers_run"], 4)
-        ratio = {"yardstick": "train.ratio", "value": 0.9}
-        self.assertEqual(list(train_yardstick.figures(0.18, found, status))[1:], [ratio])
-        self.assertEqual(len(list(train_yardstick.figures(0.18, found, "error"))), 1)
+        ratio = {"yardstick": "train.ratio", "value": 0.75}
+        self.assertEqual(list(train_yardstick.figures(0.15, found, status))[1:], [ratio])
+        self.assertEqual(len(list(train_yardstick.figures(0.15, found, "error"))), 1)
         for wrong in ({"type": "tf32"}, {"data": "ring"}, {"model": "llama3-70b"}):
             with self.assertRaisesRegex(ValueError, next(iter(wrong.values()))):
                 read({**given, **wrong}, *whole)

@@ -60,7 +60,7 @@ class CudaDevice {
     clear_bytes(to, count * sizeof(Kind));
   }
   void fold(float* values, std::size_t count) { kernels::fold(values, count, stream()); }
-  /// Exact steps alone are folded, and keep fp32.
+  /// Only exact steps are folded, and they keep fp32.
   void fold(train::Bf16* values, std::size_t count);
   template <class Result>
   void product(ProductShape shape, const Number* a, const Number* b, Result* c) {

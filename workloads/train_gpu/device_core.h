@@ -130,7 +130,7 @@ class DeviceCore {
 
  private:
   using Layer = train::LayerMemoryOf<Number>;
-  static constexpr bool kNarrow = !std::same_as<Number, float>;  ///< fp32 weights are kept beside those of products
+  static constexpr bool kNarrow = !std::same_as<Number, float>;  ///< fp32 weights are kept besides those of products
 
   train::TakeFrom<Number> taker() {
     return {.numbers = [this](std::size_t count) { return device_.template take<Number>(count); },
@@ -167,7 +167,7 @@ class DeviceCore {
     return master;
   }
 
-  /// What the update keeps; of several ranks all of it twice, once for updates that count for nothing.
+  /// Moments; with several ranks weights and moments once more, for updates that count for nothing.
   void begin_moments() {
     const std::size_t kept = exact_ ? 0 : weights_.kept_size();
     for (Moments* one : {&moments_, &aside_moments_}) {
@@ -305,7 +305,7 @@ class DeviceCore {
     return tokens_.data() + 2 * norm_.rows * train::sized(micro_batch);
   }
 
-  /// Adam's, of what this rank updates.
+  /// Adam's, of the weights that this rank updates.
   struct Moments {
     std::span<float> first, second;
   };

@@ -32,7 +32,7 @@ bool fits(train::RankJob job, const train::ParallelPlan& plan, Bytes available) 
   return rehearsed_both(job).bytes() <= available.count;
 }
 
-/// Most layers that fit; nothing where not even one piece of the pipeline does. Need grows with every layer.
+/// Most layers that fit, if one piece of the pipeline does. Need grows with every layer.
 std::optional<std::int64_t> layers_that_fit(const train::RankJob& job, Bytes available) {
   const std::int64_t each = job.plan.pp * job.plan.virtual_stages;
   std::int64_t few = 0, many = job.plan.layers / each;  // pieces of layers: the first fits, the second does not

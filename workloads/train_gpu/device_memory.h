@@ -1,5 +1,5 @@
-// device_memory: one memory, given out piece by piece, so that what a rank takes of its GPU is known to the byte before
-// anything is allocated.
+// device_memory: one memory, given out piece by piece: the need of a rank is known to the byte before anything is
+// allocated.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// device_rehearsal: a step on a device that is not there: what it takes, and what it multiplies.
+// device_rehearsal: a step on a device that is not there: the memory that it takes, and its products.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace assay::train_gpu {
 /// Queries of attention done together: a batch of products of this many rows fills a GPU.
 inline constexpr std::size_t kQueriesTogether = 1024;
 
-/// What the steps of one rank ask of its device.
+/// Memory and products of the steps of one rank.
 struct DeviceNeed {
   std::uint64_t memory = 0;                  ///< B, of one Arena
   std::uint64_t packed_a = 0, packed_b = 0;  ///< B, of the largest factors that are rounded to BF16 first
@@ -36,7 +36,7 @@ DeviceNeed rehearsed(const train::RankJob& job, std::size_t block = kQueriesToge
 DeviceNeed rehearsed_both(const train::RankJob& job);
 
 /// Throws BadParameter when `job` needs more than `available`, naming both, the layers that fit, and the nearest tp
-/// that does where there is one.
+/// that does, if one does.
 void check_device_memory(const train::RankJob& job, Bytes available);
 
 /// A device of addresses behind which is nothing. It does nothing, counts memory and keeps the shapes of products.

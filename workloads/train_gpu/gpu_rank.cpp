@@ -46,7 +46,7 @@ cuda::Device enter_gpu(const std::string& uuid) {
 
 json words(const WeightPrint& print) { return {print.shared, print.experts}; }
 
-/// Steps of one mode of data, whatever numbers are kept as.
+/// Steps of one mode of data.
 class RankSteps {
  public:
   virtual ~RankSteps() = default;

@@ -1,4 +1,4 @@
-// kernel_parts: what the kernels of a step have in common: indices, sums over a block, and 16 B of numbers at a time.
+// kernel_parts: common parts of the kernels of a step: indices, sums over a block, and 16 B of numbers at a time.
 #pragma once
 
 #include <cstring>

@@ -26,7 +26,7 @@ void print(const train::WeightBlock& block, const Kind* from, std::uint64_t* sum
 template <class Number>
 struct WeightKernels {
   /// First weights from their places, exact ones as those of a host; normal ones by the device's own logarithm. `copy`
-  /// is null where `master` is what products read.
+  /// is null if products read `master`.
   static void draw(const train::WeightBlock& block, bool exact, float* master, Number* copy,
                    const cuda::Stream& stream);
   /// `copy` as that of draw().

@@ -36,7 +36,7 @@ constexpr Parameter kOwnParameters[] = {
      .fallback = "bf16",
      .meaning =
          "element type of the factors of products: bf16, which activations and a copy of the weights are kept as, "
-         "beside fp32 weights; tf32, rounded in the tensor cores, of fp32 numbers",
+         "with fp32 weights for the update; tf32, rounded in the tensor cores, of fp32 numbers",
      .choices = "bf16 tf32"},
     {.name = "data",
      .fallback = "gaussian",
@@ -90,7 +90,7 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "data_mode", .meaning = "what weights and tokens were: gaussian, replicated or ring"},
     {.name = "launch", .meaning = "how operations are started: eager, one after the other from a loop"},
     {.name = "draw", .meaning = "where first weights and tokens are drawn, and by which logarithm"},
-    rank_0("reference", "what exact steps were compared with: one_rank or none (rank 0)"),
+    rank_0("reference", "reference of exact steps: one_rank or none (rank 0)"),
     rank_0("gpu_memory_need", "B that steps take of the GPU that needs most, counted before anything is allocated"),
     rank_0("first_step_s", "s from the first question to the ranks to the end of the first step of the job (rank 0)"),
     rank_0("product_shapes", "products of different shapes in a step (rank 0)"),

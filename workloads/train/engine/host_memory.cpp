@@ -151,7 +151,7 @@ class Binder {
             .kept = op.micro_batch == 0 ? 0.0F : 1.0F};
   }
 
-  /// The result of `op` where it is fp32 in any case; else empty.
+  /// The result of `op` if it is fp32 in any case; else empty.
   std::span<float> fp32_output(const Op& op) {
     if (op.role == Role::gradients) return weights_.bucket_gradients(op.bucket);
     if (op.role == Role::embed && op.pass != Pass::forward)

@@ -14,8 +14,8 @@
 namespace assay::train {
 
 /// Operands of one operation. A product: c = a b, row by row; transposed where it says so. Products of several routed
-/// experts are left to ExpertWork. `Number` is what activations and the weights of products are kept as; gradients of
-/// weights and sums over tokens are fp32.
+/// experts are left to ExpertWork. Activations and weights of products are kept as
+/// `Number`; gradients of weights and sums over tokens are fp32.
 template <class Number>
 struct CallOf {
   const Number* a = nullptr;
@@ -26,7 +26,7 @@ struct CallOf {
   bool a_turned = false, b_turned = false;  ///< transposed
   float kept = 0;                           ///< factor of c's old values: 0 overwrites, 1 adds
   std::span<Number> out = {};               ///< its result, for prints; of a collective its buffer
-  std::span<float> sums = {};               ///< the same where it is fp32 in any case; one of both is empty
+  std::span<float> sums = {};               ///< the same if it is fp32 in any case; one of both is empty
   std::span<Number> sent = {};              ///< of an all_to_all, the data to send; out is the data received
   bool of_experts = false;                  ///< a product of routed experts
   /// Of a host, where both are fp32.

@@ -1,5 +1,5 @@
 // step_values: the arithmetic that the engine on hosts and the kernels of a device share, number by number. Plain
-// constexpr C++20, which nvcc compiles for a device, too: what is tested on a host is what a kernel calculates.
+// constexpr C++20, which nvcc compiles for a device, too: tests on a host are tests of the arithmetic of kernels.
 #pragma once
 
 #include <bit>
@@ -72,7 +72,7 @@ struct WeightBlock {
   [[nodiscard]] constexpr std::uint64_t bits(std::uint64_t seed, std::size_t row, std::size_t i) const {
     return mixed(seed ^ id, place_of(row, i));
   }
-  /// What its value adds to a print. + 0: of the two zeros, which are equal, one.
+  /// The part of its value in a print. + 0: of the two zeros, which are equal, one.
   [[nodiscard]] constexpr std::uint64_t print(std::size_t row, std::size_t i, float value) const {
     return mixed(id + place_of(row, i), std::bit_cast<std::uint32_t>(value + 0.0F));
   }
@@ -83,7 +83,7 @@ inline constexpr float kWeightSpread = 0.02F;  ///< standard deviation of the fi
 /// The weight of exact arithmetic, from -3 to 3, of random bits.
 constexpr float whole_weight(std::uint64_t bits) { return static_cast<float>(bits % kModulus) - 3; }
 
-/// What a standard normal number (Box & Muller 1958) is made of: sqrt(-2 log(radius)) cos(2 pi turn).
+/// Of a standard normal number (Box & Muller 1958), sqrt(-2 log(radius)) cos(2 pi turn).
 template <class Real>
 struct NormalParts {
   Real radius, turn;  ///< from above 0 to 1
