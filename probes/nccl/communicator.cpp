@@ -219,33 +219,35 @@ void Communicator::enqueue(collective::Operation operation, collective::Element 
   settle("enqueueing", kEnqueueLimit);
 }
 
-void Communicator::all_reduce(float* data, std::size_t count, const cuda::Stream& stream) {
-  demand(nccl_.functions_->all_reduce(data, data, count, ncclFloat32, ncclSum, comm_, stream.get()), "ncclAllReduce");
+void Communicator::all_reduce(void* data, std::size_t count, const cuda::Stream& stream, Element element) {
+  demand(nccl_.functions_->all_reduce(data, data, count, nccl_type(element), ncclSum, comm_, stream.get()),
+         "ncclAllReduce");
   settle("enqueueing", kEnqueueLimit);
 }
-void Communicator::all_gather(float* data, std::size_t share, const cuda::Stream& stream) {
-  const float* const own = data + static_cast<std::size_t>(rank_) * share;
-  demand(nccl_.functions_->all_gather(own, data, share, ncclFloat32, comm_, stream.get()), "ncclAllGather");
+void Communicator::all_gather(void* data, std::size_t share, const cuda::Stream& stream, Element element) {
+  const void* const own =
+      static_cast<std::byte*>(data) + static_cast<std::size_t>(rank_) * share * collective::size_of(element);
+  demand(nccl_.functions_->all_gather(own, data, share, nccl_type(element), comm_, stream.get()), "ncclAllGather");
   settle("enqueueing", kEnqueueLimit);
 }
-void Communicator::reduce_scatter(float* data, std::size_t share, const cuda::Stream& stream) {
-  float* const own = data + static_cast<std::size_t>(rank_) * share;
-  demand(nccl_.functions_->reduce_scatter(data, own, share, ncclFloat32, ncclSum, comm_, stream.get()),
+void Communicator::reduce_scatter(void* data, std::size_t share, const cuda::Stream& stream, Element element) {
+  void* const own =
+      static_cast<std::byte*>(data) + static_cast<std::size_t>(rank_) * share * collective::size_of(element);
+  demand(nccl_.functions_->reduce_scatter(data, own, share, nccl_type(element), ncclSum, comm_, stream.get()),
          "ncclReduceScatter");
   settle("enqueueing", kEnqueueLimit);
 }
-void Communicator::all_to_all(const float* sent, const std::vector<std::size_t>& to, float* data,
-                              const std::vector<std::size_t>& from, const cuda::Stream& stream) {
-  const auto parts = [](const std::vector<std::size_t>& counts) {
+void Communicator::all_to_all(const void* sent, const std::vector<std::size_t>& to, void* data,
+                              const std::vector<std::size_t>& from, const cuda::Stream& stream, Element element) {
+  const auto parts = [&](const std::vector<std::size_t>& counts) {
     std::vector<collective::Part> all;
     for (std::uint64_t at = 0; const std::size_t count : counts) {
-      all.push_back({.offset = at, .bytes = count * sizeof(float)});
+      all.push_back({.offset = at, .bytes = count * collective::size_of(element)});
       at += all.back().bytes;
     }
     return all;
   };
-  exchange(reinterpret_cast<const std::byte*>(sent), parts(to), reinterpret_cast<std::byte*>(data), parts(from),
-           stream);
+  exchange(static_cast<const std::byte*>(sent), parts(to), static_cast<std::byte*>(data), parts(from), stream);
 }
 void Communicator::exchange(const std::byte* sent, std::span<const collective::Part> to, std::byte* received,
                             std::span<const collective::Part> from, const cuda::Stream& stream) {
@@ -261,12 +263,12 @@ void Communicator::exchange(const std::byte* sent, std::span<const collective::P
   demand(call.group_end(), "ncclGroupEnd");
   settle("enqueueing", kEnqueueLimit);
 }
-void Communicator::send(int peer, const float* data, std::size_t count, const cuda::Stream& stream) {
-  demand(nccl_.functions_->send(data, count, ncclFloat32, peer, comm_, stream.get()), "ncclSend");
+void Communicator::send(int peer, const void* data, std::size_t count, const cuda::Stream& stream, Element element) {
+  demand(nccl_.functions_->send(data, count, nccl_type(element), peer, comm_, stream.get()), "ncclSend");
   settle("enqueueing", kEnqueueLimit);
 }
-void Communicator::receive(int peer, float* data, std::size_t count, const cuda::Stream& stream) {
-  demand(nccl_.functions_->receive(data, count, ncclFloat32, peer, comm_, stream.get()), "ncclRecv");
+void Communicator::receive(int peer, void* data, std::size_t count, const cuda::Stream& stream, Element element) {
+  demand(nccl_.functions_->receive(data, count, nccl_type(element), peer, comm_, stream.get()), "ncclRecv");
   settle("enqueueing", kEnqueueLimit);
 }
 

@@ -76,20 +76,21 @@ class Communicator {
   /// Enqueues `operation` on `chunk` elements (Shape::chunk) and returns when it is in the stream.
   void enqueue(collective::Operation operation, collective::Element element, std::size_t chunk, const std::byte* source,
                std::byte* target, const cuda::Stream& stream);
-  /// The same of single calls on fp32 numbers, in place: all_gather and reduce_scatter have `share` numbers of each
-  /// rank, this rank's at its place.
-  void all_reduce(float* data, std::size_t count, const cuda::Stream& stream);
-  void all_gather(float* data, std::size_t share, const cuda::Stream& stream);
-  void reduce_scatter(float* data, std::size_t share, const cuda::Stream& stream);
+  /// The same of single calls, in place: all_gather and reduce_scatter have `share` numbers of each rank, this rank's
+  /// at its place.
+  using Element = collective::Element;
+  void all_reduce(void* data, std::size_t count, const cuda::Stream& stream, Element element = Element::fp32);
+  void all_gather(void* data, std::size_t share, const cuda::Stream& stream, Element element = Element::fp32);
+  void reduce_scatter(void* data, std::size_t share, const cuda::Stream& stream, Element element = Element::fp32);
   /// `to` and `from`: numbers for, and of, each rank, one after the other in `sent` and `data`.
-  void all_to_all(const float* sent, const std::vector<std::size_t>& to, float* data,
-                  const std::vector<std::size_t>& from, const cuda::Stream& stream);
+  void all_to_all(const void* sent, const std::vector<std::size_t>& to, void* data,
+                  const std::vector<std::size_t>& from, const cuda::Stream& stream, Element element = Element::fp32);
   /// Enqueues one group: bytes of `sent` to each rank and into `received` from each, by rank. Parts of 0 bytes are left
   /// out.
   void exchange(const std::byte* sent, std::span<const collective::Part> to, std::byte* received,
                 std::span<const collective::Part> from, const cuda::Stream& stream);
-  void send(int peer, const float* data, std::size_t count, const cuda::Stream& stream);
-  void receive(int peer, float* data, std::size_t count, const cuda::Stream& stream);
+  void send(int peer, const void* data, std::size_t count, const cuda::Stream& stream, Element element = Element::fp32);
+  void receive(int peer, void* data, std::size_t count, const cuda::Stream& stream, Element element = Element::fp32);
   /// Throws when the communicator has failed.
   void check_alive();
   /// Waits until all work of `stream` is done; throws when it failed, the communicator failed, or it is not done within

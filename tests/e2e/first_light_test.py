@@ -21,6 +21,7 @@ import first_light_pack  # noqa: E402
 import first_light_plan  # noqa: E402
 import first_light_report  # noqa: E402
 import first_light_stages  # noqa: E402
+import train_yardstick  # noqa: E402
 
 RECORD = r"""#!/bin/sh
 echo '{"schema":"assay.record/1","sequence":0,"start":{"probe":"NAME"}}'
@@ -197,6 +198,7 @@ class FirstLight(unittest.TestCase):
             "libexec/assay/probes/cuda_gemm",
             "share/assay/profiles/nvidia-gpu-each.json",
             "tests/hardware/first_light",
+            "tests/hardware/train_yardstick.py",
             "tests/hardware/yardstick.py",
         ):
             self.assertIn("first_light/" + name, names)
@@ -318,6 +320,31 @@ class Stages(unittest.TestCase):
         self.assertEqual(code("not run"), 3)
         self.assertEqual(code("skipped", "hung"), 1)
         self.assertEqual(code("failed", required=False), 0)
+
+    def test_a_step_of_pytorch_is_held_against_a_record_of_the_same_step_only(self):
+        given = {"type": "bf16", "data": "gaussian", "model": "llama3-8b", "layers_run": 4}
+
+        def read(start, *lines):
+            with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+                file.write("\n".join(json.dumps(one) for one in ({"start": {"parameters": start}}, *lines)))
+                file.flush()
+                return train_yardstick.read(file.name)
+
+        whole = (
+            {"condition": {"name": "ranks", "value": 1}},
+            {"measurement": {"metric": "step_time", "samples": [0.2, 0.1, 0.4]}},
+            {"end": {"status": "complete"}},
+        )
+        parameters, found, status = read(given, *whole)
+        self.assertEqual(parameters["layers_run"], 4)
+        ratio = {"yardstick": "train.ratio", "value": 0.75}
+        self.assertEqual(list(train_yardstick.figures(0.15, found, status))[1:], [ratio])
+        self.assertEqual(len(list(train_yardstick.figures(0.15, found, "error"))), 1)
+        for wrong in ({"type": "tf32"}, {"data": "ring"}, {"model": "llama3-70b"}):
+            with self.assertRaisesRegex(ValueError, next(iter(wrong.values()))):
+                read({**given, **wrong}, *whole)
+        with self.assertRaisesRegex(ValueError, "2 ranks"):
+            read(given, {"condition": {"name": "ranks", "value": 2}})
 
     def test_numbers_for_people(self):
         self.assertEqual(first_light_report.value_text(4.2e12, "B/s"), "4.200 TB/s")

@@ -31,10 +31,10 @@ class Machine:
         return [self.tree / "bin" / name, *more]
 
 
-def product(machine, name, *more, expected=12, limit=16):
+def product(machine, name, *more, expected=12, limit=16, chosen=True):
     """Five seconds of the library's first algorithm, after four of warm-up."""
     load = "--warmup-least 4s --warmup-limit 1s --load-least 5s --min-samples 5 --max-samples 5 --trials 1".split()
-    return Stage(name, expected, limit, machine.probe("cuda_gemm", "--type", name, *load, *more))
+    return Stage(name, expected, limit, machine.probe("cuda_gemm", "--type", name, *load, *more), chosen=chosen)
 
 
 def fp8(machine, *more, expected=55, limit=68):
@@ -86,6 +86,24 @@ def accepted(machine, profile, expected_s, limit_s):
     ]
 
 
+def real_training(machine, environment):
+    """Four layers of Llama 3 8B at 4096 tokens, some ten seconds warm; then PyTorch's step beside it."""
+    slice_of = "--model llama3-8b --layers-run 4 --seq 4096 --micro-batch 1 --reference none".split()
+    steps = "--warmup-steps 60 --steps 40 --block 20".split()
+    record = machine.out / "records/train_8b.out"
+    return [
+        Stage("train_8b", 35, 50, machine.probe("cuda_train_step", *slice_of, *steps)),
+        Stage(
+            "train_yardstick",
+            30,
+            50,
+            [machine.python, HERE / "train_yardstick.py", record],
+            required=False,
+            environment=environment,
+        ),
+    ]
+
+
 def without_nvrtc(machine):
     """An environment in which cuBLASLt finds no library that compiles: an empty file lies in its place."""
     folder = machine.scratch / "no_nvrtc"
@@ -122,11 +140,12 @@ def one_gpu(machine):
         Stage("detection", 4, 12, machine.assay("hardware_detection", machine.tree / "libexec/assay/probes")),
         Stage("hbm_walk", 7, 12, machine.probe("cuda_hbm_bandwidth", "--size", "1GiB")),  # accept has 4 GiB
         fp8(machine),
-        product(machine, "fp16"),
-        product(machine, "tf32"),
-        product(machine, "fp32"),
+        *real_training(machine, plain),
+        product(machine, "fp16", chosen=False),  # these have run
+        product(machine, "tf32", chosen=False),
+        product(machine, "fp32", chosen=False),
         product(machine, "fp64", limit=19),
-        dataclasses.replace(product(machine, "int8"), chosen=False),
+        product(machine, "int8", chosen=False),
         Stage("train_dense", 2, 6, machine.probe("cuda_train_step", "--quick")),
         Stage(
             "train_moe",

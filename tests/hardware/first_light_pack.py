@@ -42,6 +42,7 @@ SCRIPTS = (
     "first_light_plan.py",
     "first_light_report.py",
     "first_light_stages.py",
+    "train_yardstick.py",
     "yardstick.py",
     "run",
     "sanitize",

@@ -148,7 +148,7 @@ class Loop {
 
   HostWeights weights_{kModel, kPlan, 0, 20240417, false};
   HostBuffers room_;
-  StepMemory memory_{kModel, kPlan, {}, {}, [this](std::size_t count) { return room_.take(count); }};
+  StepMemory memory_{kModel, kPlan, {}, {}, room_.taker()};
 };
 
 double middle(std::vector<double> values) {

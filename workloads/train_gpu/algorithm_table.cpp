@@ -8,9 +8,9 @@
 namespace assay::train_gpu {
 
 std::string shape_words(const ProductShape& s) {
-  return fmt::format("{}x{}x{} lda {} ldb {} ldc {} {}{} kept {} batch {} {} {} {}", s.m, s.n, s.k, s.lda, s.ldb, s.ldc,
-                     s.a_turned ? 't' : 'n', s.b_turned ? 't' : 'n', s.kept, s.batch, s.a_stride, s.b_stride,
-                     s.c_stride);
+  return fmt::format("{}x{}x{} lda {} ldb {} ldc {} {}{} kept {} batch {} {} {} {}{}", s.m, s.n, s.k, s.lda, s.ldb,
+                     s.ldc, s.a_turned ? 't' : 'n', s.b_turned ? 't' : 'n', s.kept, s.batch, s.a_stride, s.b_stride,
+                     s.c_stride, s.narrow ? " bf16" : "");
 }
 
 AgreedAlgorithms agreed(const std::vector<AlgorithmTable>& by_rank) {

@@ -1,83 +1,149 @@
 // cuda_device: the operations of DeviceCore on one GPU: products by cuBLASLt, kernels, memory and events.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "probes/cuda/device.h"
+#include "workloads/train_gpu/device_memory.h"
+#include "workloads/train_gpu/device_rehearsal.h"
 #include "workloads/train_gpu/products.h"
 #include "workloads/train_gpu/step_kernels.h"
 
 namespace assay::train_gpu {
 
-/// One rank's GPU, the current one. Everything is enqueued in one stream; see DeviceCore.
-class CudaDevice {
+/// One rank's GPU, the current one: a stream, events and one memory, which exact steps and those of the job use in
+/// turn.
+class RankGpu {
  public:
-  /// `calls` is the largest number of calls in a step, each of which is marked.
-  CudaDevice(Products& products, std::size_t calls);
-
-  /// While true products are settled instead of enqueued, and nothing else of a rehearsal is done. At the end there is
-  /// memory for the packed BF16 factors of all of them.
-  void rehearse(bool on);
+  /// `calls` is the largest number of calls in a step, each of which is marked. Allocates what `need` says.
+  RankGpu(Products& products, std::size_t calls, const DeviceNeed& need);
   [[nodiscard]] const cuda::Stream& stream() const { return stream_; }
 
-  std::span<float> take(std::size_t count);
-  /// Frees all that was taken, after the work on it is done.
-  void release();
-  void copy_in(float* to, std::span<const float> values);
-  void copy_out(std::span<float> values, const float* from);
-  void tokens(const std::vector<std::int32_t>& values);
-  void clear(float* to, std::size_t count);
-  void fold(float* values, std::size_t count);
-  void product(const ProductShape& shape, const float* a, const float* b, float* c);
-  void add(std::size_t count, const float* a, const float* b, float* out, bool exact);
-  void norm(const train::NormShape& shape, const float* x, const float* gain, float* out, float* inverse);
-  void norm_back(const train::NormShape& shape, const float* x, const float* gain, const float* inverse,
-                 const float* above, float* gradient, float* gain_gradient);
-  void activate(std::size_t rows, std::size_t width, const float* both, float* out, bool exact);
-  void activate_back(std::size_t rows, std::size_t width, const float* both, const float* above, float* gradient,
-                     bool exact);
-  void softmax(const ScoreBatch& batch, float* scores, float scale);
-  void softmax_back(const ScoreBatch& batch, const float* kept, float* above, std::size_t above_stride, float scale);
-  void row_sums(std::size_t rows, std::size_t columns, const float* logits, float* sums, bool exact);
-  void loss_back(const LossShape& shape, const float* sums, std::size_t targets, float* logits);
-  void embed(std::size_t rows, std::size_t width, std::int64_t first, std::size_t here, std::size_t tokens,
-             const float* table, float* out);
-  void embed_back(std::size_t rows, std::size_t width, std::int64_t first, std::size_t here, std::size_t tokens,
-                  const float* above, float* gradients);
-  void adam(std::size_t count, const train::AdamState& state, bool exact);
-  void copy_rows(std::size_t rows, std::size_t width, const float* from, std::size_t from_row, float* to,
-                 std::size_t to_row);
-
-  /// These numbers on the GPU, freed together with the memory taken.
-  const std::int32_t* table(const std::vector<std::int32_t>& numbers);
-  void gather_rows(const RowChoice& choice, const std::int32_t* places, const float* factors, const float* from,
-                   float* to);
-  void sum_rows(const RowChoice& choice, const std::int32_t* places, const float* factors, const float* from,
-                float* to);
-  void gates(std::size_t rows, std::size_t each, const std::int32_t* places, const std::int32_t* numbers,
-             const float* logits, float* to, bool exact);
-  void gates_back(const RowChoice& choice, const std::int32_t* places, const std::int32_t* numbers,
-                  const GatePlaces& at, bool exact);
-
-  void begin(std::size_t calls);
-  void mark(std::size_t call);
-  /// Waits for the stream, with the deadline of wait().
-  void end();
-  [[nodiscard]] double seconds(std::size_t call) const;
-
  private:
+  template <class Number>
+  friend class CudaDevice;
   Products& products_;
   cuda::Stream stream_;
   cuda::Event begin_;
   std::vector<cuda::Event> marks_;
-  std::vector<cuda::DeviceBuffer> rooms_;
-  cuda::DeviceBuffer tokens_;
-  cuda::PinnedBuffer tokens_host_;
-  std::int64_t most_a_ = 0, most_b_ = 0;  ///< packed numbers of one factor, of all products that were rehearsed
-  cuda::DeviceBuffer packed_a_, packed_b_;
-  bool rehearsing_ = false;
+  cuda::DeviceBuffer memory_, packed_a_, packed_b_, sums_;
+};
+
+/// Everything is enqueued in the one stream of `gpu`; see DeviceCore.
+template <class Kept>
+class CudaDevice {
+ public:
+  using Number = Kept;
+  /// Begins with the whole memory of `gpu`, set to 0, when the work of the device before is done.
+  explicit CudaDevice(RankGpu& gpu);
+
+  template <class Kind>
+  std::span<Kind> take(std::size_t count) {
+    return arena_.take<Kind>(count);
+  }
+  void copy_in(std::int32_t* to, const std::vector<std::int32_t>& numbers);
+  void draw(const std::vector<train::WeightBlock>& blocks, bool exact, float* master, Number* copy) {
+    for (const auto& block : blocks) Weights::draw(block, exact, master, copy, stream());
+  }
+  template <class Kind>
+  WeightPrint print(const std::vector<train::WeightBlock>& blocks, const Kind* from) {
+    std::uint64_t* const sums = clear_sums();
+    for (const auto& block : blocks) kernels::print(block, from, sums + (block.expert ? 2 : 0), stream());
+    return read_sums();
+  }
+  void tokens(const train::TokenDraw& draw, std::int32_t* to) { kernels::tokens(draw, to, stream()); }
+  template <class Kind>
+  void clear(Kind* to, std::size_t count) {
+    clear_bytes(to, count * sizeof(Kind));
+  }
+  void fold(float* values, std::size_t count) { kernels::fold(values, count, stream()); }
+  /// Only exact steps are folded, and they keep fp32.
+  void fold(train::Bf16* values, std::size_t count);
+  template <class Result>
+  void product(ProductShape shape, const Number* a, const Number* b, Result* c) {
+    shape.narrow = sizeof(Result) == sizeof(train::Bf16);
+    multiply(shape, a, b, c);
+  }
+
+  void add(std::size_t count, const Number* a, const Number* b, Number* out, bool exact) {
+    Step::add(count, a, b, out, exact, stream());
+  }
+  void norm(const train::NormShape& shape, const Number* x, const Number* gain, Number* out, float* inverse) {
+    Step::norm(shape, x, gain, out, inverse, stream());
+  }
+  void norm_back(const train::NormShape& shape, const Number* x, const Number* gain, const float* inverse,
+                 const Number* above, Number* gradient, float* gain_gradient, float* parts) {
+    Step::norm_back(shape, x, gain, inverse, above, gradient, gain_gradient, parts, stream());
+  }
+  void activate(std::size_t rows, std::size_t width, const Number* both, Number* out, bool exact) {
+    Step::activate(rows, width, both, out, exact, stream());
+  }
+  void activate_back(std::size_t rows, std::size_t width, const Number* both, const Number* above, Number* gradient,
+                     bool exact) {
+    Step::activate_back(rows, width, both, above, gradient, exact, stream());
+  }
+  void softmax(const ScoreBatch& batch, Number* scores, float scale) { Step::softmax(batch, scores, scale, stream()); }
+  void softmax_back(const ScoreBatch& batch, const Number* kept, Number* above, std::size_t above_stride, float scale) {
+    Step::softmax_back(batch, kept, above, above_stride, scale, stream());
+  }
+  void row_sums(std::size_t rows, std::size_t columns, const Number* logits, float* sums, bool exact) {
+    Step::row_sums(rows, columns, logits, sums, exact, stream());
+  }
+  void loss_back(const LossShape& shape, const float* sums, const std::int32_t* targets, Number* logits) {
+    Step::loss_back(shape, sums, targets, logits, stream());
+  }
+  void embed(std::size_t rows, std::size_t width, std::int64_t first, std::size_t here, const std::int32_t* tokens,
+             const Number* table, Number* out) {
+    Weights::embed(rows, width, first, here, tokens, table, out, stream());
+  }
+  void embed_back(std::size_t rows, std::size_t width, std::int64_t first, std::size_t here, const std::int32_t* tokens,
+                  const Number* above, float* gradients) {
+    Weights::embed_back(rows, width, first, here, tokens, above, gradients, stream());
+  }
+  void adam(std::size_t count, const train::AdamState& state, Number* copy, bool exact) {
+    Weights::adam(count, state, copy, exact, stream());
+  }
+  void copy_rows(std::size_t rows, std::size_t width, const Number* from, std::size_t from_row, Number* to,
+                 std::size_t to_row);
+
+  void gather_rows(const RowChoice& choice, const std::int32_t* places, const float* factors, const Number* from,
+                   Number* to) {
+    Experts::gather_rows(choice, places, factors, from, to, stream());
+  }
+  void sum_rows(const RowChoice& choice, const std::int32_t* places, const float* factors, const Number* from,
+                Number* to) {
+    Experts::sum_rows(choice, places, factors, from, to, stream());
+  }
+  void gates(std::size_t rows, std::size_t each, const std::int32_t* places, const std::int32_t* numbers,
+             const Number* logits, float* to, bool exact) {
+    Experts::gates(rows, each, places, numbers, logits, to, exact, stream());
+  }
+  void gates_back(const RowChoice& choice, const std::int32_t* places, const std::int32_t* numbers,
+                  const GatePlaces<Number>& at, bool exact) {
+    Experts::gates_back(choice, places, numbers, at, exact, stream());
+  }
+
+  void begin(std::size_t /*calls*/) { cuda::mark(gpu_.begin_, stream()); }
+  void mark(std::size_t call) { cuda::mark(gpu_.marks_.at(call), stream()); }
+  /// Waits for the stream, with the deadline of wait().
+  void end() { cuda::wait(stream()); }
+  [[nodiscard]] double seconds(std::size_t call) const { return cuda::elapsed(gpu_.begin_, gpu_.marks_[call]).count; }
+
+ private:
+  using Step = kernels::StepKernels<Number>;
+  using Weights = kernels::WeightKernels<Number>;
+  using Experts = kernels::ExpertKernels<Number>;
+  [[nodiscard]] const cuda::Stream& stream() const { return gpu_.stream_; }
+  std::uint64_t* clear_sums();
+  WeightPrint read_sums();
+  void clear_bytes(void* to, std::size_t size);
+  void multiply(const ProductShape& shape, const Number* a, const Number* b, void* c);
+
+  RankGpu& gpu_;
+  Arena arena_;
 };
 
 }  // namespace assay::train_gpu

@@ -11,9 +11,10 @@
 namespace assay::train_gpu {
 
 /// Memory of one attention.
+template <class Number>
 struct AttentionPlaces {
-  float *qkv = nullptr, *keys = nullptr, *probabilities = nullptr, *attended = nullptr;
-  float *above = nullptr, *qkv_gradient = nullptr, *keys_gradient = nullptr, *scores_gradient = nullptr;
+  Number *qkv = nullptr, *keys = nullptr, *probabilities = nullptr, *attended = nullptr;
+  Number *above = nullptr, *qkv_gradient = nullptr, *keys_gradient = nullptr, *scores_gradient = nullptr;
   std::size_t attended_count = 0, qkv_count = 0, keys_count = 0;
 };
 
@@ -21,6 +22,10 @@ struct AttentionPlaces {
 template <class Device>
 class DeviceAttention {
  public:
+  using Number = typename Device::Number;
+  using Places = AttentionPlaces<Number>;
+  using Chunk = train::Chunk<Number>;
+
   /// `block` rows of queries are done together; the later ones see more keys.
   DeviceAttention(const train::HeadShape& shape, std::size_t block, Device& device)
       : s_(shape),
@@ -34,13 +39,13 @@ class DeviceAttention {
     return shape.kv_heads * block * shape.seq;
   }
 
-  void forward(const AttentionPlaces& at) {
+  void forward(const Places& at) {
     for_blocks([&](std::size_t sequence, std::size_t sharer, const train::Piece& block) {
       const std::size_t token = sequence * s_.own() + block.row, seen = block.place + block.count;
-      float* const q = at.qkv + token * row_ + sharer * s_.width;
-      float* const scores = scores_of(at.probabilities, sequence, sharer, block.row);
-      float* const out = at.attended + token * out_row_ + sharer * s_.width;
-      for_chunks(at.qkv, at.keys, sequence, seen, [&](std::size_t, const train::Chunk<float>& in, std::size_t count) {
+      Number* const q = at.qkv + token * row_ + sharer * s_.width;
+      Number* const scores = scores_of(at.probabilities, sequence, sharer, block.row);
+      Number* const out = at.attended + token * out_row_ + sharer * s_.width;
+      for_chunks(at.qkv, at.keys, sequence, seen, [&](std::size_t, const Chunk& in, std::size_t count) {
         device_.product(of({.m = whole(block.count),
                             .n = whole(count),
                             .k = whole(s_.width),
@@ -52,23 +57,22 @@ class DeviceAttention {
                         q, in.k, scores + in.place);
       });
       device_.softmax({.rows = rows_of(block), .heads = s_.kv_heads, .stride = between_scores()}, scores, scale());
-      for_chunks(at.qkv, at.keys, sequence, seen,
-                 [&](std::size_t index, const train::Chunk<float>& in, std::size_t count) {
-                   device_.product(of({.m = whole(block.count),
-                                       .n = whole(s_.width),
-                                       .k = whole(count),
-                                       .lda = whole(s_.seq),
-                                       .ldb = whole(in.stride),
-                                       .ldc = whole(out_row_),
-                                       .kept = index == 0 ? 0.0F : 1.0F},
-                                      between_scores(), s_.width, between_queries()),
-                                   scores + in.place, in.v, out);
-                 });
+      for_chunks(at.qkv, at.keys, sequence, seen, [&](std::size_t index, const Chunk& in, std::size_t count) {
+        device_.product(of({.m = whole(block.count),
+                            .n = whole(s_.width),
+                            .k = whole(count),
+                            .lda = whole(s_.seq),
+                            .ldb = whole(in.stride),
+                            .ldc = whole(out_row_),
+                            .kept = index == 0 ? 0.0F : 1.0F},
+                           between_scores(), s_.width, between_queries()),
+                        scores + in.place, in.v, out);
+      });
     });
     if (s_.exact) device_.fold(at.attended, at.attended_count);
   }
 
-  void backward(const AttentionPlaces& at) {
+  void backward(const Places& at) {
     device_.clear(at.qkv_gradient,
                   at.qkv_count);  // heads that share keys add up
     if (at.keys_count > 0) device_.clear(at.keys_gradient, at.keys_count);
@@ -93,7 +97,7 @@ class DeviceAttention {
     shape.c_stride = whole(c);
     return shape;
   }
-  [[nodiscard]] float* scores_of(float* all, std::size_t sequence, std::size_t head, std::size_t row) const {
+  [[nodiscard]] Number* scores_of(Number* all, std::size_t sequence, std::size_t head, std::size_t row) const {
     return all + ((sequence * s_.heads + head) * s_.own() + row) * s_.seq;
   }
   [[nodiscard]] train::ScoreRows rows_of(const train::Piece& block) const {
@@ -122,68 +126,52 @@ class DeviceAttention {
   }
   /// Chunks of keys that queries up to `seen` see, and how many of each.
   template <class Work>
-  void for_chunks(float* qkv, float* keys, std::size_t sequence, std::size_t seen, const Work& work) {
+  void for_chunks(Number* qkv, Number* keys, std::size_t sequence, std::size_t seen, const Work& work) {
     for (std::size_t i = 0; i < train::chunks_of(s_); ++i) {
-      const train::Chunk<float> in = train::chunk_of(s_, qkv, keys, sequence, 0, i);
+      const Chunk in = train::chunk_of(s_, qkv, keys, sequence, 0, i);
       if (in.place >= seen) return;
       work(i, in, std::min(in.count, seen - in.place));
     }
   }
 
-  void gradients_of_block(const AttentionPlaces& at, std::size_t sequence, std::size_t sharer,
-                          const train::Piece& block) {
+  void gradients_of_block(const Places& at, std::size_t sequence, std::size_t sharer, const train::Piece& block) {
     const std::size_t token = sequence * s_.own() + block.row, seen = block.place + block.count, d = s_.width;
     const std::size_t between = block_ * s_.seq;  // scores of one head and the next
     const std::int64_t rows = whole(block.count), row = whole(row_), seq = whole(s_.seq), out = whole(out_row_);
-    float *const q = at.qkv + token * row_ + sharer * d, *const dq = at.qkv_gradient + token * row_ + sharer * d;
-    float* const kept = scores_of(at.probabilities, sequence, sharer, block.row);
-    float *const above = at.above + token * out_row_ + sharer * d, *const scores = at.scores_gradient;
+    Number *const q = at.qkv + token * row_ + sharer * d, *const dq = at.qkv_gradient + token * row_ + sharer * d;
+    Number* const kept = scores_of(at.probabilities, sequence, sharer, block.row);
+    Number *const above = at.above + token * out_row_ + sharer * d, *const scores = at.scores_gradient;
     const auto gradient_of = [&](std::size_t index) {
       return train::chunk_of(s_, at.qkv_gradient, at.keys_gradient, sequence, 0, index);
     };
-    for_chunks(at.qkv, at.keys, sequence, seen,
-               [&](std::size_t index, const train::Chunk<float>& in, std::size_t size) {
-                 const std::int64_t count = whole(size), width = whole(d), stride = whole(in.stride);
-                 device_.product(of({.m = count,
-                                     .n = width,
-                                     .k = rows,
-                                     .lda = seq,
-                                     .ldb = out,
-                                     .ldc = stride,
-                                     .a_turned = true,
-                                     .kept = 1},
-                                    between_scores(), between_queries(), d),
-                                 kept + in.place, above, gradient_of(index).v);
-                 device_.product(
-                     of({.m = rows, .n = count, .k = width, .lda = out, .ldb = stride, .ldc = seq, .b_turned = true},
-                        between_queries(), d, between),
-                     above, in.v, scores + in.place);
-               });
+    for_chunks(at.qkv, at.keys, sequence, seen, [&](std::size_t index, const Chunk& in, std::size_t size) {
+      const std::int64_t count = whole(size), width = whole(d), stride = whole(in.stride);
+      device_.product(
+          of({.m = count, .n = width, .k = rows, .lda = seq, .ldb = out, .ldc = stride, .a_turned = true, .kept = 1},
+             between_scores(), between_queries(), d),
+          kept + in.place, above, gradient_of(index).v);
+      device_.product(of({.m = rows, .n = count, .k = width, .lda = out, .ldb = stride, .ldc = seq, .b_turned = true},
+                         between_queries(), d, between),
+                      above, in.v, scores + in.place);
+    });
     device_.softmax_back({.rows = rows_of(block), .heads = s_.kv_heads, .stride = between_scores()}, kept, scores,
                          between, scale());
-    for_chunks(at.qkv, at.keys, sequence, seen,
-               [&](std::size_t index, const train::Chunk<float>& in, std::size_t size) {
-                 const std::int64_t count = whole(size), width = whole(d), stride = whole(in.stride);
-                 device_.product(of({.m = rows,
-                                     .n = width,
-                                     .k = count,
-                                     .lda = seq,
-                                     .ldb = stride,
-                                     .ldc = row,
-                                     .kept = index == 0 ? 0.0F : 1.0F},
-                                    between, d, between_queries()),
-                                 scores + in.place, in.k, dq);
-                 device_.product(of({.m = count,
-                                     .n = width,
-                                     .k = rows,
-                                     .lda = seq,
-                                     .ldb = row,
-                                     .ldc = stride,
-                                     .a_turned = true,
-                                     .kept = 1},
-                                    between, between_queries(), d),
-                                 scores + in.place, q, gradient_of(index).k);
-               });
+    for_chunks(at.qkv, at.keys, sequence, seen, [&](std::size_t index, const Chunk& in, std::size_t size) {
+      const std::int64_t count = whole(size), width = whole(d), stride = whole(in.stride);
+      device_.product(of({.m = rows,
+                          .n = width,
+                          .k = count,
+                          .lda = seq,
+                          .ldb = stride,
+                          .ldc = row,
+                          .kept = index == 0 ? 0.0F : 1.0F},
+                         between, d, between_queries()),
+                      scores + in.place, in.k, dq);
+      device_.product(
+          of({.m = count, .n = width, .k = rows, .lda = seq, .ldb = row, .ldc = stride, .a_turned = true, .kept = 1},
+             between, between_queries(), d),
+          scores + in.place, q, gradient_of(index).k);
+    });
   }
 
   train::HeadShape s_;

@@ -2,7 +2,7 @@
 // requests are here; probes send them to a GPU, tests to the host.
 #pragma once
 
-#include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <stdexcept>
 #include <vector>
@@ -17,17 +17,19 @@
 
 namespace assay::train_gpu {
 
-/// A device is all of this, in the order in which it is asked: take(count) (memory of numbers that are 0), copy_in(to,
-/// values), copy_out(values, from) (which waits), tokens(values) (this step's tokens, for the kernels that read them),
-/// product(shape, a, b, c), clear, fold, add, norm, norm_back, activate, activate_back, softmax, softmax_back,
-/// row_sums, loss_back, embed, embed_back, adam and copy_rows, each as its namesake of step_math; table(numbers) (which
-/// are kept with the memory), gather_rows, sum_rows, gates and gates_back, which experts need; begin, mark, end and
-/// seconds of the executor's core. Only copy_out and end wait.
+/// A device keeps activations and the weights that products read as Number, float or train::Bf16; it is all of this:
+/// take<T>(count) (memory of numbers that are 0), copy_in(to, numbers) (of tables), draw (first weights), print (which
+/// waits), tokens (this step's, for the kernels that read them), product(shape, a, b, c), clear, fold, add, norm,
+/// norm_back, activate, activate_back, softmax, softmax_back, row_sums, loss_back, embed, embed_back, adam and
+/// copy_rows, each as its namesake of step_math; gather_rows, sum_rows, gates and gates_back, which experts need;
+/// begin, mark, end and seconds of the executor's core. Only print and end wait.
 template <class Device>
 class DeviceCore {
  public:
-  /// Takes all memory of the device, and on the host the weights that it begins from. `block`: queries that are done
-  /// together. Precondition: check_engine() and check_device_engine() pass.
+  using Number = typename Device::Number;
+
+  /// Takes all memory of the device; a host keeps no number of a weight. `block`: queries that are done together.
+  /// Precondition: check_engine() and check_device_engine() pass.
   DeviceCore(const train::RankJob& job, std::size_t block, Device& device)
       : job_(job),
         model_(train::with_layers(job.model, job.plan.layers)),
@@ -36,23 +38,28 @@ class DeviceCore {
         device_(device),
         ops_(train::step_graph(job.model, job.plan, job.rank)),
         routes_(job.model, job.plan, job.rank, job.data == train::DataMode::replicated),
-        host_(job.model, job.plan, job.rank, kDeviceSeed, exact_),
-        memory_(model_, job.plan, at_, routes_, [&](std::size_t count) { return device.take(count); }),
-        calls_(train::bind_calls(ops_, model_, job.plan, routes_, host_, memory_)),
-        experts_(
-            model_, job_.plan, ops_, routes_, host_, [this](const train::Weight& one) { return weights(one); },
-            [this](const train::Weight& one) { return gradients(one); }, memory_, exact_, device),
+        weights_(job.model, job.plan, job.rank),
+        memory_(model_, job.plan, at_, routes_, taker()),
+        calls_(bound()),
+        experts_(model_, job_.plan, ops_, routes_, weights_, memory_, exact_, device),
         heads_(heads_of()),
         attention_(heads_, block, device) {
-    buckets_ = static_cast<std::int64_t>(train::buckets_of(job.model, job.plan, at_.pp).size());
-    take_weights();
-    scores_ = device.take(DeviceAttention<Device>::scratch(heads_, block));
+    scores_ = device.template take<Number>(DeviceAttention<Device>::scratch(heads_, block));
     norm_ = {.rows = train::sized(job.plan.tokens()), .columns = train::sized(model_.hidden), .exact = exact_};
+    gain_parts_ = device.template take<float>(train::gain_groups(norm_.rows) * norm_.columns);
+    tokens_ = device.template take<std::int32_t>(train::tokens_of_step(job_, 0).size());
+    begin_moments();
+    for (const auto& block_of : weights_.blocks()) {
+      if (block_of.gain) gains_.push_back(block_of);
+    }
   }
 
   [[nodiscard]] const std::vector<train::Op>& ops() const { return ops_; }
-  [[nodiscard]] const std::vector<train::Call>& calls() const { return calls_; }
+  [[nodiscard]] const std::vector<train::CallOf<Number>>& calls() const { return calls_; }
   [[nodiscard]] const train::ExpertRoutes& routes() const { return routes_; }
+  /// Of the device: gradients of all weights, and the fp32 numbers that are updated.
+  [[nodiscard]] std::span<const float> gradients() const { return gradients_; }
+  [[nodiscard]] std::span<const float> master() const { return master_; }
   /// Calls everything that multiplies once, so that every shape has been asked for before the first step.
   void rehearse() {
     for (std::size_t i = 0; i < ops_.size(); ++i) {
@@ -65,14 +72,8 @@ class DeviceCore {
   void start(std::uint64_t number, train::Part part) {
     aside_ = part == train::Part::computation && job_.plan.world() > 1;
     if (part == train::Part::update || part == train::Part::communication) return;
-    const auto each = train::sized(job_.plan.tokens());
-    tokens_.clear();
-    for (std::int64_t i = 0; i < job_.plan.micro_batches; ++i) {
-      for (std::size_t token = 0; token < each; ++token) tokens_.push_back(token_of(number, i, token, 0));
-      for (std::size_t token = 0; token < each; ++token) tokens_.push_back(token_of(number, i, token, 1));
-    }
-    device_.tokens(tokens_);
-    for (const auto& gain : gains_) device_.clear(gain.data(), gain.size());
+    device_.tokens(train::tokens_of_step(job_, number), tokens_.data());
+    for (const auto& gain : gains_) device_.clear(gradients_.data() + gain.offset, gain.size());
   }
 
   // The calls of the executor.
@@ -82,14 +83,13 @@ class DeviceCore {
   [[nodiscard]] double seconds(std::size_t call) const { return device_.seconds(call); }
   void compute(std::size_t place) {
     const train::Op& op = ops_[place];
-    const train::Call& call = calls_[place];
+    const train::CallOf<Number>& call = calls_[place];
     if (call.of_experts) return experts_.compute(op);
     switch (op.kind) {
       case train::OpKind::gemm:
         if (op.role == train::Role::router) experts_.before_router(op);
-        device_.product(shape_of(call), call.a, call.b, call.c);
-        if (exact_) device_.fold(call.out.data(), call.out.size());
-        return;
+        if (call.gradient != nullptr) return multiply(call, call.sums);
+        return multiply(call, call.out);
       case train::OpKind::attention:
         return op.pass == train::Pass::forward ? attention_.forward(places(op)) : attention_.backward(places(op));
       case train::OpKind::optimizer:
@@ -105,7 +105,7 @@ class DeviceCore {
     const train::Op& op = ops_[place];
     if (train::is_of_experts(model_, op)) return experts_.lend(op);
     if (op.motion != train::Motion::exchange) return;
-    const train::LayerMemory& kept = memory_.layer(op.layer, op.micro_batch);
+    const Layer& kept = memory_.layer(op.layer, op.micro_batch);
     device_.copy_rows(key_rows(), key_width(), kept.qkv.data() + keys_begin(), train::row_of_all(heads_),
                       own_keys(memory_.keys), key_width());
   }
@@ -117,33 +117,26 @@ class DeviceCore {
                         memory_.qkv_gradient.data() + keys_begin(), train::row_of_all(heads_));
       if (exact_) device_.fold(memory_.qkv_gradient.data(), memory_.qkv_gradient.size());
     } else if (exact_ && op.motion == train::Motion::all_reduce && op.role != train::Role::gradients) {
-      device_.fold(calls_[place].out.data(), calls_[place].out.size());
+      fold(calls_[place].out);
+      fold(calls_[place].sums);
     }
   }
 
-  /// The sums of the device's weights or gradients, computed by the host; waits.
-  train::RankPrint print(bool gradients) {
-    for (std::int64_t bucket = 0; bucket < buckets_; ++bucket) {
-      const auto to = gradients ? host_.bucket_gradients(bucket) : host_.bucket_weights(bucket);
-      device_.copy_out(to, on_device(to.data()));
-    }
-    return {.shared = host_.print(gradients, false), .experts = host_.print(gradients, true)};
-  }
-
-  /// How many numbers of weights and gradients are not finite; waits.
-  std::uint64_t not_finite() {
-    std::uint64_t wrong = 0;
-    for (const bool gradients : {false, true}) {
-      (void)print(gradients);  // brings them to the host
-      for (std::int64_t bucket = 0; bucket < buckets_; ++bucket) {
-        for (const float one : gradients ? host_.bucket_gradients(bucket) : host_.bucket_weights(bucket))
-          wrong += std::isfinite(one) ? 0 : 1;
-      }
-    }
-    return wrong;
+  /// The sums of the device's weights, as products read them, or gradients; waits.
+  WeightPrint print(bool gradients) {
+    const auto blocks = weights_.blocks();
+    return gradients ? device_.print(blocks, gradients_.data()) : device_.print(blocks, numbers_.data());
   }
 
  private:
+  using Layer = train::LayerMemoryOf<Number>;
+  static constexpr bool kNarrow = !std::same_as<Number, float>;  ///< fp32 weights are kept besides those of products
+
+  train::TakeFrom<Number> taker() {
+    return {.numbers = [this](std::size_t count) { return device_.template take<Number>(count); },
+            .sums = [this](std::size_t count) { return device_.template take<float>(count); }};
+  }
+
   [[nodiscard]] train::HeadShape heads_of() const {
     return {.sequences = train::sized(job_.plan.micro_batch),
             .seq = train::sized(job_.plan.seq),
@@ -155,49 +148,48 @@ class DeviceCore {
             .exact = exact_};
   }
 
-  /// Weights, gradients and moments of the device, and every Call on them in place of the host's.
-  void take_weights() {
-    const std::vector<std::span<float>> kept = host_.kept();
-    weights_host_ = kept[0];
-    gradients_host_ = {host_.bucket_gradients(0).data(), weights_host_.size()};
-    weights_ = device_.take(weights_host_.size());
-    gradients_ = device_.take(weights_host_.size());
-    device_.copy_in(weights_.data(), weights_host_);
-    first_ = device_.take(kept[1].size());
-    second_ = device_.take(kept[2].size());
-    if (job_.plan.world() > 1) {
-      aside_weights_ = device_.take(weights_host_.size());
-      device_.copy_in(aside_weights_.data(), weights_host_);
-      aside_first_ = device_.take(kept[1].size());
-      aside_second_ = device_.take(kept[2].size());
-    }
-    for (train::Call& call : calls_) {
-      call.a = on_device(call.a);
-      call.b = on_device(call.b);
-      call.c = on_device(call.c);
-      call.out = {on_device(call.out.data()), call.out.size()};
-    }
-    for (const train::Op& op : ops_) {
-      const bool norm = op.role == train::Role::attention_norm || op.role == train::Role::mlp_norm ||
-                        op.role == train::Role::final_norm;
-      if (!norm || op.pass != train::Pass::forward || op.micro_batch != 0) continue;
-      const train::Weight& gain = host_.at(op.role, op.layer);
-      gains_.emplace_back(on_device(host_.gradients(gain)), gain.size());
-    }
+  /// Weights, from their places, and gradients; and every Call on them.
+  std::vector<train::CallOf<Number>> bound() {
+    numbers_ = device_.template take<Number>(weights_.size());
+    gradients_ = device_.template take<float>(weights_.size());
+    weights_.keep_in(numbers_, gradients_);
+    master_ = drawn(numbers_);
+    return train::bind_calls<Number>(ops_, model_, job_.plan, routes_, weights_, memory_);
+  }
+  /// The fp32 numbers of weights that `numbers` are a copy of.
+  std::span<float> drawn(std::span<Number> numbers) {
+    std::span<float> master;
+    if constexpr (kNarrow)
+      master = device_.template take<float>(numbers.size());
+    else
+      master = numbers;
+    device_.draw(weights_.blocks(), exact_, master.data(), kNarrow ? numbers.data() : nullptr);
+    return master;
   }
 
-  template <class Number>
-  [[nodiscard]] Number* on_device(Number* host) const {
-    const auto within = [&](std::span<float> all) { return host >= all.data() && host < all.data() + all.size(); };
-    if (host == nullptr) return host;
-    if (within(weights_host_)) return weights_.data() + (host - weights_host_.data());
-    if (within(gradients_host_)) return gradients_.data() + (host - gradients_host_.data());
-    return host;  // of the device already
+  /// Moments; with several ranks weights and moments once more, for updates that count for nothing.
+  void begin_moments() {
+    const std::size_t kept = exact_ ? 0 : weights_.kept_size();
+    for (Moments* one : {&moments_, &aside_moments_}) {
+      if (one == &aside_moments_ && job_.plan.world() == 1) return;
+      one->first = device_.template take<float>(kept);
+      one->second = device_.template take<float>(kept);
+    }
+    aside_numbers_ = device_.template take<Number>(weights_.size());
+    aside_master_ = drawn(aside_numbers_);
   }
-  float* weights(const train::Weight& one) { return on_device(host_.weights(one)); }
-  float* gradients(const train::Weight& one) { return on_device(host_.gradients(one)); }
 
-  static ProductShape shape_of(const train::Call& call) {
+  template <class Result>
+  void multiply(const train::CallOf<Number>& call, std::span<Result> to) {
+    device_.product(shape_of(call), call.a, call.b, to.data());
+    if (exact_) fold(to);
+  }
+  template <class Result>
+  void fold(std::span<Result> values) {
+    if (!values.empty()) device_.fold(values.data(), values.size());
+  }
+
+  static ProductShape shape_of(const train::CallOf<Number>& call) {
     return {.m = call.m,
             .n = call.n,
             .k = call.k,
@@ -209,8 +201,8 @@ class DeviceCore {
             .kept = call.kept};
   }
 
-  AttentionPlaces places(const train::Op& op) {
-    train::LayerMemory& kept = memory_.layer(op.layer, op.micro_batch);
+  AttentionPlaces<Number> places(const train::Op& op) {
+    Layer& kept = memory_.layer(op.layer, op.micro_batch);
     return {.qkv = kept.qkv.data(),
             .keys = memory_.keys.data(),
             .probabilities = kept.probabilities.data(),
@@ -227,26 +219,23 @@ class DeviceCore {
   [[nodiscard]] std::size_t keys_begin() const { return heads_.heads * heads_.width; }
   [[nodiscard]] std::size_t key_width() const { return 2 * heads_.kv_heads * heads_.width; }
   [[nodiscard]] std::size_t key_rows() const { return heads_.sequences * heads_.own(); }
-  [[nodiscard]] float* own_keys(std::span<float> all) const {
+  [[nodiscard]] Number* own_keys(std::span<Number> all) const {
     return all.data() + heads_.cp_rank * key_rows() * key_width();
   }
 
   void update(std::int64_t bucket) {
-    const train::HostWeights::Share mine = host_.share(bucket);
-    std::size_t kept = 0;
-    for (std::int64_t before = 0; before < bucket; ++before) kept += host_.share(before).count;
-    const auto begin =
-        static_cast<std::size_t>(host_.bucket_weights(bucket).data() - weights_host_.data()) + mine.begin;
+    const train::WeightLayout::Kept mine = weights_.kept(bucket);
+    const Moments& moments = aside_ ? aside_moments_ : moments_;
     device_.adam(mine.count,
-                 {.weights = (aside_ ? aside_weights_ : weights_).data() + begin,
-                  .gradients = gradients_.data() + begin,
-                  .first = exact_ ? nullptr : (aside_ ? aside_first_ : first_).data() + kept,
-                  .second = exact_ ? nullptr : (aside_ ? aside_second_ : second_).data() + kept},
-                 exact_);
+                 {.weights = (aside_ ? aside_master_ : master_).data() + mine.begin,
+                  .gradients = gradients_.data() + mine.begin,
+                  .first = exact_ ? nullptr : moments.first.data() + mine.place,
+                  .second = exact_ ? nullptr : moments.second.data() + mine.place},
+                 kNarrow ? (aside_ ? aside_numbers_ : numbers_).data() + mine.begin : nullptr, exact_);
   }
 
   void each_of_layer(const train::Op& op) {
-    train::LayerMemory& kept = memory_.layer(op.layer, op.micro_batch);
+    Layer& kept = memory_.layer(op.layer, op.micro_batch);
     const bool forward = op.pass == train::Pass::forward;
     const std::size_t all = kept.x.size();
     if (op.role == train::Role::activate) {
@@ -256,7 +245,7 @@ class DeviceCore {
                                    memory_.both_gradient.data(), exact_);
     }
     if (op.role == train::Role::shared_activate) {
-      const train::ExpertMemory& own = kept.experts;
+      const auto& own = kept.experts;
       const std::size_t width = own.shared_active.size() / norm_.rows;
       if (forward) return device_.activate(norm_.rows, width, own.shared_both.data(), own.shared_active.data(), exact_);
       return device_.activate_back(norm_.rows, width, own.shared_both.data(),
@@ -272,12 +261,12 @@ class DeviceCore {
             first ? kept.inverse : kept.mlp_inverse);
   }
 
-  void norm_of(const train::Op& op, std::span<float> x, std::span<float> normed, std::span<float> inverse) {
-    const train::Weight& weight = host_.at(op.role, op.layer);
+  void norm_of(const train::Op& op, std::span<Number> x, std::span<Number> normed, std::span<float> inverse) {
+    const train::Weight& weight = weights_.at(op.role, op.layer);
     if (op.pass == train::Pass::forward)
-      return device_.norm(norm_, x.data(), weights(weight), normed.data(), inverse.data());
-    device_.norm_back(norm_, x.data(), weights(weight), inverse.data(), memory_.normed_gradient.data(),
-                      memory_.gradient.data(), gradients(weight));
+      return device_.norm(norm_, x.data(), weights_.weights(weight), normed.data(), inverse.data());
+    device_.norm_back(norm_, x.data(), weights_.weights(weight), inverse.data(), memory_.normed_gradient.data(),
+                      memory_.gradient.data(), weights_.gradients(weight), gain_parts_.data());
   }
 
   void each_of_end(const train::Op& op) {
@@ -291,8 +280,7 @@ class DeviceCore {
                                 .first = at_.tp * op.n,
                                 .share = 1 / static_cast<float>(job_.plan.tokens_per_step()),
                                 .exact = exact_},
-                               memory_.row_sums.data(), place_of_tokens(op.micro_batch) + norm_.rows,
-                               memory_.logits.data());
+                               memory_.row_sums.data(), tokens_of(op.micro_batch) + norm_.rows, memory_.logits.data());
     }
     if (!forward) device_.clear(memory_.gradient.data(),
                                 memory_.gradient.size());  // nothing came from above it
@@ -300,29 +288,27 @@ class DeviceCore {
   }
 
   void embed(const train::Op& op) {
-    const train::Weight& table = host_.at(train::Role::embed, -1);
+    const train::Weight& table = weights_.at(train::Role::embed, -1);
     const auto first = static_cast<std::int64_t>(table.first_row);
-    const std::size_t tokens = place_of_tokens(op.micro_batch);
+    const std::int32_t* const tokens = tokens_of(op.micro_batch);
     if (op.pass == train::Pass::forward)
-      return device_.embed(norm_.rows, table.columns, first, table.rows, tokens, weights(table),
+      return device_.embed(norm_.rows, table.columns, first, table.rows, tokens, weights_.weights(table),
                            memory_.layer(0, op.micro_batch).x.data());
-    if (op.micro_batch == 0) device_.clear(gradients(table), table.size());
-    device_.embed_back(norm_.rows, table.columns, first, table.rows, tokens, memory_.gradient.data(), gradients(table));
-    if (exact_) device_.fold(gradients(table), table.size());
+    if (op.micro_batch == 0) device_.clear(weights_.gradients(table), table.size());
+    device_.embed_back(norm_.rows, table.columns, first, table.rows, tokens, memory_.gradient.data(),
+                       weights_.gradients(table));
+    if (exact_) device_.fold(weights_.gradients(table), table.size());
   }
 
-  /// Where the tokens of a micro-batch begin among those of the step; those that follow them come after.
-  [[nodiscard]] std::size_t place_of_tokens(std::int64_t micro_batch) const {
-    return 2 * norm_.rows * train::sized(micro_batch);
+  /// The tokens of a micro-batch; those that follow them come after.
+  [[nodiscard]] const std::int32_t* tokens_of(std::int64_t micro_batch) const {
+    return tokens_.data() + 2 * norm_.rows * train::sized(micro_batch);
   }
-  [[nodiscard]] std::int32_t token_of(std::uint64_t number, std::int64_t micro_batch, std::size_t own,
-                                      std::uint64_t what) const {
-    train::RankPosition at = at_;
-    if (job_.data == train::DataMode::replicated) at.dp = 0;
-    const std::uint64_t place = train::place_in_step(job_.plan, at, micro_batch, own);
-    return static_cast<std::int32_t>(train::mixed(train::mixed(kDeviceSeed, number), place + what) %
-                                     static_cast<std::uint64_t>(model_.vocab));
-  }
+
+  /// Adam's, of the weights that this rank updates.
+  struct Moments {
+    std::span<float> first, second;
+  };
 
   train::RankJob job_;
   train::ModelShape model_;
@@ -331,18 +317,19 @@ class DeviceCore {
   Device& device_;
   std::vector<train::Op> ops_;
   train::ExpertRoutes routes_;
-  train::HostWeights host_;  ///< layout, first values, and room for copies read back
-  train::StepMemory memory_;
-  std::vector<train::Call> calls_;
+  std::span<Number> numbers_, aside_numbers_;  ///< weights as products read them
+  std::span<float> gradients_, master_, aside_master_, gain_parts_;
+  train::RankWeights<Number> weights_;
+  train::StepMemoryOf<Number> memory_;
+  std::vector<train::CallOf<Number>> calls_;
   DeviceExperts<Device> experts_;
   train::HeadShape heads_;
   DeviceAttention<Device> attention_;
   train::NormShape norm_;
-  std::int64_t buckets_ = 0;
-  std::span<float> weights_host_, gradients_host_;
-  std::span<float> weights_, gradients_, first_, second_, aside_weights_, aside_first_, aside_second_, scores_;
-  std::vector<std::span<float>> gains_;
-  std::vector<std::int32_t> tokens_;
+  Moments moments_, aside_moments_;
+  std::span<Number> scores_;
+  std::span<std::int32_t> tokens_;
+  std::vector<train::WeightBlock> gains_;
   bool aside_ = false;
 };
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "workloads/train/engine/host_memory.h"
@@ -11,27 +10,19 @@
 
 namespace assay::train_gpu {
 
-/// Where the device's weights or gradients of a Weight are.
-using OnDevice = std::function<float*(const train::Weight&)>;
-
 /// ExpertWork of the engine on hosts, asked of a device. Which copy goes where is known before the first step, so that
 /// its tables are on the device then.
 template <class Device>
 class DeviceExperts {
  public:
+  using Number = typename Device::Number;
+  using Scratch = train::ExpertScratchOf<Number>;
+
   /// All of them outlive this object. Takes memory for the tables of every layer with experts of `ops`.
   DeviceExperts(const train::ModelShape& model, const train::ParallelPlan& plan, const std::vector<train::Op>& ops,
-                const train::ExpertRoutes& routes, const train::HostWeights& host, OnDevice weights, OnDevice gradients,
-                train::StepMemory& memory, bool exact, Device& device)
-      : m_(model),
-        plan_(plan),
-        routes_(routes),
-        host_(host),
-        weights_(std::move(weights)),
-        gradients_(std::move(gradients)),
-        memory_(memory),
-        exact_(exact),
-        device_(device) {
+                const train::ExpertRoutes& routes, const train::RankWeights<Number>& weights,
+                train::StepMemoryOf<Number>& memory, bool exact, Device& device)
+      : m_(model), plan_(plan), routes_(routes), weights_(weights), memory_(memory), exact_(exact), device_(device) {
     if (!model.moe) return;
     h_ = train::sized(model.hidden);
     k_ = train::sized(model.moe->top_k);
@@ -50,7 +41,7 @@ class DeviceExperts {
   void compute(const train::Op& op) {
     const At here = at(op);
     if (op.role == train::Role::activate) {
-      train::ExpertScratch& scratch = memory_.scratch;
+      Scratch& scratch = memory_.scratch;
       const std::size_t rows = here.route.rows();
       if (op.pass == train::Pass::forward)
         return device_.activate(rows, f_, here.kept.both.data(), here.kept.active.data(), exact_);
@@ -65,7 +56,7 @@ class DeviceExperts {
   }
 
   void lend(const train::Op& op) {
-    train::ExpertScratch& scratch = memory_.scratch;
+    Scratch& scratch = memory_.scratch;
     const At here = at(op);
     const bool forward = op.pass == train::Pass::forward;
     if (op.role == train::Role::router) return forward ? void() : logit_gradients(here);
@@ -77,7 +68,7 @@ class DeviceExperts {
   }
 
   void take(const train::Op& op) {
-    train::ExpertScratch& scratch = memory_.scratch;
+    Scratch& scratch = memory_.scratch;
     const At here = at(op);
     const bool forward = op.pass == train::Pass::forward;
     if (op.role == train::Role::router) {
@@ -104,8 +95,8 @@ class DeviceExperts {
   struct At {
     const train::ExpertRoute& route;
     const Table& table;
-    train::LayerMemory& layer;
-    train::ExpertMemory& kept;
+    train::LayerMemoryOf<Number>& layer;
+    train::ExpertMemoryOf<Number>& kept;
   };
 
   [[nodiscard]] Table tables_of(const train::ExpertRoute& route) {
@@ -123,22 +114,27 @@ class DeviceExperts {
       places.push_back(number(route.places[i]));
       back[route.places[i]] = number(i);
     }
-    return {.tokens = device_.table(tokens),
-            .logits = device_.table(logits),
-            .copies = device_.table(copies),
-            .places = device_.table(places),
-            .back = device_.table(back)};
+    return {.tokens = table(tokens),
+            .logits = table(logits),
+            .copies = table(copies),
+            .places = table(places),
+            .back = table(back)};
+  }
+  const std::int32_t* table(const std::vector<std::int32_t>& numbers) {
+    const auto room = device_.template take<std::int32_t>(numbers.size());
+    if (!numbers.empty()) device_.copy_in(room.data(), numbers);
+    return room.data();
   }
 
   [[nodiscard]] At at(const train::Op& op) {
-    train::LayerMemory& layer = memory_.layer(op.layer, op.micro_batch);
+    train::LayerMemoryOf<Number>& layer = memory_.layer(op.layer, op.micro_batch);
     return {.route = routes_.at(op.layer, op.micro_batch),
             .table = tables_[train::sized(op.layer)][train::sized(op.micro_batch)],
             .layer = layer,
             .kept = layer.experts};
   }
 
-  void fold(std::span<float> values) { device_.fold(values.data(), values.size()); }
+  void fold(std::span<Number> values) { device_.fold(values.data(), values.size()); }
 
   void forward_products(const At& at, const train::Op& op) {
     if (op.role == train::Role::gate_up) {
@@ -146,7 +142,7 @@ class DeviceExperts {
       return multiply_experts(at, op, at.kept.inputs.data(), at.kept.both.data());
     }
     // Undivided, rows sorted by expert are in the order in which they would be sent.
-    float* const results = plan_.ep == 1 ? at.kept.returned.data() : memory_.scratch.outputs.data();
+    Number* const results = plan_.ep == 1 ? at.kept.returned.data() : memory_.scratch.outputs.data();
     multiply_experts(at, op, at.kept.active.data(), results);
     if (plan_.ep > 1) return;
     weigh(at);
@@ -154,7 +150,7 @@ class DeviceExperts {
   }
 
   void backward_products(const At& at, const train::Op& op) {
-    train::ExpertScratch& scratch = memory_.scratch;
+    Scratch& scratch = memory_.scratch;
     const bool of_input = op.pass == train::Pass::input;
     if (op.role == train::Role::down) {
       if (of_input && plan_.ep == 1) pack(at, memory_.gradient, true, scratch.output_gradients);
@@ -167,14 +163,14 @@ class DeviceExperts {
   }
 
   /// Rows of each expert times its weights, or times the transposed ones for the gradient of an input.
-  void multiply_experts(const At& at, const train::Op& op, const float* rows, float* results) {
+  void multiply_experts(const At& at, const train::Op& op, const Number* rows, Number* results) {
     const bool turned = op.pass == train::Pass::input;
     for (std::size_t i = 0; i + 1 < at.route.begins.size(); ++i) {
-      const train::Weight& weight = host_.at(op.role, op.layer, i);
+      const train::Weight& weight = weights_.at(op.role, op.layer, i);
       const std::size_t begin = at.route.begins[i], count = at.route.begins[i + 1] - begin;
       const std::size_t in = turned ? weight.columns : weight.rows, out = turned ? weight.rows : weight.columns;
       if (count == 0) continue;
-      float* const c = results + begin * out;
+      Number* const c = results + begin * out;
       device_.product({.m = whole(count),
                        .n = whole(out),
                        .k = whole(in),
@@ -182,16 +178,16 @@ class DeviceExperts {
                        .ldb = whole(weight.columns),
                        .ldc = whole(out),
                        .b_turned = turned},
-                      rows + begin * in, weights_(weight), c);
+                      rows + begin * in, weights_.weights(weight), c);
       if (exact_) device_.fold(c, count * out);
     }
   }
 
-  void add_weight_gradients(const At& at, const train::Op& op, const float* rows, const float* gradients) {
+  void add_weight_gradients(const At& at, const train::Op& op, const Number* rows, const Number* gradients) {
     for (std::size_t i = 0; i + 1 < at.route.begins.size(); ++i) {
-      const train::Weight& weight = host_.at(op.role, op.layer, i);
+      const train::Weight& weight = weights_.at(op.role, op.layer, i);
       const std::size_t begin = at.route.begins[i], count = at.route.begins[i + 1] - begin;
-      float* const c = gradients_(weight);
+      float* const c = weights_.gradients(weight);
       if (count == 0) {
         if (op.micro_batch == 0) device_.clear(c, weight.size());
         continue;
@@ -210,7 +206,7 @@ class DeviceExperts {
   }
 
   /// Rows of tokens become rows of their copies, times their gates where `weighted`.
-  void pack(const At& at, std::span<const float> tokens, bool weighted, std::span<float> copies) {
+  void pack(const At& at, std::span<const Number> tokens, bool weighted, std::span<Number> copies) {
     const std::size_t count = at.route.copies.size();
     device_.gather_rows({.rows = count, .width = h_}, at.table.tokens, weighted ? at.kept.gates.data() : nullptr,
                         tokens.data(), copies.data());
@@ -218,7 +214,7 @@ class DeviceExperts {
   }
 
   /// Copies that came become rows sorted by expert, or the other way round.
-  void gather(const At& at, const std::int32_t* places, std::span<const float> from, std::span<float> to) {
+  void gather(const At& at, const std::int32_t* places, std::span<const Number> from, std::span<Number> to) {
     device_.gather_rows({.rows = at.route.rows(), .width = h_}, places, nullptr, from.data(), to.data());
   }
 
@@ -234,7 +230,7 @@ class DeviceExperts {
     if (exact_) fold(memory_.sum);
   }
 
-  void add_input_gradients(const At& at, std::span<const float> copies, bool onto) {
+  void add_input_gradients(const At& at, std::span<const Number> copies, bool onto) {
     device_.sum_rows({.rows = tokens_, .width = h_, .each = k_, .onto = onto}, at.table.copies, nullptr, copies.data(),
                      memory_.normed_gradient.data());
     if (exact_) fold(memory_.normed_gradient);
@@ -242,7 +238,7 @@ class DeviceExperts {
 
   /// This rank's part of the gradients of the router's numbers: its part of the experts' results.
   void logit_gradients(const At& at) {
-    const std::span<float> all = memory_.scratch.logit_gradients;
+    const std::span<Number> all = memory_.scratch.logit_gradients;
     device_.clear(all.data(), all.size());
     device_.gates_back({.rows = tokens_, .width = h_, .each = k_}, at.table.copies, at.table.logits,
                        {.returned = at.kept.returned.data(),
@@ -258,9 +254,8 @@ class DeviceExperts {
   const train::ModelShape& m_;
   const train::ParallelPlan& plan_;
   const train::ExpertRoutes& routes_;
-  const train::HostWeights& host_;
-  OnDevice weights_, gradients_;
-  train::StepMemory& memory_;
+  const train::RankWeights<Number>& weights_;
+  train::StepMemoryOf<Number>& memory_;
   bool exact_;
   Device& device_;
   std::size_t h_ = 0, k_ = 0, f_ = 0, tokens_ = 0;

@@ -9,10 +9,6 @@
 
 namespace assay::train_gpu {
 
-/// Seed of weights and tokens, and the exact gradient of the true token: those of the engine on hosts.
-inline constexpr std::uint64_t kDeviceSeed = 20240417;
-inline constexpr float kExactTarget = 3;
-
 /// A token's logits and the token that follows.
 struct LossShape {
   std::size_t rows = 0,
@@ -29,6 +25,7 @@ struct ProductShape {
   bool a_turned = false, b_turned = false;
   float kept = 0;
   std::int64_t batch = 1, a_stride = 0, b_stride = 0, c_stride = 0;
+  bool narrow = false;  ///< c is kept as BF16
   friend auto operator<=>(const ProductShape&, const ProductShape&) = default;
 };
 
@@ -62,9 +59,16 @@ struct RowChoice {
 
 /// The inputs of the gates' gradients: the experts' results and the gates of all copies, the gradient of each
 /// token, and where the gradients of the router's numbers go.
+template <class Number>
 struct GatePlaces {
-  const float *returned = nullptr, *above = nullptr, *gates = nullptr;
-  float* logits = nullptr;
+  const Number *returned = nullptr, *above = nullptr;
+  const float* gates = nullptr;
+  Number* logits = nullptr;
+};
+
+/// Sums over weights or gradients: RankPrint, and how many numbers are not finite.
+struct WeightPrint {
+  std::uint64_t shared = 0, experts = 0, not_finite = 0;
 };
 
 }  // namespace assay::train_gpu

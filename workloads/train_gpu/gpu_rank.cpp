@@ -1,8 +1,8 @@
 // gpu_rank: one GPU's part of every request. A failure is an answer; only the leader decides about its meaning.
 #include "workloads/train_gpu/gpu_rank.h"
 
+#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <iostream>
 #include <memory>
 #include <stdexcept>
@@ -25,6 +25,7 @@
 #include "workloads/train_gpu/cuda_device.h"
 #include "workloads/train_gpu/device_core.h"
 #include "workloads/train_gpu/device_line.h"
+#include "workloads/train_gpu/device_rehearsal.h"
 #include "workloads/train_gpu/nccl_groups.h"
 
 namespace assay::train_gpu {
@@ -33,8 +34,8 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kBlock = 1024;  // queries done together: a batch of
-                                      // products of this many rows fills a GPU
+// Left to libraries: kernels that they load at their first call, and a communicator's buffers. Inferred, not measured.
+constexpr std::uint64_t kForKernels = std::uint64_t{2} << 30U, kForCommunicator = std::uint64_t{1} << 29U;
 
 /// The GPU of this rank, made current before anything of it is allocated.
 cuda::Device enter_gpu(const std::string& uuid) {
@@ -43,22 +44,40 @@ cuda::Device enter_gpu(const std::string& uuid) {
   return device;
 }
 
-json words(const train::RankPrint& print) { return {print.shared, print.experts}; }
+json words(const WeightPrint& print) { return {print.shared, print.experts}; }
 
-/// Core, line and executor of one mode of data.
-struct RankSetup {
-  RankSetup(const train::RankJob& job, CudaDevice& device, NcclGroups& groups)
-      : core(job, kBlock, device), line(job, core, groups), executor(core.ops(), job.beside, core, line) {}
+/// Steps of one mode of data.
+class RankSteps {
+ public:
+  virtual ~RankSteps() = default;
+  virtual train::StepTimes walk(train::Part part, std::uint64_t number) = 0;
+  virtual WeightPrint print(bool gradients) = 0;
+  [[nodiscard]] virtual std::span<const train::OpSpan> spans() const = 0;
+};
 
-  train::StepTimes walk(train::Part part, std::uint64_t number) {
-    core.start(number, part);
-    return executor.walk(
+/// Device, core, line and executor of one mode of data.
+template <class Number>
+class RankSetup final : public RankSteps {
+ public:
+  RankSetup(const train::RankJob& job, RankGpu& gpu, NcclGroups& groups)
+      : device_(gpu),
+        core_(job, kQueriesTogether, device_),
+        line_(job, core_, groups),
+        executor_(core_.ops(), job.beside, core_, line_) {}
+
+  train::StepTimes walk(train::Part part, std::uint64_t number) override {
+    core_.start(number, part);
+    return executor_.walk(
         part, [](std::size_t) {}, [](std::size_t) {});
   }
+  WeightPrint print(bool gradients) override { return core_.print(gradients); }
+  [[nodiscard]] std::span<const train::OpSpan> spans() const override { return executor_.spans(); }
 
-  DeviceCore<CudaDevice> core;
-  DeviceLine<NcclGroups> line;
-  train::Executor<DeviceCore<CudaDevice>, DeviceLine<NcclGroups>> executor;
+ private:
+  CudaDevice<Number> device_;
+  DeviceCore<CudaDevice<Number>> core_;
+  DeviceLine<NcclGroups, Number> line_;
+  train::Executor<DeviceCore<CudaDevice<Number>>, DeviceLine<NcclGroups, Number>> executor_;
 };
 
 /// The state of one rank between requests.
@@ -69,11 +88,12 @@ class GpuSession {
         gpu_(enter_gpu(start.address)),
         watch_(gpu_.pci_bus_id),
         ops_(train::step_graph(job_.model, job_.plan, job_.rank)),
+        need_(rehearsed_both(job_)),
         products_(job_.factors) {}
 
   json answer(const json& request) {
     const std::string what = request.at("do");
-    if (what == "hello") return {{"free", cuda::free_memory().count}};
+    if (what == "hello") return {{"free", for_steps()}, {"need", need_.bytes()}};
     if (what == "introduce") return {{"word", NcclGroups::ids(nccl_, job_.plan, job_.rank)}};
     if (what == "enter") return enter(request.at("words"));
     if (what == "agree") return agree(request.at("algorithms"));
@@ -90,27 +110,27 @@ class GpuSession {
   }
 
  private:
-  RankSetup& rig() {
+  RankSteps& rig() {
     if (!rig_) throw std::logic_error("the leader has not asked this rank to prepare");
     return *rig_;
+  }
+
+  /// Memory that steps may take, in B.
+  [[nodiscard]] std::uint64_t for_steps() const {
+    const std::uint64_t free = cuda::free_memory().count,
+                        left = kForKernels + NcclGroups::needs(job_.plan, job_.rank).size() * kForCommunicator;
+    return free - std::min(free, left);
   }
 
   /// Communicators of all groups, and the algorithms that this rank's library would choose.
   json enter(const std::vector<std::vector<std::string>>& ids) {
     const std::size_t marks = 2 * ops_.size() + 1;  // a wait before every operation and one at the end, at most
-    device_ = std::make_unique<CudaDevice>(products_, marks);
+    device_ = std::make_unique<RankGpu>(products_, marks, need_);
     const auto largest = train::sized(job_.plan.tokens() * job_.model.hidden);
     const auto posted = train::buckets_of(job_.model, job_.plan, train::position_of(job_.plan, job_.rank).pp).size();
     groups_ = std::make_unique<NcclGroups>(nccl_, job_.plan, job_.rank, ids, largest, posted, *device_,
                                            collective::kEnterLimit);
-    for (const train::DataMode data :
-         {train::DataMode::ring, job_.data}) {  // equal tokens are routed otherwise: other shapes
-      (void)prepare(data);                      // an empty object
-      device_->rehearse(true);
-      rig().core.rehearse();
-      device_->rehearse(false);
-      drop();
-    }
+    for (const ProductShape& shape : need_.shapes) products_.settle(shape);
     return {{"algorithms", products_.choices()}};
   }
 
@@ -123,23 +143,23 @@ class GpuSession {
     drop();
     train::RankJob job = job_;
     job.data = data;
-    rig_ = std::make_unique<RankSetup>(job, *device_, *groups_);
+    if (keeps_bf16(job))
+      rig_ = std::make_unique<RankSetup<train::Bf16>>(job, *device_, *groups_);
+    else
+      rig_ = std::make_unique<RankSetup<float>>(job, *device_, *groups_);
     return json::object();
   }
-  void drop() {
-    rig_.reset();
-    device_->release();
-  }
+  void drop() { rig_.reset(); }
 
   /// Gradients of every step twice from the same weights, in exact arithmetic, then the update.
   json exact(std::uint64_t count) {
     (void)prepare(train::DataMode::ring);  // an empty object
     json differ = json::array(), prints = json::array();
     for (std::uint64_t step = 0; step < count; ++step) {
-      const train::RankPrint once = gradients(step), again = gradients(step);
+      const json once = words(gradients(step)), again = words(gradients(step));
       differ.push_back(once != again);
       (void)rig().walk(train::Part::update, step);  // its times are not a step's
-      prints.push_back(words(rig().core.print(false)));
+      prints.push_back(words(rig().print(false)));
     }
     drop();
     return {{"differ", differ}, {"prints", prints}};
@@ -148,18 +168,21 @@ class GpuSession {
   /// Rank 0: the prints of one rank of the engine on hosts that does all of it.
   json reference(std::uint64_t count) {
     if (job_.rank != 0) return json::object();
-    train::HostEngine engine({.model = job_.model, .plan = train::undivided(job_.plan), .data = train::DataMode::ring});
+    train::ParallelPlan plan = train::undivided(job_.plan);
+    plan.element = sizeof(float);
+    train::HostEngine engine({.model = job_.model, .plan = plan, .data = train::DataMode::ring});
     json prints = json::array();
     for (std::uint64_t step = 0; step < count; ++step) {
       (void)engine.step(train::Variant::full, step);  // nothing is timed
-      prints.push_back(words(engine.print(false)));
+      const train::RankPrint print = engine.print(false);
+      prints.push_back({print.shared, print.experts});
     }
     return {{"prints", prints}};
   }
 
-  train::RankPrint gradients(std::uint64_t number) {
+  WeightPrint gradients(std::uint64_t number) {
     (void)rig().walk(train::Part::gradients, number);  // its times are not a step's
-    return rig().core.print(true);
+    return rig().print(true);
   }
 
   json steps(const json& request) {
@@ -180,7 +203,7 @@ class GpuSession {
       taken.collective.push_back(times.collective_s);
       taken.optimizer.push_back(times.optimizer_s);
       if (variant == train::Variant::full) continue;
-      const auto spans = rig().executor.spans();
+      const auto spans = rig().spans();
       for (std::size_t i = 0; i < spans.size(); ++i) {
         if (spans[i].end_s > 0) alone[{ops_[i].role, ops_[i].pass}].add(spans[i].end_s - spans[i].begin_s);
       }
@@ -198,7 +221,8 @@ class GpuSession {
 
   json settle() {
     watch_.stop();
-    json answer = {{"print", words(rig().core.print(false))}, {"not_finite", rig().core.not_finite()}};
+    const WeightPrint weights = rig().print(false);
+    json answer = {{"print", words(weights)}, {"not_finite", weights.not_finite + rig().print(true).not_finite}};
     drop();
     return answer;
   }
@@ -208,11 +232,12 @@ class GpuSession {
   nvml::GpuWatch watch_;  ///< from the end of the first steps, which warm up, to settle()
   bool watches_ = false;
   std::vector<train::Op> ops_;
+  DeviceNeed need_;
   nccl::Nccl nccl_;
   Products products_;
-  std::unique_ptr<CudaDevice> device_;
+  std::unique_ptr<RankGpu> device_;
   std::unique_ptr<NcclGroups> groups_;
-  std::unique_ptr<RankSetup> rig_;
+  std::unique_ptr<RankSteps> rig_;
 };
 
 }  // namespace

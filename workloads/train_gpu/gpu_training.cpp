@@ -2,6 +2,7 @@
 #include "workloads/train_gpu/gpu_training.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <optional>
 
@@ -15,6 +16,7 @@
 #include "workloads/train/step/step_evidence.h"
 #include "workloads/train/step/step_figures.h"
 #include "workloads/train_gpu/algorithm_table.h"
+#include "workloads/train_gpu/device_rehearsal.h"
 
 namespace assay::train_gpu {
 namespace {
@@ -48,7 +50,18 @@ class GpuTraining {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   Answers ask(const json& request, Seconds limit) { return fleet_.ask(request, limit); }
+
+  /// Whether a host does the exact steps, too.
+  [[nodiscard]] bool compares_with_host() const {
+    constexpr double kMost = 1e11;  // FLOP of a step: seconds on one processor
+    const std::string& asked = given_.text("reference");
+    if (asked != "auto") return asked == "one_rank";
+    const auto each = train::flop_per_token(train::with_layers(job_.model, plan_.layers), plan_.seq);
+    return static_cast<double>(each) * static_cast<double>(plan_.tokens_per_step()) <= kMost;
+  }
 
   void accuse(const train::Blame& blame, const std::string& when) {
     mismatches_ += blame.mismatches;
@@ -56,10 +69,18 @@ class GpuTraining {
   }
 
   void meet() {
-    std::uint64_t least = UINT64_MAX;
-    for (const auto& answer : ask({{"do", "hello"}}, collective::kHelloLimit))
-      least = std::min(least, answer.at("free").get<std::uint64_t>());
-    train::check_memory(job_.model, plan_, {least / 4 * 3});  // the rest is NCCL's and the library's
+    const Answers all_memory = ask({{"do", "hello"}}, collective::kHelloLimit);
+    std::uint64_t most = 0;
+    for (std::size_t rank = 0; rank < all_memory.size(); ++rank) {
+      const auto free = all_memory[rank].at("free").get<std::uint64_t>(),
+                 need = all_memory[rank].at("need").get<std::uint64_t>();
+      most = std::max(most, need);
+      if (need <= free) continue;
+      train::RankJob large = job_;
+      large.rank = static_cast<std::int64_t>(rank);
+      check_device_memory(large, {free});  // throws
+    }
+    record_.condition("gpu_memory_need", static_cast<std::int64_t>(most));
     json words = json::array();
     for (auto& answer : ask({{"do", "introduce"}}, collective::kHelloLimit))
       words.push_back(std::move(answer.at("word")));
@@ -69,6 +90,7 @@ class GpuTraining {
     const AgreedAlgorithms all = agreed(tables);
     (void)ask({{"do", "agree"}, {"algorithms", all.table}},
               collective::kHelloLimit);  // an error has been thrown
+    record_.condition("reference", std::string(compares_with_host() ? "one_rank" : "none"));
     record_.condition("product_shapes", static_cast<std::int64_t>(all.table.size()));
     record_.condition("algorithms_differed", static_cast<std::int64_t>(all.differed));
   }
@@ -76,8 +98,7 @@ class GpuTraining {
   void check_exact(const std::string& when) {
     const Answers answers = ask({{"do", "exact"}, {"steps", kExactSteps}}, collective::kBatchLimit);
     Answers reference;
-    if (given_.text("reference") == "one_rank")
-      reference = ask({{"do", "reference"}, {"steps", kExactSteps}}, collective::kBatchLimit);
+    if (compares_with_host()) reference = ask({{"do", "reference"}, {"steps", kExactSteps}}, collective::kBatchLimit);
     for (std::size_t step = 0; step < kExactSteps; ++step) {
       std::vector<std::size_t> differ;
       std::vector<train::RankPrint> prints;
@@ -110,7 +131,12 @@ class GpuTraining {
   void time() {
     const std::int64_t block = given_.count("block"), rounds = given_.count("steps") / block;
     const std::int64_t part = std::max<std::int64_t>(3, block / 2);
-    figures_.take_warmup(steps(train::Variant::full, given_.count("warmup_steps")));
+    const double before_s = std::chrono::duration<double>(Clock::now() - begin_).count();
+    const auto warmup = steps(train::Variant::full, given_.count("warmup_steps"));
+    double first_s = 0;
+    for (const train::RankSteps& rank : warmup) first_s = std::max(first_s, rank.wall.front());
+    record_.condition("first_step_s", before_s + first_s);
+    figures_.take_warmup(warmup);
     for (std::int64_t round = 0; round < rounds; ++round) {
       if (job_.data == train::DataMode::replicated) vote();
       const auto compute = steps(train::Variant::compute_only, part);
@@ -151,6 +177,7 @@ class GpuTraining {
   train::RankSubjects subjects_;
   train::StepFigures figures_;
   std::uint64_t number_ = 0, mismatches_ = 0;
+  Clock::time_point begin_ = Clock::now();
 };
 
 }  // namespace

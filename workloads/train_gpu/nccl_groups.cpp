@@ -7,6 +7,8 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include "workloads/train_gpu/device_line.h"
+
 namespace assay::train_gpu {
 namespace {
 
@@ -66,8 +68,8 @@ std::vector<std::string> NcclGroups::ids(const nccl::Nccl& nccl, const train::Pa
 
 NcclGroups::NcclGroups(const nccl::Nccl& nccl, const train::ParallelPlan& plan, std::int64_t rank,
                        const std::vector<std::vector<std::string>>& ids, std::size_t largest, std::size_t posted,
-                       const CudaDevice& device, Seconds limit)
-    : device_(device),
+                       const RankGpu& gpu, Seconds limit)
+    : gpu_(gpu),
       divides_experts_(plan.ep > 1),
       beside_(cuda::make_stream()),
       sends_{cuda::make_stream(), cuda::make_stream()},
@@ -83,10 +85,8 @@ NcclGroups::NcclGroups(const nccl::Nccl& nccl, const train::ParallelPlan& plan, 
         .members = members,
         .communicator = std::make_unique<nccl::Communicator>(nccl, id, static_cast<int>(members.size()), place, limit)};
   }
-  // As many messages as interleaved stages run ahead.
-  const std::int64_t rooms = plan.pp == 1 ? 0 : 2 * plan.pp * plan.virtual_stages;
   for (auto& channel : stagings_) {
-    for (std::int64_t i = 0; i < rooms; ++i)
+    for (std::int64_t i = 0; i < message_rooms(plan); ++i)
       channel.push_back({.data = cuda::DeviceBuffer(Bytes{largest * sizeof(float)}), .gone = cuda::make_event()});
   }
 }
@@ -98,50 +98,36 @@ nccl::Communicator& NcclGroups::of(train::Group group, int lane) {
   return *joined_.at(name_of(sharing(group), lane)).communicator;
 }
 
-void NcclGroups::all_reduce(train::Group group, float* data, std::size_t count, int lane) {
-  of(group, lane).all_reduce(data, count, stream(lane));
-}
-void NcclGroups::all_gather(train::Group group, float* data, std::size_t share, int lane) {
-  of(group, lane).all_gather(data, share, stream(lane));
-}
-void NcclGroups::reduce_scatter(train::Group group, float* data, std::size_t share, int lane) {
-  of(group, lane).reduce_scatter(data, share, stream(lane));
-}
-
-void NcclGroups::all_to_all(train::Group group, const float* sent, const std::vector<std::size_t>& to, float* data,
-                            const std::vector<std::size_t>& from) {
-  of(group, 0).all_to_all(sent, to, data, from, stream(0));
-}
-
-void NcclGroups::send(int channel, std::int64_t peer, const float* data, std::size_t count) {
+void NcclGroups::send(int channel, std::int64_t peer, const void* data, std::size_t count,
+                      collective::Element element) {
   const Joined& joined = joined_.at(channel_name(channel));
   const auto which = static_cast<std::size_t>(channel);
   const cuda::Stream& sends = sends_.at(which);
   Staging& staging = stagings_[which][turns_[which]++ % stagings_[which].size()];
-  if (staging.used) make_wait(device_.stream(), staging.gone);
-  cuda::check(cudaMemcpyAsync(staging.data.data(), data, count * sizeof(float), cudaMemcpyDeviceToDevice,
-                              device_.stream().get()),
+  if (staging.used) make_wait(gpu_.stream(), staging.gone);
+  cuda::check(cudaMemcpyAsync(staging.data.data(), data, count * collective::size_of(element), cudaMemcpyDeviceToDevice,
+                              gpu_.stream().get()),
               "packing a message");
-  mark(packed_, device_.stream());
+  mark(packed_, gpu_.stream());
   make_wait(sends, packed_);
   const auto place = std::ranges::find(joined.members, peer) - joined.members.begin();
-  joined.communicator->send(static_cast<int>(place), staging.data.as<float>(), count, sends);
+  joined.communicator->send(static_cast<int>(place), staging.data.data(), count, sends, element);
   mark(staging.gone, sends);
   staging.used = true;
 }
 
-void NcclGroups::receive(int channel, std::int64_t peer, float* data, std::size_t count) {
+void NcclGroups::receive(int channel, std::int64_t peer, void* data, std::size_t count, collective::Element element) {
   const Joined& joined = joined_.at(channel_name(channel));
   const auto place = std::ranges::find(joined.members, peer) - joined.members.begin();
-  joined.communicator->receive(static_cast<int>(place), data, count, device_.stream());
+  joined.communicator->receive(static_cast<int>(place), data, count, gpu_.stream(), element);
 }
 
 void NcclGroups::fork() {
-  mark(fork_, device_.stream());
+  mark(fork_, gpu_.stream());
   make_wait(beside_, fork_);
 }
 void NcclGroups::note(std::size_t place) { mark(done_.at(place), beside_); }
-void NcclGroups::join(std::size_t place) { make_wait(device_.stream(), done_.at(place)); }
+void NcclGroups::join(std::size_t place) { make_wait(gpu_.stream(), done_.at(place)); }
 
 void NcclGroups::check_alive() {
   for (const auto& [name, joined] : joined_) joined.communicator->check_alive();

@@ -32,15 +32,33 @@ class NcclGroups {
   /// collectives of the second stream in a step. Throws std::runtime_error with NCCL's words.
   NcclGroups(const nccl::Nccl& nccl, const train::ParallelPlan& plan, std::int64_t rank,
              const std::vector<std::vector<std::string>>& ids, std::size_t largest, std::size_t posted,
-             const CudaDevice& device, Seconds limit);
+             const RankGpu& gpu, Seconds limit);
 
-  void all_reduce(train::Group group, float* data, std::size_t count, int lane);
-  void all_gather(train::Group group, float* data, std::size_t share, int lane);
-  void reduce_scatter(train::Group group, float* data, std::size_t share, int lane);
-  void all_to_all(train::Group group, const float* sent, const std::vector<std::size_t>& to, float* data,
-                  const std::vector<std::size_t>& from);
-  void send(int channel, std::int64_t peer, const float* data, std::size_t count);
-  void receive(int channel, std::int64_t peer, float* data, std::size_t count);
+  template <class Number>
+  void all_reduce(train::Group group, Number* data, std::size_t count, int lane) {
+    of(group, lane).all_reduce(data, count, stream(lane), element<Number>());
+  }
+  template <class Number>
+  void all_gather(train::Group group, Number* data, std::size_t share, int lane) {
+    of(group, lane).all_gather(data, share, stream(lane), element<Number>());
+  }
+  template <class Number>
+  void reduce_scatter(train::Group group, Number* data, std::size_t share, int lane) {
+    of(group, lane).reduce_scatter(data, share, stream(lane), element<Number>());
+  }
+  template <class Number>
+  void all_to_all(train::Group group, const Number* sent, const std::vector<std::size_t>& to, Number* data,
+                  const std::vector<std::size_t>& from) {
+    of(group, 0).all_to_all(sent, to, data, from, stream(0), element<Number>());
+  }
+  template <class Number>
+  void send(int channel, std::int64_t peer, const Number* data, std::size_t count) {
+    send(channel, peer, data, count, element<Number>());
+  }
+  template <class Number>
+  void receive(int channel, std::int64_t peer, Number* data, std::size_t count) {
+    receive(channel, peer, data, count, element<Number>());
+  }
   void fork();
   void note(std::size_t place);
   void join(std::size_t place);
@@ -58,11 +76,17 @@ class NcclGroups {
     cuda::Event gone;
     bool used = false;
   };
+  template <class Number>
+  static constexpr collective::Element element() {
+    return sizeof(Number) == sizeof(float) ? collective::Element::fp32 : collective::Element::bf16;
+  }
+  void send(int channel, std::int64_t peer, const void* data, std::size_t count, collective::Element element);
+  void receive(int channel, std::int64_t peer, void* data, std::size_t count, collective::Element element);
   nccl::Communicator& of(train::Group group, int lane);
   [[nodiscard]] train::Group sharing(train::Group group) const;
-  const cuda::Stream& stream(int lane) const { return lane == 0 ? device_.stream() : beside_; }
+  const cuda::Stream& stream(int lane) const { return lane == 0 ? gpu_.stream() : beside_; }
 
-  const CudaDevice& device_;
+  const RankGpu& gpu_;
   bool divides_experts_;
   cuda::Stream beside_;
   std::array<cuda::Stream, 2> sends_;  ///< by channel

@@ -105,7 +105,7 @@ struct Products::State {
     const FactorShape a = a_of(s), b = b_of(s);
     lay_out(to.a, factors, b.columns, b.rows, b.leading, b.batch, b.stride);
     lay_out(to.b, factors, a.columns, a.rows, a.leading, a.batch, a.stride);
-    lay_out(to.c, CUDA_R_32F, s.n, s.m, s.ldc, s.batch, s.c_stride);
+    lay_out(to.c, s.narrow ? CUDA_R_16BF : CUDA_R_32F, s.n, s.m, s.ldc, s.batch, s.c_stride);
   }
 
   /// The first of the heuristic that adds up in one pass: partial sums of a split k depend on other choices.
@@ -178,7 +178,7 @@ void Products::adopt(const AlgorithmTable& table) {
   }
 }
 
-void Products::enqueue(const ProductShape& shape, const void* a, const void* b, float* c, const cuda::Stream& stream) {
+void Products::enqueue(const ProductShape& shape, const void* a, const void* b, void* c, const cuda::Stream& stream) {
   const auto found = state_->settled.find(shape);
   if (found == state_->settled.end()) throw std::logic_error("a product was not settled: " + shape_words(shape));
   State::Settled& one = found->second;

@@ -11,7 +11,7 @@
 
 namespace assay::train_gpu {
 
-/// Products of one rank on the current device, on tensor cores, added up in fp32 and written as fp32.
+/// Products of one rank on the current device, on tensor cores, added up in fp32 and written as fp32 or BF16.
 class Products {
  public:
   /// Throws Skip when the library is missing or of another major version.
@@ -39,7 +39,7 @@ class Products {
   void adopt(const AlgorithmTable& table);
   /// Enqueues c = a b + kept c; `a` and `b` are of type(). Throws std::logic_error for a shape that was not settled,
   /// std::runtime_error when the library refuses.
-  void enqueue(const ProductShape& shape, const void* a, const void* b, float* c, const cuda::Stream& stream);
+  void enqueue(const ProductShape& shape, const void* a, const void* b, void* c, const cuda::Stream& stream);
 
  private:
   struct State;

@@ -22,6 +22,7 @@
 #include "workloads/train/step/rank_job.h"
 #include "workloads/train/step/step_figures.h"
 #include "workloads/train_gpu/device_line.h"
+#include "workloads/train_gpu/device_rehearsal.h"
 #include "workloads/train_gpu/gpu_rank.h"
 #include "workloads/train_gpu/gpu_training.h"
 #include "workloads/train_gpu/products.h"
@@ -33,8 +34,9 @@ constexpr Parameter kOwnParameters[] = {
     cuda::kDeviceParameter,
     {.name = "type",
      .fallback = "bf16",
-     .meaning = "element type of the factors of products: bf16, rounded before each product, as frameworks keep them; "
-                "tf32, rounded in the tensor cores",
+     .meaning =
+         "element type of the factors of products: bf16, which activations and a copy of the weights are kept as, "
+         "with fp32 weights for the update; tf32, rounded in the tensor cores, of fp32 numbers",
      .choices = "bf16 tf32"},
     {.name = "data",
      .fallback = "gaussian",
@@ -46,10 +48,10 @@ constexpr Parameter kOwnParameters[] = {
      .meaning = "beside: gradients are reduced in a stream of their own during the backward pass; none: after it",
      .choices = "beside none"},
     {.name = "reference",
-     .fallback = "one_rank",
+     .fallback = "auto",
      .meaning = "one_rank: exact steps are compared with those of one rank on the host of rank 0; none: only with "
-                "themselves and with the replicas",
-     .choices = "one_rank none"},
+                "themselves and with the replicas; auto: one_rank where a step is at most 1e11 FLOP",
+     .choices = "auto one_rank none"},
     {.name = "steps",
      .unit = "1",
      .fallback = "200",
@@ -87,6 +89,10 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "type", .meaning = "numbers of weights and activations, and of the factors of products"},
     {.name = "data_mode", .meaning = "what weights and tokens were: gaussian, replicated or ring"},
     {.name = "launch", .meaning = "how operations are started: eager, one after the other from a loop"},
+    {.name = "draw", .meaning = "where first weights and tokens are drawn, and by which logarithm"},
+    rank_0("reference", "reference of exact steps: one_rank or none (rank 0)"),
+    rank_0("gpu_memory_need", "B that steps take of the GPU that needs most, counted before anything is allocated"),
+    rank_0("first_step_s", "s from the first question to the ranks to the end of the first step of the job (rank 0)"),
     rank_0("product_shapes", "products of different shapes in a step (rank 0)"),
     rank_0("algorithms_differed",
            "shapes for which the libraries of two ranks had chosen different algorithms, before all took the first "
@@ -97,24 +103,28 @@ constexpr ConditionSpec kOwnConditions[] = {
 constexpr auto kConditions = cuda::join_conditions(cuda::kDeviceConditions, nvml::kGpuWatchConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_train_step",
-    .revision = 2,
+    .revision = 3,
     .scope = Scope::group,
     .measures =
         "Steps of training a transformer on the GPUs of one or several nodes, divided by tensor, context, pipeline and "
         "data parallelism: their time, the part of communication, the sum expected of the parts, and the ranks that "
         "delay others.",
     .method =
-        "One process for each GPU walks the same graph of operations as train_step, by the same executor: numbers are "
-        "kept and sent as fp32; the factors of every product are rounded to BF16 by a kernel, which is a part of the "
-        "step, or taken as TF32, multiplied by cuBLASLt and added up in fp32; causal attention as products over blocks "
-        "of 1024 queries with a softmax between them, small kernels whose sums have one order, collectives of NCCL "
-        "with a communicator for each group, gradients reduced bucket by bucket in a stream of their own, Adam. All "
-        "memory is there before the first step, and no step waits for the GPU before its end. Every shape's algorithm "
+        "One process for each GPU walks the same graph of operations as train_step, by the same executor: activations, "
+        "their gradients and the weights that products read are kept and sent as BF16, the weights that Adam updates, "
+        "its moments and the gradients of weights as fp32; of type tf32 everything as fp32. Products are those of "
+        "cuBLASLt, added up in fp32; causal attention is products over blocks of 1024 queries with a softmax between "
+        "them, small kernels whose sums have one order, collectives of NCCL with a communicator for each group, "
+        "gradients reduced bucket by bucket in a stream of their own, Adam. First weights, tokens and prints are "
+        "calculated on the GPU from the place of each number. A plan that needs more memory than is free is refused "
+        "before anything is allocated. All memory is there before the first step, and no step waits for the GPU before "
+        "its end. Every shape's algorithm "
         "is the first choice of the library of the first rank that has the shape, and all ranks use it. Times of "
         "operations are between events; a step's is the host's, from the end of the step before. A round is "
         "compute-only steps, communication-only steps, then a block of full ones. Before and after, two steps run in "
-        "exact arithmetic modulo 7, each twice from the same weights; their weights are compared with those of one "
-        "rank that does all of it on a host. Tokens go to routed experts by their place in the step, as in train_step. "
+        "exact arithmetic modulo 7 on fp32 numbers, each twice from the same weights; their weights are compared "
+        "with those of one rank that does all of it on a host, where the step is small. Tokens go to routed experts by "
+        "their place in the step, as in train_step. "
         "Clocks, power, throttling and errors of each GPU are read from the end of the warm-up steps to that of the "
         "last timed one.",
     .source =
@@ -133,13 +143,14 @@ constexpr std::int64_t kMostSteps = 1'000'000, kMostWarmup = 1000, kMostBlock = 
 
 train::RankJob job_of(const Parameters& given, std::int64_t ranks) {
   train::RankJob job = train::job_on(given, ranks);
-  check_device_engine(job.model, job.plan);
   (void)train::count_in_range(given, "warmup_steps", 1, kMostWarmup);
   const auto block = train::count_in_range(given, "block", 2, kMostBlock);
   (void)train::count_in_range(given, "steps", block, kMostSteps);
   job.data = train::data_mode_named(given.text("data"));
   job.factors = given.text("type") == "bf16" ? train::FactorType::bf16 : train::FactorType::tf32;
   job.beside = given.text("overlap") == "beside";
+  check_device_engine(job.model, job.plan, job.factors);
+  if (keeps_bf16(job)) job.plan.element = sizeof(train::Bf16);
   return job;
 }
 
@@ -173,8 +184,11 @@ void record_plan(const Parameters& given, const train::RankJob& job, const colle
   record.condition("tokens_per_step", plan.tokens_per_step());
   record.condition("layers_run", plan.layers);
   record.condition("attention", std::string("products over blocks of 1024 queries, probabilities kept"));
-  record.condition("type", std::string(job.factors == train::FactorType::bf16 ? "fp32, factors rounded to BF16"
-                                                                              : "fp32, multiplied as TF32"));
+  record.condition("type", std::string(keeps_bf16(job)                          ? "BF16, weights of the update fp32"
+                                       : job.factors == train::FactorType::bf16 ? "fp32, factors rounded to BF16"
+                                                                                : "fp32, multiplied as TF32"));
+  record.condition("draw", std::string(job.data == train::DataMode::ring ? "GPU, whole numbers as on a host"
+                                                                         : "GPU, its own logarithm in fp32"));
   record.condition("data_mode", given.text("data"));
   record.condition("launch", std::string("eager"));
 }

@@ -24,7 +24,8 @@ TEST(ShapeWords, tell_shapes_apart_that_differ_in_anything) {
   other.kept = 1;
   other.batch = 8;
   other.c_stride = 6;
-  EXPECT_EQ(shape_words(other), "2x3x4 lda 4 ldb 3 ldc 3 nt kept 1 batch 8 0 0 6");
+  other.narrow = true;
+  EXPECT_EQ(shape_words(other), "2x3x4 lda 4 ldb 3 ldc 3 nt kept 1 batch 8 0 0 6 bf16");
 }
 
 }  // namespace

@@ -1,34 +1,24 @@
-// fake_device: a device whose memory and arithmetic are this process', and collectives between threads: what the engine
-// asks of a GPU, and what it asks of NCCL, without either.
+// fake_device: a device whose memory and arithmetic are this process': what the engine asks of a GPU, without one.
 #pragma once
 
 #include <algorithm>
-#include <barrier>
-#include <bit>
-#include <chrono>
 #include <cmath>
-#include <condition_variable>
+#include <concepts>
+#include <cstddef>
 #include <cstring>
-#include <deque>
 #include <limits>
-#include <map>
-#include <mutex>
-#include <set>
 #include <span>
 #include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include "workloads/train/engine/host_memory.h"
 #include "workloads/train_gpu/device_core.h"
-#include "workloads/train_gpu/device_line.h"
+#include "workloads/train_gpu/device_rehearsal.h"
 
 namespace assay::train_gpu {
 
-/// The nearest BF16, of two as near the even one.
-inline float as_bf16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  return std::bit_cast<float>((bits + 0x7FFFU + ((bits >> 16U) & 1U)) & 0xFFFF0000U);
-}
+inline float as_bf16(float value) { return train::widened(train::narrowed<train::Bf16>(value)); }
 
 /// What a kernel packs of one factor; what it does not write is no number.
 inline std::vector<float> packed_numbers(const FactorShape& s, const float* from) {
@@ -44,141 +34,268 @@ inline std::vector<float> packed_numbers(const FactorShape& s, const float* from
   return numbers;
 }
 
-/// What a device is asked, in its order. Products are plain loops, so that no library is believed.
-class FakeDevice {
+/// Numbers of a device as fp32 for the time of one call; what was calculated is rounded and kept when it ends.
+template <class Number>
+class Wide {
  public:
-  std::vector<ProductShape> shapes;  ///< of all products so far
-  bool bf16 = false;                 ///< factors are packed first
+  Wide(Number* kept, std::size_t count) : kept_(kept), values_(count) {
+    for (std::size_t i = 0; i < count; ++i) values_[i] = train::widened(kept[i]);
+  }
+  ~Wide() {
+    if constexpr (!std::is_const_v<Number>) {
+      for (std::size_t i = 0; i < values_.size(); ++i) kept_[i] = train::narrowed<Number>(values_[i]);
+    }
+  }
+  Wide(const Wide&) = delete;
+  Wide& operator=(const Wide&) = delete;
+  float* data() { return values_.data(); }
+  float& operator[](std::size_t i) { return values_[i]; }
 
-  std::span<float> take(std::size_t count) { return room_.take(count); }
-  void copy_in(float* to, std::span<const float> values) { std::ranges::copy(values, to); }
-  void copy_out(std::span<float> values, const float* from) { std::copy_n(from, values.size(), values.begin()); }
-  void tokens(const std::vector<std::int32_t>& values) { tokens_ = values; }
-  void clear(float* to, std::size_t count) { std::fill_n(to, count, 0.0F); }
-  void fold(float* values, std::size_t count) { train::fold({values, count}); }
+ private:
+  Number* kept_;
+  std::vector<float> values_;
+};
 
-  void product(const ProductShape& shape, const float* a, const float* b, float* c) {
-    shapes.push_back(shape);
-    if (!bf16) return multiply(shape, a, b, c);
-    multiply(packed(shape), packed_numbers(a_of(shape), a).data(), packed_numbers(b_of(shape), b).data(), c);
+/// What a device is asked, in its order. Products are plain loops, so that no library is believed. Memory is exactly as
+/// large as the rehearsal says.
+template <class Kept>
+class FakeDeviceOf {
+ public:
+  using Number = Kept;
+  std::vector<ProductShape> shapes;  ///< of all products so far, as they are multiplied
+  const bool packs;                  ///< factors to BF16 first
+
+  /// `block` is that of the core.
+  FakeDeviceOf(const train::RankJob& job, std::size_t block)
+      : packs(job.factors == train::FactorType::bf16 && sizeof(Number) == sizeof(float)),
+        room_(rehearsed(job, block).memory),
+        arena_(room_) {}
+  [[nodiscard]] std::size_t taken() const { return arena_.used(); }
+
+  template <class Kind>
+  std::span<Kind> take(std::size_t count) {
+    return arena_.take<Kind>(count);
+  }
+  void copy_in(std::int32_t* to, const std::vector<std::int32_t>& numbers) { std::ranges::copy(numbers, to); }
+  void draw(const std::vector<train::WeightBlock>& blocks, bool exact, float* master, Number* copy) {
+    for (const auto& block : blocks) {
+      for (std::size_t row = 0; row < block.rows; ++row) {
+        for (std::size_t i = 0; i < block.count; ++i) {
+          const std::uint64_t bits = block.bits(train::kStepSeed, row, i);
+          const auto parts = train::normal_parts<float>(bits);
+          const float normal = std::sqrt(-2 * std::log(parts.radius)) * std::cos(6.2831853F * parts.turn);
+          const float value = exact ? train::whole_weight(bits) : block.gain ? 1 : train::kWeightSpread * normal;
+          master[block.at(row, i)] = value;
+          if (copy != nullptr) copy[block.at(row, i)] = train::narrowed<Number>(value);
+        }
+      }
+    }
+  }
+  template <class Kind>
+  WeightPrint print(const std::vector<train::WeightBlock>& blocks, const Kind* from) {
+    WeightPrint all;
+    for (const auto& block : blocks) {
+      for (std::size_t row = 0; row < block.rows; ++row) {
+        for (std::size_t i = 0; i < block.count; ++i) {
+          const float value = train::widened(from[block.at(row, i)]);
+          all.not_finite += train::is_finite(value) ? 0 : 1;
+          if (block.printed) (block.expert ? all.experts : all.shared) += block.print(row, i, value);
+        }
+      }
+    }
+    return all;
+  }
+  void tokens(const train::TokenDraw& draw, std::int32_t* to) {
+    for (std::size_t i = 0; i < draw.size(); ++i) to[i] = draw.token(i);
+  }
+  template <class Kind>
+  void clear(Kind* to, std::size_t count) {
+    std::fill_n(to, count, Kind{});
+  }
+  template <class Kind>
+  void fold(Kind* values, std::size_t count) {
+    Wide wide(values, count);
+    train::fold({wide.data(), count});
   }
 
-  static void multiply(const ProductShape& s, const float* a, const float* b, float* c) {
+  template <class Result>
+  void product(ProductShape shape, const Number* a, const Number* b, Result* c) {
+    shape.narrow = sizeof(Result) == sizeof(train::Bf16);
+    if (!packs) {
+      shapes.push_back(shape);
+      return multiply(shape, a, b, c);
+    }
+    shapes.push_back(packed(shape));
+    if constexpr (std::same_as<Number, float>)
+      multiply(packed(shape), packed_numbers(a_of(shape), a).data(), packed_numbers(b_of(shape), b).data(), c);
+  }
+
+  template <class Factor, class Result>
+  static void multiply(const ProductShape& s, const Factor* a, const Factor* b, Result* c) {
     for (std::int64_t one = 0; one < s.batch; ++one) {
       for (std::int64_t i = 0; i < s.m; ++i) {
         for (std::int64_t j = 0; j < s.n; ++j) {
           float sum = 0;
           for (std::int64_t k = 0; k < s.k; ++k)
-            sum += a[one * s.a_stride + (s.a_turned ? k * s.lda + i : i * s.lda + k)] *
-                   b[one * s.b_stride + (s.b_turned ? j * s.ldb + k : k * s.ldb + j)];
-          float& to = c[one * s.c_stride + i * s.ldc + j];
-          to = s.kept == 0 ? sum : to + sum;
+            sum += train::widened(a[one * s.a_stride + (s.a_turned ? k * s.lda + i : i * s.lda + k)]) *
+                   train::widened(b[one * s.b_stride + (s.b_turned ? j * s.ldb + k : k * s.ldb + j)]);
+          Result& to = c[one * s.c_stride + i * s.ldc + j];
+          to = train::narrowed<Result>(s.kept == 0 ? sum : train::widened(to) + sum);
         }
       }
     }
   }
 
-  void add(std::size_t count, const float* a, const float* b, float* out, bool exact) {
-    train::add(count, a, b, out, exact);
+  void add(std::size_t count, const Number* a, const Number* b, Number* out, bool exact) {
+    Wide from(a, count);
+    Wide more(b, count);
+    Wide to(out, count);
+    train::add(count, from.data(), more.data(), to.data(), exact);
   }
-  void norm(const train::NormShape& shape, const float* x, const float* gain, float* out, float* inverse) {
-    train::norm(shape, x, gain, out, inverse);
+  void norm(const train::NormShape& shape, const Number* x, const Number* gain, Number* out, float* inverse) {
+    const std::size_t all = shape.rows * shape.columns;
+    Wide from(x, all);
+    Wide gains(gain, shape.columns);
+    Wide to(out, all);
+    train::norm(shape, from.data(), gains.data(), to.data(), inverse);
   }
-  void norm_back(const train::NormShape& shape, const float* x, const float* gain, const float* inverse,
-                 const float* above, float* gradient, float* gain_gradient) {
-    train::norm_back(shape, x, gain, inverse, above, gradient, gain_gradient);
+  void norm_back(const train::NormShape& shape, const Number* x, const Number* gain, const float* inverse,
+                 const Number* above, Number* gradient, float* gain_gradient, float* parts) {
+    const std::size_t all = shape.rows * shape.columns;
+    Wide from(x, all);
+    Wide gains(gain, shape.columns);
+    Wide over(above, all);
+    Wide to(gradient, all);
+    std::vector<float> unused(shape.columns);
+    train::norm_back(shape, from.data(), gains.data(), inverse, over.data(), to.data(), unused.data());
+    // As the kernels do it.
+    for (std::size_t group = 0; group < train::gain_groups(shape.rows); ++group) {
+      for (std::size_t i = 0; i < shape.columns; ++i)
+        parts[group * shape.columns + i] =
+            train::gain_part(shape.rows, shape.columns, x, inverse, above, group, i, shape.exact);
+    }
+    for (std::size_t group = 0; group < train::gain_groups(shape.rows); ++group) {
+      for (std::size_t i = 0; i < shape.columns; ++i) {
+        const float sum = gain_gradient[i] + parts[group * shape.columns + i];
+        gain_gradient[i] = shape.exact ? train::residue(sum) : sum;
+      }
+    }
   }
-  void activate(std::size_t rows, std::size_t width, const float* both, float* out, bool exact) {
-    train::activate(rows, width, both, out, exact);
+  void activate(std::size_t rows, std::size_t width, const Number* both, Number* out, bool exact) {
+    Wide from(both, 2 * rows * width);
+    Wide to(out, rows * width);
+    train::activate(rows, width, from.data(), to.data(), exact);
   }
-  void activate_back(std::size_t rows, std::size_t width, const float* both, const float* above, float* gradient,
+  void activate_back(std::size_t rows, std::size_t width, const Number* both, const Number* above, Number* gradient,
                      bool exact) {
-    train::activate_back(rows, width, both, above, gradient, exact);
+    Wide from(both, 2 * rows * width);
+    Wide over(above, rows * width);
+    Wide to(gradient, 2 * rows * width);
+    train::activate_back(rows, width, from.data(), over.data(), to.data(), exact);
   }
-  void softmax(const ScoreBatch& batch, float* scores, float scale) {
-    for (std::size_t i = 0; i < batch.heads; ++i) train::softmax(batch.rows, scores + i * batch.stride, scale);
+  void softmax(const ScoreBatch& batch, Number* scores, float scale) {
+    for (std::size_t i = 0; i < batch.heads; ++i) {
+      Wide to(scores + i * batch.stride, reach(batch.rows));
+      train::softmax(batch.rows, to.data(), scale);
+    }
   }
-  void softmax_back(const ScoreBatch& batch, const float* kept, float* above, std::size_t above_stride, float scale) {
-    for (std::size_t i = 0; i < batch.heads; ++i)
-      train::softmax_back(batch.rows, kept + i * batch.stride, above + i * above_stride, scale);
+  void softmax_back(const ScoreBatch& batch, const Number* kept, Number* above, std::size_t above_stride, float scale) {
+    for (std::size_t i = 0; i < batch.heads; ++i) {
+      Wide from(kept + i * batch.stride, reach(batch.rows));
+      Wide to(above + i * above_stride, reach(batch.rows));
+      train::softmax_back(batch.rows, from.data(), to.data(), scale);
+    }
   }
-  void row_sums(std::size_t rows, std::size_t columns, const float* logits, float* sums, bool exact) {
-    train::row_sums(rows, columns, logits, sums, exact);
+  void row_sums(std::size_t rows, std::size_t columns, const Number* logits, float* sums, bool exact) {
+    Wide from(logits, rows * columns);
+    train::row_sums(rows, columns, from.data(), sums, exact);
   }
-  void loss_back(const LossShape& shape, const float* sums, std::size_t targets, float* logits) {
+  void loss_back(const LossShape& shape, const float* sums, const std::int32_t* targets, Number* all) {
+    Wide wide(all, shape.rows * shape.columns);
+    float* logits = wide.data();
     for (std::size_t row = 0; row < shape.rows; ++row, logits += shape.columns) {
-      const std::int64_t target = tokens_.at(targets + row) - shape.first;
+      const std::int64_t target = targets[row] - shape.first;
       if (!shape.exact) {
         for (std::size_t i = 0; i < shape.columns; ++i) logits[i] = std::exp(logits[i]) * (shape.share / sums[row]);
       }
       if (target >= 0 && target < static_cast<std::int64_t>(shape.columns))
-        logits[target] -= shape.exact ? kExactTarget : shape.share;
+        logits[target] -= shape.exact ? train::kExactTarget : shape.share;
       if (shape.exact) train::fold({logits, shape.columns});
     }
   }
-  void embed(std::size_t rows, std::size_t width, std::int64_t first, std::size_t here, std::size_t tokens,
-             const float* table, float* out) {
+  void embed(std::size_t rows, std::size_t width, std::int64_t first, std::size_t here, const std::int32_t* tokens,
+             const Number* table, Number* out) {
     for (std::size_t i = 0; i < rows; ++i, out += width) {
-      const std::int64_t row = tokens_.at(tokens + i) - first;
+      const std::int64_t row = tokens[i] - first;
       if (row >= 0 && row < static_cast<std::int64_t>(here))
         std::copy_n(table + static_cast<std::size_t>(row) * width, width, out);
       else
-        std::fill_n(out, width, 0.0F);
+        std::fill_n(out, width, Number{});
     }
   }
-  void embed_back(std::size_t rows, std::size_t width, std::int64_t first, std::size_t here, std::size_t tokens,
-                  const float* above, float* gradients) {
+  void embed_back(std::size_t rows, std::size_t width, std::int64_t first, std::size_t here, const std::int32_t* tokens,
+                  const Number* above, float* gradients) {
     for (std::size_t i = 0; i < rows; ++i, above += width) {
-      const std::int64_t row = tokens_.at(tokens + i) - first;
+      const std::int64_t row = tokens[i] - first;
       if (row < 0 || row >= static_cast<std::int64_t>(here)) continue;
       float* const to = gradients + static_cast<std::size_t>(row) * width;
-      train::add(width, to, above, to, false);
+      Wide from(above, width);
+      train::add(width, to, from.data(), to, false);
     }
   }
-  void adam(std::size_t count, const train::AdamState& state, bool exact) { train::adam(count, state, exact); }
-  void copy_rows(std::size_t rows, std::size_t width, const float* from, std::size_t from_row, float* to,
+  void adam(std::size_t count, const train::AdamState& state, Number* copy, bool exact) {
+    train::adam(count, state, exact);
+    for (std::size_t i = 0; i < count && copy != nullptr; ++i) copy[i] = train::narrowed<Number>(state.weights[i]);
+  }
+  void copy_rows(std::size_t rows, std::size_t width, const Number* from, std::size_t from_row, Number* to,
                  std::size_t to_row) {
     for (std::size_t i = 0; i < rows; ++i) std::copy_n(from + i * from_row, width, to + i * to_row);
   }
 
-  const std::int32_t* table(const std::vector<std::int32_t>& numbers) { return tables_.emplace_back(numbers).data(); }
-  static void gather_rows(const RowChoice& s, const std::int32_t* places, const float* factors, const float* from,
-                          float* to) {
+  static void gather_rows(const RowChoice& s, const std::int32_t* places, const float* factors, const Number* from,
+                          Number* to) {
     for (std::size_t i = 0; i < s.rows * s.width; ++i) {
       const std::size_t row = i / s.width;
-      to[i] = (factors == nullptr ? 1 : factors[row]) * from[train::sized(places[row]) * s.width + i % s.width];
+      const float one = train::widened(from[train::sized(places[row]) * s.width + i % s.width]);
+      to[i] = train::narrowed<Number>((factors == nullptr ? 1 : factors[row]) * one);
     }
   }
-  static void sum_rows(const RowChoice& s, const std::int32_t* places, const float* factors, const float* from,
-                       float* to) {
-    if (!s.onto) std::fill_n(to, s.rows * s.width, 0.0F);
-    for (std::size_t i = 0; i < s.rows * s.each; ++i) {
-      const std::size_t place = train::sized(places[i]);
-      for (std::size_t k = 0; k < s.width; ++k)
-        to[i / s.each * s.width + k] += (factors == nullptr ? 1 : factors[place]) * from[place * s.width + k];
+  static void sum_rows(const RowChoice& s, const std::int32_t* places, const float* factors, const Number* from,
+                       Number* to) {
+    for (std::size_t i = 0; i < s.rows * s.width; ++i) {
+      float sum = s.onto ? train::widened(to[i]) : 0;
+      for (std::size_t k = 0; k < s.each; ++k) {
+        const std::size_t place = train::sized(places[i / s.width * s.each + k]);
+        sum += (factors == nullptr ? 1 : factors[place]) * train::widened(from[place * s.width + i % s.width]);
+      }
+      to[i] = train::narrowed<Number>(sum);
     }
   }
   static void gates(std::size_t rows, std::size_t each, const std::int32_t* places, const std::int32_t* numbers,
-                    const float* logits, float* to, bool exact) {
+                    const Number* logits, float* to, bool exact) {
     for (std::size_t row = 0; row < rows; ++row, places += each) {
       float sum = 0;
-      for (std::size_t k = 0; k < each; ++k)
-        sum += to[places[k]] = exact ? logits[numbers[places[k]]] : std::exp(logits[numbers[places[k]]]);
+      for (std::size_t k = 0; k < each; ++k) {
+        const float one = train::widened(logits[numbers[places[k]]]);
+        sum += to[places[k]] = exact ? one : std::exp(one);
+      }
       for (std::size_t k = 0; k < each && !exact; ++k) to[places[k]] /= sum;
     }
   }
   static void gates_back(const RowChoice& s, const std::int32_t* places, const std::int32_t* numbers,
-                         const GatePlaces& at, bool exact) {
+                         const GatePlaces<Number>& at, bool exact) {
     for (std::size_t row = 0; row < s.rows; ++row, places += s.each) {
       std::vector<float> along(s.each, 0);
       float all = 0;
       for (std::size_t k = 0; k < s.each; ++k) {
         for (std::size_t i = 0; i < s.width; ++i)
-          along[k] += at.returned[train::sized(places[k]) * s.width + i] * at.above[row * s.width + i];
+          along[k] += train::widened(at.returned[train::sized(places[k]) * s.width + i]) *
+                      train::widened(at.above[row * s.width + i]);
         all += at.gates[places[k]] * along[k];
       }
       for (std::size_t k = 0; k < s.each; ++k)
-        at.logits[numbers[places[k]]] = exact ? along[k] : at.gates[places[k]] * (along[k] - all);
+        at.logits[numbers[places[k]]] =
+            train::narrowed<Number>(exact ? along[k] : at.gates[places[k]] * (along[k] - all));
     }
   }
 
@@ -188,120 +305,11 @@ class FakeDevice {
   [[nodiscard]] double seconds(std::size_t call) const { return static_cast<double>(call); }
 
  private:
-  train::HostBuffers room_;
-  std::deque<std::vector<std::int32_t>> tables_;
-  std::vector<std::int32_t> tokens_;
+  static std::size_t reach(const train::ScoreRows& rows) { return (rows.rows - 1) * rows.stride + rows.columns; }
+
+  std::vector<std::byte> room_;
+  Arena arena_;
 };
-
-/// Where the threads of all ranks meet. A wait ends after a minute: a rank has failed, then.
-class FakeNetwork {
- public:
-  /// Every member brings its data; afterwards `all` of the meeting has them in order of members.
-  using Data = std::vector<std::vector<float>>;
-  Data meet(const std::vector<std::int64_t>& members, train::Group group, int lane, std::int64_t rank,
-            std::span<const float> own, std::size_t round) {
-    std::unique_lock lock(mutex_);
-    const Key key{static_cast<int>(group), lane, members.front(), round};
-    auto& meeting = meetings_[key];
-    meeting[rank].assign(own.begin(), own.end());
-    changed_.notify_all();
-    if (!changed_.wait_for(lock, kPatience, [&] { return meetings_[key].size() == members.size(); }))
-      throw std::runtime_error("a member did not come");
-    Data all;
-    for (const std::int64_t member : members) all.push_back(meetings_[key][member]);
-    return all;
-  }
-  void send(std::int64_t from, std::int64_t to, int channel, std::span<const float> data) {
-    const std::lock_guard lock(mutex_);
-    messages_[{from, to, channel}].emplace_back(data.begin(), data.end());
-    changed_.notify_all();
-  }
-  std::vector<float> receive(std::int64_t from, std::int64_t to, int channel) {
-    std::unique_lock lock(mutex_);
-    auto& waiting = messages_[{from, to, channel}];
-    if (!changed_.wait_for(lock, kPatience, [&] { return !waiting.empty(); }))
-      throw std::runtime_error("no message came");
-    auto data = std::move(waiting.front());
-    waiting.pop_front();
-    return data;
-  }
-
- private:
-  static constexpr std::chrono::seconds kPatience{60};
-  using Key = std::tuple<int, int, std::int64_t, std::size_t>;
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<Key, std::map<std::int64_t, std::vector<float>>> meetings_;
-  std::map<std::tuple<std::int64_t, std::int64_t, int>, std::deque<std::vector<float>>> messages_;
-};
-
-/// One rank's collectives. Both lanes are done at once, in the order in which they are asked; that what is beside is
-/// joined before its data are used is checked by the order of the executor's calls.
-class FakeCollectives {
- public:
-  FakeCollectives(FakeNetwork& network, const train::ParallelPlan& plan, std::int64_t rank)
-      : network_(network), plan_(plan), rank_(rank) {}
-
-  void all_reduce(train::Group group, float* data, std::size_t count, int lane) {
-    const auto all = meet(group, {data, count}, lane);
-    std::fill_n(data, count, 0.0F);
-    for (const auto& one : all) train::add(count, data, one.data(), data, false);
-  }
-  void all_gather(train::Group group, float* data, std::size_t share, int lane) {
-    const auto members = train::members_of(plan_, group, rank_);
-    const auto all = meet(group, {data, share * members.size()}, lane);
-    for (std::size_t i = 0; i < all.size(); ++i)
-      std::copy_n(all[i].begin() + static_cast<std::ptrdiff_t>(i * share), share, data + i * share);
-  }
-  void reduce_scatter(train::Group group, float* data, std::size_t share, int lane) {
-    const auto members = train::members_of(plan_, group, rank_);
-    const auto place = static_cast<std::size_t>(std::ranges::find(members, rank_) - members.begin());
-    const auto all = meet(group, {data, share * members.size()}, lane);
-    std::fill_n(data + place * share, share, 0.0F);
-    for (const auto& one : all) {
-      float* const to = data + place * share;
-      train::add(share, to, one.data() + place * share, to, false);
-    }
-  }
-  void all_to_all(train::Group group, const float* sent, const std::vector<std::size_t>& to, float* data,
-                  const std::vector<std::size_t>& from) {
-    const auto members = train::members_of(plan_, group, rank_);
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      network_.send(rank_, members[i], kExchange, {sent, to[i]});
-      sent += to[i];
-    }
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      receive(kExchange, members[i], data, from[i]);
-      data += from[i];
-    }
-  }
-  void send(int channel, std::int64_t peer, const float* data, std::size_t count) {
-    network_.send(rank_, peer, channel, {data, count});
-  }
-  void receive(int channel, std::int64_t peer, float* data, std::size_t count) {
-    const auto came = network_.receive(peer, rank_, channel);
-    if (came.size() != count) throw std::runtime_error("a message has another size");
-    std::ranges::copy(came, data);
-  }
-  void fork() {}
-  void note(std::size_t place) { noted_ = place + 1; }
-  void join(std::size_t place) {
-    if (place >= noted_) throw std::logic_error("what was not started is waited for");
-  }
-
- private:
-  static constexpr int kExchange = 2;  // a channel beside those of the pipeline
-
-  FakeNetwork::Data meet(train::Group group, std::span<const float> data, int lane) {
-    return network_.meet(train::members_of(plan_, group, rank_), group, lane, rank_, data, rounds_[{group, lane}]++);
-  }
-
-  FakeNetwork& network_;
-  const train::ParallelPlan& plan_;
-  std::int64_t rank_;
-  std::map<std::pair<train::Group, int>, std::size_t> rounds_;
-  std::size_t noted_ = 0;
-};
+using FakeDevice = FakeDeviceOf<float>;
 
 }  // namespace assay::train_gpu

@@ -5,8 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "workloads/train/engine/step_math.h"
-
 namespace assay::train {
 namespace {
 
@@ -20,9 +18,10 @@ struct Sorted {
 Sorted sorted_copies(const ModelShape& m, const ParallelPlan& plan, const RankPosition& at, std::int64_t layer,
                      std::int64_t micro_batch) {
   const std::size_t tokens = sized(plan.tokens()), k = sized(m.moe->top_k);
+  const TokenPlaces places = tokens_of(plan, at);
   std::vector<std::size_t> chosen(k), expert_of(tokens * k);
   for (std::size_t token = 0; token < tokens; ++token) {
-    choose_experts(*m.moe, layer, place_in_step(plan, at, micro_batch, token), chosen);
+    choose_experts(*m.moe, layer, places.place(micro_batch, static_cast<std::int64_t>(token)), chosen);
     std::ranges::copy(chosen, expert_of.begin() + static_cast<std::ptrdiff_t>(token * k));
   }
   Sorted all;
@@ -86,11 +85,12 @@ bool is_of_experts(const ModelShape& model, const Op& op) {
          (op.role == Role::router || op.role == Role::dispatch || op.role == Role::combine);
 }
 
-std::uint64_t place_in_step(const ParallelPlan& plan, const RankPosition& at, std::int64_t micro_batch,
-                            std::size_t own) {
-  const auto each = static_cast<std::int64_t>(plan.seq / plan.cp), token = static_cast<std::int64_t>(own);
-  const std::int64_t sequence = (at.dp * plan.micro_batches + micro_batch) * plan.micro_batch + token / each;
-  return static_cast<std::uint64_t>(sequence * plan.seq + place_in_sequence(plan, at.cp, token % each));
+TokenDraw tokens_of_step(const RankJob& job, std::uint64_t number) {
+  RankPosition at = position_of(job.plan, job.rank);
+  if (job.data == DataMode::replicated) at.dp = 0;
+  return {.places = tokens_of(job.plan, at),
+          .seed = mixed(kStepSeed, number),
+          .vocab = static_cast<std::uint64_t>(job.model.vocab)};
 }
 
 void choose_experts(const Experts& experts, std::int64_t layer, std::uint64_t token, std::vector<std::size_t>& chosen) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "workloads/train/engine/step_values.h"
 #include "workloads/train/graph/step_job.h"
 
 namespace assay::train {
@@ -51,8 +52,7 @@ ExchangeCounts exchange_counts(const Op& op, const ExpertRoute& route, std::size
 /// Whether something is done with copies or a router's numbers before and after the collective `op`.
 bool is_of_experts(const ModelShape& model, const Op& op);
 
-/// Place of token number `own` of a rank's micro-batch among all tokens of the step, the same however it is divided.
-std::uint64_t place_in_step(const ParallelPlan& plan, const RankPosition& at, std::int64_t micro_batch,
-                            std::size_t own);
+/// The tokens of step `number` on the rank of `job`.
+TokenDraw tokens_of_step(const RankJob& job, std::uint64_t number);
 
 }  // namespace assay::train

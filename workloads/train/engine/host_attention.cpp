@@ -62,7 +62,8 @@ void fold_rows(float* begin, std::size_t rows, std::size_t width, std::size_t st
 
 void multiply(const Call& call) {
   cblas_sgemm(CblasRowMajor, call.a_turned ? CblasTrans : CblasNoTrans, call.b_turned ? CblasTrans : CblasNoTrans,
-              call.m, call.n, call.k, 1, call.a, call.lda, call.b, call.ldb, call.kept, call.c, call.ldc);
+              call.m, call.n, call.k, 1, call.a, call.lda, call.b, call.ldb, call.kept,
+              call.c != nullptr ? call.c : call.gradient, call.ldc);
 }
 
 void attend(const HeadShape& shape, LayerMemory& memory, std::span<const float> keys) {

@@ -10,12 +10,6 @@
 #include "workloads/train/engine/step_math.h"
 
 namespace assay::train {
-namespace {
-
-constexpr std::uint64_t kSeed = 20240417;  // of weights and tokens; any would do
-constexpr float kExactTarget = 3;          // of the true token's logit in exact arithmetic
-
-}  // namespace
 
 HostCore::HostCore(const RankJob& job)
     : job_(job),
@@ -24,10 +18,10 @@ HostCore::HostCore(const RankJob& job)
       exact_(job.data == DataMode::ring),
       ops_(step_graph(job.model, job.plan, job.rank)),
       routes_(job.model, job.plan, job.rank, job.data == DataMode::replicated),
-      weights_(job.model, job.plan, job.rank, kSeed, exact_),
-      memory_(model_, job.plan, at_, routes_, [this](std::size_t count) { return room_.take(count); }),
+      weights_(job.model, job.plan, job.rank, kStepSeed, exact_),
+      memory_(model_, job.plan, at_, routes_, room_.taker()),
       experts_(model_, job_.plan, routes_, weights_, memory_, exact_),
-      calls_(bind_calls(ops_, model_, job.plan, routes_, weights_, memory_)),
+      calls_(bind_calls<float>(ops_, model_, job.plan, routes_, weights_, memory_)),
       marks_(2 * ops_.size() + 1) {
   openblas_set_num_threads(1);  // more threads add up in another order from run to run
   const std::size_t t = sized(job.plan.tokens());
@@ -44,7 +38,7 @@ HostCore::HostCore(const RankJob& job)
 }
 
 void HostCore::start(std::uint64_t number, bool aside) {
-  number_ = number;
+  tokens_ = tokens_of_step(job_, number);
   aside_ = aside && job_.plan.world() > 1;
 }
 
@@ -56,7 +50,7 @@ void HostCore::compute(std::size_t place) {
     case OpKind::gemm:
       if (op.role == Role::router) experts_.before_router(op);
       multiply(call);
-      if (exact_) fold(call.out);
+      if (exact_) fold(call.result());
       return;
     case OpKind::attention:
       if (op.pass == Pass::forward) return attend(head_, memory_.layer(op.layer, op.micro_batch), memory_.keys);
@@ -85,7 +79,7 @@ void HostCore::take(std::size_t place) {
   const Op& op = ops_[place];
   if (op.motion == Motion::exchange_sums) return take_keys(head_, memory_.keys_gradient, memory_.qkv_gradient);
   if (is_of_experts(model_, op)) return experts_.take(op);
-  if (exact_ && op.motion == Motion::all_reduce && op.role != Role::gradients) fold(calls_[place].out);
+  if (exact_ && op.motion == Motion::all_reduce && op.role != Role::gradients) fold(calls_[place].result());
 }
 
 void HostCore::each_of_layer(const Op& op) {
@@ -135,12 +129,8 @@ void HostCore::each_of_end(const Op& op) {
 }
 
 /// Token number `i` of a micro-batch of this rank, or the next one; the same for every division of the step.
-std::int64_t HostCore::token(const Op& op, std::size_t i, std::uint64_t what) const {
-  RankPosition at = at_;
-  if (job_.data == DataMode::replicated) at.dp = 0;
-  const std::uint64_t place = place_in_step(job_.plan, at, op.micro_batch, i);
-  const std::uint64_t bits = mixed(mixed(kSeed, number_), place + what);
-  return static_cast<std::int64_t>(bits % static_cast<std::uint64_t>(model_.vocab));
+std::int64_t HostCore::token(const Op& op, std::size_t i, std::size_t what) const {
+  return tokens_.token((2 * sized(op.micro_batch) + what) * norm_.rows + i);
 }
 
 void HostCore::embed(const Op& op) {

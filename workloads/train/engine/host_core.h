@@ -48,7 +48,7 @@ class HostCore {
 
   void each_of_layer(const Op& op);
   void each_of_end(const Op& op);
-  [[nodiscard]] std::int64_t token(const Op& op, std::size_t i, std::uint64_t what) const;
+  [[nodiscard]] std::int64_t token(const Op& op, std::size_t i, std::size_t what) const;
   void embed(const Op& op);
   void embed_back(const Op& op);
   void loss_back(const Op& op);
@@ -68,7 +68,7 @@ class HostCore {
   Clock::time_point start_;
   HeadShape head_;
   NormShape norm_;
-  std::uint64_t number_ = 0;
+  TokenDraw tokens_;
   bool aside_ = false;
 };
 

@@ -93,12 +93,12 @@ std::span<const OpSpan> HostEngine::spans() const { return state_->executor.span
 void HostEngine::connect(Carry carry) { state_->line.connect(std::move(carry), state_->posted); }
 void HostEngine::disconnect() { state_->line.disconnect(); }
 void HostEngine::watch(Watch watch) { state_->watch = std::move(watch); }
-std::vector<std::span<float>> HostEngine::kept() { return state_->core.weights().kept(); }
+std::vector<std::span<float>> HostEngine::kept() { return state_->core.weights().states(); }
 RankPrint HostEngine::print(bool gradients) const {
   const HostWeights& weights = state_->core.weights();
   return {.shared = weights.print(gradients, false), .experts = weights.print(gradients, true)};
 }
-std::size_t HostEngine::output_size(std::size_t op) const { return state_->core.calls()[op].out.size(); }
+std::size_t HostEngine::output_size(std::size_t op) const { return state_->core.calls()[op].result().size(); }
 
 std::vector<Transfer> HostEngine::transfers() {
   std::vector<Transfer> all;
@@ -106,7 +106,7 @@ std::vector<Transfer> HostEngine::transfers() {
     const Op& op = ops()[i];
     if (op.kind != OpKind::collective) continue;
     const Call& call = state_->core.calls()[i];
-    Transfer& one = all.emplace_back(Transfer{.op = i, .data = call.out});
+    Transfer& one = all.emplace_back(Transfer{.op = i, .data = call.result()});
     if (op.motion != Motion::all_to_all) continue;
     one.sent = call.sent;
     ExchangeCounts counts =
@@ -127,8 +127,8 @@ std::vector<std::uint64_t> HostEngine::traced(std::uint64_t number, const std::o
   std::vector<std::uint64_t> prints(ops().size(), 0);
   state_->core.weights().clear_gains();
   (void)state_->walk(Part::gradients, number, [&](std::size_t i) {  // its times are not a step's
-    if (flip && flip->op == i) turn(calls[i].out, flip->element, flip->bit);
-    prints[i] = print_of(calls[i].out);
+    if (flip && flip->op == i) turn(calls[i].result(), flip->element, flip->bit);
+    prints[i] = print_of(calls[i].result());
   });
   return prints;
 }

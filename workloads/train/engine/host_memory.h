@@ -1,6 +1,7 @@
 // host_memory: the activations of one rank and where each operation reads and writes.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -13,51 +14,73 @@
 namespace assay::train {
 
 /// Operands of one operation. A product: c = a b, row by row; transposed where it says so. Products of several routed
-/// experts are left to ExpertWork.
-struct Call {
-  const float* a = nullptr;
-  const float* b = nullptr;
-  float* c = nullptr;
+/// experts are left to ExpertWork. Activations and weights of products are kept as
+/// `Number`; gradients of weights and sums over tokens are fp32.
+template <class Number>
+struct CallOf {
+  const Number* a = nullptr;
+  const Number* b = nullptr;
+  Number* c = nullptr;  ///< of a product; of one of weights' gradients `gradient`
+  float* gradient = nullptr;
   int m = 0, n = 0, k = 0, lda = 0, ldb = 0, ldc = 0;
   bool a_turned = false, b_turned = false;  ///< transposed
   float kept = 0;                           ///< factor of c's old values: 0 overwrites, 1 adds
-  std::span<float> out;                     ///< its result, for prints; of a collective its buffer
-  std::span<float> sent;                    ///< of an all_to_all, the data to send; out is the data received
+  std::span<Number> out = {};               ///< its result, for prints; of a collective its buffer
+  std::span<float> sums = {};               ///< the same if it is fp32 in any case; one of both is empty
+  std::span<Number> sent = {};              ///< of an all_to_all, the data to send; out is the data received
   bool of_experts = false;                  ///< a product of routed experts
+  /// Of a host, where both are fp32.
+  [[nodiscard]] std::span<float> result() const requires std::same_as<Number, float> {
+    return out.empty() ? sums : out;
+  }
 };
+using Call = CallOf<float>;
 
 /// Activations that the backward pass of one micro-batch needs of one layer with experts.
-struct ExpertMemory {
-  std::span<float> logits;                ///< of the router: for each tp rank, its columns of all tokens
-  std::span<float> gates;                 ///< of each copy that was sent
-  std::span<float> inputs, both, active;  ///< of this rank's experts, rows sorted by expert
-  std::span<float> returned;              ///< results of the copies that were sent
-  std::span<float> shared_both, shared_active;
+template <class Number>
+struct ExpertMemoryOf {
+  std::span<Number> logits;                ///< of the router: for each tp rank, its columns of all tokens
+  std::span<float> gates;                  ///< of each copy that was sent
+  std::span<Number> inputs, both, active;  ///< of this rank's experts, rows sorted by expert
+  std::span<Number> returned;              ///< results of the copies that were sent
+  std::span<Number> shared_both, shared_active;
 };
 
 /// Activations that the backward pass of one micro-batch needs of one layer.
-struct LayerMemory {
-  std::span<float> x;  ///< input
-  std::span<float> normed, inverse;
-  std::span<float> qkv, probabilities, attended;
-  std::span<float> middle;  ///< after the attention's residual sum
-  std::span<float> mlp_normed, mlp_inverse;
-  std::span<float> both;  ///< rows of gates, then as many ups
-  std::span<float> active;
-  ExpertMemory experts;
+template <class Number>
+struct LayerMemoryOf {
+  std::span<Number> x;  ///< input
+  std::span<Number> normed;
+  std::span<float> inverse;
+  std::span<Number> qkv, probabilities, attended;
+  std::span<Number> middle;  ///< after the attention's residual sum
+  std::span<Number> mlp_normed;
+  std::span<float> mlp_inverse;
+  std::span<Number> both;  ///< rows of gates, then as many ups
+  std::span<Number> active;
+  ExpertMemoryOf<Number> experts;
 };
+using LayerMemory = LayerMemoryOf<float>;
+using ExpertMemory = ExpertMemoryOf<float>;
 
 /// Room for data between two operations of a layer with experts.
-struct ExpertScratch {
-  std::span<float> copies, copies_back;  ///< of the tokens of this rank, in the order in which they are sent
-  std::span<float> arrived, leaving;     ///< of the experts of this rank, in the order of their senders
-  std::span<float> outputs, output_gradients, input_gradients;  ///< rows sorted by expert
-  std::span<float> both_gradient, active_gradient, shared_both_gradient, shared_active_gradient;
-  std::span<float> logit_gradients, token_sums, copy_sums;
+template <class Number>
+struct ExpertScratchOf {
+  std::span<Number> copies, copies_back;  ///< of the tokens of this rank, in the order in which they are sent
+  std::span<Number> arrived, leaving;     ///< of the experts of this rank, in the order of their senders
+  std::span<Number> outputs, output_gradients, input_gradients;  ///< rows sorted by expert
+  std::span<Number> both_gradient, active_gradient, shared_both_gradient, shared_active_gradient;
+  std::span<Number> logit_gradients;
+  std::span<float> token_sums, copy_sums;
 };
+using ExpertScratch = ExpertScratchOf<float>;
 
-/// Source of memory: so many numbers, all 0, which outlive their users.
-using Take = std::function<std::span<float>(std::size_t)>;
+/// Source of memory: so many numbers, all 0, which outlive their users; of activations, and of fp32.
+template <class Number>
+struct TakeFrom {
+  std::function<std::span<Number>(std::size_t)> numbers;
+  std::function<std::span<float>(std::size_t)> sums;
+};
 
 // Slots and layers. A micro-batch has one slot from its forward to its backward pass; then another takes it. In each
 // slot a rank has its pieces of the pipeline one after the other, and behind each piece one entry more, of which only x
@@ -72,18 +95,21 @@ using Take = std::function<std::span<float>(std::size_t)>;
 // needed within one layer only (gradients, room for experts) exists once and is shared by all layers and slots.
 
 /// All activations of a rank, on a host or on a device.
-struct StepMemory {
-  StepMemory(const ModelShape& model, const ParallelPlan& plan, const RankPosition& at, const ExpertRoutes& routes,
-             const Take& take);
+template <class Number>
+struct StepMemoryOf {
+  using Layer = LayerMemoryOf<Number>;
+  using Take = TakeFrom<Number>;
+  StepMemoryOf(const ModelShape& model, const ParallelPlan& plan, const RankPosition& at, const ExpertRoutes& routes,
+               const Take& take);
 
   [[nodiscard]] std::size_t slot(std::int64_t micro_batch) const {
     return static_cast<std::size_t>(micro_batch) % slots.size();
   }
-  [[nodiscard]] LayerMemory& layer(std::int64_t number, std::int64_t micro_batch) {
+  [[nodiscard]] Layer& layer(std::int64_t number, std::int64_t micro_batch) {
     return slots[slot(micro_batch)][place(number)];
   }
   /// Input of the layer after `number`, which is the output of this one.
-  [[nodiscard]] std::span<float> after(std::int64_t number, std::int64_t micro_batch) {
+  [[nodiscard]] std::span<Number> after(std::int64_t number, std::int64_t micro_batch) {
     return slots[slot(micro_batch)][place(number) + 1].x;
   }
   /// Place of a layer among those of this rank: each piece of the pipeline has one more, for its output.
@@ -93,34 +119,42 @@ struct StepMemory {
   }
 
   std::int64_t layers_per_piece = 0, pipeline = 1;
-  std::vector<std::vector<LayerMemory>> slots;  ///< [micro-batch in flight][layer]
-  std::span<float> sum;                         ///< output of a row-divided product, before it is added
-  std::span<float> gradient, normed_gradient, qkv_gradient, both_gradient, active_gradient, attended_gradient;
-  std::span<float> scores_gradient;      ///< of one head
-  std::span<float> keys, keys_gradient;  ///< keys and values of a divided sequence, by rank; empty: undivided
-  std::span<float> final_normed, final_inverse, logits, row_sums;
-  ExpertScratch scratch;
+  std::vector<std::vector<Layer>> slots;  ///< [micro-batch in flight][layer]
+  std::span<Number> sum;                  ///< output of a row-divided product, before it is added
+  std::span<Number> gradient, normed_gradient, qkv_gradient, both_gradient, active_gradient, attended_gradient;
+  std::span<Number> scores_gradient;      ///< of one head, on a host
+  std::span<Number> keys, keys_gradient;  ///< keys and values of a divided sequence, by rank; empty: undivided
+  std::span<Number> final_normed, logits;
+  std::span<float> final_inverse, row_sums;
+  ExpertScratchOf<Number> scratch;
 
  private:
-  void take_layer(LayerMemory& one, const ModelShape& m, const ParallelPlan& plan, std::int64_t layer,
+  void take_layer(Layer& one, const ModelShape& m, const ParallelPlan& plan, std::int64_t layer,
                   const ExpertRoutes& routes, const Take& take) const;
-  void take_experts(ExpertMemory& one, const ModelShape& m, const ParallelPlan& plan, std::size_t rows,
+  void take_experts(ExpertMemoryOf<Number>& one, const ModelShape& m, const ParallelPlan& plan, std::size_t rows,
                     const Take& take) const;
   void take_scratch(const ModelShape& m, const ParallelPlan& plan, std::size_t rows, const Take& take);
 };
+using StepMemory = StepMemoryOf<float>;
 
 /// Memory of this host.
 class HostBuffers {
  public:
   std::span<float> take(std::size_t count) { return buffers_.emplace_back(count, 0.0F); }
+  TakeFrom<float> taker() {
+    const auto one = [this](std::size_t count) { return take(count); };
+    return {.numbers = one, .sums = one};
+  }
 
  private:
   std::vector<std::vector<float>> buffers_;
 };
 
 /// The Call of every operation of `ops`. `weights` and `memory` must outlive them.
-std::vector<Call> bind_calls(const std::vector<Op>& ops, const ModelShape& model, const ParallelPlan& plan,
-                             const ExpertRoutes& routes, HostWeights& weights, StepMemory& memory);
+template <class Number>
+std::vector<CallOf<Number>> bind_calls(const std::vector<Op>& ops, const ModelShape& model, const ParallelPlan& plan,
+                                       const ExpertRoutes& routes, const RankWeights<Number>& weights,
+                                       StepMemoryOf<Number>& memory);
 
 /// Causal attention of all heads, in blocks of rows: probabilities are kept. `keys` has the keys and values of all
 /// ranks of a divided sequence: [rank][sequence][token of that rank][keys of all heads, then values].

@@ -1,9 +1,7 @@
-// host_weights: the value of a weight is computed from its place in the undivided matrix, so that it does not depend on
-// the plan.
+// host_weights: the layout of a rank's weights, and the values and prints of a host's.
 #include "workloads/train/engine/host_weights.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numbers>
 #include <stdexcept>
@@ -13,20 +11,14 @@
 namespace assay::train {
 namespace {
 
-constexpr float kSpread = 0.02F;  // standard deviation of the first weights, as in GPT-2
-
-/// A standard normal number (Box & Muller 1958) of 64 random bits.
 float normal(std::uint64_t bits) {
-  const double radius = (static_cast<double>(bits >> 32) + 0.5) * 0x1p-32;
-  const double angle = static_cast<double>(bits & 0xffffffff) * 0x1p-32;
-  return static_cast<float>(std::sqrt(-2 * std::log(radius)) * std::cos(2 * std::numbers::pi * angle));
+  const auto parts = normal_parts<double>(bits);
+  return static_cast<float>(std::sqrt(-2 * std::log(parts.radius)) * std::cos(2 * std::numbers::pi * parts.turn));
 }
 
 }  // namespace
 
-HostWeights::HostWeights(const ModelShape& model, const ParallelPlan& plan, std::int64_t rank, std::uint64_t seed,
-                         bool exact)
-    : exact_(exact) {
+WeightLayout::WeightLayout(const ModelShape& model, const ParallelPlan& plan, std::int64_t rank) {
   const RankPosition at = position_of(plan, rank);
   tp_ = sized(at.tp);
   tp_all_ = sized(plan.tp);
@@ -35,23 +27,18 @@ HostWeights::HostWeights(const ModelShape& model, const ParallelPlan& plan, std:
   ep_all_ = sized(plan.ep);
   begins_.push_back(0);
   lay_out(with_layers(model, plan.layers), plan, at.pp);
-  weights_.assign(begins_.back(), 0);
-  gradients_.assign(begins_.back(), 0);
   std::size_t kept = 0;
   const auto buckets = buckets_of(model, plan, at.pp);
   for (std::size_t i = 0; i + 1 < begins_.size(); ++i) {
     const std::size_t all = begins_[i + 1] - begins_[i], of = buckets[i].experts ? ep_all_ : 1;
     const std::size_t shards = plan.zero == 0 ? 1 : sized(plan.replicas()) / of;
     const std::size_t place = plan.zero == 0 ? 0 : sized(replica) / of, begin = place * all / shards;
-    shares_.push_back({.begin = begin, .count = (place + 1) * all / shards - begin});
+    shares_.push_back({.begin = begins_[i] + begin, .count = (place + 1) * all / shards - begin, .place = kept});
     kept += shares_.back().count;
   }
-  first_.assign(exact ? 0 : kept, 0);
-  second_.assign(exact ? 0 : kept, 0);
-  fill(seed);
 }
 
-void HostWeights::add(Role role, std::int64_t layer, Weight weight, std::size_t expert) {
+void WeightLayout::add(Role role, std::int64_t layer, Weight weight, std::size_t expert) {
   weight.id = mixed(static_cast<std::uint64_t>(role), static_cast<std::uint64_t>(layer + 1));
   weight.offset = begins_.back();
   if (weight.parts.empty()) weight.parts = {{.local = 0, .count = weight.columns, .whole = 0}};
@@ -61,11 +48,11 @@ void HostWeights::add(Role role, std::int64_t layer, Weight weight, std::size_t 
 }
 
 /// Columns `whole` after `before` others, of which each tp rank has its share, from `local` on.
-Columns HostWeights::divided(std::size_t local, std::size_t before, std::size_t whole) const {
+Columns WeightLayout::divided(std::size_t local, std::size_t before, std::size_t whole) const {
   return {.local = local, .count = whole / tp_all_, .whole = before + tp_ * (whole / tp_all_)};
 }
 
-void HostWeights::lay_out_layer(const ModelShape& m, std::int64_t layer) {
+void WeightLayout::lay_out_layer(const ModelShape& m, std::int64_t layer) {
   const std::size_t h = sized(m.hidden), tp = tp_all_, q = sized(m.q()), kv = sized(m.kv());
   const auto gain = [&](Role role) { add(role, layer, {.rows = 1, .columns = h, .gain = true}); };
   const auto mlp = [&](Role widening, Role narrowing, std::size_t f) {
@@ -88,7 +75,7 @@ void HostWeights::lay_out_layer(const ModelShape& m, std::int64_t layer) {
   if (m.moe->shared > 0) mlp(Role::shared_gate_up, Role::shared_down, sized(m.moe->shared * m.moe->ffn));
 }
 
-void HostWeights::lay_out_experts(const ModelShape& m, std::int64_t layer) {
+void WeightLayout::lay_out_experts(const ModelShape& m, std::int64_t layer) {
   const std::size_t h = sized(m.hidden), f = sized(m.moe->ffn), mine = f / tp_all_;
   const std::size_t here = sized(m.moe->experts) / ep_all_, first = ep_ * here;
   for (std::size_t i = 0; i < here; ++i)
@@ -104,7 +91,7 @@ void HostWeights::lay_out_experts(const ModelShape& m, std::int64_t layer) {
     add(Role::down, layer, {.rows = mine, .columns = h, .first_row = (first + i) * f + tp_ * mine, .expert = true}, i);
 }
 
-void HostWeights::lay_out(const ModelShape& m, const ParallelPlan& plan, std::int64_t pp_rank) {
+void WeightLayout::lay_out(const ModelShape& m, const ParallelPlan& plan, std::int64_t pp_rank) {
   const std::size_t h = sized(m.hidden), tp = tp_all_, vocab = sized(m.vocab);
   for (const Bucket& bucket : buckets_of(m, plan, pp_rank)) {
     const std::size_t begin = begins_.back();
@@ -122,33 +109,47 @@ void HostWeights::lay_out(const ModelShape& m, const ParallelPlan& plan, std::in
   }
 }
 
-void HostWeights::fill(std::uint64_t seed) {
-  for (const auto& [key, one] : known_) {
-    float* to = weights(one);
-    for (std::size_t row = 0; row < one.rows; ++row, to += one.columns) {
-      for (const Columns& part : one.parts) {
-        for (std::size_t i = 0; i < part.count; ++i) {
-          const std::uint64_t place = (one.first_row + row) * one.whole_columns + part.whole + i;
-          const std::uint64_t bits = mixed(seed ^ one.id, place);
-          if (exact_)
-            to[part.local + i] = static_cast<float>(bits % kModulus) - 3;
-          else
-            to[part.local + i] = one.gain ? 1 : kSpread * normal(bits);
-        }
-      }
-    }
-  }
-}
-
-const Weight& HostWeights::at(Role role, std::int64_t layer, std::size_t expert) const {
+const Weight& WeightLayout::at(Role role, std::int64_t layer, std::size_t expert) const {
   const auto found = known_.find({role, layer, expert});
   if (found == known_.end()) throw std::logic_error("this rank has no such weight");
   return found->second;
 }
 
-std::span<float> HostWeights::part(std::vector<float>& of, std::int64_t bucket) {
-  const std::size_t begin = begins_[sized(bucket)], end = begins_[sized(bucket) + 1];
-  return {of.data() + begin, end - begin};
+std::vector<WeightBlock> WeightLayout::blocks() const {
+  std::vector<WeightBlock> all;
+  for (const auto& [key, one] : known_) {
+    for (const Columns& part : one.parts)
+      all.push_back({.id = one.id,
+                     .place = one.first_row * one.whole_columns + part.whole,
+                     .whole_columns = one.whole_columns,
+                     .offset = one.offset + part.local,
+                     .rows = one.rows,
+                     .count = part.count,
+                     .stride = one.columns,
+                     .gain = one.gain,
+                     .expert = one.expert,
+                     .printed = !one.gain || tp_ == 0});
+  }
+  return all;
+}
+
+HostWeights::HostWeights(const ModelShape& model, const ParallelPlan& plan, std::int64_t rank, std::uint64_t seed,
+                         bool exact)
+    : RankWeights(model, plan, rank), exact_(exact), blocks_(blocks()) {
+  weights_.assign(size(), 0);
+  gradients_.assign(size(), 0);
+  first_.assign(exact ? 0 : kept_size(), 0);
+  second_.assign(exact ? 0 : kept_size(), 0);
+  keep_in(weights_, gradients_);
+  for (const WeightBlock& block : blocks_) {
+    for (std::size_t row = 0; row < block.rows; ++row) {
+      float* const to = weights_.data() + block.at(row, 0);
+      for (std::size_t i = 0; i < block.count; ++i) {
+        const std::uint64_t bits = block.bits(seed, row, i);
+        to[i] = exact ? whole_weight(bits) : block.gain ? 1 : kWeightSpread * normal(bits);
+      }
+    }
+  }
 }
 
 void HostWeights::prepare_aside() {
@@ -158,38 +159,29 @@ void HostWeights::prepare_aside() {
 }
 
 void HostWeights::update(std::int64_t bucket, bool aside) {
-  const Share mine = share(bucket);
-  const std::size_t begin = begins_[sized(bucket)] + mine.begin;
-  std::size_t kept = 0;
-  for (std::int64_t before = 0; before < bucket; ++before) kept += share(before).count;
+  const Kept mine = kept(bucket);
   adam(mine.count,
-       {.weights = (aside ? aside_weights_ : weights_).data() + begin,
-        .gradients = gradients_.data() + begin,
-        .first = exact_ ? nullptr : (aside ? aside_first_ : first_).data() + kept,
-        .second = exact_ ? nullptr : (aside ? aside_second_ : second_).data() + kept},
+       {.weights = (aside ? aside_weights_ : weights_).data() + mine.begin,
+        .gradients = gradients_.data() + mine.begin,
+        .first = exact_ ? nullptr : (aside ? aside_first_ : first_).data() + mine.place,
+        .second = exact_ ? nullptr : (aside ? aside_second_ : second_).data() + mine.place},
        exact_);
 }
 
 void HostWeights::clear_gains() {
-  for (const auto& [key, one] : known_) {
-    if (one.gain) std::fill_n(gradients(one), one.size(), 0.0F);
+  for (const WeightBlock& block : blocks_) {
+    if (block.gain) std::fill_n(gradients_.data() + block.offset, block.size(), 0.0F);
   }
 }
 
 std::uint64_t HostWeights::print(bool of_gradients, bool experts) const {
   const std::vector<float>& from = of_gradients ? gradients_ : weights_;
   std::uint64_t sum = 0;
-  for (const auto& [key, one] : known_) {
-    if (one.expert != experts || (one.gain && tp_ != 0)) continue;
-    const float* values = from.data() + one.offset;
-    for (std::size_t row = 0; row < one.rows; ++row, values += one.columns) {
-      for (const Columns& part : one.parts) {
-        for (std::size_t i = 0; i < part.count; ++i) {
-          const std::uint64_t place = (one.first_row + row) * one.whole_columns + part.whole + i;
-          // + 0: of the two zeros, which are equal, one.
-          sum += mixed(one.id + place, std::bit_cast<std::uint32_t>(values[part.local + i] + 0.0F));
-        }
-      }
+  for (const WeightBlock& block : blocks_) {
+    if (block.expert != experts || !block.printed) continue;
+    for (std::size_t row = 0; row < block.rows; ++row) {
+      const float* const values = from.data() + block.at(row, 0);
+      for (std::size_t i = 0; i < block.count; ++i) sum += block.print(row, i, values[i]);
     }
   }
   return sum;

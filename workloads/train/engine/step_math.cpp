@@ -11,13 +11,26 @@ namespace {
 constexpr float kEpsilon = 1e-5F;
 constexpr float kFirstKept = 0.9F, kSecondKept = 0.95F, kRate = 1e-6F;
 
-float residue(float value) {
-  constexpr float kRounds = 12582912;  // 1.5 x 2^23: an addend loses its fraction; no library call
-  const float whole = (value * (1.0F / kModulus) + kRounds) - kRounds;
-  float rest = value - whole * kModulus;  // exact: both are whole numbers below 2^24
-  rest -= rest > 3 ? kModulus : 0;
-  rest += rest < -3 ? kModulus : 0;
-  return rest;
+/// gain_part() of all groups and columns, a few columns at a time: as many as vectors hold.
+void add_gain_parts(const NormShape& s, const float* x, const float* inverse, const float* above, float* gradient) {
+  constexpr std::size_t kColumns = 64;
+  for (std::size_t first = 0; first < s.rows; first += kGainRows) {
+    const std::size_t end = std::min(first + kGainRows, s.rows);
+    for (std::size_t column = 0; column < s.columns; column += kColumns) {
+      const std::size_t count = std::min(kColumns, s.columns - column);
+      float sums[kColumns] = {};
+      for (std::size_t row = first; row < end; ++row) {
+        const float *from = x + row * s.columns + column, *over = above + row * s.columns + column;
+        if (s.exact) {
+          for (std::size_t i = 0; i < count; ++i) sums[i] = residue(sums[i] + over[i] * from[i]);
+        } else {
+          for (std::size_t i = 0; i < count; ++i) sums[i] += over[i] * from[i] * inverse[row];
+        }
+      }
+      float* const to = gradient + column;
+      for (std::size_t i = 0; i < count; ++i) to[i] = s.exact ? residue(to[i] + sums[i]) : to[i] + sums[i];
+    }
+  }
 }
 
 }  // namespace
@@ -42,19 +55,14 @@ void norm(const NormShape& shape, const float* x, const float* gain, float* out,
 void norm_back(const NormShape& shape, const float* x, const float* gain, const float* inverse, const float* above,
                float* gradient, float* gain_gradient) {
   const std::size_t n = shape.columns;
+  add_gain_parts(shape, x, inverse, above, gain_gradient);
   for (std::size_t row = 0; row < shape.rows; ++row, x += n, above += n, gradient += n) {
     if (shape.exact) {
-      for (std::size_t i = 0; i < n; ++i) {
-        gain_gradient[i] = residue(gain_gradient[i] + above[i] * x[i]);
-        gradient[i] = residue(gradient[i] + above[i] * gain[i]);
-      }
+      for (std::size_t i = 0; i < n; ++i) gradient[i] = residue(gradient[i] + above[i] * gain[i]);
       continue;
     }
     float along = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      gain_gradient[i] += above[i] * x[i] * inverse[row];
-      along += above[i] * gain[i] * x[i];
-    }
+    for (std::size_t i = 0; i < n; ++i) along += above[i] * gain[i] * x[i];
     const float share = along * inverse[row] * inverse[row] / static_cast<float>(n);
     for (std::size_t i = 0; i < n; ++i) gradient[i] += inverse[row] * (above[i] * gain[i] - x[i] * share);
   }

@@ -5,10 +5,9 @@
 #include <cstdint>
 #include <span>
 
-namespace assay::train {
+#include "workloads/train/engine/step_values.h"
 
-/// Modulus of the exact arithmetic. No power 2^(2^j) is 1 modulo it, so that a flipped bit of an exponent shows.
-inline constexpr int kModulus = 7;
+namespace assay::train {
 
 /// Every whole number of `values` (at most 2^24 in size) becomes its residue from -3 to 3. A sum of products of
 /// residues may be folded at any time: the result is the same.
@@ -20,7 +19,8 @@ struct NormShape {
   bool exact = false;
 };
 void norm(const NormShape& shape, const float* x, const float* gain, float* out, float* inverse);
-/// gradient += the gradient of x where `above` is that of out; gain_gradient += that of the gain.
+/// gradient += the gradient of x where `above` is that of out; gain_gradient += that of the gain, which is summed over
+/// groups of kGainRows rows first.
 void norm_back(const NormShape& shape, const float* x, const float* gain, const float* inverse, const float* above,
                float* gradient, float* gain_gradient);
 
@@ -57,13 +57,5 @@ void adam(std::size_t count, const AdamState& state, bool exact);
 
 /// 64 bits that differ, with all but certainty, when any bit of `values` or their order differs.
 std::uint64_t print_of(std::span<const float> values);
-
-/// 64 well-mixed bits of a pair.
-constexpr std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t z = a + (b + 1) * 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
 
 }  // namespace assay::train

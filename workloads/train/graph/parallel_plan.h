@@ -5,6 +5,7 @@
 
 #include "probes/core/units.h"
 #include "workloads/train/graph/model_card.h"
+#include "workloads/train/graph/token_place.h"
 
 namespace assay::train {
 
@@ -53,15 +54,15 @@ constexpr ParallelPlan undivided(ParallelPlan plan) {
   return plan;
 }
 
-/// Where a rank's token number `own` of a sequence is in the whole of it. cp divides a sequence into 2 cp pieces, of
-/// which each rank has one from the front and one from the back, so that all have as much of the causal attention.
-constexpr std::int64_t place_in_sequence(const ParallelPlan& plan, std::int64_t cp_rank, std::int64_t own) {
-  if (plan.cp == 1) return own;
-  const std::int64_t piece = plan.seq / (2 * plan.cp);
-  return own < piece ? cp_rank * piece + own : (2 * plan.cp - 2 - cp_rank) * piece + own;
+/// The tokens of the rank at a place.
+constexpr TokenPlaces tokens_of(const ParallelPlan& plan, const RankPosition& at) {
+  return {.seq = plan.seq,
+          .cp = plan.cp,
+          .cp_rank = at.cp,
+          .dp = at.dp,
+          .micro_batch = plan.micro_batch,
+          .micro_batches = plan.micro_batches};
 }
-static_assert(place_in_sequence({.seq = 16, .cp = 2}, 1, 5) == 9 &&
-              place_in_sequence({.seq = 16, .cp = 2}, 0, 4) == 12);
 
 /// A count of the plan as the size of something in memory.
 constexpr std::size_t sized(std::int64_t count) { return static_cast<std::size_t>(count); }
