@@ -1,5 +1,4 @@
 """What is measured on one GPU, and on several: most telling first. The limits of what runs unnamed add up to less than 570 s."""
-import dataclasses
 import os
 import pathlib
 import subprocess
