@@ -17,6 +17,7 @@
 #include "probes/cuda/gemm_check.h"
 #include "probes/cuda/gemm_operands.h"
 #include "probes/cuda/gemm_type.h"
+#include "probes/cuda/graph.h"
 #include "probes/power/gpu_job.h"
 
 namespace assay::power {

@@ -20,6 +20,13 @@ RankGpu::RankGpu(Products& products, std::size_t calls, const DeviceNeed& need)
   packed_b_ = cuda::DeviceBuffer(Bytes{need.packed_b});
 }
 
+void RankGpu::mark(const cuda::Event& event) const {
+  // An event that is recorded plainly orders the nodes of a graph and keeps no time.
+  cuda::check(
+      cudaEventRecordWithFlags(event.get(), stream_.get(), records_ ? cudaEventRecordExternal : cudaEventRecordDefault),
+      "marking a time");
+}
+
 template <class Number>
 CudaDevice<Number>::CudaDevice(RankGpu& gpu)
     : gpu_(gpu), arena_(std::span(gpu.memory_.data(), gpu.memory_.size().count)) {

@@ -3,10 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "probes/cuda/device.h"
+#include "probes/cuda/graph.h"
 #include "workloads/train_gpu/device_memory.h"
 #include "workloads/train_gpu/device_rehearsal.h"
 #include "workloads/train_gpu/products.h"
@@ -25,11 +27,13 @@ class RankGpu {
  private:
   template <class Number>
   friend class CudaDevice;
+  void mark(const cuda::Event& event) const;
   Products& products_;
   cuda::Stream stream_;
   cuda::Event begin_;
   std::vector<cuda::Event> marks_;
   cuda::DeviceBuffer memory_, packed_a_, packed_b_, sums_;
+  bool records_ = false;  ///< a graph, instead of running anything
 };
 
 /// Everything is enqueued in the one stream of `gpu`; see DeviceCore.
@@ -126,11 +130,23 @@ class CudaDevice {
     Experts::gates_back(choice, places, numbers, at, exact, stream());
   }
 
-  void begin(std::size_t /*calls*/) { cuda::mark(gpu_.begin_, stream()); }
-  void mark(std::size_t call) { cuda::mark(gpu_.marks_.at(call), stream()); }
+  void begin(std::size_t /*calls*/) { gpu_.mark(gpu_.begin_); }
+  void mark(std::size_t call) { gpu_.mark(gpu_.marks_.at(call)); }
   /// Waits for the stream, with the deadline of wait().
-  void end() { cuda::wait(stream()); }
-  [[nodiscard]] double seconds(std::size_t call) const { return cuda::elapsed(gpu_.begin_, gpu_.marks_[call]).count; }
+  void end() {
+    if (!gpu_.records_) cuda::wait(stream());
+  }
+  [[nodiscard]] double seconds(std::size_t call) const {
+    return gpu_.records_ ? 0 : cuda::elapsed(gpu_.begin_, gpu_.marks_[call]).count;
+  }
+  /// A graph of all that `walk` enqueues, events included, which keep time in each of its launches. Nothing of it runs.
+  cuda::Graph recorded(const std::function<void()>& walk) {
+    return cuda::capture(stream(), [&] {
+      gpu_.records_ = true;
+      walk();
+      gpu_.records_ = false;
+    });
+  }
 
  private:
   using Step = kernels::StepKernels<Number>;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -60,24 +61,37 @@ template <class Number>
 class RankSetup final : public RankSteps {
  public:
   RankSetup(const train::RankJob& job, RankGpu& gpu, NcclGroups& groups)
-      : device_(gpu),
+      : gpu_(gpu),
+        graph_wanted_(job.graph),
+        device_(gpu),
         core_(job, kQueriesTogether, device_),
         line_(job, core_, groups),
         executor_(core_.ops(), job.beside, core_, line_) {}
 
   train::StepTimes walk(train::Part part, std::uint64_t number) override {
     core_.start(number, part);
-    return executor_.walk(
-        part, [](std::size_t) {}, [](std::size_t) {});
+    const auto walk = [&] {
+      return executor_.walk(
+          part, [](std::size_t) {}, [](std::size_t) {});
+    };
+    // Libraries load their kernels at the first call, which no graph may record.
+    if (part != train::Part::full || !graph_wanted_ || !std::exchange(walked_, true)) return walk();
+    if (!graph_) graph_ = device_.recorded([&] { (void)walk(); });  // has no times yet
+    cuda::launch(graph_, gpu_.stream());
+    cuda::wait(gpu_.stream());
+    return executor_.times(part);
   }
   WeightPrint print(bool gradients) override { return core_.print(gradients); }
   [[nodiscard]] std::span<const train::OpSpan> spans() const override { return executor_.spans(); }
 
  private:
+  RankGpu& gpu_;
+  bool graph_wanted_, walked_ = false;
   CudaDevice<Number> device_;
   DeviceCore<CudaDevice<Number>> core_;
   DeviceLine<NcclGroups, Number> line_;
   train::Executor<DeviceCore<CudaDevice<Number>>, DeviceLine<NcclGroups, Number>> executor_;
+  cuda::Graph graph_;  ///< of a full step
 };
 
 /// The state of one rank between requests.

@@ -47,6 +47,12 @@ constexpr Parameter kOwnParameters[] = {
      .fallback = "beside",
      .meaning = "beside: gradients are reduced in a stream of their own during the backward pass; none: after it",
      .choices = "beside none"},
+    {.name = "launch",
+     .fallback = "eager",
+     .meaning =
+         "eager: the operations of a step are started one after the other; graph: a full step is recorded once and "
+         "started as one CUDA graph, of one GPU",
+     .choices = "eager graph"},
     {.name = "reference",
      .fallback = "auto",
      .meaning = "one_rank: exact steps are compared with those of one rank on the host of rank 0; none: only with "
@@ -88,7 +94,8 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "attention", .meaning = "how attention is computed"},
     {.name = "type", .meaning = "numbers of weights and activations, and of the factors of products"},
     {.name = "data_mode", .meaning = "what weights and tokens were: gaussian, replicated or ring"},
-    {.name = "launch", .meaning = "how operations are started: eager, one after the other from a loop"},
+    {.name = "launch",
+     .meaning = "how operations of full steps are started: eager, one after the other from a loop; graph"},
     {.name = "draw", .meaning = "where first weights and tokens are drawn, and by which logarithm"},
     rank_0("reference", "reference of exact steps: one_rank or none (rank 0)"),
     rank_0("gpu_memory_need", "B that steps take of the GPU that needs most, counted before anything is allocated"),
@@ -150,6 +157,9 @@ train::RankJob job_of(const Parameters& given, std::int64_t ranks) {
   job.factors = given.text("type") == "bf16" ? train::FactorType::bf16 : train::FactorType::tf32;
   job.beside = given.text("overlap") == "beside";
   check_device_engine(job.model, job.plan, job.factors);
+  job.graph = given.text("launch") == "graph";
+  if (job.graph && ranks > 1)
+    throw BadParameter(fmt::format("launch: graph is for one GPU, there are {}; the nearest that runs: eager", ranks));
   if (keeps_bf16(job)) job.plan.element = sizeof(train::Bf16);
   return job;
 }
@@ -190,7 +200,7 @@ void record_plan(const Parameters& given, const train::RankJob& job, const colle
   record.condition("draw", std::string(job.data == train::DataMode::ring ? "GPU, whole numbers as on a host"
                                                                          : "GPU, its own logarithm in fp32"));
   record.condition("data_mode", given.text("data"));
-  record.condition("launch", std::string("eager"));
+  record.condition("launch", given.text("launch"));
 }
 
 /// A rank's readings of its GPU during the steps.

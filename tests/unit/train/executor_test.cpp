@@ -84,6 +84,22 @@ TEST(Executor, counts_waits_as_communication_and_the_update_without_them) {
 }
 
 // The engine on hosts makes the calls that any other core and line would get.
+TEST(Executor, has_the_times_of_a_walk_again_without_a_call) {
+  const auto ops = sharded_ops();
+  Calls calls;
+  RecordedCore core(calls);
+  RecordedLine line(calls);
+  Executor executor(ops, true, core, line);
+  const StepTimes walked = executor.walk(
+      Part::full, [](std::size_t) {}, [](std::size_t) {});
+  const std::size_t made = calls.size();
+  const StepTimes again = executor.times(Part::full);
+  EXPECT_EQ(calls.size(), made);
+  EXPECT_EQ(again.wall_s, walked.wall_s);
+  EXPECT_EQ(again.optimizer_s, walked.optimizer_s);
+  EXPECT_GT(again.optimizer_s, 0);
+}
+
 TEST(HostEngine, walks_the_operations_as_a_recorded_core_and_line_do) {
   const ParallelPlan plan{.layers = 2, .seq = 128, .micro_batches = 2, .dp = 2, .zero = 1};
   HostEngine engine({.model = kTinyDense, .plan = plan});

@@ -143,7 +143,8 @@ TEST(RankStart, arrives_as_it_was_sent) {
            .plan = {.layers = 2, .seq = 64, .micro_batch = 3, .micro_batches = 4, .tp = 2, .pp = 2, .dp = 3, .zero = 1},
            .rank = 5,
            .data = DataMode::replicated,
-           .beside = false},
+           .beside = false,
+           .graph = true},
       .address = "10.0.0.1",
       .board = BoardPlace{.descriptor = 9, .ranks = 4, .own = 3, .period_s = 0.5, .folder = "/f"}};
   const auto read = rank_start(rank_arguments("train_step_rank", start));
@@ -155,6 +156,7 @@ TEST(RankStart, arrives_as_it_was_sent) {
   EXPECT_EQ(read->job.rank, 5);
   EXPECT_EQ(read->job.data, DataMode::replicated);
   EXPECT_FALSE(read->job.beside);
+  EXPECT_TRUE(read->job.graph);
   EXPECT_EQ(read->address, "10.0.0.1");
   ASSERT_TRUE(read->board.has_value());
   EXPECT_EQ(read->board->own, 3U);

@@ -15,7 +15,8 @@ TEST(cuda_train_step, of_several_ranks_without_a_rendezvous_is_a_usage_error) {
 }
 
 TEST(cuda_train_step, in_a_word_that_it_does_not_have_is_a_usage_error) {
-  EXPECT_EQ(run_probe({kCudaTrainStep, "--data", "constant"}).exit_code, 2);
+  for (const char* name : {"--data", "--launch", "--reference"})
+    EXPECT_EQ(run_probe({kCudaTrainStep, name, "constant"}).exit_code, 2) << name;
 }
 
 // Where no driver is, the machine says so; where one is, this asks for a GPU that is not there.

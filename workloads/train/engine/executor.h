@@ -113,7 +113,13 @@ class Executor {
       after(one.op);
     }
     core_.end();
-    return times_of(ops_, calls, spans_, [this](std::size_t call) { return core_.seconds(call); });
+    return times(part);
+  }
+
+  /// The times of the last walk of `part`, or of a graph that was recorded from one.
+  StepTimes times(Part part) {
+    return times_of(ops_, calls_[static_cast<std::size_t>(part)], spans_,
+                    [this](std::size_t call) { return core_.seconds(call); });
   }
 
   /// Of the last walk.

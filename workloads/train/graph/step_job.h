@@ -24,6 +24,7 @@ struct RankJob {
   DataMode data = DataMode::gaussian;
   bool beside = true;  ///< gradients are reduced during the backward pass
   FactorType factors = FactorType::tf32;
+  bool graph = false;  ///< a full step is one CUDA graph, of one rank
 };
 
 /// Throws BadParameter for plans that the graph covers and the engines do not run.

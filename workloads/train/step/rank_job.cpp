@@ -42,6 +42,7 @@ std::vector<std::string> rank_arguments(const char* program, const RankStart& st
               {"data", kModes.at(static_cast<std::size_t>(start.job.data))},
               {"beside", start.job.beside},
               {"bf16", start.job.factors == FactorType::bf16},
+              {"graph", start.job.graph},
               {"address", start.address}};
   if (start.board)
     job["board"] = {start.board->descriptor, start.board->ranks, start.board->own, start.board->period_s,
@@ -68,7 +69,8 @@ std::optional<RankStart> rank_start(const std::vector<std::string>& arguments) {
                              .rank = job.at("rank"),
                              .data = data_mode_named(job.at("data").get<std::string>()),
                              .beside = job.at("beside"),
-                             .factors = job.at("bf16") ? FactorType::bf16 : FactorType::tf32},
+                             .factors = job.at("bf16") ? FactorType::bf16 : FactorType::tf32,
+                             .graph = job.at("graph")},
                      .address = job.at("address"),
                      .board = board};
   } catch (const std::exception&) {  // not from a leader
