@@ -142,7 +142,6 @@ void for_each_device(std::span<const Device> devices, std::string_view schedule,
 // A deleter reports nothing: the work before it was checked.
 void DestroyStream::operator()(CUstream_st* stream) const noexcept { (void)cudaStreamDestroy(stream); }
 void DestroyEvent::operator()(CUevent_st* event) const noexcept { (void)cudaEventDestroy(event); }
-void DestroyGraph::operator()(CUgraphExec_st* graph) const noexcept { (void)cudaGraphExecDestroy(graph); }
 void DeviceMemory::operator()(std::byte* memory) const noexcept { (void)cudaFree(memory); }
 void PinnedMemory::operator()(std::byte* memory) const noexcept { (void)cudaFreeHost(memory); }
 
@@ -175,31 +174,6 @@ Seconds elapsed(const Event& begin, const Event& end) {
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "reading the time between two events");
   return {static_cast<double>(milliseconds) / 1e3};
-}
-
-Graph capture(const Stream& stream, const std::function<void()>& enqueue) {
-  check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal), "recording a graph");
-  cudaGraph_t recorded = nullptr;
-  try {
-    enqueue();
-  } catch (...) {
-    (void)cudaStreamEndCapture(stream.get(),
-                               &recorded);  // leaves the stream usable; the first failure is the one to report
-    if (recorded != nullptr) (void)cudaGraphDestroy(recorded);
-    throw;
-  }
-  check(cudaStreamEndCapture(stream.get(), &recorded), "recording a graph");
-  cudaGraphExec_t graph = nullptr;
-  const cudaError_t state = cudaGraphInstantiate(&graph, recorded, 0);
-  (void)cudaGraphDestroy(recorded);  // the executable graph does not need it any more
-  check(state, "making a graph executable");
-  Graph result(graph);
-  check(cudaGraphUpload(graph, stream.get()), "uploading a graph");
-  return result;
-}
-
-void launch(const Graph& graph, const Stream& stream) {
-  check(cudaGraphLaunch(graph.get(), stream.get()), "launching a graph");
 }
 
 std::byte* DeviceMemory::allocate(Bytes size) {

@@ -13,9 +13,8 @@
 #include "probes/cuda/barrier.h"
 #include "probes/cuda/choice.h"
 
-struct CUstream_st;     // the target of cudaStream_t
-struct CUevent_st;      // the target of cudaEvent_t
-struct CUgraphExec_st;  // the target of cudaGraphExec_t
+struct CUstream_st;  // the target of cudaStream_t
+struct CUevent_st;   // the target of cudaEvent_t
 
 namespace assay {
 class Parameters;
@@ -74,16 +73,6 @@ void wait(const Event& event);
 /// Device time from `begin` to `end`, both marked; waits for `end`. The resolution is about 0.5 us (CUDA Runtime API,
 /// cudaEventElapsedTime).
 Seconds elapsed(const Event& begin, const Event& end);
-
-struct DestroyGraph {
-  void operator()(CUgraphExec_st* graph) const noexcept;
-};
-/// Work recorded once and launched as one; get() is a cudaGraphExec_t.
-using Graph = std::unique_ptr<CUgraphExec_st, DestroyGraph>;
-/// Records what `enqueue` puts into `stream`. Nothing of it runs yet.
-Graph capture(const Stream& stream, const std::function<void()>& enqueue);
-/// Enqueues `graph` in `stream`.
-void launch(const Graph& graph, const Stream& stream);
 
 /// Owned memory of one kind.
 template <class Kind>

@@ -14,6 +14,7 @@
 #include "probes/cuda/gemm_check.h"
 #include "probes/cuda/gemm_operands.h"
 #include "probes/cuda/gemm_type.h"
+#include "probes/cuda/graph.h"
 
 namespace assay::cuda {
 

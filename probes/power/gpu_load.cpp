@@ -15,6 +15,7 @@
 #include "probes/cuda/device.h"
 #include "probes/cuda/gemm_operands.h"
 #include "probes/cuda/gemm_type.h"
+#include "probes/cuda/graph.h"
 
 namespace assay::power {
 namespace {
