@@ -236,8 +236,7 @@ void decode_on(const cuda::Device& device, const DecodePlan& plan, Recorder& rec
   cuda::StreamSet lanes({device}, 1);
   const std::uint64_t wrong = check_small(lanes);
   if (wrong > 0)
-    record.note(
-        fmt::format("{}: {} logits of a small model are not what the host's whole numbers give", device.uuid, wrong));
+    record.note(fmt::format("{}: {} logits of a small model differ from the host's whole numbers", device.uuid, wrong));
   check_room(plan, cuda::free_memory(), device.uuid);
   const GpuRoom room(plan);
   nvml::GpuWatch watch(device.pci_bus_id);
@@ -270,14 +269,14 @@ void decode_on_gpus(const Parameters& given, const DecodePlan& plan, Recorder& r
   for (const cuda::Device& device : devices) {  // all, before anything is allocated
     cuda::use(device);
     if (device.l2.count == 0) throw std::runtime_error(device.uuid + " does not report its second-level cache");
-    check_room(plan.beside(device.l2), cuda::free_memory(), device.uuid);
+    check_room(plan.with_cache(device.l2), cuda::free_memory(), device.uuid);
   }
   for (const cuda::Device& device : devices) {
     cuda::use(device);
-    const DecodePlan beside = plan.beside(device.l2);
+    const DecodePlan mine = plan.with_cache(device.l2);
     cuda::record_device(record, device);
-    record_model(beside, device.subject(), record);
-    decode_on(device, beside, record);
+    record_model(mine, device.subject(), record);
+    decode_on(device, mine, record);
   }
 }
 

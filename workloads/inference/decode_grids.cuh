@@ -23,7 +23,7 @@ inline Grid grid_over(std::int64_t count, std::int64_t each = kernels::kThreads)
   if (blocks < 1 || blocks > INT32_MAX) throw std::invalid_argument("a kernel of a step has no such grid");
   return {.x = static_cast<unsigned>(blocks)};
 }
-/// As many as are said: heads, chunks and sequences, all below what a launch takes.
+/// Of heads, chunks and sequences, all below the bounds of a launch.
 inline Grid grid_of(std::int64_t x, std::int64_t y = 1, std::int64_t z = 1) {
   return {.x = static_cast<unsigned>(x), .y = static_cast<unsigned>(y), .z = static_cast<unsigned>(z)};
 }

@@ -2,11 +2,11 @@
 //
 // A product multiplies 16 rows of weights with 8 sequences in one instruction of the tensor cores (m16n8k16). That
 // instruction wants of thread t of a group of four the columns 2t, 2t+1, 2t+8 and 2t+9. A sum may take its columns in
-// any order as long as weights and inputs have the same one: so thread t loads 8 numbers that lie together, from column
+// any order as long as weights and inputs have the same one: so thread t loads 8 neighbours, from column
 // 8t of 32, of its rows of the weights and of its sequence, and gives the first four to one instruction and the last
 // four to another. All loads are then of 16 bytes, and of each row 64 bytes are read together.
 //
-// What includes this defines the words of CUDA: a file of nvcc, or a test that runs blocks on the host.
+// The words of CUDA come from the file that includes this: one of nvcc, or a test that runs blocks on the host.
 #pragma once
 
 #include <cmath>
@@ -20,14 +20,14 @@ constexpr unsigned kRowsOfTile = 16, kSequencesOfTile = 8;
 constexpr float kLeastNorm = 1e-5F;  // Llama's
 constexpr int kHeadsAtOnce = 4;      // of one group, in one pass over a chunk's keys
 
-/// One product. `x` has room for whole tiles of sequences; what is there behind the batch changes nothing.
+/// One product. `x` has room for whole tiles of sequences; numbers behind the batch change nothing.
 struct Product {
   const Bf16* w = nullptr;
   std::int64_t rows = 0, columns = 0;
   const Bf16* x = nullptr;
   std::int64_t batch = 0;
   float* y = nullptr;  ///< batch x rows
-  bool add = false;    ///< to what is there
+  bool add = false;    ///< to the numbers of y
   bool ring = false;
 };
 
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(kThreads) norm_kernel(DecodeSizes s, const flo
     h[blockIdx.x * s.hidden + i] = narrow(from[i] * scale);
 }
 
-/// What attention reads and leaves.
+/// Memory of attention.
 struct Attention {
   DecodeSizes sizes;
   std::int64_t layer = 0;
@@ -144,7 +144,7 @@ __device__ inline float over_lanes(float value, unsigned lanes) {
   return value;
 }
 
-/// The softmax of one head's scores by one warp; what a later join needs is left in largest and sums.
+/// The softmax of one head's scores by one warp; a later join needs largest and sum.
 __device__ inline void soften(float* scores, std::int64_t tokens, float* largest, float* sum) {
   const unsigned lane = threadIdx.x % kWarp;
   float most = -INFINITY, all = 0;
@@ -160,74 +160,97 @@ __device__ inline void soften(float* scores, std::int64_t tokens, float* largest
 
 /// One chunk of one sequence and head of keys: blockIdx x, z and y. head_dim / 8 lanes have a token; it is 16, 32, 64,
 /// 128 or 256, and a chunk is whole pages, so that the lanes of a warp always have tokens together.
-__global__ void __launch_bounds__(kThreads) attend_kernel(Attention a) {
-  __shared__ float scores[kHeadsAtOnce][kChunkTokens];
-  __shared__ float blended[kWarps][kHeadsAtOnce][kMostHeadDim];
-  const DecodeSizes& s = a.sizes;
-  const std::int64_t first = blockIdx.x * kChunkTokens, rest = s.context - first;
-  const std::int64_t tokens = rest < kChunkTokens ? rest : kChunkTokens;
-  const auto lanes = static_cast<unsigned>(s.head_dim / kVector);
-  const unsigned lane = threadIdx.x % lanes, member = threadIdx.x / lanes, members = kThreads / lanes;
-  CachePlace at{.layer = a.layer, .sequence = blockIdx.z, .kv_head = blockIdx.y};
-  const auto place = [&](std::int64_t token, bool values) {
-    at.token = first + token;
-    at.values = values;
-    return paged_place(s, at, a.table[table_entry(s, at)]);
-  };
-  const float* const own = a.qkv + at.sequence * s.qkv();
-  if (rest <= kChunkTokens) {  // the token that is being made enters the cache
-    const float* const key = own + s.q() + at.kv_head * s.head_dim;
-    for (std::int64_t d = threadIdx.x; d < s.head_dim; d += kThreads) {
-      a.cache[place(tokens - 1, false) + d] = narrow(key[d]);
-      a.cache[place(tokens - 1, true) + d] = narrow(key[s.kv() + d]);
-    }
-    __syncthreads();
+struct Chunk {
+  const Attention& a;
+  const DecodeSizes& s;
+  std::int64_t first, tokens;
+  unsigned lanes, lane, member, members;
+
+  __device__ explicit Chunk(const Attention& of) : a(of), s(of.sizes), first(blockIdx.x * kChunkTokens) {
+    tokens = is_last() ? s.context - first : kChunkTokens;
+    lanes = static_cast<unsigned>(s.head_dim / kVector);
+    lane = threadIdx.x % lanes;
+    member = threadIdx.x / lanes;
+    members = kThreads / lanes;
   }
-  const float scale = s.ring() ? 1 : 1 / std::sqrt(static_cast<float>(s.head_dim));
-  for (std::int64_t turn = 0; turn < s.group(); turn += kHeadsAtOnce) {
-    const std::int64_t left = s.group() - turn;
-    const int heads = left < kHeadsAtOnce ? static_cast<int>(left) : kHeadsAtOnce;
-    const std::int64_t head = at.kv_head * s.group() + turn;  // the first of the turn
-    float query[kHeadsAtOnce][kVector] = {}, blend[kHeadsAtOnce][kVector] = {};
-    for (int h = 0; h < kHeadsAtOnce; ++h) {
-      for (int i = 0; i < kVector && h < heads; ++i) query[h][i] = own[(head + h) * s.head_dim + lane * kVector + i];
+  __device__ bool is_last() const { return s.context - first <= kChunkTokens; }
+  __device__ const float* own() const { return a.qkv + blockIdx.z * s.qkv(); }
+  /// The key or value of a token of the chunk, by the page table.
+  __device__ Bf16* numbers(std::int64_t token, bool values) const {
+    const CachePlace at{
+        .layer = a.layer, .sequence = blockIdx.z, .kv_head = blockIdx.y, .values = values, .token = first + token};
+    return a.cache + paged_place(s, at, a.table[table_entry(s, at)]);
+  }
+  __device__ std::int64_t part(std::int64_t head) const { return part_place(s, blockIdx.z, head, blockIdx.x); }
+
+  /// The token that is made in this step enters the cache.
+  __device__ void enter() const {
+    const float* const key = own() + s.q() + blockIdx.y * s.head_dim;
+    for (std::int64_t d = threadIdx.x; d < s.head_dim; d += kThreads) {
+      numbers(tokens - 1, false)[d] = narrow(key[d]);
+      numbers(tokens - 1, true)[d] = narrow(key[s.kv() + d]);
     }
-    float numbers[kVector];
+  }
+  /// Scores of `heads` heads from `head` on; 0 for others of the turn.
+  __device__ void score(std::int64_t head, int heads, float (&scores)[kHeadsAtOnce][kChunkTokens]) const {
+    const float scale = s.ring() ? 1 : 1 / std::sqrt(static_cast<float>(s.head_dim));
+    float query[kHeadsAtOnce][kVector] = {}, keys[kVector];
+    for (int h = 0; h < kHeadsAtOnce; ++h) {
+      for (int i = 0; i < kVector && h < heads; ++i) query[h][i] = own()[(head + h) * s.head_dim + lane * kVector + i];
+    }
     for (std::int64_t t = member; t < tokens; t += members) {
-      unpack(load(a.cache + place(t, false) + lane * kVector), numbers);
+      unpack(load(numbers(t, false) + lane * kVector), keys);
       for (int h = 0; h < kHeadsAtOnce; ++h) {
         float sum = 0;
-        for (int i = 0; i < kVector; ++i) sum += query[h][i] * numbers[i];
+        for (int i = 0; i < kVector; ++i) sum += query[h][i] * keys[i];
         sum = over_lanes(sum, lanes);
         if (lane == 0) scores[h][t] = s.ring() ? fold(sum) : sum * scale;
       }
     }
-    __syncthreads();
-    const int warp = static_cast<int>(threadIdx.x / kWarp);
-    if (warp < heads && !s.ring()) {
-      const std::int64_t to = part_place(s, at.sequence, head + warp, blockIdx.x);
-      soften(scores[warp], tokens, a.largest + to, a.sums + to);
-    }
-    __syncthreads();
+  }
+  /// Values times scores, summed over the tokens of each warp.
+  __device__ void blend(const float (&scores)[kHeadsAtOnce][kChunkTokens],
+                        float (&blended)[kWarps][kHeadsAtOnce][kMostHeadDim]) const {
+    float sums[kHeadsAtOnce][kVector] = {}, values[kVector];
     for (std::int64_t t = member; t < tokens; t += members) {
-      unpack(load(a.cache + place(t, true) + lane * kVector), numbers);
+      unpack(load(numbers(t, true) + lane * kVector), values);
       for (int h = 0; h < kHeadsAtOnce; ++h) {
-        for (int i = 0; i < kVector; ++i) blend[h][i] += scores[h][t] * numbers[i];
+        for (int i = 0; i < kVector; ++i) sums[h][i] += scores[h][t] * values[i];
       }
     }
     for (int h = 0; h < kHeadsAtOnce; ++h) {
       for (int i = 0; i < kVector; ++i) {
         for (unsigned distance = kWarp / 2; distance >= lanes; distance /= 2)
-          blend[h][i] += __shfl_xor_sync(0xffffffffU, blend[h][i], static_cast<int>(distance));
-        if (threadIdx.x % kWarp < lanes) blended[warp][h][lane * kVector + i] = blend[h][i];
+          sums[h][i] += __shfl_xor_sync(0xffffffffU, sums[h][i], static_cast<int>(distance));
+        if (threadIdx.x % kWarp < lanes) blended[threadIdx.x / kWarp][h][lane * kVector + i] = sums[h][i];
       }
     }
+  }
+};
+
+__global__ void __launch_bounds__(kThreads) attend_kernel(Attention a) {
+  __shared__ float scores[kHeadsAtOnce][kChunkTokens];
+  __shared__ float blended[kWarps][kHeadsAtOnce][kMostHeadDim];
+  const Chunk chunk(a);
+  const DecodeSizes& s = a.sizes;
+  const int warp = static_cast<int>(threadIdx.x / kWarp);
+  if (chunk.is_last()) chunk.enter();
+  __syncthreads();
+  for (std::int64_t turn = 0; turn < s.group(); turn += kHeadsAtOnce) {
+    const std::int64_t left = s.group() - turn, head = blockIdx.y * s.group() + turn;
+    const int heads = left < kHeadsAtOnce ? static_cast<int>(left) : kHeadsAtOnce;
+    chunk.score(head, heads, scores);
+    __syncthreads();
+    if (warp < heads && !s.ring())
+      soften(scores[warp], chunk.tokens, a.largest + chunk.part(head + warp), a.sums + chunk.part(head + warp));
+    __syncthreads();
+    chunk.blend(scores, blended);
     __syncthreads();
     for (std::int64_t i = threadIdx.x; i < heads * s.head_dim; i += kThreads) {
       const std::int64_t h = i / s.head_dim, d = i % s.head_dim;
       float sum = 0;
       for (unsigned w = 0; w < kWarps; ++w) sum += blended[w][h][d];
-      a.parts[part_place(s, at.sequence, head + h, blockIdx.x) * s.head_dim + d] = s.ring() ? fold(sum) : sum;
+      a.parts[chunk.part(head + h) * s.head_dim + d] = s.ring() ? fold(sum) : sum;
     }
     __syncthreads();
   }

@@ -16,7 +16,7 @@ __device__ inline void multiply_add(float (&sums)[4], unsigned a0, unsigned a1, 
 
 }  // namespace assay::inference::kernels
 
-#include "workloads/inference/decode_grids.cuh"  // after what its kernels use
+#include "workloads/inference/decode_grids.cuh"  // after multiply_add, which its kernels use
 
 namespace assay::inference {
 namespace {

@@ -18,7 +18,7 @@ void enqueue_draw(const DecodeSizes& sizes, const DecodePointers& at, std::uint6
 void enqueue_drawn_check(const DecodeSizes& sizes, const DecodePointers& at, std::uint64_t seed, std::uint64_t* wrong,
                          const cuda::Stream& stream);
 /// The step in ring numbers from `input` by plain sums of whole numbers; adds to *wrong how many logits of the step
-/// before it are not what they give.
+/// before it differ.
 void enqueue_whole_check(const DecodeSizes& sizes, const DecodePointers& at, std::uint64_t seed, const float* input,
                          std::uint64_t* wrong, const cuda::Stream& stream);
 /// Adds a number that changes with any bit of the logits to *print.

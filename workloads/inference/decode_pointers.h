@@ -10,7 +10,7 @@ namespace assay::inference {
 /// Inputs that steps take in turn: a result of the step before does not pass.
 inline constexpr std::int64_t kDecodeInputs = 4;
 
-/// Memory of one GPU that a step uses. Rows of a batch lie behind each other.
+/// Memory of one GPU that a step uses. Rows of a batch follow each other.
 struct DecodePointers {
   Bf16 *weights = nullptr, *cache = nullptr;  ///< one set
   std::int32_t* table = nullptr;              ///< of pages

@@ -156,7 +156,7 @@ Sampling fixed(std::vector<double> samples) {
 
 }  // namespace
 
-DecodePlan DecodePlan::beside(Bytes other) const {
+DecodePlan DecodePlan::with_cache(Bytes other) const {
   DecodePlan plan = *this;
   plan.cache = other;
   plan.sets = sets_past(least().bytes(), other.count);
@@ -166,7 +166,7 @@ DecodePlan DecodePlan::beside(Bytes other) const {
 DecodePlan DecodePlan::with_layers(std::int64_t layers) const {
   DecodePlan plan = *this;
   plan.model = train::with_layers(model, layers);
-  return plan.beside(cache);
+  return plan.with_cache(cache);
 }
 
 DecodePlan decode_plan(const Parameters& given) {

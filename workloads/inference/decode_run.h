@@ -29,15 +29,15 @@ struct DecodePlan {
   [[nodiscard]] DecodeShape most() const {
     return {.model = model, .batch = batches.back(), .context = contexts.back()};
   }
-  /// The same beside this cache, and with another number of layers: with the sets that it then takes.
-  [[nodiscard]] DecodePlan beside(Bytes other) const;
+  /// The same with this cache, and with another number of layers: with the sets that it then takes.
+  [[nodiscard]] DecodePlan with_cache(Bytes other) const;
   [[nodiscard]] DecodePlan with_layers(std::int64_t layers) const;
 };
 
 /// Reads `given`. Throws BadParameter for a model that is not run here and a value that is out of range.
 DecodePlan decode_plan(const Parameters& given);
 
-/// Throws BadParameter for what does not fit into half of `memory`.
+/// Throws BadParameter unless it fits into half of `memory`.
 void check_memory(const DecodePlan& plan, Bytes memory);
 
 /// How many sets of `set` B are used in turn so that they pass twice a cache of `cache` B: one that does so on its own
@@ -68,7 +68,7 @@ void take_rounds(const DecodePlan& plan, DecodeFigures& figures, const std::func
 DecodeFigures measure_decode(const DecodePlan& plan, const DecodeShape& shape, DecodeSets& sets,
                              host::PinnedThreads& crew, std::uint64_t seed);
 
-/// Records what of the model is run, and beside which cache.
+/// Records the model, its sets, and the cache that they pass.
 void record_model(const DecodePlan& plan, const Subject& subject, Recorder& record);
 
 /// Records them, and a note where data read may have been in a cache; no rate and no figure compared with the floor if

@@ -94,7 +94,7 @@ constexpr CachePlace place_drawn(const DecodeSizes& s, std::int64_t number) {
           .values = part % 2 == 1,
           .token = token % s.context};
 }
-/// Where it is in memory: page `page` of its layer, each of which holds keys, then values, head by head.
+/// Its place in memory: page `page` of its layer, each of which holds keys, then values, head by head.
 constexpr std::int64_t paged_place(const DecodeSizes& s, const CachePlace& at, std::int64_t page) {
   const std::int64_t part = ((at.layer * s.pages() + page) * s.kv_heads + at.kv_head) * 2 + (at.values ? 1 : 0);
   return (part * kPageTokens + at.token % kPageTokens) * s.head_dim;
@@ -103,7 +103,7 @@ constexpr std::int64_t paged_place(const DecodeSizes& s, const CachePlace& at, s
 constexpr std::int64_t table_entry(const DecodeSizes& s, const CachePlace& at) {
   return at.sequence * s.sequence_pages() + at.token / kPageTokens;
 }
-/// The place of what a task of attention leaves for one query head of its group.
+/// The place of a task's result for one query head of its group.
 constexpr std::int64_t part_place(const DecodeSizes& s, std::int64_t sequence, std::int64_t head, std::int64_t chunk) {
   return ((sequence * s.kv_heads + head / s.group()) * s.chunks() + chunk) * s.group() + head % s.group();
 }

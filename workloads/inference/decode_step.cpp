@@ -22,7 +22,7 @@ constexpr double kInstrument = 1e-3;  // barriers of about 20 us in steps of 20 
 constexpr Parameter kOwnParameters[] = {
     {.name = "engine",
      .fallback = "host",
-     .meaning = "what makes the token: host, this node's processors; cuda, each chosen NVIDIA GPU by itself",
+     .meaning = "maker of the token: host, this node's processors; cuda, one NVIDIA GPU after the other",
      .choices = "host cuda"},
     {.name = "model",
      .fallback = "small-dense",
@@ -76,12 +76,12 @@ constexpr Metric kMetrics[] = {
     higher("tokens_rate", "1/s", "sequences over latency, recorded where over_floor is", Recorded::if_occurred,
            kInstrument),
     fault("mismatches",
-          "logits of an exact step that are not what whole numbers give, and timed steps whose logits differ in any "
+          "logits of an exact step that differ from whole numbers, and timed steps whose logits differ in any "
           "bit from those of one thread, on a GPU from those of the first step; there also readings with another sum, "
           "and weights and keys that are not those drawn after all steps"),
 };
 constexpr ConditionSpec kOwnConditions[] = {
-    {.name = "engine", .meaning = "What made the token: host or cuda."},
+    {.name = "engine", .meaning = "Maker of the token: host or cuda."},
     if_asked("isa", "Instruction set of the products, with engine host."),
     {.name = "parameters_run", .meaning = "Parameters of the model with the layers that were run."},
     {.name = "weight_bytes", .meaning = "Of the weights that a step reads, in B."},
@@ -90,7 +90,7 @@ constexpr ConditionSpec kOwnConditions[] = {
      .meaning = "Sum of all last-level caches in B; where the kernel does not say, what was assumed. Of a GPU its "
                 "second-level cache."},
     {.name = "sets", .meaning = "Copies of weights and cache that are used in turn at most."},
-    {.name = "data_mode", .meaning = "What weights, cache and inputs were: gaussian or ring."},
+    {.name = "data_mode", .meaning = "Numbers of weights, cache and inputs: gaussian or ring."},
     if_asked("threads", "Threads that worked, with engine host."),
     if_asked("pinned", "Whether every thread was bound to one CPU, read back from the kernel, with engine host."),
     if_asked("cpu_list", "The CPUs of the threads, with engine host."),
@@ -120,8 +120,9 @@ constexpr ProbeSpec kSpec{
         "table; a step is one CUDA graph, times are of the device, from a gate that opens when all is enqueued, and a "
         "plain kernel reads. Numbers are drawn on the GPU; the exact step's logits are compared there with sums of "
         "whole numbers over weights drawn anew, and a small model's with those of the host. Each step's logits must be "
-        "in every bit those of the first step with that input; after all steps every weight and key is compared with "
-        "what was drawn. Clocks, power, errors and other users of the GPU are read during the steps. Engine cuda has "
+        "in every bit those of the first step with that input; after all steps every weight and key must be the one "
+        "that "
+        "was drawn. Clocks, power, errors and other users of the GPU are read during the steps. Engine cuda has "
         "not run on a GPU yet.",
     .source =
         "Pope et al. 2022, Efficiently Scaling Transformer Inference, for the bound by memory; the model's card for "
@@ -167,7 +168,7 @@ void measure(const Parameters& given, Recorder& record) {
   }
   if (given.text("device") != cuda::kDeviceParameter.fallback)
     throw BadParameter("device: engine host measures no GPU; hint: --engine cuda");
-  decode_on_host(given, plan.beside(last_level_cache().value_or(kUnknownCache)), record);
+  decode_on_host(given, plan.with_cache(last_level_cache().value_or(kUnknownCache)), record);
 }
 
 }  // namespace

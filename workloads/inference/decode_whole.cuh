@@ -1,7 +1,7 @@
 // decode_whole: a step in ring numbers once more on the GPU: whole numbers, one thread for each result, one sum after
 // another, weights and cache drawn anew instead of read. Nothing of decode_kernels is used. Slow and plain on purpose.
 //
-// What includes this defines the words of CUDA, as for decode_kernels.
+// The words of CUDA come from the file that includes this, as for decode_kernels.
 #pragma once
 
 #include "workloads/inference/decode_sizes.h"
@@ -15,7 +15,7 @@ __device__ inline int drawn(std::uint64_t seed, std::int64_t place) {
   return ring_number(collective::mixed(seed, static_cast<std::uint64_t>(place)));
 }
 
-/// y, batch x rows, of x; added to what is there, or not.
+/// y, batch x rows, of x; added to y, or in its place.
 __global__ void __launch_bounds__(kThreads)
     product_kernel(MatrixPlace at, std::uint64_t seed, std::int64_t batch, const int* x, int* y, bool add) {
   const std::int64_t i = own_index();

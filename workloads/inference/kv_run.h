@@ -40,7 +40,7 @@ struct KvOutcome {
   Findings findings;
 };
 
-/// What brings blocks from this rank's memory into the other's, and the memory: streams of TCP, or queue pairs.
+/// The way of blocks from this rank's memory into the other's, and the memory: streams of TCP, or queue pairs.
 struct KvCarrier {
   /// Sends these blocks as soon as the receiver asks, and takes them in; see send_blocks() and receive_blocks().
   std::function<void(const std::vector<KvBlock>&, const KvKey&)> send;
@@ -65,7 +65,7 @@ class KvStreams {
 /// Both ranks do the same; `both_ways` on a fabric. Throws as carrier and rendezvous.
 KvOutcome transfer_all(const KvPlan& plan, bool both_ways, const KvCarrier& carrier, Rendezvous& group);
 
-/// Records what a transfer is, on every rank.
+/// Records the sizes of a transfer, on every rank.
 void record_plan(const KvPlan& plan, Recorder& record);
 
 /// Records them; no rate where anything was wrong. `link` is the rate of the slower port, if known.

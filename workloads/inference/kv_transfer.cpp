@@ -37,7 +37,7 @@ constexpr Seconds kExchange = {300};     // one transfer and its check: 32 GB at
 constexpr Parameter kOwnParameters[] = {
     {.name = "engine",
      .fallback = "tcp",
-     .meaning = "what carries the cache: tcp, from host memory; verbs, RDMA writes from host or GPU memory",
+     .meaning = "carrier of the cache: tcp, from host memory; verbs, RDMA writes from host or GPU memory",
      .choices = "tcp verbs"},
     {.name = "model",
      .fallback = "llama3-8b",
@@ -69,7 +69,7 @@ constexpr Parameter kGpuPathParameter = {
         "through host memory at both ends, which is a part of the time",
     .choices = "direct staged"};
 
-/// `list` without what the list before it has, of which there are kDropped.
+/// `list` without the names of the list before it, of which it has kDropped.
 template <std::size_t kDropped, class List, class Before>
 constexpr auto without(const List& list, const Before& before) {
   auto result = std::array<std::remove_cvref_t<decltype(*std::begin(list))>, list_size<List> - kDropped>{};
@@ -185,9 +185,9 @@ constexpr Metric kMetrics[] = {
           Recorded::rank_0),
 };
 constexpr ConditionSpec kOwnConditions[] = {
-    {.name = "engine", .meaning = "What carried the cache: tcp or verbs."},
+    {.name = "engine", .meaning = "Carrier of the cache: tcp or verbs."},
     {.name = "path", .meaning = "What the payload went through: fabric, between two machines, or loopback."},
-    if_asked("gpu_path", "How the adapter came to a GPU's memory, with memory gpu: direct or staged."),
+    if_asked("gpu_path", "Way of the adapter to a GPU's memory, with memory gpu: direct or staged."),
     {.name = "streams", .meaning = "TCP connections, or queue pairs, that shared the blocks."},
     {.name = "bytes_per_token", .meaning = "Keys and values of one token in all layers that are sent, in B."},
     {.name = "transfer_bytes", .meaning = "Of one transfer, in B; heads of blocks are not counted."},
@@ -218,7 +218,7 @@ constexpr ProbeSpec kSpec{
         "each after one transfer that does not count. With engine verbs a block is an RDMA write to where the "
         "receiver's "
         "table says, a contiguous piece one of at most 64 MiB after another, and a word behind the first and the last "
-        "block of each queue pair tells the receiver; time runs from when it asks until all have come. A GPU's memory "
+        "block of each queue pair follows; time runs from when it asks until all have come. A GPU's memory "
         "is "
         "registered as a dma-buf, or where that is refused through nvidia-peermem, and filled and compared by copies "
         "through the driver, which are not timed; from a GPU's memory it has not run on hardware yet. Two ranks on one "

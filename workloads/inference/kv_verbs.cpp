@@ -1,5 +1,5 @@
 // kv_verbs: every block is one write or more, where the receiver's page table says; a word behind the first block and
-// behind the last of each queue pair tells the receiver, as a queue pair delivers in order.
+// behind the last of each queue pair is received, as a queue pair delivers in order.
 #include "workloads/inference/kv_verbs.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ struct Queue {
   std::uint32_t in_flight = 0;
 };
 
-/// What a device can do of these; 0 where it does not say.
+/// As many as a device can do; 0 is one that does not say.
 std::uint32_t requests_of(const verbs::AdapterLimits& limits) {
   return limits.work_requests == 0 ? kInFlight : std::min(kInFlight, limits.work_requests);
 }
@@ -87,7 +87,7 @@ class VerbsCarrier {
   }
 
   KvTaken receive(const std::vector<KvBlock>& blocks) {
-    KvTaken taken{.seen = std::vector<std::uint32_t>(blocks.size(), 1)};  // bytes show what was lost
+    KvTaken taken{.seen = std::vector<std::uint32_t>(blocks.size(), 1)};  // lost ones have wrong bytes
     std::vector<std::uint32_t> words(pairs_);
     const auto begin = Clock::now();
     const auto since = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
@@ -121,7 +121,7 @@ class VerbsCarrier {
             .fill = [this](const auto& make) { memory_.write(0, size_, make); },
             .read =
                 [this](const auto& look) {
-                  (void)memory_.read(0, size_, [&](std::span<const std::byte> bytes) {  // what it found is `look`'s
+                  (void)memory_.read(0, size_, [&](std::span<const std::byte> bytes) {  // the findings are `look`'s
                     look(bytes);
                     return std::uint64_t{0};
                   });
@@ -193,7 +193,7 @@ class VerbsCarrier {
   std::array<verbs::Completed, 32> taken_ = {};
 };
 
-/// This rank's memory where the parameters want it; a refusal says what else there is, and never takes it.
+/// This rank's memory where the parameters want it; a refusal names the other way, and never takes it.
 verbs::RegisteredMemory memory_of(const Parameters& given, const verbs::Session& session, std::size_t size) {
   constexpr const char* kHint = "; gpu_path staged copies through the host's memory, and the record says so";
   if (given.text("memory") == "host") return session.memory(size, verbs::Ordering::relaxed);

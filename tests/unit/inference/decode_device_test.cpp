@@ -248,7 +248,7 @@ std::string refusal(const std::function<void()>& work) {
 }
 
 TEST(DecodeRoom, is_counted_to_the_byte_before_anything_is_taken) {
-  const DecodePlan plan = plan_of(train::kLlama3_8b, {1, 8}, {4096}).beside({50 << 20});
+  const DecodePlan plan = plan_of(train::kLlama3_8b, {1, 8}, {4096}).with_cache({50 << 20});
   EXPECT_EQ(plan.sets, 1U);
   const DecodeSizes s = sizes_of(plan.most(), plan.numbers);
   // table; five inputs; whole numbers of x, q and vocab; h, attended, inner; qkv, gate_up, logits; tasks of attention.
@@ -262,15 +262,15 @@ TEST(DecodeRoom, is_counted_to_the_byte_before_anything_is_taken) {
 
 TEST(DecodeRoom, a_model_that_does_not_fit_is_refused_with_the_layers_that_do) {
   const Bytes h100 = {std::uint64_t{79} << 30};
-  const auto plan = plan_of(train::kLlama3_70b, {1}, {4096}).beside({50 << 20});
+  const auto plan = plan_of(train::kLlama3_70b, {1}, {4096}).with_cache({50 << 20});
   const std::string words = refusal([&] { check_room(plan, h100, "GPU-1"); });
   EXPECT_NE(words.find("layers_run: 80 layers, 1 sequences of 4096 tokens"), std::string::npos) << words;
   EXPECT_NE(words.find("the nearest that fits: layers_run 47"), std::string::npos) << words;
   EXPECT_EQ(refusal([&] { check_room(plan.with_layers(47), h100, "GPU-1"); }), "");
   EXPECT_NE(refusal([&] { check_room(plan.with_layers(48), h100, "GPU-1"); }), "");
-  EXPECT_EQ(refusal([&] { check_room(plan_of(train::kLlama3_8b, {64}, {4096}).beside({50 << 20}), h100, "GPU-1"); }),
-            "");
-  const auto none = plan_of(train::kLlama3_8b, {64}, {1 << 20}).beside({50 << 20});
+  EXPECT_EQ(
+      refusal([&] { check_room(plan_of(train::kLlama3_8b, {64}, {4096}).with_cache({50 << 20}), h100, "GPU-1"); }), "");
+  const auto none = plan_of(train::kLlama3_8b, {64}, {1 << 20}).with_cache({50 << 20});
   EXPECT_NE(refusal([&] { check_room(none, h100, "GPU-1"); }).find("one layer does not fit either"), std::string::npos);
 }
 
