@@ -6,6 +6,8 @@
 #include <iterator>
 #include <type_traits>
 
+#include "probes/core/probe.h"
+
 namespace assay {
 
 /// How many elements a list of this type has, which is an array of either kind.
@@ -26,6 +28,16 @@ constexpr auto join(const First& first, const Others&... others) {
   append(first);
   (append(others), ...);
   return joined;
+}
+
+/// The conditions of a part that only certain parameters bring into a record: none of them is owed by every record.
+template <class List>
+constexpr auto asked(const List& list) {
+  auto all = join(list);
+  for (ConditionSpec& one : all) {
+    if (is_owed(one.recorded)) one.recorded = Recorded::if_asked;
+  }
+  return all;
 }
 
 }  // namespace assay

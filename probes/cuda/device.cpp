@@ -26,7 +26,9 @@ std::string version_text(int version) {
 [[noreturn]] void skip_for_driver() {
   int driver = 0;
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
-    throw Skip("no NVIDIA driver: libcuda.so.1 does not load; hint: install the driver, or run where it is");
+    const Library library = Library::open(cuda_api::kLibrary, "the CUDA driver's library");  // or says where it looked
+    throw Skip(fmt::format("no NVIDIA driver: {} knows of none; hint: install the driver, or run where it is",
+                           library.path()));
   }
   throw Skip(words_for_old_driver(version_text(driver), version_text(CUDART_VERSION)));
 }

@@ -49,6 +49,9 @@ class Adapter {
   /// nvidia-peermem; the result says which, and why not the first. Throws Skip when the GPU can do neither,
   /// std::runtime_error with both reasons when both are refused.
   [[nodiscard]] RegisteredMemory memory(cuda::GpuMemory of, Ordering ordering) const;
+  /// As many bytes of this host for the same, through which a GPU's memory is copied: see
+  /// RegisteredMemory::stage_out().
+  [[nodiscard]] RegisteredMemory staged(cuda::GpuMemory of, Ordering ordering) const;
 
   struct State;
 

@@ -90,7 +90,7 @@ class Mapping {
 struct RegisteredMemory::State {
   std::optional<Mapping> mapping;      ///< of the host, or
   std::span<std::byte> lent;           ///< of the host, of another owner, or
-  std::optional<cuda::GpuMemory> gpu;  ///< of a GPU
+  std::optional<cuda::GpuMemory> gpu;  ///< of a GPU; with a mapping, through which it is staged
   VerbsHandle<ibv_mr> region;          ///< after the memory: it is given back before it
   std::uint64_t address = 0;
   bool relaxed = false;

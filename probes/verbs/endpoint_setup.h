@@ -97,8 +97,8 @@ class RdmaEndpointSetup {
   [[nodiscard]] Adapter& adapter() { return *adapter_; }
   [[nodiscard]] const PortFacts& port() const { return adapter_->port(); }
   /// `size` bytes for messages, where the parameters want them; they must be gone before the station is.
-  [[nodiscard]] RegisteredMemory memory(std::size_t size, Ordering ordering) const {
-    return place_->make(*adapter_, size, ordering);
+  [[nodiscard]] RegisteredMemory memory(std::size_t size, Ordering ordering, bool staged = false) const {
+    return place_->make(*adapter_, size, ordering, staged);
   }
   /// Facts of this rank for the others.
   [[nodiscard]] const Introduction& introduction() const { return introduction_; }

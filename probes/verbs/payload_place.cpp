@@ -26,9 +26,10 @@ PayloadPlace::PayloadPlace(const Parameters& given, const MachineTree& tree, int
   chosen_ = choose_port_and_gpu(tree, ports, given.text("device"), driver_->gpus(), given.text("gpu"), rank);
 }
 
-RegisteredMemory PayloadPlace::make(const Adapter& adapter, std::size_t size, Ordering ordering) const {
+RegisteredMemory PayloadPlace::make(const Adapter& adapter, std::size_t size, Ordering ordering, bool staged) const {
   if (!chosen_.gpu) return adapter.memory(size, ordering);
-  return adapter.memory(cuda::GpuMemory(*driver_, *chosen_.gpu, {size}), ordering);
+  cuda::GpuMemory of_gpu(*driver_, *chosen_.gpu, {size});
+  return staged ? adapter.staged(std::move(of_gpu), ordering) : adapter.memory(std::move(of_gpu), ordering);
 }
 
 void PayloadPlace::record(Recorder& record, const MachineTree& tree, const RegisteredMemory& memory) const {

@@ -63,7 +63,9 @@ class PayloadPlace {
 
   [[nodiscard]] const PortFacts& port() const { return chosen_.port; }
   /// `size` bytes at this place that `adapter` and peers reach.
-  [[nodiscard]] RegisteredMemory make(const Adapter& adapter, std::size_t size, Ordering ordering) const;
+  /// A GPU's memory is reached itself, or `staged` through pages of this host.
+  [[nodiscard]] RegisteredMemory make(const Adapter& adapter, std::size_t size, Ordering ordering,
+                                      bool staged = false) const;
   /// Records kPlaceConditions of `memory`, from the thread that measured.
   void record(Recorder& record, const MachineTree& tree, const RegisteredMemory& memory) const;
 

@@ -116,6 +116,24 @@ std::uint64_t RegisteredMemory::read(std::size_t begin, std::size_t size,
   return look(copy);
 }
 
+bool RegisteredMemory::is_staged() const { return state_->gpu && state_->mapping; }
+
+void RegisteredMemory::stage_out(std::size_t size) const {
+  if (is_staged()) state_->gpu->read(0, state_->mapping->bytes().first(size));
+}
+
+void RegisteredMemory::stage_in(std::size_t size) const {
+  if (is_staged()) state_->gpu->write(0, state_->mapping->bytes().first(size));
+}
+
+RegisteredMemory Adapter::staged(cuda::GpuMemory of, Ordering ordering) const {
+  auto memory = std::make_unique<RegisteredMemory::State>();
+  memory->mapping.emplace(of.size());
+  memory->gpu.emplace(std::move(of));
+  register_host(*state_, memory->mapping->bytes(), ordering, *memory);
+  return RegisteredMemory(std::move(memory));
+}
+
 RegisteredMemory Adapter::memory(std::size_t size, Ordering ordering) const {
   auto memory = std::make_unique<RegisteredMemory::State>();
   memory->mapping.emplace(size);

@@ -35,6 +35,12 @@ class RegisteredMemory {
   RegisteredMemory& operator=(RegisteredMemory&&) = delete;
   ~RegisteredMemory();
 
+  /// Whether it is a GPU's, and peers reach pages of the host in its place.
+  [[nodiscard]] bool is_staged() const;
+  /// Copies the first `size` bytes of a GPU's memory into the host's pages that peers reach in its place, or back;
+  /// nothing for other memory.
+  void stage_out(std::size_t size) const;
+  void stage_in(std::size_t size) const;
   /// All of it where the processors can look at it; empty for a GPU's memory.
   [[nodiscard]] std::span<std::byte> bytes() const;
   /// Has `make` write the `size` bytes from `begin`: in place, or for a GPU's memory in a copy that is then brought

@@ -41,8 +41,8 @@ class Session {
   Session(const Parameters& given, Rendezvous& group);
 
   [[nodiscard]] Adapter& adapter() { return station_.adapter(); }
-  [[nodiscard]] RegisteredMemory memory(std::size_t size, Ordering ordering) const {
-    return station_.memory(size, ordering);
+  [[nodiscard]] RegisteredMemory memory(std::size_t size, Ordering ordering, bool staged = false) const {
+    return station_.memory(size, ordering, staged);
   }
   [[nodiscard]] int rank() const { return group_.rank(); }
   [[nodiscard]] Seconds stall_limit() const { return station_.stall_limit(); }

@@ -133,11 +133,15 @@ def profile_of_this_gpu(machine):
 def one_gpu(machine):
     gpu, plain = ("--engine", "gpu", "--quick"), {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")}
     racecheck = [HERE / "sanitize", machine.tree, "racecheck", "type=bf16", "slice=0B"]
+    eight_billion = "--model llama3-8b --batches 1,8,64 --contexts 1024 --steps 50".split()
+    loopback = "--engine verbs --memory gpu --path loopback".split()
     stages = [
         *begin(machine),
         *accepted(machine, machine.out / "first-light.json", 150, 180),
         Stage("detection", 4, 12, machine.assay("hardware_detection", machine.tree / "libexec/assay/probes")),
         Stage("hbm_walk", 7, 12, machine.probe("cuda_hbm_bandwidth", "--size", "1GiB")),  # accept has 4 GiB
+        Stage("decode_8b", 12, 20, machine.probe("decode_step", "--engine", "cuda", *eight_billion)),
+        Stage("kv_loopback", 2, 5, machine.probe("kv_transfer", *loopback, "--quick"), (0, 77)),
         fp8(machine),
         *real_training(machine, plain),
         product(machine, "fp16", chosen=False),  # these have run
@@ -158,6 +162,7 @@ def one_gpu(machine):
             5,
             9,
             machine.probe("cuda_gemm", "--quick", "--m", "512", "--n", "512", "--k", "65536"),
+            chosen=False,  # answered
         ),
         Stage(
             "no_nvrtc",
@@ -165,6 +170,7 @@ def one_gpu(machine):
             13,
             machine.probe("cuda_gemm", "--quick"),
             environment=without_nvrtc(machine),
+            chosen=False,  # answered
         ),
         Stage("thermal_soak", 23, 38, machine.probe("thermal_soak", "--engine", "job", "--quick")),
         Stage("load_bank", 6, 8, machine.probe("load_bank", *gpu)),

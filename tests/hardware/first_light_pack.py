@@ -26,6 +26,8 @@ PROBES = (
     "cuda_host_link",
     "cuda_peer_bandwidth",
     "cuda_train_step",
+    "decode_step",
+    "kv_transfer",
     "nccl_collective",
     "health_gpu",
     "health_inventory",

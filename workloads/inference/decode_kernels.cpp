@@ -2,7 +2,6 @@
 #include "workloads/inference/decode_kernels.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 namespace assay::inference {
@@ -149,13 +148,6 @@ constexpr DecodeCode code_of() {
 }
 
 }  // namespace
-
-float wide(Bf16 bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
-
-Bf16 narrow(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  return static_cast<Bf16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
 
 DecodeCode plain_decode_code() { return code_of<Plain>(); }
 

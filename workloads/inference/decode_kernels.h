@@ -5,14 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "workloads/inference/decode_numbers.h"
+
 namespace assay::inference {
-
-/// The upper half of an fp32.
-using Bf16 = std::uint16_t;
-
-/// The number with these `bits`, and the nearest BF16 to `value`, ties to even. Finite values only.
-float wide(Bf16 bits);
-Bf16 narrow(float value);
 
 /// Widths of rows are multiples of this.
 inline constexpr std::size_t kLanes = 16;

@@ -2,7 +2,6 @@
 #include "workloads/inference/decode_model.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "probes/collective/pattern.h"
 #include "probes/host/slice.h"
@@ -13,19 +12,6 @@ namespace {
 /// Numbers of one layer's matrices.
 std::size_t layer_numbers(const train::ModelShape& m) {
   return train::sized(train::attention_weights(m) + 3 * m.hidden * m.ffn);
-}
-
-/// Four uniform numbers of 16 bits, summed: mean 0, standard deviation 1.
-float normal_of(std::uint64_t random) {
-  constexpr float kDeviation = 37'837.2F;  // sqrt(4 / 12) x 65,536
-  float sum = 0;
-  for (int i = 0; i < 4; ++i) sum += static_cast<float>(random >> (16 * i) & 0xffff) - 32'767.5F;
-  return sum / kDeviation;
-}
-
-float number_of(DecodeNumbers numbers, std::uint64_t random, float deviation) {
-  if (numbers == DecodeNumbers::ring) return static_cast<float>(static_cast<int>(random % 7) - 3);
-  return normal_of(random) * deviation;
 }
 
 void fill_part(std::span<Bf16> to, DecodeNumbers numbers, std::uint64_t seed, float deviation,
@@ -91,9 +77,7 @@ double DecodeSets::huge_share() const {
 
 void fill_sets(const DecodeShape& shape, DecodeNumbers numbers, std::uint64_t seed, const DecodeSet& first,
                const std::vector<DecodeSet>& others, std::size_t part, std::size_t parts) {
-  constexpr std::uint64_t kCacheStream = 1;
-  // A product keeps the size of its input where weights have a variance of one over its width.
-  const float deviation = 1 / std::sqrt(static_cast<float>(shape.model.hidden));
+  const float deviation = weight_deviation(shape.model.hidden);
   const host::Slice weights = host::slice(first.weights.size(), parts, part),
                     cache = host::slice(first.cache.size(), parts, part);
   fill_part(first.weights, numbers, seed, deviation, weights);
@@ -109,7 +93,7 @@ void fill_sets(const DecodeShape& shape, DecodeNumbers numbers, std::uint64_t se
 std::vector<float> decode_input(const DecodeShape& shape, DecodeNumbers numbers, std::uint64_t seed,
                                 std::uint64_t number) {
   std::vector<float> input(train::sized(shape.batch * shape.model.hidden));
-  const std::uint64_t stream = collective::mixed(collective::mixed(seed, 2), number);
+  const std::uint64_t stream = collective::mixed(collective::mixed(seed, kInputStream), number);
   for (std::size_t i = 0; i < input.size(); ++i) input[i] = number_of(numbers, collective::mixed(stream, i), 1);
   return input;
 }

@@ -11,10 +11,6 @@
 
 namespace assay::inference {
 
-/// Values of weights, cache and inputs. gaussian: normal numbers. ring: -3 to 3, folded modulo 7 after every operation,
-/// in which every sum is exact and has one result.
-enum class DecodeNumbers { gaussian, ring };
-
 /// One batch at one context. All sizes are those of `model`, whose layers are those that are run.
 struct DecodeShape {
   train::ModelShape model;
@@ -27,14 +23,6 @@ struct DecodeShape {
   [[nodiscard]] std::uint64_t cache_bytes() const;
   [[nodiscard]] std::uint64_t bytes() const { return weight_bytes() + cache_bytes(); }
 };
-
-/// The residue of a whole number modulo 7 from -3 to 3, exact up to 2^22; other numbers stay not whole.
-constexpr float fold(float value) {
-  constexpr float kRounds = 12'582'912;  // 1.5 x 2^23: adding it leaves no place for a fraction
-  const float seventh = value / 7;
-  return value - 7 * (seventh + kRounds - kRounds);
-}
-static_assert(fold(3) == 3 && fold(4) == -3 && fold(-4) == 3 && fold(14) == 0 && fold(700'004) == -3);
 
 /// Offsets of one set's parts. Matrices have a row for each output.
 struct DecodeSet {

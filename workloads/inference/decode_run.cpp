@@ -9,6 +9,7 @@
 #include "probes/core/sizes.h"
 #include "probes/core/statistics.h"
 #include "probes/host/timing.h"
+#include "workloads/inference/decode_pointers.h"
 #include "workloads/inference/decode_reference.h"
 #include "workloads/train/graph/plan_parameters.h"
 
@@ -17,8 +18,7 @@ namespace {
 
 using train::count_in_range;
 
-constexpr std::uint64_t kInputs = 4;        // used in turn: a result of the step before does not pass
-constexpr std::int64_t kRound = 5;          // steps, and readings, of one figure over the floor
+constexpr std::uint64_t kInputs = kDecodeInputs;
 constexpr std::size_t kLeastForTail = 100;  // steps of which one is beyond the 99th percentile
 constexpr std::int64_t kMostBatch = 256, kMostContext = 1 << 20, kMostSteps = 100'000;
 
@@ -63,8 +63,8 @@ class Decoding {
     check_exact();
     fill(plan_.numbers, true);
     refer();
-    for (std::int64_t i = 0; i < kRound; ++i) figures_.warmup.push_back(step());
-    for (std::int64_t round = 0; round < plan_.steps / kRound; ++round) take_round();
+    take_rounds(
+        plan_, figures_, [this] { return step(); }, [this] { return reading(); });
     for (const Spent& one : spent_) figures_.off_cpu = std::max(figures_.off_cpu, 1 - one.cpu_s / one.wall_s);
     return std::move(figures_);
   }
@@ -134,17 +134,6 @@ class Decoding {
         .count;
   }
 
-  void take_round() {
-    std::vector<double> steps, readings;
-    for (std::int64_t i = 0; i < kRound; ++i) {
-      steps.push_back(step());
-      readings.push_back(reading());
-    }
-    figures_.latency.insert(figures_.latency.end(), steps.begin(), steps.end());
-    figures_.floor.insert(figures_.floor.end(), readings.begin(), readings.end());
-    figures_.over_floor.push_back(median(steps) / median(readings));
-  }
-
   const DecodePlan& plan_;
   host::PinnedThreads& crew_;
   std::uint64_t seed_;
@@ -167,27 +156,53 @@ Sampling fixed(std::vector<double> samples) {
 
 }  // namespace
 
-DecodePlan decode_plan(const Parameters& given, Bytes cache, Bytes memory) {
+DecodePlan DecodePlan::with_cache(Bytes other) const {
+  DecodePlan plan = *this;
+  plan.cache = other;
+  plan.sets = sets_past(least().bytes(), other.count);
+  return plan;
+}
+
+DecodePlan DecodePlan::with_layers(std::int64_t layers) const {
+  DecodePlan plan = *this;
+  plan.model = train::with_layers(model, layers);
+  return plan.with_cache(cache);
+}
+
+DecodePlan decode_plan(const Parameters& given) {
   const train::ModelCard card = train::model_card(given.text("model"));
   check_model(card.shape);
   const std::int64_t layers = count_in_range(given, "layers_run", 0, card.shape.layers);
-  DecodePlan plan{.model = train::with_layers(card.shape, layers > 0 ? layers : card.shape.layers),
-                  .batches = counts_in(given, "batches", kMostBatch),
-                  .contexts = counts_in(given, "contexts", kMostContext),
-                  .steps = count_in_range(given, "steps", kRound, kMostSteps),
-                  .numbers = given.text("data") == "ring" ? DecodeNumbers::ring : DecodeNumbers::gaussian,
-                  .cache = cache};
-  const DecodeShape least{.model = plan.model, .batch = plan.batches.front(), .context = plan.contexts.front()};
-  const DecodeShape most{.model = plan.model, .batch = plan.batches.back(), .context = plan.contexts.back()};
-  plan.sets = sets_past(least.bytes(), cache.count);
-  plan.largest_cache = most.cache_bytes();
+  return {.model = train::with_layers(card.shape, layers > 0 ? layers : card.shape.layers),
+          .batches = counts_in(given, "batches", kMostBatch),
+          .contexts = counts_in(given, "contexts", kMostContext),
+          .steps = count_in_range(given, "steps", kDecodeRound, kMostSteps),
+          .numbers = given.text("data") == "ring" ? DecodeNumbers::ring : DecodeNumbers::gaussian};
+}
+
+void check_memory(const DecodePlan& plan, Bytes memory) {
+  const DecodeShape most = plan.most();
   const double needed = static_cast<double>(plan.sets) * static_cast<double>(most.bytes());
   if (needed > static_cast<double>(memory.count) / 2)
     throw BadParameter(fmt::format(
         "layers_run: {} layers, {} sequences of {} tokens, {} times to pass the caches, need {:.3g} B, half of memory "
         "is {:.3g} B; give fewer layers or a shorter context",
         plan.model.layers, most.batch, most.context, plan.sets, needed, static_cast<double>(memory.count) / 2));
-  return plan;
+}
+
+void take_rounds(const DecodePlan& plan, DecodeFigures& figures, const std::function<double()>& step,
+                 const std::function<double()>& reading) {
+  for (std::int64_t i = 0; i < kDecodeRound; ++i) figures.warmup.push_back(step());
+  for (std::int64_t round = 0; round < plan.steps / kDecodeRound; ++round) {
+    std::vector<double> steps, readings;
+    for (std::int64_t i = 0; i < kDecodeRound; ++i) {
+      steps.push_back(step());
+      readings.push_back(reading());
+    }
+    figures.latency.insert(figures.latency.end(), steps.begin(), steps.end());
+    figures.floor.insert(figures.floor.end(), readings.begin(), readings.end());
+    figures.over_floor.push_back(median(steps) / median(readings));
+  }
 }
 
 DecodeFigures measure_decode(const DecodePlan& plan, const DecodeShape& shape, DecodeSets& sets,
@@ -195,18 +210,32 @@ DecodeFigures measure_decode(const DecodePlan& plan, const DecodeShape& shape, D
   return Decoding(plan, shape, sets, crew, seed).run();
 }
 
-void record_decode(const DecodePlan& plan, const DecodeFigures& figures, Recorder& record) {
+void record_model(const DecodePlan& plan, const Subject& subject, Recorder& record) {
+  const auto say = [&](const char* name, Value value) { record.condition(name, std::move(value), subject); };
+  say("parameters_run", train::total_parameters(plan.model));
+  say("weight_bytes", static_cast<std::int64_t>(plan.least().weight_bytes()));
+  say("cache_bytes_per_token", kv_bytes_per_token(plan.model, sizeof(Bf16)));
+  say("last_level_cache", static_cast<std::int64_t>(plan.cache.count));
+  say("sets", static_cast<std::int64_t>(plan.sets));
+  say("data_mode", std::string(plan.numbers == DecodeNumbers::ring ? "ring" : "gaussian"));
+}
+
+void record_decode(const DecodePlan& plan, const DecodeFigures& figures, const Subject& subject, Recorder& record) {
   const Values at = {{"batch", figures.shape.batch}, {"context", figures.shape.context}};
   const auto line = [&](const char* metric, std::vector<double> samples) {
-    record.measurement(metric, fixed(std::move(samples)), {}, at);
+    record.measurement(metric, fixed(std::move(samples)), subject, at);
   };
-  record.measurement("latency", {.samples = figures.latency, .warmup = figures.warmup, .stopped = "fixed"}, {}, at);
+  record.measurement("latency", {.samples = figures.latency, .warmup = figures.warmup, .stopped = "fixed"}, subject,
+                     at);
   if (figures.latency.size() >= kLeastForTail) {
     constexpr double kTail = 0.99;
     line("latency_p99", {percentile(figures.latency, kTail)});
     line("tail", {percentile(figures.latency, kTail) / median(figures.latency)});
   }
   line("mismatches", {static_cast<double>(figures.mismatches)});
+  if (!figures.past_cache)
+    record.note(fmt::format("batch {}, context {}: what was read may have been in a cache", figures.shape.batch,
+                            figures.shape.context));
   if (!figures.past_cache || figures.mismatches > 0) return;
   line("floor_time", figures.floor);
   const auto rates = [](double amount, const std::vector<double>& times) {

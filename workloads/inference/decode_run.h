@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,14 +19,26 @@ struct DecodePlan {
   std::vector<std::int64_t> batches, contexts;  ///< every one with every other
   std::int64_t steps = 200;
   DecodeNumbers numbers = DecodeNumbers::gaussian;
-  Bytes cache;                      ///< last-level caches together
-  std::size_t sets = 1;             ///< of weights, at least so many that the smallest pass twice the cache
-  std::uint64_t largest_cache = 0;  ///< of keys and values of one set, B
+  Bytes cache = {};      ///< last-level caches together
+  std::size_t sets = 1;  ///< at least so many that the smallest shape passes twice the cache
+
+  /// The shapes with the fewest and with the most sequences and tokens.
+  [[nodiscard]] DecodeShape least() const {
+    return {.model = model, .batch = batches.front(), .context = contexts.front()};
+  }
+  [[nodiscard]] DecodeShape most() const {
+    return {.model = model, .batch = batches.back(), .context = contexts.back()};
+  }
+  /// The same with this cache, and with another number of layers: with the sets that it then takes.
+  [[nodiscard]] DecodePlan with_cache(Bytes other) const;
+  [[nodiscard]] DecodePlan with_layers(std::int64_t layers) const;
 };
 
-/// Reads `given`. Throws BadParameter for a model that is not run here, a value that is out of range, or does not fit
-/// into half of `memory`.
-DecodePlan decode_plan(const Parameters& given, Bytes cache, Bytes memory);
+/// Reads `given`. Throws BadParameter for a model that is not run here and a value that is out of range.
+DecodePlan decode_plan(const Parameters& given);
+
+/// Throws BadParameter unless it fits into half of `memory`.
+void check_memory(const DecodePlan& plan, Bytes memory);
 
 /// How many sets of `set` B are used in turn so that they pass twice a cache of `cache` B: one that does so on its own
 /// is its own successor.
@@ -40,16 +53,26 @@ struct DecodeFigures {
   bool past_cache = false;                     ///< data read had left every cache
   std::vector<double> warmup, latency, floor;  ///< s
   std::vector<double> over_floor;              ///< of each round
-  double off_cpu = 0;            ///< largest share of a thread, over all readings, in which it did not run
+  double off_cpu = 0;            ///< on hosts: largest share of a thread, over all readings, in which it did not run
   std::uint64_t mismatches = 0;  ///< logits, and prints of steps, that are wrong
 };
+
+/// Steps of one round.
+inline constexpr std::int64_t kDecodeRound = 5;
+
+/// Warm-up steps, and rounds in which a step and a reading alternate; both return their time in s.
+void take_rounds(const DecodePlan& plan, DecodeFigures& figures, const std::function<double()>& step,
+                 const std::function<double()>& reading);
 
 /// Measures one shape with the threads of `crew`. `sets` has room for it.
 DecodeFigures measure_decode(const DecodePlan& plan, const DecodeShape& shape, DecodeSets& sets,
                              host::PinnedThreads& crew, std::uint64_t seed);
 
-/// Records them; no rate and no figure compared with the floor if numbers are ring, anything was wrong, or data read
-/// may have been in a cache.
-void record_decode(const DecodePlan& plan, const DecodeFigures& figures, Recorder& record);
+/// Records the model, its sets, and the cache that they pass.
+void record_model(const DecodePlan& plan, const Subject& subject, Recorder& record);
+
+/// Records them, and a note where data read may have been in a cache; no rate and no figure compared with the floor if
+/// numbers are ring, anything was wrong, or data read may have been in a cache.
+void record_decode(const DecodePlan& plan, const DecodeFigures& figures, const Subject& subject, Recorder& record);
 
 }  // namespace assay::inference

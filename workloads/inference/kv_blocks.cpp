@@ -7,15 +7,14 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
 #include "probes/collective/pattern.h"
-#include "probes/host/gaussian.h"
 #include "probes/host/slice.h"
+#include "workloads/inference/page_table.h"
 #include "workloads/storage/shared/concurrent_work.h"
 #include "workloads/storage/shared/payload.h"
 
@@ -30,14 +29,6 @@ struct BlockHead {
 constexpr std::uint64_t kEnd = UINT64_MAX;    // the number that no block has
 constexpr std::size_t kPassedOver = 1 << 16;  // B of skipped data, at a time
 constexpr std::size_t kWord = sizeof(std::uint64_t);
-
-std::vector<std::size_t> page_table(std::size_t pages, std::uint64_t seed) {
-  std::vector<std::size_t> table(pages);
-  std::iota(table.begin(), table.end(), 0);
-  host::Random random(seed);
-  for (std::size_t left = pages; left > 1; --left) std::swap(table[left - 1], table[random.below(left)]);
-  return table;
-}
 
 BlockHead head_of(const KvKey& key, std::uint64_t number, std::size_t size) {
   return {
@@ -125,7 +116,8 @@ std::vector<KvBlock> kv_blocks(const KvShape& shape, KvLayout layout, std::size_
     return blocks;
   }
   const std::size_t pages = train::sized(shape.tokens / shape.page), layers = train::sized(shape.model.layers);
-  const auto from = page_table(pages, collective::mixed(seed, 0)), to = page_table(pages, collective::mixed(seed, 1));
+  const auto from = page_table<std::size_t>(pages, collective::mixed(seed, 0)),
+             to = page_table<std::size_t>(pages, collective::mixed(seed, 1));
   const std::size_t size = shape.bytes() / pages / layers;  // of a page of one layer
   if (layout == KvLayout::page) {
     for (std::size_t page = 0; page < pages; ++page)

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/core/json_io.h"
-#include "probes/host/buffer.h"
 #include "workloads/storage/shared/payload.h"
 #include "workloads/train/graph/plan_parameters.h"
 
@@ -23,11 +22,10 @@ constexpr std::size_t kWarmup = 1;  // transfers before those that count, each w
 
 class Transfers {
  public:
-  Transfers(const KvPlan& plan, const host::Streams& streams, Rendezvous& group)
+  Transfers(const KvPlan& plan, const KvCarrier& carrier, Rendezvous& group)
       : plan_(plan),
-        streams_(streams),
+        carrier_(carrier),
         group_(group),
-        memory_(Bytes{plan.shape.bytes()}, host::Pages::huge),
         paged_(kv_blocks(plan.shape, plan.layout, plan.streams, kTables)),
         whole_(kv_blocks(plan.shape, KvLayout::contiguous, plan.streams, kTables)) {
     key_.nonce =
@@ -57,20 +55,19 @@ class Transfers {
   Times one(int sender, KvLayout layout, const std::vector<KvBlock>& blocks) {
     ++key_.transfer;
     const bool sends = group_.rank() == sender;
-    const auto memory = memory_.as<std::byte>();
-    if (sends) fill_blocks(blocks, key_, memory);
+    if (sends) carrier_.fill([&](std::span<std::byte> memory) { fill_blocks(blocks, key_, memory); });
     group_.barrier();
-    const auto watch = [this] { group_.check(); };
     json mine = json::object();
     if (sends) {
-      std::vector<std::size_t> numbers(blocks.size());
-      std::iota(numbers.begin(), numbers.end(), 0);
-      send_blocks(streams_, blocks, numbers, key_, memory, watch);
+      carrier_.send(blocks, key_);
     } else {
-      const KvTaken taken = receive_blocks(streams_, blocks, key_, memory, watch);
-      const Findings wrong =
-          check_blocks(plan_.shape, layout, blocks, key_, taken, memory,
-                       fmt::format("transfer {} from rank {} to rank {}", key_.transfer, sender, group_.rank()));
+      const KvTaken taken = carrier_.receive(blocks, key_);
+      const std::string title =
+          fmt::format("transfer {} from rank {} to rank {}", key_.transfer, sender, group_.rank());
+      Findings wrong;
+      carrier_.read([&](std::span<const std::byte> memory) {
+        wrong = check_blocks(plan_.shape, layout, blocks, key_, taken, memory, title);
+      });
       mine = {{"first", std::min(taken.first_s, taken.all_s)},
               {"all", taken.all_s},
               {"wrong", wrong.count},
@@ -83,9 +80,8 @@ class Transfers {
   }
 
   const KvPlan& plan_;
-  const host::Streams& streams_;
+  const KvCarrier& carrier_;
   Rendezvous& group_;
-  host::Buffer memory_;
   std::vector<KvBlock> paged_, whole_;
   KvKey key_;
   Findings findings_;
@@ -129,8 +125,36 @@ KvPlan kv_plan(const Parameters& given, Bytes memory) {
   return plan;
 }
 
-KvOutcome transfer_all(const KvPlan& plan, bool both_ways, const host::Streams& streams, Rendezvous& group) {
-  Transfers transfers(plan, streams, group);
+KvStreams::KvStreams(const KvPlan& plan, const host::Streams& streams, Rendezvous& group)
+    : streams_(streams), group_(group), memory_(Bytes{plan.shape.bytes()}, host::Pages::huge) {}
+
+KvCarrier KvStreams::carrier() {
+  const auto watch = [this] { group_.check(); };
+  return {.send =
+              [this, watch](const std::vector<KvBlock>& blocks, const KvKey& key) {
+                std::vector<std::size_t> numbers(blocks.size());
+                std::iota(numbers.begin(), numbers.end(), 0);
+                send_blocks(streams_, blocks, numbers, key, memory_.as<std::byte>(), watch);
+              },
+          .receive =
+              [this, watch](const std::vector<KvBlock>& blocks, const KvKey& key) {
+                return receive_blocks(streams_, blocks, key, memory_.as<std::byte>(), watch);
+              },
+          .fill = [this](const auto& make) { make(memory_.as<std::byte>()); },
+          .read = [this](const auto& look) { look(memory_.as<std::byte>()); }};
+}
+
+void record_plan(const KvPlan& plan, Recorder& record) {
+  const auto blocks = kv_blocks(plan.shape, plan.layout, plan.streams, 1);
+  record.condition("streams", static_cast<std::int64_t>(plan.streams));
+  record.condition("bytes_per_token", static_cast<std::int64_t>(plan.shape.bytes()) / plan.shape.tokens);
+  record.condition("transfer_bytes", static_cast<std::int64_t>(plan.shape.bytes()));
+  record.condition("block_bytes", static_cast<std::int64_t>(blocks.front().size));
+  record.condition("blocks", static_cast<std::int64_t>(blocks.size()));
+}
+
+KvOutcome transfer_all(const KvPlan& plan, bool both_ways, const KvCarrier& carrier, Rendezvous& group) {
+  Transfers transfers(plan, carrier, group);
   KvOutcome outcome;
   outcome.forward = transfers.all_from(0);
   if (both_ways) outcome.backward = transfers.all_from(1);

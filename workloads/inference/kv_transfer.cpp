@@ -1,9 +1,12 @@
-// kv_transfer: the cache of keys and values of a sequence from one node's memory to another's, as between prefill and
-// decode.
+// kv_transfer: the cache of keys and values of a sequence from one node's memory to another's, or from a GPU's to a
+// GPU's, as between prefill and decode.
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <optional>
+#include <stdexcept>
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -16,7 +19,11 @@
 #include "probes/core/rendezvous.h"
 #include "probes/host/tcp_path.h"
 #include "probes/host/tcp_streams.h"
+#include "probes/verbs/counters.h"
+#include "probes/verbs/endpoint_setup.h"
+#include "probes/verbs/session.h"
 #include "workloads/inference/kv_run.h"
+#include "workloads/inference/kv_verbs.h"
 
 namespace assay::inference {
 namespace {
@@ -28,6 +35,10 @@ constexpr Seconds kOpenPatience = {30};  // a lossy network may lose a connectio
 constexpr Seconds kExchange = {300};     // one transfer and its check: 32 GB at 1 Gbit/s
 
 constexpr Parameter kOwnParameters[] = {
+    {.name = "engine",
+     .fallback = "tcp",
+     .meaning = "carrier of the cache: tcp, from host memory; verbs, RDMA writes from host or GPU memory",
+     .choices = "tcp verbs"},
     {.name = "model",
      .fallback = "llama3-8b",
      .meaning = "name of a built-in model, or path of an assay.model/1 on both nodes"},
@@ -46,10 +57,33 @@ constexpr Parameter kOwnParameters[] = {
     {.name = "streams",
      .unit = "1",
      .fallback = "4",
-     .meaning = "TCP connections that share the blocks, with a thread at each end"},
+     .meaning = "TCP connections that share the blocks, with a thread at each end; with engine verbs queue pairs, at "
+                "most 16"},
     {.name = "transfers", .unit = "1", .fallback = "10", .quick = "3", .meaning = "of each direction that are timed"},
 };
-constexpr auto kParameters = join(kOwnParameters, std::array{host::kPathParameter, host::kInterfaceParameter});
+constexpr Parameter kGpuPathParameter = {
+    .name = "gpu_path",
+    .fallback = "direct",
+    .meaning =
+        "with memory gpu: direct, the adapter reaches it (GPUDirect RDMA), or the probe fails; staged, copied "
+        "through host memory at both ends, which is a part of the time",
+    .choices = "direct staged"};
+
+/// `list` without the names of the list before it, of which it has kDropped.
+template <std::size_t kDropped, class List, class Before>
+constexpr auto without(const List& list, const Before& before) {
+  auto result = std::array<std::remove_cvref_t<decltype(*std::begin(list))>, list_size<List> - kDropped>{};
+  std::size_t kept = 0;
+  for (const auto& one : list) {
+    if (std::ranges::none_of(before, [&](const auto& other) { return other.name == one.name; })) result[kept++] = one;
+  }
+  if (kept != result.size()) throw std::logic_error("another number is dropped");  // when this is compiled
+  return result;
+}
+
+constexpr auto kTcpParameters = std::array{host::kPathParameter, host::kInterfaceParameter};
+constexpr auto kParameters = join(kOwnParameters, kTcpParameters, without<1>(verbs::kStationParameters, kTcpParameters),
+                                  verbs::kPlaceParameters, std::array{kGpuPathParameter});
 constexpr Metric kMetrics[] = {
     {.name = "forward_bandwidth",
      .unit = "B/s",
@@ -87,7 +121,8 @@ constexpr Metric kMetrics[] = {
     {.name = "forward_link_share",
      .unit = "1",
      .meaning =
-         "forward_bandwidth over the rate of the slower of both ports, where that is and their drivers report it",
+         "forward_bandwidth over the rate of the slower of both ports, where that is and their drivers report it; with "
+         "engine verbs over payload_limit",
      .kind = MetricKind::share,
      .direction = PairDirection::forward,
      .recorded = Recorded::if_reported},
@@ -142,27 +177,37 @@ constexpr Metric kMetrics[] = {
     lower("loopback_paging_cost", "1",
           "forward_paging_cost between two processes of one machine, where path is loopback", Recorded::if_asked),
     lower("retransmitted_share", "1",
-          "segments sent again over segments sent, of both ranks, from opening the streams to the end",
-          Recorded::rank_0),
+          "segments sent again over segments sent, of both ranks, from opening the streams to the end, with engine tcp",
+          Recorded::if_asked),
     fault("mismatches",
           "blocks of all transfers that were lost, came twice, came with a head of no block, or differ in a byte; each "
-          "is a note",
+          "is a note. By RDMA writes a block that came twice is not seen",
           Recorded::rank_0),
 };
 constexpr ConditionSpec kOwnConditions[] = {
-    {.name = "streams", .meaning = "TCP connections that shared the blocks."},
+    {.name = "engine", .meaning = "Carrier of the cache: tcp or verbs."},
+    {.name = "path", .meaning = "What the payload went through: fabric, between two machines, or loopback."},
+    if_asked("gpu_path", "Way of the adapter to a GPU's memory, with memory gpu: direct or staged."),
+    {.name = "streams", .meaning = "TCP connections, or queue pairs, that shared the blocks."},
     {.name = "bytes_per_token", .meaning = "Keys and values of one token in all layers that are sent, in B."},
     {.name = "transfer_bytes", .meaning = "Of one transfer, in B; heads of blocks are not counted."},
     {.name = "block_bytes", .meaning = "Of one block, in B."},
     {.name = "blocks", .meaning = "Of one transfer."},
 };
-constexpr auto kConditions = join(host::kPathConditions, kOwnConditions);
+constexpr auto kTcpConditions = without<1>(asked(host::kPathConditions), kOwnConditions);
+constexpr auto kVerbsConditions =
+    asked(join(verbs::kPathConditions, verbs::kStationConditions, verbs::kPlaceConditions, verbs::kCounterConditions));
+constexpr auto kConditions =
+    join(kOwnConditions, kTcpConditions, without<3>(kVerbsConditions, join(kOwnConditions, kTcpConditions)));
 constexpr ProbeSpec kSpec{
     .name = "kv_transfer",
+    .revision = 2,
     .scope = Scope::pair,
     .measures =
-        "The cache of keys and values of one sequence sent from one node's memory to another's over TCP, page by page "
-        "as a serving engine keeps it: bandwidth, time to the first block and to the last, every byte right.",
+        "The cache of keys and values of one sequence sent from one node's memory, or a GPU's, to another's over TCP "
+        "or "
+        "by RDMA, page by page as a serving engine keeps it: bandwidth, time to the first block and to the last, every "
+        "byte right.",
     .method =
         "Layers, heads and widths of the model give the bytes of a token. Pages of 16 tokens lie in memory by a page "
         "table, another one on each side; each block has a head with its number, and the receiver writes it where its "
@@ -170,12 +215,21 @@ constexpr ProbeSpec kSpec{
         "its clock from then until the end mark of the last stream. After each transfer every byte is made again from "
         "run, transfer and block and compared, and every block must have come once; that is not timed. In turns with "
         "it the same memory goes without pages, one piece a stream. Forward is from rank 0 to rank 1, then backward, "
-        "each after one transfer that does not count. Two ranks on one machine are an error unless path=loopback, "
+        "each after one transfer that does not count. With engine verbs a block is an RDMA write to where the "
+        "receiver's "
+        "table says, a contiguous piece one of at most 64 MiB after another, and a word behind the first and the last "
+        "block of each queue pair follows; time runs from when it asks until all have come. A GPU's memory "
+        "is "
+        "registered as a dma-buf, or where that is refused through nvidia-peermem, and filled and compared by copies "
+        "through the driver, which are not timed; from a GPU's memory it has not run on hardware yet. Two ranks on one "
+        "machine are an error unless path=loopback, "
         "which has metrics of its own.",
     .source =
         "Kwon et al. 2023, PagedAttention, for pages; Zhong et al. 2024, DistServe, for prefill apart from decode; the "
         "model's card for bytes.",
-    .needs = "Two nodes that reach each other on the rendezvous port",
+    .needs =
+        "Two nodes that reach each other on the rendezvous port; for engine verbs RDMA adapters and rdma-core's "
+        "libibverbs.so.1, for GPU memory NVIDIA's driver",
     .typical = {60},
     .deadline = {1800},
     .parameters = kParameters,
@@ -212,15 +266,11 @@ void transfer(const Parameters& given, const KvPlan& plan, const Placement& plac
               Recorder& record) {
   const host::Streams streams = host::open_streams(placement, group, plan.streams, kOpenPatience);
   host::record_path(given, group, streams, record);
-  const auto blocks = kv_blocks(plan.shape, plan.layout, plan.streams, 1);
-  record.condition("streams", given.count("streams"));
-  record.condition("bytes_per_token", static_cast<std::int64_t>(plan.shape.bytes()) / plan.shape.tokens);
-  record.condition("transfer_bytes", static_cast<std::int64_t>(plan.shape.bytes()));
-  record.condition("block_bytes", static_cast<std::int64_t>(blocks.front().size));
-  record.condition("blocks", static_cast<std::int64_t>(blocks.size()));
+  record_plan(plan, record);
   const Subject subject = host::pair_subject(group);
   const bool fabric = given.text("path") == "fabric";
-  const auto outcome = transfer_all(plan, fabric, streams, group);
+  KvStreams carrier(plan, streams, group);
+  const auto outcome = transfer_all(plan, fabric, carrier.carrier(), group);
   const Ends ends = compare_ends(streams, group);
   if (placement.rank != 0) return;
   record_transfers(plan, fabric, outcome, ends.link, subject, record);
@@ -229,6 +279,10 @@ void transfer(const Parameters& given, const KvPlan& plan, const Placement& plac
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
   const auto plan = kv_plan(given, total_memory());
+  record.condition("engine", given.text("engine"));
+  if (given.text("engine") == "verbs") return transfer_over_verbs(given, plan, placement, kExchange, record);
+  if (given.text("memory") == "gpu")
+    throw BadParameter("memory: engine tcp sends from host memory; hint: --engine verbs");
   host::demand_pair(placement);
   work_together(placement, {.exchange = kExchange},
                 [&](Rendezvous& group) { transfer(given, plan, placement, group, record); });

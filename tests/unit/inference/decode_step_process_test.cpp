@@ -33,6 +33,20 @@ TEST(DecodeStep, in_whole_numbers_yields_no_rate) {
   EXPECT_EQ(count_of(record, "tokens_rate") + count_of(record, "over_floor"), 0U);
 }
 
+TEST(DecodeStep, on_gpus_is_right_or_a_skip_that_says_what_is_missing_and_where_it_was_looked_for) {
+  const Record record = record_of(kDecodeStep, {"--engine=cuda", "--model=tiny-dense", "--quick"});
+  if (record.end.status == Status::complete) {
+    EXPECT_EQ(sum_of(record, "mismatches"), 0);
+    return;
+  }
+  EXPECT_EQ(record.end.status, Status::skip) << record.end.reason;
+  EXPECT_TRUE(record.measurements.empty());
+  const auto says = [&](const char* words) { return record.end.reason.find(words) != std::string::npos; };
+  EXPECT_TRUE((says("libcuda.so.1") && says("searched the loader's folders and")) || says("shows no GPU") ||
+              says("without the CUDA Toolkit") || says("the NVIDIA driver"))
+      << record.end.reason;
+}
+
 void expect_refused(const std::vector<std::string>& more, const std::string& part) {
   const Record record = record_of(kDecodeStep, more);
   EXPECT_TRUE(record.measurements.empty());
@@ -46,6 +60,9 @@ TEST(DecodeStep, refuses_what_cannot_be_run) {
   expect_refused({"--contexts=2000000"}, "contexts: 2000000 is not from 1 to 1048576");
   expect_refused({"--steps=4"}, "steps: 4 is not from 5 to 100000");
   expect_refused({"--model=llama3-405b"}, "layers_run: 126 layers, 8 sequences of 4096 tokens");
+  expect_refused({"--device=0"}, "device: engine host measures no GPU; hint: --engine cuda");
+  expect_refused({"--engine=cuda", "--batches=65"}, "batches: 65 is over 64, the most of engine cuda");
+  expect_refused({"--engine=cuda", "--contexts=100"}, "the nearest: 96 and 112");
 }
 
 }  // namespace

@@ -125,7 +125,7 @@ DecodeFigures figures() {
 
 Recorded lines(const DecodeFigures& all, DecodeNumbers numbers = DecodeNumbers::gaussian) {
   return recorded(kMetrics, [&](Recorder& record) {
-    record_decode({.model = kModel, .batches = {}, .contexts = {}, .numbers = numbers, .cache = {1}}, all, record);
+    record_decode({.model = kModel, .numbers = numbers, .cache = {1}}, all, {}, record);
   });
 }
 
