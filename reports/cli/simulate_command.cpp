@@ -43,11 +43,11 @@ std::expected<plan::Plan, InputError> simulated_plan(const SimulateArguments& gi
 /// Writes every file of a simulation. The report is rendered from `examined`, which is moved from and gets the
 /// verdict's digest.
 std::optional<InputError> write_all(const std::string& out, const std::string& plan,
-                                    const simulate::SimulationSummary& summary, const std::string& journal,
+                                    const simulate::SimulationSummary& summary, const simulate::SimulatedRun& run,
                                     evidence::Examined&& examined) {
   try {
     files::write_durably(out + "/plan.json", plan);
-    files::write_durably(out + "/journal.jsonl", journal);
+    files::write_durably(out + "/journal.jsonl", run.journal_text);
     files::Sha256 digest;
     files::write_durably(out + "/verdict.json", [&](const files::TextSink& sink) {
       judge::write_verdict(examined.verdict, [&](std::string_view piece) {
@@ -58,7 +58,7 @@ std::optional<InputError> write_all(const std::string& out, const std::string& p
     examined.verdict_sha256 = digest.text();
     files::write_durably(out + "/simulation.json", to_json(summary).dump(1) + "\n");
     files::write_durably(out + "/" + dossier::kReportFile,
-                         page::render_html(page::report_content(std::move(examined), {}, "")));
+                         page::render_html(page::report_content(std::move(examined), {nullptr, run.records}, "")));
     return std::nullopt;
   } catch (const std::system_error& error) {
     return InputError{out, error.what(), "check free space and permissions, then simulate again"};
@@ -78,7 +78,8 @@ int run_simulate(const SimulateArguments& given) {
   const std::string text = plan::plan_text(*plan);
   const std::string digest = files::sha256(text);
   simulate::SimulatedRun run = simulate::simulate(*plan, digest);
-  auto judged = judge::judge_run(*plan, digest, run.journal, simulate::simulated_evidence(*plan, run.journal));
+  auto judged =
+      judge::judge_run(*plan, digest, run.journal, simulate::simulated_evidence(*plan, run.journal, run.records));
   if (!judged) return bad_input(judged.error());
   judge::Verdict verdict = std::move(*judged);
   const auto summary = simulate::summarise(*plan, run, verdict);
@@ -87,8 +88,7 @@ int run_simulate(const SimulateArguments& given) {
         .run = {.plan = std::move(*plan), .plan_sha256 = digest, .journal = std::move(run.journal)},
         .verdict = std::move(verdict),
         .journal_sha256 = files::sha256(run.journal_text)};
-    if (const auto problem = write_all(given.out, text, summary, run.journal_text, std::move(examined)))
-      return bad_input(*problem);
+    if (const auto problem = write_all(given.out, text, summary, run, std::move(examined))) return bad_input(*problem);
   }
   std::cout << (given.json ? to_json(summary).dump(1, ' ', true) + "\n"
                            : harmless_page(simulate::summary_text(summary)));
