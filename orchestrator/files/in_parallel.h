@@ -12,10 +12,10 @@
 
 namespace assay::files {
 
-/// The threads that work on records when nothing else is asked for: one for each processor, and no more than keep one
-/// another from waiting for memory.
+/// The threads that work on records when nothing else is asked for: one for each processor. The largest record takes
+/// some 200 MB while it is read, so that there is a bound.
 inline unsigned usual_threads() {
-  constexpr unsigned kMost = 16;
+  constexpr unsigned kMost = 8;
   return std::clamp(std::thread::hardware_concurrency(), 1U, kMost);
 }
 

@@ -270,8 +270,8 @@ class VirtualRun {
       all.push_back({.path = judge::record_path(step.id, number, static_cast<int>(rank)),
                      .sha256 = files::sha256(bytes),
                      .bytes = bytes.size()});
-      (void)run_.records.get(all.back(), plan_.probes.at(step.probe).description,
-                             [&](const auto&) { return bytes; });  // it is kept; what it says is judged later
+      (void)run_.records.get(all.back(), plan_.probes.at(step.probe).description, "",
+                             [&](const auto&) { return bytes; });  // kept, and judged later
     }
     return all;
   }

@@ -25,7 +25,7 @@ struct LineTimes {
   std::string first, last;
 };
 
-/// Reads a whole record, and the times of its lines into `times` where it is given. Refused: a missing or misplaced
+/// Reads a whole record, and, if `times` is given, the times of its lines. Refused: a missing or misplaced
 /// start or end, an unknown or missing field, a duplicate key, a gap in `sequence`, a metric, unit or condition that
 /// `description` does not declare, a sample that is not finite, the same measurement (metric, subject, at) twice, a
 /// node other than the record's own host, bad UTF-8, control characters, sizes over the limits and over those of

@@ -86,7 +86,7 @@ class Judge {
     return std::move(all).decided(1);
   }
 
-  /// What it has judged since it was asked last.
+  /// The steps judged since the last call.
   JudgedSteps take() { return std::exchange(judged_, {}); }
 
  private:
@@ -334,7 +334,7 @@ class Judge {
   JudgedSteps judged_;
 };
 
-/// Judges every cell. Threads take runs of steps; what they find is put together in the order of the plan.
+/// Judges every cell. Threads take runs of steps; their results are put together in the order of the plan.
 JudgedCells judge_all(const JudgeInputs& given) {
   const plan::Plan& plan = given.plan;
   constexpr std::size_t kAtOnce = 64;  // steps of one thread

@@ -1,4 +1,4 @@
-// judge_inputs: what is looked at by every thread that judges cells, and changed by none.
+// judge_inputs: the common inputs of all threads of one judgement; none of them changes these.
 #pragma once
 
 #include <map>

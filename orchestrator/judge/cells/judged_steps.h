@@ -1,4 +1,4 @@
-// judged_steps: what judging some steps of a plan gives.
+// judged_steps: results, identities and clocks of some steps of a plan.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ namespace assay::judge {
 /// By step: the indices of its cells in the plan's coverage.
 using CellsOfSteps = std::unordered_map<std::string_view, std::vector<std::size_t>>;
 
-/// What judging some steps gives, one after another.
+/// The judgement of some steps, one after another.
 struct JudgedSteps {
   CellResults cells;
   PartIdentities identities;

@@ -106,7 +106,7 @@ std::expected<TimedRecord, InputError> record_at(const std::string& path, const 
                                                  const EvidenceReader& evidence, const plan::PlannedProbe& probe) {
   const auto file = std::ranges::find(attempt.evidence, path, &EvidenceFile::path);
   if (file == attempt.evidence.end()) return std::unexpected(InputError{path, "was never journalled", ""});
-  return evidence.record(*file, probe.description);
+  return evidence.record(*file, probe.description, path);
 }
 
 /// Remembers a record of another time than its attempt. A simulation's time is virtual.
@@ -292,7 +292,7 @@ void read_ahead(const plan::Plan& plan, const plan::Step& step, const std::vecto
       const auto file = std::ranges::find(
           attempt->evidence, record_path(step.id, attempt->number, static_cast<int>(rank)), &EvidenceFile::path);
       if (file != attempt->evidence.end() && !evidence.records().has(*file))
-        (void)evidence.record(*file, plan.probes.at(step.probe).description);  // refused again when it is collected
+        (void)evidence.record(*file, plan.probes.at(step.probe).description, "");  // refused again when it is collected
     }
   }
 }

@@ -8,11 +8,12 @@
 #include <fmt/format.h>
 
 #include "probes/core/record_reader.h"
+#include "probes/core/strict_object.h"
 
 namespace assay::judge {
 namespace {
 
-/// All of it: of a file whose digest nobody has compared yet, the digest says nothing.
+/// Path and size too: a digest alone, which no reader has compared yet, identifies no file.
 std::string key_of(const EvidenceFile& file) { return fmt::format("{} {} {}", file.path, file.sha256, file.bytes); }
 
 }  // namespace
@@ -24,7 +25,7 @@ struct KeptRecords::Internal {
   bool full = false;
   std::atomic<std::size_t> parsed = 0;
 
-  /// What is kept of a file; entries stay where they are until the whole is gone.
+  /// The entry of a file, or nullptr. Entries never move or vanish.
   const Kept* find(const std::string& key) {
     const std::lock_guard lock(mutex);
     const auto found = records.find(key);
@@ -47,10 +48,11 @@ bool KeptRecords::has(const EvidenceFile& file) const {
 }
 
 std::expected<TimedRecord, InputError> KeptRecords::get(const EvidenceFile& file, const Description& probe,
+                                                        const std::string& document,
                                                         const EvidenceReader::Bytes& read) const {
   const std::string key = key_of(file);
   if (const auto* kept = kept_->find(key)) {
-    if (!*kept) return std::unexpected(kept->error());
+    if (!*kept) return std::unexpected(located(document, kept->error()));
     auto timed = unpacked(**kept);
     if (timed.record.start.probe == probe.name && timed.record.start.revision == probe.revision) return timed;
   }
@@ -59,12 +61,9 @@ std::expected<TimedRecord, InputError> KeptRecords::get(const EvidenceFile& file
   ++kept_->parsed;
   TimedRecord timed;
   auto record = read_record(*bytes, probe, {}, &timed.times);
-  if (record)
-    timed.record = std::move(*record);
-  else
-    record.error().where = file.path + ": " + record.error().where;
+  if (record) timed.record = std::move(*record);
   kept_->keep(key, record ? Internal::Kept(packed(timed)) : std::unexpected(record.error()));
-  if (!record) return std::unexpected(std::move(record.error()));
+  if (!record) return std::unexpected(located(document, record.error()));
   return timed;
 }
 

@@ -31,9 +31,10 @@ class KeptRecords {
 
   /// Whether the record of `file` is kept, or there is no room for it.
   [[nodiscard]] bool has(const EvidenceFile& file) const;
-  /// The record of `file`, which `read` gives if it is not kept yet.
+  /// The record of `file`, whose bytes `read` gives if it is not kept yet. Errors of its content begin with `document`,
+  /// if that has a name.
   std::expected<TimedRecord, InputError> get(
-      const EvidenceFile& file, const Description& probe,
+      const EvidenceFile& file, const Description& probe, const std::string& document,
       const std::function<std::expected<std::string, InputError>(const EvidenceFile&)>& read) const;
   /// How many records were read from their bytes so far: of each kept one that is 1, however often it was asked for.
   [[nodiscard]] std::size_t parsed() const;
@@ -59,10 +60,10 @@ class EvidenceReader {
 
   /// The bytes of `file`.
   std::expected<std::string, InputError> operator()(const EvidenceFile& file) const { return bytes_(file); }
-  /// The record in `file`, of `probe` by the plan's description. An error of its content begins with the path.
-  [[nodiscard]] std::expected<TimedRecord, InputError> record(const EvidenceFile& file,
-                                                              const Description& probe) const {
-    return records_.get(file, probe, bytes_);
+  /// The record in `file`, of `probe` by the plan's description, as KeptRecords::get() has it.
+  [[nodiscard]] std::expected<TimedRecord, InputError> record(const EvidenceFile& file, const Description& probe,
+                                                              const std::string& document) const {
+    return records_.get(file, probe, document, bytes_);
   }
   [[nodiscard]] const KeptRecords& records() const { return records_; }
   /// On how many threads a judgement works; its result is the same with any number.

@@ -1,5 +1,5 @@
-// packed_record: whole numbers in as many groups of seven bits as they need, doubles as they lie in memory, texts and
-// lists behind their lengths. One list of members serves both directions.
+// packed_record: whole numbers in as many groups of seven bits as they need, doubles as in memory, texts and lists
+// behind their lengths. One list of members serves both directions.
 #include "orchestrator/judge/evidence/packed_record.h"
 
 #include <bit>

@@ -282,9 +282,8 @@ WatchRecords watch_records(const plan::Plan& plan, const std::vector<Watch>& wat
       all.refused = fmt::format("watch {} left no record: {}", watch.number, watch.reason);
       continue;
     }
-    auto timed = evidence.record(*file, probe->second.description);
+    auto timed = evidence.record(*file, probe->second.description, "");
     if (!timed) {
-      if (auto& where = timed.error().where; where.starts_with(path + ": ")) where.erase(0, path.size() + 2);
       all.refused = fmt::format("the record of watch {} is refused: {}", watch.number, timed.error().text());
       continue;
     }

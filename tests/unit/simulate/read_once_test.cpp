@@ -80,17 +80,17 @@ TEST(KeptRecords, a_file_of_another_digest_size_or_path_is_read_anew_and_so_is_o
   const EvidenceReader reader = run.reader();
   const judge::EvidenceFile file = run.journal.attempts[0].evidence[0];
   const Description own = fixture::description();
-  ASSERT_TRUE(reader.record(file, own));
-  ASSERT_TRUE(reader.record(file, own));
+  ASSERT_TRUE(reader.record(file, own, file.path));
+  ASSERT_TRUE(reader.record(file, own, file.path));
   EXPECT_EQ(reader.records().parsed(), 1U);
   for (const auto& other : {judge::EvidenceFile{file.path, std::string(64, '0'), file.bytes},
                             judge::EvidenceFile{file.path, file.sha256, file.bytes + 1}})
-    ASSERT_TRUE(reader.record(other, own));
+    ASSERT_TRUE(reader.record(other, own, other.path));
   EXPECT_EQ(reader.records().parsed(), 3U);
-  EXPECT_FALSE(reader.record({"records/none", file.sha256, file.bytes}, own));
+  EXPECT_FALSE(reader.record({"records/none", file.sha256, file.bytes}, own, ""));
   Description other = own;
   other.revision = own.revision + 1;
-  const auto refused = reader.record(file, other);
+  const auto refused = reader.record(file, other, file.path);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().text().find("expected disk revision"), std::string::npos) << refused.error().text();
 }
@@ -100,50 +100,54 @@ TEST(KeptRecords, a_refused_record_stays_refused_in_the_same_words_and_one_that_
   run.attempt(0, "exited", "{}\n");
   const EvidenceReader reader = run.reader();
   const judge::EvidenceFile file = run.journal.attempts[0].evidence[0];
-  const auto first = reader.record(file, fixture::description()), again = reader.record(file, fixture::description());
+  const auto first = reader.record(file, fixture::description(), file.path),
+             again = reader.record(file, fixture::description(), file.path);
   ASSERT_FALSE(first || again);
   EXPECT_EQ(first.error().text(), again.error().text());
   EXPECT_TRUE(first.error().where.starts_with(file.path + ": line 1")) << first.error().where;
   EXPECT_EQ(reader.records().parsed(), 1U);
   run.files.erase(file.path);
   const EvidenceReader later = run.reader();
-  EXPECT_FALSE(later.record(file, fixture::description()));
+  EXPECT_FALSE(later.record(file, fixture::description(), file.path));
   run.files[file.path] = run.record("n1", {1});
-  EXPECT_TRUE(later.record(file, fixture::description()));
+  EXPECT_TRUE(later.record(file, fixture::description(), file.path));
+}
+
+judge::TimedRecord whole_record() {
+  constexpr double kTiny = std::numeric_limits<double>::denorm_min();
+  const std::string long_text(70'000, 'x');
+  return {.record = {.start = {.probe = "disk",
+                               .revision = 300,
+                               .parameters = {{"flag", true},
+                                              {"most", std::numeric_limits<std::int64_t>::max()},
+                                              {"least", std::numeric_limits<std::int64_t>::min()},
+                                              {"text", long_text}},
+                               .rank = 7,
+                               .world = 16'384,
+                               .host = {{"name", std::string("n1")}, {"off", false}, {"share", 0.1}}},
+                     .measurements = {{.metric = "bandwidth",
+                                       .unit = "B/s",
+                                       .subject = {"gpu", "GPU-1"},
+                                       .at = {{"size", std::int64_t{-1}}},
+                                       .samples = {1e308, -0.0, kTiny, 128},
+                                       .warmup = {3},
+                                       .stopped = "fixed"},
+                                      {.metric = "other",
+                                       .unit = "",
+                                       .subject = {},
+                                       .at = {},
+                                       .samples = {},
+                                       .warmup = {},
+                                       .stopped = ""}},
+                     .conditions = {{"b", {"node", "n1"}, std::string()}, {"a", {"node", "n1"}, 2.5}},
+                     .notes = {"one", ""},
+                     .end = {.status = Status::skip, .reason = "no disk"},
+                     .sorted = {1, 0}},
+          .times = {.first = "2026-01-05T06:30:00.000Z", .last = ""}};
 }
 
 TEST(PackedRecord, has_every_member_of_the_record) {
-  constexpr double kTiny = std::numeric_limits<double>::denorm_min();
-  const std::string long_text(70'000, 'x');
-  const judge::TimedRecord whole{
-      .record = {.start = {.probe = "disk",
-                           .revision = 300,
-                           .parameters = {{"flag", true},
-                                          {"most", std::numeric_limits<std::int64_t>::max()},
-                                          {"least", std::numeric_limits<std::int64_t>::min()},
-                                          {"text", long_text}},
-                           .rank = 7,
-                           .world = 16'384,
-                           .host = {{"name", std::string("n1")}, {"off", false}, {"share", 0.1}}},
-                 .measurements = {{.metric = "bandwidth",
-                                   .unit = "B/s",
-                                   .subject = {"gpu", "GPU-1"},
-                                   .at = {{"size", std::int64_t{-1}}},
-                                   .samples = {1e308, -0.0, kTiny, 128},
-                                   .warmup = {3},
-                                   .stopped = "fixed"},
-                                  {.metric = "other",
-                                   .unit = "",
-                                   .subject = {},
-                                   .at = {},
-                                   .samples = {},
-                                   .warmup = {},
-                                   .stopped = ""}},
-                 .conditions = {{"b", {"node", "n1"}, std::string()}, {"a", {"node", "n1"}, 2.5}},
-                 .notes = {"one", ""},
-                 .end = {.status = Status::skip, .reason = "no disk"},
-                 .sorted = {1, 0}},
-      .times = {.first = "2026-01-05T06:30:00.000Z", .last = ""}};
+  const judge::TimedRecord whole = whole_record();
   const auto again = judge::unpacked(judge::packed(whole));
   const Record &record = whole.record, &read = again.record;
   EXPECT_EQ(read.start.probe, "disk");
