@@ -102,10 +102,13 @@ Verdict judge(const plan::Plan& plan, const std::string& plan_sha256, const Jour
 }
 
 std::expected<Verdict, InputError> judge_run(const plan::Plan& plan, const std::string& plan_sha256,
-                                             const Journal& journal, const EvidenceReader& evidence) {
+                                             const Journal& journal, const EvidenceReader& evidence,
+                                             JournalOrigin origin) {
   const auto extra = extra_attempts(plan, journal);
   if (!extra) return std::unexpected(extra.error());
-  if (auto problem = check_second_stage(plan, journal, evidence)) return std::unexpected(std::move(*problem));
+  if (origin == JournalOrigin::handed_in) {
+    if (auto problem = check_second_stage(plan, journal, evidence)) return std::unexpected(std::move(*problem));
+  }
   Verdict verdict = judge(plan, plan_sha256, journal, evidence);
   Searches searches(plan, verdict.results, journal, evidence);
   replay(searches, journal, *extra, evidence);

@@ -1,7 +1,12 @@
 // json_array: writes the document with a placeholder for each array, cut at their places.
 #include "orchestrator/plan/json_array.h"
 
+#include <algorithm>
+#include <array>
+#include <string>
 #include <string_view>
+
+#include "orchestrator/files/in_parallel.h"
 
 namespace assay::plan {
 namespace {
@@ -10,15 +15,30 @@ std::string dumped(const nlohmann::json& tree) {
   return tree.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+/// Element `i`, two columns further to the right, behind what separates it from the one before.
+void add_element(const LongArray& array, std::size_t i, std::string& text) {
+  text += i == 0 ? "\n  " : ",\n  ";
+  const std::string element = dumped(array.element(i));
+  for (std::size_t at = 0; at < element.size();) {
+    const std::size_t end = std::min(element.find('\n', at), element.size() - 1) + 1;
+    text.append(element, at, end - at);
+    if (element[end - 1] == '\n') text += "  ";
+    at = end;
+  }
+}
+
+/// The texts of some elements at a time are made by several threads, and handed over in their order.
 void write_array(const LongArray& array, const files::TextSink& sink) {
+  constexpr std::size_t kOfPart = 64, kParts = 32;
   sink(array.count == 0 ? "[]" : "[");
-  for (std::size_t i = 0; i < array.count; ++i) {
-    std::string text = i == 0 ? "\n  " : ",\n  ";
-    for (const char c : dumped(array.element(i))) {
-      text += c;
-      if (c == '\n') text += "  ";
-    }
-    sink(text);
+  for (std::size_t first = 0; first < array.count; first += kOfPart * kParts) {
+    std::array<std::string, kParts> texts;
+    const std::size_t parts = std::min(kParts, (array.count - first + kOfPart - 1) / kOfPart);
+    files::in_parallel(parts, files::usual_threads(), [&](unsigned, std::size_t part) {
+      const std::size_t begin = first + part * kOfPart;
+      for (std::size_t i = begin; i < std::min(begin + kOfPart, array.count); ++i) add_element(array, i, texts[part]);
+    });
+    for (const auto& text : texts) sink(text);
   }
   if (array.count > 0) sink("\n ]");
 }

@@ -13,7 +13,7 @@
 
 namespace assay::plan {
 
-/// An array of `count` elements, element(0) to element(count - 1), each a JSON tree.
+/// An array of `count` elements, element(0) to element(count - 1), each a JSON tree. Several threads ask for them.
 struct LongArray {
   std::string member;  ///< at the top level of the document, which holds it as null
   std::size_t count = 0;

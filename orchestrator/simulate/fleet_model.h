@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -111,9 +112,10 @@ class FleetModel {
   std::set<std::string> dead_;
   std::map<std::string, Instrument> instruments_;  ///< by probe
   std::map<std::string, Recipe> recipes_;  ///< by a step's first requirement, which has one place only; see recipe_key
-  /// Steps walked so far: by the step's first requirement and its number of nodes; and by model and speeds.
   std::unordered_map<std::string_view, std::string_view> on_of_;  ///< steps with a feature on, by that with it off
   std::map<std::string_view, std::string> contrasts_;             ///< parameters of contrasts, by requirement
+  /// Steps walked so far: by the step's first requirement and its number of nodes; and by model and speeds.
+  mutable std::mutex walking_;  ///< of these two: records are made by several threads
   mutable std::map<std::pair<std::string, std::size_t>, std::optional<TrainingModel>> trainings_;
   mutable std::map<std::pair<const TrainingModel*, std::string>, TrainingShares> walked_;
 };

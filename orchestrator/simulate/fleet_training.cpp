@@ -43,6 +43,7 @@ std::string rank_name(const plan::Step& step, const TrainingModel& model, std::s
 }  // namespace
 
 const TrainingModel* FleetModel::training_of(const plan::Step& step) const {
+  const std::lock_guard lock(walking_);
   const auto [known, is_new] = trainings_.try_emplace({step.requirements.front(), step.nodes.size()});
   if (is_new) {
     const Parameters parameters(plan::parameters_of(plan_.site, step, 0));
@@ -72,6 +73,7 @@ const TrainingShares& FleetModel::shares_of(const TrainingModel& model, const pl
       key += fmt::format("{}-{}:{} ", node, end, left);
     }
   }
+  const std::lock_guard lock(walking_);
   const auto [known, is_new] = walked_.try_emplace({&model, key});
   if (is_new) known->second = model.walk(speeds);
   return known->second;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
+#include "orchestrator/files/in_parallel.h"
 #include "orchestrator/judge/cells/judge.h"
 #include "orchestrator/judge/cells/second_stage.h"
 #include "orchestrator/judge/locate/searches.h"
@@ -19,7 +20,6 @@
 #include "orchestrator/plan/passes.h"
 #include "orchestrator/simulate/fleet_model.h"
 #include "orchestrator/simulate/hall.h"
-#include "orchestrator/simulate/plant_site.h"
 #include "probes/core/utc_time.h"
 
 namespace assay::simulate {
@@ -130,7 +130,7 @@ class VirtualRun {
         model_(std::make_shared<FleetModel>(plan)),
         tests_(std::make_shared<TestSteps>()),
         times_(std::make_shared<VirtualTimes>()),
-        evidence_(RecordMaker(plan, model_, tests_, times_)),
+        evidence_(RecordMaker(plan, model_, tests_, times_), run_.records),
         lines_(true) {
     run_.journal.run_id = fmt::format("simulated-{}", plan.simulation->seed);
     run_.journal.plan_sha256 = plan_sha256;
@@ -167,11 +167,17 @@ class VirtualRun {
 
   void perform(plan::Stage stage) {
     for (int pass = 1; pass <= passes_.count(stage); ++pass) {
-      for (const plan::Step* step : passes_.steps(stage, pass)) {
-        if (stage == plan::Stage::second && !run_.journal.more_attempts.contains(step->id)) continue;
-        if (std::ranges::none_of(step->nodes, [&](const std::string& node) { return model_->is_dead(node); }))
-          perform(*step);
-      }
+      auto steps = passes_.steps(stage, pass);
+      std::erase_if(steps, [&](const plan::Step* step) {
+        return (stage == plan::Stage::second && !run_.journal.more_attempts.contains(step->id)) ||
+               std::ranges::any_of(step->nodes, [&](const std::string& node) { return model_->is_dead(node); });
+      });
+      // Only the records of metered steps depend on the time at which their turn comes.
+      std::vector<std::vector<judge::EvidenceFile>> records(steps.size());
+      files::in_parallel(steps.size(), evidence_.threads(), [&](unsigned, std::size_t i) {
+        if (!is_metered(plan_, *steps[i])) records[i] = left_by(*steps[i], attempts_of(*steps[i]) + 1);
+      });
+      for (std::size_t i = 0; i < steps.size(); ++i) perform(*steps[i], std::move(records[i]));
     }
   }
 
@@ -187,7 +193,7 @@ class VirtualRun {
     perform(plan::Stage::second);
   }
 
-  void perform(const plan::Step& step) {
+  void perform(const plan::Step& step, std::vector<judge::EvidenceFile> records) {
     double time = 0;
     for (const auto& node : step.nodes) time = std::max(time, free_at_.at(node));
     if (step.alone) {
@@ -197,7 +203,18 @@ class VirtualRun {
     const bool metered = is_metered(plan_, step);
     if (metered) time += 1;  // so that its watch does not touch the one before
     if (metered) begin_watch(step, time);
-    run_.journal.attempts.push_back(attempt(step, ++attempts_[step.id], time, time + length_s, metered));
+    const int number = ++attempts_[step.id];
+    if (metered) {
+      times_->attempts.emplace(std::pair(step.id, number), seconds_of(moment(time)));
+      records = left_by(step, number);
+    }
+    judge::Attempt attempt = ended(step, number, time, time + length_s);
+    attempt.evidence = std::move(records);
+    attempt.second_stage = run_.journal.second_stage;
+    run_.journal_text += lines_.line(attempt.begin, judge::JournalEntry::attempt_begin(step.id, number, attempt.node));
+    if (metered) end_watch(time + length_s);
+    run_.journal_text += lines_.line(attempt.end, judge::JournalEntry::attempt_end(attempt));
+    run_.journal.attempts.push_back(std::move(attempt));
     time += length_s;
     for (auto& [node, free_at] : free_at_) {
       if (step.alone) free_at = time;
@@ -228,33 +245,35 @@ class VirtualRun {
     run_.journal_text += lines_.line(watch.end, judge::JournalEntry::watch_end(watch));
   }
 
-  judge::Attempt attempt(const plan::Step& step, int number, double begin, double end, bool metered) {
-    if (metered) times_->attempts.emplace(std::pair(step.id, number), seconds_of(moment(begin)));
-    judge::Attempt attempt = ended(step, number, begin, end);
-    attempt.second_stage = run_.journal.second_stage;
-    run_.journal_text += lines_.line(attempt.begin, judge::JournalEntry::attempt_begin(step.id, number, attempt.node));
-    if (metered) end_watch(end);
-    run_.journal_text += lines_.line(attempt.end, judge::JournalEntry::attempt_end(attempt));
-    return attempt;
+  /// How many attempts `step` has had.
+  [[nodiscard]] int attempts_of(const plan::Step& step) const {
+    const auto found = attempts_.find(step.id);
+    return found == attempts_.end() ? 0 : found->second;
   }
 
-  /// An attempt of a step or of a test, with the evidence that it leaves.
-  judge::Attempt ended(const plan::Step& step, int number, double begin, double end) {
-    judge::Attempt attempt{.step = step.id,
-                           .number = number,
-                           .node = step.nodes.front(),
-                           .outcome = AttemptOutcome::exited,
-                           .begin = moment(begin),
-                           .end = moment(end)};
+  static judge::Attempt ended(const plan::Step& step, int number, double begin, double end) {
+    return {.step = step.id,
+            .number = number,
+            .node = step.nodes.front(),
+            .outcome = AttemptOutcome::exited,
+            .begin = moment(begin),
+            .end = moment(end)};
+  }
+
+  /// The evidence of an attempt of a step or of a test. Its records are read here, while they are at hand.
+  [[nodiscard]] std::vector<judge::EvidenceFile> left_by(const plan::Step& step, int number) const {
+    std::vector<judge::EvidenceFile> all;
+    const auto held = times_->attempts.find({step.id, number});
     for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
-      const auto held = times_->attempts.find({step.id, number});
       const std::string bytes = model_->record(
           step, number, rank, held == times_->attempts.end() ? std::nullopt : std::optional(held->second));
-      attempt.evidence.push_back({.path = judge::record_path(step.id, number, static_cast<int>(rank)),
-                                  .sha256 = files::sha256(bytes),
-                                  .bytes = bytes.size()});
+      all.push_back({.path = judge::record_path(step.id, number, static_cast<int>(rank)),
+                     .sha256 = files::sha256(bytes),
+                     .bytes = bytes.size()});
+      (void)run_.records.get(all.back(), plan_.probes.at(step.probe).description, "",
+                             [&](const auto&) { return bytes; });  // kept, and judged later
     }
-    return attempt;
+    return all;
   }
 
   /// The searches after the steps. Tests that are open together run side by side, as long as the longest of them.
@@ -282,6 +301,7 @@ class VirtualRun {
     const std::string& id = test.step.id;
     const plan::Step& step = tests_->emplace(id, test_step(*model_, id, test.step.nodes).value()).first->second;
     judge::Attempt attempt = ended(step, 1, begin, begin + step.typical_s);
+    attempt.evidence = left_by(step, 1);
     attempt.nodes = step.nodes;
     attempt.purpose = test.test.purpose;
     run_.journal_text += lines_.line(attempt.begin, judge::JournalEntry::test_begin(attempt));
@@ -304,74 +324,17 @@ class VirtualRun {
   std::shared_ptr<const FleetModel> model_;
   std::shared_ptr<TestSteps> tests_;
   std::shared_ptr<VirtualTimes> times_;
+  SimulatedRun run_;
   judge::EvidenceReader evidence_;
   judge::JournalLines lines_;
-  SimulatedRun run_;
   std::unordered_map<std::string, double> free_at_;
   std::unordered_map<std::string_view, int> attempts_;  ///< of each step, so far
 };
 
-/// Port `rail` of node `i` in a plane. Every rail has leaf switches of its own.
-site::Port port_on(const FleetShape& shape, std::size_t i, std::size_t plane, std::size_t rail) {
-  const std::size_t number = plane * shape.rails + rail;
-  constexpr std::size_t kOctet = 256;
-  return {
-      .interface = fmt::format("eth{}", number),
-      .device = fmt::format("rdma{}", number),
-      .address =
-          fmt::format("10.{}.{}.{}", (number * 2 + i / (kOctet * kOctet)) % kOctet, i / kOctet % kOctet, i % kOctet),
-      .rail = std::to_string(rail),
-      .leaf = shape.per_leaf == 0 ? "" : fmt::format("{}-l{:04}-rail{}", shape.planes[plane], i / shape.per_leaf, rail),
-      .switch_port = shape.per_leaf == 0 ? "" : std::to_string(i % shape.per_leaf)};
-}
-
 }  // namespace
 
-FleetShape shape_for(const plan::Profile& profile, FleetShape shape) {
-  constexpr std::size_t kPerLeaf = 16;
-  bool leaves = false;
-  for (const auto& requirement : profile.requirements) {
-    leaves = leaves || !requirement.plane.empty() || requirement.pairs || requirement.by == plan::Grouping::leaf;
-    if (requirement.plane.empty() || std::ranges::find(shape.planes, requirement.plane) != shape.planes.end()) continue;
-    shape.planes.push_back(requirement.plane);
-  }
-  if (shape.rails == 0 && !shape.planes.empty()) shape.rails = 1;
-  constexpr std::size_t kPerRack = 18;  // compute trays of a rack of 72 GPUs
-  if (shape.per_rack == 0 && judges_by_meters(profile))
-    shape.per_rack = std::clamp<std::size_t>(shape.nodes, 1, kPerRack);
-  if (shape.per_leaf == 0 && leaves) shape.per_leaf = std::clamp<std::size_t>(shape.nodes / 2, 1, kPerLeaf);
-  return shape;
-}
-
-site::Site simulated_site(const FleetShape& shape) {
-  site::Site site{.name = plan::kSimulated, .known_hosts = "", .nodes = {}};
-  for (std::size_t i = 0; i < shape.nodes; ++i) {
-    const std::string name = fmt::format("n{:05}", i);
-    site.nodes.push_back({.name = name,
-                          .launcher = site::Launcher::ssh,
-                          .address = name,
-                          .directory = site::kDefaultDirectory,
-                          .rack = shape.per_rack == 0 ? "" : fmt::format("r{:04}", i / shape.per_rack),
-                          .leaf = shape.per_leaf == 0 ? "" : fmt::format("l{:04}", i / shape.per_leaf),
-                          .rendezvous = name});
-    for (std::size_t plane = 0; plane < shape.planes.size(); ++plane) {
-      for (std::size_t rail = 0; rail < shape.rails; ++rail)
-        site.nodes.back().planes[shape.planes[plane]].push_back(port_on(shape, i, plane, rail));
-    }
-  }
-  return site;
-}
-
-void tell_parts(const plan::Profile& profile, site::Site& site) {
-  constexpr int kParts = 8;
-  for (const auto& [kind, count] : profile.per_node) {
-    if (count != plan::kOfSite || kind == "pair") continue;
-    for (auto& node : site.nodes) node.parts[kind] = kParts;
-  }
-  if (judges_by_meters(profile)) add_meters(profile, site);
-}
-
-judge::EvidenceReader simulated_evidence(const plan::Plan& plan, const judge::Journal& journal) {
+judge::EvidenceReader simulated_evidence(const plan::Plan& plan, const judge::Journal& journal,
+                                         judge::KeptRecords records) {
   auto model = std::make_shared<const FleetModel>(plan);
   auto tests = std::make_shared<TestSteps>();
   for (const auto& attempt : journal.attempts) {
@@ -388,7 +351,7 @@ judge::EvidenceReader simulated_evidence(const plan::Plan& plan, const judge::Jo
     for (const auto& watch : journal.watches)
       if (watch.begin == attempt.begin) times->watches.emplace(watch.number, std::pair(step, begin_s));
   }
-  return RecordMaker(plan, std::move(model), std::move(tests), std::move(times));
+  return {RecordMaker(plan, std::move(model), std::move(tests), std::move(times)), std::move(records)};
 }
 
 SimulatedRun simulate(const plan::Plan& plan, const std::string& plan_sha256) {

@@ -34,17 +34,19 @@ site::Site simulated_site(const FleetShape& shape);
 /// the profile judges by meters, the site gets them, and the consent to load it (plant_site.h).
 void tell_parts(const plan::Profile& profile, site::Site& site);
 
-/// Evidence of a plan that has a simulation, and of the extra tests in `journal`: each record is made up again when it
-/// is asked for, the same bytes for the same plan. `plan` must outlive it.
-judge::EvidenceReader simulated_evidence(const plan::Plan& plan, const judge::Journal& journal);
+/// Evidence of a plan that has a simulation, and of the extra tests in `journal`: a record that is not among `records`
+/// is made up again when it is asked for, the same bytes for the same plan. `plan` must outlive it.
+judge::EvidenceReader simulated_evidence(const plan::Plan& plan, const judge::Journal& journal,
+                                         judge::KeptRecords records = {});
 
 /// A run as it would have been: the journal as read back, its text, and its duration in virtual time.
 struct SimulatedRun {
   judge::Journal journal;
   std::string journal_text;
-  double duration_s = 0;      ///< of the steps, both stages
-  double localisation_s = 0;  ///< of the searches after them
-  std::size_t rounds = 0;     ///< of extra tests; those of one round run side by side
+  double duration_s = 0;       ///< of the steps, both stages
+  double localisation_s = 0;   ///< of the searches after them
+  std::size_t rounds = 0;      ///< of extra tests; those of one round run side by side
+  judge::KeptRecords records;  ///< all that it made
 };
 
 /// Carries `plan`, which must have a simulation, out in virtual time: each node one step at a time, steps of several

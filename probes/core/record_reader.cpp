@@ -100,8 +100,9 @@ class Reader {
       throw refusal(fmt::format("sequence {} where {} was due", sequence, expected_sequence_), "lines were lost");
     }
     ++expected_sequence_;
-    if (!is_utc_text(fields.text("time"))) throw refusal("'time' is not UTC with milliseconds");
     const bool first = expected_sequence_ == 1;
+    (first ? times_.first : times_.last) = fields.text("time");
+    if (!is_utc_text(first ? times_.first : times_.last)) throw refusal("'time' is not UTC with milliseconds");
     if (const json* body = fields.optional("start")) {
       if (!first) throw refusal("a second 'start'");
       start(*body);
@@ -124,6 +125,7 @@ class Reader {
     return ended_;
   }
   [[nodiscard]] bool ended() const { return ended_; }
+  [[nodiscard]] const LineTimes& times() const { return times_; }
   Record take() {
     const auto& all = record_.conditions;
     record_.sorted.resize(all.size());
@@ -235,6 +237,7 @@ class Reader {
   const Description& description_;
   const RecordLimits& limits_;
   Record record_;
+  LineTimes times_;
   std::map<std::string, std::set<std::string>> subjects_;  ///< by kind; of nodes there is one
   std::size_t samples_ = 0;
   std::set<std::tuple<std::string, Subject, Values>> seen_;
@@ -245,7 +248,7 @@ class Reader {
 }  // namespace
 
 std::expected<Record, InputError> read_record(std::string_view bytes, const Description& description,
-                                              const RecordLimits& limits) {
+                                              const RecordLimits& limits, LineTimes* times) {
   const auto refuse = [](std::size_t line, std::string what, std::string hint = "") {
     return std::unexpected(InputError{fmt::format("line {}", line), std::move(what), std::move(hint)});
   };
@@ -267,6 +270,7 @@ std::expected<Record, InputError> read_record(std::string_view bytes, const Desc
     bytes.remove_prefix(length + 1);
   }
   if (!reader.ended()) return refuse(number + 1, "'end' is missing", "the probe died or was killed before it was done");
+  if (times != nullptr) *times = reader.times();
   return reader.take();
 }
 

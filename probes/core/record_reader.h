@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <string>
 #include <string_view>
 
 #include "probes/core/description.h"
@@ -19,11 +20,17 @@ struct RecordLimits {
   std::size_t max_subjects = 1024;      ///< of one kind on a node; of node 1, of pair, group and rank max_lines
 };
 
-/// Reads a whole record. Refused: a missing or misplaced start or end, an unknown or missing field, a duplicate key, a
-/// gap in `sequence`, a metric, unit or condition that `description` does not declare, a sample that is not finite, the
-/// same measurement (metric, subject, at) twice, a node other than the record's own host, bad UTF-8, control
-/// characters, sizes over the limits and over those of record.h. Errors say "line N: …".
+/// The times of the first and the last line of a record, UTC.
+struct LineTimes {
+  std::string first, last;
+};
+
+/// Reads a whole record, and, if `times` is given, the times of its lines. Refused: a missing or misplaced
+/// start or end, an unknown or missing field, a duplicate key, a gap in `sequence`, a metric, unit or condition that
+/// `description` does not declare, a sample that is not finite, the same measurement (metric, subject, at) twice, a
+/// node other than the record's own host, bad UTF-8, control characters, sizes over the limits and over those of
+/// record.h. Errors say "line N: …".
 std::expected<Record, InputError> read_record(std::string_view bytes, const Description& description,
-                                              const RecordLimits& limits = {});
+                                              const RecordLimits& limits = {}, LineTimes* times = nullptr);
 
 }  // namespace assay

@@ -40,14 +40,21 @@ std::expected<plan::Plan, InputError> simulated_plan(const SimulateArguments& gi
   return plan;
 }
 
-/// Writes every file of a simulation. The report is rendered from `examined`, which is moved from and gets the
-/// verdict's digest.
-std::optional<InputError> write_all(const std::string& out, const std::string& plan,
-                                    const simulate::SimulationSummary& summary, const std::string& journal,
-                                    evidence::Examined&& examined) {
+/// Writes `text`, which is let go, to the file `name` of `out`, if there is one.
+std::optional<InputError> write(const std::string& out, const char* name, std::string text) {
   try {
-    files::write_durably(out + "/plan.json", plan);
-    files::write_durably(out + "/journal.jsonl", journal);
+    if (!out.empty()) files::write_durably(fmt::format("{}/{}", out, name), text);
+    return std::nullopt;
+  } catch (const std::system_error& error) {
+    return InputError{out, error.what(), "check free space and permissions, then simulate again"};
+  }
+}
+
+/// Writes what judging leaves of a simulation. The report is rendered from `examined`, which is moved from and gets the
+/// verdict's digest.
+std::optional<InputError> write_all(const std::string& out, const simulate::SimulationSummary& summary,
+                                    judge::KeptRecords&& records, evidence::Examined&& examined) {
+  try {
     files::Sha256 digest;
     files::write_durably(out + "/verdict.json", [&](const files::TextSink& sink) {
       judge::write_verdict(examined.verdict, [&](std::string_view piece) {
@@ -57,8 +64,9 @@ std::optional<InputError> write_all(const std::string& out, const std::string& p
     });
     examined.verdict_sha256 = digest.text();
     files::write_durably(out + "/simulation.json", to_json(summary).dump(1) + "\n");
-    files::write_durably(out + "/" + dossier::kReportFile,
-                         page::render_html(page::report_content(std::move(examined), {}, "")));
+    // The records go before the page is made: it keeps what it shows.
+    const auto content = page::report_content(std::move(examined), {nullptr, std::move(records)}, "");
+    files::write_durably(out + "/" + dossier::kReportFile, page::render_html(content));
     return std::nullopt;
   } catch (const std::system_error& error) {
     return InputError{out, error.what(), "check free space and permissions, then simulate again"};
@@ -75,10 +83,16 @@ int run_simulate(const SimulateArguments& given) {
   }
   auto plan = simulated_plan(given);
   if (!plan) return bad_input(plan.error());
-  const std::string text = plan::plan_text(*plan);
+  // Plan and journal are written as soon as they are known: of a large fleet each is 100 MB.
+  std::string text = plan::plan_text(*plan);
   const std::string digest = files::sha256(text);
+  if (const auto problem = write(given.out, "plan.json", std::move(text))) return bad_input(*problem);
   simulate::SimulatedRun run = simulate::simulate(*plan, digest);
-  auto judged = judge::judge_run(*plan, digest, run.journal, simulate::simulated_evidence(*plan, run.journal));
+  const std::string journal_sha256 = files::sha256(run.journal_text);
+  if (const auto problem = write(given.out, "journal.jsonl", std::move(run.journal_text))) return bad_input(*problem);
+  auto judged =
+      judge::judge_run(*plan, digest, run.journal, simulate::simulated_evidence(*plan, run.journal, run.records),
+                       judge::JournalOrigin::own);
   if (!judged) return bad_input(judged.error());
   judge::Verdict verdict = std::move(*judged);
   const auto summary = simulate::summarise(*plan, run, verdict);
@@ -86,8 +100,8 @@ int run_simulate(const SimulateArguments& given) {
     evidence::Examined examined{
         .run = {.plan = std::move(*plan), .plan_sha256 = digest, .journal = std::move(run.journal)},
         .verdict = std::move(verdict),
-        .journal_sha256 = files::sha256(run.journal_text)};
-    if (const auto problem = write_all(given.out, text, summary, run.journal_text, std::move(examined)))
+        .journal_sha256 = journal_sha256};
+    if (const auto problem = write_all(given.out, summary, std::move(run.records), std::move(examined)))
       return bad_input(*problem);
   }
   std::cout << (given.json ? to_json(summary).dump(1, ' ', true) + "\n"

@@ -25,7 +25,7 @@ std::expected<std::string, InputError> document(const EvidenceFiles& files, cons
 
 /// Evidence from the files; of a simulation, generated again.
 judge::EvidenceReader reader_for(const plan::Plan& plan, const judge::Journal& journal, const EvidenceFiles& files) {
-  return plan.simulation ? simulate::simulated_evidence(plan, journal) : evidence_in(files);
+  return plan.simulation ? simulate::simulated_evidence(plan, journal, files.records) : evidence_in(files);
 }
 
 std::optional<InputError> check_journalled(const judge::Journal& journal, const EvidenceFiles& files) {
@@ -90,7 +90,7 @@ std::expected<EvidenceFiles, InputError> read_evidence_files(const std::string& 
 }
 
 judge::EvidenceReader evidence_in(const EvidenceFiles& files) {
-  return [&files](const judge::EvidenceFile& file) -> std::expected<std::string, InputError> {
+  const auto read = [&files](const judge::EvidenceFile& file) -> std::expected<std::string, InputError> {
     const auto digest = files.digests.find(file.path);
     if (digest == files.digests.end() || digest->second != file.sha256 || files.sizes.at(file.path) != file.bytes) {
       return std::unexpected(
@@ -98,6 +98,7 @@ judge::EvidenceReader evidence_in(const EvidenceFiles& files) {
     }
     return files.read(file.path);
   };
+  return {read, files.records};
 }
 
 namespace {

@@ -23,6 +23,7 @@ struct EvidenceFiles {
   std::map<std::string, std::uint64_t> sizes;
   std::map<std::string, std::string> kept;
   std::uint64_t kept_bytes = 0;
+  judge::KeptRecords records;  ///< as far as they were read: judgement, page and checks share them
 
   /// Adds a file.
   void add(const std::string& path, std::string bytes);

@@ -181,7 +181,7 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
                         .watches = {}};
   const plan::Plan& plan = content.run.plan;
   const judge::EvidenceReader evidence =
-      plan.simulation ? simulate::simulated_evidence(plan, content.run.journal) : given;
+      plan.simulation ? simulate::simulated_evidence(plan, content.run.journal, given.records()) : given;
   const judge::Machines machines(content.run.journal);
   std::map<std::string_view, std::vector<const judge::Attempt*>> attempts_of;
   for (const auto& attempt : content.run.journal.attempts) attempts_of[attempt.step].push_back(&attempt);

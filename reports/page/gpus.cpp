@@ -174,7 +174,7 @@ std::string board_row(const std::string& name, const Board& board, const std::st
 
 }  // namespace
 
-std::string with_short_names(const ReportContent& content, const std::string& html) {
+std::string with_short_names(const ReportContent& content, std::string html) {
   const ShortNames names = short_names(content);
   if (names.uuids.empty() || names.length == kUuid) return html;
   std::string out;

@@ -38,7 +38,8 @@ std::string render_html(const ReportContent& content) {
           part("names of GPUs", gpu_names_section);
   html += with_short_names(content, part("attempts", attempts_section)) + part("evidence", evidence_section);
   html += part("what is not claimed", non_claims_section) + part("how to verify", verification_section);
-  return html + "<p class=\"end\">— end of report —</p>\n</main>\n</body>\n</html>\n";
+  html += "<p class=\"end\">— end of report —</p>\n</main>\n</body>\n</html>\n";
+  return html;
 }
 
 }  // namespace assay::page

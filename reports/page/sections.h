@@ -56,7 +56,7 @@ std::string gpu_section(const ReportContent& content);
 std::string gpu_names_section(const ReportContent& content);
 /// `html` with the short name in place of the UUID of every GPU that was judged: "GPU-8f2c01d4", longer where two
 /// would be alike.
-std::string with_short_names(const ReportContent& content, const std::string& html);
+std::string with_short_names(const ReportContent& content, std::string html);
 /// The matrix of the pairs of `requirement`; empty if it has none.
 std::string pair_figure(const ReportContent& content, const figures::StepIndex& steps,
                         const plan::Requirement& requirement, const figures::ResultsOf& results);

@@ -52,30 +52,41 @@ bool agree(const Value& a, const Value& b) {
 
 }  // namespace
 
-ComponentStatements::ComponentStatements(const plan::Plan& plan) : plan_(plan) {
+std::set<std::size_t> ComponentStatements::demanded_by(const plan::Plan& plan) {
+  std::set<std::size_t> components;
   const auto demand = [&](const plan::RequiredCondition& one) {
-    if (const auto component = component_of(one.name)) demanded_.insert(*component);
+    if (const auto component = component_of(one.name)) components.insert(*component);
   };
   for (const auto& requirement : plan.profile.requirements) {
     if (requirement.demand) demand(*requirement.demand);
     for (const auto& one : requirement.conditions) demand(one);
   }
+  return components;
 }
 
-void ComponentStatements::look(const plan::Step& step, const StepEvidence& found) {
-  if (demanded_.empty()) return;
-  for (const auto& record : found.records) take(step, record, found.paths);
+void ComponentStatements::look(const std::set<std::size_t>& components, const plan::Step& step,
+                               const StepEvidence& found) {
+  if (components.empty()) return;
+  for (const auto& record : found.records) take(components, step, record, found.paths);
   for (const auto& attempt : found.others) {
-    for (const auto& record : attempt) take(step, record, found.paths);
+    for (const auto& record : attempt) take(components, step, record, found.paths);
   }
 }
 
-void ComponentStatements::take(const plan::Step& step, const Record& record, const SharedList<std::string>& paths) {
+void ComponentStatements::look(const ComponentStatements& later) {
+  for (const auto& [part, said] : later.all_) {
+    auto& mine = all_[part];
+    mine.insert(mine.end(), said.begin(), said.end());
+  }
+}
+
+void ComponentStatements::take(const std::set<std::size_t>& components, const plan::Step& step, const Record& record,
+                               const SharedList<std::string>& paths) {
   const std::string& node = step.nodes.at(static_cast<std::size_t>(record.start.rank));
   const auto host = record.start.host.find("name");
   for (const auto& condition : record.conditions) {
     const auto component = component_of(condition.name);
-    if (!component || !demanded_.contains(*component)) continue;
+    if (!component || !components.contains(*component)) continue;
     // A record of several nodes may speak of parts of another one.
     const bool own = step.nodes.size() == 1 || (condition.subject.kind == "node" && host != record.start.host.end() &&
                                                 host->second == Value{condition.subject.id});
@@ -113,10 +124,10 @@ void ComponentStatements::hold(Result& result, const plan::RequiredCondition& de
   result.evidence = std::move(paths);
 }
 
-void ComponentStatements::hold_together(Results& results) const {
-  if (demanded_.empty()) return;
+void ComponentStatements::hold_together(const plan::Plan& plan, Results& results) const {
+  if (all_.empty()) return;
   std::map<std::string_view, const plan::Requirement*> requirements;
-  for (const auto& one : plan_.profile.requirements) requirements.emplace(one.id, &one);
+  for (const auto& one : plan.profile.requirements) requirements.emplace(one.id, &one);
   for (auto& result : results) {
     const auto& requirement = *requirements.at(result.requirement);
     if (requirement.demand && (result.outcome == Outcome::pass || result.outcome == Outcome::fail))

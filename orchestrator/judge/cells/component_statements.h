@@ -18,16 +18,19 @@ namespace assay::judge {
 /// of one driver, whichever probe recorded them. Only components that the plan demands something of are looked at.
 class ComponentStatements {
  public:
-  /// `plan` must outlive it.
-  explicit ComponentStatements(const plan::Plan& plan);
+  /// The components of which `plan` demands something.
+  static std::set<std::size_t> demanded_by(const plan::Plan& plan);
 
-  /// Looks at the records of one step.
-  void look(const plan::Step& step, const StepEvidence& found);
+  /// Looks at the records of one step for statements on `components`.
+  void look(const std::set<std::size_t>& components, const plan::Step& step, const StepEvidence& found);
+
+  /// Looks at what `later` looked at in other steps, after all that this one has.
+  void look(const ComponentStatements& later);
 
   /// A passing result that demands something of a component which another step states otherwise of the same node, and
   /// a failing one of a demand that the other statement would meet, become inconclusive: both values are named, and the
   /// evidence of the other is added. Versions that are equal as versions agree.
-  void hold_together(Results& results) const;
+  void hold_together(const plan::Plan& plan, Results& results) const;
 
  private:
   struct Statement {
@@ -37,11 +40,10 @@ class ComponentStatements {
   };
   using Part = std::tuple<std::size_t, std::string, Subject>;  ///< component, node, and subject if it has several
 
-  void take(const plan::Step& step, const Record& record, const SharedList<std::string>& paths);
+  void take(const std::set<std::size_t>& components, const plan::Step& step, const Record& record,
+            const SharedList<std::string>& paths);
   void hold(Result& result, const plan::RequiredCondition& demand) const;
 
-  const plan::Plan& plan_;
-  std::set<std::size_t> demanded_;
   std::map<Part, std::vector<Statement>> all_;  ///< each different value of a step once
 };
 

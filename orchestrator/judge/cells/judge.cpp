@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
+#include <set>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -15,6 +18,8 @@
 #include "orchestrator/judge/cells/contrast.h"
 #include "orchestrator/judge/cells/counter_rises.h"
 #include "orchestrator/judge/cells/demand.h"
+#include "orchestrator/judge/cells/judge_inputs.h"
+#include "orchestrator/judge/cells/judged_steps.h"
 #include "orchestrator/judge/cells/part_identities.h"
 #include "orchestrator/judge/cells/pool.h"
 #include "orchestrator/judge/cells/references.h"
@@ -36,94 +41,66 @@ namespace {
 /// A figure above the physical limit by more than the instruments' uncertainty.
 constexpr double kAboveCeiling = 1.02;
 
+/// Judges steps one at a time, so that one step's evidence is in memory, whatever the size of the fleet. Each thread
+/// has one of its own.
 class Judge {
  public:
-  /// Judges by the attempts of the stages up to `up_to`.
-  Judge(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence,
-        plan::Stage up_to = plan::Stage::second)
-      : plan_(plan),
-        journal_(journal),
-        evidence_(evidence),
-        up_to_(up_to),
-        machines_(journal),
-        demands_(plan.site),
-        contrasts_(plan, demands_),
-        references_(plan, demands_, [this](const plan::Step& step) { return evidence_of(step); }),
-        rises_(plan, [this](const plan::Step& step) { return evidence_of(step); }),
-        statements_(plan) {
-    for (const auto& requirement : plan.profile.requirements) requirements_[requirement.id] = &requirement;
-    recurrence_ = recurrence_probability(figures_of(plan));
-    for (const auto& attempt : journal.attempts) {
-      if (up_to == plan::Stage::second || !attempt.second_stage) attempts_[attempt.step].push_back(&attempt);
-    }
-  }
+  explicit Judge(const JudgeInputs& given)
+      : given_(given),
+        plan_(given.plan),
+        demands_(plan_.site),
+        contrasts_(plan_, demands_),
+        references_(plan_, demands_, [this](const plan::Step& step) { return evidence_of(step); }),
+        rises_(plan_, [this](const plan::Step& step) { return evidence_of(step); }),
+        components_(ComponentStatements::demanded_by(plan_)) {}
 
-  /// Results of every cell of the plan. Goes step by step, so that one step's evidence is in memory at a time, whatever
-  /// the size of the fleet.
-  Results results() {
-    CellResults all;
-    std::unordered_map<std::string_view, std::vector<std::size_t>> cells;
-    for (std::size_t i = 0; i < plan_.coverage.size(); ++i) {
-      const plan::Cell& cell = plan_.coverage[i];
-      if (cell.step.empty())
-        all.take(i, without_step(cell, *requirements_.at(cell.requirement)));
-      else
-        cells[cell.step].push_back(i);
-    }
-    references_.take();
-    for (const auto& step : plan_.steps) {
-      const auto mine = cells.find(step.id);
-      if (mine == cells.end()) continue;
-      const StepEvidence found = evidence_of(step);
-      identities_.look(step, found);
-      statements_.look(step, found);
-      for (const std::size_t i : mine->second) {
-        for (auto& cell : judge_cell(plan_.coverage[i], *requirements_.at(plan_.coverage[i].requirement), step, found))
-          all.take(i, std::move(cell));
-      }
-    }
-    auto decided = std::move(all).decided();
-    statements_.hold_together(decided);
-    identities_.refuse_twins(decided);
-    return decided;
+  References& references() { return references_; }
+
+  void judge(const plan::Step& step, const CellsOfSteps& cells) {
+    const auto mine = cells.find(step.id);
+    if (mine == cells.end()) return;
+    const StepEvidence found = evidence_of(step);
+    judged_.identities.look(step, found);
+    judged_.statements.look(components_, step, found);
+    for (const std::size_t i : mine->second)
+      for (auto& cell : judge_cell(plan_.coverage[i], given_.requirement(plan_.coverage[i].requirement), step, found))
+        judged_.cells.take(i, std::move(cell));
+  }
+  /// Cell `i` of the plan, which does not measure it. Figures of meters or switches that the site does not have are not
+  /// reported.
+  void judge_without_step(std::size_t i) {
+    const plan::Cell& cell = plan_.coverage[i];
+    const plan::Requirement& requirement = given_.requirement(cell.requirement);
+    const bool untold = requirement.when_told && !requirement.during.empty() &&
+                        plan::metered_subjects(plan_.site, requirement.scope, requirement.plane).empty();
+    Result result = blank(cell, requirement);
+    judged_.cells.take(i,
+                       untold ? unchecked_cell(std::move(result), cell.reason + ".") : settled_cell(std::move(result)));
   }
 
   /// Results of these cells of one step, without the fleet; of one attempt of it, or of those from one on.
   Results results_of(const plan::Step& step, const std::vector<plan::Cell>& cells) {
-    const auto attempts = attempts_.find(step.id);
-    const StepEvidence found = evidence_of(step, attempts == attempts_.end() ? 1 : attempts->second.front()->number);
+    const auto& attempts = given_.attempts_of(step);
+    const StepEvidence found = evidence_of(step, attempts.empty() ? 1 : attempts.front()->number);
     CellResults all;
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      for (auto& cell : judge_cell(cells[i], *requirements_.at(cells[i].requirement), step, found))
+      for (auto& cell : judge_cell(cells[i], given_.requirement(cells[i].requirement), step, found))
         all.take(i, std::move(cell));
     }
-    return std::move(all).decided();
+    return std::move(all).decided(1);
   }
 
-  /// As StepEvidence has it, of all steps that were looked at.
-  [[nodiscard]] const std::map<std::string, double>& outside_s() const { return outside_s_; }
+  /// The steps judged since the last call.
+  JudgedSteps take() { return std::exchange(judged_, {}); }
 
  private:
   StepEvidence evidence_of(const plan::Step& step, int first = 1) {
     fault_of_ = {};  // other evidence may get the address of the last one
     demands_.forget();
-    const auto attempts = attempts_.find(step.id);
-    static const std::vector<const Attempt*> kNone;
-    StepEvidence found = collect(plan_, step, attempts == attempts_.end() ? kNone : attempts->second, journal_,
-                                 machines_, evidence_, first);
-    for (const auto& [node, seconds] : found.outside_s) {
-      double& furthest_s = outside_s_[node];
-      if (std::abs(seconds) > std::abs(furthest_s)) furthest_s = seconds;
-    }
+    StepEvidence found =
+        collect(plan_, step, given_.attempts_of(step), given_.journal, given_.machines, given_.evidence, first);
+    for (const auto& [node, seconds] : found.outside_s) judged_.note_outside(node, seconds);
     return found;
-  }
-
-  /// A cell that the plan does not measure. Figures of meters or switches that the site does not have are not reported.
-  [[nodiscard]] UndecidedCell without_step(const plan::Cell& cell, const plan::Requirement& requirement) const {
-    const bool untold = requirement.when_told && !requirement.during.empty() &&
-                        plan::metered_subjects(plan_.site, requirement.scope, requirement.plane).empty();
-    Result result = blank(cell, requirement);
-    return untold ? unchecked_cell(std::move(result), cell.reason + ".") : settled_cell(std::move(result));
   }
 
   static Result blank(const plan::Cell& cell, const plan::Requirement& requirement) {
@@ -204,7 +181,7 @@ class Judge {
                              const StepEvidence& step, Result whole) {
     if (metered_of_ != planned.id) {
       demands_.forget();
-      metered_ = site_evidence(plan_, planned, step, journal_, evidence_);
+      metered_ = site_evidence(plan_, planned, step, given_.journal, given_.evidence);
       metered_of_ = planned.id;
     }
     whole.evidence = metered_.step.paths;
@@ -231,7 +208,7 @@ class Judge {
                                              const StepEvidence& made, const Pool& pool,
                                              const StepEvidence& measured) const {
     // Without a second stage unfit() asks for the attempts.
-    const bool second = up_to_ == plan::Stage::second && journal_.more_attempts.contains(planned.id);
+    const bool second = given_.up_to == plan::Stage::second && given_.journal.more_attempts.contains(planned.id);
     if (const int due = second ? due_attempts(requirement, planned, made) : 0; made.attempts < due)
       return fmt::format("{} of {} planned attempts were made.", made.attempts, due);
     if (pool.records.size() == measured.records.size()) return "";
@@ -254,7 +231,7 @@ class Judge {
   const std::string& fault_in(const plan::Step& step, const StepEvidence& found) {
     if (fault_of_ == std::pair(&step, &found)) return fault_;
     std::vector<const plan::Requirement*> judging;
-    for (const auto& id : step.requirements) judging.push_back(requirements_.at(id));
+    for (const auto& id : step.requirements) judging.push_back(&given_.requirement(id));
     fault_ = unjudged_fault(found, judging, plan_.probes.at(step.probe).description);
     fault_of_ = {&step, &found};
     return fault_;
@@ -338,8 +315,8 @@ class Judge {
     cell.estimate = *estimate;
     cell.reference = *reference;
     const auto second = std::ranges::lower_bound(pool.attempts, found.first_stage);
-    cell.seen = steadiness_of(
-        pool.measured, {.begin = static_cast<std::size_t>(second - pool.attempts.begin()), .probability = recurrence_});
+    cell.seen = steadiness_of(pool.measured, {.begin = static_cast<std::size_t>(second - pool.attempts.begin()),
+                                              .probability = given_.recurrence});
     cell.doubt = doubt_of(requirement, step, found, subject, pool, estimate->value);
     cell.words = places_missed(all, requirement, reference->value);
     cell.unmet = first_unmet(requirement, cell.result.conditions.list(), probe);
@@ -347,50 +324,81 @@ class Judge {
     return cell;
   }
 
+  const JudgeInputs& given_;
   const plan::Plan& plan_;
-  const Journal& journal_;
-  const EvidenceReader& evidence_;
-  plan::Stage up_to_;
-  Machines machines_;
   Demands demands_;
-  std::map<std::string_view, const plan::Requirement*> requirements_;
   std::pair<const plan::Step*, const StepEvidence*> fault_of_;  ///< whose fault_ is known
   std::string fault_;
-  std::unordered_map<std::string_view, std::vector<const Attempt*>> attempts_;
   Contrasts contrasts_;
   References references_;
   CounterRises rises_;
-  std::string metered_of_;  ///< the step of metered_
+  std::set<std::size_t> components_;  ///< whose statements are compared
+  std::string metered_of_;            ///< the step of metered_
   SiteEvidence metered_;
-  double recurrence_ = 1;  ///< Recurrence's probability
-  PartIdentities identities_;
-  ComponentStatements statements_;
   std::unordered_map<std::string_view, SharedList<ConditionSeen>> conditions_;  ///< of each requirement's last cell
-  std::map<std::string, double> outside_s_;  ///< as StepEvidence has it, of all steps
+  JudgedSteps judged_;
 };
+
+/// Judges every cell. Threads take runs of steps; their results are put together in the order of the plan.
+JudgedCells judge_all(const JudgeInputs& given) {
+  const plan::Plan& plan = given.plan;
+  constexpr std::size_t kAtOnce = 64;  // steps of one thread
+  const std::size_t parts = (plan.steps.size() + kAtOnce - 1) / kAtOnce;
+  const auto threads = static_cast<unsigned>(std::clamp<std::size_t>(parts, 1, given.evidence.threads()));
+  std::deque<Judge> judges;
+  for (unsigned i = 0; i < threads; ++i) judges.emplace_back(given);
+  CellsOfSteps cells;
+  for (std::size_t i = 0; i < plan.coverage.size(); ++i) {
+    if (plan.coverage[i].step.empty())
+      judges.front().judge_without_step(i);
+    else
+      cells[plan.coverage[i].step].push_back(i);
+  }
+  const auto each_part = [&](const auto& work) {
+    files::in_parallel(parts, threads, [&](unsigned thread, std::size_t part) {
+      const std::size_t first = part * kAtOnce;
+      work(thread, part, std::span(plan.steps).subspan(first, std::min(kAtOnce, plan.steps.size() - first)));
+    });
+  };
+  each_part([&](unsigned, std::size_t, std::span<const plan::Step> steps) {
+    for (const auto& step : steps) read_ahead(plan, step, given.attempts_of(step), given.evidence);
+  });
+  References& references = judges.front().references();
+  references.take();
+  for (unsigned i = 1; i < threads; ++i) judges[i].references().take(references);
+  JudgedSteps all = judges.front().take();
+  std::vector<JudgedSteps> found(parts);
+  each_part([&](unsigned thread, std::size_t part, std::span<const plan::Step> steps) {
+    for (const auto& step : steps) judges[thread].judge(step, cells);
+    found[part] = judges[thread].take();
+  });
+  judges.clear();
+  for (auto& one : found) all.take(std::move(one));
+  JudgedCells whole{.results = std::move(all.cells).decided(threads), .outside_s = std::move(all.outside_s)};
+  all.statements.hold_together(plan, whole.results);
+  all.identities.refuse_twins(whole.results);
+  hold_against_chance(whole.results);
+  return whole;
+}
 
 }  // namespace
 
 JudgedCells judge_cells_and_clocks(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence) {
-  Judge cells(plan, journal, evidence);
-  JudgedCells judged{.results = cells.results(), .outside_s = cells.outside_s()};
-  hold_against_chance(judged.results);
-  return judged;
+  return judge_all({plan, journal, evidence});
 }
 
 Results judge_cells(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence) {
-  return judge_cells_and_clocks(plan, journal, evidence).results;
+  return judge_all({plan, journal, evidence}).results;
 }
 
 Results judge_first_stage(const plan::Plan& plan, const Journal& journal, const EvidenceReader& evidence) {
-  auto results = Judge(plan, journal, evidence, plan::Stage::first).results();
-  hold_against_chance(results);
-  return results;
+  return judge_all({plan, journal, evidence, plan::Stage::first}).results;
 }
 
 Results judge_step(const plan::Plan& plan, const plan::Step& step, const std::vector<plan::Cell>& cells,
                    const Journal& part, const EvidenceReader& evidence) {
-  auto results = Judge(plan, part, evidence).results_of(step, cells);
+  const JudgeInputs given(plan, part, evidence);
+  auto results = Judge(given).results_of(step, cells);
   hold_against_chance(results);
   return results;
 }

@@ -82,18 +82,27 @@ std::size_t different_parts(const std::map<Subject, Pool>& pools) {
 
 void PartIdentities::look(const plan::Step& step, const StepEvidence& found) {
   if (step.nodes.size() != 1) return;
-  const auto note = [&](const std::string& kind, const std::string& identity) {
-    auto& nodes = nodes_of_[{kind, identity}];
-    if (std::ranges::find(nodes, step.nodes.front()) == nodes.end()) nodes.push_back(step.nodes.front());
-  };
+  const std::string& node = step.nodes.front();
   for (const Record& record : found.records) {
     for (const auto& measured : record.measurements) {
-      if (measured.subject.kind == "gpu" && measured.subject.id.starts_with("GPU-")) note("gpu", measured.subject.id);
+      if (measured.subject.kind == "gpu" && measured.subject.id.starts_with("GPU-"))
+        note({"gpu", measured.subject.id}, node);
     }
     for (const auto& condition : record.conditions) {
-      if (const auto [kind, identity] = identity_in(condition, record); !kind.empty()) note(kind, identity);
+      if (const auto part = identity_in(condition, record); !part.first.empty()) note(part, node);
     }
   }
+}
+
+void PartIdentities::look(const PartIdentities& later) {
+  for (const auto& [part, nodes] : later.nodes_of_) {
+    for (const auto& node : nodes) note(part, node);
+  }
+}
+
+void PartIdentities::note(const std::pair<std::string, std::string>& part, const std::string& node) {
+  auto& nodes = nodes_of_[part];
+  if (std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(node);
 }
 
 std::optional<PartIdentities::Twins> PartIdentities::twins() const {

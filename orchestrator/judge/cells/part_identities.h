@@ -25,6 +25,9 @@ class PartIdentities {
   /// Looks at the records of one step.
   void look(const plan::Step& step, const StepEvidence& found);
 
+  /// Looks at what `later` looked at, after all that this one has.
+  void look(const PartIdentities& later);
+
   /// A part that two nodes show.
   struct Twins {
     std::string kind, identity, a, b;
@@ -37,6 +40,8 @@ class PartIdentities {
   void refuse_twins(Results& results) const;
 
  private:
+  void note(const std::pair<std::string, std::string>& part, const std::string& node);
+
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> nodes_of_;  ///< kind and identity to nodes
 };
 

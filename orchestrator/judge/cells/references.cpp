@@ -103,6 +103,11 @@ void References::take() {
   take_smallest();
 }
 
+void References::take(const References& other) {
+  fleets_ = other.fleets_;
+  smallest_ = other.smallest_;
+}
+
 const Description& References::probe_of(const plan::Requirement& requirement) const {
   return plan_.probes.at(requirement.probe).description;
 }

@@ -34,6 +34,8 @@ class References {
   /// Reads the evidence of all steps that are references of others. Without it fleets and smallest groups are not
   /// known.
   void take();
+  /// Takes what `other`, of the same plan, took.
+  void take(const References& other);
 
   /// The reference of the limit of `requirement` for `subject` of `step`.
   [[nodiscard]] std::expected<ReferenceValue, NoReference> of(const plan::Requirement& requirement,

@@ -49,6 +49,10 @@ class BetweenRuns {
   /// most 9 times their median, when at least 8 steps have two attempts; a cell whose variance is above the pooled one
   /// beyond the quantile F(0.999) has its own. The pooled one has no least deviation: many steps have met every state.
   Scatter of(const AttemptsEstimate& estimate, const StatedScatter& stated);
+  /// Pools them after the last add(): several threads may then call of() at once.
+  void pool() {
+    if (!steps_.empty()) (void)pooled();  // it stays in pooled_
+  }
 
  private:
   struct OfStep {

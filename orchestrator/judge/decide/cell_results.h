@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "orchestrator/files/in_parallel.h"
 #include "orchestrator/judge/decide/between_runs.h"
 #include "orchestrator/judge/decide/undecided_cell.h"
 #include "orchestrator/judge/verdict.h"
@@ -31,16 +32,31 @@ class CellResults {
     results_.push_back(std::move(cell.result));
   }
 
-  /// The results, decided with the scatter of runs by the attempts of all these cells.
-  Results decided() && {
+  /// Takes what `later` took, which leaves it empty: as if its cells had been taken after those of this one.
+  void take(CellResults&& later) {
+    for (const Entry& entry : later.order_)
+      order_.push_back({entry.place, entry.at == kWaits ? kWaits : entry.at + results_.size()});
+    for (; !later.results_.empty(); later.results_.pop_front()) results_.push_back(std::move(later.results_.front()));
+    for (; !later.waiting_.empty(); later.waiting_.pop_front()) waiting_.push_back(std::move(later.waiting_.front()));
+    later = {};
+  }
+
+  /// The results, decided with the scatter of runs by the attempts of all these cells, on so many threads.
+  Results decided(unsigned threads) && {
     std::map<std::string_view, BetweenRuns> between;  // by requirement
     for (const auto& [place, cell] : waiting_) between[cell.requirement->id].add(cell.result.step, cell.estimate);
+    for (auto& [requirement, runs] : between) runs.pool();
+    constexpr std::size_t kAtOnce = 256;  // cells of one thread
+    files::in_parallel((waiting_.size() + kAtOnce - 1) / kAtOnce, threads, [&](unsigned, std::size_t part) {
+      for (std::size_t i = part * kAtOnce; i < std::min((part + 1) * kAtOnce, waiting_.size()); ++i) {
+        UndecidedCell& cell = waiting_[i].second;
+        settle(cell, between.at(cell.requirement->id).of(cell.estimate, cell.stated));
+      }
+    });
     for (auto& entry : order_) {
       if (entry.at != kWaits) continue;
-      UndecidedCell& cell = waiting_.front().second;
-      settle(cell, between.at(cell.requirement->id).of(cell.estimate, cell.stated));
       entry.at = results_.size();
-      results_.push_back(std::move(cell.result));
+      results_.push_back(std::move(waiting_.front().second.result));
       waiting_.pop_front();
     }
     put_in_order();

@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
-#include "probes/core/record_reader.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 
@@ -84,44 +83,37 @@ struct RankFault {
   std::string reason;
 };
 
-std::optional<RankFault> fault_of(const std::expected<Record, InputError>& record, const StepContext& context,
+std::optional<RankFault> fault_of(const std::expected<TimedRecord, InputError>& timed, const StepContext& context,
                                   std::size_t rank) {
   const auto& nodes = context.step.nodes;
   const std::string who = nodes.size() == 1 ? "" : fmt::format("rank {} on {}: ", rank, nodes[rank]);
-  if (!record)
+  if (!timed)
     return RankFault{
-        .weight = 0, .outcome = Outcome::error, .reason = who + "the record is refused: " + record.error().text()};
-  if (const auto problem = mismatch(*record, context, rank))
+        .weight = 0, .outcome = Outcome::error, .reason = who + "the record is refused: " + timed.error().text()};
+  const Record& record = timed->record;
+  if (const auto problem = mismatch(record, context, rank))
     return RankFault{.weight = 0, .outcome = Outcome::error, .reason = who + *problem};
-  if (record->end.status == Status::skip)
+  if (record.end.status == Status::skip)
     return RankFault{
-        .weight = 1, .outcome = Outcome::not_measured, .reason = who + "the probe skipped: " + record->end.reason};
-  if (record->end.status == Status::error)
-    return RankFault{.weight = 2, .outcome = Outcome::error, .reason = who + "the probe failed: " + record->end.reason};
+        .weight = 1, .outcome = Outcome::not_measured, .reason = who + "the probe skipped: " + record.end.reason};
+  if (record.end.status == Status::error)
+    return RankFault{.weight = 2, .outcome = Outcome::error, .reason = who + "the probe failed: " + record.end.reason};
   return std::nullopt;
 }
 
-/// The bytes of the file that `attempt` left at `path`.
-std::expected<std::string, InputError> bytes_of(const std::string& path, const Attempt& attempt,
-                                                const EvidenceReader& evidence) {
+/// The record that `attempt` left at `path`.
+std::expected<TimedRecord, InputError> record_at(const std::string& path, const Attempt& attempt,
+                                                 const EvidenceReader& evidence, const plan::PlannedProbe& probe) {
   const auto file = std::ranges::find(attempt.evidence, path, &EvidenceFile::path);
   if (file == attempt.evidence.end()) return std::unexpected(InputError{path, "was never journalled", ""});
-  return evidence(*file);
-}
-
-/// The record in `bytes`, the content of `path`.
-std::expected<Record, InputError> read_at(const std::string& path, const std::string& bytes,
-                                          const plan::PlannedProbe& probe) {
-  auto record = read_record(bytes, probe.description);
-  if (!record) record.error().where = path + ": " + record.error().where;
-  return record;
+  return evidence.record(*file, probe.description, path);
 }
 
 /// Remembers a record of another time than its attempt. A simulation's time is virtual.
-void compare_clocks(StepEvidence& found, const StepContext& context, std::string_view bytes, const Attempt& attempt,
+void compare_clocks(StepEvidence& found, const StepContext& context, const LineTimes& times, const Attempt& attempt,
                     std::size_t rank) {
   if (context.plan.simulation) return;
-  const double outside_s = outside_of_attempt_s(bytes, attempt);
+  const double outside_s = outside_of_attempt_s(times, attempt);
   if (std::abs(outside_s) <= kMostClockDifference_s) return;
   double& furthest_s = found.outside_s[context.step.nodes[rank]];
   if (std::abs(outside_s) > std::abs(furthest_s)) furthest_s = outside_s;
@@ -166,13 +158,12 @@ void take(StepEvidence& found, const StepContext& context, const Attempt& attemp
   std::optional<RankFault> worst;
   for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
     const std::string path = record_path(attempt.step, attempt.number, static_cast<int>(rank));
-    const auto bytes = bytes_of(path, attempt, context.evidence);
-    auto record = bytes ? read_at(path, *bytes, context.plan.probes.at(step.probe)) : std::unexpected(bytes.error());
-    auto fault = fault_of(record, context, rank);
+    auto timed = record_at(path, attempt, context.evidence, context.plan.probes.at(step.probe));
+    auto fault = fault_of(timed, context, rank);
     if (fault && (!worst || fault->weight < worst->weight)) worst = std::move(fault);
-    if (!record) continue;
-    compare_clocks(found, context, *bytes, attempt, rank);
-    ranks.push_back(std::move(*record));
+    if (!timed) continue;
+    compare_clocks(found, context, timed->times, attempt, rank);
+    ranks.push_back(std::move(timed->record));
   }
   if (worst) return failed(worst->outcome, worst->reason);
   found.records.push_back(std::move(ranks.front()));
@@ -271,22 +262,13 @@ std::optional<int> rank_in(std::string_view path) {
 std::expected<Record, InputError> record_of(const plan::Plan& plan, const plan::Step& step, const Attempt& attempt,
                                             const EvidenceReader& evidence, int rank, const std::string& companion) {
   const std::string path = record_path(attempt.step, attempt.number, rank, companion);
-  const auto bytes = bytes_of(path, attempt, evidence);
-  if (!bytes) return std::unexpected(bytes.error());
-  return read_at(path, *bytes, plan.probes.at(companion.empty() ? step.probe : companion));
+  auto timed = record_at(path, attempt, evidence, plan.probes.at(companion.empty() ? step.probe : companion));
+  if (!timed) return std::unexpected(std::move(timed.error()));
+  return std::move(timed->record);
 }
 
-double outside_of_attempt_s(std::string_view bytes, const Attempt& attempt) {
-  const auto time_of = [](std::string_view line) -> std::optional<std::chrono::system_clock::time_point> {
-    const auto document = parse_json(line, "line");
-    if (!document || !document->is_object()) return std::nullopt;
-    const auto time = document->find("time");
-    return time != document->end() && time->is_string() ? utc_time(time->get<std::string>()) : std::nullopt;
-  };
-  while (bytes.ends_with('\n')) bytes.remove_suffix(1);
-  const auto last_line = bytes.rfind('\n');
-  const auto first = time_of(bytes.substr(0, bytes.find('\n')));
-  const auto last = time_of(last_line == std::string_view::npos ? bytes : bytes.substr(last_line + 1));
+double outside_of_attempt_s(const LineTimes& times, const Attempt& attempt) {
+  const auto first = utc_time(times.first), last = utc_time(times.last);
   const auto begin = utc_time(attempt.begin);
   const auto end = utc_time(attempt.end);
   if (!first || !last || !begin || !end) return 0;
@@ -300,6 +282,19 @@ bool is_judged(const Measurement& measured, const plan::Requirement& requirement
   if (measured.metric != requirement.metric || !(requirement.at_every || measured.at == requirement.at)) return false;
   const auto kind = from_word<plan::JudgedScope>(measured.subject.kind);
   return kind && (kind == requirement.scope || (is_together(*kind) && is_together(requirement.scope)));
+}
+
+void read_ahead(const plan::Plan& plan, const plan::Step& step, const std::vector<const Attempt*>& attempts,
+                const EvidenceReader& evidence) {
+  for (const Attempt* attempt : attempts) {
+    if (attempt->outcome != AttemptOutcome::exited) continue;
+    for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
+      const auto file = std::ranges::find(
+          attempt->evidence, record_path(step.id, attempt->number, static_cast<int>(rank)), &EvidenceFile::path);
+      if (file != attempt->evidence.end() && !evidence.records().has(*file))
+        (void)evidence.record(*file, plan.probes.at(step.probe).description, "");  // refused again when it is collected
+    }
+  }
 }
 
 StepEvidence collect(const plan::Plan& plan, const plan::Step& step, const std::vector<const Attempt*>& attempts,

@@ -2,22 +2,18 @@
 #pragma once
 
 #include <expected>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "orchestrator/judge/evidence/evidence_reader.h"
 #include "orchestrator/judge/evidence/journal.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
 
 namespace assay::judge {
-
-/// The bytes of one evidence file by its path in the run directory; an error when it is missing or differs from the
-/// journal.
-using EvidenceReader = std::function<std::expected<std::string, InputError>(const EvidenceFile&)>;
 
 /// A run directory read whole.
 struct Run {
@@ -73,9 +69,9 @@ bool is_judged(const Measurement& measured, const plan::Requirement& requirement
 /// time, in seconds: five minutes, Kerberos's default, so no node of a working cluster is further off.
 inline constexpr double kMostClockDifference_s = 300;
 
-/// By how much the times of a record, of its first and its last line in `bytes`, are outside of its attempt by the
-/// head's clock, in seconds: negative before its begin, positive after its end, 0 within. 0 also if there are no times.
-double outside_of_attempt_s(std::string_view bytes, const Attempt& attempt);
+/// By how much the times of a record are outside of its attempt by the head's clock, in seconds: negative before its
+/// begin, positive after its end, 0 within. 0 also if there are no times.
+double outside_of_attempt_s(const LineTimes& times, const Attempt& attempt);
 
 /// The evidence of one step, over all its attempts.
 struct StepEvidence {
@@ -95,6 +91,10 @@ struct StepEvidence {
   std::map<std::string, double> outside_s;  ///< by node: how far its records are outside of their attempts, the
                                             ///< furthest; only values over kMostClockDifference_s
 };
+
+/// Reads the records of `step` in `attempts` that `evidence` does not keep yet, so that collect() finds them there.
+void read_ahead(const plan::Plan& plan, const plan::Step& step, const std::vector<const Attempt*>& attempts,
+                const EvidenceReader& evidence);
 
 /// Collects the evidence of `step` from its `attempts`. Hostile records are refused here: of another probe, step,
 /// revision, rank or host than was asked for, made up in a measured run, or measured in a made up one. The attempts

@@ -26,7 +26,6 @@
 
 #include "orchestrator/judge/metering/site_joins.h"
 #include "orchestrator/plan/metered.h"
-#include "probes/core/record_reader.h"
 #include "probes/core/utc_time.h"
 
 namespace assay::judge {
@@ -288,19 +287,19 @@ WatchRecords watch_records(const plan::Plan& plan, const std::vector<Watch>& wat
       all.refused = fmt::format("watch {} of {} left no record: {}", watch.number, watch.probe, watch.reason);
       continue;
     }
-    const auto bytes = evidence(*file);
-    auto record = bytes ? read_record(*bytes, probe->second.description) : std::unexpected(bytes.error());
-    if (!record) {
-      all.refused = fmt::format("the record of watch {} is refused: {}", watch.number, record.error().text());
+    auto timed = evidence.record(*file, probe->second.description, "");
+    if (!timed) {
+      all.refused = fmt::format("the record of watch {} is refused: {}", watch.number, timed.error().text());
       continue;
     }
-    if (record->start.host.contains(plan::kSimulated) != plan.simulation.has_value()) {
+    Record& record = timed->record;
+    if (record.start.host.contains(plan::kSimulated) != plan.simulation.has_value()) {
       all.refused =
           fmt::format("the record of watch {} {}", watch.number,
                       plan.simulation ? "was measured, and the run is a simulation" : "is made up by a simulation");
       continue;
     }
-    all.records.emplace(watch.number, std::move(*record));
+    all.records.emplace(watch.number, std::move(record));
   }
   return all;
 }

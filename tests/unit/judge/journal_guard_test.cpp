@@ -109,7 +109,7 @@ TEST(RecordTimes, a_record_of_another_time_than_its_attempt_is_a_deviation) {
 TEST(RecordTimes, clocks_may_differ_by_five_minutes) {
   const Attempt attempt{.begin = "2026-01-05T06:30:00.000Z", .end = "2026-01-05T06:31:00.000Z"};
   const auto outside = [&](const char* first, const char* last) {
-    return outside_of_attempt_s(fmt::format("{{\"time\":\"{}\"}}\n{{}}\n{{\"time\":\"{}\"}}\n", first, last), attempt);
+    return outside_of_attempt_s({.first = first, .last = last}, attempt);
   };
   EXPECT_EQ(outside("2026-01-05T06:30:00.000Z", "2026-01-05T06:31:00.000Z"), 0);
   EXPECT_EQ(outside("2026-01-05T06:25:00.000Z", "2026-01-05T06:26:00.000Z"), -kMostClockDifference_s);

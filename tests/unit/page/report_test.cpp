@@ -40,6 +40,19 @@ std::size_t count(const std::string& text, std::string_view part) {
   return times;
 }
 
+TEST(Report, of_a_measured_run_and_its_verdict_read_each_record_once) {
+  const fixture::TemporaryFolder folder;
+  fixture::make_run(folder.path(), fixture::Kind::mixed);
+  const auto files = evidence::read_evidence_files(folder.path()).value();
+  const auto examined = evidence::examine(files).value();
+  std::size_t records = 0;
+  for (const judge::EvidenceFile* file : examined.run.journal.files()) records += file->path.starts_with("records/");
+  report_content(examined, evidence::evidence_in(files), "");
+  report_content(examined, evidence::evidence_in(files), "");
+  EXPECT_GT(records, 3U);
+  EXPECT_LE(files.records.parsed(), records);
+}
+
 TEST(Escape, leaves_nothing_that_html_or_the_reading_direction_takes_up) {
   EXPECT_EQ(figures::escape("<a href=\"x\">'&'</a>"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;");
   EXPECT_EQ(figures::escape("a\u202Eb\u2066c\u200F"), "a[U+202E]b[U+2066]c[U+200F]");

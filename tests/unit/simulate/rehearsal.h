@@ -38,7 +38,7 @@ struct Rehearsal {
   SimulationSummary summary;
 
   explicit Rehearsal(plan::Plan given) : plan(std::move(given)), run(simulate(plan, "digest")) {
-    auto judged = judge::judge_run(plan, "digest", run.journal, simulated_evidence(plan, run.journal));
+    auto judged = judge::judge_run(plan, "digest", run.journal, simulated_evidence(plan, run.journal, run.records));
     if (!judged) throw std::runtime_error(judged.error().text());
     verdict = std::move(*judged);
     summary = summarise(plan, run, verdict);

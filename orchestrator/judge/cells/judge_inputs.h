@@ -1,0 +1,55 @@
+// judge_inputs: the common inputs of all threads of one judgement; none of them changes these.
+#pragma once
+
+#include <map>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "orchestrator/judge/cells/subject_count.h"
+#include "orchestrator/judge/decide/steadiness.h"
+#include "orchestrator/judge/evidence/evidence.h"
+#include "orchestrator/plan/passes.h"
+#include "orchestrator/plan/plan.h"
+
+namespace assay::judge {
+
+/// Plan, journal and evidence of one judgement, by the attempts of the stages up to `up_to`. All must outlive it.
+class JudgeInputs {
+ public:
+  JudgeInputs(const plan::Plan& of_plan, const Journal& of_journal, const EvidenceReader& of_evidence,
+              plan::Stage last = plan::Stage::second)
+      : plan(of_plan),
+        journal(of_journal),
+        evidence(of_evidence),
+        up_to(last),
+        machines(journal),
+        recurrence(recurrence_probability(figures_of(plan))) {
+    for (const auto& one : plan.profile.requirements) requirements_[one.id] = &one;
+    for (const auto& attempt : journal.attempts) {
+      if (up_to == plan::Stage::second || !attempt.second_stage) attempts_[attempt.step].push_back(&attempt);
+    }
+  }
+
+  const plan::Plan& plan;
+  const Journal& journal;
+  const EvidenceReader& evidence;
+  const plan::Stage up_to;
+  const Machines machines;
+  const double recurrence;  ///< Recurrence's probability
+
+  /// The requirement of this id, which must be the plan's.
+  [[nodiscard]] const plan::Requirement& requirement(std::string_view id) const { return *requirements_.at(id); }
+  /// The attempts of `step`, in their order.
+  [[nodiscard]] const std::vector<const Attempt*>& attempts_of(const plan::Step& step) const {
+    static const std::vector<const Attempt*> kNone;
+    const auto found = attempts_.find(step.id);
+    return found == attempts_.end() ? kNone : found->second;
+  }
+
+ private:
+  std::map<std::string_view, const plan::Requirement*> requirements_;           ///< by id
+  std::unordered_map<std::string_view, std::vector<const Attempt*>> attempts_;  ///< by step
+};
+
+}  // namespace assay::judge
