@@ -109,6 +109,7 @@ def profile_of_this_gpu(machine):
 def one_gpu(machine):
     gpu, plain = ("--engine", "gpu", "--quick"), {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")}
     racecheck = [HERE / "sanitize", machine.tree, "racecheck", "type=bf16", "slice=0B"]
+    rack = ("--quick", "--processes-per-gpu", "2")  # two processes share memory by POSIX descriptors
     stages = [
         *begin(machine),
         *accepted(machine, machine.out / "first-light.json", 150, 180),
@@ -171,7 +172,7 @@ def one_gpu(machine):
         Stage(
             "yardstick",
             23,
-            30,
+            28,
             [machine.python, HERE / "yardstick.py"],
             required=False,
             environment=plain,
@@ -182,6 +183,8 @@ def one_gpu(machine):
             22,
             machine.assay("hardware_collective", machine.tree / "libexec/assay/probes"),
         ),
+        Stage("rack_sm", 3, 5, machine.probe("cuda_rack_bandwidth", *rack)),
+        Stage("rack_ce", 3, 5, machine.probe("cuda_rack_bandwidth", "--engine", "ce", *rack), chosen=False),
         Stage("health_after", 1, 5, machine.probe("health_gpu")),
         Stage("racecheck", 38, 40, racecheck, required=False),
     ]
@@ -220,7 +223,7 @@ def several_gpus(machine):
         *begin(machine),
         *accepted(machine, machine.out / "first-light.json", 190, 230),
         Stage("all_reduce", 20, 26, collective("all_reduce", *large)),
-        Stage("all_reduce_8_b", 10, 20, collective("all_reduce", "--sizes", "8..64KiB")),
+        Stage("all_reduce_8_b", 10, 14, collective("all_reduce", "--sizes", "8..64KiB")),
         Stage(
             "all_reduce_ring",
             15,
@@ -233,10 +236,11 @@ def several_gpus(machine):
         Stage(
             "link_one_by_one",
             14,
-            20,
+            18,
             machine.probe("cuda_host_link", "--quick", "--device", "0"),
         ),
         fp8(machine, "--schedule", "together"),
+        Stage("rack_node", 6, 10, machine.probe("cuda_rack_bandwidth", "--quick")),
         Stage("train_tp2", 5, 15, machine.probe("cuda_train_step", "--quick", "--tp", "2")),
         Stage(
             "train_dp",

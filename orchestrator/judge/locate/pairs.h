@@ -18,7 +18,7 @@ namespace assay::judge {
 /// neither a pair nor its partner. A node accused by an advisory figure explains nothing of others. Pairs that miss
 /// their limit within the guard band support an accusation and make none. No extra test is made: a pair is a test of
 /// two nodes already, and its attempts are its controls. A pair that broke is left out if one of its nodes is among
-/// `lost`: that node is known to be gone.
+/// `lost`: that node is known to be gone. Last the findings of localise_parts().
 std::vector<Localised> localise_pairs(const plan::Plan& plan, const Results& results,
                                       const std::set<std::string>& lost = {});
 
