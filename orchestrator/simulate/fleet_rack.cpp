@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kPlanes = 18;  // NVLinks of a GPU of an NVL72
 
-/// What a figure of cuda_rack_bandwidth is of.
+/// The subjects of a figure of cuda_rack_bandwidth.
 enum class Of { pairs, gpus, trays, rack, links, planes };
 
 struct RackMetric {

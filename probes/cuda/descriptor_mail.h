@@ -19,8 +19,8 @@ class DescriptorMail {
   [[nodiscard]] const std::string& address() const { return address_; }
   /// Sends a copy of `descriptor` as rank `from`. Throws std::system_error, after `limit` at the latest.
   void send(const std::string& to, int from, const Descriptor& descriptor, Seconds limit) const;
-  /// The next descriptor and its rank. What other users send is dropped. Throws std::runtime_error when none has come
-  /// within `limit`.
+  /// The next descriptor and its rank. Messages of other users are dropped. Throws std::runtime_error when none has
+  /// come within `limit`.
   [[nodiscard]] std::pair<int, Descriptor> take(Seconds limit) const;
 
  private:

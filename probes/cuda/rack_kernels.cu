@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kThreads)
 
 std::byte* pointer(std::uint64_t address) { return reinterpret_cast<std::byte*>(address); }
 
-/// What the mover's functions share.
+/// Shared by the functions of the mover.
 struct Kernels {
   explicit Kernels(const Device& of) : device(made_current(of)), lanes({of}, 1) {}
 

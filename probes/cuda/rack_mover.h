@@ -23,11 +23,11 @@ struct RackMover {
   std::function<std::uint64_t(std::uint64_t address, std::size_t size, std::uint64_t seed)> mismatches;
   /// Copies so often, one after another; returns the time of all of them.
   std::function<Seconds(std::uint64_t target, std::uint64_t source, std::size_t size, std::size_t copies)> copy;
-  /// The same into a multicast object; null where that is not possible.
+  /// The same into a multicast object; null if that is not possible.
   std::function<Seconds(std::uint64_t target, std::uint64_t source, std::size_t size, std::size_t copies)> multicast;
 };
 
-/// By the copy engines through the driver alone: times are wall time until the copies are done, and payloads are made
+/// By copy engines, through the driver: times are wall time until the copies are done, and payloads are made
 /// and compared on the host. `on` outlives it.
 RackMover copy_engine_mover(const SharingGpu& on);
 

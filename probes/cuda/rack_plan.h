@@ -1,10 +1,9 @@
-// rack_plan: what is decided about a rack before anything moves in it, and what figures follow from what moved. Needs
-// neither CUDA nor a rack.
+// rack_plan: decisions about a rack before any load, and figures from its rates. Needs neither CUDA nor a rack.
 //
 // A rack is GPUs, ranks here, in trays. Which pairs are measured is drawn: of each GPU as the source, some peers in
 // each tray, as nvloom's gpu-to-rack has it, whose runtime so grows with the number of GPUs and not with its square.
 // Pairs that have no GPU in common run at the same time, a round; in a rack whose switches block nothing they are
-// measured as if alone.
+// measured as one pair at a time would be.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +41,7 @@ struct Sharing {
 /// Decides that before any load. Over several trays every GPU must be registered in the fabric, under one UUID that is
 /// not all zeros and in one clique (number 0 is one), and offer fabric handles; within one tray POSIX descriptors do
 /// where the fabric is absent. Throws std::runtime_error with the trays that differ from most, and Skip where no GPU
-/// offers what is needed.
+/// offers the handles.
 Sharing check_fabric(const std::vector<RackGpu>& gpus);
 
 /// The trays of `gpus`, by first appearance, and of each GPU the place of its tray.
@@ -68,7 +67,7 @@ std::vector<DevicePair> pairs_to(std::size_t target, std::size_t ranks);
 /// std::runtime_error when that is none.
 std::size_t share_of_landing(std::size_t size, std::size_t senders);
 
-/// What an NVLink of one GPU showed from before the load to after it.
+/// An NVLink of one GPU, from before the load to after it.
 struct LinkSeen {
   unsigned number = 0;
   bool at_fault = false;  ///< down, slower than the fastest of its GPU, or recovered during the load
@@ -76,7 +75,7 @@ struct LinkSeen {
 
 /// Links at fault: by link number how many GPUs, where more than half of the GPUs with that link have it, and three at
 /// least; the others by rank. Link n of every GPU of an NVL72 is taken to lead to the same switch, the plane n; no
-/// public document says so, and where it is not so a plane shows as single links of many GPUs.
+/// public document says so, and if it is not so, a plane shows as single links of many GPUs.
 struct LinkFaults {
   std::map<unsigned, std::size_t> planes;            ///< every number that any GPU has; mostly 0
   std::vector<std::vector<unsigned>> links_of_rank;  ///< numbers that are no plane's
@@ -85,7 +84,7 @@ struct LinkFaults {
 /// Sorts `seen`, the links of each rank; a rank that reports none has none at fault.
 LinkFaults link_faults(const std::vector<std::vector<LinkSeen>>& seen);
 
-/// Medians of `rates` of `pairs` by what takes part in them.
+/// Medians of `rates` of `pairs`, by GPU, by tray and of all.
 struct RackFigures {
   std::vector<std::optional<double>> sent, received;  ///< by rank, as source and as target
   std::vector<std::optional<double>> of_tray;         ///< pairs with an end in the tray

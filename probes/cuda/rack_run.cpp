@@ -1,10 +1,11 @@
 // rack_run: phases of one rack: sampled pairs in rounds, bisection, all to one, multicast; then links and figures.
 //
-// What shall run at once is asked of all ranks by one message, which does not reach them at one time. So each works for
-// a margin before and after the part that counts. The wait for the answers is at least the latest begin plus that
-// rank's work, and no rank begins before the message is sent: the wait less the shortest work bounds how far two
-// begins are apart. While that is within the margin, all others are at work in every counted part; else the phase is
-// run again with a longer margin, once, and the condition together says what came of it.
+// Work that shall run at once is asked of all ranks by one message, which does not reach them at one time. So each
+// works for a margin before and after the part that counts. The wait for the answers is at least the latest begin plus
+// that rank's work, and no rank begins before the message is sent: the wait less the shortest work bounds how far two
+// begins are apart. While that is within half of the margin, which also has room for a batch, all others are at work in
+// every counted part; else the phase is run again with a longer margin, once, and the condition together says
+// whether it was.
 #include "probes/cuda/rack_run.h"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ constexpr Seconds kMoveGrace = {10};   // beyond a phase's own time: a rank that
 constexpr int kMostRepeats = 1;        // of a phase in which not all were at work, with a margin that much longer
 constexpr double kLongerMargin = 8;
 
-/// What one phase gave, by rank that moved.
+/// Rates of one phase, by the rank that moved.
 struct Moved {
   std::map<std::size_t, std::vector<double>> rates;
   bool together = false;
@@ -135,14 +136,14 @@ class RackRun {
         shortest_s = std::min(shortest_s, answers[rank].value("spent_s", wait_s));
         moved.rates.emplace(rank, std::move(rates));
       }
-      moved.together = !at_once || wait_s - shortest_s <= lead_s;
+      moved.together = !at_once || wait_s - shortest_s <= lead_s / 2;
       lead_s *= kLongerMargin;
     }
     together_ = together_ && moved.together;
     return moved;
   }
 
-  /// Moves `size` B along `flows` and checks what arrived. The rates are by the rank that moves.
+  /// Moves `size` B along `flows` and checks the landing places. The rates are by the rank that moves.
   Moved move(const std::vector<DevicePair>& flows, bool read, std::size_t size, bool slots, bool at_once) {
     json list = json::array();
     for (const auto& flow : flows) list.push_back({flow.source, flow.target});

@@ -91,7 +91,7 @@ SharedMemory SharedMemory::imported(const SharingGpu& into, const MemoryHandle& 
   api::Handle handle = 0;
   const std::string what = fmt::format("importing the memory of {} into {}", whose, into.gpu().uuid);
   if (into.kind() == HandleKind::posix) {
-    // The descriptor itself stands in the place of a pointer to it (cuMemImportFromShareableHandle).
+    // The descriptor itself is given in place of a pointer to it (cuMemImportFromShareableHandle).
     void* const number = reinterpret_cast<void*>(static_cast<std::intptr_t>(given.posix.number()));
     into.demand(into.current().import_handle(&handle, number, api::kHandlePosix), what);
     return {into, handle, size};

@@ -150,14 +150,14 @@ class Figures {
 
 }  // namespace
 
-std::vector<Localised> localise_pairs(const plan::Plan& plan, const Results& results,
-                                      const std::set<std::string>& lost) {
+std::vector<Localised> localise_pairs(const plan::Plan& plan, const Results& results, const std::set<std::string>& lost,
+                                      const NodesByHost& hosts) {
   Figures figures(plan);
   if (!figures.empty()) {
     for (const auto& result : results) figures.take(result, lost);
   }
   std::vector<Localised> all = figures.localised();
-  std::ranges::move(localise_parts(plan, results), std::back_inserter(all));
+  std::ranges::move(localise_parts(plan, results, hosts), std::back_inserter(all));
   return all;
 }
 

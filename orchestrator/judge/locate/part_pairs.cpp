@@ -19,9 +19,14 @@ namespace {
 
 std::string node_in(const std::string& part) { return part.substr(0, part.find('/')); }
 
-bool is_part_of(const plan::Step& step, const std::string& id) {
-  const bool named = id.find('/') != std::string::npos && id.find('>') == std::string::npos;
-  return named && std::ranges::find(step.nodes, node_in(id)) != step.nodes.end();
+/// "node/part" of a part "host/part" of one of the nodes of `step`; nothing of any other name.
+std::optional<std::string> part_of(const plan::Step& step, const std::string& id, const NodesByHost& hosts) {
+  const auto slash = id.find('/');
+  if (slash == std::string::npos || slash + 1 == id.size() || id.find('>') != std::string::npos) return std::nullopt;
+  const auto known = hosts.find(id.substr(0, slash));
+  const std::string node = known == hosts.end() ? id.substr(0, slash) : known->second;
+  if (std::ranges::find(step.nodes, node) == step.nodes.end()) return std::nullopt;
+  return node + id.substr(slash);
 }
 
 /// Adds `node` unless it is there.
@@ -48,14 +53,14 @@ class PartFigure {
                  .step = result.step});
   }
 
-  void accuse(const Result& result) {
-    counted_.push_back({.fault = Fault::node,
-                        .nodes = {node_in(result.subject.id)},
-                        .leaf = "",
-                        .unsteady = false,
-                        .tests = {result.step},
-                        .words = fmt::format("part {}: {:g} faults of its own; check it and its links",
-                                             result.subject.id, *result.value)});
+  void accuse(const Result& result, const std::string& part) {
+    counted_.push_back(
+        {.fault = Fault::node,
+         .nodes = {node_in(part)},
+         .leaf = "",
+         .unsteady = false,
+         .tests = {result.step},
+         .words = fmt::format("part {}: {:g} faults of its own; check it and its links", part, *result.value)});
   }
 
   /// Nothing if all is good.
@@ -102,12 +107,9 @@ class PartFigure {
       } else if (all > 1 && accused.at(node) == all) {
         if (!done.insert(node).second) continue;
         one.words = fmt::format(
-            "node {}: all {} of its parts miss the limit in most of their pairs; check the node and "
-            "what its parts have in common",
+            "node {}: all {} of its parts miss the limit in most of their pairs; check the node and all "
+            "that its parts share",
             node, all);
-      } else {
-        const auto begin = one.words.find(": "), end = one.words.find("; check");
-        one.words = fmt::format("part {}{}; check it and its links", part, one.words.substr(begin, end - begin));
       }
       culprits.push_back(std::move(one));
     }
@@ -117,10 +119,10 @@ class PartFigure {
     found.undecided = std::move(undecided);
     if (found.state == SearchState::common_cause)
       found.reason +=
-          " What all pairs cross, such as a plane of switches, cannot be distinguished from other causes here.";
+          " A part that all pairs cross, such as a plane of switches, cannot be distinguished from other causes here.";
   }
 
-  PairMatrix matrix_;
+  PairMatrix matrix_{PairMatrix::Of::parts};
   bool has_pairs_ = false;
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::size_t> index_;
@@ -130,7 +132,16 @@ class PartFigure {
 
 }  // namespace
 
-std::vector<Localised> localise_parts(const plan::Plan& plan, const Results& results) {
+NodesByHost nodes_by_host(const Journal& journal) {
+  NodesByHost hosts;
+  for (const auto& [node, facts] : journal.node_facts) {
+    const auto name = facts.find("name");
+    if (name != facts.end() && name->is_string()) hosts.emplace(name->get<std::string>(), node);
+  }
+  return hosts;
+}
+
+std::vector<Localised> localise_parts(const plan::Plan& plan, const Results& results, const NodesByHost& hosts) {
   std::unordered_map<std::string_view, const plan::Step*> steps;
   for (const auto& step : plan.steps) {
     if (step.nodes.size() > 1) steps.emplace(step.id, &step);
@@ -151,11 +162,11 @@ std::vector<Localised> localise_parts(const plan::Plan& plan, const Results& res
     const auto arrow = id.find('>');
     const auto* const metric = plan.probes.at(requirement->probe).description.metric(requirement->metric);
     if (arrow != std::string::npos) {
-      const std::string source = id.substr(0, arrow), target = id.substr(arrow + 1);
-      if (is_part_of(*step->second, source) && is_part_of(*step->second, target))
-        figure().add_pair(result, source, target);
-    } else if (metric->kind == MetricKind::fault && misses_limit(result) && is_part_of(*step->second, id)) {
-      figure().accuse(result);
+      const auto source = part_of(*step->second, id.substr(0, arrow), hosts);
+      const auto target = part_of(*step->second, id.substr(arrow + 1), hosts);
+      if (source && target) figure().add_pair(result, *source, *target);
+    } else if (metric->kind == MetricKind::fault && misses_limit(result)) {
+      if (const auto part = part_of(*step->second, id, hosts)) figure().accuse(result, *part);
     }
   }
   std::vector<Localised> all;

@@ -15,13 +15,16 @@ namespace {
 using Names = std::vector<std::string>;
 
 constexpr const char* kChecked =
-    R"({"probe": "checked", "scope": "cluster", "metric": "bandwidth", "limit": {"at_least": 100, "unit": "B/s"}})";
+    R"({"probe": "checked", "scope": "cluster", "metric": "bandwidth", "at": {"size": 1}, "limit": {"at_least": 100, "unit": "B/s"}})";
 constexpr const char* kExact =
-    R"({"probe": "checked", "scope": "cluster", "metric": "mismatches", "statistic": "max", "repeat": {"n": 1}, "limit": {"at_most": 0, "unit": "1"}})";
+    R"({"probe": "checked", "scope": "cluster", "metric": "mismatches", "at": "every", "statistic": "max", "repeat": {"n": 1}, "limit": {"at_most": 0, "unit": "1"}})";
 
 /// Three nodes of two parts, measured as one.
 struct Parts {
-  plan::Plan plan = *plan::make_plan(fixture::profile({kChecked, kExact}), fixture::site(3), fixture::programs(), {});
+  plan::Plan plan = [] {
+    auto made = plan::make_plan(fixture::profile({kChecked, kExact}), fixture::site(3), fixture::programs(), {});
+    return made ? std::move(*made) : throw std::runtime_error(made.error().text());
+  }();
   Results results;
 
   void add(std::size_t requirement, const std::string& kind, const std::string& id, double value, double limit) {
@@ -81,10 +84,9 @@ TEST(part_pairs, all_parts_of_a_node_are_the_node) {
   const auto found = parts.found();
   ASSERT_EQ(found.at(0).culprits.size(), 1U);
   EXPECT_EQ(found[0].culprits[0].nodes, Names{"n1"});
-  EXPECT_EQ(
-      found[0].culprits[0].words,
-      "node n1: all 2 of its parts miss the limit in most of their pairs; check the node and what its parts have in "
-      "common");
+  EXPECT_EQ(found[0].culprits[0].words,
+            "node n1: all 2 of its parts miss the limit in most of their pairs; check the node and all that its parts "
+            "share");
 }
 
 TEST(part_pairs, what_is_common_to_all_accuses_nothing_and_the_words_say_so) {
@@ -94,7 +96,7 @@ TEST(part_pairs, what_is_common_to_all_accuses_nothing_and_the_words_say_so) {
   EXPECT_TRUE(found.at(0).culprits.empty());
   EXPECT_EQ(found[0].state, SearchState::common_cause);
   EXPECT_TRUE(found[0].reason.ends_with(
-      "What all pairs cross, such as a plane of switches, cannot be distinguished from other causes here."))
+      "A part that all pairs cross, such as a plane of switches, cannot be distinguished from other causes here."))
       << found[0].reason;
 }
 
@@ -117,6 +119,18 @@ TEST(part_pairs, a_count_of_faults_of_its_own_names_the_part_and_a_bandwidth_doe
   EXPECT_EQ(found[0].requirements, Names{parts.plan.profile.requirements.at(1).id});
   ASSERT_EQ(found[0].culprits.size(), 1U);
   EXPECT_EQ(found[0].culprits[0].nodes, Names{"n2"});
+  EXPECT_EQ(found[0].culprits[0].words, "part n2/g0: 2 faults of its own; check it and its links");
+}
+
+TEST(part_pairs, a_machine_that_has_another_name_than_its_node_is_known_by_the_agent_s_facts) {
+  Parts parts;
+  parts.add(1, "group", "tray7.rack/g0", 2, 0);
+  EXPECT_TRUE(parts.found().empty());
+  Journal journal;
+  journal.node_facts = {{"n2", {{"name", "tray7.rack"}}}, {"n3", {{"name", 3}}}};
+  const auto found = localise_parts(parts.plan, parts.results, nodes_by_host(journal));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].culprits.at(0).nodes, Names{"n2"});
   EXPECT_EQ(found[0].culprits[0].words, "part n2/g0: 2 faults of its own; check it and its links");
 }
 
