@@ -115,7 +115,8 @@ std::expected<Verdict, InputError> judge_run(const plan::Plan& plan, const std::
   if (auto problem = check_asked(searches, *extra)) return std::unexpected(std::move(*problem));
   std::set<std::string> lost;
   for (const auto& event : journal.node_events) lost.insert(event.node);
-  if (!plan.quick) verdict.localised = localise_pairs(plan, verdict.results, lost);  // a rehearsal names no node
+  if (!plan.quick)  // a rehearsal names no node
+    verdict.localised = localise_pairs(plan, verdict.results, lost, nodes_by_host(journal));
   std::ranges::move(searches.found(), std::back_inserter(verdict.localised));
   name_culprits(verdict);
   verdict.nodes = node_verdicts(plan, journal.finished, verdict);

@@ -111,6 +111,21 @@ std::optional<InputError> check_meters(const Faults& faults, const site::Site& s
   return std::nullopt;
 }
 
+SimulatedPart part_from(const json& object) {
+  SimulatedPart one{.node = object.value("node", ""), .factor = object.at("factor")};
+  if (object.contains("gpu")) one.gpu = object.at("gpu").get<int>();
+  if (object.contains("link")) one.link = object.at("link").get<int>();
+  return one;
+}
+
+json json_of(const SimulatedPart& one) {
+  json object = {{"factor", one.factor}};
+  if (!one.node.empty()) object["node"] = one.node;
+  if (one.gpu) object["gpu"] = *one.gpu;
+  if (one.link) object["link"] = *one.link;
+  return object;
+}
+
 constexpr const char* kFaultsSchema = "assay.faults/1";
 
 Faults faults_from(const json& document) {
@@ -141,6 +156,7 @@ Faults faults_from(const json& document) {
                                .parameter = one.at("parameter"),
                                .gain = one.value("gain", 0.0),
                                .stuck = one.value("stuck", false)});
+  for (const auto& one : document.value("bad_parts", json::array())) faults.parts.push_back(part_from(one));
   return faults;
 }
 
@@ -159,6 +175,7 @@ json to_json(const Faults& faults) {
   for (const auto& one : faults.switches)
     document["switches"].push_back(
         {{"node", one.node}, {"parameter", one.parameter}, {"gain", one.gain}, {"stuck", one.stuck}});
+  for (const auto& one : faults.parts) document["bad_parts"].push_back(json_of(one));
   return document;
 }
 
@@ -190,6 +207,9 @@ std::optional<InputError> check_faults(const Faults& faults, const site::Site& s
     if (auto problem = check(name)) return problem;
   }
   for (const auto& one : faults.switches) {
+    if (auto problem = check(one.node)) return problem;
+  }
+  for (const auto& one : faults.parts) {
     if (auto problem = check(one.node)) return problem;
   }
   return check_meters(faults, site, where);

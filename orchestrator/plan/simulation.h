@@ -68,6 +68,14 @@ struct SimulatedSwitch {
   bool stuck = false;  ///< its recorded state is the same when it is switched off
 };
 
+/// A GPU of a rack, one link of it (a cable), or without a node the links of this number of all GPUs (a plane of
+/// switches), of which the bandwidth left is a share of that of the others.
+struct SimulatedPart {
+  std::string node = {};
+  std::optional<int> gpu = {}, link = {};  ///< from 0
+  double factor = 1;
+};
+
 /// All faults, and the figures of healthy nodes.
 struct Faults {
   std::vector<SimulatedFault> faults;
@@ -79,6 +87,7 @@ struct Faults {
   std::vector<SwappedOutlets> swapped_outlets = {};
   std::vector<LostFeed> lost_feeds = {};
   std::vector<SimulatedSwitch> switches = {};
+  std::vector<SimulatedPart> parts = {};
 };
 
 /// The inputs of a simulation; they stand in its plan.

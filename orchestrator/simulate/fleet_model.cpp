@@ -341,7 +341,8 @@ std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t 
   for (const auto& quantity : recipe.quantities) {
     const bool together = step.nodes.size() > 1 && is_together(quantity.scope);
     if (rank > 0 && together) continue;
-    if (!together || !record_training(recorder, quantity, step, occasion))
+    if (!together ||
+        !(record_training(recorder, quantity, step, occasion) || record_rack(recorder, quantity, step, occasion)))
       record_quantity(recorder, quantity, step, site_node, occasion);
   }
   record_conditions(recorder, recipe, step, site_node, occasion);

@@ -24,7 +24,7 @@ struct FleetShape {
 
 /// `shape` completed by the needs of `profile`: the planes that it names, with one rail, and leaves of 16 nodes, or of
 /// half of the nodes of a small fleet, if it names a plane or pairs by leaf; racks of 18 nodes where it judges by
-/// meters.
+/// meters or names racks.
 FleetShape shape_for(const plan::Profile& profile, FleetShape shape);
 
 /// A site of made-up nodes "n00000", "n00001", …, named "simulated".

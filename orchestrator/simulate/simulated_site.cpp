@@ -27,16 +27,16 @@ site::Port port_on(const FleetShape& shape, std::size_t i, std::size_t plane, st
 
 FleetShape shape_for(const plan::Profile& profile, FleetShape shape) {
   constexpr std::size_t kPerLeaf = 16;
-  bool leaves = false;
+  bool leaves = false, racks = judges_by_meters(profile);
   for (const auto& requirement : profile.requirements) {
+    racks = racks || requirement.by == plan::Grouping::rack;
     leaves = leaves || !requirement.plane.empty() || requirement.pairs || requirement.by == plan::Grouping::leaf;
     if (requirement.plane.empty() || std::ranges::find(shape.planes, requirement.plane) != shape.planes.end()) continue;
     shape.planes.push_back(requirement.plane);
   }
   if (shape.rails == 0 && !shape.planes.empty()) shape.rails = 1;
   constexpr std::size_t kPerRack = 18;  // compute trays of a rack of 72 GPUs
-  if (shape.per_rack == 0 && judges_by_meters(profile))
-    shape.per_rack = std::clamp<std::size_t>(shape.nodes, 1, kPerRack);
+  if (shape.per_rack == 0 && racks) shape.per_rack = std::clamp<std::size_t>(shape.nodes, 1, kPerRack);
   if (shape.per_leaf == 0 && leaves) shape.per_leaf = std::clamp<std::size_t>(shape.nodes / 2, 1, kPerLeaf);
   return shape;
 }

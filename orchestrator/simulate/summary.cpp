@@ -89,6 +89,29 @@ void take_switches(const plan::Plan& plan, const judge::Verdict& verdict, Simula
   }
 }
 
+/// "plane 5", "n00003/gpu2", "n00003/gpu2 link 5".
+std::string part_name(const plan::SimulatedPart& part) {
+  if (part.node.empty()) return fmt::format("plane {}", part.link.value_or(0));
+  return fmt::format("{}/gpu{}{}", part.node, part.gpu.value_or(0),
+                     part.link ? fmt::format(" link {}", *part.link) : "");
+}
+
+/// Parts of a rack: a plane is found by its own result, any other part by its node, which `bad_nodes` then has.
+void take_parts(const plan::Plan& plan, const judge::Verdict& verdict, const AccusedNodes& accused,
+                SimulationSummary& summary, std::set<std::string>& bad_nodes) {
+  std::set<std::string> planes;
+  for (const auto& result : verdict.results) {
+    if (is_bad(result) && result.subject.id.starts_with("plane ")) planes.insert(result.subject.id);
+  }
+  for (const auto& part : plan.simulation->faults.parts) {
+    const std::string name = part_name(part);
+    const bool hit = part.node.empty() ? planes.erase(name) > 0 : accused.nodes.contains(part.node);
+    if (!part.node.empty()) bad_nodes.insert(part.node);
+    (hit ? summary.found : summary.missed).push_back("part " + name);
+  }
+  for (const auto& plane : planes) summary.false_alarms.push_back("part " + plane);
+}
+
 }  // namespace
 
 SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, const judge::Verdict& verdict) {
@@ -132,6 +155,7 @@ SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, con
              : accused.nodes.contains(name) || in_pair(accused, name);
     (hit ? summary.found : summary.missed).push_back((link ? "link " : "node ") + name);
   }
+  take_parts(plan, verdict, accused, summary, bad_nodes);
   take_switches(plan, verdict, summary, bad_nodes);
   const auto end_of_link = [&](const std::string& node) {
     return std::ranges::any_of(faults.faults, [&](const plan::SimulatedFault& fault) {

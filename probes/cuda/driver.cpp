@@ -22,6 +22,11 @@ namespace {
 constexpr int kTextSize = 96;  // an address takes 13 characters with its zero; the longest names some 40
 
 template <class Function>
+void look_for(const Library& library, Function& function, const char* name) {
+  function = library.optional_symbol<Function>(name);
+}
+
+template <class Function>
 void need(const Library& library, Function& function, const char* name) {
   function = library.symbol<Function>(name);
 }
@@ -47,9 +52,24 @@ api::Functions functions_of(const Library& library) {
   need(library, f.copy_in, "cuMemcpyHtoD_v2");
   need(library, f.copy_out, "cuMemcpyDtoH_v2");
   need(library, f.pointer_attribute, "cuPointerSetAttribute");
-  f.uuid_whole = library.optional_symbol<decltype(f.uuid_whole)>("cuDeviceGetUuid");
-  f.range_handle = library.optional_symbol<decltype(f.range_handle)>("cuMemGetHandleForAddressRange");
-  f.flush_writes = library.optional_symbol<decltype(f.flush_writes)>("cuFlushGPUDirectRDMAWrites");
+  look_for(library, f.uuid_whole, "cuDeviceGetUuid");
+  look_for(library, f.range_handle, "cuMemGetHandleForAddressRange");
+  look_for(library, f.flush_writes, "cuFlushGPUDirectRDMAWrites");
+  look_for(library, f.copy, "cuMemcpyDtoD_v2");
+  look_for(library, f.create, "cuMemCreate");
+  look_for(library, f.release, "cuMemRelease");
+  look_for(library, f.granularity, "cuMemGetAllocationGranularity");
+  look_for(library, f.export_handle, "cuMemExportToShareableHandle");
+  look_for(library, f.import_handle, "cuMemImportFromShareableHandle");
+  look_for(library, f.reserve, "cuMemAddressReserve");
+  look_for(library, f.unreserve, "cuMemAddressFree");
+  look_for(library, f.map, "cuMemMap");
+  look_for(library, f.unmap, "cuMemUnmap");
+  look_for(library, f.set_access, "cuMemSetAccess");
+  look_for(library, f.multicast_create, "cuMulticastCreate");
+  look_for(library, f.multicast_add, "cuMulticastAddDevice");
+  look_for(library, f.multicast_bind, "cuMulticastBindMem");
+  look_for(library, f.multicast_granularity, "cuMulticastGetGranularity");
   return f;
 }
 
@@ -120,7 +140,10 @@ std::vector<DriverGpu> CudaDriver::gpus() const {
                     .name = name.data(),
                     .dma_buf = attribute(api::kAttributeDmaBuf) != 0,
                     .peermem = attribute(api::kAttributeRdma) != 0,
-                    .flushes = (attribute(api::kAttributeFlush) & api::kFlushByHost) != 0});
+                    .flushes = (attribute(api::kAttributeFlush) & api::kFlushByHost) != 0,
+                    .posix_handles = attribute(api::kAttributeDescriptors) != 0,
+                    .fabric_handles = attribute(api::kAttributeFabricHandles) != 0,
+                    .multicast = attribute(api::kAttributeMulticast) != 0});
   }
   if (gpus.empty()) throw Skip(fmt::format("the CUDA driver at {} shows no GPU to this process", path()));
   std::ranges::sort(gpus, {}, &DriverGpu::pci_bus_id);

@@ -12,13 +12,16 @@ namespace assay::cuda {
 
 /// One GPU as the driver shows it to this process.
 struct DriverGpu {
-  int ordinal = 0;         ///< the driver's number, for its calls only; never recorded
-  std::string uuid;        ///< "GPU-8f2…", or "MIG-8f2…" of an instance of a partitioned GPU
-  std::string pci_bus_id;  ///< "0000:1b:00.0", as under /sys/bus/pci/devices
-  std::string name;        ///< "NVIDIA H200"
-  bool dma_buf = false;    ///< whether its memory can be shared as a dma-buf
-  bool peermem = false;    ///< whether nvidia-peermem could reach its memory (GPUDirect RDMA)
-  bool flushes = false;    ///< whether writes from outside are flushed by a call
+  int ordinal = 0;              ///< the driver's number, for its calls only; never recorded
+  std::string uuid;             ///< "GPU-8f2…", or "MIG-8f2…" of an instance of a partitioned GPU
+  std::string pci_bus_id;       ///< "0000:1b:00.0", as under /sys/bus/pci/devices
+  std::string name;             ///< "NVIDIA H200"
+  bool dma_buf = false;         ///< whether its memory can be shared as a dma-buf
+  bool peermem = false;         ///< whether nvidia-peermem could reach its memory (GPUDirect RDMA)
+  bool flushes = false;         ///< whether writes from outside are flushed by a call
+  bool posix_handles = false;   ///< whether its memory can be shared by file descriptors within the node
+  bool fabric_handles = false;  ///< whether it can be shared by handles of the NVLink fabric, with other nodes too
+  bool multicast = false;       ///< whether the switches between GPUs multicast
 };
 
 /// The CUDA driver, initialised for this process.

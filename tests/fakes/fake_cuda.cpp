@@ -1,14 +1,19 @@
-// fake_cuda: a libcuda for tests. Two GPUs, whose memory lies in files without a name: this library copies into and out
-// of them, the addresses that it gives lead to pages that no process may touch, as a real GPU's do. ASSAY_FAKE_CUDA
-// names one fault: none, stub, broken, old, no_dma_buf, no_range, full, bit_flip, mig (the first GPU is an instance of
-// a partitioned one).
+// fake_cuda: a libcuda for tests. Two GPUs, or as many up to four as ASSAY_FAKE_CUDA_GPUS says, of the tray
+// ASSAY_FAKE_CUDA_TRAY. Their memory lies in files without a name: this library copies into and out of them, the
+// addresses that it gives lead to pages that no process may touch, as a real GPU's do. A fabric handle is the process
+// and the number of such a file. ASSAY_FAKE_CUDA names one fault: none, stub, broken, old, no_dma_buf, no_range, full,
+// bit_flip, mig (the first GPU is an instance of a partitioned one); of memory that processes share: no_fabric,
+// no_handles, import_refused, and of copies on the first GPU: copy_flips, copy_hangs, copy_dies.
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <string>
 #include <string_view>
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -23,8 +28,14 @@ struct ContextTag {};
 namespace {
 
 constexpr api::Result kInvalidValue = 1, kOutOfMemory = 2, kInvalidContext = 201, kSystemNotReady = 802;
-constexpr int kGpus = 2;
+constexpr api::Result kNotPermitted = 800;
 constexpr std::size_t kPage = 4096;
+constexpr int kAddresses[] = {0x9b, 0x1b, 0x2b, 0x3b};  // of the GPUs on the bus
+
+int number_in(const char* variable, int fallback) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? fallback : std::atoi(text);
+}
 
 bool fault(std::string_view name) {
   const char* const wanted = std::getenv("ASSAY_FAKE_CUDA");
@@ -36,11 +47,16 @@ struct Allocation {
   std::byte* content = nullptr;  // where this library alone sees it
   std::size_t size = 0;
   bool sync = false;
+  bool shared = false;  // mapped from a handle: copies need no flush, but access
+  bool accessible = true;
 };
 
 struct World {
   std::mutex lock;
   std::map<api::Address, Allocation> allocations;
+  std::map<api::Handle, int> handles;  // files
+  api::Handle next_handle = 1;
+  int first_ordinal = -1;  // of the first GPU whose context was taken: a rank has one
   api::ContextTag context;
 };
 World world;                           // what a machine has one of
@@ -53,7 +69,15 @@ Allocation* holding(api::Address address, std::size_t size, std::size_t& offset)
   if (!in_context || next == world.allocations.begin()) return nullptr;
   --next;
   offset = address - next->first;
-  return offset + size <= next->second.size ? &next->second : nullptr;
+  return offset + size <= next->second.size && next->second.accessible ? &next->second : nullptr;
+}
+
+/// Takes `file` over; invalid when it is none.
+api::Result keep(int file, api::Handle* handle) {
+  if (file < 0) return kInvalidValue;
+  const std::lock_guard guard(world.lock);
+  world.handles[*handle = world.next_handle++] = file;
+  return api::kSuccess;
 }
 
 }  // namespace
@@ -75,7 +99,7 @@ api::Result cuGetErrorString(api::Result code, const char** text) {
   return code == kSystemNotReady || code == kOutOfMemory ? api::kSuccess : kInvalidValue;
 }
 api::Result cuDeviceGetCount(int* count) {
-  *count = kGpus;
+  *count = number_in("ASSAY_FAKE_CUDA_GPUS", 2);
   return api::kSuccess;
 }
 api::Result cuDeviceGet(api::Device* device, int ordinal) {
@@ -88,16 +112,18 @@ api::Result cuDeviceGetName(char* name, int size, api::Device) {
 }
 /// The second GPU has the lower address, so that the order of drivers is not that of the bus.
 api::Result cuDeviceGetPCIBusId(char* text, int size, api::Device device) {
-  std::strncpy(text, device == 0 ? "0000:9B:00.0" : "0000:1B:00.0", static_cast<std::size_t>(size));
+  std::snprintf(text, static_cast<std::size_t>(size), "0000:%02X:00.0", kAddresses[device]);
   return api::kSuccess;
 }
 api::Result cuDeviceGetUuid_v2(api::Uuid* uuid, api::Device device) {
-  std::memset(uuid, device == 0 ? 0x9b : 0x1b, sizeof *uuid);
+  std::memset(uuid, kAddresses[device], sizeof *uuid);
+  uuid->bytes[0] ^= static_cast<std::byte>(number_in("ASSAY_FAKE_CUDA_TRAY", 0));
   return api::kSuccess;
 }
 /// What drivers before MIG export, and what tells an instance from its GPU.
 api::Result cuDeviceGetUuid(api::Uuid* uuid, api::Device device) {
-  std::memset(uuid, device == 0 ? (fault("mig") ? 0x77 : 0x9b) : 0x1b, sizeof *uuid);
+  if (device != 0 || !fault("mig")) return cuDeviceGetUuid_v2(uuid, device);
+  std::memset(uuid, 0x77, sizeof *uuid);
   return api::kSuccess;
 }
 api::Result cuDeviceGetAttribute(int* value, int attribute, api::Device) {
@@ -105,9 +131,12 @@ api::Result cuDeviceGetAttribute(int* value, int attribute, api::Device) {
   if (attribute == api::kAttributeRdma) *value = fault("old") ? 0 : 1;
   if (attribute == api::kAttributeDmaBuf) *value = fault("old") || fault("no_dma_buf") ? 0 : 1;
   if (attribute == api::kAttributeFlush) *value = api::kFlushByHost;
+  if (attribute == api::kAttributeDescriptors) *value = fault("no_handles") ? 0 : 1;
+  if (attribute == api::kAttributeFabricHandles) *value = fault("no_handles") || fault("no_fabric") ? 0 : 1;
   return api::kSuccess;
 }
-api::Result cuDevicePrimaryCtxRetain(api::Context* context, api::Device) {
+api::Result cuDevicePrimaryCtxRetain(api::Context* context, api::Device device) {
+  if (world.first_ordinal < 0) world.first_ordinal = device;
   *context = &world.context;
   return api::kSuccess;
 }
@@ -163,7 +192,7 @@ api::Result cuMemcpyDtoH_v2(void* target, api::Address address, std::size_t size
   const std::lock_guard guard(world.lock);
   std::size_t offset = 0;
   const Allocation* const from = holding(address, size, offset);
-  if (from == nullptr || !flushed) return kInvalidValue;
+  if (from == nullptr || !(flushed || from->shared)) return kInvalidValue;
   flushed = false;
   std::memcpy(target, from->content + offset, size);
   return api::kSuccess;
@@ -192,6 +221,97 @@ api::Result cuMemGetHandleForAddressRange(void* handle, api::Address address, st
 api::Result cuFlushGPUDirectRDMAWrites(int target, int scope) {
   flushed = in_context && target == api::kFlushCurrent && scope == api::kFlushToOwner;
   return flushed ? api::kSuccess : kInvalidValue;
+}
+
+api::Result cuMemcpyDtoD_v2(api::Address target, api::Address source, std::size_t size) {
+  if (world.first_ordinal == 0 && fault("copy_dies")) _exit(9);
+  while (world.first_ordinal == 0 && fault("copy_hangs")) pause();
+  const std::lock_guard guard(world.lock);
+  std::size_t to_offset = 0, from_offset = 0;
+  Allocation* const to = holding(target, size, to_offset);
+  const Allocation* const from = holding(source, size, from_offset);
+  if (to == nullptr || from == nullptr) return kInvalidValue;
+  std::memcpy(to->content + to_offset, from->content + from_offset, size);
+  if (world.first_ordinal == 0 && fault("copy_flips")) to->content[to_offset] ^= std::byte{0x10};
+  return api::kSuccess;
+}
+
+api::Result cuMemGetAllocationGranularity(std::size_t* size, const api::Allocation*, int) {
+  *size = kPage;
+  return api::kSuccess;
+}
+api::Result cuMemCreate(api::Handle* handle, std::size_t size, const api::Allocation* wanted, unsigned long long) {
+  if (!in_context) return kInvalidContext;
+  if (fault("full")) return kOutOfMemory;
+  if (size % kPage != 0 || wanted->location.id != world.first_ordinal) return kInvalidValue;
+  const int file = memfd_create("assay-fake-gpu", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, static_cast<off_t>(size)) != 0) return kOutOfMemory;
+  return keep(file, handle);
+}
+api::Result cuMemRelease(api::Handle handle) {
+  const std::lock_guard guard(world.lock);
+  const auto found = world.handles.find(handle);
+  if (found == world.handles.end()) return kInvalidValue;
+  close(found->second);
+  world.handles.erase(found);
+  return api::kSuccess;
+}
+api::Result cuMemExportToShareableHandle(void* out, api::Handle handle, int type, unsigned long long) {
+  const std::lock_guard guard(world.lock);
+  const auto found = world.handles.find(handle);
+  if (found == world.handles.end()) return kInvalidValue;
+  if (type == api::kHandlePosix) {
+    const int descriptor = dup(found->second);
+    std::memcpy(out, &descriptor, sizeof descriptor);
+    return descriptor < 0 ? kInvalidValue : api::kSuccess;
+  }
+  api::FabricHandle bytes = {};
+  std::snprintf(reinterpret_cast<char*>(bytes.bytes), sizeof bytes.bytes, "/proc/%d/fd/%d", getpid(), found->second);
+  std::memcpy(out, &bytes, sizeof bytes);
+  return api::kSuccess;
+}
+api::Result cuMemImportFromShareableHandle(api::Handle* handle, void* given, int type) {
+  if (fault("import_refused")) return kNotPermitted;
+  if (type == api::kHandlePosix) return keep(dup(static_cast<int>(reinterpret_cast<std::intptr_t>(given))), handle);
+  const auto* const bytes = static_cast<const api::FabricHandle*>(given);
+  return keep(open(reinterpret_cast<const char*>(bytes->bytes), O_RDWR | O_CLOEXEC), handle);
+}
+api::Result cuMemAddressReserve(api::Address* address, std::size_t size, std::size_t, api::Address,
+                                unsigned long long) {
+  void* const seen = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  *address = reinterpret_cast<api::Address>(seen);
+  return seen == MAP_FAILED ? kOutOfMemory : api::kSuccess;
+}
+api::Result cuMemAddressFree(api::Address address, std::size_t size) {
+  return munmap(reinterpret_cast<void*>(address), size) == 0 ? api::kSuccess : kInvalidValue;
+}
+api::Result cuMemMap(api::Address address, std::size_t size, std::size_t offset, api::Handle handle,
+                     unsigned long long) {
+  const std::lock_guard guard(world.lock);
+  const auto found = world.handles.find(handle);
+  if (!in_context || found == world.handles.end()) return kInvalidValue;
+  void* const content =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, found->second, static_cast<off_t>(offset));
+  if (content == MAP_FAILED) return kInvalidValue;
+  world.allocations[address] = {
+      .content = static_cast<std::byte*>(content), .size = size, .sync = true, .shared = true, .accessible = false};
+  return api::kSuccess;
+}
+api::Result cuMemSetAccess(api::Address address, std::size_t size, const api::Access* access, std::size_t) {
+  const std::lock_guard guard(world.lock);
+  const auto found = world.allocations.find(address);
+  if (found == world.allocations.end() || found->second.size != size || access->flags != api::kReadWrite)
+    return kInvalidValue;
+  found->second.accessible = true;
+  return api::kSuccess;
+}
+api::Result cuMemUnmap(api::Address address, std::size_t size) {
+  const std::lock_guard guard(world.lock);
+  const auto found = world.allocations.find(address);
+  if (found == world.allocations.end() || found->second.size != size) return kInvalidValue;
+  munmap(found->second.content, size);
+  world.allocations.erase(found);
+  return api::kSuccess;
 }
 
 /// What the kernel module nvidia-peermem finds behind an address: the bytes themselves; null where there are none.

@@ -135,6 +135,7 @@ def one_gpu(machine):
     racecheck = [HERE / "sanitize", machine.tree, "racecheck", "type=bf16", "slice=0B"]
     eight_billion = "--model llama3-8b --batches 1,8,64 --contexts 1024 --steps 50".split()
     loopback = "--engine verbs --memory gpu --path loopback".split()
+    rack = ("--quick", "--processes-per-gpu", "2")  # two processes share memory by POSIX descriptors
     stages = [
         *begin(machine),
         *accepted(machine, machine.out / "first-light.json", 150, 180),
@@ -193,7 +194,7 @@ def one_gpu(machine):
         Stage(
             "yardstick",
             23,
-            29,
+            28,
             [machine.python, HERE / "yardstick.py"],
             required=False,
             environment=plain,
@@ -204,6 +205,8 @@ def one_gpu(machine):
             22,
             machine.assay("hardware_collective", machine.tree / "libexec/assay/probes"),
         ),
+        Stage("rack_sm", 3, 5, machine.probe("cuda_rack_bandwidth", *rack)),
+        Stage("rack_ce", 3, 5, machine.probe("cuda_rack_bandwidth", "--engine", "ce", *rack), chosen=False),
         Stage("health_after", 1, 5, machine.probe("health_gpu")),
         Stage("racecheck", 38, 40, racecheck, required=False),
     ]
@@ -242,7 +245,7 @@ def several_gpus(machine):
         *begin(machine),
         *accepted(machine, machine.out / "first-light.json", 190, 230),
         Stage("all_reduce", 20, 26, collective("all_reduce", *large)),
-        Stage("all_reduce_8_b", 10, 17, collective("all_reduce", "--sizes", "8..64KiB")),
+        Stage("all_reduce_8_b", 10, 14, collective("all_reduce", "--sizes", "8..64KiB")),
         Stage(
             "all_reduce_ring",
             15,
@@ -255,10 +258,11 @@ def several_gpus(machine):
         Stage(
             "link_one_by_one",
             14,
-            20,
+            18,
             machine.probe("cuda_host_link", "--quick", "--device", "0"),
         ),
         fp8(machine, "--schedule", "together"),
+        Stage("rack_node", 6, 10, machine.probe("cuda_rack_bandwidth", "--quick")),
         Stage("train_tp2", 5, 13, machine.probe("cuda_train_step", "--quick", "--tp", "2")),
         Stage(
             "train_dp",

@@ -254,7 +254,9 @@ Culprit PairMatrix::culprit_of(std::size_t node, const std::string& name) const 
     }
   }
   const char* how = broken == 0 ? "misses the limit" : broken == bad ? "breaks" : "breaks or misses the limit";
-  culprit.words = fmt::format("node {}: {} {}; check the node, its port and its cable", name, how, culprit.words);
+  const bool of_parts = of_ == Of::parts;
+  culprit.words = fmt::format("{} {}: {} {}; check {}", of_parts ? "part" : "node", name, how, culprit.words,
+                              of_parts ? "it and its links" : "the node, its port and its cable");
   return culprit;
 }
 

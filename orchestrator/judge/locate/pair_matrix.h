@@ -33,6 +33,11 @@ struct SeenPair {
 /// way is the first of some pairs and the second of others.
 class PairMatrix {
  public:
+  /// Whether pairs are of nodes, or of parts of nodes; for the words that name them.
+  enum class Of { nodes, parts };
+  PairMatrix() = default;
+  explicit PairMatrix(Of of) : of_(of) {}
+
   void add(const SeenPair& pair);
 
   [[nodiscard]] bool has_bad() const;
@@ -92,6 +97,7 @@ class PairMatrix {
   [[nodiscard]] Left left(const std::set<std::size_t>& known_bad) const;
   [[nodiscard]] std::string reason(const Left& left) const;
 
+  Of of_ = Of::nodes;
   std::vector<SeenPair> pairs_;
   std::vector<const SeenPair*> by_share_;  ///< the same, the worst first; from accuse() on
   std::vector<Accused> accused_;           ///< in the order found

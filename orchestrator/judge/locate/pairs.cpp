@@ -2,6 +2,7 @@
 #include "orchestrator/judge/locate/pairs.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/locate/pair_matrix.h"
+#include "orchestrator/judge/locate/part_pairs.h"
 #include "orchestrator/judge/locate/searches.h"
 
 namespace assay::judge {
@@ -148,12 +150,15 @@ class Figures {
 
 }  // namespace
 
-std::vector<Localised> localise_pairs(const plan::Plan& plan, const Results& results,
-                                      const std::set<std::string>& lost) {
+std::vector<Localised> localise_pairs(const plan::Plan& plan, const Results& results, const std::set<std::string>& lost,
+                                      const NodesByHost& hosts) {
   Figures figures(plan);
-  if (figures.empty()) return {};
-  for (const auto& result : results) figures.take(result, lost);
-  return figures.localised();
+  if (!figures.empty()) {
+    for (const auto& result : results) figures.take(result, lost);
+  }
+  std::vector<Localised> all = figures.localised();
+  std::ranges::move(localise_parts(plan, results, hosts), std::back_inserter(all));
+  return all;
 }
 
 }  // namespace assay::judge

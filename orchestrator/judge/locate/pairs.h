@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "orchestrator/judge/locate/part_pairs.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
 
@@ -18,8 +19,9 @@ namespace assay::judge {
 /// neither a pair nor its partner. A node accused by an advisory figure explains nothing of others. Pairs that miss
 /// their limit within the guard band support an accusation and make none. No extra test is made: a pair is a test of
 /// two nodes already, and its attempts are its controls. A pair that broke is left out if one of its nodes is among
-/// `lost`: that node is known to be gone.
+/// `lost`: that node is known to be gone. Last the findings of localise_parts(), which
+/// `hosts` is for.
 std::vector<Localised> localise_pairs(const plan::Plan& plan, const Results& results,
-                                      const std::set<std::string>& lost = {});
+                                      const std::set<std::string>& lost = {}, const NodesByHost& hosts = {});
 
 }  // namespace assay::judge

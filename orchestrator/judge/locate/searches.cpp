@@ -85,7 +85,7 @@ Searches::Searches(const plan::Plan& plan, const Results& results, const Journal
     : plan_(plan), known_(plan.searches.empty() ? std::set<std::string>{} : bad_alone(plan, results)) {
   if (plan.searches.empty()) return;
   for (const auto& node : plan.site.nodes) nodes_.emplace(node.name, &node);
-  for (const auto& pairs : localise_pairs(plan, results)) {
+  for (const auto& pairs : localise_pairs(plan, results, {}, nodes_by_host(journal))) {
     const auto* const requirement = plan.requirement(pairs.requirements.front());
     if (!requirement->required) continue;
     for (const auto& culprit : pairs.culprits) {
