@@ -175,6 +175,10 @@ TEST(DeviceExchange, names_what_is_lost_doubled_or_changed_with_both_ranks_and_a
        kOut,
        [&](Message& m) { m.bytes[head] = std::byte{0}; },  // of rank 0
        {"1 tokens of rank 0 are on rank 1 for an expert that they are not for", "1 tokens of rank 0 were lost"}},
+      {"another expert of the same rank",
+       kOut,
+       [&](Message& m) { m.bytes[head] ^= std::byte{1}; },
+       {"1 tokens of rank 0 are on rank 1 for an expert that they are not for", "1 tokens of rank 0 were lost"}},
       {"a message that does not come",
        kOut,
        [](Message& m) { m.lost = true; },
