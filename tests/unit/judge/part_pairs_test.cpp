@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/simulate/random.h"
 #include "tests/unit/fixture.h"
 
 namespace assay::judge {
@@ -28,14 +29,19 @@ struct Parts {
   Results results;
 
   void add(std::size_t requirement, const std::string& kind, const std::string& id, double value, double limit) {
+    add(requirement, kind, id, std::vector<double>(3, value), limit);
+  }
+  void add(std::size_t requirement, const std::string& kind, const std::string& id, const std::vector<double>& each,
+           double limit) {
     const bool low = requirement == 0;
+    const double value = (each[0] + each[1] + each[2]) / 3;
     results.push_back({.requirement = plan.profile.requirements.at(requirement).id,
                        .subject = {kind, id},
                        .step = plan.steps.front().id,
                        .outcome = (low ? value < limit : value > limit) ? Outcome::fail : Outcome::pass,
                        .unit = low ? "B/s" : "1",
                        .value = value,
-                       .each = {value, value, value},
+                       .each = each,
                        .limit_low = low ? std::optional(limit) : std::nullopt,
                        .limit_high = low ? std::nullopt : std::optional(limit)});
   }
@@ -132,6 +138,38 @@ TEST(part_pairs, a_machine_that_has_another_name_than_its_node_is_known_by_the_a
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].culprits.at(0).nodes, Names{"n2"});
   EXPECT_EQ(found[0].culprits[0].words, "part n2/g0: 2 faults of its own; check it and its links");
+}
+
+/// A rack of ten nodes of four parts whose attempts scatter so that one pair in fifty misses the limit; `slow` has
+/// 17/18 left.
+std::vector<Localised> scattered(std::uint64_t seed, const std::string& slow) {
+  constexpr double kSpread = 0.005, kLimit = 99.4, kLeft = 17.0 / 18;
+  Parts rack;
+  rack.plan = *plan::make_plan(fixture::profile({kChecked, kExact}), fixture::site(10), fixture::programs(), {});
+  Names names;
+  for (int part = 0; part < 40; ++part) names.push_back(fmt::format("n{}/g{}", part / 4 + 1, part % 4));
+  simulate::SeededRandom random(seed, {"pairs"});
+  for (const auto& from : names) {
+    for (const auto& to : names) {
+      const double left = from == slow || to == slow ? kLeft : 1;
+      std::vector<double> each(3);
+      for (double& attempt : each) attempt = 100 * left * (1 + kSpread * random.normal());
+      if (from != to) rack.add(0, "pair", from + ">" + to, each, kLimit);
+    }
+  }
+  return rack.found();
+}
+
+TEST(part_pairs, chance_accuses_no_part_in_many_racks_and_a_part_with_a_link_down_is_found_in_each) {
+  int accused = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    for (const auto& one : scattered(seed, "")) accused += one.culprits.empty() ? 0 : 1;
+    const auto found = scattered(seed, "n7/g2");
+    ASSERT_EQ(found.at(0).culprits.size(), 1U) << seed;
+    EXPECT_EQ(found[0].culprits[0].nodes, Names{"n7"}) << seed;
+    EXPECT_TRUE(found[0].culprits[0].words.starts_with("part n7/g2: ")) << found[0].culprits[0].words;
+  }
+  EXPECT_LE(accused, 3);  // the matrix may accuse one in fifty by chance
 }
 
 TEST(part_pairs, wrong_words_in_all_that_a_part_sends_are_its_own) {
