@@ -99,7 +99,9 @@ std::vector<drift::Flag> flags_after(const std::vector<std::optional<std::string
     if (const auto added = history->add(sweep_with(driver, night++, folder.path())); !added)
       throw std::runtime_error(added.error().error.text());
   }
-  drift::Detector detector(*history->fleet(), {});
+  const drift::Fleet fleet = *history->fleet();
+  const drift::Policy policy;
+  drift::Detector detector(fleet, policy);
   (void)history->nights(kFirst, kFirst + std::chrono::days{night}, [&](const drift::Night& one) { detector.add(one); });
   return detector.report().flags;
 }

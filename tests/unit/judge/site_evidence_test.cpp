@@ -90,7 +90,8 @@ TEST(site_evidence, a_watch_without_a_record_and_one_whose_record_is_damaged_are
   lost.watch(1, {});
   lost.journal.watches[0].evidence.clear();
   lost.journal.watches[0].reason = "the agent is gone";
-  EXPECT_EQ(lost.site().step.reason, "The meters were not read: watch 1 of power_feed left no record: the agent is gone.");
+  EXPECT_EQ(lost.site().step.reason,
+            "The meters were not read: watch 1 of power_feed left no record: the agent is gone.");
   MeteredRun damaged;
   damaged.watch(1, {});
   damaged.files.begin()->second.resize(damaged.files.begin()->second.size() / 2);
