@@ -34,6 +34,7 @@ class Sleeper : public LoadUnit {
   void finish() override { ++log_.finished; }
   void close() override { ++log_.closed; }
   [[nodiscard]] double flop_of_work() const override { return 10; }
+  [[nodiscard]] std::uint64_t mismatches() const override { return log_.works > 0 ? 1 : 0; }
 
  private:
   Log& log_;
@@ -64,6 +65,29 @@ void pass(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseco
 
 /// The share of `wall_ms` that a unit worked, which a busy machine makes smaller.
 double share(const Log& log, double wall_ms) { return static_cast<double>(log.busy_us) / 1000 / wall_ms; }
+
+TEST(LoadEngine, at_rest_no_unit_works_and_each_can_be_asked) {
+  Log first, second;
+  LoadEngine engine(parts(part(first, 0, 1), part(second, 0, 1)));
+  engine.work_at(1);
+  (void)engine.last_begin();
+  engine.rest();
+  const int works = first.works + second.works;
+  std::uint64_t wrong = 0;
+  engine.each([&](const LoadUnit& unit) { wrong += unit.mismatches(); });
+  EXPECT_EQ(wrong, 2U);
+  EXPECT_GT(first.finished, 0);
+  pass(20);
+  EXPECT_EQ(first.works + second.works, works);
+}
+
+TEST(LoadEngine, a_unit_that_failed_does_not_rest_for_ever) {
+  Log log;
+  LoadEngine engine(parts(part(log, 0, 1, true, 1)));
+  engine.work_at(1);
+  (void)engine.last_begin();
+  EXPECT_THROW(engine.rest(), std::runtime_error);
+}
 
 TEST(LoadEngine, units_that_share_a_level_work_one_after_the_other_and_one_for_a_part) {
   Log first, second, third;
