@@ -42,7 +42,11 @@ TEST(ReadOnce, a_simulation_reads_what_it_makes_once_and_its_verdict_reads_nothi
   ASSERT_TRUE(run.journal.second_stage);
   ASSERT_TRUE(run.journal.localising);
   EXPECT_EQ(run.records.parsed(), records_of(run.journal));
-  ASSERT_TRUE(judge::judge_run(plan, "digest", run.journal, simulated_evidence(plan, run.journal, run.records)));
+  const auto evidence = simulated_evidence(plan, run.journal, run.records);
+  const auto checked = judge::judge_run(plan, "digest", run.journal, evidence);
+  const auto own = judge::judge_run(plan, "digest", run.journal, evidence, judge::JournalOrigin::own);
+  ASSERT_TRUE(checked && own);
+  EXPECT_EQ(judge::verdict_text(*checked), judge::verdict_text(*own));
   EXPECT_EQ(run.records.parsed(), records_of(run.journal));
 }
 
