@@ -32,10 +32,10 @@ struct CurvePoint {
 struct StabilityWindow {
   std::string requirement;
   std::size_t nodes = 0;
-  double hours = 0;           ///< of each node
-  int tolerated = 0;          ///< interruptions of each node
-  double refused_mtbf_h = 0;  ///< nodes with this mean time between interruptions, or less, are accepted together with
-                              ///< at most the buyer's risk
+  double hours = 0;            ///< of each node
+  int tolerated = 0;           ///< interruptions of each node
+  double refused_mtbf_h = 0;   ///< nodes with this mean time between interruptions, or less, are accepted together with
+                               ///< at most the buyer's risk
   double accepted_mtbf_h = 0;  ///< nodes with this one, or more, are refused with at most the vendor's risk
 };
 

@@ -69,8 +69,8 @@ std::string cover_section(const ReportContent& content);
 std::string conformity_section(const ReportContent& content);
 /// The decision rule in words, with its parameters.
 std::string decision_section(const ReportContent& content);
-/// The agreement of vendor and buyer and what the plan makes of it, in one sentence without a full stop (HTML); the plan
-/// has one.
+/// The agreement of vendor and buyer and what the plan makes of it, in one sentence without a full stop (HTML); the
+/// plan has one.
 std::string agreed_risk_words(const plan::Plan& plan);
 /// The same with the plan's operating characteristic; empty if nothing was agreed on.
 std::string agreed_risk_tables(const plan::Plan& plan);

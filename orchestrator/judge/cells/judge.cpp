@@ -13,21 +13,17 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/cells/component_statements.h"
 #include "orchestrator/judge/cells/conditions.h"
 #include "orchestrator/judge/cells/contrast.h"
 #include "orchestrator/judge/cells/counter_rises.h"
 #include "orchestrator/judge/cells/demand.h"
 #include "orchestrator/judge/cells/judge_inputs.h"
 #include "orchestrator/judge/cells/judged_steps.h"
-#include "orchestrator/judge/cells/part_identities.h"
 #include "orchestrator/judge/cells/pool.h"
 #include "orchestrator/judge/cells/references.h"
 #include "orchestrator/judge/cells/subject_count.h"
 #include "orchestrator/judge/cells/unjudged.h"
-#include "orchestrator/judge/decide/cell_results.h"
 #include "orchestrator/judge/decide/chance.h"
-#include "orchestrator/judge/decide/undecided_cell.h"
 #include "orchestrator/judge/metering/site_efficiency.h"
 #include "orchestrator/judge/metering/site_evidence.h"
 #include "orchestrator/judge/metering/site_step.h"
@@ -38,8 +34,7 @@
 namespace assay::judge {
 namespace {
 
-/// A figure above the physical limit by more than the instruments' uncertainty.
-constexpr double kAboveCeiling = 1.02;
+constexpr double kAboveCeiling = 1.02;  // by more than the instruments' uncertainty
 
 /// Judges steps one at a time, so that one step's evidence is in memory, whatever the size of the fleet. Each thread
 /// has one of its own.
@@ -66,8 +61,7 @@ class Judge {
       for (auto& cell : judge_cell(plan_.coverage[i], given_.requirement(plan_.coverage[i].requirement), step, found))
         judged_.cells.take(i, std::move(cell));
   }
-  /// Cell `i` of the plan, which does not measure it. Figures of meters or switches that the site does not have are not
-  /// reported.
+  /// Cell `i` of the plan, which does not measure it. Figures of meters that the site does not have are not reported.
   void judge_without_step(std::size_t i) {
     const plan::Cell& cell = plan_.coverage[i];
     const plan::Requirement& requirement = given_.requirement(cell.requirement);
