@@ -13,7 +13,6 @@
 #include "orchestrator/plan/repeat.h"
 #include "probes/core/portable_math.h"
 #include "probes/core/statistics.h"
-#include "probes/core/units.h"
 
 namespace assay::plan {
 namespace {
@@ -220,10 +219,8 @@ std::vector<StabilityWindow> windows_of(const Plan& plan, const AgreedRisk& agre
     });
     const auto load = step->parameters.find("load_least");
     if (load == step->parameters.end()) continue;
-    const auto* text = std::get_if<std::string>(&load->second);
-    const auto time = text == nullptr ? std::nullopt : parse_seconds(*text);
-    if (!time || time->count <= 0) continue;
-    const double hours = time->count / 3600;
+    const double hours = number_in(load->second).value_or(0) / 3600;
+    if (hours <= 0) continue;
     const int tolerated = static_cast<int>(*requirement.limit.at_most);
     const double each = 1 / static_cast<double>(nodes);  // all nodes must stand it
     const auto mtbf = [&](double accepted) {
