@@ -36,6 +36,9 @@ const std::map<std::string, Design> kDesigns = {
     {"nvidia-b200-one", {.host_link = kPcie5, .board_w = 1000}},
     {"amd-mi300x", {.host_link = kPcie5, .network = 50e9, .peer = 64e9, .board_w = 750}},
     {"ascend-910c", {.peer = 392e9}},
+    {"inference-h100", {.peer = 450e9}},
+    {"inference-h200", {.peer = 450e9}},
+    {"inference-b200", {.peer = 900e9}},
     {"train-llama3-70b-h100", {.training = 8 * 989e12}},
     {"train-llama3-70b-h200", {.training = 8 * 989e12}},
     {"train-llama3-70b-b200", {.training = 8 * 2250e12}},
@@ -89,6 +92,8 @@ std::optional<Ceiling> peak_of(const Profile& profile, const Requirement& requir
     const double times = metric == "duplex_bandwidth" ? 2 : 1;
     return Ceiling{times * design->second.peer, times * design->second.peer};
   }
+  if (metric == "dispatch_rate" || metric == "combine_rate")  // a GPU's own copies, one of eight, cross no link
+    return Ceiling{design->second.peer, design->second.peer * 8 / 7};
   if (probe.ends_with("_collective") && metric == "busbw") {
     for (const char* name : {"nvlink", "infinity_fabric", "unified_bus"}) {
       if (const auto inside = of_profile(name)) {
