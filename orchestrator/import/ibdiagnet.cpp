@@ -23,6 +23,12 @@ std::string unquoted(std::string_view text) {
   return std::string(trimmed(text));
 }
 
+/// The rest of `line` behind its first `count` separators, which it has.
+std::string_view behind(std::string_view line, char separator, std::size_t count) {
+  for (; count > 0; --count) line.remove_prefix(line.find(separator) + 1);
+  return line;
+}
+
 /// A row by the names of its columns; one that the heading does not have is empty.
 class Row {
  public:
@@ -33,8 +39,7 @@ class Row {
                           kWholeHint};
     // The last column of a dump is a description, which may contain the separator.
     if (cells_.size() > heading.size() && separator == ':')
-      cells_[heading.size() - 1] =
-          trimmed(line.text.substr(static_cast<std::size_t>(cells_[heading.size() - 1].data() - line.text.data())));
+      cells_[heading.size() - 1] = trimmed(behind(line.text, separator, heading.size() - 1));
     else if (cells_.size() > heading.size())
       throw ImportRefusal{line.from(), fmt::format("{} columns, the heading has {}", cells_.size(), heading.size()),
                           kWholeHint};

@@ -96,6 +96,8 @@ TEST(ImportIbdiagnet, net_dump_ext_has_the_bit_error_rates_of_each_port_that_is_
   EXPECT_EQ(value(import, "symbol_errors", "since_clear", host), 3);
   EXPECT_EQ(value(import, "effective_errors", "since_clear", host), std::nullopt);
   EXPECT_EQ(value(import, "symbol_errors", "since_clear", {{"port", whole(4)}}), std::nullopt);
+  const auto odd = imported("ibdiagnet", changed(recorded("ibdiagnet.net_dump_ext"), "n01: mlx5_0", " : :"));
+  EXPECT_TRUE(odd) << odd.error().text();  // a description of separators
 }
 
 TEST(ImportIbdiagnet, db_csv_has_the_counters_and_a_counter_at_its_highest_value_is_none) {

@@ -36,6 +36,8 @@ const std::map<std::string, Design> kDesigns = {
     {"nvidia-b200-one", {.host_link = kPcie5, .board_w = 1000}},
     {"amd-mi300x", {.host_link = kPcie5, .network = 50e9, .peer = 64e9, .board_w = 750}},
     {"ascend-910c", {.peer = 392e9}},
+    {"nvidia-gb200-nvl72-rack", {.network = 900e9, .peer = 900e9}},
+    {"nvidia-gb300-nvl72-rack", {.network = 900e9, .peer = 900e9}},
     {"inference-h100", {.peer = 450e9}},
     {"inference-h200", {.peer = 450e9}},
     {"inference-b200", {.peer = 900e9}},
@@ -92,6 +94,9 @@ std::optional<Ceiling> peak_of(const Profile& profile, const Requirement& requir
     const double times = metric == "duplex_bandwidth" ? 2 : 1;
     return Ceiling{times * design->second.peer, times * design->second.peer};
   }
+  if (probe == "cuda_rack_bandwidth") return Ceiling{design->second.peer, design->second.peer};
+  if (profile.name.ends_with("-rack") && metric == "busbw")
+    return collective_peak(requirement, design->second, 72, design->second.peer);
   if (metric == "dispatch_rate" || metric == "combine_rate")  // a GPU's own copies, one of eight, cross no link
     return Ceiling{design->second.peer, design->second.peer * 8 / 7};
   if (probe.ends_with("_collective") && metric == "busbw") {
@@ -129,6 +134,7 @@ const std::map<std::string, std::pair<double, double>> kOthers = {
     {"thermal.cpu.throttled", {0, 0}},
     {"thermal.gpu.throttled", {0, 0}},
     {"thermal.gpu.brake", {0, 0}},
+    {"soak.gpu.throttled", {0, 0}},
     {"thermal.gpu.spread", {1, 50}},
     {"coolant.supply.most", {20, 60}},
     {"coolant.supply.least", {1, 20}},
