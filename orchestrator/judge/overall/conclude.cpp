@@ -86,9 +86,9 @@ std::vector<Deviation> planned_deviations(const plan::Plan& plan) {
     for (const auto& one : plan.earlier_fleet.references)
       fleet += fmt::format("{}{} (of {} members)", fleet.empty() ? "" : ", ", one.requirement, one.members);
     if (!fleet.empty())
-      fleet =
-          fmt::format(", and held against the fleet of its run {}, ended {}, journal {}: {}", plan.earlier_fleet.run_id,
-                      plan.earlier_fleet.ended, plan.earlier_fleet.journal_sha256, fleet);
+      fleet = fmt::format(
+          ", and held against the fleet of its run {}, ended {}, journal {}, whose evidence is elsewhere: {}",
+          plan.earlier_fleet.run_id, plan.earlier_fleet.ended, plan.earlier_fleet.journal_sha256, fleet);
     all.push_back({.what = fmt::format("The run continues the plan {}: {} of its nodes are measured anew{}.",
                                        plan.continues, plan.site.nodes.size(), fleet),
                    .step = ""});
