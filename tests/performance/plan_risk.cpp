@@ -104,7 +104,7 @@ int run(int fleets) {
     }
   }
   fmt::print("largest difference {:.4f}, of {} fleets each\n", most, fleets);
-  return most <= 0.02 ? 0 : 1;
+  return most <= 0.03 ? 0 : 1;
 }
 
 }  // namespace
