@@ -136,7 +136,9 @@ NodesByHost nodes_by_host(const Journal& journal) {
   NodesByHost hosts;
   for (const auto& [node, facts] : journal.node_facts) {
     const auto name = facts.find("name");
-    if (name != facts.end() && name->is_string()) hosts.emplace(name->get<std::string>(), node);
+    if (name == facts.end() || !name->is_string()) continue;
+    const auto [known, is_new] = hosts.emplace(name->get<std::string>(), node);
+    if (!is_new) known->second.clear();  // of two nodes: it names neither
   }
   return hosts;
 }

@@ -11,7 +11,8 @@
 
 namespace assay::judge {
 
-/// Names of the site's nodes by the names that their machines have, as agents report them: a probe knows these.
+/// Names of the site's nodes by the names that their machines have, as agents report them: a probe knows these. Empty
+/// for a name that several machines have.
 using NodesByHost = std::map<std::string, std::string>;
 NodesByHost nodes_by_host(const Journal& journal);
 
