@@ -302,13 +302,16 @@ std::string risk_text(const Plan& plan) {
   if (!plan.agreed_risk) return "";
   const AgreedRisk& agreed = *plan.agreed_risk;
   const RiskReached risk = reached_risk(plan, agreed);
-  std::string text = fmt::format(
-      "agreed risks, {} required rates, {:g} % between nodes and {:g} % between runs:\n"
-      "  all rates {:g} % beyond their limits: refused with {} (agreed: at most {:g} %)\n"
-      "  {} of {} nodes {:g} % short in one rate: accepted with {} (agreed: at most {:g} %)\n",
-      risk.cells, agreed.between_nodes * 100, agreed.between_runs * 100, agreed.beyond * 100,
-      per_cent(risk.vendor_risk), agreed.vendor_risk * 100, risk.bad_nodes, plan.site.nodes.size(),
-      agreed.short_by * 100, per_cent(risk.buyer_risk), agreed.buyer_risk * 100);
+  std::string text =
+      risk.cells == 0
+          ? "agreed risks, of hours under load:\n"
+          : fmt::format(
+                "agreed risks, {} required rates, {:g} % between nodes and {:g} % between runs:\n"
+                "  all rates {:g} % beyond their limits: refused with {} (agreed: at most {:g} %)\n"
+                "  {} of {} nodes {:g} % short in one rate: accepted with {} (agreed: at most {:g} %)\n",
+                risk.cells, agreed.between_nodes * 100, agreed.between_runs * 100, agreed.beyond * 100,
+                per_cent(risk.vendor_risk), agreed.vendor_risk * 100, risk.bad_nodes, plan.site.nodes.size(),
+                agreed.short_by * 100, per_cent(risk.buyer_risk), agreed.buyer_risk * 100);
   if (risk.nodes_to_draw > 0 && risk.nodes_to_draw < plan.site.nodes.size())
     text += fmt::format("  {} nodes drawn at random would keep the buyer's risk\n", risk.nodes_to_draw);
   for (const auto& window : risk.windows) {
@@ -318,6 +321,7 @@ std::string risk_text(const Plan& plan) {
         window.requirement, window.nodes, window.hours, window.tolerated, window.refused_mtbf_h,
         window.accepted_mtbf_h);
   }
+  if (risk.cells == 0) return text;
   text += "  all rates beyond their limits by, accepted with:";
   for (const auto& point : risk.by_margin)
     text += fmt::format("  {:g} %: {}", point.beyond * 100, per_cent(point.accepted));

@@ -138,7 +138,8 @@ double ChanceToPass::over_nodes(double margin, OfNode of_node) const {
 }
 
 double ChanceToPass::passes_alone(double mean) const {
-  return static_cast<double>(std::ranges::upper_bound(needed_, mean) - needed_.begin()) / kMadeUpCells;
+  const auto passing = std::ranges::upper_bound(needed_, mean) - needed_.begin();
+  return static_cast<double>(std::max<std::ptrdiff_t>(passing, 1)) / kMadeUpCells;  // none of them shows no less
 }
 
 double ChanceToPass::guard(double deviation, int attempts, double degrees) const {

@@ -21,6 +21,7 @@ std::string probability(double share) {
 std::string agreed_risk_words(const plan::Plan& plan) {
   const plan::AgreedRisk& agreed = *plan.agreed_risk;
   const plan::RiskReached risk = plan::reached_risk(plan, agreed);
+  if (risk.cells == 0) return "the plan has no required rate, and its hours under load are what is agreed on";
   return fmt::format(
       "a fleet whose rates are {:g} % beyond their limits is refused with {} (agreed: at most {:g} %); one with {} "
       "of {} nodes {:g} % short in one rate is accepted with {} (agreed: at most {:g} %)",
@@ -42,8 +43,6 @@ std::string agreed_risk_tables(const plan::Plan& plan) {
     margins.push_back(figures::row({fmt::format("{:+g} %", point.beyond * 100), probability(point.accepted)}));
   for (const auto& point : risk.by_bad_nodes)
     nodes.push_back(figures::row({fmt::format("{}", point.bad_nodes), probability(point.accepted)}));
-  html += figures::table("risk", "Operating characteristic by rates",
-                         {"All rates beyond (+) or short of (−) their limits by", "Accepted with"}, margins);
   for (const auto& window : risk.windows) {
     html += fmt::format(
         "<p>{}: {} nodes, {:g} h each, at most {} interruptions a node. Nodes that run {:.3g} h between two on "
@@ -52,6 +51,9 @@ std::string agreed_risk_tables(const plan::Plan& plan) {
         figures::escape(window.requirement), window.nodes, window.hours, window.tolerated, window.refused_mtbf_h,
         agreed.buyer_risk * 100, window.accepted_mtbf_h, agreed.vendor_risk * 100);
   }
+  if (risk.cells == 0) return html;
+  html += figures::table("risk", "Operating characteristic by rates",
+                         {"All rates beyond (+) or short of (−) their limits by", "Accepted with"}, margins);
   return html + figures::table(
                     "risk", "Operating characteristic by nodes",
                     {fmt::format("Nodes that are {:g} % short in one rate", agreed.short_by * 100), "Accepted with"},

@@ -24,6 +24,7 @@ TEST(agreed_risk, hours_without_interruption_bound_the_time_between_two) {
   EXPECT_EQ(window.tolerated, 0);
   EXPECT_NEAR(window.refused_mtbf_h, 8 * 12 / -std::log(0.05), 1e-6);  // none in 96 h of load
   EXPECT_NEAR(window.accepted_mtbf_h, 8 * 12 / -std::log(0.95), 1e-3);
+  EXPECT_EQ(plan::risk_text(*plan).find("all rates"), std::string::npos);  // it has none
 }
 
 }  // namespace assay::profiles_test
