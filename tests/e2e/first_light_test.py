@@ -21,6 +21,7 @@ import first_light_pack  # noqa: E402
 import first_light_plan  # noqa: E402
 import first_light_report  # noqa: E402
 import first_light_stages  # noqa: E402
+import decode_yardstick  # noqa: E402
 import train_yardstick  # noqa: E402
 
 RECORD = r"""#!/bin/sh
@@ -56,7 +57,7 @@ class FirstLight(unittest.TestCase):
         self.addCleanup(self.scratch.cleanup)
         self.root = pathlib.Path(self.scratch.name)
         self.tree, self.out = self.root / "tree", self.root / "out"
-        for probe in first_light_pack.PROBES:
+        for probe in first_light_pack.probes():
             script(self.tree / "libexec/assay/probes" / probe, RECORD.replace("NAME", probe))
         for program in first_light_pack.PROGRAMS:
             script(self.tree / program, "#!/bin/sh\nexit 0\n")
@@ -236,6 +237,12 @@ class Clock:
         return run_one
 
 
+def probes_of(stages):
+    """Names of the probes that the commands of stages run, directly or by a script."""
+    words = [pathlib.Path(word) for stage in stages for word in stage.command if isinstance(word, pathlib.Path)]
+    return {word.name for word in words if word.parent.name == "probes"}
+
+
 def ran(stages, seconds, taken):
     """Names of the stages that ran, and when the last one ended, where each takes taken(stage)."""
     clock = Clock()
@@ -250,6 +257,13 @@ class Stages(unittest.TestCase):
             names, ended_s = ran(stages, 570, lambda stage: stage.limit_s)
             self.assertEqual(names, [one.name for one in stages])
             self.assertLessEqual(ended_s, 570 - first_light_stages.RESERVE_S)
+
+    def test_every_probe_of_a_stage_travels(self):
+        for gpus in (1, 2):
+            machine = first_light_lists.Machine(pathlib.Path("/tree"), pathlib.Path("/out"), gpus)
+            needed = probes_of(first_light_lists.stages(machine))
+            self.assertIn("cuda_rack_bandwidth", needed)
+            self.assertLessEqual(needed, set(first_light_pack.probes()))
 
     def test_what_is_expected_of_a_stage_is_within_its_limit(self):
         for stages in lists():
@@ -345,6 +359,42 @@ class Stages(unittest.TestCase):
                 read({**given, **wrong}, *whole)
         with self.assertRaisesRegex(ValueError, "2 ranks"):
             read(given, {"condition": {"name": "ranks", "value": 2}})
+
+    def test_a_token_of_pytorch_is_held_against_a_record_of_the_same_batches_only(self):
+        def read(*lines):
+            with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+                file.write("\n".join(json.dumps(one) for one in lines))
+                file.flush()
+                return decode_yardstick.read(file.name)
+
+        start = {"start": {"parameters": {"engine": "cuda", "model": "llama3-8b", "layers_run": 0}}}
+        step = {"measurement": {"metric": "latency", "at": {"batch": 8, "context": 1024}, "samples": [3.0, 1.0, 2.0]}}
+        self.assertEqual(read(start, step)[1], {(8, 1024): 2.0})
+        for name, value in (("engine", "host"), ("model", "deepseek-v3")):
+            with self.assertRaisesRegex(ValueError, value):
+                read({"start": {"parameters": {**start["start"]["parameters"], name: value}}}, step)
+        with self.assertRaisesRegex(ValueError, "no start"):
+            read(step)
+
+    def test_the_summary_has_the_yardsticks_of_every_stage(self):
+        with tempfile.TemporaryDirectory() as out:
+            records = pathlib.Path(out) / "records"
+            records.mkdir()
+            lines = {
+                "yardstick.out": {"yardstick": "gemm.bf16", "value": 6e14},
+                "decode_yardstick.out": {"yardstick": "decode.ratio", "value": 1.25, "batch": 8, "context": 1024},
+                "train_yardstick.out": {"yardstick": "train", "error": "no torch"},
+            }
+            for name, line in lines.items():
+                (records / name).write_text(json.dumps(line) + "\n", encoding="utf-8")
+            self.assertEqual(
+                list(first_light_report.yardsticks(pathlib.Path(out))),
+                [
+                    ("decode.ratio (batch 8 context 1024)", 1.25, ""),
+                    ("train", None, "no torch"),
+                    ("gemm.bf16", 6e14, ""),
+                ],
+            )
 
     def test_numbers_for_people(self):
         self.assertEqual(first_light_report.value_text(4.2e12, "B/s"), "4.200 TB/s")

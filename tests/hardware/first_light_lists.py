@@ -85,21 +85,20 @@ def accepted(machine, profile, expected_s, limit_s):
     ]
 
 
+def yardstick_of(machine, name, record, environment, expected, limit):
+    """PyTorch beside a record."""
+    command = [machine.python, HERE / f"{name}.py", record]
+    return Stage(name, expected, limit, command, required=False, environment=environment)
+
+
 def real_training(machine, environment):
     """Four layers of Llama 3 8B at 4096 tokens, some ten seconds warm; then PyTorch's step beside it."""
     slice_of = "--model llama3-8b --layers-run 4 --seq 4096 --micro-batch 1 --reference none".split()
     steps = "--warmup-steps 60 --steps 40 --block 20".split()
     record = machine.out / "records/train_8b.out"
     return [
-        Stage("train_8b", 35, 50, machine.probe("cuda_train_step", *slice_of, *steps)),
-        Stage(
-            "train_yardstick",
-            30,
-            50,
-            [machine.python, HERE / "train_yardstick.py", record],
-            required=False,
-            environment=environment,
-        ),
+        Stage("train_8b", 14, 40, machine.probe("cuda_train_step", *slice_of, *steps)),
+        yardstick_of(machine, "train_yardstick", record, environment, 28, 40),
     ]
 
 
@@ -141,7 +140,8 @@ def one_gpu(machine):
         *accepted(machine, machine.out / "first-light.json", 150, 180),
         Stage("detection", 4, 12, machine.assay("hardware_detection", machine.tree / "libexec/assay/probes")),
         Stage("hbm_walk", 7, 12, machine.probe("cuda_hbm_bandwidth", "--size", "1GiB")),  # accept has 4 GiB
-        Stage("decode_8b", 12, 20, machine.probe("decode_step", "--engine", "cuda", *eight_billion)),
+        Stage("decode_8b", 6, 16, machine.probe("decode_step", "--engine", "cuda", *eight_billion)),
+        yardstick_of(machine, "decode_yardstick", machine.out / "records/decode_8b.out", plain, 12, 25),
         Stage("kv_loopback", 2, 5, machine.probe("kv_transfer", *loopback, "--quick"), (0, 77)),
         fp8(machine),
         *real_training(machine, plain),

@@ -20,23 +20,6 @@ PROGRAMS = (
     "bin/hardware_host_link",
     "bin/hardware_peer_bandwidth",
 )
-PROBES = (
-    "cuda_gemm",
-    "cuda_hbm_bandwidth",
-    "cuda_host_link",
-    "cuda_peer_bandwidth",
-    "cuda_train_step",
-    "decode_step",
-    "kv_transfer",
-    "nccl_collective",
-    "health_gpu",
-    "health_inventory",
-    "load_bank",
-    "moe_dispatch",
-    "power_cap",
-    "power_sampler",
-    "thermal_soak",
-)
 SCRIPTS = (
     "first_light",
     "first_light_lists.py",
@@ -44,6 +27,7 @@ SCRIPTS = (
     "first_light_plan.py",
     "first_light_report.py",
     "first_light_stages.py",
+    "decode_yardstick.py",
     "train_yardstick.py",
     "yardstick.py",
     "run",
@@ -51,6 +35,11 @@ SCRIPTS = (
     "README.md",
 )
 WINDOW = 1 << 27  # B: four programs bring the same BLAS; one copy of it travels
+
+
+def probes():
+    """Names of the probes that travel, which CMake's target first_light builds."""
+    return (ROOT / "tests/hardware/carried_probes.txt").read_text(encoding="utf-8").split()
 
 
 def build(tree):
@@ -72,7 +61,7 @@ def stripped(source, target):
 def pack(tree, archive, most):
     build(tree)
     archive = pathlib.Path(archive).resolve()
-    files = list(PROGRAMS) + [f"libexec/assay/probes/{probe}" for probe in PROBES]
+    files = list(PROGRAMS) + [f"libexec/assay/probes/{probe}" for probe in probes()]
     missing = [name for name in files if not (tree / name).is_file()]
     if missing:
         sys.exit(

@@ -95,12 +95,17 @@ def conditions(path):
     }
 
 
-def yardsticks(path):
-    return [
-        (entry["yardstick"], entry.get("value"), entry.get("error", ""))
-        for entry in lines_of(path)
-        if "yardstick" in entry
-    ]
+def yardsticks(out):
+    """Name, value and error of every line of a yardstick; of a step with its batch."""
+    for path in sorted((out / "records").glob("*yardstick.out")):
+        for entry in lines_of(path):
+            if "yardstick" in entry:
+                batch = f" (batch {entry['batch']} context {entry['context']})" if "batch" in entry else ""
+                yield entry["yardstick"] + batch, entry.get("value"), entry.get("error", "")
+
+
+def unit_of_yardstick(name):
+    return "FLOP/s" if name.startswith("gemm") else "s" if ".step" in name else "1" if ".ratio" in name else "B/s"
 
 
 def records_of(out):
@@ -149,9 +154,9 @@ def write(out, results, libraries, clock):
     for name, path in records_of(out):
         text += [f"| {record} | {metric} | {value} | {count} |" for record, metric, value, count in figures(path, name)]
     text += ["", "| yardstick | value |", "|---|---|"]
-    for name, value, error in yardsticks(out / "records/yardstick.out"):
-        unit = "FLOP/s" if name.startswith("gemm") else "B/s"
-        text.append(f"| {name} | {value_text(value, unit) if value is not None else error[:120]} |")
+    for name, value, error in yardsticks(out):
+        words = value_text(value, unit_of_yardstick(name)) if value is not None else error[:120]
+        text.append(f"| {name} | {words} |")
     text += ["", "| record | conditions |", "|---|---|"]
     for name, path in records_of(out):
         seen = conditions(path)

@@ -18,6 +18,7 @@
 #include "probes/cuda/memory_kernels.h"
 #include "probes/nvml/gpu_watch.h"
 #include "workloads/inference/decode_launch.h"
+#include "workloads/inference/decode_products.h"
 #include "workloads/inference/decode_reference.h"
 #include "workloads/inference/decode_room.h"
 #include "workloads/inference/page_table.h"
@@ -49,12 +50,13 @@ struct GpuRoom {
 class GpuDecoding {
  public:
   GpuDecoding(const DecodePlan& plan, const DecodeShape& shape, const GpuRoom& room, cuda::StreamSet& lanes,
-              std::uint64_t seed)
+              LibraryProducts& products, std::uint64_t seed)
       : plan_(plan),
         shape_(shape),
         sizes_(sizes_of(shape, plan.numbers)),
         work_(lay_out(sizes_, room.work.data())),
         lanes_(lanes),
+        products_(products),
         seed_(seed),
         stream_(cuda::make_stream()),
         count_(1),
@@ -132,7 +134,8 @@ class GpuDecoding {
   }
 
   cuda::Graph graph_of(const DecodeSizes& sizes, const DecodePointers& set) {
-    return cuda::capture(stream_, [&] { enqueue_step(sizes, set, stream_); });
+    const auto multiply = [this](const StepProduct& product) { return products_.enqueue(product, stream_); };
+    return cuda::capture(stream_, [&] { enqueue_step(sizes, set, multiply, stream_); });
   }
 
   std::uint64_t whole_check(const DecodeSizes& sizes, std::uint64_t number) {
@@ -208,6 +211,7 @@ class GpuDecoding {
   DecodeSizes sizes_;
   DecodeWork work_;
   cuda::StreamSet& lanes_;
+  LibraryProducts& products_;
   std::uint64_t seed_;
   cuda::Stream stream_;
   cuda::DeviceWords count_, weight_sums_, cache_sums_;
@@ -221,20 +225,22 @@ class GpuDecoding {
 
 /// A small model on the current GPU against plain sums of the host, which draws weights and cache itself: the checks of
 /// whole numbers on the GPU rest on it. The number of wrong logits.
-std::uint64_t check_small(cuda::StreamSet& lanes) {
+std::uint64_t check_small(cuda::StreamSet& lanes, LibraryProducts& products) {
   constexpr std::uint64_t kSeed = 77;
   constexpr train::ModelShape kSmall{
       .layers = 2, .hidden = 128, .ffn = 160, .heads = 8, .kv_heads = 2, .head_dim = 16, .vocab = 80};
   const DecodePlan plan{.model = kSmall, .batches = {3}, .contexts = {272}, .numbers = DecodeNumbers::ring};
   const GpuRoom room(plan);
-  return GpuDecoding(plan, plan.most(), room, lanes, kSeed).wrong_of_host();
+  return GpuDecoding(plan, plan.most(), room, lanes, products, kSeed).wrong_of_host();
 }
 
 /// Every shape on one GPU.
 void decode_on(const cuda::Device& device, const DecodePlan& plan, Recorder& record) {
   const Subject subject = device.subject();
   cuda::StreamSet lanes({device}, 1);
-  const std::uint64_t wrong = check_small(lanes);
+  LibraryProducts products(plan.batches.back());
+  record.condition("products", products.words(), subject);
+  const std::uint64_t wrong = check_small(lanes, products);
   if (wrong > 0)
     record.note(fmt::format("{}: {} logits of a small model differ from the host's whole numbers", device.uuid, wrong));
   check_room(plan, cuda::free_memory(), device.uuid);
@@ -245,7 +251,7 @@ void decode_on(const cuda::Device& device, const DecodePlan& plan, Recorder& rec
   for (const std::int64_t batch : plan.batches) {
     for (const std::int64_t context : plan.contexts) {
       const DecodeShape shape{.model = plan.model, .batch = batch, .context = context};
-      GpuDecoding decoding(plan, shape, room, lanes, ++seed);
+      GpuDecoding decoding(plan, shape, room, lanes, products, ++seed);
       auto figures = decoding.run(
           [&] {
             if (seed == 1) watch.start();  // from here on the GPU is awake

@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "workloads/inference/decode_kernels.cuh"
-#include "workloads/inference/decode_pointers.h"
 #include "workloads/inference/decode_whole.cuh"
 
 namespace assay::inference {
@@ -29,9 +28,9 @@ inline Grid grid_of(std::int64_t x, std::int64_t y = 1, std::int64_t z = 1) {
 }
 
 /// The factors and the result of one product.
-inline kernels::Product product_of(const DecodeSizes& s, const DecodePointers& at, Matrix matrix, std::int64_t layer) {
+inline StepProduct product_of(const DecodeSizes& s, const DecodePointers& at, Matrix matrix, std::int64_t layer) {
   const MatrixPlace place = matrix_place(s, matrix, layer);
-  kernels::Product p{.w = at.weights + place.begin, .rows = place.rows, .columns = place.columns, .x = at.h};
+  StepProduct p{.w = at.weights + place.begin, .rows = place.rows, .columns = place.columns, .x = at.h};
   p.batch = s.batch;
   p.y = at.x;
   p.add = matrix == Matrix::out || matrix == Matrix::down;
@@ -44,12 +43,14 @@ inline kernels::Product product_of(const DecodeSizes& s, const DecodePointers& a
   return p;
 }
 
-/// The operations of take_step.
-template <class Launch>
+/// The operations of take_step. multiply(product) enqueues a product by other means, a library's, and says whether it
+/// did; in ring numbers it need not fold.
+template <class Launch, class Multiply>
 struct StepGrids {
   const DecodeSizes& s;
   const DecodePointers& at;
   const Launch& launch;
+  const Multiply& multiply;
 
   [[nodiscard]] kernels::Attention attention(std::int64_t layer) const {
     return {.sizes = s,
@@ -68,16 +69,20 @@ struct StepGrids {
   void join() const { launch(grid_of(s.heads, s.batch), kernels::join_kernel, attention(0), at.attended); }
   void activate() const { launch(grid_over(s.batch * s.ffn), kernels::activate_kernel, s, at.gate_up, at.inner); }
   void product(Matrix matrix, std::int64_t layer) const {
-    const kernels::Product p = product_of(s, at, matrix, layer);
+    const StepProduct p = product_of(s, at, matrix, layer);
+    if (multiply(p)) {
+      if (p.ring) launch(grid_over(p.batch * p.rows), kernels::fold_kernel, p.batch * p.rows, p.y);
+      return;
+    }
     const std::int64_t tiles = sequence_tiles(s.batch);
-    if (tiles == 1) return launch_product<1, 1>(p);
-    if (tiles == 2) return launch_product<2, 1>(p);
-    if (tiles == 4) return launch_product<4, 2>(p);
-    launch_product<8, 2>(p);
+    if (tiles == 1) return launch_product<1, 1, 2>(p);
+    if (tiles == 2) return launch_product<2, 1, 2>(p);
+    if (tiles == 4) return launch_product<4, 2, 2>(p);
+    launch_product<8, 2, 1>(p);
   }
-  template <int kTiles, int kRowTiles>
-  void launch_product(const kernels::Product& p) const {
-    launch(grid_over(p.rows, kernels::kRowsOfTile * kRowTiles), kernels::product_kernel<kTiles, kRowTiles>, p);
+  template <int kTiles, int kRowTiles, int kPieces>
+  void launch_product(const StepProduct& p) const {
+    launch(grid_over(p.rows, kernels::kRowsOfTile * kRowTiles), kernels::product_kernel<kTiles, kRowTiles, kPieces>, p);
   }
 };
 
@@ -105,9 +110,9 @@ struct WholeGrids {
 };
 
 /// The functions of decode_launch.h.
-template <class Launch>
-void step_grids(const DecodeSizes& s, const DecodePointers& at, const Launch& launch) {
-  StepGrids<Launch> grids{.s = s, .at = at, .launch = launch};
+template <class Launch, class Multiply>
+void step_grids(const DecodeSizes& s, const DecodePointers& at, const Launch& launch, const Multiply& multiply) {
+  StepGrids<Launch, Multiply> grids{.s = s, .at = at, .launch = launch, .multiply = multiply};
   take_step(s, grids);
 }
 

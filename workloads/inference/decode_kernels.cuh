@@ -11,7 +11,7 @@
 
 #include <cmath>
 
-#include "workloads/inference/decode_sizes.h"
+#include "workloads/inference/decode_pointers.h"
 
 namespace assay::inference::kernels {
 
@@ -19,17 +19,7 @@ constexpr unsigned kThreads = 256, kWarp = 32, kWarps = kThreads / kWarp;
 constexpr unsigned kRowsOfTile = 16, kSequencesOfTile = 8;
 constexpr float kLeastNorm = 1e-5F;  // Llama's
 constexpr int kHeadsAtOnce = 4;      // of one group, in one pass over a chunk's keys
-
-/// One product. `x` has room for whole tiles of sequences; numbers behind the batch change nothing.
-struct Product {
-  const Bf16* w = nullptr;
-  std::int64_t rows = 0, columns = 0;
-  const Bf16* x = nullptr;
-  std::int64_t batch = 0;
-  float* y = nullptr;  ///< batch x rows
-  bool add = false;    ///< to the numbers of y
-  bool ring = false;
-};
+constexpr int kTokensAtOnce = 4;     // of a thread, on their way from memory together
 
 __device__ inline void unpack(const uint4& from, float (&to)[kVector]) {
   const std::uint32_t words[] = {from.x, from.y, from.z, from.w};
@@ -48,7 +38,7 @@ __device__ inline uint4 load(const Bf16* from) { return *reinterpret_cast<const 
 
 /// Writes the sums that the first warp has for its rows and sequences.
 template <int kTiles, int kRowTiles>
-__device__ void store(const Product& p, std::int64_t first, const float (&sums)[kRowTiles][kTiles][4]) {
+__device__ void store(const StepProduct& p, std::int64_t first, const float (&sums)[kRowTiles][kTiles][4]) {
   const unsigned group = threadIdx.x / 4, member = threadIdx.x % 4;
 #pragma unroll
   for (int r = 0; r < kRowTiles; ++r) {
@@ -67,10 +57,19 @@ __device__ void store(const Product& p, std::int64_t first, const float (&sums)[
   }
 }
 
-/// kRowTiles x 16 rows of each block, whose warps share the columns.
-template <int kTiles, int kRowTiles>
-__global__ void __launch_bounds__(kThreads) product_kernel(Product p) {
+/// Of a thread, what one round of a product has of the weights: of kRowTiles x 2 rows, kPieces times 8 columns. The
+/// pieces of a warp follow each other, so that of each row kPieces x 64 bytes are read together.
+template <int kRowTiles, int kPieces>
+struct WeightsOfRound {
+  uint4 above[kRowTiles][kPieces], below[kRowTiles][kPieces];
+};
+
+/// kRowTiles x 16 rows of each block, whose warps share the columns. The weights of the next round are on their way
+/// while those of this one are multiplied.
+template <int kTiles, int kRowTiles, int kPieces>
+__global__ void __launch_bounds__(kThreads) product_kernel(StepProduct p) {
   constexpr unsigned kSums = 4 * kTiles * kRowTiles;
+  constexpr std::int64_t kRound = kWarps * kPieces * kWarpColumns;
   __shared__ float kept[kWarps / 2][kSums][kWarp];
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, group = lane / 4, member = lane % 4;
   const std::int64_t first = std::int64_t{blockIdx.x} * kRowsOfTile * kRowTiles;
@@ -81,17 +80,36 @@ __global__ void __launch_bounds__(kThreads) product_kernel(Product p) {
     low[r] = p.w + (row < p.rows ? row : p.rows - 1) * p.columns;
     high[r] = p.w + (row + 8 < p.rows ? row + 8 : p.rows - 1) * p.columns;
   }
+  WeightsOfRound<kRowTiles, kPieces> next = {};
+  const auto fetch = [&](std::int64_t begin) {
+#pragma unroll
+    for (int piece = 0; piece < kPieces; ++piece) {
+      if (begin + piece * kWarpColumns >= p.columns) continue;  // rows are whole pieces
+      const std::int64_t column = begin + piece * kWarpColumns + member * kVector;
+#pragma unroll
+      for (int r = 0; r < kRowTiles; ++r)
+        next.above[r][piece] = load(low[r] + column), next.below[r][piece] = load(high[r] + column);
+    }
+  };
   float sums[kRowTiles][kTiles][4] = {};
-#pragma unroll 4
-  for (std::int64_t begin = warp * kWarpColumns; begin < p.columns; begin += kWarps * kWarpColumns) {
-    const std::int64_t column = begin + member * kVector;
-    uint4 above[kRowTiles], below[kRowTiles];
-    for (int r = 0; r < kRowTiles; ++r) above[r] = load(low[r] + column), below[r] = load(high[r] + column);
-    for (int tile = 0; tile < kTiles; ++tile) {
-      const uint4 x = load(p.x + (tile * kSequencesOfTile + group) * p.columns + column);
-      for (int r = 0; r < kRowTiles; ++r) {
-        multiply_add(sums[r][tile], above[r].x, below[r].x, above[r].y, below[r].y, x.x, x.y);
-        multiply_add(sums[r][tile], above[r].z, below[r].z, above[r].w, below[r].w, x.z, x.w);
+  std::int64_t begin = warp * kPieces * kWarpColumns;
+  fetch(begin);
+  for (; begin < p.columns; begin += kRound) {
+    const WeightsOfRound<kRowTiles, kPieces> now = next;
+    fetch(begin + kRound);
+#pragma unroll
+    for (int piece = 0; piece < kPieces; ++piece) {
+      if (begin + piece * kWarpColumns >= p.columns) continue;
+      const std::int64_t column = begin + piece * kWarpColumns + member * kVector;
+#pragma unroll
+      for (int tile = 0; tile < kTiles; ++tile) {
+        const uint4 x = load(p.x + (tile * kSequencesOfTile + group) * p.columns + column);
+#pragma unroll
+        for (int r = 0; r < kRowTiles; ++r) {
+          const uint4 above = now.above[r][piece], below = now.below[r][piece];
+          multiply_add(sums[r][tile], above.x, below.x, above.y, below.y, x.x, x.y);
+          multiply_add(sums[r][tile], above.z, below.z, above.w, below.w, x.z, x.w);
+        }
       }
     }
   }
@@ -108,6 +126,12 @@ __global__ void __launch_bounds__(kThreads) product_kernel(Product p) {
     __syncthreads();
   }
   if (warp == 0) store<kTiles, kRowTiles>(p, first, sums);
+}
+
+/// Folds every number: of a product in ring numbers that a library made.
+__global__ void __launch_bounds__(kThreads) fold_kernel(std::int64_t count, float* values) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i < count) values[i] = fold(values[i]);
 }
 
 /// h = x over its root mean square, a sequence for each block; in ring numbers x.
@@ -191,33 +215,51 @@ struct Chunk {
       numbers(tokens - 1, true)[d] = narrow(key[s.kv() + d]);
     }
   }
+  /// Runs work(token, its 8 numbers) for the tokens of this thread, of which kTokensAtOnce are loaded before the first
+  /// is worked on.
+  template <class Work>
+  __device__ void each_token(bool values, const Work& work) const {
+    for (std::int64_t begin = member; begin < tokens; begin += kTokensAtOnce * members) {
+      uint4 loaded[kTokensAtOnce] = {};
+#pragma unroll
+      for (int i = 0; i < kTokensAtOnce; ++i) {
+        const std::int64_t t = begin + i * members;
+        if (t < tokens) loaded[i] = load(numbers(t, values) + lane * kVector);
+      }
+#pragma unroll
+      for (int i = 0; i < kTokensAtOnce; ++i) {
+        const std::int64_t t = begin + i * members;
+        float each[kVector];
+        unpack(loaded[i], each);
+        if (t < tokens) work(t, each);
+      }
+    }
+  }
   /// Scores of `heads` heads from `head` on; 0 for others of the turn.
   __device__ void score(std::int64_t head, int heads, float (&scores)[kHeadsAtOnce][kChunkTokens]) const {
     const float scale = s.ring() ? 1 : 1 / std::sqrt(static_cast<float>(s.head_dim));
-    float query[kHeadsAtOnce][kVector] = {}, keys[kVector];
+    float query[kHeadsAtOnce][kVector] = {};
     for (int h = 0; h < kHeadsAtOnce; ++h) {
       for (int i = 0; i < kVector && h < heads; ++i) query[h][i] = own()[(head + h) * s.head_dim + lane * kVector + i];
     }
-    for (std::int64_t t = member; t < tokens; t += members) {
-      unpack(load(numbers(t, false) + lane * kVector), keys);
+    each_token(false, [&](std::int64_t t, const float(&keys)[kVector]) {
       for (int h = 0; h < kHeadsAtOnce; ++h) {
         float sum = 0;
         for (int i = 0; i < kVector; ++i) sum += query[h][i] * keys[i];
         sum = over_lanes(sum, lanes);
         if (lane == 0) scores[h][t] = s.ring() ? fold(sum) : sum * scale;
       }
-    }
+    });
   }
   /// Values times scores, summed over the tokens of each warp.
   __device__ void blend(const float (&scores)[kHeadsAtOnce][kChunkTokens],
                         float (&blended)[kWarps][kHeadsAtOnce][kMostHeadDim]) const {
-    float sums[kHeadsAtOnce][kVector] = {}, values[kVector];
-    for (std::int64_t t = member; t < tokens; t += members) {
-      unpack(load(numbers(t, true) + lane * kVector), values);
+    float sums[kHeadsAtOnce][kVector] = {};
+    each_token(true, [&](std::int64_t t, const float(&values)[kVector]) {
       for (int h = 0; h < kHeadsAtOnce; ++h) {
         for (int i = 0; i < kVector; ++i) sums[h][i] += scores[h][t] * values[i];
       }
-    }
+    });
     for (int h = 0; h < kHeadsAtOnce; ++h) {
       for (int i = 0; i < kVector; ++i) {
         for (unsigned distance = kWarp / 2; distance >= lanes; distance /= 2)
@@ -256,23 +298,41 @@ __global__ void __launch_bounds__(kThreads) attend_kernel(Attention a) {
   }
 }
 
-/// The chunks of one query head, blockIdx.x, of one sequence, blockIdx.y, put together.
+/// The chunks of one query head, blockIdx.x, of one sequence, blockIdx.y, put together: their weights by one thread
+/// each, 256 at a time, then every number of the head.
 __global__ void __launch_bounds__(kThreads) join_kernel(Attention a, Bf16* attended) {
+  __shared__ float shared[kThreads], weights[kThreads], shares[kThreads];
   const DecodeSizes& s = a.sizes;
-  const std::int64_t sequence = blockIdx.y, head = blockIdx.x;
-  for (std::int64_t d = threadIdx.x; d < s.head_dim; d += kThreads) {
-    float most = -INFINITY, sum = 0, value = 0;
-    for (std::int64_t chunk = 0; chunk < s.chunks() && !s.ring(); ++chunk)
-      most = fmaxf(most, a.largest[part_place(s, sequence, head, chunk)]);
-    for (std::int64_t chunk = 0; chunk < s.chunks(); ++chunk) {
-      const std::int64_t at = part_place(s, sequence, head, chunk);
-      const float weight = s.ring() ? 1 : std::exp(a.largest[at] - most);
-      if (!s.ring()) sum += a.sums[at] * weight;
-      value += a.parts[at * s.head_dim + d] * weight;
-    }
-    attended[sequence * s.q() + head * s.head_dim + d] = narrow(s.ring() ? fold(value) : value / sum);
+  const std::int64_t sequence = blockIdx.y, head = blockIdx.x, d = threadIdx.x;
+  float most = -INFINITY;
+  for (std::int64_t chunk = threadIdx.x; chunk < s.chunks() && !s.ring(); chunk += kThreads)
+    most = fmaxf(most, a.largest[part_place(s, sequence, head, chunk)]);
+  shared[threadIdx.x] = most;
+  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) shared[threadIdx.x] = fmaxf(shared[threadIdx.x], shared[threadIdx.x + half]);
   }
+  float sum = 0, value = 0;
+  for (std::int64_t first = 0; first < s.chunks(); first += kThreads) {
+    __syncthreads();
+    const std::int64_t mine = first + threadIdx.x,
+                       count = s.chunks() - first < kThreads ? s.chunks() - first : kThreads;
+    if (mine < s.chunks()) {
+      const std::int64_t at = part_place(s, sequence, head, mine);
+      weights[threadIdx.x] = s.ring() ? 1 : std::exp(a.largest[at] - shared[0]);
+      shares[threadIdx.x] = s.ring() ? 0 : a.sums[at] * weights[threadIdx.x];
+    }
+    __syncthreads();
+#pragma unroll 8
+    for (std::int64_t chunk = 0; chunk < count; ++chunk) {
+      sum += shares[chunk];
+      if (d < s.head_dim)
+        value += a.parts[part_place(s, sequence, head, first + chunk) * s.head_dim + d] * weights[chunk];
+    }
+  }
+  if (d < s.head_dim) attended[sequence * s.q() + head * s.head_dim + d] = narrow(s.ring() ? fold(value) : value / sum);
 }
+static_assert(kMostHeadDim <= kThreads);
 
 __global__ void __launch_bounds__(kThreads) activate_kernel(DecodeSizes s, const float* gate_up, Bf16* inner) {
   const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;

@@ -36,8 +36,9 @@ unsigned long long* counter(std::uint64_t* word) { return reinterpret_cast<unsig
 
 }  // namespace
 
-void enqueue_step(const DecodeSizes& sizes, const DecodePointers& at, const cuda::Stream& stream) {
-  step_grids(sizes, at, InStream{stream});
+void enqueue_step(const DecodeSizes& sizes, const DecodePointers& at, const Multiply& multiply,
+                  const cuda::Stream& stream) {
+  step_grids(sizes, at, InStream{stream}, multiply);
 }
 
 void enqueue_draw(const DecodeSizes& sizes, const DecodePointers& at, std::uint64_t seed, const cuda::Stream& stream) {

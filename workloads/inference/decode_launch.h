@@ -3,14 +3,19 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "probes/cuda/device.h"
 #include "workloads/inference/decode_pointers.h"
 
 namespace assay::inference {
 
+/// Enqueues a product by other means than our kernels, and says whether it did.
+using Multiply = std::function<bool(const StepProduct&)>;
+
 /// Enqueues one step: the logits of x, which is changed.
-void enqueue_step(const DecodeSizes& sizes, const DecodePointers& at, const cuda::Stream& stream);
+void enqueue_step(const DecodeSizes& sizes, const DecodePointers& at, const Multiply& multiply,
+                  const cuda::Stream& stream);
 /// Fills weights and cache with numbers out of `seed`.
 void enqueue_draw(const DecodeSizes& sizes, const DecodePointers& at, std::uint64_t seed, const cuda::Stream& stream);
 /// Adds to *wrong how many weights, and numbers of the cache, are not those that were drawn; the token that is being

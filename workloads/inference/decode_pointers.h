@@ -1,4 +1,4 @@
-// decode_pointers: where the arrays of a step are in a GPU's memory.
+// decode_pointers: where the arrays of a step are in a GPU's memory, and the factors of one product.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,18 @@ struct DecodePointers {
   Bf16 *h = nullptr, *attended = nullptr, *inner = nullptr;            ///< inputs of products: hidden, q, ffn wide
   float *qkv = nullptr, *gate_up = nullptr, *logits = nullptr;         ///< results of products
   float *largest = nullptr, *sums = nullptr, *parts = nullptr;         ///< of tasks of attention
+};
+
+/// One product of a step: y = x w^T, or added to y. `x` has room for whole tiles of sequences; numbers behind the
+/// batch change nothing.
+struct StepProduct {
+  const Bf16* w = nullptr;
+  std::int64_t rows = 0, columns = 0;
+  const Bf16* x = nullptr;
+  std::int64_t batch = 0;
+  float* y = nullptr;  ///< batch x rows
+  bool add = false;    ///< to the numbers of y
+  bool ring = false;
 };
 
 }  // namespace assay::inference

@@ -10,8 +10,9 @@ namespace assay::inference {
 
 /// Tokens of one page of the cache on a GPU; contexts are whole pages.
 inline constexpr std::int64_t kPageTokens = 16;
-/// Tokens of the cache that one block of attention takes: whole pages.
-inline constexpr std::int64_t kChunkTokens = 256;
+/// Tokens of the cache that one block of attention takes: whole pages. Few, so that one sequence has work for every
+/// multiprocessor.
+inline constexpr std::int64_t kChunkTokens = 64;
 /// Numbers of one load of a thread: rows of matrices and heads are whole loads.
 inline constexpr std::int64_t kVector = 8;
 /// Columns of matrices that a warp takes at a time: rows are whole ones.

@@ -82,6 +82,7 @@ constexpr Metric kMetrics[] = {
 };
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "engine", .meaning = "Maker of the token: host or cuda."},
+    if_asked("products", "Who multiplies, and why not the library; with engine cuda."),
     if_asked("isa", "Instruction set of the products, with engine host."),
     {.name = "parameters_run", .meaning = "Parameters of the model with the layers that were run."},
     {.name = "weight_bytes", .meaning = "Of the weights that a step reads, in B."},
@@ -102,7 +103,7 @@ constexpr ConditionSpec kOwnConditions[] = {
 constexpr auto kConditions = join(kOwnConditions, asked(cuda::kDeviceConditions), asked(nvml::kGpuWatchConditions));
 constexpr ProbeSpec kSpec{
     .name = "decode_step",
-    .revision = 2,
+    .revision = 3,
     .measures =
         "The time in which a node's processors, or a GPU, make one token of a model for each sequence of a batch, and "
         "the time in which they read the same bytes from memory.",
@@ -116,14 +117,14 @@ constexpr ProbeSpec kSpec{
         "one step in whole numbers modulo 7 is compared with plain sums in integers, every logit. Inputs change from "
         "step to step, outputs are overwritten before each, and each step's logits must be in every bit those that one "
         "thread had for that input, so that no work can be left out. Engine cuda has products of BF16 inputs on the "
-        "tensor cores with fp32 sums, at most 64 sequences, and a cache of pages of 16 tokens in the order of a page "
+        "tensor cores with fp32 sums, those of more than 16 sequences by cuBLASLt where it is there, at most 64 "
+        "sequences, attention in tasks of 64 tokens, and a cache of pages of 16 tokens in the order of a page "
         "table; a step is one CUDA graph, times are of the device, from a gate that opens when all is enqueued, and a "
         "plain kernel reads. Numbers are drawn on the GPU; the exact step's logits are compared there with sums of "
         "whole numbers over weights drawn anew, and a small model's with those of the host. Each step's logits must be "
         "in every bit those of the first step with that input; after all steps every weight and key must be the one "
         "that "
-        "was drawn. Clocks, power, errors and other users of the GPU are read during the steps. Engine cuda has "
-        "not run on a GPU yet.",
+        "was drawn. Clocks, power, errors and other users of the GPU are read during the steps.",
     .source =
         "Pope et al. 2022, Efficiently Scaling Transformer Inference, for the bound by memory; the model's card for "
         "bytes.",

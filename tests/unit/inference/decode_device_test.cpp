@@ -68,7 +68,7 @@ class Room {
   /// The logits of one input.
   std::vector<float> step(std::uint64_t number = 0) {
     begin_with(number);
-    step_grids(sizes_, at, launch_);
+    step_grids(sizes_, at, launch_, multiply);
     return {at.logits, at.logits + sizes_.batch * sizes_.vocab};
   }
   void begin_with(std::uint64_t number) {
@@ -94,6 +94,7 @@ class Room {
   }
 
   DecodePointers at;
+  std::function<bool(const StepProduct&)> multiply = [](const StepProduct&) { return false; };
 
  private:
   static constexpr std::size_t kAlign = 256;
@@ -132,6 +133,28 @@ TEST(DecodeOnGpu, in_whole_numbers_is_what_the_host_s_plain_sums_give) {
     EXPECT_EQ(room.step(), expected) << batch << " " << context;
     EXPECT_EQ(room.wrong_of_whole(), 0U) << batch << " " << context;
   }
+}
+
+/// What a library is asked for: one sum after another.
+bool multiply_plainly(const StepProduct& p) {
+  for (std::int64_t i = 0; i < p.batch * p.rows; ++i) {
+    float sum = p.add ? p.y[i] : 0;
+    for (std::int64_t c = 0; c < p.columns; ++c)
+      sum += wide(p.x[i / p.rows * p.columns + c]) * wide(p.w[i % p.rows * p.columns + c]);
+    p.y[i] = sum;
+  }
+  return true;
+}
+
+TEST(DecodeOnGpu, with_products_of_a_library_has_the_same_whole_numbers) {
+  const DecodeSizes s = sizes_for(20, 32);
+  Room own(s), library(s);
+  library.multiply = multiply_plainly;
+  EXPECT_EQ(library.step(), own.step());
+  EXPECT_EQ(library.wrong_of_whole(), 0U);
+  library.multiply = [](const StepProduct& p) { return !p.add || multiply_plainly(p); };  // some are left out
+  (void)library.step();
+  EXPECT_NE(library.wrong_of_whole(), 0U);
 }
 
 TEST(DecodeOnGpu, runs_heads_of_every_width_and_groups_beyond_one_pass) {
@@ -254,7 +277,7 @@ TEST(DecodeRoom, is_counted_to_the_byte_before_anything_is_taken) {
   // table; five inputs; whole numbers of x, q and vocab; h, attended, inner; qkv, gate_up, logits; tasks of attention.
   const std::uint64_t work = 4 * 8 * 256 + 5 * 4 * 8 * 4096 + 4 * 8 * (4096 + 14336 + 128256) +
                              2 * 8 * (4096 + 4096 + 14336) + 4 * 8 * (6144 + 28672 + 128256) +
-                             4 * 8 * 32 * 16 * (1 + 1 + 128);
+                             4 * 8 * 32 * 64 * (1 + 1 + 128);
   EXPECT_EQ(lay_out(s, nullptr).size, work);
   const auto granules = [](std::uint64_t size) { return (size + (2 << 20) - 1) / (2 << 20) * (2 << 20); };
   EXPECT_EQ(decode_room(plan), granules(2 * 7'504'658'432U) + std::uint64_t{8} * 4096 * 131'072 + granules(work));
