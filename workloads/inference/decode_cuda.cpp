@@ -60,8 +60,8 @@ class GpuDecoding {
         seed_(seed),
         stream_(cuda::make_stream()),
         count_(1),
-        weight_sums_(cuda::kSumSlots),
-        cache_sums_(cuda::kSumSlots) {
+        weight_sums_(cuda::kSumWords),
+        cache_sums_(cuda::kSumWords) {
     const std::size_t count = std::min(room.weights.size(), sets_past(shape.bytes(), plan.cache.count));
     figures_.shape = shape;
     figures_.past_cache = count * shape.bytes() >= 2 * plan.cache.count;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <stdexcept>
 
+#include "workloads/inference/decode_attention.cuh"
 #include "workloads/inference/decode_kernels.cuh"
 #include "workloads/inference/decode_whole.cuh"
 

@@ -10,9 +10,8 @@ namespace assay::inference {
 
 /// Tokens of one page of the cache on a GPU; contexts are whole pages.
 inline constexpr std::int64_t kPageTokens = 16;
-/// Tokens of the cache that one block of attention takes: whole pages. Few, so that one sequence has work for every
-/// multiprocessor.
-inline constexpr std::int64_t kChunkTokens = 64;
+/// Tokens of the cache that one block of attention takes: a page for each of its eight warps.
+inline constexpr std::int64_t kChunkTokens = 8 * kPageTokens;
 /// Numbers of one load of a thread: rows of matrices and heads are whole loads.
 inline constexpr std::int64_t kVector = 8;
 /// Columns of matrices that a warp takes at a time: rows are whole ones.
@@ -104,9 +103,10 @@ constexpr std::int64_t paged_place(const DecodeSizes& s, const CachePlace& at, s
 constexpr std::int64_t table_entry(const DecodeSizes& s, const CachePlace& at) {
   return at.sequence * s.sequence_pages() + at.token / kPageTokens;
 }
-/// The place of a task's result for one query head of its group.
-constexpr std::int64_t part_place(const DecodeSizes& s, std::int64_t sequence, std::int64_t head, std::int64_t chunk) {
-  return ((sequence * s.kv_heads + head / s.group()) * s.chunks() + chunk) * s.group() + head % s.group();
+/// The place of a task's result for the first query head of its group; the others follow, and then the next chunk.
+constexpr std::int64_t part_place(const DecodeSizes& s, std::int64_t sequence, std::int64_t kv_head,
+                                  std::int64_t chunk) {
+  return ((sequence * s.kv_heads + kv_head) * s.chunks() + chunk) * s.group();
 }
 
 /// The residue of a whole number modulo 7 from -3 to 3.

@@ -161,7 +161,7 @@ TEST(DecodeOnGpu, runs_heads_of_every_width_and_groups_beyond_one_pass) {
   for (const std::int64_t head_dim : {16, 32, 64, 128, 256}) {
     train::ModelShape model = kModel;
     model.layers = 1;
-    model.heads = head_dim == 16 ? 12 : 2;  // six heads of a group: two passes
+    model.heads = head_dim == 16 ? 20 : 2;  // ten heads of a group: two passes
     model.head_dim = head_dim;
     const DecodeSizes s = sizes_for(1, 32, DecodeNumbers::ring, model);
     Room room(s);
@@ -170,6 +170,17 @@ TEST(DecodeOnGpu, runs_heads_of_every_width_and_groups_beyond_one_pass) {
         << head_dim;
     EXPECT_EQ(room.wrong_of_whole(), 0U) << head_dim;
   }
+}
+
+TEST(DecodeOnGpu, joins_more_chunks_than_a_block_has_threads) {
+  train::ModelShape model = kModel;
+  model.layers = 1;
+  model.heads = model.kv_heads = 1;
+  model.head_dim = 32;
+  const DecodeSizes s = sizes_for(1, 257 * kChunkTokens + kPageTokens, DecodeNumbers::ring, model);
+  Room room(s);
+  const HostSet host(s, model);
+  EXPECT_EQ(room.step(), ring_logits(host.shape, host.set, decode_input(host.shape, s.numbers, kSeed, 0)));
 }
 
 TEST(DecodeOnGpu, draws_the_host_s_weights_and_keys_into_the_pages_of_the_table) {
@@ -233,7 +244,7 @@ TEST(DecodePlaces, are_those_of_the_host_s_model_above_four_gibibytes_and_within
   EXPECT_EQ(drawn_place(s, end) + s.head_dim, s.cache());
   EXPECT_EQ(paged_place(s, end, s.pages() - 1) + s.head_dim, s.cache());
   EXPECT_EQ(table_entry(s, end), s.pages() - 1);
-  EXPECT_EQ(part_place(s, 63, 127, s.chunks() - 1) + 1, s.parts());
+  EXPECT_EQ(part_place(s, 63, 7, s.chunks() - 1) + s.group(), s.parts());
   const CachePlace back = place_drawn(s, drawn_place(s, end) + 5);
   EXPECT_EQ(std::tie(back.layer, back.sequence, back.kv_head, back.values, back.token),
             std::tie(end.layer, end.sequence, end.kv_head, end.values, end.token));
@@ -277,7 +288,7 @@ TEST(DecodeRoom, is_counted_to_the_byte_before_anything_is_taken) {
   // table; five inputs; whole numbers of x, q and vocab; h, attended, inner; qkv, gate_up, logits; tasks of attention.
   const std::uint64_t work = 4 * 8 * 256 + 5 * 4 * 8 * 4096 + 4 * 8 * (4096 + 14336 + 128256) +
                              2 * 8 * (4096 + 4096 + 14336) + 4 * 8 * (6144 + 28672 + 128256) +
-                             4 * 8 * 32 * 64 * (1 + 1 + 128);
+                             4 * 8 * 32 * 32 * (1 + 1 + 128);
   EXPECT_EQ(lay_out(s, nullptr).size, work);
   const auto granules = [](std::uint64_t size) { return (size + (2 << 20) - 1) / (2 << 20) * (2 << 20); };
   EXPECT_EQ(decode_room(plan), granules(2 * 7'504'658'432U) + std::uint64_t{8} * 4096 * 131'072 + granules(work));
