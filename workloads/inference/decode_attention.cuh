@@ -11,8 +11,16 @@ namespace assay::inference::kernels {
 constexpr int kHeadsAtOnce = 8;  // of one group, in one pass over a chunk's keys
 constexpr int kLoads = 4;        // of a thread and row, on their way from memory together
 constexpr int kBlockWidth = 64;  // numbers of a head whose sums a warp has at a time
+constexpr int kPad = 8;          // numbers that keep rows of shared memory on banks of their own
 static_assert(kPageTokens == kRowsOfTile && kHeadsAtOnce == kSequencesOfTile && kChunkTokens == kWarps * kPageTokens);
 static_assert(kMostHeadDim <= kThreads);
+
+/// What the warps of a block share: queries as BF16, eight numbers each, scores, and the sums of each warp.
+struct Shared {
+  uint4 queries[kHeadsAtOnce][kMostHeadDim / kVector + kPad / 2];
+  float scores[kHeadsAtOnce][kChunkTokens + kPad];
+  float sums[kWarps][kHeadsAtOnce][kBlockWidth + kPad];
+};
 
 /// Memory of attention.
 struct Attention {
@@ -83,18 +91,21 @@ struct Chunk {
       page(last, true)[place + d] = narrow(key[s.kv() + d]);
     }
   }
-  /// Eight numbers of a query as BF16.
-  __device__ static uint4 query(const float* from) {
-    float numbers[kVector];
-    for (int i = 0; i < kVector; ++i) numbers[i] = from[i];
-    return pack(numbers);
+  /// The queries of `heads` heads from `turn` of the group on; zeros behind them.
+  __device__ void take_queries(std::int64_t turn, int heads, Shared& shared) const {
+    const unsigned each = static_cast<unsigned>(s.head_dim) / kVector;
+    const float* const from = own() + (blockIdx.y * s.group() + turn) * s.head_dim;
+    for (unsigned i = threadIdx.x; i < kHeadsAtOnce * each; i += kThreads) {
+      float numbers[kVector] = {};
+      for (int k = 0; k < kVector && i < static_cast<unsigned>(heads) * each; ++k) numbers[k] = from[i * kVector + k];
+      shared.queries[i / each][i % each] = pack(numbers);
+    }
   }
-  /// Scores of the page's tokens for `heads` heads from `turn` of the group on.
-  __device__ void score(std::int64_t turn, int heads, float (&scores)[kHeadsAtOnce][kChunkTokens]) const {
+  /// Scores of the page's tokens for all of these heads.
+  __device__ void score(Shared& shared) const {
     const float scale = s.ring() ? 1 : 1 / std::sqrt(static_cast<float>(s.head_dim));
     const Bf16* const low = page(warp, false) + group * s.head_dim;
     const Bf16* const high = low + 8 * s.head_dim;
-    const float* const queries = own() + (blockIdx.y * s.group() + turn + group) * s.head_dim;
     float sums[4] = {};
     for (std::int64_t begin = 0; begin < s.head_dim; begin += kLoads * kWarpColumns) {
       uint4 above[kLoads] = {}, below[kLoads] = {};
@@ -107,20 +118,20 @@ struct Chunk {
       for (int i = 0; i < kLoads; ++i) {
         const std::int64_t d = begin + i * kWarpColumns + member * kVector;
         uint4 x = {};
-        if (static_cast<int>(group) < heads && d < s.head_dim) x = query(queries + d);
+        if (d < s.head_dim) x = shared.queries[group][d / kVector];
         multiply_add(sums, above[i].x, below[i].x, above[i].y, below[i].y, x.x, x.y);
         multiply_add(sums, above[i].z, below[i].z, above[i].w, below[i].w, x.z, x.w);
       }
     }
     for (unsigned i = 0; i < 4; ++i) {
       const std::int64_t token = warp * kPageTokens + group + i / 2 * 8;
-      scores[2 * member + i % 2][token] = s.ring() ? fold(sums[i]) : sums[i] * scale;
+      shared.scores[2 * member + i % 2][token] = s.ring() ? fold(sums[i]) : sums[i] * scale;
     }
   }
   /// Scores times values of the page's tokens: kBlockWidth numbers of the head from `begin` on. Of 16 tokens, which are
-  /// the columns of the instruction, thread t of a group has 4t to 4t + 3; of the numbers, group g has 8g to 8g + 7.
-  __device__ void blend(std::int64_t begin, int heads, const float (&scores)[kHeadsAtOnce][kChunkTokens],
-                        float (&blended)[kWarps][kHeadsAtOnce][kBlockWidth]) const {
+  /// the columns of the instruction, thread t of a group has 4t to 4t + 3; of the numbers, group g has 8g to 8g + 7. Of
+  /// the sums, number 8c + i is at place 8i + c.
+  __device__ void blend(std::int64_t begin, int heads, Shared& shared) const {
     const std::int64_t d = begin + group * kVector;
     const Bf16* const values = page(warp, true) + 4 * member * s.head_dim + d;
     std::uint32_t words[4][4] = {};
@@ -132,7 +143,7 @@ struct Chunk {
     }
     unsigned p[2] = {};
     for (int i = 0; i < 2 && static_cast<int>(group) < heads; ++i) {
-      const float* const score = scores[group] + warp * kPageTokens + 4 * member + 2 * i;
+      const float* const score = shared.scores[group] + warp * kPageTokens + 4 * member + 2 * i;
       p[i] = narrow(score[0]) | static_cast<std::uint32_t>(narrow(score[1])) << 16;
     }
 #pragma unroll
@@ -143,36 +154,39 @@ struct Chunk {
       };
       float sums[4] = {};
       multiply_add(sums, p[0], 0, p[1], 0, pair(0), pair(2));
-      blended[warp][group][2 * member * kVector + i] = sums[0];
-      blended[warp][group][(2 * member + 1) * kVector + i] = sums[1];
+      float* const to = shared.sums[warp][group] + i * kVector + 2 * member;
+      to[0] = sums[0];
+      to[1] = sums[1];
     }
   }
 };
 
-__global__ void __launch_bounds__(kThreads) attend_kernel(Attention a) {
-  __shared__ float scores[kHeadsAtOnce][kChunkTokens];
-  __shared__ float blended[kWarps][kHeadsAtOnce][kBlockWidth];
+/// Three blocks fit on a multiprocessor: their loads hide each other's waits.
+__global__ void __launch_bounds__(kThreads, 3) attend_kernel(Attention a) {
+  __shared__ Shared shared;
   const Chunk chunk(a);
   const DecodeSizes& s = a.sizes;
   const std::int64_t group = s.group(), pages = chunk.tokens / kPageTokens;
   if (chunk.is_last()) chunk.enter();
-  __syncthreads();
   for (std::int64_t turn = 0; turn < group; turn += kHeadsAtOnce) {
     const int heads = group - turn < kHeadsAtOnce ? static_cast<int>(group - turn) : kHeadsAtOnce;
     const std::int64_t part = chunk.part + turn;
-    if (chunk.has_page()) chunk.score(turn, heads, scores);
+    chunk.take_queries(turn, heads, shared);
+    __syncthreads();
+    if (chunk.has_page()) chunk.score(shared);
     __syncthreads();
     const int mine = static_cast<int>(chunk.warp);
-    if (mine < heads && !s.ring()) soften(scores[mine], chunk.tokens, a.largest + part + mine, a.sums + part + mine);
+    if (mine < heads && !s.ring())
+      soften(shared.scores[mine], chunk.tokens, a.largest + part + mine, a.sums + part + mine);
     __syncthreads();
     for (std::int64_t begin = 0; begin < s.head_dim; begin += kBlockWidth) {
-      if (chunk.has_page()) chunk.blend(begin, heads, scores, blended);
+      if (chunk.has_page()) chunk.blend(begin, heads, shared);
       __syncthreads();
       for (int i = static_cast<int>(threadIdx.x); i < heads * kBlockWidth; i += kThreads) {
-        const int h = i / kBlockWidth, d = i % kBlockWidth;
+        const int h = i / kBlockWidth, place = i % kBlockWidth, d = place % kVector * kVector + place / kVector;
         if (begin + d >= s.head_dim) continue;
         float sum = 0;
-        for (int page = 0; page < pages; ++page) sum += blended[page][h][d];
+        for (int page = 0; page < pages; ++page) sum += shared.sums[page][h][place];
         a.parts[(part + h) * s.head_dim + begin + d] = s.ring() ? fold(sum) : sum;
       }
       __syncthreads();

@@ -65,7 +65,7 @@ struct WeightsOfRound {
 /// kRowTiles x 16 rows of each block, whose warps share the columns. The weights of the next round are on their way
 /// while those of this one are multiplied.
 template <int kTiles, int kRowTiles, int kPieces>
-__global__ void __launch_bounds__(kThreads) product_kernel(StepProduct p) {
+__global__ void __launch_bounds__(kThreads, kTiles == 1 ? 4 : 1) product_kernel(StepProduct p) {
   constexpr unsigned kSums = 4 * kTiles * kRowTiles;
   constexpr std::int64_t kRound = kWarps * kPieces * kWarpColumns;
   __shared__ float kept[kWarps / 2][kSums][kWarp];

@@ -19,7 +19,7 @@
 #define __device__
 #define __global__
 #define __shared__ static
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
