@@ -12,6 +12,7 @@
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
 #include "reports/cli/commands.h"
+#include "reports/cli/commons_command.h"
 #include "reports/cli/compare_command.h"
 #include "reports/cli/draw_command.h"
 #include "reports/cli/join_command.h"
@@ -266,6 +267,7 @@ int run(int argc, char** argv) {
   ProofArguments proofs;
   JoinCommands joins;
   DrawArguments draw;
+  CommonsArguments commons;
   RequirementsArguments requirements;
   TrustArguments trust;
   Action action;
@@ -278,6 +280,7 @@ int run(int argc, char** argv) {
   add_nightly_commands(app, nightly, action);
   add_compare_command(app, compare, action);
   add_requirements_command(app, requirements, action);
+  add_commons_command(app, commons, action);
   add_proof_commands(app, proofs, action);
   add_join_commands(app, joins, action);
   add_draw_command(app, draw, action);

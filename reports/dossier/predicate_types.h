@@ -29,6 +29,11 @@ inline constexpr std::string_view kJointType = "urn:uuid:112ea9c6-4ef6-4368-bc2d
 /// A commitment to a seed, before cells are drawn.
 inline constexpr std::string_view kCommitmentType =
     "urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/draw-commitment/v2";
+/// Figures of accepted runs of one site, and those of several added up.
+inline constexpr std::string_view kContributionType =
+    "urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/figure-contribution/v1";
+inline constexpr std::string_view kCommonsType =
+    "urn:uuid:112ea9c6-4ef6-4368-bc2d-5a6dd78d850e#attestation/figure-commons/v1";
 
 /// Replaces the predicate type of `document` by the present one if it is the same type under its former name,
 /// https://assay-suite.example/attestation/…: documents signed with it still verify.

@@ -178,9 +178,8 @@ struct Maker {
 
   std::string memory_record(const plan::Step& step, const std::string& node) {
     std::ostringstream out;
-    Recorder record(
-        out, kMemory,
-        {.probe = "example_memory", .revision = 3, .parameters = step.parameters, .host = {{"name", node}}});
+    Recorder record(out, kMemory,
+                    {.probe = "example_memory", .revision = 3, .parameters = step.parameters, .host = host_of(node)});
     const double copy = plan.profile.name == "fleet" ? part.level
                         : !mixed() || node == "n01"  ? 4.62e11
                         : node == "n02"              ? 4.503e11
@@ -206,6 +205,12 @@ struct Maker {
     }
     record.end({.status = Status::complete, .reason = ""});
     return with_moments(out.str(), tick);
+  }
+
+  /// Nodes of a fleet say which processor they have.
+  [[nodiscard]] Values host_of(const std::string& node) const {
+    if (plan.profile.name == "fleet") return {{"name", node}, {"cpu_model", "Example processor"}};
+    return {{"name", node}};
   }
 
   std::string latency_record(const plan::Step& step, const std::string& node) {

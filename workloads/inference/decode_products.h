@@ -15,7 +15,7 @@ class Products;
 namespace assay::inference {
 
 /// Sequences of one batch up to which our own kernels multiply.
-inline constexpr std::int64_t kOwnBatch = 16;
+inline constexpr std::int64_t kOwnBatch = 8;
 
 /// The library's products on the current device.
 class LibraryProducts {

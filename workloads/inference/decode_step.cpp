@@ -117,7 +117,7 @@ constexpr ProbeSpec kSpec{
         "one step in whole numbers modulo 7 is compared with plain sums in integers, every logit. Inputs change from "
         "step to step, outputs are overwritten before each, and each step's logits must be in every bit those that one "
         "thread had for that input, so that no work can be left out. Engine cuda has products of BF16 inputs on the "
-        "tensor cores with fp32 sums, those of more than 16 sequences by cuBLASLt where it is there, at most 64 "
+        "tensor cores with fp32 sums, those of more than 8 sequences by cuBLASLt where it is there, at most 64 "
         "sequences, attention in tasks of 128 tokens, and a cache of pages of 16 tokens in the order of a page "
         "table; a step is one CUDA graph, times are of the device, from a gate that opens when all is enqueued, and a "
         "plain kernel reads. Numbers are drawn on the GPU; the exact step's logits are compared there with sums of "

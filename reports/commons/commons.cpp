@@ -1,0 +1,163 @@
+// commons: both files are one in-toto statement; its subject is the digest of its own figures.
+#include "reports/commons/commons.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "orchestrator/files/digest.h"
+#include "probes/core/utc_time.h"
+#include "profiles/schema.h"
+#include "reports/dossier/canonical_json.h"
+#include "reports/dossier/dsse.h"
+#include "reports/dossier/predicate_types.h"
+#include "reports/dossier/statement.h"
+
+namespace assay::commons {
+namespace {
+
+using nlohmann::json;
+
+json group_json(const Group& group, const Figures& figures) {
+  json counts = json::array();
+  for (const auto& [step, boards] : figures.boards.counts()) counts.push_back({step, boards});
+  return {{"model", group.model},
+          {"probe", group.probe},
+          {"revision", group.revision},
+          {"metric", group.metric},
+          {"unit", group.unit},
+          {"better", group.better},
+          {"statistic", group.statistic},
+          {"at", to_json(group.at)},
+          {"parameters", to_json(group.parameters)},
+          {"conditions", to_json(group.conditions)},
+          {"contributors", figures.contributors},
+          {"counts", std::move(counts)}};
+}
+
+std::string_view type_of(FileKind kind) {
+  return kind == FileKind::commons ? dossier::kCommonsType : dossier::kContributionType;
+}
+
+std::expected<json, InputError> statement_of(const Document& document) {
+  json groups = json::array();
+  for (const auto& [group, figures] : document.figures) groups.push_back(group_json(group, figures));
+  const auto bytes = dossier::canonical_json(groups);
+  if (!bytes) return std::unexpected(bytes.error());
+  return json{{"_type", dossier::kStatementType},
+              {"subject", json::array({{{"name", "groups"}, {"digest", {{"sha256", files::sha256(*bytes)}}}}})},
+              {"predicateType", type_of(document.kind)},
+              {"predicate",
+               {{"madeOn", document.made_on},
+                {"groups", std::move(groups)},
+                {"withheld", document.withheld},
+                {"tool", std::string("assay-report ") + ASSAY_VERSION}}}};
+}
+
+Group group_from(const json& one) {
+  return {.model = one.at("model"),
+          .probe = one.at("probe"),
+          .revision = one.at("revision"),
+          .metric = one.at("metric"),
+          .unit = one.at("unit"),
+          .better = one.at("better"),
+          .statistic = one.at("statistic"),
+          .at = values_from(one.at("at")).value(),
+          .parameters = values_from(one.at("parameters")).value(),
+          .conditions = values_from(one.at("conditions")).value()};
+}
+
+/// The error of a document that could not have been written.
+std::optional<InputError> check(const Document& document, const json& groups, const std::string& where) {
+  const auto no = [&](const char* what) {
+    return InputError{where, what, "`assay-report commons` writes what it reads; this was changed"};
+  };
+  if (groups.size() != document.figures.size()) return no("has a group twice");
+  for (const auto& [group, figures] : document.figures) {
+    if (document.kind == FileKind::contribution && figures.contributors != 1)
+      return no("is a contribution, and says it is of several");
+    if (document.kind == FileKind::commons &&
+        (figures.contributors < kLeastContributors || figures.boards.boards() < kLeastBoards))
+      return no("has a group that is small enough to tell whose it is");
+    if (figures.boards.boards() < figures.contributors) return no("has fewer boards than contributors");
+  }
+  return std::nullopt;
+}
+
+std::expected<Document, InputError> read_payload(const std::string& payload, const std::string& where) {
+  const auto found = dossier::read_canonical_json(payload, where, {.max_bytes = kLargestFile});
+  if (!found) return std::unexpected(found.error());
+  if (auto problem = profiles::check_schema(*found, "commons.schema", where)) return std::unexpected(*problem);
+  const json& predicate = found->at("predicate");
+  Document document{
+      .kind = found->at("predicateType") == dossier::kCommonsType ? FileKind::commons : FileKind::contribution,
+      .made_on = predicate.at("madeOn"),
+      .figures = {},
+      .withheld = predicate.at("withheld")};
+  for (const auto& one : predicate.at("groups")) {
+    Figures& figures = document.figures[group_from(one)];
+    figures.contributors = one.at("contributors");
+    for (const auto& count : one.at("counts")) figures.boards.add(count.at(0), count.at(1));
+  }
+  if (auto problem = check(document, predicate.at("groups"), where)) return std::unexpected(*problem);
+  auto again = statement_of(document);
+  if (!again) return std::unexpected(again.error());
+  again->at("predicate")["tool"] = predicate.at("tool");  // of any version
+  if (*again != *found)
+    return std::unexpected(InputError{where, "is not spelled as its figures are", "it was changed by hand"});
+  if (!dossier::is_tool(predicate.at("tool").get<std::string>()))
+    return std::unexpected(InputError{where + ": predicate.tool", "is no version of assay-report", ""});
+  return document;
+}
+
+}  // namespace
+
+std::string day_of(dossier::Moment now) { return utc_text(now).substr(0, 10); }
+
+std::expected<std::string, InputError> signed_text(const Document& document, const dossier::Signer& signer) {
+  const auto statement = statement_of(document);
+  if (!statement) return std::unexpected(statement.error());
+  return dossier::signed_text(*statement, "figures", signer, kLargestFile, read_payload);
+}
+
+std::expected<SignedDocument, InputError> read_signed(std::string_view text, const std::string& where,
+                                                      const std::vector<dossier::PublicKey>& keys) {
+  const auto envelope = dossier::read_envelope(text, where);
+  if (!envelope) return std::unexpected(envelope.error());
+  const auto signer =
+      std::ranges::find_if(keys, [&](const auto& key) { return dossier::is_signed_by(*envelope, key); });
+  if (signer == keys.end())
+    return std::unexpected(InputError{where, "has no valid signature of any key that was given",
+                                      "give the public key of who signed it with --with-key"});
+  auto document = read_payload(envelope->payload, where);
+  if (!document) return std::unexpected(document.error());
+  return SignedDocument{.document = std::move(*document), .key = signer->fingerprint(), .sha256 = files::sha256(text)};
+}
+
+std::expected<Document, InputError> merged(const std::vector<SignedDocument>& all,
+                                           const std::vector<std::string>& names, dossier::Moment now) {
+  Document sum{.kind = FileKind::commons, .made_on = day_of(now), .figures = {}};
+  std::map<std::string, std::string> file_of;  // by key
+  std::map<Group, std::set<std::string>> contributors;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& [document, key, sha256] = all[i];
+    if (document.kind == FileKind::commons)
+      return std::unexpected(InputError{names[i], "is commons, whose contributions would count twice",
+                                        "merge the contributions themselves, all of them"});
+    if (const auto [other, added] = file_of.try_emplace(key, names[i]); !added)
+      return std::unexpected(InputError{names[i], "is of the signer of " + other->second,
+                                        "one contribution of a site has all its boards once; give the newest"});
+    for (const auto& [group, figures] : document.figures) {
+      sum.figures[group].boards.add(figures.boards);
+      contributors[group].insert(key);
+    }
+  }
+  for (auto& [group, figures] : sum.figures) figures.contributors = contributors.at(group).size();
+  sum.withheld = std::erase_if(sum.figures, [](const auto& one) {
+    return one.second.contributors < kLeastContributors || one.second.boards.boards() < kLeastBoards;
+  });
+  return sum;
+}
+
+}  // namespace assay::commons

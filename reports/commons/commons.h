@@ -1,0 +1,59 @@
+// commons: contributions of several sites added up, and the signed files of both.
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/commons/figures.h"
+#include "reports/dossier/keys.h"
+#include "reports/dossier/moment.h"
+
+namespace assay::commons {
+
+/// Bytes of the largest envelope of figures.
+inline constexpr std::size_t kLargestFile = 64 << 20;
+/// Groups of fewer are withheld from commons: figures of few boards, or of few sites, tell whose they are.
+inline constexpr std::uint64_t kLeastBoards = 10, kLeastContributors = 3;
+
+/// What a file is: of one site, or of several.
+enum class FileKind { contribution, commons };
+
+/// Figures with the day on which they were put together.
+struct Document {
+  FileKind kind = FileKind::commons;
+  std::string made_on;  ///< UTC, "2026-11-27"
+  AllFigures figures;
+  std::uint64_t withheld = 0;  ///< of commons: groups that are too small
+};
+
+/// A file whose signature holds.
+struct SignedDocument {
+  Document document;
+  std::string key;     ///< fingerprint of its signer
+  std::string sha256;  ///< of the file
+};
+
+/// The text of the file, signed by `signer`.
+std::expected<std::string, InputError> signed_text(const Document& document, const dossier::Signer& signer);
+
+/// Reads a file. Refused: no signature of one of `keys`, another form, a group twice, counts that are none.
+std::expected<SignedDocument, InputError> read_signed(std::string_view text, const std::string& where,
+                                                      const std::vector<dossier::PublicKey>& keys);
+
+/// Adds up contributions; withholds small groups. Refused: commons among them, which would count twice, and two of one
+/// signer. `names` are of their files.
+std::expected<Document, InputError> merged(const std::vector<SignedDocument>& all,
+                                           const std::vector<std::string>& names, dossier::Moment now);
+
+/// For people: a line for each group of which `model` is a part of the name, with the 5th, 50th and 95th percentile.
+std::string table(const SignedDocument& of, const std::string& model);
+/// assay.commons-shown/1: the same with a limit for a profile, which 95 of 100 such boards keep, and its source.
+std::string json_of(const SignedDocument& of, const std::string& model);
+
+/// UTC day.
+std::string day_of(dossier::Moment now);
+
+}  // namespace assay::commons
