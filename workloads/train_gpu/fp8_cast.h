@@ -24,9 +24,15 @@ struct CastShape {
   std::size_t rows = 0, columns = 0;
   bool wide = false;   ///< E5M2 instead of E4M3
   bool exact = false;  ///< the scale is a power of two, so that small whole numbers stay exact
+  /// Not for kernels: to choose between two constants takes their addresses, which are a host's, and nvcc traps there.
   [[nodiscard]] constexpr cuda::MiniFloat format() const { return wide ? cuda::kE5m2 : cuda::kE4m3; }
+  /// The largest number of the format.
+  [[nodiscard]] constexpr float top() const { return wide ? 57344 : 448; }
   [[nodiscard]] constexpr std::size_t size() const { return rows * columns; }
 };
+
+static_assert(CastShape{}.top() == cuda::decode(cuda::kE4m3, cuda::kE4m3.largest));
+static_assert(CastShape{.wide = true}.top() == cuda::decode(cuda::kE5m2, cuda::kE5m2.largest));
 
 /// Of a matrix of FP8: the factor by which a product multiplies its numbers, and its largest magnitude before.
 struct alignas(16) CastScale {
@@ -45,8 +51,7 @@ constexpr float fp8_scale(const CastShape& shape, float largest) {
   constexpr float kMost = 0x1p126F;  // whose inverse is a normal number
   constexpr std::uint32_t kPowerOfTwo = 0xFF800000U;
   if (largest == 0) return 1;
-  const float top = cuda::decode(shape.format(), shape.format().largest);
-  const float scale = largest < top / kMost ? kMost : top / largest;
+  const float scale = largest < shape.top() / kMost ? kMost : shape.top() / largest;
   return shape.exact ? std::bit_cast<float>(std::bit_cast<std::uint32_t>(scale) & kPowerOfTwo) : scale;
 }
 static_assert(fp8_scale({.wide = false}, 3.5F) == 128 && fp8_scale({.wide = true}, 3.5F) == 16384);

@@ -200,10 +200,10 @@ void Products::enqueue(const ProductShape& shape, const Factor& a, const Factor&
   State::Settled& one = found->second;
   if (shape.fp8 != Fp8::none) state_->point_at(one, b.scale, a.scale);
   const float once = 1;
-  state_->call.demand(state_->call.matmul(state_->library_handle, &one.description, &once, b.numbers, &one.a, a.numbers,
-                                          &one.b, &shape.kept, c, &one.c, c, &one.c, &one.algorithm,
-                                          state_->workspace.data(), kWorkspace, stream.get()),
-                      "cublasLtMatmul");
+  const cublasStatus_t status = state_->call.matmul(state_->library_handle, &one.description, &once, b.numbers, &one.a,
+                                                    a.numbers, &one.b, &shape.kept, c, &one.c, c, &one.c,
+                                                    &one.algorithm, state_->workspace.data(), kWorkspace, stream.get());
+  if (status != CUBLAS_STATUS_SUCCESS) state_->call.demand(status, "cublasLtMatmul of " + shape_words(shape));
 }
 
 }  // namespace assay::train_gpu
