@@ -123,7 +123,8 @@ constexpr ProbeSpec kSpec{
         "its moments and the gradients of weights as fp32; of type tf32 everything as fp32. Products are those of "
         "cuBLASLt, added up in fp32. Of type fp8 the products of a layer's linear layers have FP8 factors: inputs and "
         "weights E4M3, gradients of outputs E5M2, each matrix of a rank with one fp32 scale by its largest number of "
-        "that moment; a cast is a pass for that number and one that writes the matrix and its transpose, weights once "
+        "that moment (current scaling); a cast is a pass for that number and one that writes the matrix and its "
+        "transpose, weights once "
         "a step, and its time is part of the step. Accumulation is fast forward and not backward; results are as "
         "those of bf16, and so is everything else: attention, head, embedding. FLOPs are counted as for every type. "
         "Causal attention is products over blocks of 1024 queries with a softmax between "
@@ -201,9 +202,9 @@ std::string type_words(const train::RankJob& job) {
       break;
   }
   return fmt::format(
-      "{}; factors of linear layers E4M3, gradients E5M2, one scale a matrix by its largest number "
-      "now{}, fast accumulation forward only; head and attention {}",
-      kept ? "BF16, weights of the update fp32" : "fp32", kept ? "" : ", a power of two",
+      "{}; linear layers multiply E4M3, gradients E5M2, each matrix by current scaling{}, fast accumulation forward "
+      "only; head and attention {}",
+      kept ? "BF16, weights of the update fp32" : "fp32", kept ? "" : " by powers of two",
       kept ? "BF16" : "rounded to BF16");
 }
 
