@@ -92,13 +92,16 @@ def yardstick_of(machine, name, record, environment, expected, limit):
 
 
 def real_training(machine, environment):
-    """Four layers of Llama 3 8B at 4096 tokens, some ten seconds warm; then PyTorch's step beside it."""
+    """Four layers of Llama 3 8B at 4096 tokens, some ten seconds warm; then PyTorch's step beside it, and the same with FP8 products,
+    which PyTorch alone does not have."""
     slice_of = "--model llama3-8b --layers-run 4 --seq 4096 --micro-batch 1 --reference none".split()
     steps = "--warmup-steps 60 --steps 40 --block 20".split()
     record = machine.out / "records/train_8b.out"
     return [
-        Stage("train_8b", 14, 40, machine.probe("cuda_train_step", *slice_of, *steps)),
+        Stage("train_8b", 13, 30, machine.probe("cuda_train_step", *slice_of, *steps)),
         yardstick_of(machine, "train_yardstick", record, environment, 28, 40),
+        Stage("train_fp8", 13, 30, machine.probe("cuda_train_step", "--type", "fp8", *slice_of, *steps)),
+        Stage("train_fp8_exact", 2, 6, machine.probe("cuda_train_step", "--type", "fp8", "--quick")),
     ]
 
 

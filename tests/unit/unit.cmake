@@ -60,8 +60,9 @@ unit_program(train FILES train/* train_gpu/* inference/* WITHOUT "process_test|f
   LIBRARIES assay_train_device assay_train_wire assay_inference_wire assay_decode assay_kv assay_openblas gloo)
 target_sources(unit_train PRIVATE ${PROJECT_SOURCE_DIR}/workloads/inference/moe_record.cpp
   ${PROJECT_SOURCE_DIR}/workloads/inference/moe_run.cpp)
-# It defines the words of CUDA for itself alone, does not know nvcc's pragmas, and jumps between stacks.
-set_source_files_properties(unit/inference/decode_device_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
+# They define the words of CUDA for themselves alone, do not know nvcc's pragmas, and jump between stacks.
+set_source_files_properties(unit/inference/decode_device_test.cpp unit/train_gpu/cast_kernels_test.cpp
+  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
   COMPILE_OPTIONS "-Wno-unknown-pragmas;-Wno-clobbered;-U_FORTIFY_SOURCE")
 unit_program(launch FILES launch/* core/rendezvous* LIBRARIES assay_launch)
 

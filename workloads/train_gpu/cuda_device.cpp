@@ -69,13 +69,13 @@ void CudaDevice<Number>::fold(train::Bf16* /*values*/, std::size_t /*count*/) {
 template <class Number>
 void CudaDevice<Number>::multiply(const ProductShape& shape, const Number* a, const Number* b, void* c) {
   if constexpr (std::same_as<Number, float>) {
-    if (gpu_.products_.type() == train::FactorType::bf16) {
+    if (gpu_.products_.type() != train::FactorType::tf32) {
       kernels::pack(a_of(shape), a, gpu_.packed_a_.data(), stream());
       kernels::pack(b_of(shape), b, gpu_.packed_b_.data(), stream());
-      return gpu_.products_.enqueue(packed(shape), gpu_.packed_a_.data(), gpu_.packed_b_.data(), c, stream());
+      return gpu_.products_.enqueue(packed(shape), {gpu_.packed_a_.data()}, {gpu_.packed_b_.data()}, c, stream());
     }
   }
-  gpu_.products_.enqueue(shape, a, b, c, stream());
+  gpu_.products_.enqueue(shape, {a}, {b}, c, stream());
 }
 
 template <class Number>

@@ -72,6 +72,16 @@ class CudaDevice {
     multiply(shape, a, b, c);
   }
 
+  template <class Result>
+  void product(ProductShape shape, const Fp8Factor& a, const Fp8Factor& b, Result* c) {
+    shape.narrow = sizeof(Result) == sizeof(train::Bf16);
+    gpu_.products_.enqueue(shape, {a.codes, &a.scale->inverse}, {b.codes, &b.scale->inverse}, c, stream());
+  }
+  void cast(const CastShape& shape, const Number* from, std::uint8_t* plain, std::uint8_t* turned, CastScale* scale) {
+    clear(scale, 1);
+    kernels::cast(shape, from, plain, turned, scale, stream());
+  }
+
   void add(std::size_t count, const Number* a, const Number* b, Number* out, bool exact) {
     Step::add(count, a, b, out, exact, stream());
   }

@@ -12,6 +12,7 @@
 #include "workloads/train/engine/host_weights.h"
 #include "workloads/train/graph/step_job.h"
 #include "workloads/train_gpu/device_attention.h"
+#include "workloads/train_gpu/device_casts.h"
 #include "workloads/train_gpu/device_experts.h"
 #include "workloads/train_gpu/device_shapes.h"
 
@@ -19,7 +20,8 @@ namespace assay::train_gpu {
 
 /// A device keeps activations and the weights that products read as Number, float or train::Bf16; it is all of this:
 /// take<T>(count) (memory of numbers that are 0), copy_in(to, numbers) (of tables), draw (first weights), print (which
-/// waits), tokens (this step's, for the kernels that read them), product(shape, a, b, c), clear, fold, add, norm,
+/// waits), tokens (this step's, for the kernels that read them), product(shape, a, b, c), also of FP8 factors, which
+/// cast(shape, from, plain, turned, scale) makes, clear, fold, add, norm,
 /// norm_back, activate, activate_back, softmax, softmax_back, row_sums, loss_back, embed, embed_back, adam and
 /// copy_rows, each as its namesake of step_math; gather_rows, sum_rows, gates and gates_back, which experts need;
 /// begin, mark, end and seconds of the executor's core. Only print and end wait.
@@ -41,6 +43,7 @@ class DeviceCore {
         weights_(job.model, job.plan, job.rank),
         memory_(model_, job.plan, at_, routes_, taker()),
         calls_(bound()),
+        casts_(job_, ops_, memory_, device),
         experts_(model_, job_.plan, ops_, routes_, weights_, memory_, exact_, device),
         heads_(heads_of()),
         attention_(heads_, block, device) {
@@ -88,8 +91,8 @@ class DeviceCore {
     switch (op.kind) {
       case train::OpKind::gemm:
         if (op.role == train::Role::router) experts_.before_router(op);
-        if (call.gradient != nullptr) return multiply(call, call.sums);
-        return multiply(call, call.out);
+        if (call.gradient != nullptr) return multiply(op, call, call.sums);
+        return multiply(op, call, call.out);
       case train::OpKind::attention:
         return op.pass == train::Pass::forward ? attention_.forward(places(op)) : attention_.backward(places(op));
       case train::OpKind::optimizer:
@@ -180,8 +183,11 @@ class DeviceCore {
   }
 
   template <class Result>
-  void multiply(const train::CallOf<Number>& call, std::span<Result> to) {
-    device_.product(shape_of(call), call.a, call.b, to.data());
+  void multiply(const train::Op& op, const train::CallOf<Number>& call, std::span<Result> to) {
+    if (casts_.takes(op))
+      casts_.multiply(op, call, to.data());
+    else
+      device_.product(shape_of(call), call.a, call.b, to.data());
     if (exact_) fold(to);
   }
   template <class Result>
@@ -322,6 +328,7 @@ class DeviceCore {
   train::RankWeights<Number> weights_;
   train::StepMemoryOf<Number> memory_;
   std::vector<train::CallOf<Number>> calls_;
+  DeviceCasts<Device> casts_;
   DeviceExperts<Device> experts_;
   train::HeadShape heads_;
   DeviceAttention<Device> attention_;

@@ -88,9 +88,13 @@ void check_device_memory(const train::RankJob& job, Bytes available) {
 }
 
 void check_device_engine(const train::ModelShape& model, const train::ParallelPlan& plan, train::FactorType factors) {
-  // Matrices begin their rows at whole groups of 16 B: of four fp32 or eight BF16 numbers.
-  const std::int64_t group = factors == train::FactorType::bf16 ? 8 : 4;
-  const bool experts = train::with_layers(model, plan.layers).mixtures() > 0;
+  // Matrices begin their rows at whole groups of 16 B: of four fp32, eight BF16 or sixteen FP8 numbers.
+  const bool fp8 = factors == train::FactorType::fp8, experts = train::with_layers(model, plan.layers).mixtures() > 0;
+  const std::int64_t group = fp8 ? 16 : factors == train::FactorType::bf16 ? 8 : 4;
+  if (fp8 && experts)
+    throw BadParameter(
+        "type: fp8 is for models without experts, since rows of an expert are no multiple of 16; the "
+        "nearest that runs: bf16");
   const std::pair<const char*, std::int64_t> widths[] = {
       {"hidden", model.hidden},
       {"head_dim", model.head_dim},

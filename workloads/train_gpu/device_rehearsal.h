@@ -27,7 +27,7 @@ struct DeviceNeed {
 /// Whether `job` keeps activations and weights of products as BF16. Exact steps keep fp32: BF16 has whole numbers to
 /// 256 only.
 inline bool keeps_bf16(const train::RankJob& job) {
-  return job.factors == train::FactorType::bf16 && job.data != train::DataMode::ring;
+  return job.factors != train::FactorType::tf32 && job.data != train::DataMode::ring;
 }
 
 /// Walks the job's products without one number. `block`: queries that are done together.
@@ -44,7 +44,7 @@ template <class Kept>
 class RehearsalDevice {
  public:
   using Number = Kept;
-  explicit RehearsalDevice(train::FactorType factors) : packs_(factors == train::FactorType::bf16) {}
+  explicit RehearsalDevice(train::FactorType factors) : packs_(factors != train::FactorType::tf32) {}
   [[nodiscard]] DeviceNeed need() const {
     DeviceNeed all = need_;
     all.memory = arena_.used();
@@ -69,7 +69,14 @@ class RehearsalDevice {
     need_.shapes.insert(shape);
   }
 
+  template <class Result>
+  void product(ProductShape shape, const Fp8Factor& /*a*/, const Fp8Factor& /*b*/, Result* /*c*/) {
+    shape.narrow = sizeof(Result) == sizeof(train::Bf16);
+    need_.shapes.insert(shape);
+  }
+
   // Nothing of these is done.
+  void cast(const CastShape& /*shape*/, auto... /*any*/) {}
   void copy_in(auto... /*any*/) {}
   void draw(const auto&... /*any*/) {}
   WeightPrint print(const auto&... /*any*/) { return {}; }

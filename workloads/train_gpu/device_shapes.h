@@ -18,6 +18,10 @@ struct LossShape {
   bool exact = false;
 };
 
+/// Factors of a product that are FP8: of the forward pass, of the gradient of an input, or of a weight. Gradients of
+/// outputs are E5M2, everything else E4M3.
+enum class Fp8 : std::uint8_t { none, forward, input, weight };
+
 /// The shape of one product, or of `batch` alike: c = a b + kept c, row by row, transposed as stated. Strides
 /// are from one of the batch to the next, in numbers.
 struct ProductShape {
@@ -26,6 +30,7 @@ struct ProductShape {
   float kept = 0;
   std::int64_t batch = 1, a_stride = 0, b_stride = 0, c_stride = 0;
   bool narrow = false;  ///< c is kept as BF16
+  Fp8 fp8 = Fp8::none;
   friend auto operator<=>(const ProductShape&, const ProductShape&) = default;
 };
 

@@ -91,10 +91,13 @@ struct Products::State {
 
   /// The library's A is our b: rows of ours are its columns.
   void describe(const ProductShape& s, Settled& to) const {
-    const bool bf16 = type == train::FactorType::bf16;
-    const cudaDataType factors = bf16 ? CUDA_R_16BF : CUDA_R_32F;
+    const bool tf32 = type == train::FactorType::tf32, fp8 = s.fp8 != Fp8::none;
+    const auto numbers = [&](bool of_gradients) {
+      if (fp8) return of_gradients ? CUDA_R_8F_E5M2 : CUDA_R_8F_E4M3;
+      return tf32 ? CUDA_R_32F : CUDA_R_16BF;
+    };
     call.demand(call.description_init(&to.description, sizeof to.description,
-                                      bf16 ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F),
+                                      tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
                 "describing a product");
     const cublasOperation_t first = s.b_turned ? CUBLAS_OP_T : CUBLAS_OP_N,
                             second = s.a_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -103,9 +106,21 @@ struct Products::State {
     call.demand(call.description_set(&to.description, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second),
                 "transposing");
     const FactorShape a = a_of(s), b = b_of(s);
-    lay_out(to.a, factors, b.columns, b.rows, b.leading, b.batch, b.stride);
-    lay_out(to.b, factors, a.columns, a.rows, a.leading, a.batch, a.stride);
+    lay_out(to.a, numbers(s.fp8 == Fp8::weight), b.columns, b.rows, b.leading, b.batch, b.stride);
+    lay_out(to.b, numbers(s.fp8 == Fp8::input), a.columns, a.rows, a.leading, a.batch, a.stride);
     lay_out(to.c, s.narrow ? CUDA_R_16BF : CUDA_R_32F, s.n, s.m, s.ldc, s.batch, s.c_stride);
+    if (!fp8) return;
+    const std::int8_t fast = s.fp8 == Fp8::forward ? 1 : 0;  // as Transformer Engine's recipes have it
+    call.demand(call.description_set(&to.description, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast),
+                "fast accumulation");
+    const auto* const any = workspace.as<const float>();  // there is no factor yet
+    point_at(to, any, any);
+  }
+
+  /// The scales of FP8 factors, of our b and a.
+  void point_at(Settled& to, const float* a, const float* b) const {
+    call.demand(call.description_set(&to.description, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &a, sizeof a), "a scale");
+    call.demand(call.description_set(&to.description, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &b, sizeof b), "a scale");
   }
 
   /// The first of the heuristic that adds up in one pass: partial sums of a split k depend on other choices.
@@ -178,15 +193,17 @@ void Products::adopt(const AlgorithmTable& table) {
   }
 }
 
-void Products::enqueue(const ProductShape& shape, const void* a, const void* b, void* c, const cuda::Stream& stream) {
+void Products::enqueue(const ProductShape& shape, const Factor& a, const Factor& b, void* c,
+                       const cuda::Stream& stream) {
   const auto found = state_->settled.find(shape);
   if (found == state_->settled.end()) throw std::logic_error("a product was not settled: " + shape_words(shape));
   State::Settled& one = found->second;
+  if (shape.fp8 != Fp8::none) state_->point_at(one, b.scale, a.scale);
   const float once = 1;
-  state_->call.demand(
-      state_->call.matmul(state_->library_handle, &one.description, &once, b, &one.a, a, &one.b, &shape.kept, c, &one.c,
-                          c, &one.c, &one.algorithm, state_->workspace.data(), kWorkspace, stream.get()),
-      "cublasLtMatmul");
+  const cublasStatus_t status = state_->call.matmul(state_->library_handle, &one.description, &once, b.numbers, &one.a,
+                                                    a.numbers, &one.b, &shape.kept, c, &one.c, c, &one.c,
+                                                    &one.algorithm, state_->workspace.data(), kWorkspace, stream.get());
+  if (status != CUBLAS_STATUS_SUCCESS) state_->call.demand(status, "cublasLtMatmul of " + shape_words(shape));
 }
 
 }  // namespace assay::train_gpu

@@ -11,14 +11,20 @@
 
 namespace assay::train_gpu {
 
+/// One factor: its numbers, and of FP8 the place on the device of the number that they are multiplied by.
+struct Factor {
+  const void* numbers = nullptr;
+  const float* scale = nullptr;
+};
+
 /// Products of one rank on the current device, on tensor cores, added up in fp32 and written as fp32 or BF16.
 class Products {
  public:
   /// Throws Skip when the library is missing or of another major version.
   static void demand_library();
 
-  /// As demand_library(); with a handle and a workspace on the current device. Of type bf16 both factors are BF16
-  /// numbers, of type tf32 fp32 numbers.
+  /// As demand_library(); with a handle and a workspace on the current device. Factors are BF16 numbers, of type tf32
+  /// fp32 ones, and FP8 where a shape says so.
   explicit Products(train::FactorType type);
   ~Products();
   Products(const Products&) = delete;
@@ -37,9 +43,9 @@ class Products {
   /// Uses these algorithms from now on. Throws std::runtime_error for a shape that is not in the table, and for an
   /// algorithm that the library's own check refuses on this device.
   void adopt(const AlgorithmTable& table);
-  /// Enqueues c = a b + kept c; `a` and `b` are of type(). Throws std::logic_error for a shape that was not settled,
+  /// Enqueues c = a b + kept c. Throws std::logic_error for a shape that was not settled,
   /// std::runtime_error when the library refuses.
-  void enqueue(const ProductShape& shape, const void* a, const void* b, void* c, const cuda::Stream& stream);
+  void enqueue(const ProductShape& shape, const Factor& a, const Factor& b, void* c, const cuda::Stream& stream);
 
  private:
   struct State;

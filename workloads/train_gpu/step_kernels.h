@@ -9,6 +9,7 @@
 
 #include "probes/cuda/device.h"
 #include "workloads/train_gpu/device_shapes.h"
+#include "workloads/train_gpu/fp8_cast.h"
 
 namespace assay::train_gpu::kernels {
 
@@ -16,6 +17,11 @@ namespace assay::train_gpu::kernels {
 /// of eight is 0. Rows that begin at whole 16 B are read faster.
 void pack(const FactorShape& from_shape, const float* from, void* to, const cuda::Stream& stream);
 void fold(float* values, std::size_t count, const cuda::Stream& stream);
+/// All of `from`, scaled by the largest of its magnitudes, goes to `plain` and, transposed, to `turned` as FP8; *scale,
+/// which is 0 before, is that of both.
+template <class Number>
+void cast(const CastShape& shape, const Number* from, std::uint8_t* plain, std::uint8_t* turned, CastScale* scale,
+          const cuda::Stream& stream);
 /// The tokens of a step: see TokenDraw.
 void tokens(const train::TokenDraw& draw, std::int32_t* to, const cuda::Stream& stream);
 /// Adds the block's print to sums[0], and how many of its numbers are not finite to sums[1].

@@ -36,8 +36,9 @@ constexpr Parameter kOwnParameters[] = {
      .fallback = "bf16",
      .meaning =
          "element type of the factors of products: bf16, which activations and a copy of the weights are kept as, "
-         "with fp32 weights for the update; tf32, rounded in the tensor cores, of fp32 numbers",
-     .choices = "bf16 tf32"},
+         "with fp32 weights for the update; fp8, linear layers multiply E4M3 and gradients in E5M2, all else as bf16; "
+         "tf32, rounded in the tensor cores, of fp32 numbers",
+     .choices = "bf16 fp8 tf32"},
     {.name = "data",
      .fallback = "gaussian",
      .meaning = "gaussian: normal weights, other tokens on each replica; replicated: the same tokens on all, whose "
@@ -120,7 +121,13 @@ constexpr ProbeSpec kSpec{
         "One process for each GPU walks the same graph of operations as train_step, by the same executor: activations, "
         "their gradients and the weights that products read are kept and sent as BF16, the weights that Adam updates, "
         "its moments and the gradients of weights as fp32; of type tf32 everything as fp32. Products are those of "
-        "cuBLASLt, added up in fp32; causal attention is products over blocks of 1024 queries with a softmax between "
+        "cuBLASLt, added up in fp32. Of type fp8 the products of a layer's linear layers have FP8 factors: inputs and "
+        "weights E4M3, gradients of outputs E5M2, each matrix of a rank with one fp32 scale by its largest number of "
+        "that moment (current scaling); a cast is a pass for that number and one that writes the matrix and its "
+        "transpose, weights once "
+        "a step, and its time is part of the step. Accumulation is fast forward and not backward; results are as "
+        "those of bf16, and so is everything else: attention, head, embedding. FLOPs are counted as for every type. "
+        "Causal attention is products over blocks of 1024 queries with a softmax between "
         "them, small kernels whose sums have one order, collectives of NCCL with a communicator for each group, "
         "gradients reduced bucket by bucket in a stream of their own, Adam. First weights, tokens and prints are "
         "calculated on the GPU from the place of each number. A plan that needs more memory than is free is refused "
@@ -129,14 +136,16 @@ constexpr ProbeSpec kSpec{
         "is the first choice of the library of the first rank that has the shape, and all ranks use it. Times of "
         "operations are between events; a step's is the host's, from the end of the step before. A round is "
         "compute-only steps, communication-only steps, then a block of full ones. Before and after, two steps run in "
-        "exact arithmetic modulo 7 on fp32 numbers, each twice from the same weights; their weights are compared "
+        "exact arithmetic modulo 7 on fp32 numbers, of type fp8 with scales that are powers of two, each twice from "
+        "the same weights; their weights are compared "
         "with those of one rank that does all of it on a host, where the step is small. Tokens go to routed experts by "
         "their place in the step, as in train_step. "
         "Clocks, power, throttling and errors of each GPU are read from the end of the warm-up steps to that of the "
         "last timed one.",
     .source =
         "Narayanan et al. 2021 (1F1B), Shoeybi et al. 2019 (tensor parallelism), Rajbhandari et al. 2020 (ZeRO), "
-        "Kingma & Ba 2015 (Adam); cuBLAS manual (cublasLtMatmul).",
+        "Kingma & Ba 2015 (Adam), Micikevicius et al. 2022 (FP8); cuBLAS manual (cublasLtMatmul); Transformer Engine "
+        "(transformer_engine/common/recipe, Float8CurrentScaling: formats, scales, fast accumulation).",
     .needs = "NVIDIA GPUs with a driver for CUDA 13, libcublasLt 13, and libnccl.so.2 from 2.18 on",
     .typical = {120},
     .deadline = {3600},
@@ -154,7 +163,7 @@ train::RankJob job_of(const Parameters& given, std::int64_t ranks) {
   const auto block = train::count_in_range(given, "block", 2, kMostBlock);
   (void)train::count_in_range(given, "steps", block, kMostSteps);
   job.data = train::data_mode_named(given.text("data"));
-  job.factors = given.text("type") == "bf16" ? train::FactorType::bf16 : train::FactorType::tf32;
+  job.factors = train::factor_type_named(given.text("type"));
   job.beside = given.text("overlap") == "beside";
   check_device_engine(job.model, job.plan, job.factors);
   job.graph = given.text("launch") == "graph";
@@ -181,6 +190,34 @@ std::vector<collective::RankProgram> programs_of(const train::RankJob& job, cons
   return programs;
 }
 
+/// What numbers and factors are.
+std::string type_words(const train::RankJob& job) {
+  const bool kept = keeps_bf16(job);
+  switch (job.factors) {
+    case train::FactorType::tf32:
+      return "fp32, multiplied as TF32";
+    case train::FactorType::bf16:
+      return kept ? "BF16, weights of the update fp32" : "fp32, factors rounded to BF16";
+    case train::FactorType::fp8:
+      break;
+  }
+  return fmt::format(
+      "{}; linear layers multiply E4M3, gradients E5M2, each matrix by current scaling{}, fast accumulation forward "
+      "only; head and attention {}",
+      kept ? "BF16, weights of the update fp32" : "fp32", kept ? "" : " by powers of two",
+      kept ? "BF16" : "rounded to BF16");
+}
+
+/// Throws Skip for a GPU without products of FP8.
+void demand_fp8(const std::vector<cuda::Device>& devices) {
+  constexpr int kLeast = 89;  // cuBLAS manual, cublasLtMatmul: FP8 kernels
+  for (const cuda::Device& device : devices) {
+    if (10 * device.compute_major + device.compute_minor < kLeast)
+      throw Skip(fmt::format("type fp8 needs compute capability 8.9; {} ({}) has {}", device.uuid, device.name,
+                             device.compute_capability()));
+  }
+}
+
 void record_plan(const Parameters& given, const train::RankJob& job, const collective::Fleet& fleet, Recorder& record) {
   const train::ParallelPlan& plan = job.plan;
   const train::ModelShape run = train::with_layers(job.model, plan.layers);
@@ -194,9 +231,7 @@ void record_plan(const Parameters& given, const train::RankJob& job, const colle
   record.condition("tokens_per_step", plan.tokens_per_step());
   record.condition("layers_run", plan.layers);
   record.condition("attention", std::string("products over blocks of 1024 queries, probabilities kept"));
-  record.condition("type", std::string(keeps_bf16(job)                          ? "BF16, weights of the update fp32"
-                                       : job.factors == train::FactorType::bf16 ? "fp32, factors rounded to BF16"
-                                                                                : "fp32, multiplied as TF32"));
+  record.condition("type", type_words(job));
   record.condition("draw", std::string(job.data == train::DataMode::ring ? "GPU, whole numbers as on a host"
                                                                          : "GPU, its own logarithm in fp32"));
   record.condition("data_mode", given.text("data"));
@@ -217,6 +252,7 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
   const auto devices = cuda::chosen_devices(given);
   Products::demand_library();  // a node without a library is a skip of the probe, not an error of a rank
   (void)nccl::Nccl();
+  if (given.text("type") == "fp8") demand_fp8(devices);
   const train::RankJob job = job_of(given, placement.world * static_cast<std::int64_t>(devices.size()));
   collective::LocalRanks ranks(programs_of(job, devices, placement.rank));
   std::vector<std::string> titles;

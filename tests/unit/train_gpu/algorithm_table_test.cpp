@@ -26,6 +26,8 @@ TEST(ShapeWords, tell_shapes_apart_that_differ_in_anything) {
   other.c_stride = 6;
   other.narrow = true;
   EXPECT_EQ(shape_words(other), "2x3x4 lda 4 ldb 3 ldc 3 nt kept 1 batch 8 0 0 6 bf16");
+  other.fp8 = Fp8::input;
+  EXPECT_EQ(shape_words(other), "2x3x4 lda 4 ldb 3 ldc 3 nt kept 1 batch 8 0 0 6 bf16 of fp8 input");
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ TEST(cuda_train_step, of_several_ranks_without_a_rendezvous_is_a_usage_error) {
 }
 
 TEST(cuda_train_step, in_a_word_that_it_does_not_have_is_a_usage_error) {
-  for (const char* name : {"--data", "--launch", "--reference"})
+  for (const char* name : {"--data", "--launch", "--reference", "--type"})
     EXPECT_EQ(run_probe({kCudaTrainStep, name, "constant"}).exit_code, 2) << name;
 }
 
@@ -28,9 +28,11 @@ TEST(cuda_train_step, without_the_gpu_is_skipped_with_a_reason) {
 }
 
 TEST(cuda_train_rank, of_another_parent_ends_at_once) {
-  const train::RankJob job{.model = train::presets().front().shape, .plan = {.layers = 1, .seq = 64}};
+  const train::RankJob job{
+      .model = train::presets().front().shape, .plan = {.layers = 1, .seq = 64}, .factors = train::FactorType::fp8};
   auto words = train::rank_arguments(kCudaTrainStep.c_str(), {.job = job, .address = "GPU-0"});
   ASSERT_TRUE(train::rank_start(words));  // else the probe would take the words for its own, and refuse them with 2
+  EXPECT_EQ(train::rank_start(words)->job.factors, train::FactorType::fp8);
   words.at(1) = "1";
   const auto alone = run_probe(words);
   EXPECT_EQ(alone.exit_code, 1);

@@ -146,6 +146,15 @@ TEST(DeviceEngine, with_packed_factors_equals_the_engine_on_hosts) {
   expect_as_one_rank_of_a_host(job);
 }
 
+// Whole numbers from -3 to 3 stay exact in both formats of FP8, times a power of two.
+TEST(DeviceEngine, with_linear_layers_in_fp8_equals_the_engine_on_hosts) {
+  train::RankJob job =
+      exact_job({.layers = 4, .micro_batch = 2, .tp = 2, .cp = 2, .pp = 2, .dp = 2, .virtual_stages = 2, .zero = 1});
+  job.factors = train::FactorType::fp8;
+  expect_as_one_rank_of_a_host(job);
+  expect_as_one_rank_of_a_host(job, {train::Part::gradients, train::Part::gradients, train::Part::update});
+}
+
 TEST(PackedFactors, begin_every_row_at_a_whole_group_of_eight) {
   const FactorShape heads{.rows = 3, .columns = 12, .leading = 64, .batch = 2, .stride = 20};
   EXPECT_EQ(packed(heads), (FactorShape{.rows = 3, .columns = 12, .leading = 16, .batch = 2, .stride = 48}));
@@ -200,11 +209,16 @@ TEST(DeviceEngine, multiplies_in_a_step_what_the_rehearsal_did) {
   EXPECT_EQ(multiplied<float>(job), rehearsed(job, kBlock).shapes) << "exact steps pack fp32 numbers";
   job.data = train::DataMode::gaussian;
   EXPECT_EQ(multiplied<train::Bf16>(job), rehearsed(job, kBlock).shapes) << "nothing is packed";
+  job = exact_job({.layers = 2});
+  job.factors = train::FactorType::fp8;
+  EXPECT_EQ(multiplied<float>(job), rehearsed(job, kBlock).shapes) << "exact steps of fp8";
+  job.data = train::DataMode::gaussian;
+  EXPECT_EQ(multiplied<train::Bf16>(job), rehearsed(job, kBlock).shapes) << "steps of fp8";
 }
 
 // One layer of Llama 3 8B with 4096 tokens, counted by hand: B of what is kept in BF16 and in fp32.
 TEST(DeviceMemory, is_known_to_the_byte) {
-  const train::RankJob job{
+  train::RankJob job{
       .model = train::kLlama3_8b, .plan = {.layers = 1, .seq = 4096, .element = 2}, .factors = train::FactorType::bf16};
   const std::uint64_t weights = std::uint64_t{128256} * 4096 * 2 + 4096 * (4096 + 2 * 1024 + 4096) +
                                 3 * std::uint64_t{4096} * 14336 + 3 * 4096,
@@ -218,7 +232,14 @@ TEST(DeviceMemory, is_known_to_the_byte) {
                                 + 8 * std::uint64_t{1024} * t;  // of scores of eight heads
   const std::uint64_t sums = 4 * t                              // inverse roots of three norms, sums of rows
                              + t / 32 * h;                      // parts of a gain's gradient
-  EXPECT_EQ(rehearsed(job).bytes(), weights * (2 + 4 + 4 + 8) + 2 * numbers + 4 * sums + 4 * 2 * t);
+  const std::uint64_t bytes = weights * (2 + 4 + 4 + 8) + 2 * numbers + 4 * sums + 4 * 2 * t;
+  EXPECT_EQ(rehearsed(job).bytes(), bytes);
+  job.factors = train::FactorType::fp8;
+  const std::uint64_t linear = h * (q + 2 * kv) + q * h + 3 * h * f, scales = 4 + 4 + 1;  // weights, inputs, a gradient
+  EXPECT_EQ(rehearsed(job).bytes(), bytes + 2 * linear                                    // as they are, and transposed
+                                        + t * (h + q + h + f)                             // inputs, transposed
+                                        + t * f + 2 * t * 2 * f  // an input, a gradient twice: the largest
+                                        + scales * 256);
 }
 
 TEST(DeviceMemory, of_exact_steps_counts_where_it_is_larger) {
@@ -296,6 +317,17 @@ TEST(DeviceEngine, that_keeps_bf16_gets_the_gradients_of_fp32_within_its_roundin
   }
 }
 
+// E4M3 rounds by at most a 16th, E5M2 by an 8th, and a sum of many such numbers by less.
+TEST(DeviceEngine, with_linear_layers_in_fp8_gets_the_gradients_of_fp32_within_their_rounding) {
+  train::RankJob job = exact_job({.layers = 2, .micro_batch = 2});
+  job.data = train::DataMode::gaussian;
+  const auto right = gradients_of<float>(job);
+  job.factors = train::FactorType::fp8;
+  const double error = relative_error(right, gradients_of<train::Bf16>(job));
+  EXPECT_GT(error, 0.01);
+  EXPECT_LT(error, 0.25);
+}
+
 // Kept in BF16 a weight of 0.02 cannot take a step of 1e-6; its fp32 number can.
 TEST(DeviceEngine, that_keeps_bf16_updates_weights_in_fp32) {
   train::RankJob job = exact_job({.layers = 2, .dp = 2, .zero = 1});
@@ -319,15 +351,17 @@ TEST(DeviceEngine, that_keeps_bf16_updates_weights_in_fp32) {
 TEST(DeviceEngine, that_keeps_bf16_and_has_replicas_keeps_them_equal) {
   train::RankJob job = exact_job({.layers = 4, .tp = 2, .cp = 2, .pp = 2, .dp = 2, .virtual_stages = 2, .zero = 1});
   job.data = train::DataMode::gaussian;
-  job.factors = train::FactorType::bf16;
-  std::vector<train::RankPrint> prints(train::sized(job.plan.world()));
-  on_fake_devices<train::Bf16>(job, [&](std::size_t rank, auto& core, const auto& walk) {
-    for (std::uint64_t step = 0; step < kSteps; ++step) walk(step, train::Part::full);
-    const WeightPrint found = core.print(false);
-    EXPECT_EQ(found.not_finite, 0U);
-    prints[rank] = {.shared = found.shared, .experts = found.experts};
-  });
-  EXPECT_EQ(train::votes_of(job.plan, prints, train::Ballot::weights).words, std::vector<std::string>());
+  for (const auto factors : {train::FactorType::bf16, train::FactorType::fp8}) {
+    job.factors = factors;
+    std::vector<train::RankPrint> prints(train::sized(job.plan.world()));
+    on_fake_devices<train::Bf16>(job, [&](std::size_t rank, auto& core, const auto& walk) {
+      for (std::uint64_t step = 0; step < kSteps; ++step) walk(step, train::Part::full);
+      const WeightPrint found = core.print(false);
+      EXPECT_EQ(found.not_finite, 0U);
+      prints[rank] = {.shared = found.shared, .experts = found.experts};
+    });
+    EXPECT_EQ(train::votes_of(job.plan, prints, train::Ballot::weights).words, std::vector<std::string>());
+  }
 }
 
 std::string refusal(const train::ModelShape& model, const train::ParallelPlan& plan,

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <span>
 #include <stdexcept>
@@ -64,10 +65,12 @@ class FakeDeviceOf {
   using Number = Kept;
   std::vector<ProductShape> shapes;  ///< of all products so far, as they are multiplied
   const bool packs;                  ///< factors to BF16 first
+  /// After each cast: the copy as it is, and the transposed one.
+  std::function<void(std::span<std::uint8_t>, std::span<std::uint8_t>)> after_cast = [](auto...) {};
 
   /// `block` is that of the core.
   FakeDeviceOf(const train::RankJob& job, std::size_t block)
-      : packs(job.factors == train::FactorType::bf16 && sizeof(Number) == sizeof(float)),
+      : packs(job.factors != train::FactorType::tf32 && sizeof(Number) == sizeof(float)),
         room_(rehearsed(job, block).memory),
         arena_(room_) {}
   [[nodiscard]] std::size_t taken() const { return arena_.used(); }
@@ -128,6 +131,30 @@ class FakeDeviceOf {
     shapes.push_back(packed(shape));
     if constexpr (std::same_as<Number, float>)
       multiply(packed(shape), packed_numbers(a_of(shape), a).data(), packed_numbers(b_of(shape), b).data(), c);
+  }
+
+  void cast(const CastShape& s, const Number* from, std::uint8_t* plain, std::uint8_t* turned, CastScale* scale) {
+    scale->largest = 0;
+    for (std::size_t i = 0; i < s.size(); ++i)
+      scale->largest = std::max(scale->largest, std::abs(train::widened(from[i])));
+    const float times = fp8_scale(s, scale->largest);
+    scale->inverse = 1 / times;
+    for (std::size_t i = 0; i < s.size(); ++i)
+      plain[i] = turned[i % s.columns * s.rows + i / s.columns] = fp8_code(s, train::widened(from[i]) * times);
+    after_cast({plain, s.size()}, {turned, s.size()});
+  }
+  template <class Result>
+  void product(ProductShape shape, const Fp8Factor& a, const Fp8Factor& b, Result* c) {
+    shape.narrow = sizeof(Result) == sizeof(train::Bf16);
+    shapes.push_back(shape);
+    multiply(shape, decoded(a, a_of(shape), shape.fp8 == Fp8::input).data(),
+             decoded(b, b_of(shape), shape.fp8 == Fp8::weight).data(), c);
+  }
+  static std::vector<float> decoded(const Fp8Factor& factor, const FactorShape& shape, bool wide) {
+    std::vector<float> numbers(train::sized(shape.extent()));
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      numbers[i] = cuda::decode(CastShape{.wide = wide}.format(), factor.codes[i]) * factor.scale->inverse;
+    return numbers;
   }
 
   template <class Factor, class Result>

@@ -13,8 +13,9 @@ namespace assay::train {
 /// step.
 enum class DataMode { gaussian, replicated, ring };
 
-/// Element type of the factors of products, of the engine on GPUs: rounded in the tensor cores, or to BF16 before.
-enum class FactorType : std::uint8_t { tf32, bf16 };
+/// Element type of the factors of products, of the engine on GPUs: rounded in the tensor cores, or to BF16 before; fp8:
+/// those of linear layers to FP8, all others to BF16.
+enum class FactorType : std::uint8_t { tf32, bf16, fp8 };
 
 /// One rank's part.
 struct RankJob {

@@ -1,6 +1,7 @@
 // rank_job: writes the job as one JSON object in one argument, and reads it.
 #include "workloads/train/step/rank_job.h"
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 
@@ -25,15 +26,19 @@ namespace {
 using nlohmann::json;
 
 constexpr std::array<std::string_view, 3> kModes = {"gaussian", "replicated", "ring"};
+constexpr std::array<std::string_view, 3> kFactors = {"tf32", "bf16", "fp8"};
+
+template <class Kind>
+Kind named(const std::array<std::string_view, 3>& words, std::string_view word) {
+  const auto* const found = std::ranges::find(words, word);
+  if (found == words.end()) throw std::logic_error("no mode of data and no type has this name");
+  return static_cast<Kind>(found - words.begin());
+}
 
 }  // namespace
 
-DataMode data_mode_named(std::string_view word) {
-  for (std::size_t i = 0; i < kModes.size(); ++i) {
-    if (kModes[i] == word) return static_cast<DataMode>(i);
-  }
-  throw std::logic_error("no data mode has this name");
-}
+DataMode data_mode_named(std::string_view word) { return named<DataMode>(kModes, word); }
+FactorType factor_type_named(std::string_view word) { return named<FactorType>(kFactors, word); }
 
 std::vector<std::string> rank_arguments(const char* program, const RankStart& start) {
   json job = {{"model", model_card_json({.name = "model", .shape = start.job.model})},
@@ -41,7 +46,7 @@ std::vector<std::string> rank_arguments(const char* program, const RankStart& st
               {"rank", start.job.rank},
               {"data", kModes.at(static_cast<std::size_t>(start.job.data))},
               {"beside", start.job.beside},
-              {"bf16", start.job.factors == FactorType::bf16},
+              {"type", kFactors.at(static_cast<std::size_t>(start.job.factors))},
               {"graph", start.job.graph},
               {"address", start.address}};
   if (start.board)
@@ -69,7 +74,7 @@ std::optional<RankStart> rank_start(const std::vector<std::string>& arguments) {
                              .rank = job.at("rank"),
                              .data = data_mode_named(job.at("data").get<std::string>()),
                              .beside = job.at("beside"),
-                             .factors = job.at("bf16") ? FactorType::bf16 : FactorType::tf32,
+                             .factors = factor_type_named(job.at("type").get<std::string>()),
                              .graph = job.at("graph")},
                      .address = job.at("address"),
                      .board = board};

@@ -31,6 +31,8 @@ struct RankStart {
 inline constexpr std::string_view kDataModes = "gaussian replicated ring";
 /// The mode of this word. Throws std::logic_error for another word: parameters are checked before.
 DataMode data_mode_named(std::string_view word);
+/// The type of factors of one of "tf32 bf16 fp8". Throws likewise.
+FactorType factor_type_named(std::string_view word);
 
 /// The arguments of the ranks' program, its name `program` first, then this process' id.
 std::vector<std::string> rank_arguments(const char* program, const RankStart& start);
