@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/parameters.h"
+#include "workloads/train_gpu/attention_trial.h"
 #include "workloads/train_gpu/device_line.h"
 #include "workloads/train_gpu/device_rehearsal.h"
 
@@ -17,6 +18,13 @@ DeviceNeed rehearsed_as(const train::RankJob& job, std::size_t block) {
   RehearsalDevice<Number> device(job.factors);
   DeviceCore core(job, block, device);
   core.rehearse();
+  return device.need();
+}
+
+DeviceNeed rehearsed_trial(const train::RankJob& job) {
+  RehearsalDevice<train::Bf16> device(job.factors);
+  AttentionTrial trial(job, kQueriesTogether, device);
+  trial.rehearse();
   return device.need();
 }
 
@@ -66,6 +74,11 @@ DeviceNeed rehearsed_both(const train::RankJob& job) {
   train::RankJob ring = job;
   ring.data = train::DataMode::ring;
   DeviceNeed exact = rehearsed(ring), all = rehearsed(job);
+  if (fuses(job)) {
+    DeviceNeed trial = rehearsed_trial(job);
+    all.memory = std::max(all.memory, trial.memory);
+    all.shapes.merge(trial.shapes);
+  }
   constexpr std::int64_t kChannels = 2;
   all.messages =
       train::sized(kChannels * message_rooms(job.plan) * job.plan.tokens() * job.model.hidden) * sizeof(float);
@@ -85,6 +98,13 @@ void check_device_memory(const train::RankJob& job, Bytes available) {
   if (tp) nearest += fmt::format(", or all of them with tp {}", *tp);
   throw BadParameter(fmt::format("layers_run: {} layers need {} B of the GPU of rank {}, {} B are available{}",
                                  job.plan.layers, needed, job.rank, available.count, nearest));
+}
+
+std::string unfused_reason(const train::RankJob& job) {
+  if (job.factors != train::FactorType::bf16) return "it takes BF16 numbers, type is tf32";
+  if (job.data == train::DataMode::ring) return "exact steps are products, data is ring";
+  if (job.plan.cp > 1) return fmt::format("it takes whole sequences, cp is {}", job.plan.cp);
+  return "";
 }
 
 void check_device_engine(const train::ModelShape& model, const train::ParallelPlan& plan, train::FactorType factors) {

@@ -34,18 +34,21 @@ class GpuTraining {
       : fleet_(fleet),
         given_(given),
         job_(job),
-        plan_(job.plan),
+        plan_(job_.plan),
         record_(record),
         subjects_(names, fleet.ranks_per_node()),
         figures_(job) {}
 
   void run() {
+    settle_attention();
     meet();
     check_exact("before");
+    check_attention("before");
     (void)ask({{"do", "prepare"}}, collective::kBatchLimit);  // an error has been thrown
     time();
     settle();
     check_exact("after");
+    check_attention("after");
     conclude();
   }
 
@@ -68,8 +71,60 @@ class GpuTraining {
     for (const auto& words : blame.words) record_.note(fmt::format("{}: {}", when, words));
   }
 
+  /// Asks every rank for plans of fused attention; it is fused if all have the same.
+  void settle_attention() {
+    using Kind = train::AttentionKind;
+    std::string reason = job_.attention == Kind::products ? "products were asked for" : unfused_reason(job_);
+    std::string words;
+    if (reason.empty()) {
+      const Answers answers = ask({{"do", "attention"}}, collective::kEnterLimit);  // compiles kernels
+      for (std::size_t rank = 0; rank < answers.size() && reason.empty(); ++rank) {
+        if (answers[rank].contains("reason")) {
+          reason = fmt::format("rank {}: {}", rank, answers[rank].at("reason").get<std::string>());
+        } else if (const auto own = answers[rank].at("words").get<std::string>(); rank == 0) {
+          words = own;
+          ordered_ = answers[rank].at("ordered").get<bool>();
+        } else if (own != words) {
+          reason = fmt::format("rank {} has {}, rank 0 has {}", rank, own, words);
+        }
+        if (reason.empty())
+          job_.attention_room = std::max(job_.attention_room, answers[rank].at("room").get<std::uint64_t>());
+      }
+    }
+    const bool fused = reason.empty();
+    if (!fused && job_.attention != Kind::products && job_.attention != Kind::automatic)
+      throw BadParameter(fmt::format("attention: it cannot be fused: {}; the nearest that runs: products", reason));
+    if (job_.attention == Kind::automatic || !fused) job_.attention = fused ? Kind::fused : Kind::products;
+    record_.condition("attention",
+                      fused ? fmt::format("fused by {}; compared with products, not bit by bit", words)
+                            : fmt::format("products over blocks of {} queries, probabilities kept; not fused: {}",
+                                          kQueriesTogether, reason));
+  }
+
+  /// Counts what is too far from products, and two passes whose bits differ where sums have one order.
+  void check_attention(const std::string& when) {
+    if (!fuses(job_)) return;
+    const Answers answers = ask({{"do", "compare"}}, collective::kBatchLimit);
+    double largest = 0;
+    for (std::size_t rank = 0; rank < answers.size(); ++rank) {
+      const auto apart = answers[rank].at("apart").get<std::uint64_t>(),
+                 unequal = answers[rank].at("unequal").get<std::uint64_t>();
+      largest = std::max(largest, answers[rank].at("largest").get<double>());
+      if (apart > 0)
+        accuse({.mismatches = 1,
+                .words = {fmt::format("rank {}: {} numbers of fused attention are too far from those of products", rank,
+                                      apart)}},
+               when);
+      if (unequal > 0 && ordered_)
+        accuse({.mismatches = 1,
+                .words = {fmt::format("rank {}: {} numbers of fused attention differ in a second run", rank, unequal)}},
+               when);
+    }
+    attention_difference_ = std::max(attention_difference_, largest);
+  }
+
   void meet() {
-    const Answers all_memory = ask({{"do", "hello"}}, collective::kHelloLimit);
+    const Answers all_memory = ask({{"do", "hello"}, {"fused", fuses(job_)}}, collective::kHelloLimit);
     std::uint64_t most = 0;
     for (std::size_t rank = 0; rank < all_memory.size(); ++rank) {
       const auto free = all_memory[rank].at("free").get<std::uint64_t>(),
@@ -163,6 +218,7 @@ class GpuTraining {
 
   void conclude() {
     const json facts = ask({{"do", "facts"}}, collective::kHelloLimit).front();
+    if (fuses(job_)) record_.condition("attention_difference", attention_difference_);
     record_.condition("cublaslt_version", facts.at("cublaslt").get<std::string>());
     record_.condition("nccl_version", facts.at("nccl").get<std::string>());
     figures_.record(subjects_, record_);
@@ -171,12 +227,14 @@ class GpuTraining {
 
   collective::Fleet& fleet_;
   const Parameters& given_;
-  const train::RankJob& job_;
+  train::RankJob job_;
   const train::ParallelPlan& plan_;
   Recorder& record_;
   train::RankSubjects subjects_;
   train::StepFigures figures_;
   std::uint64_t number_ = 0, mismatches_ = 0;
+  bool ordered_ = false;             ///< sums of fused attention
+  double attention_difference_ = 0;  ///< over the tolerance
   Clock::time_point begin_ = Clock::now();
 };
 
