@@ -59,3 +59,13 @@ if(TARGET verbs_bandwidth)
   add_fake(old_verbs libibverbs old_verbs fakes/fake_library.cpp)
   add_fake(old_cuda libcuda old_cuda fakes/fake_library.cpp)
 endif()
+
+# cuDNN's backend API on the host, and a library of its name that has none of the functions.
+add_library(fake_cudnn SHARED fakes/fake_cudnn.cpp)
+add_library(old_cudnn SHARED fakes/fake_library.cpp)
+foreach(one fake_cudnn old_cudnn)
+  target_link_libraries(${one} PRIVATE assay_flags)
+  string(REPLACE "fake_" "" folder ${one})
+  set_target_properties(${one} PROPERTIES PREFIX "" OUTPUT_NAME libcudnn SUFFIX .so.9
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes/${folder})
+endforeach()

@@ -86,7 +86,7 @@ def accepted(machine, profile, expected_s, limit_s):
 
 
 def real_training(machine, environment):
-    """Four layers of Llama 3 8B at 4096 tokens, some ten seconds warm; then PyTorch's step beside it."""
+    """Four layers of Llama 3 8B at 4096 tokens, some ten seconds warm; then PyTorch's step beside it; then other attention."""
     slice_of = "--model llama3-8b --layers-run 4 --seq 4096 --micro-batch 1 --reference none".split()
     steps = "--warmup-steps 60 --steps 40 --block 20".split()
     record = machine.out / "records/train_8b.out"
@@ -99,6 +99,17 @@ def real_training(machine, environment):
             [machine.python, HERE / "train_yardstick.py", record],
             required=False,
             environment=environment,
+        ),
+        *(
+            Stage(
+                f"train_8b_{kind}",
+                30,
+                45,
+                machine.probe("cuda_train_step", *slice_of, *steps, "--attention", kind),
+                (0, 77),
+                chosen=kind == "products",
+            )
+            for kind in ("products", "fused_unordered")
         ),
     ]
 
