@@ -65,6 +65,49 @@ std::size_t size_of(Type type) {
 
 using Place = std::array<std::int64_t, 4>;
 
+/// One tensor of a run.
+struct Tensor {
+  Place sizes = {}, strides = {};
+  Element element = Element::fp32;
+  std::vector<float> between = {};  ///< of one that is never kept
+  std::byte* memory = nullptr;      ///< of another
+
+  /// Where it has the number at `at` of another of `of` sizes: it is repeated where it is smaller.
+  [[nodiscard]] std::size_t offset(const Place& at, const Place& of) const {
+    std::int64_t place = 0;
+    for (std::size_t i = 0; i < at.size(); ++i) place += at[i] / (of[i] / sizes[i]) * strides[i];
+    return static_cast<std::size_t>(place);
+  }
+  [[nodiscard]] float read(const Place& at, const Place& of) const {
+    const std::size_t place = offset(at, of);
+    if (memory == nullptr) return between.at(place);
+    if (element == Element::fp32) return reinterpret_cast<const float*>(memory)[place];
+    return assay::train::widened(reinterpret_cast<const Bf16*>(memory)[place]);
+  }
+  void write(const Place& at, float value) {
+    const std::size_t place = offset(at, sizes);
+    const Bf16 rounded = assay::train::narrowed<Bf16>(value);
+    if (memory == nullptr)
+      between.at(place) = element == Element::bf16 ? assay::train::widened(rounded) : value;
+    else if (element == Element::bf16)
+      reinterpret_cast<Bf16*>(memory)[place] = rounded;
+    else
+      reinterpret_cast<float*>(memory)[place] = value;
+  }
+};
+
+template <class Work>
+void for_places(const Place& sizes, const Work& work) {
+  Place at = {};
+  for (at[0] = 0; at[0] < sizes[0]; ++at[0]) {
+    for (at[1] = 0; at[1] < sizes[1]; ++at[1]) {
+      for (at[2] = 0; at[2] < sizes[2]; ++at[2]) {
+        for (at[3] = 0; at[3] < sizes[3]; ++at[3]) work(at);
+      }
+    }
+  }
+}
+
 /// The tensors of one run.
 class Run {
  public:
@@ -82,80 +125,50 @@ class Run {
   }
 
  private:
-  static Place sizes(const Object& tensor) {
-    Place sizes = {};
-    std::ranges::copy(tensor.all<std::int64_t>(Attribute::tensor_sizes), sizes.begin());
-    return sizes;
-  }
-  template <class Work>
-  static void for_places(const Place& sizes, const Work& work) {
-    Place at = {};
-    for (at[0] = 0; at[0] < sizes[0]; ++at[0])
-      for (at[1] = 0; at[1] < sizes[1]; ++at[1])
-        for (at[2] = 0; at[2] < sizes[2]; ++at[2])
-          for (at[3] = 0; at[3] < sizes[3]; ++at[3]) work(at);
-  }
-  /// Where a tensor has the number at `at` of another of `of` sizes: it is repeated where it is smaller.
-  static std::size_t offset(const Object& tensor, const Place& at, const Place& of) {
-    const auto own = sizes(tensor);
-    const auto strides = tensor.all<std::int64_t>(Attribute::tensor_strides);
-    std::int64_t place = 0;
-    for (std::size_t i = 0; i < 4; ++i) place += at[i] / (of[i] / own[i]) * strides.at(i);
-    return static_cast<std::size_t>(place);
-  }
-  std::byte* memory(const Object& tensor) { return memory_.at(tensor.one<std::int64_t>(Attribute::tensor_id)); }
-  std::vector<float>& between(const Object& tensor) {
-    auto& values = between_[tensor.one<std::int64_t>(Attribute::tensor_id)];
-    if (values.empty()) {
-      const auto size = sizes(tensor);
-      values.resize(static_cast<std::size_t>(size[0] * size[1] * size[2] * size[3]));
+  Tensor& tensor(const Object& op, Attribute name) {
+    const Object& described = *op.object(name);
+    const auto id = described.one<std::int64_t>(Attribute::tensor_id);
+    const auto [found, added] = tensors_.try_emplace(id);
+    Tensor& one = found->second;
+    if (!added) return one;
+    std::ranges::copy(described.all<std::int64_t>(Attribute::tensor_sizes), one.sizes.begin());
+    std::ranges::copy(described.all<std::int64_t>(Attribute::tensor_strides), one.strides.begin());
+    one.element = described.one<Element>(Attribute::tensor_element);
+    if (described.one<char>(Attribute::tensor_virtual) == 0) {
+      one.memory = memory_.at(id);
+      return one;
     }
-    return values;
-  }
-  float read(const Object& tensor, const Place& at, const Place& of) {
-    const std::size_t place = offset(tensor, at, of);
-    if (tensor.one<char>(Attribute::tensor_virtual) != 0) return between(tensor).at(place);
-    if (tensor.one<Element>(Attribute::tensor_element) == Element::fp32)
-      return reinterpret_cast<const float*>(memory(tensor))[place];
-    return assay::train::widened(reinterpret_cast<const Bf16*>(memory(tensor))[place]);
-  }
-  void write(const Object& tensor, const Place& at, float value) {
-    const std::size_t place = offset(tensor, at, sizes(tensor));
-    const bool narrow = tensor.one<Element>(Attribute::tensor_element) == Element::bf16;
-    const Bf16 rounded = assay::train::narrowed<Bf16>(value);
-    if (tensor.one<char>(Attribute::tensor_virtual) != 0)
-      between(tensor).at(place) = narrow ? assay::train::widened(rounded) : value;
-    else if (narrow)
-      reinterpret_cast<Bf16*>(memory(tensor))[place] = rounded;
-    else
-      reinterpret_cast<float*>(memory(tensor))[place] = value;
+    std::int64_t extent = 1;
+    for (std::size_t i = 0; i < one.sizes.size(); ++i) extent += (one.sizes[i] - 1) * one.strides[i];
+    one.between.resize(static_cast<std::size_t>(extent));
+    return one;
   }
 
   void product(const Object& op) {
-    const Object &a = *op.object(Attribute::product_a), &b = *op.object(Attribute::product_b),
-                 &c = *op.object(Attribute::product_c);
-    const Place to = sizes(c);
-    const std::int64_t inner = sizes(a)[3];
-    const Place left = {to[0], to[1], to[2], inner}, right = {to[0], to[1], inner, to[3]};
-    for_places(to, [&](const Place& at) {
+    const Tensor &a = tensor(op, Attribute::product_a), &b = tensor(op, Attribute::product_b);
+    Tensor& c = tensor(op, Attribute::product_c);
+    const std::int64_t inner = a.sizes[3];
+    const Place left = {c.sizes[0], c.sizes[1], c.sizes[2], inner}, right = {c.sizes[0], c.sizes[1], inner, c.sizes[3]};
+    for_places(c.sizes, [&](const Place& at) {
       float sum = 0;
       for (std::int64_t k = 0; k < inner; ++k)
-        sum += read(a, {at[0], at[1], at[2], k}, left) * read(b, {at[0], at[1], k, at[3]}, right);
-      write(c, at, sum);
+        sum += a.read({at[0], at[1], at[2], k}, left) * b.read({at[0], at[1], k, at[3]}, right);
+      c.write(at, sum);
     });
   }
   void pointwise(const Object& op) {
     const Object& how = *op.object(Attribute::pointwise_description);
-    const Object &x = *op.object(Attribute::pointwise_x), &y = *op.object(Attribute::pointwise_y);
-    const Object *const b = op.object(Attribute::pointwise_b), *const t = op.object(Attribute::pointwise_t);
+    const Tensor& x = tensor(op, Attribute::pointwise_x);
+    Tensor& y = tensor(op, Attribute::pointwise_y);
+    const auto other = [&](Attribute name) { return op.object(name) == nullptr ? nullptr : &tensor(op, name); };
+    const Tensor *const b = other(Attribute::pointwise_b), *const t = other(Attribute::pointwise_t);
     const auto mode = how.one<Pointwise>(Attribute::pointwise_mode);
     const auto axis = static_cast<std::size_t>(how.one<std::int64_t>(Attribute::pointwise_axis));
-    const Place to = sizes(y);
-    for_places(to, [&](const Place& at) {
-      if (mode == Pointwise::index) return write(y, at, static_cast<float>(at.at(axis)));
-      const float one = read(x, at, to), other = b == nullptr ? 0 : read(*b, at, to);
-      if (mode == Pointwise::select) return write(y, at, read(*t, at, to) != 0 ? one : other);
-      write(y, at, calculated(mode, one, other));
+    for_places(y.sizes, [&](const Place& at) {
+      if (mode == Pointwise::index) return y.write(at, static_cast<float>(at.at(axis)));
+      const float one = x.read(at, y.sizes), second = b == nullptr ? 0 : b->read(at, y.sizes);
+      if (mode == Pointwise::select) return y.write(at, t->read(at, y.sizes) != 0 ? one : second);
+      y.write(at, calculated(mode, one, second));
     });
   }
   static float calculated(Pointwise mode, float x, float b) {
@@ -179,28 +192,28 @@ class Run {
     }
   }
   void reduction(const Object& op) {
-    const Object &x = *op.object(Attribute::reduction_x), &y = *op.object(Attribute::reduction_y);
+    const Tensor& x = tensor(op, Attribute::reduction_x);
+    Tensor& y = tensor(op, Attribute::reduction_y);
     const bool most =
         op.object(Attribute::reduction_description)->one<Reduction>(Attribute::reduction_operator) == Reduction::max;
-    const Place from = sizes(x), to = sizes(y);
     std::map<Place, float> sums;
-    for_places(from, [&](const Place& at) {
-      const Place place = {at[0] / (from[0] / to[0]), at[1] / (from[1] / to[1]), at[2] / (from[2] / to[2]),
-                           at[3] / (from[3] / to[3])};
-      const float one = read(x, at, from);
+    for_places(x.sizes, [&](const Place& at) {
+      Place place = {};
+      for (std::size_t i = 0; i < at.size(); ++i) place[i] = at[i] / (x.sizes[i] / y.sizes[i]);
+      const float one = x.read(at, x.sizes);
       const auto [found, added] = sums.emplace(place, one);
       if (!added) found->second = most ? std::max(found->second, one) : found->second + one;
     });
-    for (const auto& [place, sum] : sums) write(y, place, sum);
+    for (const auto& [place, sum] : sums) y.write(place, sum);
   }
   void view(const Object& op) {
-    const Object &x = *op.object(Attribute::view_x), &y = *op.object(Attribute::view_y);
-    const Place to = sizes(y);
-    for_places(to, [&](const Place& at) { write(y, at, read(x, {at[0], at[1], at[3], at[2]}, sizes(x))); });
+    const Tensor& x = tensor(op, Attribute::view_x);
+    Tensor& y = tensor(op, Attribute::view_y);
+    for_places(y.sizes, [&](const Place& at) { y.write(at, x.read({at[0], at[1], at[3], at[2]}, x.sizes)); });
   }
 
   std::map<std::int64_t, std::byte*> memory_;
-  std::map<std::int64_t, std::vector<float>> between_;
+  std::map<std::int64_t, Tensor> tensors_;
 };
 
 const Object& graph_of(const Object& plan) {
