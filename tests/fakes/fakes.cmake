@@ -60,12 +60,13 @@ if(TARGET verbs_bandwidth)
   add_fake(old_cuda libcuda old_cuda fakes/fake_library.cpp)
 endif()
 
-# cuDNN's backend API on the host, and a library of its name that has none of the functions.
-add_library(fake_cudnn SHARED fakes/fake_cudnn.cpp)
-add_library(old_cudnn SHARED fakes/fake_library.cpp)
-foreach(one fake_cudnn old_cudnn)
-  target_link_libraries(${one} PRIVATE assay_flags)
-  string(REPLACE "fake_" "" folder ${one})
-  set_target_properties(${one} PROPERTIES PREFIX "" OUTPUT_NAME libcudnn SUFFIX .so.9
-    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes/${folder})
-endforeach()
+# cuDNN's backend API on the host, a library of its name that has none of the functions, and a driver that cuDNN itself builds plans with.
+function(add_cudnn_fake target name suffix source)
+  add_library(${target} SHARED ${source})
+  target_link_libraries(${target} PRIVATE assay_flags)
+  set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ${name} SUFFIX ${suffix}
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes/${target})
+endfunction()
+add_cudnn_fake(fake_cudnn libcudnn .so.9 fakes/fake_cudnn.cpp)
+add_cudnn_fake(old_cudnn libcudnn .so.9 fakes/fake_library.cpp)
+add_cudnn_fake(fake_compiling_driver libcuda .so.1 fakes/fake_compiling_driver.cpp)

@@ -58,7 +58,7 @@ unit_program(reports FILES dossier/* page/* figures/* compare/* exports/* requir
   LIBRARIES assay_requirements assay_exports assay_compare assay_spot_check assay_import assay_launch assay_fio run_fixture)
 unit_program(train FILES train/* train_gpu/* inference/* WITHOUT "process_test|fault_cases|stopped_anywhere"
   LIBRARIES assay_train_device assay_train_wire assay_inference_wire assay_decode assay_kv assay_openblas gloo
-  STARTS fake_cudnn old_cudnn)
+  STARTS fake_cudnn old_cudnn fake_compiling_driver)
 target_sources(unit_train PRIVATE ${PROJECT_SOURCE_DIR}/workloads/inference/moe_record.cpp
   ${PROJECT_SOURCE_DIR}/workloads/inference/moe_run.cpp)
 # It defines the words of CUDA for itself alone, does not know nvcc's pragmas, and jumps between stacks.

@@ -11,6 +11,7 @@
 #include "workloads/train/engine/host_memory.h"
 #include "workloads/train/engine/host_weights.h"
 #include "workloads/train/graph/step_job.h"
+#include "workloads/train_gpu/attention_choice.h"
 #include "workloads/train_gpu/device_attention.h"
 #include "workloads/train_gpu/device_experts.h"
 #include "workloads/train_gpu/device_shapes.h"
@@ -23,10 +24,7 @@ inline bool keeps_bf16(const train::RankJob& job) {
   return job.factors == train::FactorType::bf16 && job.data != train::DataMode::ring;
 }
 /// Whether `job` does attention by fused kernels, which take BF16.
-inline bool fuses(const train::RankJob& job) {
-  return keeps_bf16(job) &&
-         (job.attention == train::AttentionKind::fused || job.attention == train::AttentionKind::fused_unordered);
-}
+inline bool fuses(const train::RankJob& job) { return keeps_bf16(job) && asks_fused(job); }
 /// This rank's heads and its part of each sequence.
 inline train::HeadShape heads_of(const train::RankJob& job) {
   const train::ParallelPlan& plan = job.plan;

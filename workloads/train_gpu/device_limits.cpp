@@ -100,13 +100,6 @@ void check_device_memory(const train::RankJob& job, Bytes available) {
                                  job.plan.layers, needed, job.rank, available.count, nearest));
 }
 
-std::string unfused_reason(const train::RankJob& job) {
-  if (job.factors != train::FactorType::bf16) return "it takes BF16 numbers, type is tf32";
-  if (job.data == train::DataMode::ring) return "exact steps are products, data is ring";
-  if (job.plan.cp > 1) return fmt::format("it takes whole sequences, cp is {}", job.plan.cp);
-  return "";
-}
-
 void check_device_engine(const train::ModelShape& model, const train::ParallelPlan& plan, train::FactorType factors) {
   // Matrices begin their rows at whole groups of 16 B: of four fp32 or eight BF16 numbers.
   const std::int64_t group = factors == train::FactorType::bf16 ? 8 : 4;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
-#include <string>
 
 #include "probes/core/units.h"
 #include "workloads/train_gpu/device_core.h"
@@ -30,9 +29,6 @@ DeviceNeed rehearsed(const train::RankJob& job, std::size_t block = kQueriesToge
 /// The job's exact steps, its own and, where it fuses(), AttentionTrial, of which the largest memory counts: one is
 /// freed before the next is taken.
 DeviceNeed rehearsed_both(const train::RankJob& job);
-
-/// Why attention of `job` cannot be fused, whatever the library; empty: nothing speaks against it.
-std::string unfused_reason(const train::RankJob& job);
 
 /// Throws BadParameter when `job` needs more than `available`, naming both, the layers that fit, and the nearest tp
 /// that does, if one does.

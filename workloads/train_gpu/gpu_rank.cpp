@@ -115,7 +115,7 @@ class GpuSession {
   json answer(const json& request) {
     const std::string what = request.at("do");
     if (what == "attention") return attention();
-    if (what == "hello") return hello(request.at("fused").get<bool>());
+    if (what == "hello") return hello(static_cast<train::AttentionKind>(request.at("attention").get<int>()));
     if (what == "introduce") return {{"word", NcclGroups::ids(nccl_, job_.plan, job_.rank)}};
     if (what == "enter") return enter(request.at("words"));
     if (what == "agree") return agree(request.at("algorithms"));
@@ -147,23 +147,21 @@ class GpuSession {
 
   /// Plans of fused attention, or the reason why there are none.
   json attention() {
+    AttentionOffer offer;
     try {
       fused_ = std::make_unique<FusedAttention>(heads_of(job_), sum_order(job_));
+      offer = {.reason = "", .words = fused_->words(), .room = fused_->room(), .ordered = fused_->ordered()};
     } catch (const std::exception& error) {  // the leader decides whether it ends the run
-      return {{"reason", error.what()}};
+      offer.reason = error.what();
     }
-    job_.attention_room = fused_->room();
-    return {{"words", fused_->words()}, {"room", fused_->room()}, {"ordered", fused_->ordered()}};
+    job_.attention_room = offer.room;
+    return {{"reason", offer.reason}, {"words", offer.words}, {"room", offer.room}, {"ordered", offer.ordered}};
   }
 
-  /// From here on it is settled whether attention is fused.
-  json hello(bool fused) {
-    if (!fused) {
-      fused_.reset();
-      job_.attention = train::AttentionKind::products;
-    } else if (job_.attention == train::AttentionKind::automatic) {
-      job_.attention = train::AttentionKind::fused;
-    }
+  /// From here on it is settled how attention is done.
+  json hello(train::AttentionKind attention) {
+    job_.attention = attention;
+    if (!fuses(job_)) fused_.reset();
     need_ = rehearsed_both(job_);
     return {{"free", for_steps()}, {"need", need_.bytes()}};
   }

@@ -16,6 +16,7 @@
 #include "workloads/train/step/step_evidence.h"
 #include "workloads/train/step/step_figures.h"
 #include "workloads/train_gpu/algorithm_table.h"
+#include "workloads/train_gpu/attention_choice.h"
 #include "workloads/train_gpu/device_rehearsal.h"
 
 namespace assay::train_gpu {
@@ -71,34 +72,21 @@ class GpuTraining {
     for (const auto& words : blame.words) record_.note(fmt::format("{}: {}", when, words));
   }
 
-  /// Asks every rank for plans of fused attention; it is fused if all have the same.
+  /// Asks every rank for plans of fused attention, and settles how it is done.
   void settle_attention() {
-    using Kind = train::AttentionKind;
-    std::string reason = job_.attention == Kind::products ? "products were asked for" : unfused_reason(job_);
-    std::string words;
-    if (reason.empty()) {
-      const Answers answers = ask({{"do", "attention"}}, collective::kEnterLimit);  // compiles kernels
-      for (std::size_t rank = 0; rank < answers.size() && reason.empty(); ++rank) {
-        if (answers[rank].contains("reason")) {
-          reason = fmt::format("rank {}: {}", rank, answers[rank].at("reason").get<std::string>());
-        } else if (const auto own = answers[rank].at("words").get<std::string>(); rank == 0) {
-          words = own;
-          ordered_ = answers[rank].at("ordered").get<bool>();
-        } else if (own != words) {
-          reason = fmt::format("rank {} has {}, rank 0 has {}", rank, own, words);
-        }
-        if (reason.empty())
-          job_.attention_room = std::max(job_.attention_room, answers[rank].at("room").get<std::uint64_t>());
-      }
+    std::vector<AttentionOffer> offers;
+    if (unfused_reason(job_).empty()) {
+      for (const auto& answer : ask({{"do", "attention"}}, collective::kEnterLimit))  // compiles kernels
+        offers.push_back({.reason = answer.at("reason"),
+                          .words = answer.at("words"),
+                          .room = answer.at("room"),
+                          .ordered = answer.at("ordered")});
     }
-    const bool fused = reason.empty();
-    if (!fused && job_.attention != Kind::products && job_.attention != Kind::automatic)
-      throw BadParameter(fmt::format("attention: it cannot be fused: {}; the nearest that runs: products", reason));
-    if (job_.attention == Kind::automatic || !fused) job_.attention = fused ? Kind::fused : Kind::products;
-    record_.condition("attention",
-                      fused ? fmt::format("fused by {}; compared with products, not bit by bit", words)
-                            : fmt::format("products over blocks of {} queries, probabilities kept; not fused: {}",
-                                          kQueriesTogether, reason));
+    const AttentionChoice choice = chosen_attention(job_, offers, kQueriesTogether);
+    job_.attention = choice.kind;
+    job_.attention_room = choice.room;
+    ordered_ = choice.ordered;
+    record_.condition("attention", choice.words);
   }
 
   /// Counts what is too far from products, and two passes whose bits differ where sums have one order.
@@ -124,7 +112,8 @@ class GpuTraining {
   }
 
   void meet() {
-    const Answers all_memory = ask({{"do", "hello"}, {"fused", fuses(job_)}}, collective::kHelloLimit);
+    const Answers all_memory =
+        ask({{"do", "hello"}, {"attention", static_cast<int>(job_.attention)}}, collective::kHelloLimit);
     std::uint64_t most = 0;
     for (std::size_t rank = 0; rank < all_memory.size(); ++rank) {
       const auto free = all_memory[rank].at("free").get<std::uint64_t>(),

@@ -174,9 +174,6 @@ train::AttentionKind attention_named(std::string_view word) {
          : word == "products" ? Kind::products
                               : Kind::fused_unordered;
 }
-bool asks_fused(const train::RankJob& job) {
-  return job.attention == train::AttentionKind::fused || job.attention == train::AttentionKind::fused_unordered;
-}
 
 train::RankJob job_of(const Parameters& given, std::int64_t ranks) {
   train::RankJob job = train::job_on(given, ranks);
@@ -189,8 +186,7 @@ train::RankJob job_of(const Parameters& given, std::int64_t ranks) {
   check_device_engine(job.model, job.plan, job.factors);
   job.graph = given.text("launch") == "graph";
   job.attention = attention_named(given.text("attention"));
-  if (const std::string reason = unfused_reason(job); !reason.empty() && asks_fused(job))
-    throw BadParameter(fmt::format("attention: it cannot be fused: {}; the nearest that runs: products", reason));
+  if (!unfused_reason(job).empty()) (void)chosen_attention(job, {}, kQueriesTogether);  // refuses what none can fuse
   if (job.graph && ranks > 1)
     throw BadParameter(fmt::format("launch: graph is for one GPU, there are {}; the nearest that runs: eager", ranks));
   if (keeps_bf16(job)) job.plan.element = sizeof(train::Bf16);

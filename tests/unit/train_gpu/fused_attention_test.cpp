@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "probes/core/probe.h"
@@ -21,7 +22,7 @@ constexpr std::size_t kBlock = 6;
 
 class Fused : public ::testing::Test {
  protected:
-  Fused() { setenv("ASSAY_LIBRARY_PATH", build_file("tests/fakes/cudnn").c_str(), 1); }
+  Fused() { setenv("ASSAY_LIBRARY_PATH", build_file("tests/fakes/fake_cudnn").c_str(), 1); }
   ~Fused() override {
     for (const char* name : {"ASSAY_LIBRARY_PATH", "FAKE_CUDNN", "FAKE_CUDNN_VERSION"}) unsetenv(name);
   }
@@ -71,9 +72,22 @@ TEST_F(Fused, attention_is_that_of_products_within_the_rounding_of_bf16) {
   }
 }
 
-TEST_F(Fused, attention_with_one_wrong_number_is_found) {
-  setenv("FAKE_CUDNN", "wrong", 1);
-  EXPECT_GE(trial_of(job_of(12, 4, 1)).result.beside_products.count, 1U);
+TEST_F(Fused, attention_with_one_wrong_number_of_any_result_is_found) {
+  for (const int id : {kAttended, kQueriesGradient, kKeysGradient, kValuesGradient}) {
+    setenv("FAKE_CUDNN", fmt::format("wrong-{}", id).c_str(), 1);
+    const auto found = trial_of(job_of(12, 4, 1)).result;
+    EXPECT_GE(found.beside_products.count, 1U) << id;
+    EXPECT_EQ(found.unequal, 0U) << id;
+  }
+}
+
+TEST_F(Fused, attention_whose_last_bit_differs_in_a_second_run_is_found) {
+  for (const int id : {kQueriesGradient, kKeysGradient, kValuesGradient}) {
+    setenv("FAKE_CUDNN", fmt::format("drifts-{}", id).c_str(), 1);
+    const auto found = trial_of(job_of(12, 4, 1)).result;
+    EXPECT_EQ(found.beside_products.count, 0U) << id;
+    EXPECT_EQ(found.unequal, 1U) << id;
+  }
 }
 
 /// Gradients of all weights after one step of one rank.
@@ -129,7 +143,59 @@ TEST_F(Fused, attention_keeps_statistics_and_its_room_instead_of_probabilities_a
   EXPECT_LT(rehearsed(job).shapes.size(), rehearsed_both(job).shapes.size()) << "the comparison multiplies, too";
 }
 
-TEST(Unfused, attention_has_a_reason) {
+std::string words_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const AttentionOffer kOffer{.words = "cuDNN 9.19.0, engines 2 and 6", .room = 512, .ordered = true};
+const AttentionOffer kOlder{.words = "cuDNN 9.18.1, engines 2 and 6", .room = 1024, .ordered = true};
+const AttentionOffer kNone{.reason = "cuDNN is not here: libcudnn.so.9 does not open"};
+
+TEST(AttentionChoice, is_fused_where_every_rank_offers_the_same) {
+  AttentionOffer larger = kOffer;
+  larger.room = 1024;
+  for (const auto& [asked, kind] :
+       {std::pair(train::AttentionKind::automatic, train::AttentionKind::fused),
+        std::pair(train::AttentionKind::fused, train::AttentionKind::fused),
+        std::pair(train::AttentionKind::fused_unordered, train::AttentionKind::fused_unordered)}) {
+    const AttentionChoice found = chosen_attention(job_of(12, 4, 1, asked), {kOffer, larger}, 1024);
+    EXPECT_EQ(found.kind, kind);
+    EXPECT_EQ(found.room, 1024U);
+    EXPECT_TRUE(found.ordered);
+    EXPECT_EQ(found.words, "fused by cuDNN 9.19.0, engines 2 and 6; compared with products, not bit by bit");
+  }
+}
+
+TEST(AttentionChoice, falls_back_to_products_with_the_reason_of_the_first_rank_that_has_one) {
+  const train::RankJob job = job_of(12, 4, 1, train::AttentionKind::automatic);
+  const AttentionChoice none = chosen_attention(job, {kOffer, kNone}, 1024);
+  EXPECT_EQ(none.kind, train::AttentionKind::products);
+  EXPECT_EQ(none.words,
+            "products over blocks of 1024 queries, probabilities kept; not fused: rank 1: cuDNN is not here: "
+            "libcudnn.so.9 does not open");
+  EXPECT_EQ(chosen_attention(job, {kOffer, kOlder}, 1024).words,
+            "products over blocks of 1024 queries, probabilities kept; not fused: rank 1 has cuDNN 9.18.1, engines 2 "
+            "and 6; rank 0 has cuDNN 9.19.0, engines 2 and 6");
+  EXPECT_EQ(chosen_attention(job_of(12, 4, 1, train::AttentionKind::products), {}, 1024).words,
+            "products over blocks of 1024 queries, probabilities kept; not fused: products were asked for");
+}
+
+TEST(AttentionChoice, that_was_asked_for_and_cannot_be_is_refused) {
+  EXPECT_EQ(words_of([] { (void)chosen_attention(job_of(12, 4, 1), {kNone}, 1024); }),
+            "attention: it cannot be fused: rank 0: cuDNN is not here: libcudnn.so.9 does not open; the nearest that "
+            "runs: products");
+  train::RankJob divided = job_of(12, 4, 1, train::AttentionKind::fused_unordered);
+  divided.plan.cp = 2;
+  EXPECT_EQ(words_of([&] { (void)chosen_attention(divided, {}, 1024); }),
+            "attention: it cannot be fused: it takes whole sequences, cp is 2; the nearest that runs: products");
+}
+
+TEST(AttentionChoice, has_a_reason_not_to_ask_for_a_library) {
   train::RankJob job = job_of(12, 4, 1);
   EXPECT_EQ(unfused_reason(job), "");
   job.plan.cp = 2;
@@ -139,15 +205,6 @@ TEST(Unfused, attention_has_a_reason) {
   EXPECT_FALSE(fuses(job));
   job.factors = train::FactorType::tf32;
   EXPECT_EQ(unfused_reason(job), "it takes BF16 numbers, type is tf32");
-}
-
-std::string words_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST_F(Fused, attention_names_its_library_and_engines) {
@@ -161,7 +218,7 @@ TEST_F(Fused, attention_of_an_older_library_is_a_skip_with_its_version_and_path)
   setenv("FAKE_CUDNN_VERSION", "91001", 1);
   EXPECT_THROW(FusedAttention::demand_library(), Skip);
   EXPECT_EQ(words_of([] { FusedAttention::demand_library(); }),
-            "cuDNN 9.10.1 at " + build_file("tests/fakes/cudnn/libcudnn.so.9") + " is older than 9.10.2");
+            "cuDNN 9.10.1 at " + build_file("tests/fakes/fake_cudnn/libcudnn.so.9") + " is older than 9.10.2");
 }
 
 TEST_F(Fused, attention_of_another_library_is_a_skip_with_the_function_that_it_lacks) {
