@@ -72,7 +72,7 @@ struct Tensor {
   std::vector<float> between = {};  ///< of one that is never kept
   std::byte* memory = nullptr;      ///< of another
 
-  /// Where it has the number at `at` of another of `of` sizes: it is repeated where it is smaller.
+  /// The place of the number at `at` of another of `of` sizes: a smaller one is repeated.
   [[nodiscard]] std::size_t offset(const Place& at, const Place& of) const {
     std::int64_t place = 0;
     for (std::size_t i = 0; i < at.size(); ++i) place += at[i] / (of[i] / sizes[i]) * strides[i];

@@ -1,4 +1,4 @@
-// attention_choice: whether a job's attention is fused, from what its ranks offer.
+// attention_choice: fused attention or products, from the offers of all ranks.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ inline bool asks_fused(const train::RankJob& job) {
   return job.attention == train::AttentionKind::fused || job.attention == train::AttentionKind::fused_unordered;
 }
 
-/// Why attention of `job` cannot be fused, or shall not, whatever the library; empty: nothing speaks against it.
+/// The reason against fused attention of `job` that no library changes; empty: there is none.
 std::string unfused_reason(const train::RankJob& job);
 
-/// What the library of one rank offers.
+/// The offer of one rank's library.
 struct AttentionOffer {
   std::string reason;      ///< why it has no plans; empty: it has
   std::string words;       ///< its version and engines

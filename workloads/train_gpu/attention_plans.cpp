@@ -79,7 +79,7 @@ class Writer {
     graph.view(x, to);
     return to;
   }
-  /// `scores`, and where a query does not see a key the number that stands for that.
+  /// `scores`, and kMasked for each key that a query does not see.
   Graph::Tensor masked(Graph::Tensor scores) {
     const auto index = [&](std::int64_t axis) {
       const Graph::Tensor to = graph.between(Element::int32, s.scores());
@@ -161,7 +161,7 @@ AttentionPlans attention_plans(const cudnn::Functions& call, const cudnn::Target
                                SumOrder order) {
   const Shapes s(shape);
   constexpr std::size_t kRowsOfLast = 128, kLast = 91500;
-  if (call.version_code() <= kLast && shape.seq % kRowsOfLast != 0)  // the front end masks what is beyond (padding)
+  if (call.version_code() <= kLast && shape.seq % kRowsOfLast != 0)  // the front end masks the rest of a block
     throw cudnn::Unsupported(
         fmt::format("cuDNN {}: the backward pass of 9.15.0 and before takes sequences of a multiple "
                     "of {} tokens, these have {}",

@@ -1,4 +1,4 @@
-// attention_trial: fused attention beside products of the same numbers. A fused kernel keeps neither scores nor
+// attention_trial: fused attention and products of the same numbers. A fused kernel keeps neither scores nor
 // probabilities, so that no bits can be compared.
 //
 // Tolerance. A BF16 number is off by at most u = 2^-8 of itself. Queries and keys are normal numbers, so that scores
@@ -65,7 +65,7 @@ class AttentionTrial {
     once_.room = again_.room = device.template take<std::byte>(job.attention_room).data();
   }
 
-  /// What is multiplied, for a rehearsal.
+  /// The products, for a rehearsal.
   void rehearse() { by_products(); }
 
   /// Numbers of the fused passes that are too far from those of products; and, as `unequal`, numbers that differ

@@ -13,7 +13,7 @@
 namespace assay::train_gpu::cudnn {
 namespace {
 
-// Attention of 9.10.0 and 9.10.1 has known faults, and older ones another number for what is masked
+// Attention of 9.10.0 and 9.10.1 has known faults, and older ones take another number for masked scores
 // (github.com/NVIDIA/cudnn-frontend 1.23.0, scaled_dot_product_flash_attention.h, attn_score_modifiers.h; 2026-05-08).
 constexpr std::size_t kOldest = 91002;
 constexpr std::int64_t kAlignment = 16;  // B, of every tensor, as the products' matrices

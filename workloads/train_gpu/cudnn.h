@@ -1,6 +1,6 @@
 // cudnn: the part of cuDNN's backend API that fused attention needs, opened at run time: graphs of operations, and
 // plans that run them. The declarations are ours, so that no build needs cuDNN's headers: values are those of
-// cudnn_graph_v9.h of cuDNN 9.19.0, and a unit test compares them where that header is.
+// cudnn_graph_v9.h of cuDNN 9.19.0, which a unit test compares.
 #pragma once
 
 #include <array>
@@ -118,7 +118,7 @@ inline constexpr std::array<int, 2> kHeuristics = {3, 2};  // A, then the fall-b
 /// cudnnBackendNumericalNote_t: sums whose order is not the same in every run; and CUDNN_NUMERICAL_NOTE_TYPE_COUNT.
 inline constexpr int kNotDeterministic = 4, kNotes = 10;
 
-/// The library has no plan for a graph; what() says what each of its engines said.
+/// The library has no plan for a graph; the words are those of each engine.
 class Unsupported : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -178,7 +178,7 @@ struct Target {
 
 /// How a graph is run.
 struct Plan {
-  std::vector<std::unique_ptr<Descriptor>> parts;  ///< what it was made of: no document says that it may end before
+  std::vector<std::unique_ptr<Descriptor>> parts;  ///< of the plan: no document says that they may end before it
   Descriptor run;
   std::int64_t workspace = 0;  ///< B
   std::int64_t engine = 0;     ///< the library's number of it
@@ -234,7 +234,7 @@ class OperationGraph {
   std::vector<void*> operations_;
 };
 
-/// What a run puts behind an id of a graph: memory of the device, or a number of the host.
+/// The data of an id of a graph in one run: memory of the device, or a number of the host.
 struct Pointer {
   std::int64_t id = 0;
   const void* data = nullptr;

@@ -26,7 +26,7 @@ struct DeviceNeed {
 
 /// Walks the job's products without one number. `block`: queries that are done together.
 DeviceNeed rehearsed(const train::RankJob& job, std::size_t block = kQueriesTogether);
-/// The job's exact steps, its own and, where it fuses(), AttentionTrial, of which the largest memory counts: one is
+/// The job's exact steps, its own and, if it fuses(), AttentionTrial, of which the largest memory counts: one is
 /// freed before the next is taken.
 DeviceNeed rehearsed_both(const train::RankJob& job);
 

@@ -12,7 +12,7 @@ namespace assay::train_gpu {
 namespace {
 
 constexpr float kOnce = 1;
-constexpr float kUnseen = -std::numeric_limits<float>::infinity();  // what the front end gives from 9.10 on
+constexpr float kUnseen = -std::numeric_limits<float>::infinity();  // as the front end from 9.10 on
 
 std::unique_ptr<void, int (*)(void*)> created(const cudnn::Functions& call) {
   void* handle = nullptr;

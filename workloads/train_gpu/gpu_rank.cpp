@@ -166,7 +166,7 @@ class GpuSession {
     return {{"free", for_steps()}, {"need", need_.bytes()}};
   }
 
-  /// Fused attention beside products, on numbers of its own.
+  /// Fused attention and products of numbers drawn for them.
   json compare() {
     drop();
     CudaDevice<train::Bf16> device(*device_);

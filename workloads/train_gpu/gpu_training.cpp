@@ -89,7 +89,8 @@ class GpuTraining {
     record_.condition("attention", choice.words);
   }
 
-  /// Counts what is too far from products, and two passes whose bits differ where sums have one order.
+  /// Counts ranks whose fused attention is too far from products, or differs in a second run though sums have one
+  /// order.
   void check_attention(const std::string& when) {
     if (!fuses(job_)) return;
     const Answers answers = ask({{"do", "compare"}}, collective::kBatchLimit);

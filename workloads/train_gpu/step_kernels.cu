@@ -185,7 +185,7 @@ __global__ void differences_kernel(HeadRows s, const Number* right, const Number
     const Group<Number> a = load(right + at + i), b = load(other + at + i);
     for (std::size_t k = 0; k < kGroup<Number>; ++k) {
       const float apart = fabsf(a[k] - b[k]);
-      count += apart <= allowed ? 0 : 1;  // what is no number is not within
+      count += apart <= allowed ? 0 : 1;  // no number counts, too
       if (allowed > 0 && train::is_finite(apart)) largest = fmaxf(largest, apart / allowed);
     }
   });

@@ -186,7 +186,7 @@ train::RankJob job_of(const Parameters& given, std::int64_t ranks) {
   check_device_engine(job.model, job.plan, job.factors);
   job.graph = given.text("launch") == "graph";
   job.attention = attention_named(given.text("attention"));
-  if (!unfused_reason(job).empty()) (void)chosen_attention(job, {}, kQueriesTogether);  // refuses what none can fuse
+  if (!unfused_reason(job).empty()) (void)chosen_attention(job, {}, kQueriesTogether);  // throws if it is asked for
   if (job.graph && ranks > 1)
     throw BadParameter(fmt::format("launch: graph is for one GPU, there are {}; the nearest that runs: eager", ranks));
   if (keeps_bf16(job)) job.plan.element = sizeof(train::Bf16);

@@ -1,4 +1,4 @@
-// The graphs of attention before cuDNN itself, where it is installed: it builds plans for GPUs that are described in
+// The graphs of attention before an installed cuDNN: it builds plans for GPUs that are described in
 // words, with a driver that takes every kernel. Nothing runs, and nothing is said of a result.
 #include <list>
 #include <optional>
@@ -36,7 +36,7 @@ class Plans : public ::testing::Test {
     } catch (const Skip& missing) {
       reason_ = missing.what();
     }
-    // By its name cuDNN finds what is loaded already.
+    // cuDNN finds a loaded library by its name.
     if (dlopen(build_file("tests/fakes/fake_compiling_driver/libcuda.so.1").c_str(), RTLD_NOW) == nullptr)
       reason_ = dlerror();
   }

@@ -1,4 +1,4 @@
-// The values of cuDNN's backend API that the engine declares for itself, beside the library's header where it is.
+// The engine's own declarations of cuDNN's backend API, compared with the library's header if it is installed.
 #include <gtest/gtest.h>
 
 #include "workloads/train_gpu/cudnn.h"

@@ -54,7 +54,7 @@ struct LayerMemoryOf {
   std::span<float> inverse;
   std::span<Number> qkv, probabilities, attended;
   std::span<float> statistics;  ///< of fused attention, in the place of probabilities: one of each query and head
-  std::span<Number> middle;  ///< after the attention's residual sum
+  std::span<Number> middle;     ///< after the attention's residual sum
   std::span<Number> mlp_normed;
   std::span<float> mlp_inverse;
   std::span<Number> both;  ///< rows of gates, then as many ups

@@ -16,8 +16,8 @@ enum class DataMode { gaussian, replicated, ring };
 /// Element type of the factors of products, of the engine on GPUs: rounded in the tensor cores, or to BF16 before.
 enum class FactorType : std::uint8_t { tf32, bf16 };
 
-/// How an engine on GPUs does attention, or is asked to. fused: kernels of a library, whose backward pass adds up in one
-/// order; fused_unordered: in any order; automatic: fused where it can be, else products.
+/// How an engine on GPUs does attention, or is asked to. fused: kernels of a library, whose backward pass adds up in
+/// one order; fused_unordered: in any order; automatic: fused where it can be, else products.
 enum class AttentionKind : std::uint8_t { automatic, fused, fused_unordered, products };
 
 /// One rank's part.
