@@ -140,14 +140,20 @@ class FirstLight(unittest.TestCase):
     def test_libraries_are_found_in_python_packages_and_given_to_stages_and_agents(self):
         folder = self.root / "site-packages/nvidia/cublas/lib"
         folder.mkdir(parents=True)
+        cudnn = self.root / "site-packages/nvidia/cudnn/lib"
+        cudnn.mkdir(parents=True)
         for name in ("libcublasLt.so.13", "libnvrtc.so.13"):
             (folder / name).write_text("library")
+        for name in ("libcudnn.so.9", "libcudnn_graph.so.9"):
+            (cudnn / name).write_text("library")
         self.probe("cuda_gemm", '#!/bin/sh\necho "{\\"path\\": \\"$ASSAY_LIBRARY_PATH\\"}"\n')
         self.measure("--stages", "fp64,no_nvrtc", "--search", self.root / "site-packages")
         self.assertIn(str(folder), (self.out / "records/fp64.out").read_text())
         beside = self.out / "scratch/lib/assay"
         self.assertEqual(os.readlink(beside / "libcublasLt.so.13"), str(folder / "libcublasLt.so.13"))
         self.assertIn(f"libcublasLt.so.13 at {folder}", self.summary)
+        self.assertIn(str(cudnn), (self.out / "records/fp64.out").read_text())
+        self.assertEqual(os.readlink(beside / "libcudnn_graph.so.9"), str(cudnn / "libcudnn_graph.so.9"))
         alone = self.out / "scratch/no_nvrtc"
         self.assertEqual(json.loads((self.out / "records/no_nvrtc.out").read_text())["path"], str(alone))
         self.assertEqual((alone / "libcublasLt.so.13").read_text(), "library")

@@ -59,3 +59,14 @@ if(TARGET verbs_bandwidth)
   add_fake(old_verbs libibverbs old_verbs fakes/fake_library.cpp)
   add_fake(old_cuda libcuda old_cuda fakes/fake_library.cpp)
 endif()
+
+# cuDNN's backend API on the host, a library of its name that has none of the functions, and a driver that cuDNN itself builds plans with.
+function(add_cudnn_fake target name suffix source)
+  add_library(${target} SHARED ${source})
+  target_link_libraries(${target} PRIVATE assay_flags)
+  set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ${name} SUFFIX ${suffix}
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes/${target})
+endfunction()
+add_cudnn_fake(fake_cudnn libcudnn .so.9 fakes/fake_cudnn.cpp)
+add_cudnn_fake(old_cudnn libcudnn .so.9 fakes/fake_library.cpp)
+add_cudnn_fake(fake_compiling_driver libcuda .so.1 fakes/fake_compiling_driver.cpp)

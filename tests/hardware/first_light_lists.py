@@ -92,15 +92,26 @@ def yardstick_of(machine, name, record, environment, expected, limit):
 
 
 def real_training(machine, environment):
-    """Four layers of Llama 3 8B at 4096 tokens, some ten seconds warm; then PyTorch's step beside it, and the same with FP8 products,
-    which PyTorch alone does not have."""
+    """Four layers of Llama 3 8B at 4096 tokens, some ten seconds warm; then PyTorch's step beside it; then other attention, and the same
+    with FP8 products, which PyTorch alone does not have."""
     slice_of = "--model llama3-8b --layers-run 4 --seq 4096 --micro-batch 1 --reference none".split()
     steps = "--warmup-steps 60 --steps 40 --block 20".split()
     record = machine.out / "records/train_8b.out"
     return [
-        Stage("train_8b", 13, 30, machine.probe("cuda_train_step", *slice_of, *steps)),
-        yardstick_of(machine, "train_yardstick", record, environment, 28, 40),
-        Stage("train_fp8", 13, 30, machine.probe("cuda_train_step", "--type", "fp8", *slice_of, *steps)),
+        Stage("train_8b", 15, 26, machine.probe("cuda_train_step", *slice_of, *steps)),
+        yardstick_of(machine, "train_yardstick", record, environment, 28, 34),
+        *(
+            Stage(
+                f"train_8b_{kind}",
+                13,
+                25,
+                machine.probe("cuda_train_step", *slice_of, *steps, "--attention", kind),
+                (0, 77),
+                chosen=False,
+            )
+            for kind in ("products", "fused_unordered")
+        ),
+        Stage("train_fp8", 13, 25, machine.probe("cuda_train_step", "--type", "fp8", *slice_of, *steps)),
         Stage("train_fp8_exact", 2, 6, machine.probe("cuda_train_step", "--type", "fp8", "--quick")),
     ]
 
@@ -143,8 +154,8 @@ def one_gpu(machine):
         *accepted(machine, machine.out / "first-light.json", 150, 180),
         Stage("detection", 4, 12, machine.assay("hardware_detection", machine.tree / "libexec/assay/probes")),
         Stage("hbm_walk", 7, 12, machine.probe("cuda_hbm_bandwidth", "--size", "1GiB")),  # accept has 4 GiB
-        Stage("decode_8b", 6, 16, machine.probe("decode_step", "--engine", "cuda", *eight_billion)),
-        yardstick_of(machine, "decode_yardstick", machine.out / "records/decode_8b.out", plain, 12, 25),
+        Stage("decode_8b", 6, 12, machine.probe("decode_step", "--engine", "cuda", *eight_billion)),
+        yardstick_of(machine, "decode_yardstick", machine.out / "records/decode_8b.out", plain, 12, 18),
         Stage("kv_loopback", 2, 5, machine.probe("kv_transfer", *loopback, "--quick"), (0, 77)),
         fp8(machine),
         *real_training(machine, plain),

@@ -15,6 +15,7 @@ LIBRARIES = (
     "libcublasLt.so.13",
     "libnvrtc.so.13",
     "libnccl.so.2",
+    "libcudnn.so.9",
 )
 USUAL = (
     "/usr/local/nvidia",
@@ -173,7 +174,9 @@ def write_inputs(tree, out, libraries, gpus):
 
 
 def link_all(libraries, folder):
+    """Links to all of them; and to the files that cuDNN opens beside itself."""
+    parts = pathlib.Path(libraries.get("libcudnn.so.9", "/nowhere/libcudnn.so.9")).parent.glob("libcudnn_*.so.9")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, path in libraries.items():
+    for name, path in {**libraries, **{one.name: str(one) for one in sorted(parts)}}.items():
         (folder / name).unlink(missing_ok=True)
         (folder / name).symlink_to(os.path.realpath(path))

@@ -57,13 +57,19 @@ unit_program(nightly FILES sweep/* drain/* drift/* history/* nightly/*
 unit_program(reports FILES dossier/* page/* figures/* compare/* exports/* requirements/* commons/* core/json_readers
   LIBRARIES assay_commons assay_requirements assay_exports assay_compare assay_spot_check assay_import assay_launch assay_fio run_fixture)
 unit_program(train FILES train/* train_gpu/* inference/* WITHOUT "process_test|fault_cases|stopped_anywhere"
-  LIBRARIES assay_train_device assay_train_wire assay_inference_wire assay_decode assay_kv assay_openblas gloo)
+  LIBRARIES assay_train_device assay_train_wire assay_inference_wire assay_decode assay_kv assay_openblas gloo
+  STARTS fake_cudnn old_cudnn fake_compiling_driver)
 target_sources(unit_train PRIVATE ${PROJECT_SOURCE_DIR}/workloads/inference/moe_record.cpp
   ${PROJECT_SOURCE_DIR}/workloads/inference/moe_run.cpp)
 # They define the words of CUDA for themselves alone, do not know nvcc's pragmas, and jump between stacks.
 set_source_files_properties(unit/inference/decode_device_test.cpp unit/train_gpu/cast_kernels_test.cpp
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
   COMPILE_OPTIONS "-Wno-unknown-pragmas;-Wno-clobbered;-U_FORTIFY_SOURCE")
+if(ASSAY_WITH_CUDA)  # cuDNN's header, where it lies beside CUDA's
+  list(TRANSFORM CUDAToolkit_INCLUDE_DIRS PREPEND "-isystem" OUTPUT_VARIABLE cuda_headers)
+  set_source_files_properties(unit/train_gpu/cudnn_values_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
+    COMPILE_OPTIONS "${cuda_headers}")
+endif()
 unit_program(launch FILES launch/* core/rendezvous* LIBRARIES assay_launch)
 
 # What starts programs of this build.

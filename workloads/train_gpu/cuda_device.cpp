@@ -1,6 +1,7 @@
 // cuda_device: calls of the runtime; kernels are in the files of CUDA.
 #include "workloads/train_gpu/cuda_device.h"
 
+#include <bit>
 #include <concepts>
 #include <stdexcept>
 
@@ -8,8 +9,9 @@
 
 namespace assay::train_gpu {
 
-RankGpu::RankGpu(Products& products, std::size_t calls, const DeviceNeed& need)
+RankGpu::RankGpu(Products& products, FusedAttention* fused, std::size_t calls, const DeviceNeed& need)
     : products_(products),
+      fused_(fused),
       stream_(cuda::make_stream()),
       begin_(cuda::make_event()),
       memory_(Bytes{need.memory}),
@@ -54,11 +56,27 @@ std::uint64_t* CudaDevice<Number>::clear_sums() {
 }
 
 template <class Number>
-WeightPrint CudaDevice<Number>::read_sums() {
-  std::array<std::uint64_t, 4> sums = {};  // print and not finite: of everything else, of routed experts
+std::array<std::uint64_t, 4> CudaDevice<Number>::read_sums() {
+  std::array<std::uint64_t, 4> sums = {};
   cuda::wait(stream());
   cuda::copy_to_host(std::as_writable_bytes(std::span(sums)), gpu_.sums_.data());
-  return {.shared = sums[0], .experts = sums[2], .not_finite = sums[1] + sums[3]};
+  return sums;
+}
+
+template <class Number>
+AttentionDifference CudaDevice<Number>::differences(const HeadRows& rows, const Number* right, const Number* other,
+                                                    const Number* more) {
+  Step::differences(rows, right, other, more, clear_sums(), stream());
+  const auto sums = read_sums();
+  return {.count = sums[0], .largest = double{std::bit_cast<float>(static_cast<std::uint32_t>(sums[1]))}};
+}
+
+template <class Number>
+void CudaDevice<Number>::fused(const AttentionPlaces<Number>& at, bool forward) {
+  if constexpr (std::same_as<Number, train::Bf16>)
+    forward ? gpu_.fused_->forward(stream().get(), at) : gpu_.fused_->backward(stream().get(), at);
+  else
+    throw std::logic_error("fused attention takes BF16");
 }
 
 template <class Number>

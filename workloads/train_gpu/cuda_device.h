@@ -11,6 +11,7 @@
 #include "probes/cuda/graph.h"
 #include "workloads/train_gpu/device_memory.h"
 #include "workloads/train_gpu/device_rehearsal.h"
+#include "workloads/train_gpu/fused_attention.h"
 #include "workloads/train_gpu/products.h"
 #include "workloads/train_gpu/step_kernels.h"
 
@@ -21,7 +22,8 @@ namespace assay::train_gpu {
 class RankGpu {
  public:
   /// `calls` is the largest number of calls in a step, each of which is marked. Allocates what `need` says.
-  RankGpu(Products& products, std::size_t calls, const DeviceNeed& need);
+  /// `fused` may be null where attention is not fused.
+  RankGpu(Products& products, FusedAttention* fused, std::size_t calls, const DeviceNeed& need);
   [[nodiscard]] const cuda::Stream& stream() const { return stream_; }
 
  private:
@@ -29,6 +31,7 @@ class RankGpu {
   friend class CudaDevice;
   void mark(const cuda::Event& event) const;
   Products& products_;
+  FusedAttention* fused_;
   cuda::Stream stream_;
   cuda::Event begin_;
   std::vector<cuda::Event> marks_;
@@ -56,7 +59,8 @@ class CudaDevice {
   WeightPrint print(const std::vector<train::WeightBlock>& blocks, const Kind* from) {
     std::uint64_t* const sums = clear_sums();
     for (const auto& block : blocks) kernels::print(block, from, sums + (block.expert ? 2 : 0), stream());
-    return read_sums();
+    const auto found = read_sums();  // print and not finite: of everything else, of routed experts
+    return {.shared = found[0], .experts = found[2], .not_finite = found[1] + found[3]};
   }
   void tokens(const train::TokenDraw& draw, std::int32_t* to) { kernels::tokens(draw, to, stream()); }
   template <class Kind>
@@ -103,6 +107,10 @@ class CudaDevice {
   void softmax_back(const ScoreBatch& batch, const Number* kept, Number* above, std::size_t above_stride, float scale) {
     Step::softmax_back(batch, kept, above, above_stride, scale, stream());
   }
+  void attend(const train::HeadShape& /*shape*/, const AttentionPlaces<Number>& at) { fused(at, true); }
+  void attend_back(const train::HeadShape& /*shape*/, const AttentionPlaces<Number>& at) { fused(at, false); }
+  /// Waits.
+  AttentionDifference differences(const HeadRows& rows, const Number* right, const Number* other, const Number* more);
   void row_sums(std::size_t rows, std::size_t columns, const Number* logits, float* sums, bool exact) {
     Step::row_sums(rows, columns, logits, sums, exact, stream());
   }
@@ -164,8 +172,9 @@ class CudaDevice {
   using Experts = kernels::ExpertKernels<Number>;
   [[nodiscard]] const cuda::Stream& stream() const { return gpu_.stream_; }
   std::uint64_t* clear_sums();
-  WeightPrint read_sums();
+  std::array<std::uint64_t, 4> read_sums();
   void clear_bytes(void* to, std::size_t size);
+  void fused(const AttentionPlaces<Number>& at, bool forward);
   void multiply(const ProductShape& shape, const Number* a, const Number* b, void* c);
 
   RankGpu& gpu_;

@@ -15,6 +15,8 @@ template <class Number>
 struct AttentionPlaces {
   Number *qkv = nullptr, *keys = nullptr, *probabilities = nullptr, *attended = nullptr;
   Number *above = nullptr, *qkv_gradient = nullptr, *keys_gradient = nullptr, *scores_gradient = nullptr;
+  float* statistics = nullptr;  ///< of fused attention, in the place of probabilities
+  std::byte* room = nullptr;    ///< of fused attention
   std::size_t attended_count = 0, qkv_count = 0, keys_count = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "workloads/train/engine/host_memory.h"
 #include "workloads/train/engine/host_weights.h"
 #include "workloads/train/graph/step_job.h"
+#include "workloads/train_gpu/attention_choice.h"
 #include "workloads/train_gpu/device_attention.h"
 #include "workloads/train_gpu/device_casts.h"
 #include "workloads/train_gpu/device_experts.h"
@@ -18,13 +19,34 @@
 
 namespace assay::train_gpu {
 
+/// Whether `job` keeps activations and weights of products as BF16. Exact steps keep fp32: BF16 has whole numbers to
+/// 256 only.
+inline bool keeps_bf16(const train::RankJob& job) {
+  return job.factors != train::FactorType::tf32 && job.data != train::DataMode::ring;
+}
+/// Whether `job` does attention by fused kernels, which take BF16.
+inline bool fuses(const train::RankJob& job) { return keeps_bf16(job) && asks_fused(job); }
+/// This rank's heads and its part of each sequence.
+inline train::HeadShape heads_of(const train::RankJob& job) {
+  const train::ParallelPlan& plan = job.plan;
+  return {.sequences = train::sized(plan.micro_batch),
+          .seq = train::sized(plan.seq),
+          .heads = train::sized(job.model.heads / plan.tp),
+          .kv_heads = train::sized(job.model.kv_heads / plan.tp),
+          .width = train::sized(job.model.head_dim),
+          .cp = train::sized(plan.cp),
+          .cp_rank = train::sized(train::position_of(plan, job.rank).cp),
+          .exact = job.data == train::DataMode::ring};
+}
+
 /// A device keeps activations and the weights that products read as Number, float or train::Bf16; it is all of this:
 /// take<T>(count) (memory of numbers that are 0), copy_in(to, numbers) (of tables), draw (first weights), print (which
 /// waits), tokens (this step's, for the kernels that read them), product(shape, a, b, c), also of FP8 factors, which
 /// cast(shape, from, plain, turned, scale) makes, clear, fold, add, norm,
 /// norm_back, activate, activate_back, softmax, softmax_back, row_sums, loss_back, embed, embed_back, adam and
-/// copy_rows, each as its namesake of step_math; gather_rows, sum_rows, gates and gates_back, which experts need;
-/// begin, mark, end and seconds of the executor's core. Only print and end wait.
+/// copy_rows, each as its namesake of step_math; attend and attend_back, DeviceAttention's passes by fused kernels,
+/// where fuses(); gather_rows, sum_rows, gates and gates_back, which experts need; begin, mark, end and seconds of the
+/// executor's core. Only print and end wait.
 template <class Device>
 class DeviceCore {
  public:
@@ -45,9 +67,10 @@ class DeviceCore {
         calls_(bound()),
         casts_(job_, ops_, memory_, device),
         experts_(model_, job_.plan, ops_, routes_, weights_, memory_, exact_, device),
-        heads_(heads_of()),
+        heads_(heads_of(job)),
         attention_(heads_, block, device) {
-    scores_ = device.template take<Number>(DeviceAttention<Device>::scratch(heads_, block));
+    scores_ = device.template take<Number>(fuses(job) ? 0 : DeviceAttention<Device>::scratch(heads_, block));
+    room_ = device.template take<std::byte>(fuses(job) ? job.attention_room : 0);
     norm_ = {.rows = train::sized(job.plan.tokens()), .columns = train::sized(model_.hidden), .exact = exact_};
     gain_parts_ = device.template take<float>(train::gain_groups(norm_.rows) * norm_.columns);
     tokens_ = device.template take<std::int32_t>(train::tokens_of_step(job_, 0).size());
@@ -94,7 +117,7 @@ class DeviceCore {
         if (call.gradient != nullptr) return multiply(op, call, call.sums);
         return multiply(op, call, call.out);
       case train::OpKind::attention:
-        return op.pass == train::Pass::forward ? attention_.forward(places(op)) : attention_.backward(places(op));
+        return attend(op);
       case train::OpKind::optimizer:
         return update(op.bucket);
       case train::OpKind::elementwise:
@@ -137,18 +160,8 @@ class DeviceCore {
 
   train::TakeFrom<Number> taker() {
     return {.numbers = [this](std::size_t count) { return device_.template take<Number>(count); },
-            .sums = [this](std::size_t count) { return device_.template take<float>(count); }};
-  }
-
-  [[nodiscard]] train::HeadShape heads_of() const {
-    return {.sequences = train::sized(job_.plan.micro_batch),
-            .seq = train::sized(job_.plan.seq),
-            .heads = train::sized(model_.heads / job_.plan.tp),
-            .kv_heads = train::sized(model_.kv_heads / job_.plan.tp),
-            .width = train::sized(model_.head_dim),
-            .cp = train::sized(job_.plan.cp),
-            .cp_rank = train::sized(at_.cp),
-            .exact = exact_};
+            .sums = [this](std::size_t count) { return device_.template take<float>(count); },
+            .fused = fuses(job_)};
   }
 
   /// Weights, from their places, and gradients; and every Call on them.
@@ -207,6 +220,11 @@ class DeviceCore {
             .kept = call.kept};
   }
 
+  void attend(const train::Op& op) {
+    const bool forward = op.pass == train::Pass::forward;
+    if (fuses(job_)) return forward ? device_.attend(heads_, places(op)) : device_.attend_back(heads_, places(op));
+    return forward ? attention_.forward(places(op)) : attention_.backward(places(op));
+  }
   AttentionPlaces<Number> places(const train::Op& op) {
     Layer& kept = memory_.layer(op.layer, op.micro_batch);
     return {.qkv = kept.qkv.data(),
@@ -217,6 +235,8 @@ class DeviceCore {
             .qkv_gradient = memory_.qkv_gradient.data(),
             .keys_gradient = memory_.keys_gradient.data(),
             .scores_gradient = scores_.data(),
+            .statistics = kept.statistics.data(),
+            .room = room_.data(),
             .attended_count = kept.attended.size(),
             .qkv_count = memory_.qkv_gradient.size(),
             .keys_count = memory_.keys_gradient.size()};
@@ -335,6 +355,7 @@ class DeviceCore {
   train::NormShape norm_;
   Moments moments_, aside_moments_;
   std::span<Number> scores_;
+  std::span<std::byte> room_;
   std::span<std::int32_t> tokens_;
   std::vector<train::WeightBlock> gains_;
   bool aside_ = false;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/parameters.h"
+#include "workloads/train_gpu/attention_trial.h"
 #include "workloads/train_gpu/device_line.h"
 #include "workloads/train_gpu/device_rehearsal.h"
 
@@ -17,6 +18,13 @@ DeviceNeed rehearsed_as(const train::RankJob& job, std::size_t block) {
   RehearsalDevice<Number> device(job.factors);
   DeviceCore core(job, block, device);
   core.rehearse();
+  return device.need();
+}
+
+DeviceNeed rehearsed_trial(const train::RankJob& job) {
+  RehearsalDevice<train::Bf16> device(job.factors);
+  AttentionTrial trial(job, kQueriesTogether, device);
+  trial.rehearse();
   return device.need();
 }
 
@@ -66,6 +74,11 @@ DeviceNeed rehearsed_both(const train::RankJob& job) {
   train::RankJob ring = job;
   ring.data = train::DataMode::ring;
   DeviceNeed exact = rehearsed(ring), all = rehearsed(job);
+  if (fuses(job)) {
+    DeviceNeed trial = rehearsed_trial(job);
+    all.memory = std::max(all.memory, trial.memory);
+    all.shapes.merge(trial.shapes);
+  }
   constexpr std::int64_t kChannels = 2;
   all.messages =
       train::sized(kChannels * message_rooms(job.plan) * job.plan.tokens() * job.model.hidden) * sizeof(float);

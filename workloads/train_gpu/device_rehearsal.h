@@ -24,15 +24,10 @@ struct DeviceNeed {
   [[nodiscard]] std::uint64_t bytes() const { return memory + packed_a + packed_b + messages; }
 };
 
-/// Whether `job` keeps activations and weights of products as BF16. Exact steps keep fp32: BF16 has whole numbers to
-/// 256 only.
-inline bool keeps_bf16(const train::RankJob& job) {
-  return job.factors != train::FactorType::tf32 && job.data != train::DataMode::ring;
-}
-
 /// Walks the job's products without one number. `block`: queries that are done together.
 DeviceNeed rehearsed(const train::RankJob& job, std::size_t block = kQueriesTogether);
-/// The job's exact steps and its own, of which the larger memory counts: one is freed before the other is taken.
+/// The job's exact steps, its own and, if it fuses(), AttentionTrial, of which the largest memory counts: one is
+/// freed before the next is taken.
 DeviceNeed rehearsed_both(const train::RankJob& job);
 
 /// Throws BadParameter when `job` needs more than `available`, naming both, the layers that fit, and the nearest tp
@@ -90,6 +85,9 @@ class RehearsalDevice {
   void activate_back(auto... /*any*/) {}
   void softmax(const ScoreBatch& /*batch*/, auto... /*any*/) {}
   void softmax_back(const ScoreBatch& /*batch*/, auto... /*any*/) {}
+  void attend(const train::HeadShape& /*shape*/, const AttentionPlaces<Number>& /*at*/) {}
+  void attend_back(const train::HeadShape& /*shape*/, const AttentionPlaces<Number>& /*at*/) {}
+  AttentionDifference differences(const HeadRows& /*rows*/, auto... /*any*/) { return {}; }
   void row_sums(auto... /*any*/) {}
   void loss_back(const LossShape& /*shape*/, auto... /*any*/) {}
   void embed(auto... /*any*/) {}

@@ -56,6 +56,18 @@ struct ScoreBatch {
   std::size_t stride = 0;  ///< from one head to the next
 };
 
+/// Rows of one head of one token: `heads` of `width` numbers side by side in each of `tokens` rows of `stride`.
+struct HeadRows {
+  std::size_t tokens = 0, heads = 0, width = 0, stride = 0;
+  std::size_t more_stride = 0;  ///< of the rows whose RMS is added
+  float tolerance = 0;          ///< of a number, in RMS of its row
+};
+/// How far two results of attention are from each other.
+struct AttentionDifference {
+  std::uint64_t count = 0;  ///< numbers that are further than the tolerance, or not finite
+  double largest = 0;       ///< of all finite, over the tolerance
+};
+
 /// Rows that are chosen, or `each` of them added up to one row.
 struct RowChoice {
   std::size_t rows = 0, width = 0, each = 1;

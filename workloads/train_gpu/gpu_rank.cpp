@@ -23,10 +23,12 @@
 #include "workloads/train/engine/host_engine.h"
 #include "workloads/train/step/rank_job.h"
 #include "workloads/train/step/step_evidence.h"
+#include "workloads/train_gpu/attention_trial.h"
 #include "workloads/train_gpu/cuda_device.h"
 #include "workloads/train_gpu/device_core.h"
 #include "workloads/train_gpu/device_line.h"
 #include "workloads/train_gpu/device_rehearsal.h"
+#include "workloads/train_gpu/fused_attention.h"
 #include "workloads/train_gpu/nccl_groups.h"
 
 namespace assay::train_gpu {
@@ -43,6 +45,12 @@ cuda::Device enter_gpu(const std::string& uuid) {
   cuda::Device device = cuda::choose_devices(cuda::all_devices(), uuid).front();
   cuda::use(device);
   return device;
+}
+
+/// Replicas vote by bits, for which sums must have one order.
+SumOrder sum_order(const train::RankJob& job) {
+  if (job.data == train::DataMode::replicated) return SumOrder::one;
+  return job.attention == train::AttentionKind::fused_unordered ? SumOrder::any : SumOrder::one_if_offered;
 }
 
 json words(const WeightPrint& print) { return {print.shared, print.experts}; }
@@ -102,15 +110,16 @@ class GpuSession {
         gpu_(enter_gpu(start.address)),
         watch_(gpu_.pci_bus_id),
         ops_(train::step_graph(job_.model, job_.plan, job_.rank)),
-        need_(rehearsed_both(job_)),
         products_(job_.factors) {}
 
   json answer(const json& request) {
     const std::string what = request.at("do");
-    if (what == "hello") return {{"free", for_steps()}, {"need", need_.bytes()}};
+    if (what == "attention") return attention();
+    if (what == "hello") return hello(static_cast<train::AttentionKind>(request.at("attention").get<int>()));
     if (what == "introduce") return {{"word", NcclGroups::ids(nccl_, job_.plan, job_.rank)}};
     if (what == "enter") return enter(request.at("words"));
     if (what == "agree") return agree(request.at("algorithms"));
+    if (what == "compare") return compare();
     if (what == "exact") return exact(request.at("steps").get<std::uint64_t>());
     if (what == "reference") return reference(request.at("steps").get<std::uint64_t>());
     if (what == "prepare") return prepare(job_.data);
@@ -136,10 +145,40 @@ class GpuSession {
     return free - std::min(free, left);
   }
 
+  /// Plans of fused attention, or the reason why there are none.
+  json attention() {
+    AttentionOffer offer;
+    try {
+      fused_ = std::make_unique<FusedAttention>(heads_of(job_), sum_order(job_));
+      offer = {.reason = "", .words = fused_->words(), .room = fused_->room(), .ordered = fused_->ordered()};
+    } catch (const std::exception& error) {  // the leader decides whether it ends the run
+      offer.reason = error.what();
+    }
+    job_.attention_room = offer.room;
+    return {{"reason", offer.reason}, {"words", offer.words}, {"room", offer.room}, {"ordered", offer.ordered}};
+  }
+
+  /// From here on it is settled how attention is done.
+  json hello(train::AttentionKind attention) {
+    job_.attention = attention;
+    if (!fuses(job_)) fused_.reset();
+    need_ = rehearsed_both(job_);
+    return {{"free", for_steps()}, {"need", need_.bytes()}};
+  }
+
+  /// Fused attention and products of numbers drawn for them.
+  json compare() {
+    drop();
+    CudaDevice<train::Bf16> device(*device_);
+    const auto found = AttentionTrial(job_, kQueriesTogether, device).compare();
+    return {
+        {"apart", found.beside_products.count}, {"largest", found.beside_products.largest}, {"unequal", found.unequal}};
+  }
+
   /// Communicators of all groups, and the algorithms that this rank's library would choose.
   json enter(const std::vector<std::vector<std::string>>& ids) {
     const std::size_t marks = 2 * ops_.size() + 1;  // a wait before every operation and one at the end, at most
-    device_ = std::make_unique<RankGpu>(products_, marks, need_);
+    device_ = std::make_unique<RankGpu>(products_, fused_.get(), marks, need_);
     const auto largest = train::sized(job_.plan.tokens() * job_.model.hidden);
     const auto posted = train::buckets_of(job_.model, job_.plan, train::position_of(job_.plan, job_.rank).pp).size();
     groups_ = std::make_unique<NcclGroups>(nccl_, job_.plan, job_.rank, ids, largest, posted, *device_,
@@ -249,6 +288,7 @@ class GpuSession {
   DeviceNeed need_;
   nccl::Nccl nccl_;
   Products products_;
+  std::unique_ptr<FusedAttention> fused_;  ///< null: attention is products
   std::unique_ptr<RankGpu> device_;
   std::unique_ptr<NcclGroups> groups_;
   std::unique_ptr<RankSteps> rig_;

@@ -16,6 +16,7 @@
 #include "workloads/train/step/step_evidence.h"
 #include "workloads/train/step/step_figures.h"
 #include "workloads/train_gpu/algorithm_table.h"
+#include "workloads/train_gpu/attention_choice.h"
 #include "workloads/train_gpu/device_rehearsal.h"
 
 namespace assay::train_gpu {
@@ -34,18 +35,21 @@ class GpuTraining {
       : fleet_(fleet),
         given_(given),
         job_(job),
-        plan_(job.plan),
+        plan_(job_.plan),
         record_(record),
         subjects_(names, fleet.ranks_per_node()),
         figures_(job) {}
 
   void run() {
+    settle_attention();
     meet();
     check_exact("before");
+    check_attention("before");
     (void)ask({{"do", "prepare"}}, collective::kBatchLimit);  // an error has been thrown
     time();
     settle();
     check_exact("after");
+    check_attention("after");
     conclude();
   }
 
@@ -68,8 +72,49 @@ class GpuTraining {
     for (const auto& words : blame.words) record_.note(fmt::format("{}: {}", when, words));
   }
 
+  /// Asks every rank for plans of fused attention, and settles how it is done.
+  void settle_attention() {
+    std::vector<AttentionOffer> offers;
+    if (unfused_reason(job_).empty()) {
+      for (const auto& answer : ask({{"do", "attention"}}, collective::kEnterLimit))  // compiles kernels
+        offers.push_back({.reason = answer.at("reason"),
+                          .words = answer.at("words"),
+                          .room = answer.at("room"),
+                          .ordered = answer.at("ordered")});
+    }
+    const AttentionChoice choice = chosen_attention(job_, offers, kQueriesTogether);
+    job_.attention = choice.kind;
+    job_.attention_room = choice.room;
+    ordered_ = choice.ordered;
+    record_.condition("attention", choice.words);
+  }
+
+  /// Counts ranks whose fused attention is too far from products, or differs in a second run though sums have one
+  /// order.
+  void check_attention(const std::string& when) {
+    if (!fuses(job_)) return;
+    const Answers answers = ask({{"do", "compare"}}, collective::kBatchLimit);
+    double largest = 0;
+    for (std::size_t rank = 0; rank < answers.size(); ++rank) {
+      const auto apart = answers[rank].at("apart").get<std::uint64_t>(),
+                 unequal = answers[rank].at("unequal").get<std::uint64_t>();
+      largest = std::max(largest, answers[rank].at("largest").get<double>());
+      if (apart > 0)
+        accuse({.mismatches = 1,
+                .words = {fmt::format("rank {}: {} numbers of fused attention are too far from those of products", rank,
+                                      apart)}},
+               when);
+      if (unequal > 0 && ordered_)
+        accuse({.mismatches = 1,
+                .words = {fmt::format("rank {}: {} numbers of fused attention differ in a second run", rank, unequal)}},
+               when);
+    }
+    attention_difference_ = std::max(attention_difference_, largest);
+  }
+
   void meet() {
-    const Answers all_memory = ask({{"do", "hello"}}, collective::kHelloLimit);
+    const Answers all_memory =
+        ask({{"do", "hello"}, {"attention", static_cast<int>(job_.attention)}}, collective::kHelloLimit);
     std::uint64_t most = 0;
     for (std::size_t rank = 0; rank < all_memory.size(); ++rank) {
       const auto free = all_memory[rank].at("free").get<std::uint64_t>(),
@@ -163,6 +208,7 @@ class GpuTraining {
 
   void conclude() {
     const json facts = ask({{"do", "facts"}}, collective::kHelloLimit).front();
+    if (fuses(job_)) record_.condition("attention_difference", attention_difference_);
     record_.condition("cublaslt_version", facts.at("cublaslt").get<std::string>());
     record_.condition("nccl_version", facts.at("nccl").get<std::string>());
     figures_.record(subjects_, record_);
@@ -171,12 +217,14 @@ class GpuTraining {
 
   collective::Fleet& fleet_;
   const Parameters& given_;
-  const train::RankJob& job_;
+  train::RankJob job_;
   const train::ParallelPlan& plan_;
   Recorder& record_;
   train::RankSubjects subjects_;
   train::StepFigures figures_;
   std::uint64_t number_ = 0, mismatches_ = 0;
+  bool ordered_ = false;             ///< sums of fused attention
+  double attention_difference_ = 0;  ///< over the tolerance
   Clock::time_point begin_ = Clock::now();
 };
 

@@ -167,6 +167,35 @@ __global__ void softmax_back_kernel(ScoreBatch s, const Number* kept, Number* ab
   });
 }
 
+/// A block for each row of each head.
+template <class Number>
+__global__ void differences_kernel(HeadRows s, const Number* right, const Number* other, const Number* more,
+                                   unsigned long long* sums) {
+  const std::size_t token = blockIdx.x, at = token * s.stride + blockIdx.y * s.width;
+  const auto rms = [&](const Number* line) {
+    float squares = 0;
+    for_numbers(line, s.width, [&](std::size_t, float one) { squares += one * one; });
+    return sqrtf(over_block(squares, Sum()) / static_cast<float>(s.width));
+  };
+  float allowed = rms(right + at);
+  if (more != nullptr) allowed += rms(more + token * s.more_stride + blockIdx.y * s.width);
+  allowed *= s.tolerance;
+  float count = 0, largest = 0;
+  for_groups<Number>(s.width, [&](std::size_t i) {
+    const Group<Number> a = load(right + at + i), b = load(other + at + i);
+    for (std::size_t k = 0; k < kGroup<Number>; ++k) {
+      const float apart = fabsf(a[k] - b[k]);
+      count += apart <= allowed ? 0 : 1;  // no number counts, too
+      if (allowed > 0 && train::is_finite(apart)) largest = fmaxf(largest, apart / allowed);
+    }
+  });
+  count = over_block(count, Sum());
+  largest = over_block(largest, Most());
+  if (threadIdx.x != 0) return;
+  if (count > 0) atomicAdd(sums, static_cast<unsigned long long>(count));
+  atomicMax(sums + 1, static_cast<unsigned long long>(__float_as_uint(largest)));  // bits of no sign are in order
+}
+
 template <class Number>
 __global__ void row_sums_kernel(std::size_t rows, std::size_t columns, const Number* logits, float* sums, bool exact) {
   for (std::size_t row = blockIdx.x; row < rows; row += gridDim.x) {
@@ -244,6 +273,14 @@ void StepKernels<Number>::softmax_back(const ScoreBatch& batch, const Number* ke
                                        std::size_t above_stride, float scale, const cuda::Stream& stream) {
   softmax_back_kernel<<<blocks_of(batch), kThreads, 0, stream.get()>>>(batch, kept, above, above_stride, scale);
   launched("the gradient of a softmax");
+}
+template <class Number>
+void StepKernels<Number>::differences(const HeadRows& rows, const Number* right, const Number* other,
+                                      const Number* more, std::uint64_t* sums, const cuda::Stream& stream) {
+  const dim3 blocks(static_cast<unsigned>(rows.tokens), static_cast<unsigned>(rows.heads));
+  differences_kernel<<<blocks, kThreads, 0, stream.get()>>>(rows, right, other, more,
+                                                            reinterpret_cast<unsigned long long*>(sums));
+  launched("comparing attention");
 }
 template <class Number>
 void StepKernels<Number>::row_sums(std::size_t rows, std::size_t columns, const Number* logits, float* sums, bool exact,

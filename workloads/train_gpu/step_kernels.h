@@ -63,6 +63,11 @@ struct StepKernels {
   static void softmax(const ScoreBatch& batch, Number* scores, float scale, const cuda::Stream& stream);
   static void softmax_back(const ScoreBatch& batch, const Number* kept, Number* above, std::size_t above_stride,
                            float scale, const cuda::Stream& stream);
+  /// Adds how many numbers of `other` are further from `right` than the tolerance times the RMS of their row, and of
+  /// the same row of `more` unless that is null, to sums[0]; the largest distance over that goes to sums[1], as the
+  /// bits of an fp32 number. With tolerance 0 every other number counts.
+  static void differences(const HeadRows& rows, const Number* right, const Number* other, const Number* more,
+                          std::uint64_t* sums, const cuda::Stream& stream);
   static void row_sums(std::size_t rows, std::size_t columns, const Number* logits, float* sums, bool exact,
                        const cuda::Stream& stream);
   /// `targets` are numbers of the vocabulary, of which this rank has those from shape.first on.

@@ -23,6 +23,7 @@
 #include "workloads/train/step/step_figures.h"
 #include "workloads/train_gpu/device_line.h"
 #include "workloads/train_gpu/device_rehearsal.h"
+#include "workloads/train_gpu/fused_attention.h"
 #include "workloads/train_gpu/gpu_rank.h"
 #include "workloads/train_gpu/gpu_training.h"
 #include "workloads/train_gpu/products.h"
@@ -54,6 +55,12 @@ constexpr Parameter kOwnParameters[] = {
          "eager: the operations of a step are started one after the other; graph: a full step is recorded once and "
          "started as one CUDA graph, of one GPU",
      .choices = "eager graph"},
+    {.name = "attention",
+     .fallback = "auto",
+     .meaning = "fused: kernels of cuDNN, whose backward pass adds up in one order if the library offers it; "
+                "fused_unordered: in any order, which needs less memory; products: of blocks of queries, with kept "
+                "probabilities; auto: fused where cuDNN is there and has a plan for the shape, else products",
+     .choices = "auto fused fused_unordered products"},
     {.name = "reference",
      .fallback = "auto",
      .meaning = "one_rank: exact steps are compared with those of one rank on the host of rank 0; none: only with "
@@ -92,12 +99,15 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "flop_per_token", .meaning = "FLOPs of training on one token, by that count, of the layers that were run"},
     {.name = "tokens_per_step", .meaning = "tokens of all replicas"},
     {.name = "layers_run", .meaning = "layers of the model that were run"},
-    {.name = "attention", .meaning = "how attention is computed"},
     {.name = "type", .meaning = "numbers of weights and activations, and of the factors of products"},
     {.name = "data_mode", .meaning = "what weights and tokens were: gaussian, replicated or ring"},
     {.name = "launch",
      .meaning = "how operations of full steps are started: eager, one after the other from a loop; graph"},
     {.name = "draw", .meaning = "where first weights and tokens are drawn, and by which logarithm"},
+    rank_0("attention", "how attention is computed: by which library, or why not fused (rank 0)"),
+    if_reported("attention_difference",
+                "largest difference between fused attention and products of the same numbers, over the tolerance that "
+                "follows from BF16's rounding"),
     rank_0("reference", "reference of exact steps: one_rank or none (rank 0)"),
     rank_0("gpu_memory_need", "B that steps take of the GPU that needs most, counted before anything is allocated"),
     rank_0("first_step_s", "s from the first question to the ranks to the end of the first step of the job (rank 0)"),
@@ -111,7 +121,7 @@ constexpr ConditionSpec kOwnConditions[] = {
 constexpr auto kConditions = cuda::join_conditions(cuda::kDeviceConditions, nvml::kGpuWatchConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_train_step",
-    .revision = 3,
+    .revision = 4,
     .scope = Scope::group,
     .measures =
         "Steps of training a transformer on the GPUs of one or several nodes, divided by tensor, context, pipeline and "
@@ -124,11 +134,11 @@ constexpr ProbeSpec kSpec{
         "cuBLASLt, added up in fp32. Of type fp8 the products of a layer's linear layers have FP8 factors: inputs and "
         "weights E4M3, gradients of outputs E5M2, each matrix of a rank with one fp32 scale by its largest number of "
         "that moment (current scaling); a cast is a pass for that number and one that writes the matrix and its "
-        "transpose, weights once "
-        "a step, and its time is part of the step. Accumulation is fast forward and not backward; results are as "
-        "those of bf16, and so is everything else: attention, head, embedding. FLOPs are counted as for every type. "
-        "Causal attention is products over blocks of 1024 queries with a softmax between "
-        "them, small kernels whose sums have one order, collectives of NCCL with a communicator for each group, "
+        "transpose, weights once a step, and its time is part of the step. Accumulation is fast forward and not "
+        "backward; results are as those of bf16, and so is everything else: attention, head, embedding. FLOPs are "
+        "counted as for every type. Causal attention is fused kernels of cuDNN, or products over blocks of 1024 "
+        "queries with a softmax between them; small kernels whose sums have one order, collectives of NCCL with a "
+        "communicator for each group, "
         "gradients reduced bucket by bucket in a stream of their own, Adam. First weights, tokens and prints are "
         "calculated on the GPU from the place of each number. A plan that needs more memory than is free is refused "
         "before anything is allocated. All memory is there before the first step, and no step waits for the GPU before "
@@ -138,15 +148,21 @@ constexpr ProbeSpec kSpec{
         "compute-only steps, communication-only steps, then a block of full ones. Before and after, two steps run in "
         "exact arithmetic modulo 7 on fp32 numbers, of type fp8 with scales that are powers of two, each twice from "
         "the same weights; their weights are compared "
-        "with those of one rank that does all of it on a host, where the step is small. Tokens go to routed experts by "
+        "with those of one rank that does all of it on a host, where the step is small. Exact steps do attention by "
+        "products. Fused attention is compared with products on normal numbers, before and after: a number that is "
+        "further off than BF16's rounding explains counts, and one that differs in a second run where sums have one "
+        "order. Tokens go to routed experts by "
         "their place in the step, as in train_step. "
         "Clocks, power, throttling and errors of each GPU are read from the end of the warm-up steps to that of the "
         "last timed one.",
     .source =
         "Narayanan et al. 2021 (1F1B), Shoeybi et al. 2019 (tensor parallelism), Rajbhandari et al. 2020 (ZeRO), "
         "Kingma & Ba 2015 (Adam), Micikevicius et al. 2022 (FP8); cuBLAS manual (cublasLtMatmul); Transformer Engine "
-        "(transformer_engine/common/recipe, Float8CurrentScaling: formats, scales, fast accumulation).",
-    .needs = "NVIDIA GPUs with a driver for CUDA 13, libcublasLt 13, and libnccl.so.2 from 2.18 on",
+        "(transformer_engine/common/recipe, Float8CurrentScaling: formats, scales, fast accumulation); graphs of "
+        "attention: github.com/NVIDIA/cudnn-frontend 1.23.0.",
+    .needs =
+        "NVIDIA GPUs with a driver for CUDA 13, libcublasLt 13, and libnccl.so.2 from 2.18 on; for fused attention "
+        "libcudnn.so.9 from 9.10.2 on",
     .typical = {120},
     .deadline = {3600},
     .parameters = kParameters,
@@ -156,6 +172,14 @@ constexpr ProbeSpec kSpec{
 
 constexpr const char* kThisProgram = "/proc/self/exe";  // also where it runs from sealed memory and has no path
 constexpr std::int64_t kMostSteps = 1'000'000, kMostWarmup = 1000, kMostBlock = 1000;
+
+train::AttentionKind attention_named(std::string_view word) {
+  using Kind = train::AttentionKind;
+  return word == "auto"       ? Kind::automatic
+         : word == "fused"    ? Kind::fused
+         : word == "products" ? Kind::products
+                              : Kind::fused_unordered;
+}
 
 train::RankJob job_of(const Parameters& given, std::int64_t ranks) {
   train::RankJob job = train::job_on(given, ranks);
@@ -167,6 +191,8 @@ train::RankJob job_of(const Parameters& given, std::int64_t ranks) {
   job.beside = given.text("overlap") == "beside";
   check_device_engine(job.model, job.plan, job.factors);
   job.graph = given.text("launch") == "graph";
+  job.attention = attention_named(given.text("attention"));
+  if (!unfused_reason(job).empty()) (void)chosen_attention(job, {}, kQueriesTogether);  // throws if it is asked for
   if (job.graph && ranks > 1)
     throw BadParameter(fmt::format("launch: graph is for one GPU, there are {}; the nearest that runs: eager", ranks));
   if (keeps_bf16(job)) job.plan.element = sizeof(train::Bf16);
@@ -230,7 +256,6 @@ void record_plan(const Parameters& given, const train::RankJob& job, const colle
   record.condition("flop_per_token", train::flop_per_token(run, plan.seq));
   record.condition("tokens_per_step", plan.tokens_per_step());
   record.condition("layers_run", plan.layers);
-  record.condition("attention", std::string("products over blocks of 1024 queries, probabilities kept"));
   record.condition("type", type_words(job));
   record.condition("draw", std::string(job.data == train::DataMode::ring ? "GPU, whole numbers as on a host"
                                                                          : "GPU, its own logarithm in fp32"));
@@ -254,6 +279,7 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
   (void)nccl::Nccl();
   if (given.text("type") == "fp8") demand_fp8(devices);
   const train::RankJob job = job_of(given, placement.world * static_cast<std::int64_t>(devices.size()));
+  if (asks_fused(job)) FusedAttention::demand_library();
   collective::LocalRanks ranks(programs_of(job, devices, placement.rank));
   std::vector<std::string> titles;
   for (const cuda::Device& device : devices) titles.push_back(device.uuid);

@@ -15,7 +15,7 @@ TEST(cuda_train_step, of_several_ranks_without_a_rendezvous_is_a_usage_error) {
 }
 
 TEST(cuda_train_step, in_a_word_that_it_does_not_have_is_a_usage_error) {
-  for (const char* name : {"--data", "--launch", "--reference", "--type"})
+  for (const char* name : {"--data", "--launch", "--reference", "--type", "--attention"})
     EXPECT_EQ(run_probe({kCudaTrainStep, name, "constant"}).exit_code, 2) << name;
 }
 

@@ -16,6 +16,7 @@
 #include "workloads/train/engine/host_memory.h"
 #include "workloads/train_gpu/device_core.h"
 #include "workloads/train_gpu/device_rehearsal.h"
+#include "workloads/train_gpu/fused_attention.h"
 
 namespace assay::train_gpu {
 
@@ -68,10 +69,14 @@ class FakeDeviceOf {
   /// After each cast: the copy as it is, and the transposed one.
   std::function<void(std::span<std::uint8_t>, std::span<std::uint8_t>)> after_cast = [](auto...) {};
 
+  FusedAttention* fused = nullptr;  ///< where the job fuses()
+
   /// `block` is that of the core.
-  FakeDeviceOf(const train::RankJob& job, std::size_t block)
+  FakeDeviceOf(const train::RankJob& job, std::size_t block) : FakeDeviceOf(job, rehearsed(job, block)) {}
+  /// With the memory that `need` says.
+  FakeDeviceOf(const train::RankJob& job, const DeviceNeed& need)
       : packs(job.factors != train::FactorType::tf32 && sizeof(Number) == sizeof(float)),
-        room_(rehearsed(job, block).memory),
+        room_(need.memory),
         arena_(room_) {}
   [[nodiscard]] std::size_t taken() const { return arena_.used(); }
 
@@ -232,6 +237,34 @@ class FakeDeviceOf {
       Wide to(above + i * above_stride, reach(batch.rows));
       train::softmax_back(batch.rows, from.data(), to.data(), scale);
     }
+  }
+  void attend(const train::HeadShape& /*shape*/, const AttentionPlaces<Number>& at) {
+    if constexpr (std::same_as<Number, train::Bf16>) fused->forward(nullptr, at);
+  }
+  void attend_back(const train::HeadShape& /*shape*/, const AttentionPlaces<Number>& at) {
+    if constexpr (std::same_as<Number, train::Bf16>) fused->backward(nullptr, at);
+  }
+  /// As the kernel does it.
+  static AttentionDifference differences(const HeadRows& s, const Number* right, const Number* other,
+                                         const Number* more) {
+    const auto rms = [&](const Number* line) {
+      float squares = 0;
+      for (std::size_t i = 0; i < s.width; ++i) squares += train::widened(line[i]) * train::widened(line[i]);
+      return std::sqrt(squares / static_cast<float>(s.width));
+    };
+    AttentionDifference all;
+    for (std::size_t row = 0; row < s.tokens * s.heads; ++row) {
+      const std::size_t token = row / s.heads, in_row = row % s.heads * s.width, at = token * s.stride + in_row;
+      float allowed = rms(right + at);
+      if (more != nullptr) allowed += rms(more + token * s.more_stride + in_row);
+      allowed *= s.tolerance;
+      for (std::size_t i = 0; i < s.width; ++i) {
+        const float apart = std::abs(train::widened(right[at + i]) - train::widened(other[at + i]));
+        all.count += apart <= allowed ? 0 : 1;
+        if (allowed > 0 && train::is_finite(apart)) all.largest = std::max(all.largest, double{apart / allowed});
+      }
+    }
+    return all;
   }
   void row_sums(std::size_t rows, std::size_t columns, const Number* logits, float* sums, bool exact) {
     Wide from(logits, rows * columns);

@@ -271,7 +271,9 @@ void StepMemoryOf<Number>::take_layer(Layer& one, const ModelShape& m, const Par
   for (auto* wide : {&one.normed, &one.middle, &one.mlp_normed}) *wide = take.numbers(t * h);
   for (auto* sums : {&one.inverse, &one.mlp_inverse}) *sums = take.sums(t);
   one.qkv = take.numbers(t * (q + 2 * kv));
-  one.probabilities = take.numbers(t * sized(plan.seq) * sized(m.heads) / tp);
+  const std::size_t queries = t * sized(m.heads) / tp;  // of all heads
+  one.probabilities = take.numbers(take.fused ? 0 : queries * sized(plan.seq));
+  one.statistics = take.sums(take.fused ? queries : 0);
   one.attended = take.numbers(t * q);
   if (m.is_mixture(layer)) return take_experts(one.experts, m, plan, routes.most_rows(layer), take);
   one.both = take.numbers(t * 2 * f);

@@ -53,7 +53,8 @@ struct LayerMemoryOf {
   std::span<Number> normed;
   std::span<float> inverse;
   std::span<Number> qkv, probabilities, attended;
-  std::span<Number> middle;  ///< after the attention's residual sum
+  std::span<float> statistics;  ///< of fused attention, in the place of probabilities: one of each query and head
+  std::span<Number> middle;     ///< after the attention's residual sum
   std::span<Number> mlp_normed;
   std::span<float> mlp_inverse;
   std::span<Number> both;  ///< rows of gates, then as many ups
@@ -80,6 +81,7 @@ template <class Number>
 struct TakeFrom {
   std::function<std::span<Number>(std::size_t)> numbers;
   std::function<std::span<float>(std::size_t)> sums;
+  bool fused = false;  ///< attention keeps statistics
 };
 
 // Slots and layers. A micro-batch has one slot from its forward to its backward pass; then another takes it. In each

@@ -17,6 +17,10 @@ enum class DataMode { gaussian, replicated, ring };
 /// those of linear layers to FP8, all others to BF16.
 enum class FactorType : std::uint8_t { tf32, bf16, fp8 };
 
+/// How an engine on GPUs does attention, or is asked to. fused: kernels of a library, whose backward pass adds up in
+/// one order; fused_unordered: in any order; automatic: fused where it can be, else products.
+enum class AttentionKind : std::uint8_t { automatic, fused, fused_unordered, products };
+
 /// One rank's part.
 struct RankJob {
   ModelShape model;
@@ -26,6 +30,8 @@ struct RankJob {
   bool beside = true;  ///< gradients are reduced during the backward pass
   FactorType factors = FactorType::tf32;
   bool graph = false;  ///< a full step is one CUDA graph, of one rank
+  AttentionKind attention = AttentionKind::products;
+  std::uint64_t attention_room = 0;  ///< B that fused attention needs for its own
 };
 
 /// Throws BadParameter for plans that the graph covers and the engines do not run.

@@ -48,6 +48,7 @@ std::vector<std::string> rank_arguments(const char* program, const RankStart& st
               {"beside", start.job.beside},
               {"type", kFactors.at(static_cast<std::size_t>(start.job.factors))},
               {"graph", start.job.graph},
+              {"attention", static_cast<int>(start.job.attention)},
               {"address", start.address}};
   if (start.board)
     job["board"] = {start.board->descriptor, start.board->ranks, start.board->own, start.board->period_s,
@@ -75,7 +76,8 @@ std::optional<RankStart> rank_start(const std::vector<std::string>& arguments) {
                              .data = data_mode_named(job.at("data").get<std::string>()),
                              .beside = job.at("beside"),
                              .factors = factor_type_named(job.at("type").get<std::string>()),
-                             .graph = job.at("graph")},
+                             .graph = job.at("graph"),
+                             .attention = static_cast<AttentionKind>(job.at("attention").get<int>())},
                      .address = job.at("address"),
                      .board = board};
   } catch (const std::exception&) {  // not from a leader
