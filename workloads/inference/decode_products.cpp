@@ -30,7 +30,7 @@ bool LibraryProducts::enqueue(const StepProduct& p, const cuda::Stream& stream) 
                                       .b_turned = true,
                                       .kept = p.add ? 1.0F : 0.0F};
   products_->settle(shape);
-  products_->enqueue(shape, p.x, p.w, p.y, stream);
+  products_->enqueue(shape, {.numbers = p.x}, {.numbers = p.w}, p.y, stream);
   return true;
 }
 
