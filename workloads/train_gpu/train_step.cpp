@@ -190,7 +190,7 @@ std::vector<collective::RankProgram> programs_of(const train::RankJob& job, cons
   return programs;
 }
 
-/// What numbers and factors are.
+/// The words of the condition `type`.
 std::string type_words(const train::RankJob& job) {
   const bool kept = keeps_bf16(job);
   switch (job.factors) {
