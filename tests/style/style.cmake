@@ -13,3 +13,8 @@ add_test(NAME style.words_are_counted COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURR
 set_tests_properties(style.prose_is_found PROPERTIES LABELS style PASS_REGULAR_EXPRESSION "1 files, 4 places")
 set_tests_properties(style.words_are_counted PROPERTIES LABELS style PASS_REGULAR_EXPRESSION "68 words, 11 hits, 3 rooms to change")
 set_tests_properties(style.arrows style.sizes style.owns style.prints style.format style.python style.prose style.words PROPERTIES LABELS style)
+if(ASSAY_WITH_CUDA)  # half a minute
+  add_test(NAME style.traps COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/style/traps.py ${CMAKE_CUDA_COMPILER} ${PROJECT_SOURCE_DIR}
+    CONFIGURATIONS cluster)
+  set_tests_properties(style.traps PROPERTIES LABELS exact)
+endif()

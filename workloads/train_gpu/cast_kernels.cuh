@@ -1,6 +1,6 @@
 // cast_kernels: FP8 copies of a matrix, as it is and transposed: one pass for the largest magnitude, one for both
-// copies. Nothing of CUDA is included, so that a test runs the kernels on a host; before this, whoever includes it
-// declares fp8_pair(shape, a, b): the codes of two numbers that have been scaled, the first in the lower byte.
+// copies. No header of CUDA is included, so that a test runs the kernels on a host. Declared before the include:
+// fp8_pair(shape, a, b), the codes of two scaled numbers, the first in the lower byte.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace assay::train_gpu::kernels {
 
 constexpr unsigned kCastThreads = 256;
 constexpr unsigned kTile = 64;           // rows and columns of a block
-constexpr unsigned kTurned = kTile + 4;  // B from one column to the next, so that they lie in other banks
+constexpr unsigned kTurned = kTile + 4;  // B from one column to the next, for other banks of shared memory
 constexpr unsigned kCodes = 8;           // of one thread in a row
 constexpr unsigned kRun = 16;            // codes of one thread in a column
 
@@ -31,7 +31,7 @@ __device__ Eight<Number> load_eight(const Number* from) {
   return numbers;
 }
 
-/// Of `blocks` blocks. Magnitudes compare as their bits do, and what is no number is above all of them.
+/// Of `blocks` blocks. Magnitudes compare as their bits do, and a NaN is above all of them.
 template <class Number>
 __global__ void largest_kernel(std::size_t eights, unsigned blocks, const Number* from, CastScale* scale) {
   __shared__ unsigned most_of_block;

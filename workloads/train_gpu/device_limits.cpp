@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/parameters.h"
+#include "probes/core/probe.h"
 #include "workloads/train_gpu/attention_trial.h"
 #include "workloads/train_gpu/device_line.h"
 #include "workloads/train_gpu/device_rehearsal.h"
@@ -98,6 +99,11 @@ void check_device_memory(const train::RankJob& job, Bytes available) {
   if (tp) nearest += fmt::format(", or all of them with tp {}", *tp);
   throw BadParameter(fmt::format("layers_run: {} layers need {} B of the GPU of rank {}, {} B are available{}",
                                  job.plan.layers, needed, job.rank, available.count, nearest));
+}
+
+void demand_fp8(int major, int minor, std::string_view title) {
+  if (10 * major + minor >= 89) return;  // cuBLAS manual, cublasLtMatmul: "To use FP8 kernels"
+  throw Skip(fmt::format("type fp8 needs compute capability 8.9; {} has {}.{}", title, major, minor));
 }
 
 void check_device_engine(const train::ModelShape& model, const train::ParallelPlan& plan, train::FactorType factors) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace assay::train_gpu {
 /// Throws BadParameter for buckets that do not divide among their replicas, since a device's collectives have even
 /// shares, and for widths that its products do not take.
 void check_device_engine(const train::ModelShape& model, const train::ParallelPlan& plan, train::FactorType factors);
+
+/// Throws Skip for a GPU, called `title`, whose compute capability has no products of FP8.
+void demand_fp8(int major, int minor, std::string_view title);
 
 /// Messages of one channel that are kept on their way: as many as interleaved stages run ahead.
 constexpr std::int64_t message_rooms(const train::ParallelPlan& plan) {

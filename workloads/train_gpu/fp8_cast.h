@@ -45,8 +45,8 @@ struct Fp8Factor {
   const CastScale* scale = nullptr;
 };
 
-/// What numbers of at most `largest` in size are multiplied by. Of a matrix of zeros 1; where `largest` is infinite or
-/// no number, so is a result of every product of it.
+/// The factor of numbers of at most `largest` in size before they are rounded. Of a matrix of zeros 1; where `largest`
+/// is infinite or a NaN, no product of the matrix is finite.
 constexpr float fp8_scale(const CastShape& shape, float largest) {
   constexpr float kMost = 0x1p126F;  // whose inverse is a normal number
   constexpr std::uint32_t kPowerOfTwo = 0xFF800000U;
@@ -59,7 +59,7 @@ static_assert(fp8_scale({.exact = true}, 3) == 128 && fp8_scale({.exact = true},
 static_assert(fp8_scale({}, 1e-40F) == 0x1p126F);
 
 /// The code of a number that has been scaled: the nearest, of two as near the even one, and beyond the largest finite
-/// number the largest; of what is no number 0x7F, which is none.
+/// number the largest; of a NaN 0x7F, which is one.
 constexpr std::uint8_t fp8_code(const CastShape& shape, float scaled) {
   constexpr std::uint8_t kNoNumber = 0x7F;
   if (scaled != scaled) return kNoNumber;

@@ -216,7 +216,7 @@ std::vector<collective::RankProgram> programs_of(const train::RankJob& job, cons
   return programs;
 }
 
-/// What numbers and factors are.
+/// The words of the condition `type`.
 std::string type_words(const train::RankJob& job) {
   const bool kept = keeps_bf16(job);
   switch (job.factors) {
@@ -232,16 +232,6 @@ std::string type_words(const train::RankJob& job) {
       "only; head and attention {}",
       kept ? "BF16, weights of the update fp32" : "fp32", kept ? "" : " by powers of two",
       kept ? "BF16" : "rounded to BF16");
-}
-
-/// Throws Skip for a GPU without products of FP8.
-void demand_fp8(const std::vector<cuda::Device>& devices) {
-  constexpr int kLeast = 89;  // cuBLAS manual, cublasLtMatmul: FP8 kernels
-  for (const cuda::Device& device : devices) {
-    if (10 * device.compute_major + device.compute_minor < kLeast)
-      throw Skip(fmt::format("type fp8 needs compute capability 8.9; {} ({}) has {}", device.uuid, device.name,
-                             device.compute_capability()));
-  }
 }
 
 void record_plan(const Parameters& given, const train::RankJob& job, const collective::Fleet& fleet, Recorder& record) {
@@ -277,7 +267,10 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
   const auto devices = cuda::chosen_devices(given);
   Products::demand_library();  // a node without a library is a skip of the probe, not an error of a rank
   (void)nccl::Nccl();
-  if (given.text("type") == "fp8") demand_fp8(devices);
+  for (const cuda::Device& device : devices) {
+    if (given.text("type") == "fp8")
+      demand_fp8(device.compute_major, device.compute_minor, fmt::format("{} ({})", device.uuid, device.name));
+  }
   const train::RankJob job = job_of(given, placement.world * static_cast<std::int64_t>(devices.size()));
   if (asks_fused(job)) FusedAttention::demand_library();
   collective::LocalRanks ranks(programs_of(job, devices, placement.rank));

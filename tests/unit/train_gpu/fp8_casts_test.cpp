@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "probes/core/parameters.h"
+#include "probes/core/probe.h"
 #include "tests/unit/train/ranks.h"
 #include "tests/unit/train_gpu/fake_network.h"
 
@@ -80,6 +81,17 @@ TEST(Fp8Casts, of_widths_that_sixteen_does_not_divide_and_of_experts_are_refused
   EXPECT_EQ(refusal(train::kExperts, 144),
             "type: fp8 is for models without experts, since rows of an expert are no multiple of 16; the nearest that "
             "runs: bf16");
+}
+
+TEST(Fp8Casts, on_a_gpu_below_8_9_are_skipped_with_words) {
+  EXPECT_NO_THROW(demand_fp8(8, 9, "GPU-1"));
+  EXPECT_NO_THROW(demand_fp8(9, 0, "GPU-1"));
+  try {
+    demand_fp8(8, 6, "GPU-1");
+    FAIL() << "8.6 has no FP8";
+  } catch (const Skip& skip) {
+    EXPECT_STREQ(skip.what(), "type fp8 needs compute capability 8.9; GPU-1 has 8.6");
+  }
 }
 
 /// A copy that a cast has made: as it is, or transposed.
