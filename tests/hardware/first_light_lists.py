@@ -107,7 +107,7 @@ def real_training(machine, environment):
                 25,
                 machine.probe("cuda_train_step", *slice_of, *steps, "--attention", kind),
                 (0, 77),
-                chosen=False,
+                chosen=False,  # one comparison is in every fused run
             )
             for kind in ("products", "fused_unordered")
         ),

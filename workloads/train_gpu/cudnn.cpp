@@ -159,10 +159,11 @@ void OperationGraph::view(Tensor x, Tensor to) {
 }
 
 std::vector<std::unique_ptr<Descriptor>> OperationGraph::choices(const Target& target, const Descriptor& graph,
-                                                                 int mode, std::vector<std::string>& refused) const {
+                                                                 const Heuristic& how,
+                                                                 std::vector<std::string>& refused) const {
   const Descriptor heuristics(call_, Kind::heuristics);
   heuristics.set(Attribute::heuristic_graph, graph);
-  heuristics.set(Attribute::heuristic_mode, Type::heuristic, mode);
+  heuristics.set(Attribute::heuristic_mode, Type::heuristic, how.mode);
   if (target.described != nullptr) heuristics.set(Attribute::heuristic_device, *target.described);
   std::vector<std::unique_ptr<Descriptor>> found;
   std::vector<void*> raw;
@@ -175,9 +176,9 @@ std::vector<std::unique_ptr<Descriptor>> OperationGraph::choices(const Target& t
   if (!raw.empty())
     status = call_.get(heuristics.get(), Attribute::heuristic_results, Type::descriptor, std::ssize(raw), &count,
                        static_cast<void*>(raw.data()));
-  if (status != 0) refused.push_back(fmt::format("heuristics {}: {}", mode, call_.words(status)));
+  if (status != 0) refused.push_back(fmt::format("heuristics {}: {}", how.name, call_.words(status)));
   const std::int64_t known = status == 0 ? std::min(count, std::ssize(found)) : 0;
-  if (status == 0 && known == 0) refused.push_back(fmt::format("heuristics {} name no engine", mode));
+  if (status == 0 && known == 0) refused.push_back(fmt::format("heuristics {} name no engine", how.name));
   found.resize(static_cast<std::size_t>(known));
   return found;
 }
@@ -188,8 +189,8 @@ Plan OperationGraph::plan(const Target& target) {
   if (target.handle != nullptr) graph->set(Attribute::graph_handle, Type::handle, target.handle);
   graph->finalize();
   std::vector<std::string> refused;
-  for (const int mode : kHeuristics) {
-    for (auto& choice : choices(target, *graph, mode, refused)) {
+  for (const Heuristic& how : kHeuristics) {
+    for (auto& choice : choices(target, *graph, how, refused)) {
       auto engine = std::make_unique<Descriptor>(call_, Kind::engine);
       void* into = engine->get();
       std::int64_t count = 0;

@@ -114,7 +114,11 @@ enum class Attribute : int {
   device_words = 2702
 };
 /// cudnnBackendHeurMode_t, in the order in which they are asked.
-inline constexpr std::array<int, 2> kHeuristics = {3, 2};  // A, then the fall-back
+struct Heuristic {
+  int mode;
+  const char* name;
+};
+inline constexpr std::array<Heuristic, 2> kHeuristics = {{{3, "A"}, {2, "FALLBACK"}}};
 /// cudnnBackendNumericalNote_t: sums whose order is not the same in every run; and CUDNN_NUMERICAL_NOTE_TYPE_COUNT.
 inline constexpr int kNotDeterministic = 4, kNotes = 10;
 
@@ -223,8 +227,8 @@ class OperationGraph {
  private:
   Tensor tensor(std::int64_t id, Element element, const Shape& shape, bool is_virtual, bool by_value);
   const Descriptor& made(Kind kind);
-  /// Engines that the heuristics of `mode` name; without any, `refused` gets the reason.
-  std::vector<std::unique_ptr<Descriptor>> choices(const Target& target, const Descriptor& graph, int mode,
+  /// Engines that the heuristics `how` name; without any, `refused` gets the reason.
+  std::vector<std::unique_ptr<Descriptor>> choices(const Target& target, const Descriptor& graph, const Heuristic& how,
                                                    std::vector<std::string>& refused) const;
   static constexpr std::int64_t kFirstBetween = 1000;  // above all ids of kept tensors
 

@@ -2,7 +2,6 @@
 // words, with a driver that takes every kernel. Nothing runs, and nothing is said of a result.
 #include <list>
 #include <optional>
-#include <utility>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -45,13 +44,13 @@ class Plans : public ::testing::Test {
     constexpr std::size_t kKnown = 91900;
     if (call_->version_code() != kKnown) GTEST_SKIP() << "properties are known of 9.19.0, this is " << call_->version();
   }
-  AttentionPlans planned(int version, int processors, SumOrder order) {
+  AttentionPlans planned(int version, int processors, SumOrder order, std::size_t width = 128) {
     const std::string words = described(version, processors);
     const cudnn::Descriptor& device = devices_.emplace_back(*call_, cudnn::Kind::device);
     device.set(cudnn::Attribute::device_words, cudnn::Type::character, std::ssize(words), words.data());
     device.finalize();
     return attention_plans(*call_, {.described = &device},
-                           {.sequences = 1, .seq = 4096, .heads = 32, .kv_heads = 8, .width = 128}, order);
+                           {.sequences = 1, .seq = 4096, .heads = 32, .kv_heads = 8, .width = width}, order);
   }
 
  private:
@@ -63,13 +62,20 @@ class Plans : public ::testing::Test {
 constexpr std::int64_t kScores = std::int64_t{32} * 4096 * 4096 * 2;  // B, of all heads
 
 TEST_F(Plans, of_attention_exist_for_the_h200_and_the_b200) {
-  for (const auto& [version, processors] : {std::pair(900, 132), std::pair(1000, 148)}) {
-    const AttentionPlans ordered = planned(version, processors, SumOrder::one);
-    EXPECT_FALSE(ordered.adds);
-    EXPECT_GE(ordered.backward.workspace, kScores);
-    const AttentionPlans any = planned(version, processors, SumOrder::any);
-    EXPECT_TRUE(any.adds);
-    EXPECT_LT(any.backward.workspace, kScores / 4) << "no scores are kept";
+  const AttentionPlans ordered = planned(900, 132, SumOrder::one), any = planned(1000, 148, SumOrder::any);
+  EXPECT_FALSE(ordered.adds);
+  EXPECT_GE(ordered.backward.workspace, kScores);
+  EXPECT_TRUE(any.adds);
+  EXPECT_LT(any.backward.workspace, kScores / 4) << "no scores are kept";
+}
+
+TEST_F(Plans, of_heads_that_are_too_wide_do_not_exist) {
+  try {
+    (void)planned(900, 132, SumOrder::one_if_offered, 264);
+    FAIL() << "a plan was made";
+  } catch (const cudnn::Unsupported& refused) {
+    EXPECT_STREQ(refused.what(),
+                 "cuDNN 9.19.0 has no plan: heuristics A name no engine; heuristics FALLBACK name no engine");
   }
 }
 

@@ -60,8 +60,8 @@ TEST(Cudnn, values_are_those_of_its_header) {
                                                    {Type::descriptor, CUDNN_TYPE_BACKEND_DESCRIPTOR},
                                                    {Type::reduction, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE},
                                                    {Type::character, CUDNN_TYPE_CHAR}});
-  EXPECT_EQ(kHeuristics[0], static_cast<int>(CUDNN_HEUR_MODE_A));
-  EXPECT_EQ(kHeuristics[1], static_cast<int>(CUDNN_HEUR_MODE_FALLBACK));
+  EXPECT_EQ(kHeuristics[0].mode, static_cast<int>(CUDNN_HEUR_MODE_A));
+  EXPECT_EQ(kHeuristics[1].mode, static_cast<int>(CUDNN_HEUR_MODE_FALLBACK));
   EXPECT_EQ(kNotDeterministic, static_cast<int>(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC));
   EXPECT_GE(kNotes, static_cast<int>(CUDNN_NUMERICAL_NOTE_TYPE_COUNT));
 }
