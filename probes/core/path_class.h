@@ -7,8 +7,8 @@
 
 namespace assay {
 
-/// The kind of attempt on a path. l2: the link itself, by ARP; kube_api, kubelet, etcd and dcgm are TCP with a port of their
-/// own.
+/// The kind of attempt on a path. l2: the link itself, by ARP; kube_api, kubelet, etcd and dcgm are TCP with their
+/// own port.
 enum class PathClass { tcp, udp, l2, nfs, s3, bmc_ipmi, bmc_redfish, bmc_ssh, metadata, kube_api, kubelet, etcd, dcgm };
 
 constexpr auto words_of(PathClass) {

@@ -138,13 +138,36 @@ class Crossing(unittest.TestCase):
         control = self.start("blue1", 1, words)
         self.assertIn('"control refused"', control.communicate(timeout=DEADLINE_S)[0])
 
-    def test_a_node_without_a_way_is_unclear_and_not_silent(self):
-        words = ["--class=tcp", "--path=p", "--address=10.2.0.2", "--port=8080", "--tries=1", "--timeout=700ms"]
-        self.fabric.at("red1", "ip", "route", "del", "default")
-        self.addCleanup(self.fabric.at, "red1", "ip", "route", "add", "default", "via", "10.3.0.1")
-        out = self.start("red1", 0, words).communicate(timeout=DEADLINE_S)[0]
-        self.assertIn('"unclear"', out)
-        self.assertIn("nothing left this node", out)
+    def unclear(self, kind, change, back, words):
+        """After `change` in red1's namespace or the router's, which `back` takes back, the attempt is unclear for that reason."""
+        self.fabric.at(*change)
+        self.addCleanup(self.fabric.at, *back)
+        crossing, control = self.tried(kind)
+        self.assertEqual(control["tried"], "control answered", control)
+        self.assertEqual(crossing["outcome"], "unclear", crossing)
+        self.assertIn(words, crossing["evidence"])
+
+    def test_a_node_without_a_route_is_unclear_and_not_silent(self):
+        route = ("default", "via", "10.3.0.1")
+        self.unclear(
+            "tcp", ("red1", "ip", "route", "del", *route), ("red1", "ip", "route", "add", *route), "unreachable"
+        )
+
+    def test_a_node_without_a_carrier_is_unclear_and_not_silent(self):
+        link = ("router", "ip", "link", "set", "l2-red1")
+        self.unclear("l2", (*link, "down"), (*link, "up"), "interface eth1 has no carrier")
+
+    def test_a_node_whose_gateway_is_gone_is_unclear_and_not_silent(self):
+        link = ("router", "ip", "link", "set", "to3", "arp")
+        self.fabric.at("red1", "ip", "neigh", "flush", "all")
+        self.unclear("udp", (*link, "off"), (*link, "on"), "its gateway 10.3.0.1 does not answer")
+
+    def test_a_filter_of_the_node_itself_is_no_refusal_by_another(self):
+        for kind, rule in (("udp", "udp dport 9000 reject"), ("tcp", "tcp dport 8080 reject")):
+            with self.subTest(kind=kind):
+                table = f"table inet own_{kind} {{ chain out {{ type filter hook output priority 0; {rule}; }}; }}"
+                back = ("red1", "nft", "delete", "table", "inet", f"own_{kind}")
+                self.unclear(kind, ("red1", "nft", table), back, "nothing left this node")
 
     def test_it_stops_when_it_is_told_to(self):
         self.fabric.filter("drop")

@@ -10,6 +10,7 @@
 #include "probes/core/recorder.h"
 #include "probes/core/secret_file.h"
 #include "probes/core/text.h"
+#include "workloads/crossing/next_hop.h"
 #include "workloads/crossing/services.h"
 #include "workloads/crossing/tried.h"
 
@@ -82,7 +83,8 @@ constexpr ProbeSpec kSpec{
         "permission of NFS, or by HTTP 401 or 403. Nothing that comes back in `timeout` is no answer, which is no "
         "refusal: a filter that drops and a machine that is down look alike, and only the control differs. An "
         "attempt is repeated until something comes back, `tries` times at most, 1 s apart. It is unclear where "
-        "nothing left the node (no route, no gateway, its own filter), or the answer neither grants nor refuses. "
+        "nothing left the node (no route, no carrier, no gateway, its own filter), or the answer neither grants nor "
+        "refuses. "
         "Only the named address is sent to, no name is resolved, no login is made, and nothing is written.",
     .source =
         "RFC 792, RFC 826, RFC 1812 (5.2.7.1), RFC 4443, RFC 5531, RFC 7530, RFC 9110; IPMI v2.0, 13 and 22.13; "
@@ -157,7 +159,14 @@ Tried try_path(const Parameters& given) {
     if (tried.outcome != Outcome::no_answer) break;
   }
   if (stop_requested()) throw std::runtime_error("stopped before the last try was over");
-  return tried;
+  if (tried.outcome != Outcome::no_answer) return tried;
+  // A node that is cut off would show every path as closed.
+  const auto hop = next_hop_to(target.address);
+  const std::string& link = given.text("interface");
+  const std::string cut_off = type != PathClass::l2 ? (hop ? why_cut_off(*hop) : "nothing left this node: no route")
+                                                    : why_cut_off(link.empty() && hop ? hop->interface : link);
+  if (stop_requested()) throw std::runtime_error("stopped before the last try was over");
+  return cut_off.empty() ? tried : Tried{Outcome::unclear, cut_off};
 }
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {

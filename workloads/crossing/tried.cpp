@@ -15,7 +15,6 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <ifaddrs.h>
 #include <linux/errqueue.h>
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>
@@ -24,6 +23,7 @@
 
 #include "probes/core/probe.h"
 #include "probes/core/text.h"
+#include "workloads/crossing/next_hop.h"
 
 namespace assay::crossing {
 namespace {
@@ -115,34 +115,10 @@ std::optional<Icmp> icmp_in(int socket) {
   return std::nullopt;
 }
 
-/// An address as this node's interfaces have it: whether it is one of them, and whether it is in one of their
-/// networks.
-struct Nearness {
-  bool own = false, on_link = false;
-};
-
-Nearness nearness_of(const std::string& address) {
-  Nearness found;
-  ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) return found;
-  in_addr wanted{};
-  const bool v4 = inet_pton(AF_INET, address.c_str(), &wanted) == 1;
-  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || (one->ifa_addr->sa_family != AF_INET && one->ifa_addr->sa_family != AF_INET6))
-      continue;
-    found.own = found.own || text_of(one->ifa_addr) == address;
-    if (!v4 || one->ifa_addr->sa_family != AF_INET || one->ifa_netmask == nullptr) continue;
-    const auto mask = reinterpret_cast<const sockaddr_in*>(one->ifa_netmask)->sin_addr.s_addr;
-    const auto own = reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr.s_addr;
-    found.on_link = found.on_link || ((own ^ wanted.s_addr) & mask) == 0;
-  }
-  ::freeifaddrs(all);
-  return found;
-}
-
 /// No neighbour took the packet. On the link it was the target that did not; else the gateway, and nothing left.
 Tried no_neighbour(const Target& target) {
-  if (nearness_of(target.address).on_link)
+  const auto hop = next_hop_to(target.address);
+  if (hop && !hop->is_gateway)
     return {Outcome::no_answer, fmt::format("{} is on this node's link, and does not answer ARP", target.address)};
   return {Outcome::unclear, "nothing left this node: its gateway does not answer"};
 }
@@ -150,10 +126,13 @@ Tried no_neighbour(const Target& target) {
 /// The outcome by a failed call on `socket`.
 Tried of_error(int socket, int error, const Target& target) {
   const auto icmp = icmp_in(socket);
-  if (icmp && !nearness_of(icmp->from).own) return of_icmp(icmp->v6, icmp->type, icmp->code, icmp->from);
+  const auto sender = icmp && icmp->from != target.address ? next_hop_to(icmp->from) : std::nullopt;
+  const bool of_itself = sender && sender->local;
+  if (icmp && !of_itself) return of_icmp(icmp->v6, icmp->type, icmp->code, icmp->from);
   switch (error) {
     case ECONNREFUSED:
-      return {Outcome::refused, icmp ? "ICMP of this node" : "TCP reset"};
+      if (of_itself) return {Outcome::unclear, "nothing left this node: a filter of its own refused it"};
+      return {Outcome::refused, "TCP reset"};
     case ECONNRESET:
       return {Outcome::refused, "TCP reset"};
     case ETIMEDOUT:
@@ -179,29 +158,6 @@ int error_of(int socket) {
   int error = 0;
   socklen_t length = sizeof error;
   return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
-}
-
-/// The interface of this name, or the one that has the address which the route to `target` starts from.
-std::string interface_to(const Target& target, const std::string& given) {
-  if (!given.empty()) return given;
-  Target any = target;
-  any.port = 9;  // nothing is sent: a UDP socket that is connected only looks up the route
-  const Address address = address_of(any);
-  const Descriptor socket = socket_for(address, SOCK_DGRAM);
-  sockaddr_storage own{};
-  socklen_t length = sizeof own;
-  if (::connect(socket.number(), address.get(), address.length) != 0 ||
-      ::getsockname(socket.number(), reinterpret_cast<sockaddr*>(&own), &length) != 0)
-    return "";
-  const std::string text = text_of(reinterpret_cast<sockaddr*>(&own));
-  std::string name;
-  ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) return "";
-  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next)
-    if (one->ifa_addr != nullptr && one->ifa_addr->sa_family == AF_INET && text_of(one->ifa_addr) == text)
-      name = one->ifa_name;
-  ::freeifaddrs(all);
-  return name;
 }
 
 /// The request for `target` from `interface`, or why there is none.
@@ -298,7 +254,8 @@ Tried try_arp(const Target& target, const std::string& interface) {
   (void)address_of(target);
   const Descriptor socket(::socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(ETH_P_ARP)));
   if (!socket) throw Skip(fmt::format("ARP needs CAP_NET_RAW: {}", std::strerror(errno)));
-  const auto request = arp_request(socket.number(), target, interface_to(target, interface));
+  const auto hop = next_hop_to(target.address);
+  const auto request = arp_request(socket.number(), target, interface.empty() && hop ? hop->interface : interface);
   if (!request.missing.empty()) return {Outcome::unclear, request.missing};
   sockaddr_ll link{};
   link.sll_family = AF_PACKET;
