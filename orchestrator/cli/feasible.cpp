@@ -13,6 +13,7 @@
 #include "orchestrator/cli/partial_plan.h"
 #include "orchestrator/judge/cells/references.h"
 #include "orchestrator/judge/verdict.h"
+#include "orchestrator/plan/metered.h"
 
 namespace assay::cli {
 namespace {
@@ -64,6 +65,7 @@ std::vector<Lack> lacks_of(const plan::Plan& plan) {
   for (const auto& requirement : plan.profile.requirements) {
     // A lack of probes is another matter.
     if (!requirement.required || !plan.probes.contains(requirement.probe)) continue;
+    if (requirement.when_told && plan::site_lacks(plan.site, requirement)) continue;  // not judged, and not needed
     const bool of_fleet = is_of_fleet(requirement);
     if (plan::is_together(requirement.scope) && !measured.contains(requirement.id)) {
       const auto cell = std::ranges::find(plan.coverage, requirement.id, &plan::Cell::requirement);

@@ -17,6 +17,7 @@
 #include "orchestrator/judge/evidence/import_guard.h"
 #include "orchestrator/judge/run_verdict.h"
 #include "orchestrator/plan/catalogue.h"
+#include "orchestrator/plan/crossing_spots.h"
 #include "orchestrator/plan/probe_names.h"
 #include "orchestrator/plan/programs.h"
 #include "orchestrator/plan/storage_use.h"
@@ -135,7 +136,7 @@ std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadli
     text += fmt::format("what is open or failed then is measured again: about {} if that is everything\n",
                         duration_words(durations.most_s));
   }
-  text += plan::storage_text(plan::storage_uses(plan));
+  text += plan::storage_text(plan::storage_uses(plan)) + plan::crossing_words(plan);
   if (!plan.quick && plan.only.empty()) text += chance_text(plan, prepared.healthy);
   text += plan::risk_text(plan);
   if (deadline) {

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/plan/metered.h"
 #include "orchestrator/plan/repeat.h"
 #include "probes/core/portable_math.h"
 #include "probes/core/statistics.h"
@@ -49,7 +50,8 @@ RateKinds kinds_of(const Plan& plan) {
   for (const auto& cell : plan.coverage) {
     const Requirement& requirement = *plan.requirement(cell.requirement);
     if (!requirement.required) continue;
-    if (cell.step.empty()) ++kinds.unplanned;
+    const bool unchecked = requirement.when_told && site_lacks(plan.site, requirement);
+    if (cell.step.empty() && !unchecked) ++kinds.unplanned;
     if (cell.step.empty() || !varies_between_runs(requirement.statistic)) continue;
     const site::Node* node = cell.subject.kind == "node" ? plan.site.node(cell.subject.id) : nullptr;
     const std::string kind(word_of(requirement.scope));

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/plan/crossing_spots.h"
+
 namespace assay::plan {
 
 std::string CabledPort::end_words() const {
@@ -67,8 +69,15 @@ std::vector<Subject> metered_subjects(const site::Site& site, JudgedScope scope,
   return all;
 }
 
-std::string why_unmetered(JudgedScope scope) {
-  if (scope != JudgedScope::switch_port) return fmt::format("the site has no meter of a {}", scope);
+bool site_lacks(const site::Site& site, const Requirement& requirement) {
+  if (requirement.by == Grouping::path) return paths_of(site, requirement).empty();
+  return !requirement.during.empty() && metered_subjects(site, requirement.scope, requirement.plane).empty();
+}
+
+std::string why_lacking(const Requirement& requirement) {
+  if (requirement.by == Grouping::path) return no_path_words(requirement);
+  if (requirement.scope != JudgedScope::switch_port)
+    return fmt::format("the site has no meter of a {}", requirement.scope);
   return "the site names no switches, or no port of them (switches, leaf, switch_port)";
 }
 

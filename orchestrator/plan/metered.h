@@ -19,8 +19,10 @@ namespace assay::plan {
 std::vector<Subject> metered_subjects(const site::Site& site, JudgedScope scope, const std::string& plane = "",
                                       const std::optional<std::string>& rail = {});
 
-/// Why a site without subjects of this kind has none.
-std::string why_unmetered(JudgedScope scope);
+/// Whether `site` has nothing that `requirement` could judge: no such meter or switch, or no path of its class.
+bool site_lacks(const site::Site& site, const Requirement& requirement);
+/// Why a site that lacks it does.
+std::string why_lacking(const Requirement& requirement);
 
 /// The names of the meters from whose readings a figure of `subject` may come: those of a rack, those of a
 /// node and the strips that it hangs on, or the one of its name.

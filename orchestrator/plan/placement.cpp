@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/plan/crossing_spots.h"
 #include "orchestrator/plan/pairing.h"
 
 namespace assay::plan {
@@ -222,6 +223,10 @@ std::optional<InputError> check_fit(const Requirement& requirement, const Descri
     return InputError{fmt::format("parameters.{}", name), "is set by the plane for each node",
                       "give the plane or the parameter"};
   }
+  if ((requirement.by == Grouping::path) != (probe.name == kCrossingProbe))
+    return InputError{"by",
+                      fmt::format("is of paths only with the probe {}, which goes with nothing else", kCrossingProbe),
+                      "give scope group and \"by\": \"path\" with it, and another grouping with other probes"};
   if (probe.scope == "node" && several) {
     return InputError{"scope", fmt::format("{} runs on one node, and the scope is {}", probe.name, requirement.scope),
                       "judge each node, or use a probe that several nodes run together"};
@@ -251,6 +256,7 @@ std::expected<std::vector<Spot>, InputError> spots_of(const Requirement& require
   if (auto problem = check_fit(requirement, probe)) return std::unexpected(std::move(*problem));
   if (probe.scope == "node" || !is_together(requirement.scope))
     return requirement.plane.empty() ? single_nodes(site) : single_nodes_in_plane(requirement, probe, site);
+  if (requirement.by == Grouping::path) return crossing_spots(requirement, site);
   std::vector<Spot> missing, spots;
   for (const auto& arena : arenas(requirement, probe, site, missing)) {
     auto some = requirement.scope == JudgedScope::pair ? pairs(requirement, arena)

@@ -22,6 +22,7 @@ struct Spot {
   std::string reason;
   std::string rail = {};  ///< of the requirement's plane
   bool smallest = false;  ///< of growing groups: reference of the others
+  std::string path = {};  ///< between tenants
 };
 
 /// More spots than that are too long for an acceptance test: 1,000 nodes have 499,500 pairs.

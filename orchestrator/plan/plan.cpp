@@ -11,6 +11,7 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/plan/acceptance.h"
 #include "orchestrator/plan/contrast.h"
+#include "orchestrator/plan/crossing_spots.h"
 #include "orchestrator/plan/lint.h"
 #include "orchestrator/plan/metered.h"
 #include "orchestrator/plan/placement.h"
@@ -139,8 +140,10 @@ class Planner {
       return leave_out(requirement, fmt::format("the probe {} is not part of this build",
                                                 measuring == nullptr ? requirement.probe : requirement.during));
     if (auto problem = check_against(requirement, measuring->description, here)) return problem;
-    if (metered && metered_subjects(plan_.site, requirement.scope, requirement.plane).empty())
-      return leave_out(requirement, why_unmetered(requirement.scope));
+    if (requirement.by == Grouping::path) {
+      if (auto problem = check_crossings(plan_.site, plan_.profile)) return problem;
+    }
+    if (site_lacks(plan_.site, requirement)) return leave_out(requirement, why_lacking(requirement));
     const Requirement placed = metered ? placed_on_all(requirement, plan_.site) : requirement;
     if (auto problem = count(least_spots(placed, program->description, plan_.site), here)) return problem;
     auto spots = spots_of(placed, program->description, plan_.site);
@@ -299,7 +302,8 @@ class Planner {
                   .plane = task.plane,
                   .rail = spot.rail,
                   .alone = task.alone,
-                  .after = task.after};
+                  .after = task.after,
+                  .path = spot.path};
         for (const auto* requirement : task.requirements) {
           step.requirements.push_back(requirement->id);
           take_repeat(*requirement, step);
@@ -351,7 +355,8 @@ class Planner {
       for (const auto& id : step.requirements) {
         const Requirement& judged = *plan_.requirement(id);
         const JudgedScope scope = judged.scope;
-        if (judged.contrast || judged.demand) continue;  // a switch or a setting is a matter of all nodes
+        // A switch or a setting is a matter of all nodes, and an open path one of the fabric.
+        if (judged.contrast || judged.demand || judged.by == Grouping::path) continue;
         if (step.nodes.size() > 1 && (scope == JudgedScope::group || scope == JudgedScope::cluster))
           search.requirements.push_back(id);
       }

@@ -48,6 +48,7 @@ struct Step {
                                       ///< a single node: all rails
   bool alone = false;                 ///< nothing else of the plan runs meanwhile
   bool after = false;                 ///< at the end of the last pass, and of the second stage
+  std::string path = {};              ///< between tenants, of the site's crossings; empty: it tries none
 };
 
 /// The search for the node at fault that is allowed when a step of several nodes falls short.
@@ -140,7 +141,8 @@ Program program_of(const std::string& name, const PlannedProbe& probe);
 std::vector<std::string> machines_of(const site::Site& site, const std::map<std::string, Build>& known);
 
 /// The parameters of one rank of `step`: the step's, with the ports of its node in the step's plane as `interface` and
-/// `device`, where the probe has those; of a single node all its ports in a row, with commas between them.
+/// `device`, where the probe has those; of a single node all its ports in a row, with commas between them. Of a
+/// step on a path between tenants also the site's fields of the path.
 Values parameters_of(const site::Site& site, const Step& step, std::size_t rank);
 
 /// Cells of the largest plan: a simulated fleet of 100,000 nodes with 20 requirements of a node.

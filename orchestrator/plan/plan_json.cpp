@@ -19,7 +19,7 @@ void fields(Io& io, S& step) {
   io("requirements", step.requirements), io("companions", step.companions), io("deadline_s", step.deadline_s);
   io("typical_s", step.typical_s), io("attempts", step.attempts), io("more_attempts", step.more_attempts);
   io("power_w", step.power_w), io("plane", step.plane), io("rail", step.rail), io("alone", step.alone);
-  io("after", step.after);
+  io("after", step.after), io.sparse("path", step.path);
 }
 
 template <class Io, Of<Cell> C>

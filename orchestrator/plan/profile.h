@@ -73,6 +73,8 @@ inline constexpr const char* kSwitchCompanion = "switch_counters";
 constexpr bool is_site_companion(std::string_view name) {
   return name == kSiteCompanion || name == kFailoverCompanion || name == kSwitchCompanion;
 }
+/// The probe that tries the paths between tenants.
+inline constexpr const char* kCrossingProbe = "crossing_refused";
 /// The probe that loads all nodes together.
 inline constexpr const char* kLoadProbe = "load_bank";
 /// Whether a meter or switch of the site has such subjects, and a node never.
@@ -83,12 +85,14 @@ constexpr bool is_together(std::string_view kind) {
   return scope && is_together(*scope);
 }
 
-/// Rule of a group of nodes. growing: the first 2, 4, 8, … and then all nodes.
-enum class Grouping { rack, leaf, spine, growing };
+/// Rule of a group of nodes. growing: the first 2, 4, 8, … and then all nodes. path: of each path between tenants a
+/// node that must not reach it, and one that does (crossing_spots.h).
+enum class Grouping { rack, leaf, spine, growing, path };
 
 constexpr auto words_of(Grouping) {
   using enum Grouping;
-  return std::to_array<Word<Grouping>>({{rack, "rack"}, {leaf, "leaf"}, {spine, "spine"}, {growing, "growing"}});
+  return std::to_array<Word<Grouping>>(
+      {{rack, "rack"}, {leaf, "leaf"}, {spine, "spine"}, {growing, "growing"}, {path, "path"}});
 }
 
 /// Which pairs of nodes are measured. in_spine: of leaves that share a spine.

@@ -191,7 +191,9 @@ std::expected<Faults, InputError> read_faults(std::string_view text, const std::
 std::optional<InputError> check_faults(const Faults& faults, const site::Site& site, const std::string& where) {
   std::vector<std::string> names;
   for (const auto& node : site.nodes) names.push_back(node.name);
-  const std::set<std::string_view> known(names.begin(), names.end());
+  std::set<std::string_view> known(names.begin(), names.end());
+  if (site.crossings)
+    for (const auto& path : site.crossings->paths) known.insert(path.name);
   const auto check = [&](const std::string& name) -> std::optional<InputError> {
     if (name.empty() || known.contains(name)) return std::nullopt;
     return InputError{where, fmt::format("there is no node '{}'", name),

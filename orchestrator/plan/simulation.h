@@ -99,7 +99,8 @@ struct Simulation {
 /// Reads and checks a faults document (schema faults.schema.json).
 std::expected<Faults, InputError> read_faults(std::string_view text, const std::string& where);
 
-/// Nothing if every node, meter and outlet that `faults` names is one of `site`'s, else which is not.
+/// Nothing if every node, meter and outlet that `faults` names is one of `site`'s, else which is not. A path between
+/// tenants counts as a node: a bad link from a node to it is a leak.
 std::optional<InputError> check_faults(const Faults& faults, const site::Site& site, const std::string& where);
 
 /// The JSON form of `simulation`, every field present.

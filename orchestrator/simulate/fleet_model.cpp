@@ -314,7 +314,9 @@ void FleetModel::record_samples(Recorder& recorder, const MadeUpMetric& quantity
 void FleetModel::record_quantity(Recorder& recorder, const MadeUpMetric& quantity, const plan::Step& step,
                                  const site::Node& node, const std::string& occasion) const {
   const bool together = step.nodes.size() > 1 && is_together(quantity.scope);
-  const auto nodes = together ? step.nodes : std::vector<std::string>{node.name};
+  auto nodes = together ? step.nodes : std::vector<std::string>{node.name};
+  // A leak is a bad link between a node and a path: the control reaches it anyway.
+  if (!step.path.empty()) nodes.back() = step.path;
   for (const auto& id : subjects_of(quantity, step, node)) {
     record_samples(recorder, quantity, {.kind = std::string(word_of(quantity.scope)), .id = id},
                    quantity.centre_on(step.nodes.size()), occasion,

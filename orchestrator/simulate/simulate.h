@@ -31,7 +31,8 @@ FleetShape shape_for(const plan::Profile& profile, FleetShape shape);
 site::Site simulated_site(const FleetShape& shape);
 
 /// Says how many parts every node of a made-up site has, of the kinds that `profile` leaves to the site: eight. Where
-/// the profile judges by meters, the site gets them, and the consent to load it (plant_site.h).
+/// the profile judges by meters, the site gets them, and the consent to load it (plant_site.h); if it tries paths
+/// between tenants, two tenants and a path of each class into either.
 void tell_parts(const plan::Profile& profile, site::Site& site);
 
 /// Evidence of a plan that has a simulation, and of the extra tests in `journal`: a record that is not among `records`

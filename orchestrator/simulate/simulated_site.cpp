@@ -60,6 +60,35 @@ site::Site simulated_site(const FleetShape& shape) {
   return site;
 }
 
+namespace {
+
+/// Two tenants of half of the nodes each, and one path of every class into each.
+void add_crossings(site::Site& site) {
+  nlohmann::json tenants = {{"tenant-a", nlohmann::json::array()}, {"tenant-b", nlohmann::json::array()}};
+  nlohmann::json paths = nlohmann::json::array();
+  std::vector<std::string> names;
+  for (const auto& node : site.nodes) {
+    tenants[names.size() < site.nodes.size() / 2 ? "tenant-a" : "tenant-b"].push_back(node.name);
+    names.push_back(node.name);
+  }
+  for (const auto& [tenant, nodes] : tenants.items()) {
+    for (const auto& [type, word] : words_of(PathClass{})) {
+      paths.push_back({{"name", fmt::format("{}-{}", tenant, word)},
+                       {"class", word},
+                       {"tenant", tenant},
+                       {"address", "10.255.0.1"}});
+      if (type == PathClass::tcp || type == PathClass::udp) paths.back()["port"] = 7;
+      if (type == PathClass::nfs) paths.back()["resource"] = "/export";
+      if (type == PathClass::s3) paths.back().update({{"resource", "bucket"}, {"credentials", "/etc/assay/s3.json"}});
+    }
+  }
+  auto made = site::crossings_from({{"consent", "simulated: nothing is sent"}, {"tenants", tenants}, {"paths", paths}},
+                                   "crossings", names);
+  site.crossings = std::move(made.value());
+}
+
+}  // namespace
+
 void tell_parts(const plan::Profile& profile, site::Site& site) {
   constexpr int kParts = 8;
   for (const auto& [kind, count] : profile.per_node) {
@@ -67,6 +96,9 @@ void tell_parts(const plan::Profile& profile, site::Site& site) {
     for (auto& node : site.nodes) node.parts[kind] = kParts;
   }
   if (judges_by_meters(profile)) add_meters(profile, site);
+  const bool crosses = std::ranges::any_of(profile.requirements,
+                                           [](const plan::Requirement& one) { return one.by == plan::Grouping::path; });
+  if (crosses && !site.crossings) add_crossings(site);
 }
 
 }  // namespace assay::simulate

@@ -36,8 +36,10 @@ AccusedNodes accused_by(const plan::Plan& plan, const judge::Verdict& verdict) {
   }
   for (const auto& result : verdict.results) {
     const auto step = pairs.find(result.step);
-    if (result.subject.kind != "pair" || step == pairs.end() || !is_bad(result)) continue;
-    all.pairs.insert(pair_name(step->second->nodes.front(), step->second->nodes.back()));
+    if (step == pairs.end() || !is_bad(result)) continue;
+    const plan::Step& one = *step->second;
+    if (result.subject.kind == "pair" || !one.path.empty())
+      all.pairs.insert(pair_name(one.nodes.front(), one.path.empty() ? one.nodes.back() : one.path));
   }
   for (const auto& one : verdict.localised) {
     for (const auto& culprit : one.culprits) {

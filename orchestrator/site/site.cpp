@@ -253,6 +253,11 @@ std::expected<Site, InputError> read_site(std::string_view text, const std::stri
     if (!switches) return std::unexpected(switches.error());
     site.switches = std::move(*switches);
   }
+  if (const auto given = document->find("crossings"); given != document->end()) {
+    auto crossings = crossings_from(*given, fmt::format("{}: crossings", where), {names.begin(), names.end()});
+    if (!crossings) return std::unexpected(crossings.error());
+    site.crossings = std::move(*crossings);
+  }
   return site;
 }
 
@@ -304,6 +309,7 @@ json to_json(const Site& site) {
   if (site.power_cap_w) document["power_cap_w"] = *site.power_cap_w;
   if (!site.meters.empty()) document["meters"] = assay::to_json(site.meters);
   if (!site.switches.empty()) document["switches"] = assay::to_json(site.switches);
+  if (site.crossings) document["crossings"] = to_json(*site.crossings);
   return document;
 }
 

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "orchestrator/site/crossings.h"
 #include "orchestrator/site/planes.h"
 #include "probes/core/error.h"
 #include "probes/core/json_io.h"
@@ -87,9 +88,10 @@ struct Site {
       {};  ///< of a leaf: the spine switches that it is connected to; empty: unknown
   /// Limit on the summed design power of all steps that run at the same time; nothing: no limit.
   std::optional<double> power_cap_w;
-  std::optional<LoadTest> load_test = {};  ///< nothing: no load of all nodes together
-  std::vector<Meter> meters = {};          ///< instruments that are read from the head, in the order of the file
-  std::vector<Switch> switches = {};       ///< switches whose counters are read from the head, likewise
+  std::optional<LoadTest> load_test = {};   ///< nothing: no load of all nodes together
+  std::vector<Meter> meters = {};           ///< instruments that are read from the head, in the order of the file
+  std::vector<Switch> switches = {};        ///< switches whose counters are read from the head, likewise
+  std::optional<Crossings> crossings = {};  ///< tenants and paths between them; nothing: none is tried
 
   /// The node of this name, or nullptr.
   [[nodiscard]] const Node* node(std::string_view node_name) const;
@@ -108,7 +110,8 @@ Site this_machine();
 /// Reads and checks a site document; `where` names it in errors. Refused: what schema site.json refuses, nodes of
 /// launcher slurm of two machines, two nodes of
 /// one name, one machine or pod under two names, one address of a plane on two ports, what planes_from,
-/// meters_from and switches_from refuse, a relative directory, a field of a launcher that the node does not have.
+/// meters_from, switches_from and crossings_from refuse, a relative directory, a field of a launcher that the node does
+/// not have.
 std::expected<Site, InputError> read_site(std::string_view text, const std::string& where);
 
 /// The document of `site` with every default filled in, the fields of other launchers left out; read_site reads it back

@@ -330,7 +330,8 @@ std::string results_section(const ReportContent& content) {
             charts;
   return html + "<div class=\"detail\">\n" +
          part_of_page("curves over sizes", [&] { return network_section(content, steps, results); }) + "</div>\n" +
-         part_of_page("power", [&] { return power_section(content); });
+         part_of_page("power", [&] { return power_section(content); }) +
+         part_of_page("crossings", [&] { return crossing_section(content); });
 }
 
 std::string conditions_section(const ReportContent& content) {

@@ -80,6 +80,8 @@ std::string coverage_section(const ReportContent& content);
 std::string results_section(const ReportContent& content);
 /// Power over time and heat of cooling units, by the site's meters; empty if none were read.
 std::string power_section(const ReportContent& content);
+/// The matrix of tenants and paths between them; empty if none was tried.
+std::string crossing_section(const ReportContent& content);
 /// Matrices of one requirement: its pairs, its rails by leaves, its faults by place; empty if it has none. A
 /// counter has none of pairs and rails.
 std::string requirement_charts(const ReportContent& content, const figures::StepIndex& steps,

@@ -2,7 +2,7 @@
 # An installation of its own, with made-up probes and real ones that are cheap or speak over the network.
 set(cluster_probes fake_probe fake_fabric health_ports host_collective host_tcp_bandwidth host_tcp_latency host_tcp_traffic host_memory_latency
   health_inventory checkpoint_cluster storage_cluster storage_consistency storage_durability storage_ingest storage_metadata train_step fault_resume
-  moe_dispatch kv_transfer)
+  moe_dispatch kv_transfer crossing_refused)
 set(cluster_installation ${CMAKE_BINARY_DIR}/cluster)
 set(copy_stripped "")  # as an installed package is: with symbols, every node would be sent 100 MB and hold them in memory
 foreach(program assay assay-node assay-report)
@@ -49,6 +49,19 @@ foreach(area cluster faults fleet resume ${storage_areas} ${train_areas})
   set_tests_properties(cluster.${area} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77 TIMEOUT 1800 RESOURCE_LOCK ${lock} COST 100 ${fixture}
     ENVIRONMENT "ASSAY_E2E=${cluster_installation};ASSAY_LYING_FS=${CMAKE_BINARY_DIR}/bin/lying_fs;ASSAY_STORAGE_PROTOCOLS=$<TARGET_FILE:storage_protocols>;ASSAY_S3_ONCE=$<TARGET_FILE:s3_once>;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 endforeach()
+# Tenants in namespaces, in every run; with more rounds in -C cluster. The judged run is of assay itself.
+foreach(rounds 2 20)
+  set(only_in "")
+  if(rounds EQUAL 20)
+    set(only_in CONFIGURATIONS cluster)
+  endif()
+  add_test(NAME cluster.crossing_${rounds} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/crossing_test.py ${only_in})
+  set_tests_properties(cluster.crossing_${rounds} PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK other_cluster
+    ENVIRONMENT "ASSAY_CROSSING=$<TARGET_FILE:crossing_refused>;ASSAY_CROSSING_ROUNDS=${rounds};PYTHONDONTWRITEBYTECODE=1")
+endforeach()
+add_test(NAME cluster.tenants COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/tenants_test.py CONFIGURATIONS cluster)
+set_tests_properties(cluster.tenants PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK other_cluster
+  ENVIRONMENT "ASSAY_E2E=${cluster_installation};PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 # A minute of silence, and one in which ssh sees that a network is cut: both at the same time.
 add_test(NAME cluster.silence COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py silence:Frozen silence:CutOff
   CONFIGURATIONS cluster)

@@ -148,7 +148,7 @@ class Service(http.server.BaseHTTPRequestHandler):
             return
         _, path, query = begun
         if path is None:
-            return self.list(query["prefix"])
+            return self.list(query.get("prefix", ""))
         if not path.is_file():
             return self.refuse(404, "NoSuchKey")
         content = path.read_bytes()
@@ -179,7 +179,7 @@ class Service(http.server.BaseHTTPRequestHandler):
         self.answer(204)
 
     def list(self, prefix):
-        folder = (self.folder / prefix).parent
+        folder = (self.folder / (prefix or "_")).parent
         names = (
             [path for path in folder.iterdir() if str(path.relative_to(self.folder)).startswith(prefix)]
             if folder.is_dir()

@@ -161,6 +161,7 @@ struct S3Client::Session {
 
   /// The headers of the request, signed, as lines.
   [[nodiscard]] std::vector<std::string> signed_lines(S3Request request, std::span<const std::byte> body) const {
+    if (bucket.access_key.empty()) return {};
     const std::string_view bytes(reinterpret_cast<const char*>(body.data()), body.size());
     request.headers = {{"Host", bucket.endpoint.substr(bucket.endpoint.find("://") + 3)},
                        {"X-Amz-Date", amz_date(std::chrono::system_clock::now())},
@@ -181,16 +182,32 @@ struct S3Client::Session {
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_TIMEOUT_MS, timeout_ms);
     set(CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
+    if (!bucket.any_certificate) return;
+    set(CURLOPT_SSL_VERIFYPEER, 0L);
+    set(CURLOPT_SSL_VERIFYHOST, 0L);
   }
 
   /// `key` begins with '/', or is empty for the bucket itself.
   Answer ask(const std::string& method, const std::string& key, const S3Words& query = {},
              std::span<const std::byte> body = {}) {
+    Answer answer = send(method, key, query, body);
+    if (answer.status != kFound && answer.status != kNoContent && answer.status != kMissing)
+      throw S3Refused(fmt::format("{} {}{}: HTTP status {}{}", method, key, query_words(query), answer.status,
+                                  code_in(answer.body)));
+    return answer;
+  }
+
+  static std::string query_words(const S3Words& query) { return query.empty() ? "" : "?" + query_text(query); }
+
+  /// The answer with any status.
+  Answer send(const std::string& method, const std::string& key, const S3Words& query = {},
+              std::span<const std::byte> body = {}) {
     Answer answer;
     api.reset(handle);
     limit();
-    const S3Request request{.method = method, .path = "/" + bucket.bucket + key, .query = query, .headers = {}};
-    const std::string words = query.empty() ? "" : "?" + query_text(query);
+    const std::string path = bucket.bucket.empty() ? key : "/" + bucket.bucket + key;
+    const S3Request request{.method = method, .path = path, .query = query, .headers = {}};
+    const std::string words = query_words(query);
     set(CURLOPT_URL, (bucket.endpoint + percent_encoded(request.path, true) + words).c_str());
     std::unique_ptr<curl_slist, decltype(api.free_all)> headers(nullptr, api.free_all);
     for (const std::string& line : signed_lines(request, body)) {
@@ -219,9 +236,6 @@ struct S3Client::Session {
     (void)api.info(handle, CURLINFO_RESPONSE_CODE, &answer.status);
     (void)api.info(handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     answer.length = length < 0 ? 0 : static_cast<std::uint64_t>(length);
-    if (answer.status != kFound && answer.status != kNoContent && answer.status != kMissing)
-      throw S3Refused(
-          fmt::format("{} {}{}: HTTP status {}{}", method, key, words, answer.status, code_in(answer.body)));
     return answer;
   }
 
@@ -235,9 +249,13 @@ struct S3Client::Session {
 #else
 
 struct S3Client::Session {
-  explicit Session(const S3Bucket&) { throw Skip(kNoClient); }
+  explicit Session(const S3Bucket& of) : bucket(of) { throw Skip(kNoClient); }
+  S3Bucket bucket;
   [[nodiscard]] static Answer ask(const std::string&, const std::string&, const S3Words& = {},
                                   std::span<const std::byte> = {}) {
+    throw Skip(kNoClient);
+  }
+  [[nodiscard]] static Answer send(const std::string&, const std::string&, const S3Words& = {}) {
     throw Skip(kNoClient);
   }
   [[nodiscard]] static std::string version() { throw Skip(kNoClient); }
@@ -275,6 +293,13 @@ bool S3Client::lists(const std::string& key) {
   const Answer answer = session_->ask("GET", "", {{"list-type", "2"}, {"prefix", key}});
   if (answer.status == kMissing) throw S3Refused("GET of the listing: HTTP status 404" + code_in(answer.body));
   return answer.body.find("<Key>" + key + "</Key>") != std::string::npos;  // plain keys are as they are in XML
+}
+
+long S3Client::status_of(const std::string& path) {
+  const bool listing = !session_->bucket.bucket.empty();
+  return session_
+      ->send("GET", listing ? "" : path, listing ? S3Words{{"list-type", "2"}, {"max-keys", "1"}} : S3Words{})
+      .status;
 }
 
 std::string S3Client::library() const { return session_->version(); }

@@ -18,7 +18,8 @@ struct S3Bucket {
   std::string endpoint;  ///< "https://host:port" without a path
   std::string region, bucket;
   std::string access_key, secret_key;
-  Seconds timeout = {30};  ///< of one request
+  Seconds timeout = {30};        ///< of one request
+  bool any_certificate = false;  ///< over HTTPS: no signature and no name of it is checked
 };
 
 /// The error of the parts of a request's address; empty if there is none.
@@ -56,6 +57,9 @@ class S3Client {
   void remove(const std::string& key);
   /// Whether a listing of the keys that begin with `key` has it.
   bool lists(const std::string& key);
+  /// The status, good or bad, of a listing of at most one key; of a client without a bucket, of a GET of `path`,
+  /// which is not signed. S3Refused is only thrown where no answer came.
+  long status_of(const std::string& path);
   /// Name and version of the library.
   [[nodiscard]] std::string library() const;
 

@@ -46,6 +46,7 @@ struct Judged {
   drift::DriftReport report;
   drift::Policy policy;
   drift::Fleet fleet;
+  std::vector<drift::Event> events;
 };
 
 /// The history that is named, judged as of the night that is named; or the exit code, after the error was printed. With
@@ -62,13 +63,29 @@ std::expected<Judged, int> judged(const DriftArguments& given, history::Access a
   if (!report) return std::unexpected(report_failure(report.error()));
   auto fleet = database->fleet();
   if (!fleet) return std::unexpected(report_failure(fleet.error()));
-  return Judged{.report = std::move(*report), .policy = *policy, .fleet = std::move(*fleet)};
+  auto events = database->events();
+  if (!events) return std::unexpected(report_failure(events.error()));
+  return Judged{
+      .report = std::move(*report), .policy = *policy, .fleet = std::move(*fleet), .events = std::move(*events)};
 }
 
 int judge(const DriftArguments& given) {
   const auto done = judged(given, history::Access::write);
   return done ? conclude(done->report, drift::sight_text(done->report, &done->policy), given.out, given.json)
               : done.error();
+}
+
+/// What was changed on the unit, its node or the fleet before the flag. A unit is measured once in `max_age_nights`, so
+/// a change that much before the onset can be its cause.
+std::string changes_before(const Judged& done, const drift::Flag& flag) {
+  std::string text;
+  for (const auto& event : done.events) {
+    const bool near = event.scope == flag.unit || event.scope == flag.node || event.scope == "fleet";
+    if (near && event.night <= flag.raised && flag.onset - event.night <= std::chrono::days{done.policy.max_age_nights})
+      text += fmt::format("event     {} {} on {}{}{}, by {}\n", date_text(event.night), event.kind, event.scope,
+                          event.text.empty() ? "" : ": ", event.text, event.who);
+  }
+  return text;
 }
 
 /// Every term of a flag, for people.
@@ -126,7 +143,8 @@ int explain(const DriftArguments& given) {
     return flag.id != given.flag && flag.unit != given.flag && flag.node != given.flag;
   });
   std::string text;
-  for (const auto& flag : chosen.flags) text += explained(done->report, done->policy, flag);
+  for (const auto& flag : chosen.flags)
+    text += explained(done->report, done->policy, flag) + changes_before(*done, flag);
   if (text.empty()) text = explained_units(*done, given.flag);
   if (text.empty()) {
     InputError error = drift::unknown_unit(done->fleet, given.flag);

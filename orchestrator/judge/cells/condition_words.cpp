@@ -150,6 +150,10 @@ constexpr ConditionWords kWords[] = {
     {"kernel_log_whole", "", "the kernel log does not begin at boot",
      "events may be missing from it; enlarge the log and reboot"},
     {"launch_excluded", "", "the launch of a batch is in its time", "stop other work on the node and run again"},
+    {"tried", "", "the same attempt by a node of the path's own tenant ended in {}",
+     "see that the service runs, and that the site has its address"},
+    {"outcome", "", "the outcome of the attempt was {}",
+     "see `evidence` in the record: the node has no way to the address, or the service answers neither yes nor no"},
     {"checked_share", "%", "{} of the blocks were compared", "correct the parameters of the requirement"},
 };
 

@@ -61,12 +61,11 @@ class Judge {
       for (auto& cell : judge_cell(plan_.coverage[i], given_.requirement(plan_.coverage[i].requirement), step, found))
         judged_.cells.take(i, std::move(cell));
   }
-  /// Cell `i` of the plan, which does not measure it. Figures of meters that the site does not have are not reported.
+  /// Cell `i` of the plan, which does not measure it. Figures of what the site does not have are not reported.
   void judge_without_step(std::size_t i) {
     const plan::Cell& cell = plan_.coverage[i];
     const plan::Requirement& requirement = given_.requirement(cell.requirement);
-    const bool untold = requirement.when_told && !requirement.during.empty() &&
-                        plan::metered_subjects(plan_.site, requirement.scope, requirement.plane).empty();
+    const bool untold = requirement.when_told && plan::site_lacks(plan_.site, requirement);
     Result result = blank(cell, requirement);
     judged_.cells.take(i,
                        untold ? unchecked_cell(std::move(result), cell.reason + ".") : settled_cell(std::move(result)));

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/run_verdict.h"
+#include "orchestrator/plan/catalogue.h"
 #include "probes/core/statistics.h"
 #include "tests/unit/simulate/rehearsal.h"
 
@@ -62,6 +63,33 @@ TEST(simulate, what_nothing_limits_in_units_is_about_a_million_where_it_is_a_rat
   EXPECT_NEAR(*fleet.verdict.results.front().value, 1e6, 1e5);
   ASSERT_TRUE(fleet.verdict.results.back().value) << fleet.verdict.results.back().reason;
   EXPECT_NEAR(*fleet.verdict.results.back().value, 1, 0.1);
+}
+
+TEST(simulate, a_leak_between_tenants_is_found_as_a_link_between_a_node_and_a_path) {
+  const auto profile = plan::profile_named("tenants-apart");
+  ASSERT_TRUE(profile) << profile.error().text();
+  site::Site site = simulated_site({.nodes = 6});
+  tell_parts(*profile, site);
+  const auto known = std::ranges::find(plan::known_probes(), plan::kCrossingProbe, &plan::KnownProbe::name);
+  const plan::Program probe{.name = plan::kCrossingProbe,
+                            .sha256 = std::string(64, '1'),
+                            .path = "/p",
+                            .description = *read_description(known->document.dump(), "catalogue")};
+  const auto with = [&](plan::Faults faults) {
+    auto plan = plan::make_plan(*profile, site, {probe}, {});
+    if (!plan) throw std::runtime_error(plan.error().text());
+    plan->simulation = plan::Simulation{.seed = 1, .faults = std::move(faults)};
+    return Rehearsal(std::move(*plan));
+  };
+  const Rehearsal apart = with({});
+  EXPECT_EQ(apart.verdict.counts.at("pass"), apart.verdict.results.size()) << apart.verdict.reason;
+  const plan::Faults leak{
+      .faults = {{.node = "n00001", .other = "tenant-b-etcd", .metric = "answered", .factor = 0.5}}};
+  EXPECT_FALSE(check_faults(leak, site, "faults"));
+  const Rehearsal open = with(leak);
+  EXPECT_EQ(open.summary.found, (Words{"link n00001 tenant-b-etcd"}));
+  EXPECT_TRUE(open.summary.missed.empty() && open.summary.false_alarms.empty());
+  EXPECT_EQ(open.verdict.counts.at("fail"), 1U);
 }
 
 TEST(simulate, a_failing_fleet_is_not_rejected_either) {

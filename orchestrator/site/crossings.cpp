@@ -1,0 +1,105 @@
+// crossings: reads tenants and paths; the schema has checked types and characters.
+#include "orchestrator/site/crossings.h"
+
+#include <algorithm>
+#include <set>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include "probes/core/json_fields.h"
+
+namespace assay::site {
+
+template <class Io, Of<CrossingPath> P>
+void fields(Io& io, P& path) {
+  io("name", path.name), io("class", path.type), io("tenant", path.tenant), io("address", path.address);
+  io.sparse("port", path.port), io.sparse("resource", path.resource), io.sparse("interface", path.interface);
+  io.sparse("region", path.region), io.sparse("tls", path.tls), io.sparse("credentials", path.credentials);
+}
+
+namespace {
+
+using nlohmann::json;
+
+bool is_numeric(const std::string& address, bool ipv4_only) {
+  in6_addr bytes{};
+  return inet_pton(AF_INET, address.c_str(), &bytes) == 1 ||
+         (!ipv4_only && inet_pton(AF_INET6, address.c_str(), &bytes) == 1);
+}
+
+bool is_of_http(PathClass type) { return type == PathClass::metadata || type == PathClass::bmc_redfish; }
+
+/// Fills in what the class has by default.
+void complete(CrossingPath& path) {
+  if (path.port == 0) path.port = default_port(path.type);
+  if (path.resource.empty() && is_of_http(path.type))
+    path.resource = path.type == PathClass::metadata ? "/" : "/redfish/v1/";
+  if (path.resource.empty() && path.type == PathClass::udp) path.resource = "assay";
+  if (path.region.empty() && path.type == PathClass::s3) path.region = "us-east-1";
+}
+
+/// What the class needs and lacks, or has and cannot use.
+std::optional<InputError> check_fields(const CrossingPath& path, const std::string& here) {
+  const PathClass type = path.type;
+  const auto error = [&](const char* field, const char* what, const char* hint) {
+    return InputError{fmt::format("{}.{}", here, field), fmt::format("{} of class {}", what, type), hint};
+  };
+  if (!is_numeric(path.address, type == PathClass::l2))
+    return InputError{here + ".address", fmt::format("'{}' is not a numeric address", path.address),
+                      type == PathClass::l2 ? "ARP asks for an IPv4 address: 10.1.2.3"
+                                            : "no name is resolved, so that nothing else is asked: 10.1.2.3, fd00::3"};
+  if ((type == PathClass::l2) != (path.port == 0))
+    return type == PathClass::l2 ? error("port", "is not a field", "ARP has no ports")
+                                 : error("port", "is missing in a path", "name the port that is tried");
+  const bool of_path = type == PathClass::nfs || is_of_http(type);
+  if (of_path && !path.resource.starts_with('/'))
+    return error("resource", "is no absolute path in a path", "nfs: the export, \"/home\"; others: \"/redfish/v1/\"");
+  if (type == PathClass::s3 && (path.resource.empty() || path.credentials.empty()))
+    return error("credentials", "or resource is missing in a path", "give the bucket, and the file with the own key");
+  if (!path.resource.empty() && !of_path && type != PathClass::s3 && type != PathClass::udp)
+    return error("resource", "is not a field", "it goes with nfs, s3, metadata, bmc_redfish and udp");
+  if (!path.interface.empty() && type != PathClass::l2) return error("interface", "is not a field", "it goes with l2");
+  if ((!path.credentials.empty() || !path.region.empty() || path.tls) && type != PathClass::s3)
+    return error("credentials", "or region or tls is not a field", "they go with s3");
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::expected<Crossings, InputError> crossings_from(const json& object, const std::string& here,
+                                                    const std::vector<std::string>& nodes) {
+  Crossings all{.consent = object.at("consent"), .tenants = object.at("tenants"), .paths = {}};
+  std::set<std::string> taken, names;
+  for (const auto& [tenant, members] : all.tenants) {
+    for (const auto& node : members) {
+      if (std::ranges::find(nodes, node) == nodes.end())
+        return std::unexpected(InputError{fmt::format("{}.tenants.{}", here, tenant),
+                                          fmt::format("the site has no node '{}'", node), "name nodes of this file"});
+      if (!taken.insert(node).second)
+        return std::unexpected(InputError{fmt::format("{}.tenants.{}", here, tenant),
+                                          fmt::format("'{}' is already of a tenant", node),
+                                          "a node is of one tenant, or of none"});
+    }
+  }
+  for (const auto& entry : object.at("paths")) {
+    const std::string place = fmt::format("{}.paths[{}]", here, all.paths.size());
+    auto path = entry.get<CrossingPath>();
+    complete(path);
+    if (!names.insert(path.name).second)
+      return std::unexpected(InputError{place + ".name", fmt::format("'{}' appears twice", path.name),
+                                        "every path has a name of its own"});
+    if (!all.tenants.contains(path.tenant))
+      return std::unexpected(InputError{place + ".tenant", fmt::format("'{}' is no tenant", path.tenant),
+                                        "name one of `tenants`; management can be one"});
+    if (auto problem = check_fields(path, place)) return std::unexpected(std::move(*problem));
+    all.paths.push_back(std::move(path));
+  }
+  return all;
+}
+
+json to_json(const Crossings& crossings) {
+  return {{"consent", crossings.consent}, {"tenants", crossings.tenants}, {"paths", crossings.paths}};
+}
+
+}  // namespace assay::site

@@ -1,0 +1,84 @@
+// path_class: the kinds of network paths between tenants, as a site declares them and crossing_refused tries them.
+#pragma once
+
+#include <string_view>
+
+#include "probes/core/words.h"
+
+namespace assay {
+
+/// The kind of attempt on a path. l2: the link itself, by ARP; kube_api, kubelet, etcd and dcgm are TCP with their
+/// own port.
+enum class PathClass { tcp, udp, l2, nfs, s3, bmc_ipmi, bmc_redfish, bmc_ssh, metadata, kube_api, kubelet, etcd, dcgm };
+
+constexpr auto words_of(PathClass) {
+  using enum PathClass;
+  return std::to_array<Word<PathClass>>({{tcp, "tcp"},
+                                         {udp, "udp"},
+                                         {l2, "l2"},
+                                         {nfs, "nfs"},
+                                         {s3, "s3"},
+                                         {bmc_ipmi, "bmc_ipmi"},
+                                         {bmc_redfish, "bmc_redfish"},
+                                         {bmc_ssh, "bmc_ssh"},
+                                         {metadata, "metadata"},
+                                         {kube_api, "kube_api"},
+                                         {kubelet, "kubelet"},
+                                         {etcd, "etcd"},
+                                         {dcgm, "dcgm"}});
+}
+
+/// The port that a path has when the site names none; 0: the site must name one, or the class has none.
+constexpr int default_port(PathClass type) {
+  switch (type) {
+    case PathClass::nfs:
+      return 2049;  // RFC 7530, 3.1
+    case PathClass::bmc_ipmi:
+      return 623;  // IPMI v2.0, 13.1.2
+    case PathClass::s3:
+    case PathClass::bmc_redfish:
+      return 443;
+    case PathClass::bmc_ssh:
+      return 22;
+    case PathClass::metadata:
+      return 80;
+    case PathClass::kube_api:
+      return 6443;  // kubernetes.io, "Ports and Protocols"
+    case PathClass::kubelet:
+      return 10250;
+    case PathClass::etcd:
+      return 2379;
+    case PathClass::dcgm:
+      return 5555;  // dcgm_structs.h, DCGM_HE_PORT_NUMBER
+    case PathClass::tcp:
+    case PathClass::udp:
+    case PathClass::l2:
+      break;
+  }
+  return 0;
+}
+static_assert(default_port(PathClass::kubelet) == 10250 && default_port(PathClass::l2) == 0);
+
+/// The packets on a path of this class, for people: once a try, and nothing else.
+constexpr std::string_view sent_on(PathClass type) {
+  switch (type) {
+    case PathClass::udp:
+      return "one datagram";
+    case PathClass::l2:
+      return "one ARP request";
+    case PathClass::nfs:
+      return "a TCP connection and a look-up of the export (NFS 4)";
+    case PathClass::s3:
+      return "a TCP connection, and a listing of at most one key of the bucket";
+    case PathClass::bmc_ipmi:
+      return "one IPMI request, Get Channel Authentication Capabilities";
+    case PathClass::bmc_redfish:
+      return "a TCP connection, and one GET over TLS without a login";
+    case PathClass::metadata:
+      return "a TCP connection and one GET";
+    default:
+      return "a TCP connection, on which nothing is sent";
+  }
+}
+
+}  // namespace assay

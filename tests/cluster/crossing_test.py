@@ -1,0 +1,200 @@
+"""crossing_refused between tenants in network namespaces: behind a router with nftables, over a bridge, and at services that refuse by themselves (NFS, S3). Each
+leak is found, no closed path is accused, a filter that drops is no refusal, and nothing is sent but to the declared addresses."""
+import concurrent.futures
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from tenant_fabric import BY_ITSELF, DEADLINE_S, HOSTS, LINK, NODES, PORTS, Fabric, Sniffer
+
+PROBE = os.environ["ASSAY_CROSSING"]
+ROUNDS = int(os.environ.get("ASSAY_CROSSING_ROUNDS", "2"))
+TOKEN = "ab" * 32
+
+
+def words_of(kind, rank, scratch, leak=False):
+    """The path of this class, as a plan gives it to a rank."""
+    host = HOSTS.get(kind, "bmc")
+    owner = "blue" if leak or rank == 1 else "red"
+    more = {
+        "nfs": ["--resource=/leak" if leak else "--resource=/closed"],
+        "s3": ["--resource=bucket", "--region=us-east-1", f"--credentials={scratch}/{owner}.json"],
+        "udp": ["--resource=assay"],
+        "metadata": ["--resource=/latest/meta-data/"],
+        "bmc_redfish": ["--resource=/redfish/v1/"],
+    }
+    address = LINK["blue2"] if kind == "l2" else f"10.{NODES[host]}.0.2"
+    return [
+        f"--class={kind}",
+        f"--path={kind}-path",
+        f"--address={address}",
+        f"--port={PORTS[kind]}",
+        *more.get(kind, []),
+    ]
+
+
+class Crossing(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if os.geteuid() != 0:
+            raise unittest.SkipTest("needs root, for namespaces")
+        for program in ("nft", "ip", "nsenter", "openssl", "ganesha.nfsd", "ipmi_sim", "/usr/sbin/sshd"):
+            if shutil.which(program) is None:
+                raise unittest.SkipTest(
+                    f"{program} is not installed: apt-get install nftables nfs-ganesha nfs-ganesha-vfs openipmi"
+                )
+        cls.scratch = pathlib.Path(tempfile.mkdtemp(prefix="assay-crossing-", dir="/var/tmp"))
+        cls.addClassCleanup(shutil.rmtree, cls.scratch, True)
+        cls.fabric = Fabric(cls.scratch)
+        cls.addClassCleanup(cls.fabric.close)
+        cls.fabric.filter("drop")
+        deadline = time.monotonic() + DEADLINE_S
+        while any(
+            cls.tried(kind, leak=False)[1]["tried"] != "control answered"
+            for kind in ("nfs", "s3", "bmc_ipmi", "bmc_ssh")
+        ):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"a service does not answer its own tenant: {[cls.tried(k) for k in PORTS]}")
+            time.sleep(0.2)
+
+    @classmethod
+    def start(cls, name, rank, words):
+        return subprocess.Popen(
+            [*cls.fabric.enter(name), PROBE, f"--rank={rank}", "--world=2", "--rendezvous=127.0.0.1:1", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "ASSAY_TOKEN": TOKEN},
+        )
+
+    @classmethod
+    def tried(cls, kind, leak=False, more=("--timeout=700ms", "--tries=1")):
+        """The conditions that both ranks record, and the measurements of rank 0 among its own."""
+        control = "mgmt1" if HOSTS.get(kind, "bmc") == "bmc" and kind != "l2" else "blue1"
+        ranks = [
+            cls.start(name, rank, [*words_of(kind, rank, cls.scratch, leak), *more])
+            for rank, name in enumerate(("red1", control))
+        ]
+        found = []
+        for process in ranks:
+            out, err = process.communicate(timeout=DEADLINE_S)
+            if process.returncode != 0:
+                raise RuntimeError(f"{kind}: exit code {process.returncode}: {out}{err}")
+            lines = [json.loads(line) for line in out.splitlines()]
+            record = {one["condition"]["name"]: one["condition"]["value"] for one in lines if "condition" in one}
+            record.update({one["measurement"]["metric"]: one["measurement"] for one in lines if "measurement" in one})
+            found.append(record)
+        return found
+
+    def all_tried(self, leak=False):
+        with concurrent.futures.ThreadPoolExecutor(len(PORTS)) as pool:
+            return dict(zip(PORTS, pool.map(lambda kind: self.tried(kind, leak), PORTS)))
+
+    def test_each_leak_is_found_and_named(self):
+        self.fabric.filter("drop", leaks=PORTS)
+        for kind, (crossing, control) in self.all_tried(leak=True).items():
+            with self.subTest(kind=kind):
+                self.assertEqual(control["tried"], "control answered", control)
+                self.assertEqual((crossing["tried"], crossing["outcome"]), ("crossing", "answered"), crossing)
+                self.assertEqual(crossing["answered"]["samples"], [1])
+                self.assertEqual(crossing["answered"]["at"], {"path": f"{kind}-path"})
+
+    def test_one_leak_opens_no_other_path(self):
+        for leak in PORTS:
+            if leak in ("nfs", "s3"):
+                continue
+            self.fabric.filter("reject", leaks=[leak])
+            for kind, (crossing, _) in self.all_tried().items():
+                with self.subTest(leak=leak, kind=kind):
+                    self.assertEqual(crossing["outcome"] == "answered", kind == leak, crossing)
+
+    def test_no_closed_path_is_accused_and_a_drop_is_no_refusal(self):
+        for number in range(ROUNDS):
+            verdict = ("drop", "reject")[number % 2]
+            self.fabric.filter(verdict)
+            for kind, (crossing, control) in self.all_tried().items():
+                with self.subTest(number=number, verdict=verdict, kind=kind):
+                    self.assertEqual(control["tried"], "control answered", control)
+                    self.assertEqual(crossing["answered"]["samples"], [0])
+                    silent = kind == "l2" or (verdict == "drop" and kind not in BY_ITSELF)
+                    self.assertEqual(crossing["outcome"], "no_answer" if silent else "refused", crossing)
+                    self.assertEqual(crossing["unrefused"]["samples"], [1 if silent else 0])
+                    if kind in BY_ITSELF:
+                        self.assertIn(BY_ITSELF[kind], crossing["evidence"])
+                    elif kind in ("udp", "bmc_ipmi") and not silent:
+                        self.assertEqual(crossing["evidence"], "ICMP type 3 code 13 from 10.3.0.1")
+        self.assertEqual([path.name for path in (self.scratch / "objects").iterdir()], ["secret"])
+        self.assertEqual([path.name for path in (self.scratch / "closed").iterdir()], ["secret"])
+
+    def test_a_control_that_is_not_answered_says_so(self):
+        self.fabric.filter("drop")
+        words = ["--class=tcp", "--path=p", "--address=10.2.0.2", "--port=8081", "--tries=1", "--timeout=700ms"]
+        control = self.start("blue1", 1, words)
+        self.assertIn('"control refused"', control.communicate(timeout=DEADLINE_S)[0])
+
+    def unclear(self, kind, change, back, words):
+        """After `change` in red1's namespace or the router's, which `back` takes back, the attempt is unclear for that reason."""
+        self.fabric.at(*change)
+        self.addCleanup(self.fabric.at, *back)
+        crossing, control = self.tried(kind)
+        self.assertEqual(control["tried"], "control answered", control)
+        self.assertEqual(crossing["outcome"], "unclear", crossing)
+        self.assertIn(words, crossing["evidence"])
+
+    def test_a_node_without_a_route_is_unclear_and_not_silent(self):
+        route = ("default", "via", "10.3.0.1")
+        self.unclear(
+            "tcp", ("red1", "ip", "route", "del", *route), ("red1", "ip", "route", "add", *route), "unreachable"
+        )
+
+    def test_a_node_without_a_carrier_is_unclear_and_not_silent(self):
+        link = ("router", "ip", "link", "set", "l2-red1")
+        self.unclear("l2", (*link, "down"), (*link, "up"), "interface eth1 has no carrier")
+
+    def test_a_node_whose_gateway_is_gone_is_unclear_and_not_silent(self):
+        link = ("router", "ip", "link", "set", "to3", "arp")
+        self.fabric.at("red1", "ip", "neigh", "flush", "all")
+        self.unclear("udp", (*link, "off"), (*link, "on"), "its gateway 10.3.0.1 does not answer")
+
+    def test_a_filter_of_the_node_itself_is_no_refusal_by_another(self):
+        for kind, rule in (("udp", "udp dport 9000 reject"), ("tcp", "tcp dport 8080 reject")):
+            with self.subTest(kind=kind):
+                table = f"table inet own_{kind} {{ chain out {{ type filter hook output priority 0; {rule}; }}; }}"
+                back = ("red1", "nft", "delete", "table", "inet", f"own_{kind}")
+                self.unclear(kind, ("red1", "nft", table), back, "nothing left this node")
+
+    def test_it_stops_when_it_is_told_to(self):
+        self.fabric.filter("drop")
+        for kind in PORTS:  # ten tries of four seconds and the pauses between them last longer than it may take to stop
+            process = self.start("red1", 0, [*words_of(kind, 0, self.scratch), "--tries=10", "--timeout=4s"])
+            with self.subTest(kind=kind):
+                time.sleep(0.3)
+                process.send_signal(signal.SIGTERM)
+                out, _ = process.communicate(timeout=20)
+                if kind not in BY_ITSELF:  # those are answered at once
+                    self.assertIn("stopped before the last try was over", out)
+
+    def test_nothing_is_sent_but_to_the_declared_addresses(self):
+        self.fabric.filter("drop")
+        sniffer = Sniffer(self.fabric, "red1", "eth0", "eth1")
+        self.all_tried()
+        seen = sniffer.stop()
+        udp = ("udp", "bmc_ipmi")
+        declared = {
+            ("udp" if kind in udp else "tcp", f"10.{NODES[HOSTS.get(kind, 'bmc')]}.0.2", port)
+            for kind, port in PORTS.items()
+            if kind != "l2"
+        }
+        declared |= {("arp", "10.3.0.1", 0), ("arp", LINK["blue2"], 0)}
+        self.assertLessEqual(seen, declared)
+        self.assertLessEqual({("arp", LINK["blue2"], 0), ("tcp", "10.2.0.2", 8080), ("udp", "10.4.0.2", 623)}, seen)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

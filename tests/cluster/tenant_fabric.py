@@ -1,0 +1,265 @@
+"""tenant_fabric: tenants in network namespaces behind a router with nftables and over bridges, with their services, and a look at what leaves a node."""
+import json
+import os
+import pathlib
+import socket
+import struct
+import subprocess
+import sys
+import threading
+
+FAKES = pathlib.Path(__file__).resolve().parent.parent / "fakes"
+DEADLINE_S = 60
+# Networks of nodes behind the router: address 10.N.0.2, gateway 10.N.0.1. blue1 and red1 try, the others serve.
+NODES = {"blue1": 1, "blue2": 2, "red1": 3, "bmc": 4, "mgmt1": 5, "store": 6}
+LINK = {"blue1": "172.16.0.1", "blue2": "172.16.0.2", "red1": "172.16.0.3"}  # on the bridge of a tenant
+PORTS = {
+    "tcp": 8080,
+    "udp": 9000,
+    "nfs": 2049,
+    "s3": 9001,
+    "bmc_ipmi": 623,
+    "bmc_redfish": 443,
+    "bmc_ssh": 22,
+    "metadata": 80,
+    "kube_api": 6443,
+    "kubelet": 10250,
+    "etcd": 2379,
+    "dcgm": 5555,
+    "l2": 0,
+}
+HOSTS = {"tcp": "blue2", "udp": "blue2", "kubelet": "blue2", "nfs": "store", "s3": "store"}  # others: bmc
+BY_ITSELF = {"nfs": "NFS4ERR", "s3": "HTTP status 403"}  # which all tenants reach; the service refuses
+# Ports of TCP on which a connection is accepted, and what is then said: SERVICES ADDRESS CERTIFICATE KEY PORT...
+SERVICES = r"""
+import http.server, socketserver, ssl, sys, threading
+address, certificate, key, *ports = sys.argv[1:]
+class Web(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+    def log_message(self, *_): pass
+class Silent(socketserver.BaseRequestHandler):
+    def handle(self): self.request.recv(1)
+class Echo(socketserver.BaseRequestHandler):
+    def handle(self): self.request[1].sendto(self.request[0], self.client_address)
+servers = []
+for port in map(int, ports):
+    if port == 9000: server = socketserver.ThreadingUDPServer((address, port), Echo)
+    elif port in (80, 443): server = http.server.ThreadingHTTPServer((address, port), Web)
+    else: server = socketserver.ThreadingTCPServer((address, port), Silent)
+    if port == 443:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+print("ready", flush=True)
+threading.Event().wait()
+"""
+GANESHA = """
+NFS_CORE_PARAM {{ NFS_Protocols = 4; Bind_addr = 10.6.0.2; NFS_Port = 2049; Enable_NLM = false; Enable_RQUOTA = false; }}
+NFSv4 {{ Graceless = true; RecoveryRoot = {base}/nfs; Minor_Versions = 0, 1, 2; }}
+EXPORT {{ Export_ID = 1; Path = "{base}/closed"; Pseudo = "/closed"; Access_Type = NONE; Protocols = 4; Transports = TCP; SecType = sys; FSAL {{ Name = VFS; }}
+  CLIENT {{ Clients = 10.1.0.2, 10.2.0.2; Access_Type = RW; }} }}
+EXPORT {{ Export_ID = 2; Path = "{base}/leak"; Pseudo = "/leak"; Access_Type = RW; Protocols = 4; Transports = TCP; SecType = sys; FSAL {{ Name = VFS; }} }}
+"""
+IPMI = """name "bmc"
+set_working_mc 0x20
+  startlan 1
+    addr 10.4.0.2 623
+    priv_limit admin
+    allowed_auths_callback none md2 md5 straight
+    allowed_auths_user none md2 md5 straight
+    allowed_auths_operator none md2 md5 straight
+    allowed_auths_admin none md2 md5 straight
+    guid a123456789abcdefa123456789abcdef
+  endlan
+  user 1 true "" "test" user 10 none md2 md5 straight
+"""
+
+
+def run(*words, **more):
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=DEADLINE_S, **more)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr.strip()}")
+    return done.stdout
+
+
+class Fabric:
+    """Namespaces that end with this process, and their services."""
+
+    def __init__(self, scratch):
+        self.scratch, self.holders, self.services = scratch, {}, []
+        for name in ("router", *NODES):
+            holder = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sh", "-c", "echo up; exec sleep infinity"],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            holder.stdout.readline()
+            self.holders[name] = holder
+            self.at(name, "sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; ip link set lo up")
+        for name, number in NODES.items():
+            self.wire(name, "eth0", f"to{number}", f"10.{number}.0.2/24")
+            self.at("router", "ip", "addr", "add", f"10.{number}.0.1/24", "dev", f"to{number}")
+            self.at(name, "ip", "route", "add", "default", "via", f"10.{number}.0.1")
+        self.at("router", "sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")
+        for bridge in ("blue", "red"):
+            self.at("router", "ip", "link", "add", bridge, "type", "bridge")
+            self.at("router", "ip", "link", "set", bridge, "up")
+        for name, address in LINK.items():
+            self.wire(name, "eth1", f"l2-{name}", f"{address}/24")
+        self.cable("blue1", "blue"), self.cable("blue2", "blue"), self.cable("red1", "red")
+        self.serve()
+
+    def at(self, name, *words, **more):
+        return run(*self.enter(name), *words, **more)
+
+    def enter(self, name):
+        return ["nsenter", f"--net=/proc/{self.holders[name].pid}/ns/net"]
+
+    def wire(self, name, inside, outside, address):
+        pid = self.holders[name].pid
+        self.at("router", "ip", "link", "add", outside, "type", "veth", "peer", "name", inside, "netns", pid)
+        self.at("router", "ip", "link", "set", outside, "up")
+        self.at(name, "ip", "addr", "add", address, "dev", inside)
+        self.at(name, "ip", "link", "set", inside, "up")
+
+    def cable(self, name, bridge):
+        self.at("router", "ip", "link", "set", f"l2-{name}", "master", bridge)
+
+    def start(self, name, *words):
+        process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", *self.enter(name), *map(str, words)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self.services.append(process)
+        return process
+
+    def serve(self):
+        certificate, key = self.scratch / "certificate", self.scratch / "key"
+        run(
+            *"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=bmc -days 2".split(),
+            "-keyout",
+            key,
+            "-out",
+            certificate,
+        )
+        for name, ports in (("blue2", [8080, 9000, 10250]), ("bmc", [443, 80, 6443, 2379, 5555])):
+            service = self.start(
+                name, sys.executable, "-c", SERVICES, f"10.{NODES[name]}.0.2", certificate, key, *ports
+            )
+            service.stdout.readline()
+        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.scratch / "host_key")
+        os.makedirs("/run/sshd", exist_ok=True)
+        self.start("bmc", "/usr/sbin/sshd", "-D", "-f", "/dev/null", "-h", self.scratch / "host_key", "-p", 22)
+        (self.scratch / "lan.conf").write_text(IPMI)
+        (self.scratch / "emu").write_text(
+            "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02\nmc_enable 0x20\n"
+        )
+        self.start(
+            "bmc", "ipmi_sim", "-c", self.scratch / "lan.conf", "-f", self.scratch / "emu", "-s", self.scratch, "-n"
+        )
+        for folder in ("objects", "closed", "leak", "nfs", "run"):
+            (self.scratch / folder).mkdir()
+        (self.scratch / "objects" / "secret").write_text("of blue")
+        (self.scratch / "closed" / "secret").write_text("of blue")
+        self.start("store", sys.executable, "-c", self.object_server(), self.scratch / "objects", "blue", "blue-secret")
+        (self.scratch / "ganesha.conf").write_text(GANESHA.format(base=self.scratch))
+        self.start(
+            "store",
+            "unshare",
+            "--mount",
+            "sh",
+            "-c",
+            f"mkdir -p /var/lib/nfs && mount --bind {self.scratch}/nfs /var/lib/nfs && exec ganesha.nfsd -F -f {self.scratch}/ganesha.conf "
+            f"-L {self.scratch}/ganesha.log -p {self.scratch}/run/pid -N EVENT",
+        )
+        for tenant in ("blue", "red"):
+            secret = self.scratch / f"{tenant}.json"
+            secret.write_text(json.dumps({"access_key": tenant, "secret_key": f"{tenant}-secret"}))
+            secret.chmod(0o600)
+
+    @staticmethod
+    def object_server():
+        """object_server on an address of the network, which it has no word for."""
+        return (
+            f"import sys, pathlib, http.server\nsys.path.insert(0, {str(FAKES)!r})\nimport object_server as o\n"
+            "o.Service.folder = pathlib.Path(sys.argv[1])\no.Service.access, o.Service.secret = sys.argv[2:4]\n"
+            "http.server.ThreadingHTTPServer(('10.6.0.2', 9001), o.Service).serve_forever()\n"
+        )
+
+    def filter(self, verdict, leaks=()):
+        """What red sends to the other tenants is dropped or rejected, but for the ports of `leaks`; storage is for all."""
+        rules = [f"ip saddr 10.3.0.0/16 ip daddr 10.6.0.2 accept"]
+        for kind in leaks:
+            if kind in ("l2", "nfs", "s3"):
+                continue
+            protocol = "udp" if kind in ("udp", "bmc_ipmi") else "tcp"
+            rules.append(f"ip saddr 10.3.0.0/16 {protocol} dport {PORTS[kind]} accept")
+        if verdict == "reject":
+            rules.append("ip saddr 10.3.0.0/16 meta l4proto tcp reject with tcp reset")
+            rules.append("ip saddr 10.3.0.0/16 reject with icmp type admin-prohibited")
+        else:
+            rules.append("ip saddr 10.3.0.0/16 drop")
+        table = "flush ruleset\ntable inet apart { chain forward { type filter hook forward priority 0; policy accept; ct state established accept\n"
+        self.at("router", "nft", "-f", "-", input=table + "\n".join(rules) + "\n}\n}\n")
+        self.cable("red1", "blue" if "l2" in leaks else "red")
+
+    def close(self):
+        for process in [*self.services, *self.holders.values()]:
+            process.kill()
+        for process in [*self.services, *self.holders.values()]:
+            process.wait(DEADLINE_S)
+            process.stdout.close()
+
+
+class Sniffer:
+    """Where the packets went that left a namespace: (protocol, address, port), of ARP ("arp", address, 0)."""
+
+    def __init__(self, fabric, name, *interfaces):
+        self.sockets, self.seen = [], set()
+        own = os.open("/proc/self/ns/net", os.O_RDONLY)
+        there = os.open(f"/proc/{fabric.holders[name].pid}/ns/net", os.O_RDONLY)
+
+        def opened():
+            import ctypes
+
+            ctypes.CDLL(None).setns(there, 0)
+            for interface in interfaces:
+                one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0003))
+                one.bind((interface, 0))
+                self.sockets.append(one)
+            ctypes.CDLL(None).setns(own, 0)
+
+        thread = threading.Thread(target=opened)  # a namespace is a thread's
+        thread.start()
+        thread.join(DEADLINE_S)
+
+    def stop(self):
+        for one in self.sockets:
+            one.setblocking(False)
+            while True:
+                try:
+                    packet, place = one.recvfrom(2048)
+                except BlockingIOError:
+                    break
+                if place[2] == socket.PACKET_OUTGOING:
+                    self.take(packet)
+            one.close()
+        return self.seen
+
+    def take(self, packet):
+        kind, body = struct.unpack("!H", packet[12:14])[0], packet[14:]
+        if kind == 0x0806:
+            self.seen.add(("arp", socket.inet_ntoa(body[24:28]), 0))
+        elif kind == 0x0800:
+            header = (body[0] & 15) * 4
+            port = struct.unpack("!H", body[header + 2 : header + 4])[0] if body[9] in (6, 17) else 0
+            self.seen.add(({6: "tcp", 17: "udp"}.get(body[9], str(body[9])), socket.inet_ntoa(body[16:20]), port))
+        else:
+            self.seen.add((hex(kind), "", 0))

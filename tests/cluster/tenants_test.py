@@ -1,0 +1,109 @@
+"""Tenants of a cluster, judged by the built-in profile: nftables on each node keeps them apart; a leak is named with its path, and a control without an answer opens
+its cell."""
+import json
+import shutil
+import unittest
+
+from bench import ClusterBench
+from harness import main
+from node import command
+
+CONSENT = "the test, today, its own namespaces"
+PORT = 22  # of the sshd that every node has
+CLOSED = ("n01", "n02")  # of blue: its nodes drop what red sends to that port
+
+
+class Tenants(ClusterBench):
+    nodes = 4
+
+    def setUp(self):
+        if shutil.which("nft") is None:
+            raise unittest.SkipTest("nft is not installed: apt-get install nftables")
+        super().setUp()
+        self.addresses = {node.name: node.address for node in self.cluster.nodes}
+        self.filter(red=("n03", "n04"))
+
+    def filter(self, red):
+        for name in CLOSED:
+            rules = "\n".join(f"ip saddr {self.addresses[one]} tcp dport {PORT} drop" for one in red)
+            table = f"flush ruleset\ntable inet apart {{ chain input {{ type filter hook input priority 0; policy accept;\n{rules}\n}}\n}}\n"
+            command(*self.cluster[name].inside("nft", "-f", "-"), input=table)
+
+    def run_apart(self, *paths, out="run"):
+        site = self.cluster.site()
+        site["crossings"] = {
+            "consent": CONSENT,
+            "tenants": {"blue": ["n01", "n02"], "red": ["n03", "n04"]},
+            "paths": [
+                {"name": name, "class": kind, "tenant": "blue", "address": address, **more}
+                for name, kind, address, more in paths
+            ],
+        }
+        self.run_directory = self.scratch / out
+        words = [
+            "accept",
+            "--profile",
+            "tenants-apart",
+            "--site",
+            self.write("tenants.json", site),
+            "--out",
+            self.run_directory,
+        ]
+        return self.assay(*words)
+
+    def cells(self):
+        return {
+            (result["requirement"], next(iter(result["subject"].values()))): (result["outcome"], result["reason"])
+            for result in self.verdict()["results"]
+            if result["step"]
+        }
+
+    def test_closed_paths_pass_and_the_report_has_their_matrix(self):
+        done = self.run_apart(
+            ("blue-ssh", "tcp", self.addresses["n01"], {"port": PORT}),
+            ("blue-closed", "etcd", self.addresses["n02"], {"port": PORT}),
+        )
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(
+            set(self.cells()),
+            {("apart.tcp", f"{node}>blue-ssh") for node in ("n03", "n04")}
+            | {("apart.etcd", f"{node}>blue-closed") for node in ("n03", "n04")},
+        )
+        self.assertEqual({outcome for outcome, _ in self.cells().values()}, {"pass"})
+        self.assertIn("2 nodes of red try blue-ssh of blue: a TCP connection, on which nothing is sent", done.stderr)
+        page = (self.run_directory / "dossier/report.html").read_text()
+        self.assertIn(CONSENT, page)
+        self.assertIn("no answer 2", page)
+        self.check_aftermath()
+
+    def test_a_leak_is_named_with_node_and_path_and_is_a_flag_of_the_first_night(self):
+        self.filter(red=("n03",))
+        done = self.run_apart(("blue-ssh", "tcp", self.addresses["n01"], {"port": PORT}))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        cells = self.cells()
+        self.assertEqual(cells["apart.tcp", "n03>blue-ssh"][0], "pass")
+        outcome, reason = cells["apart.tcp", "n04>blue-ssh"]
+        self.assertEqual(outcome, "fail")
+        self.assertIn("path blue-ssh", reason)
+        self.assertIn("<strong>open 1</strong>", (self.run_directory / "dossier/report.html").read_text())
+        added = self.assay("history", "add", self.run_directory, "--db", self.scratch / "history.db")
+        self.assertEqual(added.returncode, 0, added.stdout + added.stderr)
+        told = ("--kind", "note", "--on", "fleet", "--text", "new rules on leaf 3", "--db", self.scratch / "history.db")
+        self.assertEqual(self.assay("history", "event", *told).returncode, 0)
+        judged = self.assay("drift", "judge", "--json", "--db", self.scratch / "history.db")
+        flags = json.loads(judged.stdout)["flags"]
+        self.assertEqual([(one["node"], one["slot"]) for one in flags], [("n04", "blue-ssh")], judged.stdout)
+        self.assertIn("crossing_refused.answered", flags[0]["metric"])
+        explained = self.assay("drift", "explain", "n04", "--db", self.scratch / "history.db")
+        self.assertIn("note on fleet: new rules on leaf 3", explained.stdout)
+
+    def test_without_an_answered_control_nothing_is_judged(self):
+        done = self.run_apart(("nobody", "tcp", "10.77.200.1", {"port": PORT}))
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        for outcome, reason in self.cells().values():
+            self.assertEqual(outcome, "inconclusive")
+            self.assertIn("the same attempt by a node of the path's own tenant ended in control no_answer", reason)
+
+
+if __name__ == "__main__":
+    main()

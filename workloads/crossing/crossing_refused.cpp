@@ -1,0 +1,196 @@
+// crossing_refused: one path between tenants, tried by a node that must not reach it and, at the same time, by one that
+// does. The two ranks never talk to each other: where tenants are kept apart they could not.
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "probes/core/json_io.h"
+#include "probes/core/path_class.h"
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
+#include "probes/core/secret_file.h"
+#include "probes/core/text.h"
+#include "workloads/crossing/next_hop.h"
+#include "workloads/crossing/services.h"
+#include "workloads/crossing/tried.h"
+
+namespace assay::crossing {
+namespace {
+
+constexpr std::int64_t kMostTries = 10;
+constexpr double kLongestTimeout_s = 4;  // so that a try ends within 5 s of a stop
+constexpr std::chrono::seconds kBetweenTries{1};
+
+constexpr Parameter kParameters[] = {
+    {.name = "class",
+     .fallback = "tcp",
+     .meaning = "kind of the path",
+     .choices = "tcp udp l2 nfs s3 bmc_ipmi bmc_redfish bmc_ssh metadata kube_api kubelet etcd dcgm"},
+    {.name = "path", .fallback = "", .meaning = "name of the path in the site, which the plan fills in with all below"},
+    {.name = "address", .fallback = "", .meaning = "numeric address that is tried, and no other"},
+    {.name = "port", .unit = "1", .fallback = "0", .meaning = "its port"},
+    {.name = "resource",
+     .fallback = "",
+     .meaning = "nfs: the export; s3: the bucket; metadata, bmc_redfish: the path of a GET; udp: the datagram"},
+    {.name = "interface", .fallback = "", .meaning = "l2: the interface that asks; empty: that of the route"},
+    {.name = "region", .fallback = "", .meaning = "s3: that requests are signed for"},
+    {.name = "tls", .fallback = "off", .meaning = "s3: whether over HTTPS", .choices = "off on"},
+    {.name = "credentials",
+     .fallback = "",
+     .meaning = "s3: file on the node that only its owner may read, with the key of its own tenant"},
+    {.name = "timeout",
+     .unit = "s",
+     .fallback = "2s",
+     .quick = "1s",
+     .meaning = "longest wait for one answer, at most 4 s"},
+    {.name = "tries",
+     .unit = "1",
+     .fallback = "3",
+     .quick = "1",
+     .meaning = "attempts at most, 1 s apart, until something comes back; 1 to 10"},
+};
+constexpr Metric kMetrics[] = {
+    {.name = "answered",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "1 if the node of the other tenant was answered, so that the path is open, else 0",
+     .kind = MetricKind::fault,
+     .recorded = Recorded::rank_0},
+    {.name = "unrefused",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "1 if nothing refused that node: it was answered, or nothing came back; else 0",
+     .recorded = Recorded::rank_0},
+};
+constexpr ConditionSpec kConditions[] = {
+    {.name = "tried",
+     .meaning =
+         "crossing on the node of the other tenant; on the node of the path's own tenant the outcome of the same "
+         "attempt: control answered, refused, no_answer or unclear"},
+    rank_0("outcome", "of the crossing: refused, no_answer, answered or unclear"),
+    {.name = "evidence", .meaning = "of the outcome, such as the ICMP message and its sender"},
+};
+constexpr ProbeSpec kSpec{
+    .name = "crossing_refused",
+    .scope = Scope::group,
+    .measures = "Whether a path into one tenant, declared by the site, is closed to a node of another tenant.",
+    .method =
+        "Rank 0, of another tenant, tries the path; rank 1, of the path's own tenant, makes the same attempt at the "
+        "same time: the positive control, without whose answer the crossing is not judged. An attempt is answered "
+        "where "
+        "the connection is accepted (tcp and its kin), a datagram or ARP reply comes back, NFS gives a file handle, or "
+        "HTTP a status 2xx; refused by a TCP reset, by an ICMP message of a filter or closed port, by an error of "
+        "permission of NFS, or by HTTP 401 or 403. Nothing that comes back in `timeout` is no answer, which is no "
+        "refusal: a filter that drops and a machine that is down look alike, and only the control differs. An "
+        "attempt is repeated until something comes back, `tries` times at most, 1 s apart. It is unclear where "
+        "nothing left the node (no route, no carrier, no gateway, its own filter), or the answer neither grants nor "
+        "refuses. "
+        "Only the named address is sent to, no name is resolved, no login is made, and nothing is written.",
+    .source =
+        "RFC 792, RFC 826, RFC 1812 (5.2.7.1), RFC 4443, RFC 5531, RFC 7530, RFC 9110; IPMI v2.0, 13 and 22.13; "
+        "AWS, Amazon S3 API Reference, ListObjectsV2.",
+    .needs =
+        "Two nodes, a site with tenants, paths and consent (crossings); l2: CAP_NET_RAW; s3 and bmc_redfish: "
+        "libcurl 7.85 or newer.",
+    .typical = {3},
+    .deadline = {90},
+    .parameters = kParameters,
+    .metrics = kMetrics,
+    .conditions = kConditions};
+
+Target target_of(const Parameters& given) {
+  const double timeout_s = given.seconds("timeout").count;
+  if (!(timeout_s > 0) || timeout_s > kLongestTimeout_s)
+    throw BadParameter(fmt::format("timeout: {:g} s is not above 0 and at most 4 s", timeout_s));
+  const auto tries = given.count("tries");
+  if (tries < 1 || tries > kMostTries) throw BadParameter(fmt::format("tries: {} is not from 1 to 10", tries));
+  const auto port = given.count("port");
+  if (port < 0 || port > 65535) throw BadParameter(fmt::format("port: {} is not from 0 to 65535", port));
+  return {.address = given.text("address"), .port = static_cast<int>(port), .timeout = {timeout_s}};
+}
+
+protocols::S3Bucket bucket_of(const Parameters& given) {
+  const std::string& path = given.text("credentials");
+  const auto text = read_secret_file(path);
+  if (!text) throw Skip(text.error().text());
+  const auto words = parse_json(*text, path);
+  const auto word = [&](const char* name) {
+    if (!words || !words->is_object() || !words->contains(name) || !words->at(name).is_string())
+      throw std::runtime_error(fmt::format("{}: is not {{\"access_key\": TEXT, \"secret_key\": TEXT}}", path));
+    return words->at(name).get<std::string>();
+  };
+  return {.endpoint = given.text("tls") == "on" ? "https://" : "http://",
+          .region = given.text("region"),
+          .bucket = given.text("resource"),
+          .access_key = word("access_key"),
+          .secret_key = word("secret_key")};
+}
+
+Tried try_once(PathClass type, const Target& target, const Parameters& given) {
+  switch (type) {
+    case PathClass::udp:
+      return try_udp(target, given.text("resource"));
+    case PathClass::l2:
+      return try_arp(target, given.text("interface"));
+    case PathClass::nfs:
+      return try_nfs(target, given.text("resource"));
+    case PathClass::s3:
+      return try_s3(target, bucket_of(given));
+    case PathClass::bmc_ipmi:
+      return try_ipmi(target);
+    case PathClass::bmc_redfish:
+      return try_https(target, given.text("resource"));
+    case PathClass::metadata:
+      return try_http(target, given.text("resource"));
+    default:
+      return try_tcp(target);
+  }
+}
+
+/// Tries until something comes back, or the last try is over.
+Tried try_path(const Parameters& given) {
+  const Target target = target_of(given);
+  const PathClass type = from_word<PathClass>(given.text("class")).value_or(PathClass::tcp);  // one of the choices
+  Tried tried;
+  for (std::int64_t i = 0; i < given.count("tries"); ++i) {
+    if (i > 0) sleep_until_stopped(kBetweenTries);
+    if (stop_requested()) throw std::runtime_error("stopped before the last try was over");
+    tried = try_once(type, target, given);
+    if (tried.outcome != Outcome::no_answer) break;
+  }
+  if (stop_requested()) throw std::runtime_error("stopped before the last try was over");
+  if (tried.outcome != Outcome::no_answer) return tried;
+  // A node that is cut off would show every path as closed.
+  const auto hop = next_hop_to(target.address);
+  const std::string& link = given.text("interface");
+  const std::string cut_off = type != PathClass::l2 ? (hop ? why_cut_off(*hop) : "nothing left this node: no route")
+                                                    : why_cut_off(link.empty() && hop ? hop->interface : link);
+  if (stop_requested()) throw std::runtime_error("stopped before the last try was over");
+  return cut_off.empty() ? tried : Tried{Outcome::unclear, cut_off};
+}
+
+void measure(const Parameters& given, const Placement& placement, Recorder& record) {
+  (void)target_of(given);
+  if (placement.world != 2)
+    throw Skip("needs two ranks: a node of another tenant, and one of the path's own as the positive control");
+  if (given.text("address").empty()) throw BadParameter("address: is empty; a plan fills in the path of the site");
+  const Tried tried = try_path(given);
+  record.condition("evidence", without_controls(tried.evidence, kLongestShown));
+  if (placement.rank == 1) {
+    record.condition("tried", fmt::format("control {}", tried.outcome));
+    return;
+  }
+  const Subject subject{.kind = "group", .id = given.text("path")};
+  const Values at{{"path", given.text("path")}};
+  record.condition("tried", "crossing");
+  record.condition("outcome", std::string(word_of(tried.outcome)));
+  record.measurement("answered", tried.outcome == Outcome::answered ? 1 : 0, subject, at);
+  record.measurement("unrefused", tried.outcome == Outcome::refused ? 0 : 1, subject, at);
+}
+
+}  // namespace
+}  // namespace assay::crossing
+
+int main(int argc, char** argv) {
+  return assay::probe_main(argc, argv, assay::crossing::kSpec, assay::crossing::measure);
+}

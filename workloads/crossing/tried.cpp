@@ -1,0 +1,301 @@
+// tried: sockets and their error queues, in which ICMP messages stand with their sender.
+#include "workloads/crossing/tried.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+
+// Those of glibc before those of the kernel, which then leave out the common part.
+#include <net/if.h>
+#include <netinet/if_ether.h>
+#include <netinet/in.h>
+#include <netpacket/packet.h>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <linux/errqueue.h>
+#include <linux/icmp.h>
+#include <linux/icmpv6.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+
+#include "probes/core/probe.h"
+#include "probes/core/text.h"
+#include "workloads/crossing/next_hop.h"
+
+namespace assay::crossing {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kLongestSaid = 120;  // of a service's first words
+constexpr double kForFirstWords_s = 0.5;   // servers that speak first, as sshd, do so at once
+constexpr int kSlice_ms = 100;             // between looks at stop_requested()
+constexpr std::size_t kLargestDatagram = 1500;
+
+struct Address {
+  sockaddr_storage bytes{};
+  socklen_t length = 0;
+  [[nodiscard]] bool is_v6() const { return bytes.ss_family == AF_INET6; }
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&bytes); }
+};
+
+Address address_of(const Target& target) {
+  Address found;
+  auto& v4 = reinterpret_cast<sockaddr_in&>(found.bytes);
+  auto& v6 = reinterpret_cast<sockaddr_in6&>(found.bytes);
+  const auto port = htons(static_cast<std::uint16_t>(target.port));
+  if (inet_pton(AF_INET, target.address.c_str(), &v4.sin_addr) == 1) {
+    v4.sin_family = AF_INET;
+    v4.sin_port = port;
+    found.length = sizeof v4;
+  } else if (inet_pton(AF_INET6, target.address.c_str(), &v6.sin6_addr) == 1) {
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = port;
+    found.length = sizeof v6;
+  } else {
+    throw std::runtime_error(fmt::format("address: '{}' is not numeric", target.address));
+  }
+  return found;
+}
+
+std::string text_of(const sockaddr* address) {
+  char text[INET6_ADDRSTRLEN] = {};
+  const void* const bytes = address->sa_family == AF_INET6
+                                ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr)
+                                : &reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
+  return inet_ntop(address->sa_family, bytes, text, sizeof text) == nullptr ? "?" : text;
+}
+
+/// Waits for `events`; false when the time is over or the probe is to stop.
+bool wait_for(int socket, short events, Clock::time_point until) {
+  while (!stop_requested()) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+    if (left <= 0) return false;
+    pollfd one{.fd = socket, .events = events, .revents = 0};
+    if (::poll(&one, 1, static_cast<int>(std::min<long long>(left, kSlice_ms))) > 0) return true;
+  }
+  return false;
+}
+
+Clock::time_point after(Seconds time) {
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time.count));
+}
+
+struct Icmp {
+  bool v6 = false;
+  int type = 0, code = 0;
+  std::string from;
+};
+
+/// The ICMP message in the socket's error queue; nothing if there is none.
+std::optional<Icmp> icmp_in(int socket) {
+  alignas(cmsghdr) char control[512] = {};
+  char byte = 0;
+  iovec part{.iov_base = &byte, .iov_len = 1};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  if (::recvmsg(socket, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return std::nullopt;
+  for (cmsghdr* one = CMSG_FIRSTHDR(&message); one != nullptr; one = CMSG_NXTHDR(&message, one)) {
+    const bool v4 = one->cmsg_level == SOL_IP && one->cmsg_type == IP_RECVERR;
+    const bool v6 = one->cmsg_level == SOL_IPV6 && one->cmsg_type == IPV6_RECVERR;
+    if (!v4 && !v6) continue;
+    const auto* error = reinterpret_cast<const sock_extended_err*>(CMSG_DATA(one));
+    if (error->ee_origin != SO_EE_ORIGIN_ICMP && error->ee_origin != SO_EE_ORIGIN_ICMP6) continue;
+    return Icmp{.v6 = error->ee_origin == SO_EE_ORIGIN_ICMP6,
+                .type = error->ee_type,
+                .code = error->ee_code,
+                .from = text_of(SO_EE_OFFENDER(error))};
+  }
+  return std::nullopt;
+}
+
+/// No neighbour took the packet. On the link it was the target that did not; else the gateway, and nothing left.
+Tried no_neighbour(const Target& target) {
+  const auto hop = next_hop_to(target.address);
+  if (hop && !hop->is_gateway)
+    return {Outcome::no_answer, fmt::format("{} is on this node's link, and does not answer ARP", target.address)};
+  return {Outcome::unclear, "nothing left this node: its gateway does not answer"};
+}
+
+/// The outcome by a failed call on `socket`.
+Tried of_error(int socket, int error, const Target& target) {
+  const auto icmp = icmp_in(socket);
+  const auto sender = icmp && icmp->from != target.address ? next_hop_to(icmp->from) : std::nullopt;
+  const bool of_itself = sender && sender->local;
+  if (icmp && !of_itself) return of_icmp(icmp->v6, icmp->type, icmp->code, icmp->from);
+  switch (error) {
+    case ECONNREFUSED:
+      if (of_itself) return {Outcome::unclear, "nothing left this node: a filter of its own refused it"};
+      return {Outcome::refused, "TCP reset"};
+    case ECONNRESET:
+      return {Outcome::refused, "TCP reset"};
+    case ETIMEDOUT:
+      return {Outcome::no_answer, "nothing came back"};
+    case EHOSTUNREACH:
+      return no_neighbour(target);
+    default:
+      return {Outcome::unclear, fmt::format("nothing left this node: {}", std::strerror(error))};
+  }
+}
+
+Descriptor socket_for(const Address& address, int type) {
+  Descriptor socket(::socket(address.bytes.ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket) throw std::runtime_error(fmt::format("socket: {}", std::strerror(errno)));
+  const int on = 1;
+  // Without it ICMP messages would be errors without sender and code; an old kernel without it gives those.
+  (void)::setsockopt(socket.number(), address.is_v6() ? SOL_IPV6 : SOL_IP, address.is_v6() ? IPV6_RECVERR : IP_RECVERR,
+                     &on, sizeof on);
+  return socket;
+}
+
+int error_of(int socket) {
+  int error = 0;
+  socklen_t length = sizeof error;
+  return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+}
+
+/// The request for `target` from `interface`, or why there is none.
+struct ArpRequest {
+  ether_arp bytes{};
+  int index = 0;
+  std::string missing;
+};
+
+ArpRequest arp_request(int socket, const Target& target, const std::string& interface) {
+  ArpRequest found;
+  ifreq asked{};
+  std::strncpy(asked.ifr_name, interface.c_str(), IFNAMSIZ - 1);
+  found.bytes.ea_hdr = {.ar_hrd = htons(ARPHRD_ETHER),
+                        .ar_pro = htons(ETH_P_IP),
+                        .ar_hln = ETH_ALEN,
+                        .ar_pln = sizeof(in_addr),
+                        .ar_op = htons(ARPOP_REQUEST)};
+  const auto missing = [&](const char* what) {
+    found.missing = fmt::format("nothing left this node: interface '{}' has no {}", interface, what);
+    return found;
+  };
+  if (::ioctl(socket, SIOCGIFINDEX, &asked) != 0) return missing("index, so it is not there");
+  found.index = asked.ifr_ifindex;
+  if (::ioctl(socket, SIOCGIFHWADDR, &asked) != 0 || asked.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+    return missing("Ethernet address");
+  std::memcpy(found.bytes.arp_sha, asked.ifr_hwaddr.sa_data, ETH_ALEN);
+  const Descriptor inet(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (::ioctl(inet.number(), SIOCGIFADDR, &asked) != 0) return missing("IPv4 address");
+  std::memcpy(found.bytes.arp_spa, &reinterpret_cast<const sockaddr_in&>(asked.ifr_addr).sin_addr, sizeof(in_addr));
+  (void)inet_pton(AF_INET, target.address.c_str(), found.bytes.arp_tpa);  // try_arp has read it before
+  return found;
+}
+
+}  // namespace
+
+Tried of_icmp(bool v6, int type, int code, const std::string& from) {
+  const bool filter =
+      v6 ? type == ICMPV6_DEST_UNREACH && (code == ICMPV6_ADM_PROHIBITED || code == ICMPV6_PORT_UNREACH ||
+                                           code == ICMPV6_POLICY_FAIL || code == ICMPV6_REJECT_ROUTE)
+         : type == ICMP_DEST_UNREACH && (code == ICMP_PROT_UNREACH || code == ICMP_PORT_UNREACH ||
+                                         code == ICMP_NET_ANO || code == ICMP_HOST_ANO || code == ICMP_PKT_FILTERED);
+  return {filter ? Outcome::refused : Outcome::no_answer,
+          fmt::format("ICMP{} type {} code {} from {}", v6 ? "v6" : "", type, code, from)};
+}
+
+std::pair<Descriptor, Tried> open_tcp(const Target& target, bool reserved) {
+  const Address address = address_of(target);
+  Descriptor socket = socket_for(address, SOCK_STREAM);
+  // Without the right the connection comes from a high port, and a server that minds says so.
+  if (reserved && !address.is_v6()) (void)::bindresvport(socket.number(), nullptr);
+  const auto until = after(target.timeout);
+  if (::connect(socket.number(), address.get(), address.length) != 0 && errno != EINPROGRESS)
+    return {Descriptor(), of_error(socket.number(), errno, target)};
+  if (!wait_for(socket.number(), POLLOUT, until)) return {Descriptor(), Tried{Outcome::no_answer, "nothing came back"}};
+  if (const int error = error_of(socket.number()); error != 0)
+    return {Descriptor(), of_error(socket.number(), error, target)};
+  return {std::move(socket), Tried{Outcome::answered, "the connection was accepted"}};
+}
+
+Tried try_tcp(const Target& target) {
+  auto [socket, tried] = open_tcp(target);
+  if (!socket) return tried;
+  const std::string said = exchange(socket, "", 1, {kForFirstWords_s});
+  if (!said.empty()) tried.evidence += fmt::format(" and said '{}'", printable(said, kLongestSaid));
+  return tried;
+}
+
+Tried try_udp(const Target& target, std::string_view payload, std::string_view answer) {
+  const Address address = address_of(target);
+  const Descriptor socket = socket_for(address, SOCK_DGRAM);
+  const int number = socket.number();
+  if (::connect(number, address.get(), address.length) != 0 ||
+      ::send(number, payload.data(), payload.size(), MSG_NOSIGNAL) < 0)
+    return of_error(number, errno, target);
+  const auto until = after(target.timeout);
+  while (wait_for(number, POLLIN, until)) {
+    char bytes[kLargestDatagram];
+    const auto size = ::recv(number, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (size < 0 && errno == EAGAIN) {
+      // An ICMP message wakes the wait without data; the error is the socket's.
+      if (const int error = error_of(number); error != 0) return of_error(number, error, target);
+      continue;
+    }
+    if (size < 0) return of_error(number, errno, target);
+    const std::string_view came(bytes, static_cast<std::size_t>(size));
+    if (came.starts_with(answer)) return {Outcome::answered, fmt::format("{} bytes came back", size)};
+    return {Outcome::unclear, fmt::format("{} bytes came back that are none of the protocol", size)};
+  }
+  return {Outcome::no_answer, "nothing came back"};
+}
+
+Tried try_arp(const Target& target, const std::string& interface) {
+  (void)address_of(target);
+  const Descriptor socket(::socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(ETH_P_ARP)));
+  if (!socket) throw Skip(fmt::format("ARP needs CAP_NET_RAW: {}", std::strerror(errno)));
+  const auto hop = next_hop_to(target.address);
+  const auto request = arp_request(socket.number(), target, interface.empty() && hop ? hop->interface : interface);
+  if (!request.missing.empty()) return {Outcome::unclear, request.missing};
+  sockaddr_ll link{};
+  link.sll_family = AF_PACKET;
+  link.sll_protocol = htons(ETH_P_ARP);
+  link.sll_ifindex = request.index;
+  if (::bind(socket.number(), reinterpret_cast<const sockaddr*>(&link), sizeof link) != 0)
+    return {Outcome::unclear, fmt::format("nothing left this node: {}", std::strerror(errno))};
+  link.sll_halen = ETH_ALEN;
+  std::memset(link.sll_addr, 0xff, ETH_ALEN);
+  if (::sendto(socket.number(), &request.bytes, sizeof request.bytes, 0, reinterpret_cast<const sockaddr*>(&link),
+               sizeof link) < 0)
+    return {Outcome::unclear, fmt::format("nothing left this node: {}", std::strerror(errno))};
+  const auto until = after(target.timeout);
+  while (wait_for(socket.number(), POLLIN, until)) {
+    ether_arp came{};
+    const auto size = ::recv(socket.number(), &came, sizeof came, MSG_DONTWAIT);
+    if (size < static_cast<ssize_t>(sizeof came) || came.ea_hdr.ar_op != htons(ARPOP_REPLY) ||
+        std::memcmp(came.arp_spa, request.bytes.arp_tpa, sizeof(in_addr)) != 0)
+      continue;
+    const std::string_view from(reinterpret_cast<const char*>(came.arp_sha), ETH_ALEN);
+    return {Outcome::answered, fmt::format("ARP reply from {}", to_hexadecimal(from))};
+  }
+  return {Outcome::no_answer, "no ARP reply"};
+}
+
+std::string exchange(const Descriptor& connection, std::string_view bytes, std::size_t wanted, Seconds timeout) {
+  const auto until = after(timeout);
+  while (!bytes.empty()) {
+    const auto sent = ::send(connection.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && (errno != EAGAIN || !wait_for(connection.number(), POLLOUT, until))) return "";
+    if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  std::string came;
+  while (came.size() < wanted && wait_for(connection.number(), POLLIN, until)) {
+    char part[kLargestDatagram];
+    const auto size = ::recv(connection.number(), part, sizeof part, 0);
+    if (size <= 0) break;
+    came.append(part, static_cast<std::size_t>(size));
+  }
+  return came;
+}
+
+}  // namespace assay::crossing
