@@ -8,6 +8,14 @@ if(NOT CMAKE_CXX_CLANG_TIDY)  # clang does not know it
   target_compile_options(fake_nvml PRIVATE -fno-gnu-unique)
 endif()
 
+# ROCm's library of management, under the name of the version that is read, and an older one.
+foreach(number 26 25)
+  add_library(fake_amd_smi_${number} SHARED fakes/fake_amd_smi.cpp)
+  target_link_libraries(fake_amd_smi_${number} PRIVATE assay_flags nlohmann_json::nlohmann_json)
+  set_target_properties(fake_amd_smi_${number} PROPERTIES PREFIX "" OUTPUT_NAME libamd_smi SUFFIX .so.${number}
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes/amd_${number})
+endforeach()
+
 # Programs that tests start in the place of others.
 add_executable(fake_rank fakes/fake_rank.cpp)
 target_link_libraries(fake_rank PRIVATE assay_flags)
