@@ -63,16 +63,19 @@ Device describe_device(int ordinal) {
   check(hip().bus_id(bus_id.data(), kText, ordinal), fmt::format("reading the PCI bus id of GPU {}", ordinal));
   check(hip().memory(&memory, ordinal), fmt::format("reading the memory of GPU {}", ordinal));
   const std::string address = pci_bus_id_text(bus_id.data());
-  const auto gpu = known_to_smi(address);
-  const auto uuid = gpu ? gpu->uuid().value : std::nullopt;
-  const auto cache = gpu ? gpu->last_cache().value : std::nullopt;
+  std::string uuid = uuid_of_runtime(ordinal);
+  Bytes cache = {kLastCache};
+  if (const auto gpu = known_to_smi(address)) {
+    uuid = gpu->uuid().value.value_or(uuid);
+    cache = {gpu->last_cache().value.value_or(kLastCache)};
+  }
   return {.ordinal = ordinal,
-          .uuid = uuid ? *uuid : uuid_of_runtime(ordinal),
+          .uuid = uuid,
           .pci_bus_id = address,
           .name = name.data(),
           .sm_count = attribute(ordinal, api::kComputeUnits),
           .memory = {memory},
-          .l2 = {cache.value_or(kLastCache)},
+          .l2 = cache,
           .compute_major = attribute(ordinal, api::kMajor),
           .compute_minor = attribute(ordinal, api::kMinor)};
 }
