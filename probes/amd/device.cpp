@@ -195,6 +195,28 @@ void clear(std::byte* memory, Bytes size, const Stream& stream) {
   check(hip().set(memory, 0, size.count, stream.get()), "clearing memory of the GPU");
 }
 
+void copy_up(std::byte* target, const std::byte* host, Bytes size, const Stream& stream) {
+  check(hip().copy_in_stream(target, host, size.count, api::kHostToDevice, stream.get()), "copying to the GPU");
+}
+
+void copy_down(std::byte* host, const std::byte* source, Bytes size, const Stream& stream) {
+  check(hip().copy_in_stream(host, source, size.count, api::kDeviceToHost, stream.get()), "copying from the GPU");
+}
+
+void lock_pages(std::span<std::byte> memory) {
+  check(hip().lock_pages(memory.data(), memory.size(), api::kPortable | api::kMapped),
+        fmt::format("locking {} B of host memory", memory.size()));
+}
+
+// A destructor reports nothing; the memory is freed anyway.
+void unlock_pages(std::span<std::byte> memory) noexcept { (void)hip().unlock_pages(memory.data()); }
+
+std::byte* place_on_device(std::byte* locked) {
+  void* address = nullptr;
+  check(hip().device_pointer(&address, locked, 0), "mapping host memory into a GPU");
+  return static_cast<std::byte*>(address);
+}
+
 void copy_to_host(std::span<std::byte> target, const std::byte* source) {
   check(hip().copy(target.data(), source, target.size(), api::kDeviceToHost), "copying from the GPU");
 }

@@ -109,6 +109,17 @@ std::vector<BlockErrors> ask_errors(const AmdGpu& gpu, const smi::Functions& f, 
   return blocks;
 }
 
+void ask_pcie(const AmdGpu& gpu, const smi::Functions& f, Facts& facts) {
+  const auto pcie = facts.told("pcie", [&] { return gpu.ask<smi::Pcie>(f.pcie); });
+  if (!pcie) return;
+  facts.metric("pcie_generation", pcie_generation(pcie->speed));
+  const auto most = reported(pcie->generation_max);
+  facts.metric("pcie_generation_max", most && *most > 0 ? most : std::nullopt);
+  facts.metric("pcie_width", reported(pcie->width));
+  facts.metric("pcie_width_max", reported(pcie->width_max));
+  facts.metric("pcie_replays", reported(pcie->replays));
+}
+
 void ask_links(const AmdGpu& gpu, const smi::Functions& f, Facts& facts) {
   if (const auto links = facts.told("xgmi_links", [&] { return gpu.ask<smi::XgmiLinks>(f.xgmi_links); })) {
     constexpr std::array kStates = {"down", "up", "disabled"};
@@ -127,14 +138,7 @@ void ask_links(const AmdGpu& gpu, const smi::Functions& f, Facts& facts) {
   }
   if (const auto state = facts.told("xgmi_errors", [&] { return gpu.ask<std::uint32_t>(f.xgmi_errors); }))
     facts.metric("xgmi_errors", std::optional(*state == 0 ? 0 : 1));
-  const auto pcie = facts.told("pcie", [&] { return gpu.ask<smi::Pcie>(f.pcie); });
-  if (!pcie) return;
-  facts.metric("pcie_generation", pcie_generation(pcie->speed));
-  const auto most = reported(pcie->generation_max);
-  facts.metric("pcie_generation_max", most && *most > 0 ? most : std::nullopt);
-  facts.metric("pcie_width", reported(pcie->width));
-  facts.metric("pcie_width_max", reported(pcie->width_max));
-  facts.metric("pcie_replays", reported(pcie->replays));
+  ask_pcie(gpu, f, facts);
 }
 
 void ask_throttling(const AmdGpu& gpu, const smi::Functions& f, Facts& facts) {
@@ -188,12 +192,15 @@ std::optional<std::string> driver_version(const AmdSmi& smi, const AmdGpu& gpu) 
   return driver.value ? text_in(driver.value->version) : std::nullopt;
 }
 
-std::map<std::string_view, Value> read_gpu_state(const AmdSmi& smi, const AmdGpu& gpu, AnswerLimit& limit,
-                                                 std::int64_t& failures) {
+std::map<std::string_view, double> read_gpu_state(const AmdSmi& smi, const AmdGpu& gpu, AnswerLimit& limit,
+                                                  std::int64_t& failures) {
   Facts facts(smi, limit, "a GPU under load");
   ask_conditions(gpu, smi.functions(), facts);
+  ask_pcie(gpu, smi.functions(), facts);
   failures += facts.state.query_errors;
-  return std::move(facts.state.conditions);
+  std::map<std::string_view, double> numbers = std::move(facts.state.metrics);
+  for (const auto& [name, value] : facts.state.conditions) numbers[name] = std::get<double>(value);
+  return numbers;
 }
 
 std::optional<std::int64_t> other_processes(const Answer<std::vector<std::uint32_t>>& listed) {

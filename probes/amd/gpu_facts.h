@@ -50,10 +50,10 @@ GpuFacts read_gpu_facts(const AmdSmi& smi, const AmdGpu& gpu, std::size_t index,
 /// Version of the driver amdgpu as AMD SMI reports it of `gpu`.
 std::optional<std::string> driver_version(const AmdSmi& smi, const AmdGpu& gpu);
 
-/// What changes from moment to moment: clocks, temperatures, power and its limit, as numbers by the names of
-/// health_amd's conditions. Failed questions are added to `failures`.
-std::map<std::string_view, Value> read_gpu_state(const AmdSmi& smi, const AmdGpu& gpu, AnswerLimit& limit,
-                                                 std::int64_t& failures);
+/// What changes from moment to moment: clocks, temperatures, power and its limit, the PCIe link, by the names of
+/// health_amd's conditions and metrics. Failed questions are added to `failures`.
+std::map<std::string_view, double> read_gpu_state(const AmdSmi& smi, const AmdGpu& gpu, AnswerLimit& limit,
+                                                  std::int64_t& failures);
 
 /// Processes besides this one on `gpu`. Nothing in a process namespace of its own, where no list has those of others.
 std::optional<std::int64_t> other_processes(const Answer<std::vector<std::uint32_t>>& listed);

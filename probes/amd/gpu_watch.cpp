@@ -53,6 +53,17 @@ class GpuWatch::Watched {
     if (begin_ && !end_) end_ = ask();
   }
   void record(Recorder& record, const Subject& subject) const;
+  /// The least of the readings `name`; how far the counter `name` went.
+  [[nodiscard]] std::optional<int> least(const char* name) const {
+    const auto found = readings_.find(name);
+    if (found == readings_.end() || found->second.empty()) return std::nullopt;
+    return static_cast<int>(found->second.min());
+  }
+  [[nodiscard]] std::optional<std::int64_t> grown(const char* name) const {
+    if (!begin_ || !end_ || !begin_->state.metrics.contains(name) || !end_->state.metrics.contains(name))
+      return std::nullopt;
+    return static_cast<std::int64_t>(end_->state.metrics.at(name) - begin_->state.metrics.at(name));
+  }
 
  private:
   GpuFacts ask() { return read_gpu_facts(smi_, gpu_, 0, limit_); }
@@ -60,7 +71,7 @@ class GpuWatch::Watched {
   void sample() {
     last_ = Clock::now();
     for (const auto& [name, value] : read_gpu_state(smi_, gpu_, limit_, failures_))
-      readings_[std::string(name)].add(std::get<double>(value));
+      readings_[std::string(name)].add(value);
     ++samples_;
   }
   void sample_until(const std::stop_token& stop) {
@@ -108,9 +119,7 @@ void GpuWatch::Watched::record(Recorder& record, const Subject& subject) const {
   const auto& after = end_->state.metrics;
   for (const char* name : {"thermal_violations", "power_violations", "ecc_corrected", "ecc_uncorrected", "ecc_deferred",
                            "retired_pages", "pcie_replays"}) {
-    if (before.contains(name) && after.contains(name))
-      record.condition(fmt::format("{}_delta", name), static_cast<std::int64_t>(after.at(name) - before.at(name)),
-                       subject);
+    if (const auto count = grown(name)) record.condition(fmt::format("{}_delta", name), *count, subject);
   }
   if (before.contains("other_processes") && after.contains("other_processes")) {
     const double most = std::max(before.at("other_processes"), after.at("other_processes"));
@@ -144,6 +153,14 @@ void GpuWatch::end_load() {
 }
 void GpuWatch::stop() {
   if (watched_) watched_->stop();
+}
+std::optional<int> GpuWatch::pcie_generation_min() const {
+  return watched_ ? watched_->least("pcie_generation") : std::nullopt;
+}
+std::optional<int> GpuWatch::pcie_width_min() const { return watched_ ? watched_->least("pcie_width") : std::nullopt; }
+std::optional<int> GpuWatch::pcie_replays() const {
+  const auto count = watched_ ? watched_->grown("pcie_replays") : std::nullopt;
+  return count ? std::optional(static_cast<int>(*count)) : std::nullopt;
 }
 void GpuWatch::record(Recorder& record, const Subject& subject) const {
   if (watched_) return watched_->record(record, subject);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "probes/core/probe.h"
@@ -64,6 +65,10 @@ class GpuWatch {
   void end_load();
   /// Ends the window. Without one it does nothing.
   void stop();
+  /// Lowest PCIe generation and fewest lanes that the last window saw, and replays that it added.
+  [[nodiscard]] std::optional<int> pcie_generation_min() const;
+  [[nodiscard]] std::optional<int> pcie_width_min() const;
+  [[nodiscard]] std::optional<int> pcie_replays() const;
   /// Records kGpuWatchConditions of `subject`: those that AMD SMI reported.
   void record(Recorder& record, const Subject& subject) const;
 

@@ -69,6 +69,10 @@ void find_runtime(const Library& in, api::Functions& f) {
   find(f.release_host, "hipHostFree");
   find(f.memory_left, "hipMemGetInfo");
   find(f.copy, "hipMemcpy");
+  find(f.copy_in_stream, "hipMemcpyAsync");
+  find(f.lock_pages, "hipHostRegister");
+  find(f.unlock_pages, "hipHostUnregister");
+  find(f.device_pointer, "hipHostGetDevicePointer");
   find(f.set, "hipMemsetAsync");
   find(f.load, "hipModuleLoadData");
   find(f.function, "hipModuleGetFunction");

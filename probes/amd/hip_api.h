@@ -18,7 +18,7 @@ inline constexpr const char* kFirstRocm = "ROCm 6.0";
 
 using Status = int;
 inline constexpr Status kSuccess = 0, kNotInitialised = 3, kInsufficientDriver = 35, kNoDevice = 100, kNotReady = 600;
-inline constexpr int kNonBlocking = 1, kDeviceToHost = 2;
+inline constexpr int kNonBlocking = 1, kHostToDevice = 1, kDeviceToHost = 2;
 /// Page-locked memory that every GPU may use and that both sides see at once.
 inline constexpr unsigned kPortable = 0x1, kMapped = 0x2, kCoherent = 0x4000'0000;
 
@@ -59,6 +59,10 @@ struct Functions {
   Call<void*> release_host;
   Call<std::size_t*, std::size_t*> memory_left;
   Call<void*, const void*, std::size_t, int> copy;
+  Call<void*, const void*, std::size_t, int, Stream> copy_in_stream;
+  Call<void*, std::size_t, unsigned> lock_pages;
+  Call<void*> unlock_pages;
+  Call<void**, void*, unsigned> device_pointer;
   Call<void*, int, std::size_t, Stream> set;
   Call<Module*, const void*> load;
   Call<Function*, Module, const char*> function;

@@ -218,6 +218,28 @@ void clear(std::byte* memory, Bytes size, const Stream& stream) {
   check(cudaMemsetAsync(memory, 0, size.count, stream.get()), "clearing memory of the GPU");
 }
 
+void copy_up(std::byte* target, const std::byte* host, Bytes size, const Stream& stream) {
+  check(cudaMemcpyAsync(target, host, size.count, cudaMemcpyHostToDevice, stream.get()), "copying to the GPU");
+}
+
+void copy_down(std::byte* host, const std::byte* source, Bytes size, const Stream& stream) {
+  check(cudaMemcpyAsync(host, source, size.count, cudaMemcpyDeviceToHost, stream.get()), "copying from the GPU");
+}
+
+void lock_pages(std::span<std::byte> memory) {
+  check(cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterPortable | cudaHostRegisterMapped),
+        fmt::format("locking {} B of host memory", memory.size()));
+}
+
+// A destructor reports nothing; the memory is freed anyway.
+void unlock_pages(std::span<std::byte> memory) noexcept { (void)cudaHostUnregister(memory.data()); }
+
+std::byte* place_on_device(std::byte* locked) {
+  void* address = nullptr;
+  check(cudaHostGetDevicePointer(&address, locked, 0), "mapping host memory into a GPU");
+  return static_cast<std::byte*>(address);
+}
+
 void copy_to_host(std::span<std::byte> target, const std::byte* source) {
   check(cudaMemcpy(target.data(), source, target.size(), cudaMemcpyDeviceToHost), "copying from the GPU");
 }

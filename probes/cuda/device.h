@@ -125,6 +125,16 @@ Bytes free_memory();
 /// Sets `size` of memory of the current device to 0, in order with the other work of `stream`.
 void clear(std::byte* memory, Bytes size, const Stream& stream);
 
+/// Enqueues a copy of `size` from memory of the host to that of the current device, or back, by a copy engine where the
+/// host's memory is locked.
+void copy_up(std::byte* target, const std::byte* host, Bytes size, const Stream& stream);
+void copy_down(std::byte* host, const std::byte* source, Bytes size, const Stream& stream);
+
+/// Locks pages of the host and maps them into every device, until unlocked; where the current device finds them.
+void lock_pages(std::span<std::byte> memory);
+void unlock_pages(std::span<std::byte> memory) noexcept;
+std::byte* place_on_device(std::byte* locked);
+
 /// Copies from the current device to the host and waits; `source` holds target.size() bytes.
 void copy_to_host(std::span<std::byte> target, const std::byte* source);
 

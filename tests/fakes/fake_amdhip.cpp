@@ -4,7 +4,8 @@
 //   gpus=2 memory=64 (MiB)   how many GPUs, and how large
 //   fault=KIND               no_gpu, compile (the text is refused), launch (a kernel fails), hang (no work is ever
 //   done),
-//                            flip (one bit of each large allocation, once), stuck (bit 5 of word 77 of each)
+//                            flip (one bit of each large allocation, once), stuck (bit 5 of word 77 of each),
+//                            copy (copies between host and device lose their last byte)
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -258,6 +259,19 @@ Status hipMemGetInfo(std::size_t* free, std::size_t* total) {
 Status hipMemcpy(void* target, const void* source, std::size_t size, int) {
   progress();
   std::memcpy(target, source, size);
+  return kSuccess;
+}
+/// With fault=copy the last byte does not arrive.
+Status hipMemcpyAsync(void* target, const void* source, std::size_t size, int, Stream stream) {
+  enqueue(stream, [=] { std::memcpy(target, source, size - (is_faulty("copy") ? 1 : 0)); });
+  return kSuccess;
+}
+Status hipHostRegister(void*, std::size_t, unsigned flags) {
+  return flags == (kPortable | kMapped) ? kSuccess : kInvalid;
+}
+Status hipHostUnregister(void*) { return kSuccess; }
+Status hipHostGetDevicePointer(void** pointer, void* host, unsigned) {
+  *pointer = host;
   return kSuccess;
 }
 Status hipMemsetAsync(void* target, int value, std::size_t size, Stream stream) {

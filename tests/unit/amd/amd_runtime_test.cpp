@@ -1,5 +1,5 @@
-// amd_hbm_bandwidth as a process over a made-up HIP runtime, which runs the kernels' text on the host; and that text as
-// clang makes it for AMD GPUs.
+// amd_hbm_bandwidth and amd_host_link as processes over a made-up HIP runtime, which runs the kernels' text on the
+// host; and that text as clang makes it for AMD GPUs.
 #include <array>
 #include <cstdio>
 #include <map>
@@ -12,7 +12,7 @@
 #include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
 
-namespace assay::amd::hbm_test {
+namespace assay::amd::runtime_test {
 namespace {
 
 /// A node of one GPU, its caches small, or what `hip` and `smi` say.
@@ -22,17 +22,19 @@ struct Node {
   std::vector<std::string> more = {};
 };
 
-Record hbm_on(const Node& node) {
+Record record_on(const Node& node, const std::string& probe, std::vector<std::string> arguments) {
   setenv("ASSAY_FAKE_AMDHIP", node.hip.c_str(), 1);
   setenv("ASSAY_FAKE_AMD_SMI", node.smi.c_str(), 1);
   setenv("ASSAY_LIBRARY_PATH", (build_file("tests/fakes/amdhip") + ":" + build_file("tests/fakes/amd_26")).c_str(), 1);
-  std::vector<std::string> arguments = {"--quick", "--size",        "1MiB", "--slice",        "1MiB", "--min-samples",
-                                        "2",       "--max-samples", "2",    "--warmup-limit", "0s"};
+  for (const char* flag : {"--quick", "--size=1MiB", "--min-samples=2", "--max-samples=2", "--warmup-limit=0s"})
+    arguments.emplace_back(flag);
   arguments.insert(arguments.end(), node.more.begin(), node.more.end());
-  const Record record = record_of(probe_file("amd_hbm_bandwidth"), arguments);
+  const Record record = record_of(probe_file(probe), arguments);
   for (const char* name : {"ASSAY_FAKE_AMDHIP", "ASSAY_FAKE_AMD_SMI", "ASSAY_LIBRARY_PATH"}) unsetenv(name);
   return record;
 }
+Record hbm_on(const Node& node) { return record_on(node, "amd_hbm_bandwidth", {"--slice=1MiB"}); }
+Record link_on(const Node& node) { return record_on(node, "amd_host_link", {}); }
 
 const Subject kGpu = {"gpu", "a1ff74a1-0000-1000-8000-000000000000"};
 
@@ -81,6 +83,22 @@ TEST(amd_hbm, a_stuck_bit_is_found_in_every_slice_and_named) {
   ASSERT_TRUE(places.has_value());
   EXPECT_NE(std::get<std::string>(*places).find("payload at 0x100268: "), std::string::npos)
       << std::get<std::string>(*places);
+}
+
+TEST(amd_host_link, both_directions_by_both_engines_arrive_whole) {
+  const Record record = link_on({.smi = R"({"count": 1, "gpu": {"pcie": [8, 16000, 16, 5, 3]}})"});
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  EXPECT_EQ(mismatches(record), 0);
+  for (const char* metric : {"h2d_bandwidth", "d2h_bandwidth", "h2d_bandwidth_sm", "d2h_bandwidth_sm",
+                             "duplex_bandwidth", "latency", "h2d_bandwidth_pageable"})
+    EXPECT_FALSE(samples_of(record, metric, kGpu).empty()) << metric;
+  EXPECT_EQ(samples_of(record, "pcie_replays", kGpu), std::vector<double>{0});  // of the measurement, not since boot
+}
+
+TEST(amd_host_link, a_byte_that_does_not_arrive_is_found) {
+  const Record record = link_on({.hip = "gpus=1 memory=259 fault=copy"});
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  EXPECT_GE(mismatches(record), 1);
 }
 
 TEST(amd_hbm, without_amd_smi_the_cache_is_taken_to_be_large) {
@@ -161,4 +179,4 @@ TEST(amd_kernels, clang_makes_every_kernel_for_each_architecture_without_a_spill
   }
 }
 
-}  // namespace assay::amd::hbm_test
+}  // namespace assay::amd::runtime_test
