@@ -12,8 +12,8 @@
 
 namespace assay::amd {
 
-/// Watches that each question is answered in time. Where one is not, a driver call hangs, which nothing ends: the
-/// process leaves (leave_stuck) and says what was asked of which GPU.
+/// Gives each question a time limit. After it a call of the driver hangs, which nothing ends: the process leaves
+/// (leave_stuck) with the GPU and the question as its reason.
 class AnswerLimit {
  public:
   explicit AnswerLimit(Seconds limit);

@@ -1,5 +1,5 @@
-// device: probes/cuda/device.h by the HIP runtime: what measures through it measures AMD GPUs when it is linked with
-// this.
+// device: probes/cuda/device.h by the HIP runtime. Code that measures through that header and is linked with this file
+// measures AMD GPUs.
 #include "probes/cuda/device.h"
 
 #include <array>
@@ -37,7 +37,7 @@ int attribute(int ordinal, int which) {
   return value;
 }
 
-/// What AMD SMI says of the GPU at `address`, so that all AMD probes name a GPU alike.
+/// The GPU at `address` as AMD SMI lists it, so that all AMD probes name a GPU alike.
 std::optional<amd::AmdGpu> known_to_smi(const std::string& address) {
   const amd::AmdSmi* smi = amd::smi_beside();
   return smi == nullptr ? std::nullopt : smi->gpu_at(address);

@@ -1,5 +1,5 @@
-// device_std: what the kernels use of the standard library, for a compiler that has none of it (hiprtc). It stands
-// before the kernels in the text of kernel_text.cmake, which puts its name in the place of the library's.
+// device_std: the part of the standard library that the kernels use, for a compiler without one (hiprtc). The text of
+// kernel_text.cmake begins with it, and has its name in the place of the library's.
 #pragma once
 
 namespace device_std {

@@ -21,11 +21,11 @@ struct BlockErrors {
 
 /// Values reported by one GPU.
 struct GpuFacts {
-  Subject subject;  ///< its UUID, or its PCI address, or "index-5" where it says neither
+  Subject subject;  ///< its UUID, else its PCI address, else "index-5"
   std::string pci_address;
   health::GpuState state;  ///< by the names of health_amd's metrics and conditions
   std::vector<BlockErrors> blocks;
-  bool answers = false;  ///< it has said who it is
+  bool answers = false;  ///< its UUID or its address is known
 };
 
 /// The conditions that identify a GPU, for the spec of every AMD probe that records them.
@@ -50,8 +50,8 @@ GpuFacts read_gpu_facts(const AmdSmi& smi, const AmdGpu& gpu, std::size_t index,
 /// Version of the driver amdgpu as AMD SMI reports it of `gpu`.
 std::optional<std::string> driver_version(const AmdSmi& smi, const AmdGpu& gpu);
 
-/// What changes from moment to moment: clocks, temperatures, power and its limit, the PCIe link, by the names of
-/// health_amd's conditions and metrics. Failed questions are added to `failures`.
+/// Readings that change from moment to moment: clocks, temperatures, power and its limit, the PCIe link, by the names
+/// of health_amd's conditions and metrics. Failed questions are added to `failures`.
 std::map<std::string_view, double> read_gpu_state(const AmdSmi& smi, const AmdGpu& gpu, AnswerLimit& limit,
                                                   std::int64_t& failures);
 

@@ -19,7 +19,8 @@ constexpr ProbeSpec kSpec{
         "and every sum compared with its exact value; then all memory in slices, read in sweeps and walked through "
         "from "
         "content to content. The kernels are compiled on the node for the GPU that is there. The arrays are at least "
-        "four times the largest cache before the memory, the Infinity Cache where there is one. Of a partitioned GPU "
+        "four times the largest cache before the memory, the Infinity Cache of GPUs that have one. Of a partitioned "
+        "GPU "
         "each partition is a device of its own. It has run over a made-up runtime only, on no AMD GPU yet.",
     .source =
         "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream; Deakin et al., BabelStream, IJCSE 17(3), 2018; patterns: "

@@ -9,13 +9,13 @@
 
 namespace assay::amd {
 
-/// The functions, from the first call on. Throws Skip, with what to do, when they are not here or of another version.
+/// The functions, from the first call on. Throws Skip with a hint when they are absent or of another version.
 const hip_api::Functions& hip();
 
 /// The version of the runtime, as "7.0".
 std::string hip_version();
 
-/// AMD SMI beside it, from the first call on; null where it is not here: then absence_of_smi() says why.
+/// AMD SMI as well, from the first call on; null if absent, and then absence_of_smi() has the reason.
 const AmdSmi* smi_beside();
 const std::string& absence_of_smi();
 
@@ -23,7 +23,7 @@ const std::string& absence_of_smi();
 /// std::runtime_error with the compiler's words.
 hip_api::Function kernel(const char* name);
 
-/// The text that is compiled: the kernels of probes/cuda and probes/amd and what they include (kernel_text.cmake).
+/// The text that is compiled: the kernels of probes/cuda and probes/amd with their headers (kernel_text.cmake).
 std::string_view kernel_text();
 
 }  // namespace assay::amd

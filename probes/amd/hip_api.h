@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-struct CUstream_st;  // what probes/cuda/device.h points to, whatever the runtime
+struct CUstream_st;  // the pointees of probes/cuda/device.h, of any runtime
 struct CUevent_st;
 
 namespace assay::amd::hip_api {

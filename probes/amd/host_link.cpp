@@ -15,7 +15,7 @@ constexpr ProbeSpec kSpec{
     .measures = "Bandwidth and latency between host memory and each AMD GPU, one by one or all at once.",
     .method =
         "As cuda_host_link, line by line: pinned buffers on the GPU's NUMA node, 16 copies a sample behind a gate, "
-        "timed by events on the device; what a copy left is compared word by word, and the latency is that of a random "
+        "timed by events on the device; every word of the last copy is compared, and the latency is that of a random "
         "cycle of pointers. Copies by the copy engine are the runtime's own, which takes compute units where "
         "HSA_ENABLE_SDMA is 0; a metric that ends in _sm is of a kernel. It has run over a made-up runtime only, on no "
         "AMD GPU yet.",

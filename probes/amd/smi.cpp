@@ -43,7 +43,7 @@ Library open_library(const std::string& wanted) {
         continue;
       }
       throw Skip(
-          fmt::format("{} at {} is of an older ROCm: {} of {} or newer is read; hint: install that beside it, "
+          fmt::format("{} at {} is of an older ROCm: {} of {} or newer is read; hint: install that too, "
                       "and name its folder in {}",
                       kTitle, found->path(), smi::kLibrary, smi::kFirstRocm, kLibraryPathVariable));
     }
@@ -103,7 +103,7 @@ Answer<std::vector<T>> listed(const Function& function) {
     if (code != smi::kSuccess) break;
     if (count == 0) return {.value = std::vector<T>{}, .code = code};
     if (count > kMostListed) return {.value = std::nullopt, .code = smi::kInput};
-    std::vector<T> all(2 * count);  // room for what came meanwhile
+    std::vector<T> all(2 * count);  // room for items that are added meanwhile
     std::uint32_t got = static_cast<std::uint32_t>(all.size());
     code = function(&got, all.data());
     if (code != smi::kSuccess || got > all.size()) continue;

@@ -31,7 +31,7 @@ bool Answer<T>::failed() const {
   return code != smi::kSuccess && !is_absent(code);
 }
 
-/// `number`, or nothing where the library marks it as not supported by the largest number of its type.
+/// `number`, or nothing for the largest one of its type, the mark of "not supported".
 template <class Number>
 std::optional<Number> reported(Number number) {
   return number == std::numeric_limits<Number>::max() ? std::nullopt : std::optional(number);
@@ -87,7 +87,7 @@ class AmdGpu {
 class AmdSmi {
  public:
   /// Opens `library`, a file name or a path; empty is smi::kLibrary, which is also looked for under /opt/rocm. Throws
-  /// Skip, with what to do, when it is not there, is of another version, or finds no driver.
+  /// Skip with a hint when it is absent, of another version, or finds no driver.
   explicit AmdSmi(const std::string& library = "");
 
   /// Every GPU, or every partition, in its order. Throws std::runtime_error when it cannot list them.

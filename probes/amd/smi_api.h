@@ -125,7 +125,7 @@ struct Process {
 };
 static_assert(sizeof(Process) == 704 && sizeof(Page) == 24);
 
-/// `T` with space behind it for what a newer minor version writes there.
+/// `T` and space behind it, for members that a newer minor version adds.
 template <class T>
 struct Roomy {
   T value = {};

@@ -11,7 +11,7 @@ namespace assay::cuda {
 /// add c = a + b, triad a = b + s c as STREAM has them; dot sums a b as BabelStream does.
 enum class HbmKernel { read, write, copy, scale, add, triad, dot };
 inline constexpr HbmKernel kHbmKernels[] = {HbmKernel::read, HbmKernel::write, HbmKernel::copy, HbmKernel::scale,
-                                           HbmKernel::add,  HbmKernel::triad, HbmKernel::dot};
+                                            HbmKernel::add,  HbmKernel::triad, HbmKernel::dot};
 
 /// The three arrays.
 enum class HbmArray { a, b, c };
