@@ -27,10 +27,10 @@ Library open_library(const std::vector<std::string>& names, std::string_view tit
   const std::vector<std::string_view> views(names.begin(), names.end());
   try {
     return Library::open(views, title);
-  } catch (const Skip& missing) {
+  } catch (const Skip&) {  // the folders that are named come first
     try {
       return Library::open(views, title, kRocmFolder);
-    } catch (const Skip&) {
+    } catch (const Skip& missing) {
       throw Skip(fmt::format("{}; it comes with {} or newer", missing.what(), api::kFirstRocm));
     }
   }

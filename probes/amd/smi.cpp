@@ -31,9 +31,11 @@ Library open_library(const std::string& wanted) {
     return Library::open(name, kTitle);
   } catch (const Skip& missing) {
     if (!wanted.empty() && wanted != smi::kLibrary) throw;
+    std::string words = missing.what();
     try {
       return Library::open(smi::kLibrary, kTitle, kRocmFolder);
-    } catch (const Skip&) {  // `missing` says it
+    } catch (const Skip& there_too) {
+      words = there_too.what();
     }
     for (const char* older : smi::kOlder) {
       std::optional<Library> found;
@@ -47,7 +49,7 @@ Library open_library(const std::string& wanted) {
                       "and name its folder in {}",
                       kTitle, found->path(), smi::kLibrary, smi::kFirstRocm, kLibraryPathVariable));
     }
-    throw Skip(fmt::format("{}; it comes with {} or newer", missing.what(), smi::kFirstRocm));
+    throw Skip(fmt::format("{}; it comes with {} or newer", words, smi::kFirstRocm));
   }
 }
 

@@ -1,4 +1,5 @@
 // health_amd as a process over a made-up libamd_smi.
+#include <filesystem>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -189,6 +190,14 @@ TEST(health_amd, what_is_missing_is_a_skip_that_says_what_to_do) {
     EXPECT_EQ(record.end.status, Status::skip) << one.words;
     EXPECT_NE(record.end.reason.find(one.words), std::string::npos) << record.end.reason;
   }
+}
+
+TEST(health_amd, without_any_rocm_the_usual_place_and_the_version_are_named) {
+  if (std::filesystem::exists("/opt/rocm")) GTEST_SKIP() << "this machine has ROCm";
+  const Record record = record_of(probe_file("health_amd"), {});
+  EXPECT_EQ(record.end.status, Status::skip);
+  for (const char* words : {"libamd_smi.so.26 does not open", "/opt/rocm/lib", "it comes with ROCm 7.0 or newer"})
+    EXPECT_NE(record.end.reason.find(words), std::string::npos) << record.end.reason;
 }
 
 TEST(health_amd, an_older_rocm_is_named_with_the_version_that_is_read) {
