@@ -9,6 +9,7 @@
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
+#include <stdlib.h>  // setenv is POSIX
 
 #include "probes/core/library.h"
 #include "probes/core/parameters.h"
@@ -115,6 +116,11 @@ std::vector<Device> all_devices() {
   return devices;
 }
 
+void load_kernels_eagerly() {
+  // The only thread is this one: probe_main has started no other before it calls a probe.
+  check(setenv("CUDA_MODULE_LOADING", "EAGER", 1) == 0 ? cudaSuccess : cudaErrorUnknown, "setting CUDA_MODULE_LOADING");
+}
+
 std::vector<Device> chosen_devices(const Parameters& given) {
   return choose_devices(all_devices(), given.text("device"));
 }
@@ -173,6 +179,10 @@ void mark(const Event& event, const Stream& stream) {
   check(cudaEventRecord(event.get(), stream.get()), "marking an event");
 }
 
+void wait_for(const Stream& stream, const Event& event) {
+  check(cudaStreamWaitEvent(stream.get(), event.get(), 0), "having a stream wait for an event");
+}
+
 void wait(const Event& event) {
   wait_until_done([&] { return cudaEventQuery(event.get()); }, "waiting for an event");
 }
@@ -202,6 +212,32 @@ Bytes free_memory() {
   std::size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total), "reading how much memory is free");
   return {free};
+}
+
+void clear(std::byte* memory, Bytes size, const Stream& stream) {
+  check(cudaMemsetAsync(memory, 0, size.count, stream.get()), "clearing memory of the GPU");
+}
+
+void copy_up(std::byte* target, const std::byte* host, Bytes size, const Stream& stream) {
+  check(cudaMemcpyAsync(target, host, size.count, cudaMemcpyHostToDevice, stream.get()), "copying to the GPU");
+}
+
+void copy_down(std::byte* host, const std::byte* source, Bytes size, const Stream& stream) {
+  check(cudaMemcpyAsync(host, source, size.count, cudaMemcpyDeviceToHost, stream.get()), "copying from the GPU");
+}
+
+void lock_pages(std::span<std::byte> memory) {
+  check(cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterPortable | cudaHostRegisterMapped),
+        fmt::format("locking {} B of host memory", memory.size()));
+}
+
+// A destructor reports nothing; the memory is freed anyway.
+void unlock_pages(std::span<std::byte> memory) noexcept { (void)cudaHostUnregister(memory.data()); }
+
+std::byte* place_on_device(std::byte* locked) {
+  void* address = nullptr;
+  check(cudaHostGetDevicePointer(&address, locked, 0), "mapping host memory into a GPU");
+  return static_cast<std::byte*>(address);
 }
 
 void copy_to_host(std::span<std::byte> target, const std::byte* source) {

@@ -33,6 +33,10 @@ std::vector<Device> all_devices();
 /// The GPUs that the parameter `device` names, ordered by PCI bus id. Throws Skip as all_devices and choose_devices do.
 std::vector<Device> chosen_devices(const Parameters& given);
 
+/// Has kernels loaded when a device is first used, not when each is first launched: loading waits for running kernels,
+/// and behind a closed gate it would wait until the gate gives up. Call before anything else of CUDA.
+void load_kernels_eagerly();
+
 /// Makes `device` the current one of this thread; handles and memory made after belong to it.
 void use(const Device& device);
 
@@ -71,6 +75,8 @@ using Event = std::unique_ptr<CUevent_st, DestroyEvent>;
 Event make_event();
 /// Puts `event` behind all work enqueued in `stream` so far.
 void mark(const Event& event, const Stream& stream);
+/// Has the device do no work of `stream` that is enqueued from now on before `event`, which is marked.
+void wait_for(const Stream& stream, const Event& event);
 /// Waits for `event`, with the deadline of wait(stream).
 void wait(const Event& event);
 /// Device time from `begin` to `end`, both marked; waits for `end`. The resolution is about 0.5 us (CUDA Runtime API,
@@ -115,6 +121,19 @@ using PinnedBuffer = CudaBuffer<PinnedMemory>;
 
 /// Free memory of the current device.
 Bytes free_memory();
+
+/// Sets `size` of memory of the current device to 0, in order with the other work of `stream`.
+void clear(std::byte* memory, Bytes size, const Stream& stream);
+
+/// Enqueues a copy of `size` from memory of the host to that of the current device, or back, by a copy engine where the
+/// host's memory is locked.
+void copy_up(std::byte* target, const std::byte* host, Bytes size, const Stream& stream);
+void copy_down(std::byte* host, const std::byte* source, Bytes size, const Stream& stream);
+
+/// Locks pages of the host and maps them into every device, until unlocked; where the current device finds them.
+void lock_pages(std::span<std::byte> memory);
+void unlock_pages(std::span<std::byte> memory) noexcept;
+std::byte* place_on_device(std::byte* locked);
 
 /// Copies from the current device to the host and waits; `source` holds target.size() bytes.
 void copy_to_host(std::span<std::byte> target, const std::byte* source);

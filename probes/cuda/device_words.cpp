@@ -5,15 +5,11 @@
 #include <numeric>
 #include <span>
 
-#include <cuda_runtime_api.h>
-
 namespace assay::cuda {
 
 DeviceWords::DeviceWords(std::size_t count) : memory_(Bytes{count * sizeof(std::uint64_t)}) {}
 
-void DeviceWords::clear(const Stream& stream) {
-  check(cudaMemsetAsync(memory_.data(), 0, memory_.size().count, stream.get()), "clearing memory of the GPU");
-}
+void DeviceWords::clear(const Stream& stream) { cuda::clear(memory_.data(), memory_.size(), stream); }
 
 std::uint64_t DeviceWords::total(std::size_t first, std::size_t count) const {
   std::vector<std::uint64_t> words(std::min(count, memory_.size().count / sizeof(std::uint64_t) - first));

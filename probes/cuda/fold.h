@@ -19,6 +19,13 @@ namespace assay::cuda {
 /// Threads of a block of a sum, and vectors of 16 B that each of them reads: 32 KiB a block, all loads in flight.
 inline constexpr std::uint64_t kSumThreads = 256, kSumPiece = 8;
 
+/// Sums are kept in this many words, so that blocks which end together do not queue for one; their total counts. The
+/// plain sums are followed by as many words for the folds (fold.h).
+inline constexpr std::size_t kSumSlots = 64, kSumWords = 2 * kSumSlots;
+
+/// Sizes are multiples of this: one load or store of one thread.
+inline constexpr std::uint64_t kVectorBytes = 16;
+
 /// The vector that is the `place`-th of thread `thread` of all: neighbours read neighbours.
 constexpr std::uint64_t sum_vector(std::uint64_t thread, std::uint64_t place) {
   return thread / kSumThreads * (kSumThreads * kSumPiece) + place * kSumThreads + thread % kSumThreads;
@@ -48,7 +55,7 @@ constexpr Folded folded_by(std::uint64_t thread, std::uint64_t vectors, Word wor
   for (std::uint64_t place = 0; place < kSumPiece; ++place) {
     const std::uint64_t vector = sum_vector(thread, place);
     if (vector >= vectors) break;
-    for (const std::uint64_t i : {2 * vector, 2 * vector + 1}) {
+    for (std::uint64_t i = 2 * vector; i < 2 * vector + 2; ++i) {
       own.sum += word(i);
       fold = turned(fold, word(i));
     }

@@ -32,4 +32,9 @@ class Gate {
   Seconds longest_hold_;
 };
 
+/// Enqueues a one-thread kernel that spins until *opened is `round` or more; after `limit` it adds 1 to *ran_out and
+/// ends. Both are in page-locked memory of the host.
+void enqueue_hold(const std::uint64_t* opened, std::uint64_t* ran_out, std::uint64_t round, Seconds limit,
+                  const Stream& stream);
+
 }  // namespace assay::cuda

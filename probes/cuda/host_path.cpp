@@ -5,8 +5,6 @@
 #include <chrono>
 #include <utility>
 
-#include <cuda_runtime_api.h>
-
 #include "probes/cuda/chase_words.h"
 #include "probes/cuda/memory_kernels.h"
 #include "probes/cuda/numa.h"
@@ -62,7 +60,7 @@ std::uint64_t HostPath::seed(Direction direction) const {
 void HostPath::poison(Direction direction) {
   use(device_);
   if (direction == Direction::d2h) return poison_payload(target_.words(), seed(direction));
-  check(cudaMemsetAsync(device_target_.data(), 0, size_.count, stream_.get()), "clearing memory of the GPU");
+  clear(device_target_.data(), size_, stream_);
   wait(stream_);
 }
 
@@ -75,10 +73,10 @@ void HostPath::enqueue(Direction direction, Engine engine, std::size_t copies, c
   for (std::size_t i = 0; i < copies; ++i) {
     if (engine == Engine::multiprocessors) {
       enqueue_copy(up ? device : there, up ? there : device, size_, stream);
+    } else if (up) {
+      copy_up(device, there, size_, stream);
     } else {
-      check(cudaMemcpyAsync(up ? device : there, up ? there : device, size_.count,
-                            up ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, stream.get()),
-            up ? "copying to the GPU" : "copying from the GPU");
+      copy_down(there, device, size_, stream);
     }
   }
 }
@@ -96,9 +94,7 @@ Seconds HostPath::pageable_copy() {
   use(device_);
   const CpuBinding binding(cpus_near(node_));
   const auto begin = std::chrono::steady_clock::now();
-  check(cudaMemcpyAsync(device_target_.data(), pageable_.as<std::byte>().data(), size_.count, cudaMemcpyHostToDevice,
-                        stream_.get()),
-        "copying from pageable memory");
+  copy_up(device_target_.data(), pageable_.as<std::byte>().data(), size_, stream_);
   wait(stream_);
   return {std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
 }

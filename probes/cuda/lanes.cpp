@@ -4,9 +4,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include <cuda_runtime_api.h>
-#include <stdlib.h>  // setenv is POSIX
-
 namespace assay::cuda {
 namespace {
 
@@ -45,7 +42,7 @@ std::vector<Seconds> StreamSet::run(std::span<const StreamWork> lanes, Begin how
     OneDevice& part = parts_[lane.device];
     OneLane& one = part.lanes[taken[lane.device]++];
     use(devices_[lane.device]);
-    check(cudaStreamWaitEvent(one.stream.get(), part.begin.get(), 0), "waiting for the common start");
+    wait_for(one.stream, part.begin);
     lane.enqueue(one.stream);
     mark(one.end, one.stream);
     running.emplace_back(&part, &one);
@@ -68,11 +65,6 @@ std::vector<Seconds> StreamSet::run_on_each(const std::function<void(std::size_t
     lanes.push_back({.device = i, .enqueue = [&enqueue, i](const Stream& stream) { enqueue(i, stream); }});
   }
   return run(lanes);
-}
-
-void load_kernels_eagerly() {
-  // The only thread is this one: probe_main has started no other before it calls a probe.
-  check(setenv("CUDA_MODULE_LOADING", "EAGER", 1) == 0 ? cudaSuccess : cudaErrorUnknown, "setting CUDA_MODULE_LOADING");
 }
 
 }  // namespace assay::cuda

@@ -52,8 +52,4 @@ class StreamSet {
   Gate gate_;
 };
 
-/// Has kernels loaded when a device is first used, not when each is first launched: loading waits for running kernels,
-/// and behind a closed gate it would wait until the gate gives up. Call before anything else of CUDA.
-void load_kernels_eagerly();
-
 }  // namespace assay::cuda

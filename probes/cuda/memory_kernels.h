@@ -4,20 +4,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 
 #include "probes/core/units.h"
 #include "probes/cuda/device.h"
+#include "probes/cuda/fold.h"
 #include "probes/cuda/stream_values.h"
-#include "probes/cuda/walk_pattern.h"
+#include "probes/cuda/walk_words.h"
 
 namespace assay::cuda {
 
-/// Sums are kept in this many words, so that blocks which end together do not queue for one; their total counts. The
-/// plain sums are followed by as many words for the folds (fold.h).
-inline constexpr std::size_t kSumSlots = 64, kSumWords = 2 * kSumSlots;
-
-/// Sizes are multiples of this: one load or store of one thread.
-inline constexpr std::uint64_t kVectorBytes = 16;
+/// Blocks of kSumThreads threads for `pieces`. Throws std::invalid_argument when one launch takes no so many.
+inline unsigned blocks_for(std::uint64_t pieces) {
+  const std::uint64_t blocks = (pieces + kSumThreads - 1) / kSumThreads;
+  if (blocks > INT32_MAX) throw std::invalid_argument("more elements than one launch takes");
+  return static_cast<unsigned>(blocks);
+}
 
 /// Three arrays of `elements` doubles each; elements is even.
 struct HbmPointers {
@@ -48,13 +50,6 @@ void enqueue_sum(const std::byte* source, Bytes size, std::uint64_t* sums, const
 /// without memory.
 void enqueue_right_sum(Bytes size, std::uint64_t seed, std::uint64_t* sums, const Stream& stream);
 void enqueue_right_dot(std::uint64_t elements, std::uint64_t* sums, const Stream& stream);
-
-/// Where wrong words are counted and noted. All is in the memory of the device.
-struct WalkLog {
-  std::uint64_t* wrong = nullptr;  ///< how many so far
-  WalkError* errors = nullptr;     ///< the first of them
-  std::uint64_t room = 0;          ///< for errors
-};
 
 /// One step of a walk over one slice at `memory`.
 void enqueue_walk(std::byte* memory, Bytes size, const WalkStep& step, const WalkLog& log, const Stream& stream);

@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <cuda_runtime_api.h>
-#include <fmt/format.h>
-
 #include "probes/cuda/device.h"
 #include "probes/cuda/numa.h"
 
@@ -32,13 +29,12 @@ NodeBuffer::NodeBuffer(Bytes size, std::optional<int> node, bool thread_is_there
     placement_ = MemoryPlacement::first_touch;
   }
   std::ranges::fill(words(), 0);
-  check(cudaHostRegister(bytes().data(), bytes().size(), cudaHostRegisterPortable | cudaHostRegisterMapped),
-        fmt::format("locking {} B of host memory", bytes().size()));
+  lock_pages(bytes());
   locked_ = true;
 }
 
 NodeBuffer::~NodeBuffer() {
-  if (locked_) (void)cudaHostUnregister(bytes().data());  // a destructor reports nothing; the memory is freed anyway
+  if (locked_) unlock_pages(bytes());
 }
 
 NodeBuffer::NodeBuffer(NodeBuffer&& other) noexcept
@@ -47,11 +43,7 @@ NodeBuffer::NodeBuffer(NodeBuffer&& other) noexcept
       placement_(other.placement_),
       locked_(std::exchange(other.locked_, false)) {}
 
-std::byte* NodeBuffer::seen_by_gpu() {
-  void* address = nullptr;
-  check(cudaHostGetDevicePointer(&address, bytes().data(), 0), "mapping host memory into a GPU");
-  return static_cast<std::byte*>(address);
-}
+std::byte* NodeBuffer::seen_by_gpu() { return place_on_device(bytes().data()); }
 
 std::optional<double> NodeBuffer::share_on_node() const {
   if (!node_) return std::nullopt;

@@ -1,7 +1,6 @@
 // stream_values: what the kernels of cuda_hbm_bandwidth read and must leave behind, the same on host and GPU.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "probes/cuda/mixed.h"
@@ -11,12 +10,12 @@ namespace assay::cuda {
 /// The kernels, in the order in which the probe runs them: read sums a, write fills a; copy c = a, scale b = s c,
 /// add c = a + b, triad a = b + s c as STREAM has them; dot sums a b as BabelStream does.
 enum class HbmKernel { read, write, copy, scale, add, triad, dot };
-inline constexpr std::array kHbmKernels = {HbmKernel::read, HbmKernel::write, HbmKernel::copy, HbmKernel::scale,
-                                           HbmKernel::add,  HbmKernel::triad, HbmKernel::dot};
+inline constexpr HbmKernel kHbmKernels[] = {HbmKernel::read, HbmKernel::write, HbmKernel::copy, HbmKernel::scale,
+                                            HbmKernel::add,  HbmKernel::triad, HbmKernel::dot};
 
 /// The three arrays.
 enum class HbmArray { a, b, c };
-inline constexpr std::array kHbmArrays = {HbmArray::a, HbmArray::b, HbmArray::c};
+inline constexpr HbmArray kHbmArrays[] = {HbmArray::a, HbmArray::b, HbmArray::c};
 
 /// Bytes that one pass over arrays of `array_bytes` each moves: what the kernel asks to read and write, as STREAM
 /// counts (McCalpin, STREAM 5.10). A GPU stores whole sectors without reading them first, so that this is also what the

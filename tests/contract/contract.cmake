@@ -4,3 +4,7 @@ foreach(probe health_gpu power_sampler)
   set_tests_properties(contract.${probe}_simulated PROPERTIES LABELS contract
     ENVIRONMENT "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:fake_nvml>;ASSAY_FAKE_NVML=${CMAKE_CURRENT_SOURCE_DIR}/fakes/nvml/healthy.json")
 endforeach()
+# The same of AMD SMI.
+add_test(NAME contract.health_amd_simulated COMMAND contract_test $<TARGET_FILE:health_amd>)
+set_tests_properties(contract.health_amd_simulated PROPERTIES LABELS contract
+  ENVIRONMENT "ASSAY_LIBRARY_PATH=$<TARGET_FILE_DIR:fake_amd_smi_26>")

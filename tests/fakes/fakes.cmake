@@ -8,6 +8,23 @@ if(NOT CMAKE_CXX_CLANG_TIDY)  # clang does not know it
   target_compile_options(fake_nvml PRIVATE -fno-gnu-unique)
 endif()
 
+# ROCm's library of management, under the name of the version that is read, and an older one.
+foreach(number 26 25)
+  add_library(fake_amd_smi_${number} SHARED fakes/fake_amd_smi.cpp)
+  target_link_libraries(fake_amd_smi_${number} PRIVATE assay_flags nlohmann_json::nlohmann_json)
+  set_target_properties(fake_amd_smi_${number} PROPERTIES PREFIX "" OUTPUT_NAME libamd_smi SUFFIX .so.${number}
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes/amd_${number})
+endforeach()
+
+# The HIP runtime and its compiler: one source under both names; its threads are fibres, which jump between stacks.
+foreach(name amdhip64 hiprtc)
+  add_library(fake_${name} SHARED fakes/fake_amdhip.cpp)
+  target_link_libraries(fake_${name} PRIVATE assay_flags)
+  target_compile_options(fake_${name} PRIVATE -O2 -Wno-unknown-pragmas -Wno-clobbered -U_FORTIFY_SOURCE)
+  set_target_properties(fake_${name} PROPERTIES PREFIX "" OUTPUT_NAME lib${name} SUFFIX .so.7
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes/amdhip)
+endforeach()
+
 # Programs that tests start in the place of others.
 add_executable(fake_rank fakes/fake_rank.cpp)
 target_link_libraries(fake_rank PRIVATE assay_flags)

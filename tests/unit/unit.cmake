@@ -77,11 +77,12 @@ get_property(every_probe GLOBAL PROPERTY ASSAY_PROBES)
 unit_program(storage FILES storage/* workloads/* LIBRARIES assay_fio assay_crossing assay_durability
   STARTS fake_fio lying_fs fake_verbs storage_bandwidth storage_cluster storage_metadata storage_consistency storage_ingest
   storage_durability checkpoint_cluster)
-unit_program(processes FILES gloo/* nccl/* nvml/* power/* health/* verbs/* host/*_process cuda/*_process train/*_process
+unit_program(processes FILES amd/* gloo/* nccl/* nvml/* power/* health/* verbs/* host/*_process cuda/*_process train/*_process
   train_gpu/*_process inference/*_process
-  LIBRARIES assay_gloo_facts assay_nccl assay_verbs_facts power_steps
+  LIBRARIES assay_amd_smi assay_gloo_facts assay_nccl assay_verbs_facts power_steps
   assay_run assay_train_plan assay_inference
-  STARTS ${every_probe} fake_rank fake_nvml fake_cuda fake_verbs_without_dmabuf fake_cuda_without_dmabuf old_verbs old_cuda)
+  STARTS ${every_probe} fake_rank fake_nvml fake_amd_smi_26 fake_amd_smi_25 fake_amdhip64 fake_hiprtc
+  fake_cuda fake_verbs_without_dmabuf fake_cuda_without_dmabuf old_verbs old_cuda)
 target_sources(unit_processes PRIVATE ${PROJECT_SOURCE_DIR}/probes/gloo/rank_check.cpp)
 # Fleets are simulated and judged here: the linker takes templates of the tests for those of the libraries, and they shall be as fast.
 unit_program(profiles FILES profiles/* LIBRARIES assay_simulate STARTS ${every_probe})

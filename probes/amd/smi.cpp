@@ -1,0 +1,266 @@
+// smi: functions are found by name, so that an older library lacks facts and not the whole.
+#include "probes/amd/smi.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "probes/core/library.h"
+#include "probes/core/probe.h"
+
+namespace assay::amd {
+namespace {
+
+constexpr const char* kTitle = "AMD SMI";
+constexpr const char* kRocmFolder = "/opt/rocm/lib";  // where ROCm's packages link the newest
+constexpr unsigned kMostListed = 1024;                // GPUs, pages or processes: more is no answer
+
+bool exists(const char* path) {
+  std::error_code failed;
+  return std::filesystem::exists(path, failed);
+}
+
+/// The library, or the words of why not; an older one is named.
+Library open_library(const std::string& wanted) {
+  const std::string_view name = wanted.empty() ? smi::kLibrary : std::string_view(wanted);
+  try {
+    return Library::open(name, kTitle);
+  } catch (const Skip& missing) {
+    if (!wanted.empty() && wanted != smi::kLibrary) throw;
+    std::string words = missing.what();
+    try {
+      return Library::open(smi::kLibrary, kTitle, kRocmFolder);
+    } catch (const Skip& there_too) {
+      words = there_too.what();
+    }
+    for (const char* older : smi::kOlder) {
+      std::optional<Library> found;
+      try {
+        found = Library::open(older, kTitle, kRocmFolder);
+      } catch (const Skip&) {
+        continue;
+      }
+      throw Skip(
+          fmt::format("{} at {} is of an older ROCm: {} of {} or newer is read; hint: install that too, "
+                      "and name its folder in {}",
+                      kTitle, found->path(), smi::kLibrary, smi::kFirstRocm, kLibraryPathVariable));
+    }
+    throw Skip(fmt::format("{}; it comes with {} or newer", words, smi::kFirstRocm));
+  }
+}
+
+smi::Functions find_functions(const Library& in) {
+  smi::Functions f = {};
+  const auto find = [&in]<class Function>(Function& function, const char* name) {
+    function = in.optional_symbol<Function>(name);
+  };
+  find(f.init, "amdsmi_init");
+  find(f.shut_down, "amdsmi_shut_down");
+  find(f.version, "amdsmi_get_lib_version");
+  find(f.words, "amdsmi_status_code_to_string");
+  find(f.sockets, "amdsmi_get_socket_handles");
+  find(f.processors, "amdsmi_get_processor_handles");
+  find(f.type, "amdsmi_get_processor_type");
+  find(f.uuid, "amdsmi_get_gpu_device_uuid");
+  find(f.address, "amdsmi_get_gpu_device_bdf");
+  find(f.asic, "amdsmi_get_gpu_asic_info");
+  find(f.board, "amdsmi_get_gpu_board_info");
+  find(f.driver, "amdsmi_get_gpu_driver_info");
+  find(f.vbios, "amdsmi_get_gpu_vbios_info");
+  find(f.firmware, "amdsmi_get_fw_info");
+  find(f.errors, "amdsmi_get_gpu_total_ecc_count");
+  find(f.errors_of, "amdsmi_get_gpu_ecc_count");
+  find(f.protected_blocks, "amdsmi_get_gpu_ecc_enabled");
+  find(f.pages, "amdsmi_get_gpu_bad_page_info");
+  find(f.compute_partition, "amdsmi_get_gpu_compute_partition");
+  find(f.memory_partition, "amdsmi_get_gpu_memory_partition");
+  find(f.pcie, "amdsmi_get_pcie_info");
+  find(f.power_cap, "amdsmi_get_power_cap_info");
+  find(f.power, "amdsmi_get_power_info");
+  find(f.clock, "amdsmi_get_clock_info");
+  find(f.temperature, "amdsmi_get_temp_metric");
+  find(f.violations, "amdsmi_get_violation_status");
+  find(f.xgmi_errors, "amdsmi_gpu_xgmi_error_status");
+  find(f.xgmi_links, "amdsmi_get_gpu_xgmi_link_status");
+  find(f.caches, "amdsmi_get_gpu_cache_info");
+  find(f.memory_total, "amdsmi_get_gpu_memory_total");
+  find(f.energy, "amdsmi_get_energy_count");
+  find(f.processes, "amdsmi_get_gpu_process_list");
+  return f;
+}
+
+/// A list of a function that is first asked for its length. Between the two questions it may grow: then it is asked
+/// again.
+template <class T, class Function>
+Answer<std::vector<T>> listed(const Function& function) {
+  constexpr int kTries = 3;
+  smi::Status code = smi::kSuccess;
+  for (int i = 0; i < kTries; ++i) {
+    std::uint32_t count = 0;
+    code = function(&count, nullptr);
+    if (code != smi::kSuccess) break;
+    if (count == 0) return {.value = std::vector<T>{}, .code = code};
+    if (count > kMostListed) return {.value = std::nullopt, .code = smi::kInput};
+    std::vector<T> all(2 * count);  // room for items that are added meanwhile
+    std::uint32_t got = static_cast<std::uint32_t>(all.size());
+    code = function(&got, all.data());
+    if (code != smi::kSuccess || got > all.size()) continue;
+    all.resize(got);
+    return {.value = std::move(all), .code = code};
+  }
+  return {.value = std::nullopt, .code = code == smi::kSuccess ? smi::kInput : code};
+}
+
+}  // namespace
+
+bool is_absent(smi::Status code) {
+  constexpr std::array kAbsent = {smi::kNotSupported, smi::kNotYetImplemented, smi::kNoSymbol, smi::kNoPermission,
+                                  smi::kNoData,       smi::kSettingUnavailable};
+  return std::ranges::find(kAbsent, code) != kAbsent.end();
+}
+
+std::optional<std::string> text_in(const char (&text)[smi::kText]) {
+  std::string found(text, strnlen(text, sizeof text));
+  found.erase(found.find_last_not_of(" \n") + 1);
+  return found.empty() || found == "N/A" ? std::nullopt : std::optional(std::move(found));
+}
+
+std::string pci_address_of(std::uint64_t bits) {
+  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", bits >> 16, bits >> 8 & 0xff, bits >> 3 & 0x1f, bits & 0x7);
+}
+
+std::string reach_hint() {
+  if (!exists("/sys/module/amdgpu")) return "hint: load the driver amdgpu, or run where the GPUs are";
+  if (!exists("/dev/kfd"))
+    return "hint: give the container /dev/kfd and /dev/dri (--device=/dev/kfd --device=/dev/dri)";
+  return "hint: is the user in the groups video and render?";
+}
+
+AmdSmi::AmdSmi(const std::string& wanted) {
+  const Library library = open_library(wanted);
+  path_ = library.path();
+  functions_ = std::make_unique<smi::Functions>(find_functions(library));
+  const smi::Functions& f = *functions_;
+  if (f.init == nullptr || f.shut_down == nullptr || f.version == nullptr || f.sockets == nullptr ||
+      f.processors == nullptr || f.type == nullptr) {
+    throw Skip(fmt::format("{} lacks a function that {} has always had; it is another library", path_, kTitle));
+  }
+  const auto version = std::make_unique<smi::Roomy<smi::Version>>();
+  if (f.version(&version->value) == smi::kSuccess) {
+    const smi::Version& v = version->value;
+    library.require_major(static_cast<int>(v.major), smi::kMajor);
+    version_ = fmt::format("{}.{}.{}", v.major, v.minor, v.release);
+  }
+  if (const smi::Status code = f.init(smi::kInitGpus); code != smi::kSuccess)
+    throw Skip(fmt::format("{} finds no working driver: {}; {}", path_, words(code), reach_hint()));
+  initialised_.reset(functions_.get());
+}
+
+void AmdSmi::ShutDown::operator()(smi::Functions* functions) const { (void)functions->shut_down(); }  // a deleter
+
+std::vector<AmdGpu> AmdSmi::gpus() const {
+  const auto check = [this](smi::Status code, const char* what) {
+    if (code != smi::kSuccess) throw std::runtime_error(fmt::format("{} cannot list {}: {}", path_, what, words(code)));
+  };
+  std::vector<AmdGpu> all;
+  const auto sockets = listed<smi::Handle>(functions_->sockets);
+  check(sockets.code, "the sockets");
+  for (const smi::Handle socket : *sockets.value) {
+    const auto processors = listed<smi::Handle>(
+        [&](std::uint32_t* count, smi::Handle* to) { return functions_->processors(socket, count, to); });
+    check(processors.code, "the GPUs of a socket");
+    for (const smi::Handle processor : *processors.value) {
+      unsigned type = smi::kTypeGpu;
+      if (functions_->type(processor, &type) == smi::kSuccess && type != smi::kTypeGpu) continue;
+      all.emplace_back(*this, processor);
+    }
+  }
+  return all;
+}
+
+std::optional<AmdGpu> AmdSmi::gpu_at(std::string_view pci_address) const {
+  for (const AmdGpu& gpu : gpus()) {
+    if (gpu.pci_address().value == pci_address) return gpu;
+  }
+  return std::nullopt;
+}
+
+std::string AmdSmi::words(smi::Status code) const {
+  const char* text = nullptr;
+  if (functions_->words != nullptr) (void)functions_->words(code, &text);  // no words are no reason to stop
+  return fmt::format("{} (AMD SMI {})", text == nullptr ? "no words" : text, code);
+}
+
+Answer<std::string> AmdGpu::uuid() const {
+  const auto function = library_->functions().uuid;
+  if (function == nullptr) return {.value = std::nullopt, .code = smi::kNoSymbol};
+  char text[smi::kText] = {};
+  unsigned length = sizeof text;
+  const smi::Status code = function(handle_, &length, text);
+  return {.value = code == smi::kSuccess ? text_in(text) : std::nullopt, .code = code};
+}
+
+Answer<std::string> AmdGpu::pci_address() const {
+  const auto bits = ask<std::uint64_t>(library_->functions().address);
+  return {.value = bits.value ? std::optional(pci_address_of(*bits.value)) : std::nullopt, .code = bits.code};
+}
+
+Answer<std::string> AmdGpu::partition(smi::Functions::Call<smi::Handle, char*, std::uint32_t> function) const {
+  if (function == nullptr) return {.value = std::nullopt, .code = smi::kNoSymbol};
+  char text[smi::kText] = {};
+  const smi::Status code = function(handle_, text, sizeof text);
+  return {.value = code == smi::kSuccess ? text_in(text) : std::nullopt, .code = code};
+}
+Answer<std::string> AmdGpu::compute_partition() const { return partition(library_->functions().compute_partition); }
+Answer<std::string> AmdGpu::memory_partition() const { return partition(library_->functions().memory_partition); }
+
+Answer<AmdGpu::BadPages> AmdGpu::bad_pages() const {
+  const auto function = library_->functions().pages;
+  if (function == nullptr) return {.value = std::nullopt, .code = smi::kNoSymbol};
+  const auto pages =
+      listed<smi::Page>([&](std::uint32_t* count, smi::Page* to) { return function(handle_, count, to); });
+  if (!pages.value) return {.value = std::nullopt, .code = pages.code};
+  BadPages counts;
+  for (const smi::Page& page : *pages.value)
+    ++(page.state == 0 ? counts.retired : page.state == 1 ? counts.pending : counts.unreservable);
+  return {.value = counts, .code = pages.code};
+}
+
+Answer<std::vector<std::uint32_t>> AmdGpu::processes() const {
+  const auto function = library_->functions().processes;
+  if (function == nullptr) return {.value = std::nullopt, .code = smi::kNoSymbol};
+  const auto all =
+      listed<smi::Process>([&](std::uint32_t* count, smi::Process* to) { return function(handle_, count, to); });
+  if (!all.value) return {.value = std::nullopt, .code = all.code};
+  std::vector<std::uint32_t> ids;
+  std::ranges::transform(*all.value, std::back_inserter(ids), &smi::Process::pid);
+  return {.value = std::move(ids), .code = all.code};
+}
+
+Answer<double> AmdGpu::energy_j() const {
+  constexpr double kMicro = 1e-6;
+  const auto function = library_->functions().energy;
+  if (function == nullptr) return {.value = std::nullopt, .code = smi::kNoSymbol};
+  std::uint64_t counts = 0, time = 0;
+  float resolution = 0;
+  const smi::Status code = function(handle_, &counts, &resolution, &time);
+  if (code != smi::kSuccess) return {.value = std::nullopt, .code = code};
+  if (!reported(counts) || !(resolution > 0)) return {.value = std::nullopt, .code = smi::kNotSupported};
+  return {.value = static_cast<double>(counts) * static_cast<double>(resolution) * kMicro, .code = code};
+}
+
+Answer<std::uint64_t> AmdGpu::last_cache() const {
+  constexpr std::uint64_t kKibi = 1024;
+  const auto caches = ask<smi::Caches>(library_->functions().caches);
+  if (!caches.value) return {.value = std::nullopt, .code = caches.code};
+  std::uint64_t largest = 0;
+  for (std::size_t i = 0; i < std::min<std::size_t>(caches.value->count, smi::kCacheTypes); ++i)
+    largest = std::max<std::uint64_t>(largest, caches.value->list[i].size_kb * kKibi);
+  return {.value = largest > 0 ? std::optional(largest) : std::nullopt, .code = caches.code};
+}
+
+}  // namespace assay::amd

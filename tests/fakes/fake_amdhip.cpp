@@ -1,0 +1,343 @@
+// fake_amdhip: the HIP runtime and its compiler over the host's memory, under both names. Work is put in streams and
+// done when a stream or an event is asked for, in the order of dependence; kernels are the text of probes/cuda compiled
+// for the host, so that what they compute is real and how long it takes is not. ASSAY_FAKE_AMDHIP has what differs:
+//   gpus=2 memory=64 (MiB)   how many GPUs, and how large
+//   fault=KIND               no_gpu, compile (the text is refused), launch (a kernel fails), hang (no work is ever
+//   done),
+//                            flip (one bit of each large allocation, once), stuck (bit 5 of word 77 of each),
+//                            copy (copies between host and device lose their last byte)
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "probes/amd/gate_kernel.cuh"
+#include "probes/amd/hip_api.h"
+#include "probes/cuda/memory_kernels.cuh"
+#include "tests/fakes/host_block.h"
+
+struct CUevent_st {
+  bool marked = false, done = false;
+  std::chrono::steady_clock::time_point at;
+};
+struct CUstream_st {
+  std::deque<std::function<bool()>> work;  ///< false: it waits for an event of another stream
+};
+
+namespace {
+
+using namespace assay::amd::hip_api;  // NOLINT(google-build-using-namespace): a fake of all of it
+namespace kernels = assay::cuda::kernels;
+using Clock = std::chrono::steady_clock;
+
+constexpr Status kInvalid = 1, kLaunchFailed = 719, kNotFound = 500, kOutOfMemory = 2;
+constexpr std::size_t kMib = std::size_t{1} << 20;
+
+std::map<std::string, std::string> settings() {
+  std::map<std::string, std::string> all = {{"gpus", "1"}, {"memory", "64"}, {"fault", "none"}};
+  const char* given = std::getenv("ASSAY_FAKE_AMDHIP");
+  std::istringstream words(given == nullptr ? "" : given);
+  for (std::string word; words >> word;) all[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
+  return all;
+}
+const std::string& setting(const std::string& name) {
+  static auto all = settings();
+  return all[name];
+}
+bool is_faulty(const char* kind) { return setting("fault") == kind; }
+int gpus() { return is_faulty("no_gpu") ? 0 : std::stoi(setting("gpus")); }
+std::size_t memory_size() { return std::stoul(setting("memory")) * kMib; }
+
+thread_local int device = 0;
+std::map<void*, std::pair<int, std::size_t>> allocations;  ///< of devices: whose, and how large
+std::vector<Stream> streams;
+
+std::size_t used() {
+  std::size_t sum = 0;
+  for (const auto& [pointer, of] : allocations) sum += of.first == device ? of.second : 0;
+  return sum;
+}
+
+/// Does what can be done in all streams.
+void progress() {
+  if (is_faulty("hang")) return;
+  for (bool any = true; any;) {
+    any = false;
+    for (Stream stream : streams) {
+      while (!stream->work.empty() && stream->work.front()()) {
+        stream->work.pop_front();
+        any = true;
+      }
+    }
+  }
+}
+
+void enqueue(Stream stream, std::function<void()> work) {
+  stream->work.emplace_back([work = std::move(work)] {
+    work();
+    return true;
+  });
+}
+
+/// A kernel that waits for nobody: every thread in turn.
+template <class Call>
+void each_thread(unsigned blocks, unsigned threads, const Call& call) {
+  auto& place = assay::cuda::words::host_place;
+  for (place.block = 0; place.block < blocks; ++place.block)
+    for (place.thread = 0; place.thread < threads; ++place.thread) call();
+}
+
+/// A launch of `kernel` with the arguments at `places`; with barriers its threads are fibres.
+template <class... Parameters>
+std::function<void(unsigned, unsigned)> bound(void (*kernel)(Parameters...), void** places, bool barriers) {
+  std::tuple<Parameters...> arguments;
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    ((std::get<i>(arguments) = *static_cast<Parameters*>(places[i])), ...);
+  }
+  (std::index_sequence_for<Parameters...>{});
+  return [=](unsigned blocks, unsigned threads) {
+    const auto call = [&] { std::apply(kernel, arguments); };
+    if (barriers) return assay::host_block::run(blocks, threads, call);
+    each_thread(blocks, threads, call);
+  };
+}
+
+using Bind = std::function<std::function<void(unsigned, unsigned)>(void**)>;
+template <class Kernel>
+Bind bind(Kernel* kernel, bool barriers = false) {
+  return [=](void** places) { return bound(kernel, places, barriers); };
+}
+const std::map<std::string, Bind>& table() {
+  static const std::map<std::string, Bind> kTable = {
+      {"assay_copy", bind(kernels::assay_copy)},        {"assay_scale", bind(kernels::assay_scale)},
+      {"assay_add", bind(kernels::assay_add)},          {"assay_fill", bind(kernels::assay_fill)},
+      {"assay_walk", bind(kernels::assay_walk)},        {"assay_start", bind(kernels::assay_start)},
+      {"assay_chase", bind(kernels::assay_chase)},      {"assay_hold", bind(kernels::assay_hold)},
+      {"assay_dot", bind(kernels::assay_dot, true)},    {"assay_right_dot", bind(kernels::assay_right_dot, true)},
+      {"assay_sum", bind(kernels::assay_sum, true)},    {"assay_right_sum", bind(kernels::assay_right_sum, true)},
+      {"assay_check", bind(kernels::assay_check, true)}};
+  return kTable;
+}
+
+/// Faults of memory, put in around each kernel: a flip once, after the first array was filled.
+void spoil() {
+  constexpr std::size_t kStuckWord = 77, kFlippedWord = 1234;
+  constexpr int kWhen = 8;
+  static int kernels_done = 0;
+  const bool flips = is_faulty("flip") && ++kernels_done == kWhen;
+  for (const auto& [pointer, of] : allocations) {
+    if (of.second < kMib) continue;
+    auto* const words = static_cast<std::uint64_t*>(pointer);
+    if (flips) words[kFlippedWord] ^= std::uint64_t{1} << 51;
+    if (is_faulty("stuck")) words[kStuckWord] &= ~(std::uint64_t{1} << 5);
+  }
+}
+
+Status finished(bool done) {
+  if (done) return kSuccess;
+  progress();
+  return kNotReady;
+}
+
+}  // namespace
+
+extern "C" {
+
+Status hipRuntimeGetVersion(int* version) {
+  *version = 70'051'831;
+  return kSuccess;
+}
+Status hipGetDeviceCount(int* count) {
+  *count = gpus();
+  return gpus() == 0 ? kNoDevice : kSuccess;
+}
+Status hipSetDevice(int ordinal) {
+  device = ordinal;
+  return ordinal < gpus() ? kSuccess : 101;
+}
+Status hipDeviceGetAttribute(int* value, int which, int) {
+  const std::map<int, int> all = {{kEcc, 1},
+                                  {kL2, 4096},
+                                  {kMajor, 9},
+                                  {kMinor, 4},
+                                  {kComputeUnits, 304},
+                                  {kBusWidth, 8192},
+                                  {kMemoryClockKhz, 1'300'000},
+                                  {kWallClockKhz, 100'000}};
+  const auto found = all.find(which);
+  if (found == all.end()) return kInvalid;
+  *value = found->second;
+  return kSuccess;
+}
+Status hipDeviceGetName(char* name, int room, int) {
+  std::strncpy(name, "AMD Instinct MI300X (simulated)", static_cast<std::size_t>(room));
+  return kSuccess;
+}
+Status hipDeviceTotalMem(std::size_t* bytes, int) {
+  *bytes = memory_size();
+  return kSuccess;
+}
+Status hipDeviceGetUuid(char* uuid, int ordinal) {
+  std::memcpy(uuid, "a1ff74a10000000", 15);
+  uuid[15] = static_cast<char>('0' + ordinal);
+  return kSuccess;
+}
+Status hipDeviceGetPCIBusId(char* text, int room, int ordinal) {
+  std::snprintf(text, static_cast<std::size_t>(room), "0000:%02x:00.0", 5 + 16 * ordinal);
+  return kSuccess;
+}
+Status hipStreamCreateWithFlags(Stream* stream, unsigned) {
+  *stream = streams.emplace_back(new CUstream_st);
+  return kSuccess;
+}
+Status hipStreamDestroy(Stream stream) {
+  std::erase(streams, stream);
+  delete stream;
+  return kSuccess;
+}
+Status hipStreamQuery(Stream stream) { return finished(stream->work.empty()); }
+Status hipStreamWaitEvent(Stream stream, Event event, unsigned) {
+  stream->work.emplace_back([event] { return event->done; });
+  return kSuccess;
+}
+Status hipEventCreate(Event* event) {
+  *event = new CUevent_st;
+  return kSuccess;
+}
+Status hipEventDestroy(Event event) {
+  delete event;
+  return kSuccess;
+}
+Status hipEventRecord(Event event, Stream stream) {
+  event->done = false;
+  enqueue(stream, [event] {
+    event->at = Clock::now();
+    event->done = true;
+  });
+  return kSuccess;
+}
+Status hipEventQuery(Event event) { return finished(event->done); }
+Status hipEventElapsedTime(float* ms, Event begin, Event end) {
+  *ms = std::chrono::duration<float, std::milli>(end->at - begin->at).count();
+  return kSuccess;
+}
+Status hipMalloc(void** pointer, std::size_t size) {
+  if (used() + size > memory_size()) return kOutOfMemory;
+  *pointer = std::aligned_alloc(256, (size + 255) / 256 * 256);
+  allocations[*pointer] = {device, size};
+  return kSuccess;
+}
+Status hipFree(void* pointer) {
+  allocations.erase(pointer);
+  std::free(pointer);
+  return kSuccess;
+}
+Status hipHostMalloc(void** pointer, std::size_t size, unsigned flags) {
+  if ((flags & kCoherent) == 0) return kInvalid;
+  *pointer = std::aligned_alloc(256, (size + 255) / 256 * 256);
+  return kSuccess;
+}
+Status hipHostFree(void* pointer) {
+  std::free(pointer);
+  return kSuccess;
+}
+Status hipMemGetInfo(std::size_t* free, std::size_t* total) {
+  *total = memory_size();
+  *free = memory_size() - used();
+  return kSuccess;
+}
+Status hipMemcpy(void* target, const void* source, std::size_t size, int) {
+  progress();
+  std::memcpy(target, source, size);
+  return kSuccess;
+}
+/// With fault=copy the last byte does not arrive.
+Status hipMemcpyAsync(void* target, const void* source, std::size_t size, int, Stream stream) {
+  enqueue(stream, [=] { std::memcpy(target, source, size - (is_faulty("copy") ? 1 : 0)); });
+  return kSuccess;
+}
+Status hipHostRegister(void*, std::size_t, unsigned flags) {
+  return flags == (kPortable | kMapped) ? kSuccess : kInvalid;
+}
+Status hipHostUnregister(void*) { return kSuccess; }
+Status hipHostGetDevicePointer(void** pointer, void* host, unsigned) {
+  *pointer = host;
+  return kSuccess;
+}
+Status hipMemsetAsync(void* target, int value, std::size_t size, Stream stream) {
+  enqueue(stream, [=] { std::memset(target, value, size); });
+  return kSuccess;
+}
+Status hipModuleLoadData(Module* module, const void* code) {
+  if (std::strcmp(static_cast<const char*>(code), "kernels for the host") != 0) return kInvalid;
+  *module = const_cast<void*>(code);
+  return kSuccess;
+}
+Status hipModuleGetFunction(Function* function, Module, const char* name) {
+  const auto found = table().find(name);
+  if (found == table().end()) return kNotFound;
+  *function = const_cast<Bind*>(&found->second);
+  return kSuccess;
+}
+Status hipModuleLaunchKernel(Function function, unsigned blocks, unsigned y, unsigned z, unsigned threads, unsigned ty,
+                             unsigned tz, unsigned, Stream stream, void** places, void**) {
+  if (is_faulty("launch")) return kLaunchFailed;
+  if (blocks == 0 || y * z * ty * tz != 1) return kInvalid;
+  enqueue(stream, [launch = (*static_cast<const Bind*>(function))(places), blocks, threads] {
+    spoil();
+    launch(blocks, threads);
+    spoil();
+  });
+  return kSuccess;
+}
+const char* hipGetErrorString(Status status) {
+  return status == kLaunchFailed  ? "unspecified launch failure"
+         : status == kOutOfMemory ? "out of memory"
+                                  : "a failure";
+}
+const char* hipGetErrorName(Status status) {
+  return status == kLaunchFailed  ? "hipErrorLaunchFailure"
+         : status == kOutOfMemory ? "hipErrorOutOfMemory"
+                                  : "hipError";
+}
+Status hipGetLastError() { return kSuccess; }
+
+/// The program is its text.
+Status hiprtcCreateProgram(Program* program, const char* text, const char*, int, const char**, const char**) {
+  *program = new std::string(text);
+  return kSuccess;
+}
+Status hiprtcCompileProgram(Program program, int, const char**) {
+  const auto& text = *static_cast<const std::string*>(program);
+  const bool whole = text.find("assay_hold(") != std::string::npos && text.find("#include") == std::string::npos &&
+                     text.find(" std::") == std::string::npos;
+  return is_faulty("compile") || !whole ? 6 : kSuccess;
+}
+Status hiprtcGetProgramLogSize(Program, std::size_t* size) {
+  *size = sizeof "kernels:1:1: error: refused";
+  return kSuccess;
+}
+Status hiprtcGetProgramLog(Program, char* to) {
+  std::strcpy(to, "kernels:1:1: error: refused");
+  return kSuccess;
+}
+Status hiprtcGetCodeSize(Program, std::size_t* size) {
+  *size = sizeof "kernels for the host";
+  return kSuccess;
+}
+Status hiprtcGetCode(Program, char* to) {
+  std::strcpy(to, "kernels for the host");
+  return kSuccess;
+}
+
+}  // extern "C"
