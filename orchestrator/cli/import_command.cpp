@@ -1,6 +1,7 @@
 // import_command: `assay import`.
 #include "orchestrator/cli/import_command.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -14,6 +15,8 @@
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/import/compare.h"
 #include "orchestrator/import/import.h"
+#include "orchestrator/import/rate.h"
+#include "orchestrator/plan/profile.h"
 #include "probes/core/text.h"
 
 namespace assay::cli {
@@ -99,6 +102,13 @@ int command_import(const ImportArguments& given) {
     if (!judged) return report_error(judged.error());
     run = std::move(*judged);
   }
+  std::optional<plan::Profile> profile;
+  if (!given.against.empty()) {
+    auto named = plan::profile_named(given.against);
+    if (!named) return report_error(named.error());
+    profile = std::move(*named);
+  }
+  bool misses = false;
   std::string text, table;
   nlohmann::ordered_json rows;
   std::size_t figures = 0;
@@ -112,10 +122,17 @@ int command_import(const ImportArguments& given) {
     text += judge::import_text(*import);
     if (run && given.json) add_rows(rows, *import, *run);
     if (run && !given.json) table += imports::comparison_text(*import, run->plan, run->verdict);
+    if (profile) {
+      const auto rated = imports::rate(*import, *profile);
+      table += imports::rating_text(*import, *profile, rated);
+      misses = misses || std::ranges::any_of(rated, [](const imports::Rated& one) {
+                 return one.required && one.differs.empty() && !one.meets;
+               });
+    }
     figures += import->figures.size();
     left_out += import->left_out.size();
   }
-  if (given.out.empty() && !run) std::cout << ascii_json(text);
+  if (given.out.empty() && !run && !profile) std::cout << ascii_json(text);
   if (!given.out.empty()) {
     try {
       files::write_new_durably(given.out, text);
@@ -133,9 +150,10 @@ int command_import(const ImportArguments& given) {
                 std::move(rows));
   }
   std::cout << harmless_page(table) << std::flush;
-  std::cerr << fmt::format("{} figures of {} imported, {} items skipped; imported figures are never judged\n", figures,
-                           given.tool, left_out);
+  std::cerr << fmt::format("{} figures of {} imported, {} items skipped; nothing is accepted by imported figures\n",
+                           figures, given.tool, left_out);
   if (!std::cout) return report_error({"stdout", "could not be written completely", "check the free space"});
+  if (profile) return misses ? files::kExitRejected : files::kExitIncomplete;
   return files::kExitSuccess;
 }
 

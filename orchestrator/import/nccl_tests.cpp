@@ -74,8 +74,11 @@ class NcclTestsReader {
                                                          "HIP version", "ROCm version"};
     const auto* known = std::ranges::find_if(kBanner, [&](std::string_view one) { return line.text.starts_with(one); });
     if (known == kBanner.end()) return figures_.foreign(line, false);  // a run that fails does not reach its last lines
+    if (known->starts_with("RCCL") || known->starts_with("rccl"))
+      source_.tool = "rccl-tests";  // whatever it was called
     auto version = trimmed(line.text.substr(known->size()));
     if (version.starts_with(':')) version = trimmed(version.substr(1));
+    if (*known == "NCCL version" && version.find("+cuda") != std::string_view::npos) source_.tool = "nccl-tests";
     source_.facts[std::string(*known)] = std::string(version);
   }
 
@@ -107,7 +110,7 @@ class NcclTestsReader {
     if (words.front() == "size") return heads(line, words);
     if (words.front() == "(B)") return units(line, words);
     if (words.front() == "Rank") return rank(words);
-    if (body.find("out-of-place") != std::string_view::npos || body.starts_with("in-place")) return places(line, body);
+    if (body.find("out-of-place") != std::string_view::npos || body.starts_with("in-place")) return places(body);
     if (body.starts_with("Avg bus bandwidth")) {
       ended_ = true;
       return figures_.leave_out(line.from(), "average bus bandwidth",
@@ -160,12 +163,13 @@ class NcclTestsReader {
     figures_.leave_out(line.from(), "a remark that is not known", harmless(line.text));
   }
 
-  void places(const TextLine& line, std::string_view body) {
+  void places(std::string_view body) {
     const auto out_of_place = body.find("out-of-place");
     const auto in_place = body.find("in-place");
     if (out_of_place == std::string_view::npos || in_place == std::string_view::npos)
-      throw ImportRefusal{line.from(), "does not name out-of-place and in-place", ""};
-    if (out_of_place < in_place)
+      places_ = {in_place == std::string_view::npos ? "out_of_place"
+                                                    : "in_place"};  // rccl-tests has one with an option
+    else if (out_of_place < in_place)
       places_ = {"out_of_place", "in_place"};
     else
       places_ = {"in_place", "out_of_place"};

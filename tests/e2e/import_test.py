@@ -40,7 +40,7 @@ class Imports(Bench):
         self.assertIn("2.18.0", lines[0]["source"]["version"])
         self.assertEqual([line["sequence"] for line in lines], list(range(len(lines))))
         self.assertTrue(all({"source", "imported", "left_out", "end"} & set(line) for line in lines))
-        self.assertIn("never judged", self.imported("nccl-tests", source).stderr)
+        self.assertIn("nothing is accepted by imported figures", self.imported("nccl-tests", source).stderr)
 
     def test_several_files_are_imported_together_or_not_at_all(self):
         out = self.scratch / "out.jsonl"
@@ -150,6 +150,19 @@ class Imports(Bench):
         )
         (self.run_directory / "verdict.json").unlink()
         self.refused("assay judge RUN", "osu", GOLDEN / "osu_bw_7.5.txt", "--beside", self.run_directory)
+
+    def test_against_a_profile_figures_are_rated_and_never_accepted(self):
+        given = ("import", "rccl-tests", GOLDEN / "rccl_tests.txt", "--command", "all_reduce_perf -b 8G -e 16G")
+        rated = self.assay(*given, "--against", "amd-mi300x")
+        self.assertEqual(rated.returncode, 1, "312.85 GB/s is below the 314 that Azure asks")
+        self.assertIn("imported, MISSES requirement rccl.all_reduce.16gib.busbw: at least 314 GB/s", rated.stdout)
+        self.assertIn("nothing is accepted by them", rated.stdout)
+        good = self.write("good.txt", (GOLDEN / "rccl_tests.txt").read_text().replace("312.85", "316.85"))
+        rated = self.assay("import", "rccl-tests", good, *given[3:], "--against", "amd-mi300x")
+        self.assertEqual(rated.returncode, 3, rated.stdout)
+        self.assertIn("imported, meets requirement rccl.all_reduce.16gib.busbw", rated.stdout)
+        self.assertNotIn("ACCEPTED", rated.stdout + rated.stderr)
+        self.assertEqual(self.assay(*given, "--against", "amd-mi300").returncode, 2)
 
     def test_what_fio_prints_here_is_imported(self):
         if shutil.which("fio") is None:
