@@ -16,13 +16,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kHint = "run `amd-smi metric --json`, or static, topology or xgmi, and import all of it";
+constexpr const char* kAmdSmiHint = "run `amd-smi metric --json`, or static, topology or xgmi, and import all of it";
 
 /// A figure by its path. Without a unit it is a count or a number of lanes.
-struct Field {
+struct AmdSmiField {
   const char *path, *metric, *unit, *statistic;
 };
-constexpr Field kFields[] = {
+constexpr AmdSmiField kAmdSmiFields[] = {
     {"/power/socket_power", "power", "W", "now"},
     {"/temperature/edge", "temperature_edge", "degC", "now"},
     {"/temperature/hotspot", "temperature_hotspot", "degC", "now"},
@@ -47,13 +47,13 @@ constexpr Field kFields[] = {
     {"/link_metrics/max_bandwidth", "xgmi_link_rate", "B/s", "now"},
 };
 
-constexpr std::array<const char*, 7> kFacts = {"/asic/market_name",
-                                               "/asic/target_graphics_version",
-                                               "/driver/version",
-                                               "/vbios/version",
-                                               "/partition/memory_partition",
-                                               "/partition/compute_partition",
-                                               "/partition/accelerator_partition"};
+constexpr std::array<const char*, 7> kAmdSmiFacts = {"/asic/market_name",
+                                                     "/asic/target_graphics_version",
+                                                     "/driver/version",
+                                                     "/vbios/version",
+                                                     "/partition/memory_partition",
+                                                     "/partition/compute_partition",
+                                                     "/partition/accelerator_partition"};
 
 /// From a unit of the tool to a base unit; nothing when it is another quantity or not known.
 std::optional<double> factor_of(std::string_view theirs, std::string_view ours) {
@@ -75,16 +75,16 @@ class AmdSmiReader {
 
   void gpu(const json& entry, const std::string& path) {
     if (!entry.is_object() || !entry.contains("gpu") || !entry["gpu"].is_number_integer())
-      throw ImportRefusal{path + ".gpu", "is missing: not an entry of amd-smi for one GPU", kHint};
+      throw ImportRefusal{path + ".gpu", "is missing: not an entry of amd-smi for one GPU", kAmdSmiHint};
     Values at{{"gpu", entry["gpu"].get<std::int64_t>()}};
     // Without --watch a GPU comes once, with it once a reading.
     if (entry.contains("timestamp") && entry["timestamp"].is_number_integer())
       at["timestamp"] = entry["timestamp"].get<std::int64_t>();
-    for (const auto& field : kFields) {
+    for (const auto& field : kAmdSmiFields) {
       const json::json_pointer pointer{std::string(field.path)};
       if (entry.contains(pointer)) take(field, entry.at(pointer), at, path + dotted(field.path));
     }
-    for (const char* fact : kFacts) {
+    for (const char* fact : kAmdSmiFacts) {
       const json::json_pointer pointer{std::string(fact)};
       if (entry.contains(pointer) && entry.at(pointer).is_string() && !is_absent(entry.at(pointer).get<std::string>()))
         source_.facts[fmt::format("gpu.{}{}", entry["gpu"].get<std::int64_t>(), dotted(fact))] =
@@ -104,7 +104,7 @@ class AmdSmiReader {
     return text;
   }
 
-  void take(const Field& field, const json& value, const Values& at, const std::string& from) {
+  void take(const AmdSmiField& field, const json& value, const Values& at, const std::string& from) {
     FigureName name{.metric = field.metric, .unit = field.unit, .statistic = field.statistic};
     const bool plain = name.unit.empty();
     const json* number = &value;
@@ -115,7 +115,8 @@ class AmdSmiReader {
       const std::string unit = both.text("unit");
       const auto factor = factor_of(unit, field.unit);
       if (!factor)
-        throw ImportRefusal{both.path("unit"), fmt::format("'{}' is not a known unit of it", printable(unit)), kHint};
+        throw ImportRefusal{both.path("unit"), fmt::format("'{}' is not a known unit of it", printable(unit)),
+                            kAmdSmiHint};
       name.factor = *factor;
     } else if (!plain && value.is_number()) {
       return figures_.leave_out(from, name.metric, "the number has no unit");
@@ -126,7 +127,7 @@ class AmdSmiReader {
 
   /// Of a GPU to each other one: whether they are linked, and over how many hops.
   void links(const json& list, Values at, const std::string& path) {
-    if (!list.is_array()) throw ImportRefusal{path, "must be an array", kHint};
+    if (!list.is_array()) throw ImportRefusal{path, "must be an array", kAmdSmiHint};
     for (std::size_t i = 0; i < list.size(); ++i) {
       const std::string place = fmt::format("{}[{}]", path, i);
       StrictObject link = closed(list[i], place);
@@ -148,8 +149,8 @@ class AmdSmiReader {
       const std::string prefix = "/" + name + "/";
       const auto begins = [&](std::string_view known) { return known.starts_with(prefix); };
       const bool read = name == "gpu" || name == "bdf" || name == "timestamp" || name == "links" ||
-                        name == "link_metrics" || std::ranges::any_of(kFields, begins, &Field::path) ||
-                        std::ranges::any_of(kFacts, begins);
+                        name == "link_metrics" || std::ranges::any_of(kAmdSmiFields, begins, &AmdSmiField::path) ||
+                        std::ranges::any_of(kAmdSmiFacts, begins);
       if (!read && sections_.insert(name).second)
         figures_.leave_out(fmt::format("{}.{}", path, printable(name)), "a section", "it is not read");
     }
@@ -163,10 +164,10 @@ class AmdSmiReader {
 }  // namespace
 
 void read_amd_smi(std::string_view text, judge::ImportSource& source, Figures& figures) {
-  const json whole = document_of(text, figures, kHint);
+  const json whole = document_of(text, figures, kAmdSmiHint);
   const bool wrapped = whole.is_object() && whole.contains("gpu_data");
   const json& list = wrapped ? whole["gpu_data"] : whole;
-  if (!list.is_array()) throw ImportRefusal{wrapped ? "gpu_data" : "document", "is not a list of GPUs", kHint};
+  if (!list.is_array()) throw ImportRefusal{wrapped ? "gpu_data" : "document", "is not a list of GPUs", kAmdSmiHint};
   AmdSmiReader reader(source, figures);
   for (std::size_t i = 0; i < list.size(); ++i)
     reader.gpu(list[i], fmt::format("{}[{}]", wrapped ? "gpu_data" : "document", i));

@@ -12,15 +12,15 @@
 namespace assay::imports {
 namespace {
 
-constexpr Column kColumns[] = {{.head = "data_size(Bytes)"},
-                               {"aveg_time(us)", "time", "s", "mean", 1e-6},
-                               {"avg_time(us)", "time", "s", "mean", 1e-6},
-                               {.head = "alg_bandwidth(GB/s)"},
-                               {.head = "check_result"}};
+constexpr Column kHcclColumns[] = {{.head = "data_size(Bytes)"},
+                                   {"aveg_time(us)", "time", "s", "mean", 1e-6},
+                                   {"avg_time(us)", "time", "s", "mean", 1e-6},
+                                   {.head = "alg_bandwidth(GB/s)"},
+                                   {.head = "check_result"}};
 constexpr double kUnitTolerance = 0.03;  // 1e9 and 2^30 differ by 7 %
 
 /// Heads and cells of a line; a head ends with a colon.
-std::vector<std::string_view> split(std::string_view text) {
+std::vector<std::string_view> hccl_cells(std::string_view text) {
   auto cells = parts_of(text, '|');
   for (auto& cell : cells) {
     if (cell.ends_with(':')) cell = trimmed(cell.substr(0, cell.size() - 1));
@@ -29,7 +29,7 @@ std::vector<std::string_view> split(std::string_view text) {
 }
 
 /// Operation, type and reduction of a command: "all_reduce_test -d fp32 -o sum".
-void take_command(std::string_view command, Values& at) {
+void take_hccl_command(std::string_view command, Values& at) {
   const auto words = words_of(command);
   for (std::size_t i = 0; i < words.size(); ++i) {
     auto word = words[i];
@@ -54,7 +54,7 @@ std::optional<double> gigabyte_of(double size, double time_us, double bandwidth)
   return std::nullopt;
 }
 
-void take_row(const Table& table, const TextLine& line, Values at, Figures& figures) {
+void take_hccl_row(const Table& table, const TextLine& line, Values at, Figures& figures) {
   const std::int64_t size = table.whole("data_size(Bytes)");
   at["size"] = size;
   const auto result = table.cell("check_result");
@@ -84,24 +84,24 @@ void take_row(const Table& table, const TextLine& line, Values at, Figures& figu
 void read_hccl_test(std::string_view text, judge::ImportSource& source, Figures& figures) {
   Values at;
   std::optional<Table> table;
-  take_command(source.command, at);
+  take_hccl_command(source.command, at);
   const auto lines = lines_of(text, &figures);
   for (const auto& line : lines) {
     if (line.text.empty()) continue;
     if (line.text.starts_with("data_size(Bytes)")) {
       if (table) throw ImportRefusal{line.from(), "a second table begins", "import one run per file"};
-      table.emplace(kColumns, line, split(line.text), figures);
+      table.emplace(kHcclColumns, line, hccl_cells(line.text), figures);
       if (!table->has("alg_bandwidth(GB/s)") || !table->has("check_result"))
         throw ImportRefusal{line.from(), "the heading is not that of hccl_test",
                             "data_size(Bytes): | avg_time(us): | alg_bandwidth(GB/s): | check_result:"};
     } else if (line.text.starts_with("the minbytes is ")) {
       source.facts["settings"] = std::string(line.text);
     } else if (table && line.text.find('|') != std::string_view::npos) {
-      table->row(line, split(line.text));
-      take_row(*table, line, at, figures);
+      table->row(line, hccl_cells(line.text));
+      take_hccl_row(*table, line, at, figures);
     } else if (!table && line.text.find("_test ") != std::string_view::npos && source.command.empty()) {
       source.command = trimmed(line.text.substr(line.text.starts_with('#') ? 1 : 0));  // a shell's prompt before it
-      take_command(source.command, at);
+      take_hccl_command(source.command, at);
     } else {
       figures.foreign(line, true);
     }

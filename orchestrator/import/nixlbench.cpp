@@ -12,7 +12,7 @@
 namespace assay::imports {
 namespace {
 
-constexpr Column kColumns[] = {
+constexpr Column kNixlColumns[] = {
     {.head = "Block Size (B)"},
     {.head = "Batch Size"},
     {"B/W (GB/Sec)", "bandwidth", "B/s", "mean", 1e9},
@@ -30,9 +30,9 @@ constexpr Column kColumns[] = {
 };
 
 /// Settings that tell figures apart.
-constexpr std::array<std::string_view, 8> kCoordinates = {
+constexpr std::array<std::string_view, 8> kNixlCoordinates = {
     "op_type", "initiator_seg_type", "target_seg_type", "backend", "scheme", "mode", "worker_type", "num_threads"};
-constexpr std::array<std::string_view, 12> kFacts = {
+constexpr std::array<std::string_view, 12> kNixlFacts = {
     "check_consistency", "num_initiator_dev", "num_target_dev", "pipeline_depth", "num_iter",    "warmup_iter",
     "recreate_xfer",     "reregister_mem",    "prepared_xfer",  "enable_vmm",     "device_list", "use_device_api"};
 
@@ -56,11 +56,11 @@ void read_nixlbench(std::string_view text, judge::ImportSource& source, Figures&
     const auto setting = setting_in(line.text);
     if (setting && !table) {
       const std::string name(setting->first);
-      if (std::ranges::find(kCoordinates, name) != kCoordinates.end()) run[name] = std::string(setting->second);
-      if (std::ranges::find(kFacts, name) != kFacts.end()) source.facts[name] = std::string(setting->second);
+      if (std::ranges::find(kNixlCoordinates, name) != kNixlCoordinates.end()) run[name] = std::string(setting->second);
+      if (std::ranges::find(kNixlFacts, name) != kNixlFacts.end()) source.facts[name] = std::string(setting->second);
     } else if (line.text.starts_with("Block Size (B)")) {
       if (table) throw ImportRefusal{line.from(), "a second table begins", "import one run per file"};
-      table.emplace(kColumns, line, cells_of(line.text), figures);
+      table.emplace(kNixlColumns, line, cells_of(line.text), figures);
       if (!table->has("B/W (GB/Sec)"))
         throw ImportRefusal{line.from(), "has no column 'B/W (GB/Sec)': the unit is not known", ""};
     } else if (table && whole_from(words_of(line.text).front())) {

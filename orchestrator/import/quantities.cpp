@@ -158,17 +158,18 @@ bool maps(const QuantityMapping& mapping, const std::string& tool, const judge::
 }
 
 /// Whether the requirement is of the tool's own figures: its probe is the tool's name, and each of its parameters is a
-/// coordinate of the figure.
+/// coordinate of the figure or its statistic.
 bool is_of_tool(const std::string& tool, const judge::Figure& figure, const plan::Requirement& requirement) {
   std::string name = tool;
   std::ranges::replace(name, '-', '_');
-  return requirement.probe == name && requirement.metric == figure.metric &&
-         std::ranges::all_of(requirement.parameters,
-                             [&](const auto& one) {
-                               const Value* theirs = value_at(figure.at, one.first);
-                               return theirs != nullptr && *theirs == one.second;
-                             }) &&
-         same_statistic(figure.statistic, requirement.statistic);
+  if (requirement.probe != name || requirement.metric != figure.metric) return false;
+  const auto agrees = [&](const auto& one) {
+    const Value* theirs = value_at(figure.at, one.first);
+    return one.first == "statistic" ? one.second == Value(figure.statistic)
+                                    : theirs != nullptr && *theirs == one.second;
+  };
+  return std::ranges::all_of(requirement.parameters, agrees) &&
+         (requirement.parameters.contains("statistic") || same_statistic(figure.statistic, requirement.statistic));
 }
 
 }  // namespace

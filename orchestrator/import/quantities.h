@@ -10,7 +10,8 @@ namespace assay::imports {
 
 /// Whether the figure is of the requirement's quantity, operation, size and statistic. `parameters` are those of the
 /// requirement's step, with `nodes` and `ranks` where they are known. A requirement whose probe is a tool's name with
-/// underscores, "rvs" or "rocm_bandwidth_test", is of that tool's figures, and its parameters are coordinates of them.
+/// underscores, "rvs" or "rocm_bandwidth_test", is of that tool's figures, and its parameters are coordinates of them,
+/// or their statistic.
 bool same_quantity(const std::string& tool, const judge::Figure& figure, const plan::Requirement& requirement,
                    const Values& parameters);
 

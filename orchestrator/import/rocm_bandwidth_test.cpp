@@ -12,12 +12,12 @@
 namespace assay::imports {
 namespace {
 
-constexpr const char* kHint = "import what rocm-bandwidth-test prints, whole and unchanged";
-constexpr Column kColumns[] = {{.head = "Data Size"},
-                               {"Avg Time(us)", "time", "s", "trimmed_mean", 1e-6},
-                               {"Avg BW(GB/s)", "", "B/s", "trimmed_mean", 1e9},
-                               {"Min Time(us)", "time", "s", "min", 1e-6},
-                               {"Peak BW(GB/s)", "", "B/s", "max", 1e9}};
+constexpr const char* kRocmBandwidthHint = "import what rocm-bandwidth-test prints, whole and unchanged";
+constexpr Column kRocmBandwidthColumns[] = {{.head = "Data Size"},
+                                            {"Avg Time(us)", "time", "s", "trimmed_mean", 1e-6},
+                                            {"Avg BW(GB/s)", "", "B/s", "trimmed_mean", 1e9},
+                                            {"Min Time(us)", "time", "s", "min", 1e-6},
+                                            {"Peak BW(GB/s)", "", "B/s", "max", 1e9}};
 
 class RocmBandwidthReader {
  public:
@@ -44,7 +44,7 @@ class RocmBandwidthReader {
     } else if (part_ == Part::copies && text.find(" Device Id: ") != std::string_view::npos && words.size() > 8) {
       ends_[words[1] == "Src" ? "source" : "target"] = fmt::format("{} {}", words[8], words[4]);
     } else if (part_ == Part::copies && text.starts_with("Data Size")) {
-      table_.emplace(kColumns, line, cells_of(text), figures_);
+      table_.emplace(kRocmBandwidthColumns, line, cells_of(text), figures_);
     } else if (part_ == Part::copies && table_ && whole_from(words[0])) {
       copy_row(line, words);
     } else {
@@ -55,7 +55,8 @@ class RocmBandwidthReader {
   /// Refused: a matrix with fewer rows than columns.
   void end(const TextLine& line) const {
     if (part_ == Part::matrix && rows_ != heads_.size())
-      throw ImportRefusal{line.from(), fmt::format("a matrix of {} devices has {} rows", heads_.size(), rows_), kHint};
+      throw ImportRefusal{line.from(), fmt::format("a matrix of {} devices has {} rows", heads_.size(), rows_),
+                          kRocmBandwidthHint};
   }
 
  private:
@@ -73,7 +74,7 @@ class RocmBandwidthReader {
     ++rows_;
     if (words.size() != heads_.size() + 1)
       throw ImportRefusal{line.from(), fmt::format("{} cells, the heading has {}", words.size() - 1, heads_.size()),
-                          kHint};
+                          kRocmBandwidthHint};
     for (std::size_t i = 0; i < heads_.size() && !metric_.empty(); ++i) {
       Values at{{"source", "device " + std::string(words[0])}, {"target", "device " + heads_[i]}};
       if (words[0] == heads_[i]) add_condition(at, "source and target are one device: its bytes count twice");
@@ -100,14 +101,14 @@ class RocmBandwidthReader {
     if (scale == 0 || *number < 0 || *number > kLargest || !ends_.contains("source") || !ends_.contains("target"))
       throw ImportRefusal{
           line.from(), fmt::format("'{}' is not a size of a copy between two named devices", harmless(cells.front())),
-          kHint};
+          kRocmBandwidthHint};
     Values at = ends_;
     at["size"] = *number * scale;
     if (ends_.at("source") == ends_.at("target"))
       add_condition(at, "source and target are one device: its bytes count twice");
     if (timer_) add_condition(at, "timed by the processor");
     table_->take(at, figures_);
-    for (const auto& column : kColumns) {
+    for (const auto& column : kRocmBandwidthColumns) {
       if (std::string_view(column.unit) != "B/s" || !table_->has(column.head)) continue;
       figures_.word({.metric = metric_, .unit = "B/s", .statistic = column.statistic, .factor = column.factor}, at,
                     table_->cell(column.head), line.from());

@@ -17,17 +17,17 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kHint = "run `rvs -c FILE -j OUT` and import OUT";
+constexpr const char* kRvsHint = "run `rvs -c FILE -j OUT` and import OUT";
 
 class RvsReader {
  public:
   explicit RvsReader(Figures& figures) : figures_(figures) {}
 
   void module(const json& actions, const std::string& path) {
-    if (!actions.is_object()) throw ImportRefusal{path, "must be an object", kHint};
+    if (!actions.is_object()) throw ImportRefusal{path, "must be an object", kRvsHint};
     for (const auto& [action, records] : actions.items()) {
       const std::string place = fmt::format("{}.{}", path, printable(action));
-      if (!records.is_array()) throw ImportRefusal{place, "must be an array", kHint};
+      if (!records.is_array()) throw ImportRefusal{place, "must be an array", kRvsHint};
       for (std::size_t i = 0; i < records.size(); ++i) record(records[i], fmt::format("{}[{}]", place, i), action);
     }
   }
@@ -96,7 +96,7 @@ class RvsReader {
       constexpr std::array<std::string_view, 3> kNone = {"(pending)", "(not measured)", "NA"};
       if (std::ranges::find(kNone, text) != kNone.end())
         return figures_.leave_out(one.path("throughput"), "mean bandwidth", fmt::format("the tool says '{}'", text));
-      throw ImportRefusal{one.path("throughput"), fmt::format("'{}' is not a rate in GBps", printable(text)), kHint};
+      throw ImportRefusal{one.path("throughput"), fmt::format("'{}' is not a rate in GBps", printable(text)), kRvsHint};
     }
     add_condition(at, "the output does not say whether of one direction or of both");
     figures_.word({.metric = "bandwidth", .unit = "B/s", .statistic = "mean", .factor = 1e9}, at, words[0],
@@ -105,7 +105,7 @@ class RvsReader {
 
   /// Kernels of BabelStream. Where mean, best and worst are one text, the pass was timed as a whole.
   void babel(StrictObject& one, Values at, const json& results) {
-    if (!results.is_array()) throw ImportRefusal{one.path("results"), "must be an array", kHint};
+    if (!results.is_array()) throw ImportRefusal{one.path("results"), "must be an array", kRvsHint};
     figures_.unknown(one);
     for (std::size_t i = 0; i < results.size(); ++i) {
       StrictObject kernel = closed(results[i], fmt::format("{}[{}]", one.path("results"), i));
@@ -137,7 +137,7 @@ class RvsReader {
 }  // namespace
 
 void read_rvs(std::string_view text, judge::ImportSource& source, Figures& figures) {
-  const json whole = document_of(text, figures, kHint);
+  const json whole = document_of(text, figures, kRvsHint);
   StrictObject top = closed(whole, "");
   source.version = top.optional("version") != nullptr ? top.text("version") : "";
   RvsReader reader(figures);

@@ -13,8 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kHint = "write it with tpu_figures.py; FORMATS has its fields";
-constexpr const char* kSchema = "assay.tpu/1";
+constexpr const char* kTpuHint = "write it with tpu_figures.py; FORMATS has its fields";
+constexpr const char* kTpuSchema = "assay.tpu/1";
 constexpr std::int64_t kMostSamples = 1'000'000;
 
 /// The scalars of the object at `name`.
@@ -33,15 +33,15 @@ Values scalars(StrictObject& one, const char* name) {
 }  // namespace
 
 void read_tpu(std::string_view text, judge::ImportSource& source, Figures& figures) {
-  const json whole = document_of(text, figures, kHint);
-  StrictObject top(whole, "", kHint);
-  if (const std::string schema = top.text("schema"); schema != kSchema)
-    top.refuse("schema", fmt::format("'{}' is not {}", printable(schema), kSchema));
+  const json whole = document_of(text, figures, kTpuHint);
+  StrictObject top(whole, "", kTpuHint);
+  if (const std::string schema = top.text("schema"); schema != kTpuSchema)
+    top.refuse("schema", fmt::format("'{}' is not {}", printable(schema), kTpuSchema));
   source.version = top.text("jax");
   source.facts = scalars(top, "facts");
   const json& list = top.list("figures");
   for (std::size_t i = 0; i < list.size(); ++i) {
-    StrictObject one(list[i], fmt::format("figures[{}]", i), kHint);
+    StrictObject one(list[i], fmt::format("figures[{}]", i), kTpuHint);
     FigureName name{.metric = one.text("metric"), .unit = one.text("unit"), .statistic = one.text("statistic")};
     if (!is_base_unit(name.unit))
       one.refuse("unit", fmt::format("'{}' is not one of {}", printable(name.unit), kBaseUnits));

@@ -13,7 +13,8 @@
 namespace assay::imports {
 namespace {
 
-constexpr const char* kHint = "import what TransferBench p2p, a2a or a file of transfers prints, whole and unchanged";
+constexpr const char* kTransferBenchHint =
+    "import what TransferBench p2p, a2a or a file of transfers prints, whole and unchanged";
 
 class TransferBenchReader {
  public:
@@ -35,7 +36,8 @@ class TransferBenchReader {
     const auto devices =
         std::ranges::count_if(columns_, [](const std::string& one) { return one.find(' ') != one.npos; });
     if (open_ || rows_ != devices)
-      throw ImportRefusal{line.from(), "a table ends here that is not whole: the run was interrupted or failed", kHint};
+      throw ImportRefusal{line.from(), "a table ends here that is not whole: the run was interrupted or failed",
+                          kTransferBenchHint};
   }
 
  private:
@@ -62,14 +64,15 @@ class TransferBenchReader {
     if (text.find("directional copy peak bandwidth ") != std::string_view::npos) return p2p(line, words);
     if (text.starts_with("GPU-GFX All-To-All benchmark")) return test_ = "a2a", true;
     if (!words.front().starts_with("SRC") || words.front().find("DST") == std::string_view::npos) return false;
-    if (test_.empty()) throw ImportRefusal{line.from(), "a table of a test that is not known", kHint};
+    if (test_.empty()) throw ImportRefusal{line.from(), "a table of a test that is not known", kTransferBenchHint};
     end(line);
     columns_.clear();
     rows_ = 0;
     for (std::size_t i = 1; i < words.size(); ++i) {
       const bool device = (words[i] == "GPU" || words[i] == "CPU") && i + 1 < words.size() && whole_from(words[i + 1]);
       if (!device && words[i] != "STotal" && words[i] != "Actual")
-        throw ImportRefusal{line.from(), fmt::format("'{}' is not a known column", harmless(words[i])), kHint};
+        throw ImportRefusal{line.from(), fmt::format("'{}' is not a known column", harmless(words[i])),
+                            kTransferBenchHint};
       columns_.push_back(device ? fmt::format("{} {}", words[i], *whole_from(words[i + 1])) : std::string(words[i]));
       i += device ? 1 : 0;
     }
@@ -78,7 +81,8 @@ class TransferBenchReader {
 
   bool take_size(const TextLine& line, std::string_view word) {
     const auto size = whole_from(word);
-    if (!size || *size < 1) throw ImportRefusal{line.from(), fmt::format("'{}' is not a size", harmless(word)), kHint};
+    if (!size || *size < 1)
+      throw ImportRefusal{line.from(), fmt::format("'{}' is not a size", harmless(word)), kTransferBenchHint};
     size_ = *size;
     return true;
   }
@@ -86,7 +90,7 @@ class TransferBenchReader {
   /// "Unidirectional copy peak bandwidth GB/s [Local read / Remote write] (GPU-Executor: GFX)"
   bool p2p(const TextLine& line, const Words& words) {
     if (words.size() < 11 || words[4] != "GB/s" || !words.back().ends_with(')'))
-      throw ImportRefusal{line.from(), "does not name GB/s and the executor", kHint};
+      throw ImportRefusal{line.from(), "does not name GB/s and the executor", kTransferBenchHint};
     test_ = "p2p";
     both_ = words.front().starts_with("Bi");
     executor_ = std::string(words.back().substr(0, words.back().size() - 1));
@@ -98,6 +102,7 @@ class TransferBenchReader {
     Values values = at(test_);
     values["source"] = source, values["target"] = target;
     if (test_ == "p2p") values["executor"] = executor_, values["remote"] = remote_;
+    if (test_ == "p2p") values["directions"] = std::string(both_ ? "both at once" : "one");
     if (both_) values["row"] = source;  // a pair is measured from each of its ends
     return values;
   }
@@ -111,7 +116,8 @@ class TransferBenchReader {
     const std::size_t first = test_ == "p2p" ? 3 : 2;
     if (words.size() - first != columns_.size())
       throw ImportRefusal{line.from(),
-                          fmt::format("{} cells, the heading has {}", words.size() - first, columns_.size()), kHint};
+                          fmt::format("{} cells, the heading has {}", words.size() - first, columns_.size()),
+                          kTransferBenchHint};
     if (kind == "->") ++rows_;
     if (kind == "sd") return true;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -123,7 +129,6 @@ class TransferBenchReader {
       } else if (kind == "<->") {
         take("bandwidth_both_directions", "mean", pair, words[first + i], line);
       } else {
-        if (both_) add_condition(pair, "the other direction at the same time");
         const bool extreme = kind == "min" || kind == "max";
         if (extreme && both_) continue;  // of which direction is told by the row before
         if (kind == "<-") std::swap(pair.at("source"), pair.at("target"));
@@ -142,12 +147,13 @@ class TransferBenchReader {
     const bool known = words[0] == "Executor:" || words[0] == "Transfer" || line.text.starts_with("Aggregate (CPU)");
     if (!known) return false;
     open_ = words[0] != "Aggregate";
-    if (!whole) throw ImportRefusal{line.from(), "has no GB/s, ms and bytes", kHint};
+    if (!whole) throw ImportRefusal{line.from(), "has no GB/s, ms and bytes", kTransferBenchHint};
     Values values = conditions_;
     values["test"] = test_.empty() ? "transfers" : test_;
     values["number"] = tests_;
     const auto size = whole_from(*(rate + 3));
-    if (!size) throw ImportRefusal{line.from(), fmt::format("'{}' is not a size", harmless(*(rate + 3))), kHint};
+    if (!size)
+      throw ImportRefusal{line.from(), fmt::format("'{}' is not a size", harmless(*(rate + 3))), kTransferBenchHint};
     values["size"] = *size;
     if (words[0] == "Aggregate") {
       take("bandwidth_of_test", "mean", values, *(rate - 1), line);
@@ -188,11 +194,10 @@ class TransferBenchReader {
     } else if (words[0] == "Averages") {
       const std::size_t count = kinds_.size();
       if (count == 0 || words.size() < count)
-        throw ImportRefusal{line.from(), "averages of pairs that are not named", kHint};
+        throw ImportRefusal{line.from(), "averages of pairs that are not named", kTransferBenchHint};
       for (std::size_t i = 0; i < count; ++i) {
         Values pairs = of_pair("each", "each");
         pairs["pairs"] = kinds_[i];
-        if (both_) add_condition(pairs, "the other direction at the same time");
         take("bandwidth", "mean", pairs, words[words.size() - count + i], line);
       }
     } else if (line.text.find("(GPU Timed):") != std::string_view::npos && words.back() == "GB/s") {

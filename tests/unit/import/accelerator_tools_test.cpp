@@ -14,9 +14,9 @@ namespace {
 
 using namespace fixture;
 
-bool has(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
+bool says(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
-std::string conditions(const judge::Figure& figure) {
+std::string conditions_of(const judge::Figure& figure) {
   const auto found = figure.at.find("conditions");
   return found == figure.at.end() ? "" : std::get<std::string>(found->second);
 }
@@ -125,7 +125,7 @@ TEST(ImportTransferBench, a_figure_during_the_other_direction_or_of_another_mode
   for (const auto& figure : import.figures) {
     if (figure.metric != "bandwidth") continue;
     const int line = std::stoi(figure.from.substr(5));
-    EXPECT_EQ(conditions(figure), line < 20 ? "" : "the other direction at the same time") << figure.from;
+    EXPECT_EQ(figure.at.at("directions"), text(line < 20 ? "one" : "both at once")) << figure.from;
   }
   const Values back{{"row", text("GPU 0")}, {"source", text("GPU 1")}, {"target", text("GPU 0")}};
   EXPECT_EQ(value(import, "bandwidth", "mean", back), 44.5e9);
@@ -133,17 +133,17 @@ TEST(ImportTransferBench, a_figure_during_the_other_direction_or_of_another_mode
       imported("transferbench", changed(recorded("transferbench_a2a.csv"), "A2A_MODE            ,           0,Copy",
                                         "A2A_MODE            ,           1,Read-Only"));
   ASSERT_TRUE(reads);
-  EXPECT_EQ(conditions(reads->figures.front()), "A2A_MODE 1");
+  EXPECT_EQ(conditions_of(reads->figures.front()), "A2A_MODE 1");
 }
 
 TEST(ImportRocmBandwidthTest, a_copy_on_one_device_and_the_processors_clock_are_conditions) {
   const auto import = import_of("rocm-bandwidth-test", "rocm_bandwidth_test.txt");
   for (const auto& figure : import.figures)
-    EXPECT_EQ(conditions(figure).empty(), figure.at.at("source") != figure.at.at("target")) << figure.from;
+    EXPECT_EQ(conditions_of(figure).empty(), figure.at.at("source") != figure.at.at("target")) << figure.from;
   EXPECT_EQ(import.source.facts.at("device.1"), text("AMD Instinct MI300X,  GPU-1c2f3a4b5c6d7e8f,  05:0.0"));
   const auto timed =
       imported("rocm-bandwidth-test", changed(recorded("rocm_bandwidth_test_copies.txt"), "-m 64", "-c -m 64"));
-  EXPECT_EQ(conditions(timed->figures.front()), "timed by the processor");
+  EXPECT_EQ(conditions_of(timed->figures.front()), "timed by the processor");
 }
 
 TEST(ImportRvs, copies_between_gpus_do_not_say_their_direction_and_a_module_is_told_by_its_fields) {
@@ -154,8 +154,8 @@ TEST(ImportRvs, copies_between_gpus_do_not_say_their_direction_and_a_module_is_t
   });
   ASSERT_NE(copy, import.figures.end());
   EXPECT_EQ(copy->value, 48.31e9);
-  EXPECT_TRUE(has(conditions(*copy), "whether of one direction or of both"));
-  EXPECT_TRUE(has(why(import, "gst.p2p-unidir-sequential-64MB[1].throughput"), "(not measured)"));
+  EXPECT_TRUE(says(conditions_of(*copy), "whether of one direction or of both"));
+  EXPECT_TRUE(says(why(import, "gst.p2p-unidir-sequential-64MB[1].throughput"), "(not measured)"));
   EXPECT_EQ(value(import, "bandwidth", "max", {{"kernel", text("triad")}}), std::nullopt) << "timed as a whole";
   const auto peqt = imported("rvs", changed(recorded("rvs.json"), "\"gst\":{", "\"peqt\":{"));
   EXPECT_TRUE(peqt && peqt->figures.size() == import.figures.size());
@@ -163,25 +163,25 @@ TEST(ImportRvs, copies_between_gpus_do_not_say_their_direction_and_a_module_is_t
 
 TEST(ImportAmdSmi, what_is_not_available_or_not_read_is_named_and_a_newer_wrapper_is_known) {
   const auto import = import_of("amd-smi", "amd_smi_metric.json");
-  EXPECT_TRUE(has(why(import, "document[0].temperature.edge"), "'N/A'"));
-  EXPECT_TRUE(has(why(import, "document[0].clock"), "not read"));
+  EXPECT_TRUE(says(why(import, "document[0].temperature.edge"), "'N/A'"));
+  EXPECT_TRUE(says(why(import, "document[0].clock"), "not read"));
   EXPECT_EQ(import_of("amd-smi", "amd_smi_topology.json").source.facts.at("gpu.0.partition.memory_partition"),
             text("NPS1"));
   const auto plain =
       imported("amd-smi", changed(recorded("amd_smi_metric.json"), "{\"value\": 702, \"unit\": \"W\"}", "702"));
-  EXPECT_TRUE(has(why(*plain, "document[0].power.socket_power"), "no unit"));
+  EXPECT_TRUE(says(why(*plain, "document[0].power.socket_power"), "no unit"));
 }
 
 TEST(ImportHcclTest, the_unit_of_a_bandwidth_is_told_by_its_size_and_time) {
   const auto import = import_of("hccl-test", "hccl_test.txt");
   EXPECT_EQ(import.source.command, "mpirun -n 8 ./bin/all_reduce_test -b 8K -e 64M -f 2 -d fp32 -o sum -p 8");
-  EXPECT_TRUE(has(why(import, "line 6"), "'NULL': not checked"));
+  EXPECT_TRUE(says(why(import, "line 6"), "'NULL': not checked"));
   const std::string good = recorded("hccl_test.txt");
   const auto decimal = imported("hccl-test", changed(good, "18.23217", "19.57669"));
   EXPECT_DOUBLE_EQ(*value(*decimal, "algbw", "mean", {{"size", whole(33554432)}}), 19.57669e9);
   const auto other = imported("hccl-test", changed(good, "18.23217", "36.46434"));
   EXPECT_EQ(value(*other, "algbw", "mean", {{"size", whole(33554432)}}), std::nullopt);
-  EXPECT_TRUE(has(why(*other, "line 5"), "its unit is not known"));
+  EXPECT_TRUE(says(why(*other, "line 5"), "its unit is not known"));
   const auto wrong = imported("hccl-test", changed(good, "18.23217        | success", "18.23217        | failed"));
   EXPECT_EQ(value(*wrong, "time", "mean", {{"size", whole(33554432)}}), std::nullopt);
   EXPECT_EQ(value(*wrong, "failures", "count", {{"size", whole(33554432)}}), 1);
@@ -189,11 +189,11 @@ TEST(ImportHcclTest, the_unit_of_a_bandwidth_is_told_by_its_size_and_time) {
 
 TEST(ImportNixlbench, keys_of_a_store_are_never_taken_and_unchecked_data_are_named) {
   const auto import = import_of("nixlbench", "nixlbench.txt");
-  EXPECT_FALSE(has(judge::import_text(import), "not-for-others"));
-  EXPECT_TRUE(has(why(import, "table"), "did not check"));
+  EXPECT_FALSE(says(judge::import_text(import), "not-for-others"));
+  EXPECT_TRUE(says(why(import, "table"), "did not check"));
   std::string old = changed(recorded("nixlbench.txt"), "B/W (GB/Sec)   ", "B/W (GiB/Sec)  B/W (GB/Sec)   ");
   old = changed(old, "1.024000       4.0 ", "0.953674       1.024000       4.0 ");
-  EXPECT_TRUE(has(refusal("nixlbench", old), "10 columns, the heading has 11"));
+  EXPECT_TRUE(says(refusal("nixlbench", old), "10 columns, the heading has 11"));
   old = changed(old, "48.500000 ", "45.169175      48.500000 ");
   EXPECT_EQ(value(*imported("nixlbench", old), "bandwidth", "mean", {{"size", whole(67108864)}}), 48.5e9);
 }
@@ -201,24 +201,24 @@ TEST(ImportNixlbench, keys_of_a_store_are_never_taken_and_unchecked_data_are_nam
 TEST(ImportTpu, the_document_is_ours_and_closed_but_for_newer_fields) {
   const std::string good = recorded("tpu.json");
   EXPECT_TRUE(
-      has(why(*imported("tpu", changed(good, "\"jax\"", "\"colour\": 1, \"jax\"")), "colour"), "newer version"));
+      says(why(*imported("tpu", changed(good, "\"jax\"", "\"colour\": 1, \"jax\"")), "colour"), "newer version"));
 }
 
 /// A change of an output, and what its refusal must say.
-struct Flaw {
+struct OutputFlaw {
   const char *tool, *output, *from, *to, *words;
 };
 
-class AcceleratorFlaw : public testing::TestWithParam<Flaw> {};
+class AcceleratorFlaw : public testing::TestWithParam<OutputFlaw> {};
 
 TEST_P(AcceleratorFlaw, is_refused_with_its_place) {
-  const Flaw& flaw = GetParam();
+  const OutputFlaw& flaw = GetParam();
   const std::string said = refusal(flaw.tool, changed(recorded(flaw.output), flaw.from, flaw.to));
-  EXPECT_TRUE(has(said, flaw.words)) << said;
+  EXPECT_TRUE(says(said, flaw.words)) << said;
   EXPECT_TRUE(said.starts_with("given.txt")) << said;
 }
 
-constexpr Flaw kFlaws[] = {
+constexpr OutputFlaw kOutputFlaws[] = {
     {"transferbench", "transferbench_p2p.txt", "34.60\n", "34.60 1.0\n", "line 16: 4 cells, the heading has 3"},
     {"transferbench", "transferbench_p2p.txt", "  GPU 01  ->     55.30        34.10   1660.40\n", "",
      "a table ends here that is not whole"},
@@ -258,7 +258,7 @@ constexpr Flaw kFlaws[] = {
     {"tpu", "tpu.json", "\"samples\": 20, \"value\": 1.8e14", "\"samples\": 0, \"value\": 1.8e14",
      "figures[0].samples"},
 };
-INSTANTIATE_TEST_SUITE_P(, AcceleratorFlaw, testing::ValuesIn(kFlaws));
+INSTANTIATE_TEST_SUITE_P(, AcceleratorFlaw, testing::ValuesIn(kOutputFlaws));
 
 }  // namespace
 }  // namespace assay::imports
