@@ -7,21 +7,36 @@
 #include <fmt/format.h>
 
 #include "orchestrator/import/quantities.h"
+#include "orchestrator/plan/catalogue.h"
 #include "orchestrator/plan/lint.h"
+#include "probes/core/description.h"
 #include "probes/core/scale.h"
 #include "probes/core/text.h"
 
 namespace assay::imports {
 namespace {
 
-/// The requirement's parameters, and what its scope says of the run: of one node or two, with all of their GPUs.
+/// The requirement's parameters; what it leaves to a known probe is that one's own choice.
+Values full_parameters(const plan::Requirement& requirement) {
+  const plan::KnownProbe* latest = nullptr;
+  for (const auto& known : plan::known_probes()) {
+    if (known.name == requirement.probe && (latest == nullptr || known.revision > latest->revision)) latest = &known;
+  }
+  if (latest == nullptr) return requirement.parameters;
+  const auto description = read_description(latest->document.dump(), latest->name);
+  const auto all =
+      description ? description->resolve(requirement.parameters, false) : std::unexpected(description.error());
+  return all ? *all : requirement.parameters;
+}
+
+/// The same, and what its scope says of the run of a collective: of one node or two, with all of their GPUs.
 Values parameters_of(const plan::Profile& profile, const plan::Requirement& requirement) {
-  Values parameters = requirement.parameters;
+  Values parameters = full_parameters(requirement);
   const bool pair = requirement.scope == plan::JudgedScope::pair;
   if (!requirement.probe.ends_with("_collective") || (!pair && requirement.scope != plan::JudgedScope::node))
     return parameters;
   const std::int64_t nodes = pair ? 2 : 1;
-  parameters.emplace("type", std::string("fp32"));  // what the probe takes when a profile names none
+  parameters.emplace("type", std::string("fp32"));  // nccl_collective's own choice
   parameters.emplace("nodes", nodes);
   const auto gpus = profile.per_node.find("gpu");
   if (gpus == profile.per_node.end() || gpus->second == plan::kOfSite) return parameters;
@@ -83,14 +98,16 @@ Rated rated_by(const judge::Import& import, std::size_t at, const plan::Profile&
 }  // namespace
 
 std::vector<Rated> rate(const judge::Import& import, const plan::Profile& profile) {
+  std::vector<Values> parameters;
+  for (const auto& one : profile.requirements) parameters.push_back(parameters_of(profile, one));
   std::vector<Rated> all;
   for (std::size_t i = 0; i < import.figures.size(); ++i) {
-    for (const auto& one : profile.requirements) {
+    for (std::size_t k = 0; k < parameters.size(); ++k) {
+      const plan::Requirement& one = profile.requirements[k];
       if (one.contrast || one.demand || one.rise) continue;
       const plan::Requirement requirement = at_size_of(one, import.figures[i]);
-      const Values parameters = parameters_of(profile, requirement);
-      if (same_quantity(import.source.tool, import.figures[i], requirement, parameters))
-        all.push_back(rated_by(import, i, profile, requirement, parameters));
+      if (same_quantity(import.source.tool, import.figures[i], requirement, parameters[k]))
+        all.push_back(rated_by(import, i, profile, requirement, parameters[k]));
     }
   }
   return all;

@@ -144,7 +144,7 @@ class TransferBenchReader {
     const auto rate = std::ranges::find(words, "GB/s");
     const bool whole =
         rate - words.begin() >= 2 && words.end() - rate > 4 && *(rate + 2) == "ms" && *(rate + 4) == "bytes";
-    const bool known = words[0] == "Executor:" || words[0] == "Transfer" || line.text.starts_with("Aggregate (CPU)");
+    const bool known = words[0] == "Executor:" || words[0] == "Transfer" || (words.size() > 1 && words[1] == "(CPU)");
     if (!known) return false;
     open_ = words[0] != "Aggregate";
     if (!whole) throw ImportRefusal{line.from(), "has no GB/s, ms and bytes", kTransferBenchHint};

@@ -45,7 +45,7 @@ const Taken kTaken[] = {
      "transferbench_p2p.txt",
      "bandwidth",
      "mean",
-     {{"source", text("GPU 1")}, {"target", text("GPU 0")}, {"size", whole(67108864)}, {"remote", text("write")}},
+     {{"source", text("GPU 1")}, {"target", text("GPU 0")}, {"size", whole(67108864)}, {"directions", text("one")}},
      34.10e9},
     {"transferbench",
      "transferbench_p2p.txt",

@@ -300,6 +300,19 @@ TEST_F(RateTest, what_is_not_stated_is_not_taken_as_fitting) {
   expect("1 of 1 figures have no counterpart");
 }
 
+TEST_F(RateTest, a_setting_that_a_profile_leaves_to_the_probe_is_the_probes_own) {
+  auto& one = profile_.requirements[0];
+  one.probe = "verbs_bandwidth";
+  one.metric = "bandwidth_forward";
+  one.parameters = {{"operation", std::string("write")}, {"sizes", std::string("64KiB")}};
+  import_.source.tool = "perftest";
+  import_.figures[0].metric = "bandwidth";
+  import_.figures[0].at = {{"verb", std::string("RDMA_Write")}, {"size", kSize}, {"memory", std::string("host")}};
+  expect("not comparable with requirement node.busbw: qps not stated");
+  import_.figures[0].at["qps"] = std::int64_t{1000};
+  expect("not comparable with requirement node.busbw: qps 1000, ours");
+}
+
 TEST_F(RateTest, a_requirement_of_every_size_is_of_each_of_its_sizes_only) {
   profile_.requirements[0].at.clear();
   profile_.requirements[0].at_every = true;
