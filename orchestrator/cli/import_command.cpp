@@ -85,6 +85,31 @@ void add_rows(nlohmann::ordered_json& rows, const judge::Import& import, const J
   }
 }
 
+/// The text of all files, and what is printed of them.
+struct Imported {
+  std::string text, table;
+  nlohmann::ordered_json rows;
+  std::size_t figures = 0, left_out = 0;
+  bool misses = false;  ///< a required limit of a profile
+};
+
+/// Adds one import to `all`, beside `run` and against `profile`, where they are given.
+void add_import(Imported& all, const judge::Import& import, const std::optional<Judged>& run,
+                const std::optional<plan::Profile>& profile, bool json) {
+  all.text += judge::import_text(import);
+  if (run && json) add_rows(all.rows, import, *run);
+  if (run && !json) all.table += imports::comparison_text(import, run->plan, run->verdict);
+  if (profile) {
+    const auto rated = imports::rate(import, *profile);
+    all.table += imports::rating_text(import, *profile, rated);
+    all.misses = all.misses || std::ranges::any_of(rated, [](const imports::Rated& one) {
+                   return one.required && one.differs.empty() && !one.meets;
+                 });
+  }
+  all.figures += import.figures.size();
+  all.left_out += import.left_out.size();
+}
+
 }  // namespace
 
 int command_import(const ImportArguments& given) {
@@ -108,34 +133,19 @@ int command_import(const ImportArguments& given) {
     if (!named) return report_error(named.error());
     profile = std::move(*named);
   }
-  bool misses = false;
-  std::string text, table;
-  nlohmann::ordered_json rows;
-  std::size_t figures = 0;
-  std::size_t left_out = 0;
+  Imported all;
   for (const auto& file : given.files) {
     const auto bytes = read_file(file);
     if (!bytes) return report_error(bytes.error());
     const auto import =
         imports::import_output({.tool = given.tool, .bytes = *bytes, .path = file, .command = given.command});
     if (!import) return report_error(import.error());
-    text += judge::import_text(*import);
-    if (run && given.json) add_rows(rows, *import, *run);
-    if (run && !given.json) table += imports::comparison_text(*import, run->plan, run->verdict);
-    if (profile) {
-      const auto rated = imports::rate(*import, *profile);
-      table += imports::rating_text(*import, *profile, rated);
-      misses = misses || std::ranges::any_of(rated, [](const imports::Rated& one) {
-                 return one.required && one.differs.empty() && !one.meets;
-               });
-    }
-    figures += import->figures.size();
-    left_out += import->left_out.size();
+    add_import(all, *import, run, profile, given.json);
   }
-  if (given.out.empty() && !run && !profile) std::cout << ascii_json(text);
+  if (given.out.empty() && !run && !profile) std::cout << ascii_json(all.text);
   if (!given.out.empty()) {
     try {
-      files::write_new_durably(given.out, text);
+      files::write_new_durably(given.out, all.text);
     } catch (const std::system_error& error) {
       return report_error({"--out", fmt::format("cannot be written: {}", error.what()),
                            "--out must not exist yet; check free space and permissions"});
@@ -146,14 +156,14 @@ int command_import(const ImportArguments& given) {
                 {{"run_id", run->verdict.run_id},
                  {"simulated", run->verdict.simulated},
                  {"judged", false},
-                 {"left_out", left_out}},
-                std::move(rows));
+                 {"left_out", all.left_out}},
+                std::move(all.rows));
   }
-  std::cout << harmless_page(table) << std::flush;
+  std::cout << harmless_page(all.table) << std::flush;
   std::cerr << fmt::format("{} figures of {} imported, {} items skipped; nothing is accepted by imported figures\n",
-                           figures, given.tool, left_out);
+                           all.figures, given.tool, all.left_out);
   if (!std::cout) return report_error({"stdout", "could not be written completely", "check the free space"});
-  if (profile) return misses ? files::kExitRejected : files::kExitIncomplete;
+  if (profile) return all.misses ? files::kExitRejected : files::kExitIncomplete;
   return files::kExitSuccess;
 }
 

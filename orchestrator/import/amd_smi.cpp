@@ -1,6 +1,6 @@
 // amd_smi: the JSON of `amd-smi static`, `metric`, `topology` and `xgmi`: a list of GPUs, or since ROCm 7 an object
-// with the list as gpu_data. A figure is taken by its path in a GPU's entry; its unit stands beside it. Its MB of
-// memory are 2^20 B.
+// with the list as gpu_data. A figure is taken by its path in a GPU's entry, with its unit. Its MB of memory are
+// 2^20 B.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -55,7 +55,7 @@ constexpr std::array<const char*, 7> kAmdSmiFacts = {"/asic/market_name",
                                                      "/partition/compute_partition",
                                                      "/partition/accelerator_partition"};
 
-/// From a unit of the tool to a base unit; nothing when it is another quantity or not known.
+/// From a unit of the tool to a base unit; empty for another quantity or an unknown one.
 std::optional<double> factor_of(std::string_view theirs, std::string_view ours) {
   struct Unit {
     std::string_view theirs, ours;

@@ -106,7 +106,7 @@ void read_hccl_test(std::string_view text, judge::ImportSource& source, Figures&
       figures.foreign(line, true);
     }
   }
-  if (!table) throw ImportRefusal{"", "has no table of hccl_test", "import what hccl_test prints"};
+  if (!table) throw ImportRefusal{"", "has no table of hccl_test", "import the text that it prints"};
   if (!at.contains("operation"))
     figures.leave_out("table", "the operation",
                       "the output does not name it: state it with --command 'all_reduce_test …'");

@@ -84,7 +84,7 @@ void read_energy_table(std::string_view text, judge::ImportSource& source, Figur
 std::string operation_of(std::string_view program);
 
 /// Adds the conditions that options of nccl-tests make and that its output does not show: -a, which rank's time it is,
-/// and -D, another implementation than NCCL's.
+/// -D, another implementation than NCCL's, and of rccl-tests -Y, -u, -E and -F.
 void take_nccl_options(std::string_view command, Values& at);
 
 }  // namespace assay::imports

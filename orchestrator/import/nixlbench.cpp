@@ -29,7 +29,7 @@ constexpr Column kNixlColumns[] = {
     {"P99 Tx (us)", "transfer_time", "s", "p99", 1e-6},
 };
 
-/// Settings that tell figures apart.
+/// Settings that are coordinates.
 constexpr std::array<std::string_view, 8> kNixlCoordinates = {
     "op_type", "initiator_seg_type", "target_seg_type", "backend", "scheme", "mode", "worker_type", "num_threads"};
 constexpr std::array<std::string_view, 12> kNixlFacts = {
@@ -73,7 +73,7 @@ void read_nixlbench(std::string_view text, judge::ImportSource& source, Figures&
       figures.foreign(line, true);
     }
   }
-  if (!table) throw ImportRefusal{"", "has no table of nixlbench", "import what the first initiator prints"};
+  if (!table) throw ImportRefusal{"", "has no table of nixlbench", "import the output of the first initiator"};
   if (!run.contains("op_type"))
     figures.leave_out("table", "the operation",
                       "the configuration with its op_type is missing: keep all of the output");

@@ -16,7 +16,7 @@
 namespace assay::imports {
 namespace {
 
-/// The requirement's parameters; what it leaves to a known probe is that one's own choice.
+/// The requirement's parameters, and the choices of a known probe for all others.
 Values full_parameters(const plan::Requirement& requirement) {
   const plan::KnownProbe* latest = nullptr;
   for (const auto& known : plan::known_probes()) {
@@ -29,7 +29,7 @@ Values full_parameters(const plan::Requirement& requirement) {
   return all ? *all : requirement.parameters;
 }
 
-/// The same, and what its scope says of the run of a collective: of one node or two, with all of their GPUs.
+/// The same, and for a collective the run by its scope: one node or two, with all of their GPUs.
 Values parameters_of(const plan::Profile& profile, const plan::Requirement& requirement) {
   Values parameters = full_parameters(requirement);
   const bool pair = requirement.scope == plan::JudgedScope::pair;
@@ -55,7 +55,7 @@ plan::Requirement at_size_of(plan::Requirement requirement, const judge::Figure&
   return requirement;
 }
 
-/// The limits in the figure's unit; nothing when other measurements or the machine set them.
+/// The limits in the figure's unit; not of a limit that other measurements or the machine set.
 struct Bounds {
   std::optional<double> least, most;
 };

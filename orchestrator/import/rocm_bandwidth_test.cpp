@@ -12,7 +12,7 @@
 namespace assay::imports {
 namespace {
 
-constexpr const char* kRocmBandwidthHint = "import what rocm-bandwidth-test prints, whole and unchanged";
+constexpr const char* kRocmBandwidthHint = "import the output of rocm-bandwidth-test, whole and unchanged";
 constexpr Column kRocmBandwidthColumns[] = {{.head = "Data Size"},
                                             {"Avg Time(us)", "time", "s", "trimmed_mean", 1e-6},
                                             {"Avg BW(GB/s)", "", "B/s", "trimmed_mean", 1e9},

@@ -1,6 +1,6 @@
-// rvs: the JSON of AMD's ROCm Validation Suite (rvs -j). Each number is a text. What a record is, its fields say: a
-// file of several modules has all of them under the first one's name. `gflops` is the best interval of a run, and what
-// iet calls average power the highest reading.
+// rvs: the JSON of AMD's ROCm Validation Suite (rvs -j). Each number is a text. A record is known by its fields: a
+// file of several modules has all of them under the first one's name. `gflops` is the best interval of a run, and the
+// average power of iet the highest reading.
 #include <algorithm>
 #include <array>
 #include <cctype>

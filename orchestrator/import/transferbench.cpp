@@ -14,7 +14,7 @@ namespace assay::imports {
 namespace {
 
 constexpr const char* kTransferBenchHint =
-    "import what TransferBench p2p, a2a or a file of transfers prints, whole and unchanged";
+    "import the output of TransferBench p2p, a2a or a file of transfers, whole and unchanged";
 
 class TransferBenchReader {
  public:
@@ -54,7 +54,7 @@ class TransferBenchReader {
     figures_.word({.metric = metric, .unit = "B/s", .statistic = statistic, .factor = 1e9}, at, word, line.from());
   }
 
-  /// A line that begins a table, or says what the next one is.
+  /// A line that begins a table, or has a setting of the next one.
   bool head(const TextLine& line, const Words& words) {
     const std::string_view text = line.text;
     if (words.front() == "TransferBench" && words.size() > 1 && words[1].starts_with('v'))
@@ -130,7 +130,7 @@ class TransferBenchReader {
         take("bandwidth_both_directions", "mean", pair, words[first + i], line);
       } else {
         const bool extreme = kind == "min" || kind == "max";
-        if (extreme && both_) continue;  // of which direction is told by the row before
+        if (extreme && both_) continue;  // of one of two directions
         if (kind == "<-") std::swap(pair.at("source"), pair.at("target"));
         take("bandwidth", extreme ? (kind == "min" ? "min" : "max") : "mean", pair, words[first + i], line);
       }
@@ -171,7 +171,7 @@ class TransferBenchReader {
     return true;
   }
 
-  /// "USE_REMOTE_READ = 0 : Using SRC as executor"; those that change what a figure is become conditions.
+  /// "USE_REMOTE_READ = 0 : Using SRC as executor"; those that change the meaning of a figure become conditions.
   bool setting(const Words& words) {
     const auto is_name = [](char c) {
       return std::isupper(static_cast<unsigned char>(c)) || c == '_' || std::isdigit(c);
