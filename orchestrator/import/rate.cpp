@@ -70,10 +70,15 @@ std::optional<Bounds> bounds_of(const plan::Profile& profile, const plan::Limit&
   return Bounds{.least = scaled(limit.at_least), .most = scaled(limit.at_most)};
 }
 
-std::string limit_text(const Bounds& bounds, const std::string& unit) {
-  std::string text;
-  if (bounds.least) text = fmt::format("at least {}", for_people(*bounds.least, unit));
-  if (bounds.most) text += fmt::format("{}at most {}", text.empty() ? "" : ", ", for_people(*bounds.most, unit));
+/// "312.9 GB/s, at least 314.0 GB/s": with as many digits as it takes to part the value from its bounds.
+std::string limit_text(const Bounds& bounds, double value, const std::string& unit) {
+  std::vector<double> shown{value};
+  for (const auto& bound : {bounds.least, bounds.most})
+    if (bound) shown.push_back(*bound);
+  const Scale scale = scale_for(shown, unit);
+  std::string text = scale.text(value);
+  if (bounds.least) text += fmt::format(", at least {}", scale.text(*bounds.least));
+  if (bounds.most) text += fmt::format(", at most {}", scale.text(*bounds.most));
   return text;
 }
 
@@ -89,7 +94,7 @@ Rated rated_by(const judge::Import& import, std::size_t at, const plan::Profile&
   if (rated.differs.empty() && (!bounds || requirement.limit.unit != figure.unit))
     rated.differs = bounds ? fmt::format("its unit is {}", figure.unit) : "its limit is not an absolute one";
   if (!rated.differs.empty()) return rated;
-  rated.limit = limit_text(*bounds, figure.unit);
+  rated.limit = limit_text(*bounds, figure.value, figure.unit);
   rated.meets =
       figure.value >= bounds->least.value_or(figure.value) && figure.value <= bounds->most.value_or(figure.value);
   return rated;

@@ -17,7 +17,7 @@ struct Rated {
   std::string requirement;
   bool required = false;
   bool meets = false;
-  std::string limit;    ///< for people: "at least 314 GB/s"
+  std::string limit;    ///< for people: "312.9 GB/s, at least 314.0 GB/s"
   std::string differs;  ///< not rated: why; else empty
 };
 
