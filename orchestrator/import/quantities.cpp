@@ -140,7 +140,7 @@ bool same_size(const std::string& tool, const Values& figure, const plan::Requir
   const Value* own = value_at(requirement.at, "size");
   if (own == nullptr) own = value_at(parameters, "size");
   const auto sizes = plan::sizes_in(parameters);
-  const Value only = sizes.size() == 1 ? Value(sizes.front()) : Value(std::int64_t{0});
+  const Value only(sizes.size() == 1 ? sizes.front() : std::int64_t{0});
   if (own == nullptr && !sizes.empty()) own = &only;
   return theirs == nullptr || own == nullptr ? theirs == own : *theirs == *own;
 }

@@ -265,7 +265,7 @@ TEST_F(RateTest, a_figure_meets_or_misses_a_limit_and_is_called_imported) {
       "rccl-tests against profile p. The figures are imported, their origin is not verified: nothing is accepted "
       "by them.\n"
       "mean busbw, operation all_reduce, place out_of_place, redop sum, size 65536, type float (line 9): 10 GB/s\n"
-      "    imported, meets requirement node.busbw: 10.00 GB/s, at least 9.000 GB/s\n"
+      "    imported, meets requirement node.busbw: 10.00 GB/s, at least 9.00 GB/s\n"
       "imported: 1 limits met, 0 missed; 0 of 1 figures have no counterpart in this profile\n");
   profile_.requirements[0].limit.at_least = 1.1e10;
   expect("imported, MISSES requirement node.busbw: 10.00 GB/s, at least 11.00 GB/s");
@@ -277,7 +277,7 @@ TEST_F(RateTest, a_figure_meets_or_misses_a_limit_and_is_called_imported) {
   profile_.peaks["link"] = {.value = 1e10, .unit = "B/s", .source = {}};
   profile_.requirements[0].limit = {
       .at_least = 0.9, .at_most = {}, .unit = "B/s", .reference = plan::Reference::peak, .name = "link"};
-  expect("meets requirement node.busbw (advisory): 10.00 GB/s, at least 9.000 GB/s");
+  expect("meets requirement node.busbw (advisory): 10.00 GB/s, at least 9.00 GB/s");
 }
 
 TEST_F(RateTest, what_is_not_stated_is_not_taken_as_fitting) {
