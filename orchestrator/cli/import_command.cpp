@@ -85,7 +85,7 @@ void add_rows(nlohmann::ordered_json& rows, const judge::Import& import, const J
   }
 }
 
-/// The text of all files, and what is printed of them.
+/// The text of all files, and their tables.
 struct Imported {
   std::string text, table;
   nlohmann::ordered_json rows;
@@ -93,7 +93,7 @@ struct Imported {
   bool misses = false;  ///< a required limit of a profile
 };
 
-/// Adds one import to `all`, beside `run` and against `profile`, where they are given.
+/// Adds one import to `all`, with its table for a given run or profile.
 void add_import(Imported& all, const judge::Import& import, const std::optional<Judged>& run,
                 const std::optional<plan::Profile>& profile, bool json) {
   all.text += judge::import_text(import);
