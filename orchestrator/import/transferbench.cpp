@@ -26,8 +26,7 @@ class TransferBenchReader {
       if (c == ',' || c == '|' || static_cast<unsigned char>(c) > 127) c = ' ';
     }
     const auto words = words_of(plain);
-    const bool rule = line.text.find_first_not_of("-=+ ") == std::string_view::npos;
-    if (words.empty() || rule || words.front().find_first_not_of('-') == std::string_view::npos) return;
+    if (plain.find_first_not_of("-=+ ") == std::string::npos) return;  // a rule, or a frame's
     if (!head(line, words) && !row(line, words) && !transfer(line, words) && !setting(words)) other(line, words);
   }
 

@@ -186,6 +186,8 @@ class Imports(Bench):
         self.assertIn("imported, meets requirement rccl.all_reduce.16gib.busbw", rated.stdout)
         self.assertNotIn("ACCEPTED", rated.stdout + rated.stderr)
         self.assertEqual(self.assay(*given, "--against", "amd-mi300").returncode, 2)
+        rated = self.assay("import", "transferbench", GOLDEN / "transferbench_a2a.csv", "--against", "amd-mi355x")
+        self.assertIn("imported, meets requirement transferbench.a2a.average (advisory)", rated.stdout)
 
     def test_what_the_script_for_tpus_writes_is_imported(self):
         package = self.scratch / "jax"
