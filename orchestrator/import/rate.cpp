@@ -82,6 +82,13 @@ std::string limit_text(const Bounds& bounds, double value, const std::string& un
   return text;
 }
 
+/// Whether a figure is the requirement's only in a place or at a time that the output of no tool shows: a group of
+/// nodes, chosen pairs, a plane, a load, the end of a run.
+bool is_placed(const plan::Requirement& requirement) {
+  const bool group = plan::is_together(requirement.scope) && requirement.scope != plan::JudgedScope::pair;
+  return group || requirement.pairs || !requirement.plane.empty() || !requirement.during.empty() || requirement.after;
+}
+
 Rated rated_by(const judge::Import& import, std::size_t at, const plan::Profile& profile,
                const plan::Requirement& requirement, const Values& parameters) {
   const judge::Figure& figure = import.figures[at];
@@ -90,6 +97,8 @@ Rated rated_by(const judge::Import& import, std::size_t at, const plan::Profile&
   rated.differs = first_difference(import.source, figure, requirement, parameters, true);
   if (rated.differs.empty() && !requirement.conditions.empty())
     rated.differs = fmt::format("an import does not show the condition {}", requirement.conditions.front().name);
+  if (rated.differs.empty() && is_placed(requirement))
+    rated.differs = "an import does not show at which place or time of a run it was measured";
   const auto bounds = bounds_of(profile, requirement.limit);
   if (rated.differs.empty() && (!bounds || requirement.limit.unit != figure.unit))
     rated.differs = bounds ? fmt::format("its unit is {}", figure.unit) : "its limit is not an absolute one";

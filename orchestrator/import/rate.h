@@ -11,7 +11,8 @@
 namespace assay::imports {
 
 /// One imported figure and a requirement of the same quantity. Not rated, with the reason in `differs`: a setting that
-/// is another or not stated, a requirement with conditions, a limit that other measurements set.
+/// is another or not stated, a requirement with conditions or of a place in a fleet, a limit that other measurements
+/// set.
 struct Rated {
   std::size_t figure = 0;  ///< its place among the import's
   std::string requirement;

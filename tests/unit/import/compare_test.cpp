@@ -296,6 +296,8 @@ TEST_F(RateTest, what_is_not_stated_is_not_taken_as_fitting) {
   profile_.requirements[0].conditions.clear();
   profile_.requirements[0].limit.reference = plan::Reference::fleet_median;
   expect("its limit is not an absolute one");
+  profile_.requirements[0].scope = plan::JudgedScope::cluster;
+  expect("an import does not show at which place or time");
   profile_.requirements[0].scope = plan::JudgedScope::pair;
   expect("nodes 1, ours 2");
   import_.figures[0].at["operation"] = std::string("all_gather");
