@@ -1,6 +1,7 @@
 // import_command: `assay import`.
 #include "orchestrator/cli/import_command.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -14,6 +15,8 @@
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/import/compare.h"
 #include "orchestrator/import/import.h"
+#include "orchestrator/import/rate.h"
+#include "orchestrator/plan/profile.h"
 #include "probes/core/text.h"
 
 namespace assay::cli {
@@ -82,6 +85,31 @@ void add_rows(nlohmann::ordered_json& rows, const judge::Import& import, const J
   }
 }
 
+/// The text of all files, and their tables.
+struct Imported {
+  std::string text, table;
+  nlohmann::ordered_json rows;
+  std::size_t figures = 0, left_out = 0;
+  bool misses = false;  ///< a required limit of a profile
+};
+
+/// Adds one import to `all`, with its table for a given run or profile.
+void add_import(Imported& all, const judge::Import& import, const std::optional<Judged>& run,
+                const std::optional<plan::Profile>& profile, bool json) {
+  all.text += judge::import_text(import);
+  if (run && json) add_rows(all.rows, import, *run);
+  if (run && !json) all.table += imports::comparison_text(import, run->plan, run->verdict);
+  if (profile) {
+    const auto rated = imports::rate(import, *profile);
+    all.table += imports::rating_text(import, *profile, rated);
+    all.misses = all.misses || std::ranges::any_of(rated, [](const imports::Rated& one) {
+                   return one.required && one.differs.empty() && !one.meets;
+                 });
+  }
+  all.figures += import.figures.size();
+  all.left_out += import.left_out.size();
+}
+
 }  // namespace
 
 int command_import(const ImportArguments& given) {
@@ -99,26 +127,25 @@ int command_import(const ImportArguments& given) {
     if (!judged) return report_error(judged.error());
     run = std::move(*judged);
   }
-  std::string text, table;
-  nlohmann::ordered_json rows;
-  std::size_t figures = 0;
-  std::size_t left_out = 0;
+  std::optional<plan::Profile> profile;
+  if (!given.against.empty()) {
+    auto named = plan::profile_named(given.against);
+    if (!named) return report_error(named.error());
+    profile = std::move(*named);
+  }
+  Imported all;
   for (const auto& file : given.files) {
     const auto bytes = read_file(file);
     if (!bytes) return report_error(bytes.error());
     const auto import =
         imports::import_output({.tool = given.tool, .bytes = *bytes, .path = file, .command = given.command});
     if (!import) return report_error(import.error());
-    text += judge::import_text(*import);
-    if (run && given.json) add_rows(rows, *import, *run);
-    if (run && !given.json) table += imports::comparison_text(*import, run->plan, run->verdict);
-    figures += import->figures.size();
-    left_out += import->left_out.size();
+    add_import(all, *import, run, profile, given.json);
   }
-  if (given.out.empty() && !run) std::cout << ascii_json(text);
+  if (given.out.empty() && !run && !profile) std::cout << ascii_json(all.text);
   if (!given.out.empty()) {
     try {
-      files::write_new_durably(given.out, text);
+      files::write_new_durably(given.out, all.text);
     } catch (const std::system_error& error) {
       return report_error({"--out", fmt::format("cannot be written: {}", error.what()),
                            "--out must not exist yet; check free space and permissions"});
@@ -129,13 +156,14 @@ int command_import(const ImportArguments& given) {
                 {{"run_id", run->verdict.run_id},
                  {"simulated", run->verdict.simulated},
                  {"judged", false},
-                 {"left_out", left_out}},
-                std::move(rows));
+                 {"left_out", all.left_out}},
+                std::move(all.rows));
   }
-  std::cout << harmless_page(table) << std::flush;
-  std::cerr << fmt::format("{} figures of {} imported, {} items skipped; imported figures are never judged\n", figures,
-                           given.tool, left_out);
+  std::cout << harmless_page(all.table) << std::flush;
+  std::cerr << fmt::format("{} figures of {} imported, {} items skipped; nothing is accepted by imported figures\n",
+                           all.figures, given.tool, all.left_out);
   if (!std::cout) return report_error({"stdout", "could not be written completely", "check the free space"});
+  if (profile) return all.misses ? files::kExitRejected : files::kExitIncomplete;
   return files::kExitSuccess;
 }
 

@@ -203,7 +203,7 @@ void add_bundle(CLI::App& app, BundleArguments& given, Action& action) {
 
 void add_import(CLI::App& app, ImportArguments& given, Action& action) {
   auto* command = app.add_subcommand(
-      "import", "read another tool's output to compare it with a run; imported figures are never judged");
+      "import", "read another tool's output, to compare it with a run or a profile; nothing is accepted by it");
   command->add_option("tool", given.tool, fmt::format("{}", fmt::join(imports::kImportTools, ", ")))
       ->type_name("NAME")
       ->required();
@@ -215,6 +215,8 @@ void add_import(CLI::App& app, ImportArguments& given, Action& action) {
       ->type_name("TEXT");
   command->add_option("--beside", given.beside, "a judged run: print a table of both instead of JSON Lines")
       ->type_name("DIR");
+  command->add_option("--against", given.against, "a profile: print which of its limits the figures meet; exit 1 or 3")
+      ->type_name("PROFILE");
   command->add_flag("--json", given.json, "with --beside: print the table as JSON");
   command->footer("Example: assay import perftest bw.json --command 'ib_write_bw --report_gbits' --out vendor.jsonl");
   command->callback([&] { action = [&] { return command_import(given); }; });

@@ -25,6 +25,7 @@ struct Readers {
 
 constexpr Readers kReaders[] = {
     {"nccl-tests", read_nccl_tests_text, read_nccl_tests_json, ""},
+    {"rccl-tests", read_nccl_tests_text, read_nccl_tests_json, ""},
     {"perftest", read_perftest_text, read_perftest_json, ""},
     {"nvbandwidth", nullptr, read_nvbandwidth, "run it with --json: `nvbandwidth -j > FILE`"},
     {"fio", nullptr, read_fio, "run it with --output-format=json+"},
@@ -37,6 +38,13 @@ constexpr Readers kReaders[] = {
     {"iblinkinfo", read_iblinkinfo, nullptr, "import the text that it prints"},
     {"mlxlink", read_mlxlink_text, read_mlxlink_json, ""},
     {"ibdiagnet", read_ibdiagnet, nullptr, "import one of its files: net_dump, net_dump_ext or db_csv"},
+    {"transferbench", read_transferbench, nullptr, "import the text that it prints"},
+    {"rocm-bandwidth-test", read_rocm_bandwidth_test, nullptr, "import the text that it prints"},
+    {"rvs", nullptr, read_rvs, "run `rvs -c FILE -j OUT` and import OUT"},
+    {"amd-smi", nullptr, read_amd_smi, "run it with --json"},
+    {"hccl-test", read_hccl_test, nullptr, "import the text that it prints"},
+    {"nixlbench", read_nixlbench, nullptr, "import the text that it prints"},
+    {"tpu", nullptr, read_tpu, "write it with tpu_figures.py"},
     {"energy-table", read_energy_table, nullptr, "write a table as docs/FORMATS.md has it"},
 };
 

@@ -13,9 +13,28 @@ namespace assay::imports {
 class Figures;
 
 /// The tools whose output can be imported, in the order of the help.
-inline constexpr std::array<std::string_view, 14> kImportTools = {
-    "nccl-tests",      "perftest", "nvbandwidth", "fio",          "osu",        "dcgm",    "mlperf-storage",
-    "mlperf-training", "elbencho", "ior",         "energy-table", "iblinkinfo", "mlxlink", "ibdiagnet"};
+inline constexpr std::array<std::string_view, 22> kImportTools = {"nccl-tests",
+                                                                  "rccl-tests",
+                                                                  "perftest",
+                                                                  "nvbandwidth",
+                                                                  "fio",
+                                                                  "osu",
+                                                                  "dcgm",
+                                                                  "mlperf-storage",
+                                                                  "mlperf-training",
+                                                                  "elbencho",
+                                                                  "ior",
+                                                                  "energy-table",
+                                                                  "iblinkinfo",
+                                                                  "mlxlink",
+                                                                  "ibdiagnet",
+                                                                  "transferbench",
+                                                                  "rocm-bandwidth-test",
+                                                                  "rvs",
+                                                                  "amd-smi",
+                                                                  "hccl-test",
+                                                                  "nixlbench",
+                                                                  "tpu"};
 
 /// Input of an import: the tool's name, the bytes, the path for errors, and the command that was run, for outputs that
 /// do not say it themselves; empty if it is unknown.
@@ -51,6 +70,13 @@ void read_iblinkinfo(std::string_view text, judge::ImportSource& source, Figures
 void read_mlxlink_text(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_mlxlink_json(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_ibdiagnet(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_transferbench(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_rocm_bandwidth_test(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_rvs(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_amd_smi(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_hccl_test(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_nixlbench(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_tpu(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_energy_table(std::string_view text, judge::ImportSource& source, Figures& figures);
 
 /// The operation of our own words that an nccl-tests program measures: "/opt/all_reduce_perf_mpi" is "all_reduce",
@@ -58,7 +84,7 @@ void read_energy_table(std::string_view text, judge::ImportSource& source, Figur
 std::string operation_of(std::string_view program);
 
 /// Adds the conditions that options of nccl-tests make and that its output does not show: -a, which rank's time it is,
-/// and -D, another implementation than NCCL's.
+/// -D, another implementation than NCCL's, and of rccl-tests -Y, -u, -E and -F.
 void take_nccl_options(std::string_view command, Values& at);
 
 }  // namespace assay::imports

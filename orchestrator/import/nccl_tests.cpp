@@ -74,8 +74,11 @@ class NcclTestsReader {
                                                          "HIP version", "ROCm version"};
     const auto* known = std::ranges::find_if(kBanner, [&](std::string_view one) { return line.text.starts_with(one); });
     if (known == kBanner.end()) return figures_.foreign(line, false);  // a run that fails does not reach its last lines
+    if (known->starts_with("RCCL") || known->starts_with("rccl"))
+      source_.tool = "rccl-tests";  // also if it was called nccl-tests
     auto version = trimmed(line.text.substr(known->size()));
     if (version.starts_with(':')) version = trimmed(version.substr(1));
+    if (*known == "NCCL version" && version.find("+cuda") != std::string_view::npos) source_.tool = "nccl-tests";
     source_.facts[std::string(*known)] = std::string(version);
   }
 
@@ -107,7 +110,7 @@ class NcclTestsReader {
     if (words.front() == "size") return heads(line, words);
     if (words.front() == "(B)") return units(line, words);
     if (words.front() == "Rank") return rank(words);
-    if (body.find("out-of-place") != std::string_view::npos || body.starts_with("in-place")) return places(line, body);
+    if (body.find("out-of-place") != std::string_view::npos || body.starts_with("in-place")) return places(body);
     if (body.starts_with("Avg bus bandwidth")) {
       ended_ = true;
       return figures_.leave_out(line.from(), "average bus bandwidth",
@@ -160,12 +163,13 @@ class NcclTestsReader {
     figures_.leave_out(line.from(), "a remark that is not known", harmless(line.text));
   }
 
-  void places(const TextLine& line, std::string_view body) {
+  void places(std::string_view body) {
     const auto out_of_place = body.find("out-of-place");
     const auto in_place = body.find("in-place");
     if (out_of_place == std::string_view::npos || in_place == std::string_view::npos)
-      throw ImportRefusal{line.from(), "does not name out-of-place and in-place", ""};
-    if (out_of_place < in_place)
+      places_ = {in_place == std::string_view::npos ? "out_of_place"
+                                                    : "in_place"};  // rccl-tests has one with an option
+    else if (out_of_place < in_place)
       places_ = {"out_of_place", "in_place"};
     else
       places_ = {"in_place", "out_of_place"};
@@ -331,6 +335,15 @@ std::string operation_of(std::string_view program) {
 void take_nccl_options(std::string_view command, Values& at) {
   constexpr std::pair<std::string_view, const char*> kRanks[] = {
       {"0", "the time of rank 0"}, {"2", "the shortest time of a rank"}, {"3", "the longest time of a rank"}};
+  struct Option {
+    std::string_view letter, name, plain;
+    const char* words;
+  };
+  constexpr Option kOptions[] = {{"-D", "--device_implementation", "0", "device implementation"},
+                                 {"-Y", "--memory_type", "coarse", "memory type"},  // this one and those below: RCCL's
+                                 {"-u", "--cumask", "0", "CU mask"},
+                                 {"-E", "--rotating_tensor", "0", "rotating tensor"},
+                                 {"-F", "--cache_flush", "0", "cache flush"}};
   const auto words = words_of(command);
   const auto program = std::ranges::find_if(words, [](std::string_view word) { return !operation_of(word).empty(); });
   for (auto word = program; word != words.end(); ++word) {
@@ -343,9 +356,11 @@ void take_nccl_options(std::string_view command, Values& at) {
     const auto* rank =
         std::ranges::find(kRanks, value_of("-a", "--average"), [](const auto& one) { return one.first; });
     if (rank != std::end(kRanks)) add_condition(at, rank->second);
-    const auto implementation = value_of("-D", "--device_implementation");
-    if (!implementation.empty() && implementation != "0")
-      add_condition(at, fmt::format("device implementation {}", harmless(implementation)));
+    for (const auto& option : kOptions) {
+      const auto value = value_of(option.letter, option.name);
+      if (!value.empty() && value != option.plain)
+        add_condition(at, fmt::format("{} {}", option.words, harmless(value)));
+    }
   }
 }
 

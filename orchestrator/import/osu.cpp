@@ -1,41 +1,33 @@
 // osu: the tables of the OSU micro-benchmarks. Their MB is 1e6 bytes.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "orchestrator/import/import.h"
-#include "orchestrator/import/reading.h"
+#include "orchestrator/import/table.h"
 #include "probes/core/text.h"
 
 namespace assay::imports {
 namespace {
 
-struct OsuColumn {
-  std::string_view head;
-  const char* metric;  ///< empty: a coordinate or a count that is passed over
-  const char* statistic;
-  const char* unit;
-  double factor;
+constexpr Column kOsuColumns[] = {
+    {.head = "Size"},
+    {.head = "Iterations"},
+    {.head = "Validation"},
+    {"Latency (us)", "latency", "s", "mean", 1e-6},
+    {"Avg Latency(us)", "latency", "s", "mean", 1e-6},
+    {"Min Latency(us)", "latency", "s", "fastest_rank", 1e-6},
+    {"Max Latency(us)", "latency", "s", "slowest_rank", 1e-6},
+    {"P50 Tail Lat(us)", "latency", "s", "p50", 1e-6},
+    {"P90 Tail Lat(us)", "latency", "s", "p90", 1e-6},
+    {"P95 Tail Lat(us)", "latency", "s", "p95", 1e-6},
+    {"P99 Tail Lat(us)", "latency", "s", "p99", 1e-6},
+    {"Bandwidth (MB/s)", "bandwidth", "B/s", "mean", 1e6},
+    {"MB/s", "bandwidth", "B/s", "mean", 1e6},
+    {"Messages/s", "message_rate", "1/s", "mean", 1},
 };
-
-constexpr OsuColumn kOsuColumns[] = {
-    {"Size", "", "", "", 0},
-    {"Iterations", "", "", "", 0},
-    {"Validation", "", "", "", 0},
-    {"Latency (us)", "latency", "mean", "s", 1e-6},
-    {"Avg Latency(us)", "latency", "mean", "s", 1e-6},
-    {"Min Latency(us)", "latency", "fastest_rank", "s", 1e-6},
-    {"Max Latency(us)", "latency", "slowest_rank", "s", 1e-6},
-    {"P50 Tail Lat(us)", "latency", "p50", "s", 1e-6},
-    {"P90 Tail Lat(us)", "latency", "p90", "s", 1e-6},
-    {"P95 Tail Lat(us)", "latency", "p95", "s", 1e-6},
-    {"P99 Tail Lat(us)", "latency", "p99", "s", 1e-6},
-    {"Bandwidth (MB/s)", "bandwidth", "mean", "B/s", 1e6},
-    {"MB/s", "bandwidth", "mean", "B/s", 1e6},
-    {"Messages/s", "message_rate", "mean", "1/s", 1},
-};
-constexpr OsuColumn kUnknownOsuColumn = {"", "", "", "", 0};
 
 class OsuReader {
  public:
@@ -44,7 +36,7 @@ class OsuReader {
   void line(const TextLine& line) {
     if (line.text.empty()) return;
     if (!line.text.starts_with('#')) {
-      if (!columns_.empty() && number_from(words_of(line.text).front())) return row(line);
+      if (table_ && number_from(words_of(line.text).front())) return row(line);
       return figures_.foreign(line, !test_.empty());
     }
     const auto body = trimmed(line.text.substr(1));
@@ -58,14 +50,14 @@ class OsuReader {
       return void(source_.facts[fmt::format("setting.{}", ++settings_)] = std::string(body));
     }
     const bool is_head =
-        std::ranges::any_of(kOsuColumns, [&](const OsuColumn& one) { return body.starts_with(one.head); });
+        std::ranges::any_of(kOsuColumns, [&](const Column& one) { return body.starts_with(one.head); });
     if (is_head || body.find("Latency") != std::string_view::npos || body.find("Bandwidth") != std::string_view::npos)
       return heads(line, body);
     figures_.leave_out(line.from(), "a setting that is not known", harmless(body));
   }
 
   void end() const {
-    if (columns_.empty())
+    if (!table_)
       throw ImportRefusal{"", "has no table below a title '# OSU …'", "import the whole output of an OSU benchmark"};
   }
 
@@ -81,60 +73,44 @@ class OsuReader {
   }
 
   void heads(const TextLine& line, std::string_view body) {
-    if (!columns_.empty()) throw ImportRefusal{line.from(), "a second table begins", "import one run per file"};
+    if (table_) throw ImportRefusal{line.from(), "a second table begins", "import one run per file"};
+    std::vector<std::string_view> heads;
     while (!body.empty()) {
-      const auto* column =
-          std::ranges::find_if(kOsuColumns, [&](const OsuColumn& one) { return body.starts_with(one.head); });
-      const bool whole =
-          column != std::end(kOsuColumns) &&
-          (body.size() == column->head.size() || body[column->head.size()] == ' ' || body[column->head.size()] == '\t');
-      if (!whole) {
-        const auto head = body.substr(0, std::min(body.find("  "), body.find('\t')));
-        // A bandwidth or a latency in another unit is the figure itself, not a further column.
-        if (head.starts_with("Bandwidth") || head.find("Latency") != std::string_view::npos || columns_.empty())
-          throw ImportRefusal{line.from(), fmt::format("'{}' is not a known column", head),
-                              "known are Latency (us) and Bandwidth (MB/s)"};
-        figures_.leave_out(line.from(), fmt::format("the column '{}'", harmless(head)), "is not known");
-        columns_.push_back(&kUnknownOsuColumn);
-        body = trimmed(body.substr(head.size()));
-        continue;
-      }
-      columns_.push_back(column);
-      body = trimmed(body.substr(column->head.size()));
+      const auto* column = std::ranges::find_if(kOsuColumns, [&](const Column& one) {
+        const std::string_view head = one.head;
+        return body.starts_with(head) &&
+               (body.size() == head.size() || body.find_first_of(" \t", head.size()) == head.size());
+      });
+      const bool known = column != std::end(kOsuColumns);
+      const auto head =
+          known ? std::string_view(column->head) : body.substr(0, std::min(body.find("  "), body.find('\t')));
+      // A bandwidth or a latency in another unit is the figure itself, not a further column.
+      if (!known && (head.starts_with("Bandwidth") || head.find("Latency") != std::string_view::npos || heads.empty()))
+        throw ImportRefusal{line.from(), fmt::format("'{}' is not a known column", head),
+                            "known are Latency (us) and Bandwidth (MB/s)"};
+      heads.push_back(body.substr(0, head.size()));
+      body = trimmed(body.substr(head.size()));
     }
-    if (columns_.front()->head == "Iterations" || columns_.front()->head == "Validation")
+    if (heads.front() == "Iterations" || heads.front() == "Validation")
       throw ImportRefusal{line.from(), "has no size", ""};
+    table_.emplace(kOsuColumns, line, std::move(heads), figures_);
   }
 
   void row(const TextLine& line) {
-    const auto words = words_of(line.text);
-    if (words.size() != columns_.size())
-      throw ImportRefusal{line.from(), fmt::format("{} columns, the heading has {}", words.size(), columns_.size()),
-                          "merged columns, or a truncated line"};
+    table_->row(line, words_of(line.text));
+    if (const auto validation = table_->cell("Validation"); table_->has("Validation") && validation != "Pass")
+      return figures_.leave_out(
+          line.from(), "the row",
+          fmt::format("validation says '{}': the speed of wrong data is meaningless", validation));
     Values at{{"test", test_}};
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      if (columns_[i]->head == "Validation" && words[i] != "Pass")
-        return figures_.leave_out(
-            line.from(), "the row",
-            fmt::format("validation says '{}': the speed of wrong data is meaningless", words[i]));
-      if (columns_[i]->head != "Size") continue;
-      const auto size = whole_from(words[i]);
-      if (!size || *size < 0) throw ImportRefusal{line.from(), fmt::format("'{}' is not a size", words[i]), ""};
-      at["size"] = *size;
-    }
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      const OsuColumn& column = *columns_[i];
-      if (column.metric[0] == '\0') continue;
-      figures_.word(
-          {.metric = column.metric, .unit = column.unit, .statistic = column.statistic, .factor = column.factor}, at,
-          words[i], line.from());
-    }
+    if (table_->has("Size")) at["size"] = table_->whole("Size");
+    table_->take(at, figures_);
   }
 
   judge::ImportSource& source_;
   Figures& figures_;
   std::string test_;
-  std::vector<const OsuColumn*> columns_;
+  std::optional<Table> table_;
   int settings_ = 0;
 };
 

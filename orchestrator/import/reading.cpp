@@ -310,6 +310,10 @@ StrictObject closed(const json& object, std::string path) {
 std::optional<std::size_t> document_begin(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && text[first] == '{') return first;
+  if (first != std::string_view::npos && text[first] == '[') {  // and no label as "[0] "
+    const auto member = text.find_first_not_of(" \t\r\n", first + 1);
+    if (member != std::string_view::npos && text[member] == '{') return first;
+  }
   for (std::size_t begin = 0; begin < text.size();) {
     const auto length = std::min(text.find('\n', begin), text.size()) - begin;
     const auto line = trimmed(text.substr(begin, length));

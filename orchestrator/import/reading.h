@@ -115,7 +115,8 @@ void add_condition(Values& at, const std::string& what);
 StrictObject closed(const nlohmann::json& object, std::string path);
 
 /// Where the JSON document of an output begins: at its first character that is not blank, if that is a '{', else at the
-/// first line that is only a '{' or begins with one and a quoted name. Nothing if the output is no JSON.
+/// first line that is only a '{' or begins with one and a quoted name; an array of objects only at its first character.
+/// Nothing if the output is no JSON.
 std::optional<std::size_t> document_begin(std::string_view text);
 
 /// The JSON document of an output. Lines before and behind it are left out, and so are the bare words nan, -nan and inf

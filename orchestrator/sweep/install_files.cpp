@@ -41,6 +41,8 @@ std::optional<InputError> check(const InstallRequest& request) {
     return wrong("--image", request.image, "an image's name");
   if (request.kube_namespace.empty() || !has_only(request.kube_namespace, "-"))
     return wrong("--namespace", request.kube_namespace, "a namespace's name");
+  if (request.gpu_resource.find('/') == std::string::npos || !has_only(request.gpu_resource, "./_-"))
+    return wrong("--gpu-resource", request.gpu_resource, "a resource's name: nvidia.com/gpu, amd.com/gpu");
   return std::nullopt;
 }
 
@@ -149,7 +151,7 @@ ordered_json sweep_pod(const InstallRequest& request) {
   init["env"].push_back(job_name());
   worker["env"].push_back(job_name());
   worker["securityContext"] = {{"privileged", true}};
-  if (request.gpus > 0) worker["resources"] = {{"limits", {{"nvidia.com/gpu", request.gpus}}}};
+  if (request.gpus > 0) worker["resources"] = {{"limits", {{request.gpu_resource, request.gpus}}}};
   const ordered_json other = {{"labelSelector", {{"matchLabels", {{"app", "assay-sweep"}}}}},
                               {"topologyKey", "kubernetes.io/hostname"}};
   ordered_json pod = pod_of(ordered_json::array({worker}));

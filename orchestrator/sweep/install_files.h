@@ -31,6 +31,8 @@ struct InstallRequest {
   std::string image, kube_namespace;  ///< cron
   int gpus = 0;                       ///< cron: of each node; a pod takes all of them
   int nodes = 1;                      ///< cron: pods of one night
+  /// cron: by which GPUs are asked for, "amd.com/gpu".
+  std::string gpu_resource = "nvidia.com/gpu";
 };
 
 /// Text by file name. Errors: a path, name or time with a character that is not allowed.

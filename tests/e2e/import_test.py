@@ -1,12 +1,33 @@
 """`assay import`: what other tools printed, laid beside a run and never counted as part of it."""
 import hashlib
 import json
+import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import unittest
 
 from harness import DEADLINE_S, Bench, main, requirement
+
+# What docs/tpu_figures.py uses of JAX, which no machine of the tests has: every operation ends at once.
+FAKE_JAX = """
+import types
+__version__ = "0.0"
+class Array:
+    def block_until_ready(self): return self
+    __matmul__ = __add__ = lambda self, other: self
+class Device:
+    def __init__(self, id): self.id, self.device_kind, self.platform = id, "TPU fake", "tpu"
+random = types.SimpleNamespace(PRNGKey=lambda seed: seed, split=lambda key, n: [key] * n, normal=lambda *a: Array())
+lax = types.SimpleNamespace(psum=lambda x, axis: x)
+local_devices = lambda: [Device(0), Device(1)]
+local_device_count, process_count = lambda: 2, lambda: 1
+device_put = lambda array, device: array
+jit = lambda function: function
+pmap = lambda function, axis_name="": function
+"""
+FAKE_NUMPY = "bfloat16 = float32 = None\nfrom jax import Array\nones = lambda *shape: Array()\n"
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "imports"
 
@@ -40,7 +61,7 @@ class Imports(Bench):
         self.assertIn("2.18.0", lines[0]["source"]["version"])
         self.assertEqual([line["sequence"] for line in lines], list(range(len(lines))))
         self.assertTrue(all({"source", "imported", "left_out", "end"} & set(line) for line in lines))
-        self.assertIn("never judged", self.imported("nccl-tests", source).stderr)
+        self.assertIn("nothing is accepted by imported figures", self.imported("nccl-tests", source).stderr)
 
     def test_several_files_are_imported_together_or_not_at_all(self):
         out = self.scratch / "out.jsonl"
@@ -150,6 +171,43 @@ class Imports(Bench):
         )
         (self.run_directory / "verdict.json").unlink()
         self.refused("assay judge RUN", "osu", GOLDEN / "osu_bw_7.5.txt", "--beside", self.run_directory)
+
+    def test_against_a_profile_figures_are_rated_and_never_accepted(self):
+        given = ("import", "rccl-tests", GOLDEN / "rccl_tests.txt", "--command", "all_reduce_perf -b 8G -e 16G")
+        rated = self.assay(*given, "--against", "amd-mi300x")
+        self.assertEqual(rated.returncode, 1, "312.85 GB/s is below the 314 that Azure asks")
+        self.assertIn(
+            "imported, MISSES requirement rccl.all_reduce.16gib.busbw: 312.9 GB/s, at least 314.0 GB/s", rated.stdout
+        )
+        self.assertIn("nothing is accepted by them", rated.stdout)
+        good = self.write("good.txt", (GOLDEN / "rccl_tests.txt").read_text().replace("312.85", "316.85"))
+        rated = self.assay("import", "rccl-tests", good, *given[3:], "--against", "amd-mi300x")
+        self.assertEqual(rated.returncode, 3, rated.stdout)
+        self.assertIn("imported, meets requirement rccl.all_reduce.16gib.busbw", rated.stdout)
+        self.assertNotIn("ACCEPTED", rated.stdout + rated.stderr)
+        self.assertEqual(self.assay(*given, "--against", "amd-mi300").returncode, 2)
+        rated = self.assay("import", "transferbench", GOLDEN / "transferbench_a2a.csv", "--against", "amd-mi355x")
+        self.assertIn("imported, meets requirement transferbench.a2a.average (advisory)", rated.stdout)
+
+    def test_what_the_script_for_tpus_writes_is_imported(self):
+        package = self.scratch / "jax"
+        package.mkdir()
+        (package / "__init__.py").write_text(FAKE_JAX)
+        (package / "numpy.py").write_text(FAKE_NUMPY)
+        script = GOLDEN.parent.parent.parent / "docs" / "tpu_figures.py"
+        done = subprocess.run(
+            [sys.executable, script, "--samples", "3"],
+            env={**os.environ, "PYTHONPATH": str(self.scratch)},
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [json.loads(x) for x in self.imported("tpu", self.write("tpu.json", done.stdout)).stdout.splitlines()]
+        figures = [line["imported"] for line in lines if "imported" in line]
+        self.assertEqual([x["at"]["operation"] for x in figures], ["matmul"] * 2 + ["copy"] * 2 + ["all_reduce"])
+        self.assertEqual(figures[-1]["at"]["ranks"], 2)
+        self.assertEqual(lines[0]["source"]["facts"]["device_kind"], "TPU fake")
 
     def test_what_fio_prints_here_is_imported(self):
         if shutil.which("fio") is None:

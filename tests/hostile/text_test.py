@@ -15,6 +15,11 @@ OUTPUTS = [
     ("perftest", '{"a' + ESCAPES + '": 1}'),
     ("fio", json.dumps({"fio version": ESCAPES, "jobs": []}, ensure_ascii=False)),
     ("nvbandwidth", json.dumps({"nvbandwidth": {"version": ESCAPES, ESCAPES: []}}, ensure_ascii=False)),
+    ("transferbench", f"GPU-GFX All-To-All benchmark:\nSRC\\DST GPU 00 {ESCAPES}\n"),
+    ("nixlbench", f"Block Size (B)  {ESCAPES}\n"),
+    ("rvs", json.dumps({"gst": {ESCAPES: [{"gpu_id": ESCAPES, "gflops": ESCAPES}]}}, ensure_ascii=False)),
+    ("amd-smi", json.dumps([{"gpu": 0, "vram": {"size": {"value": 1, "unit": ESCAPES}}}], ensure_ascii=False)),
+    ("tpu", json.dumps({"schema": ESCAPES}, ensure_ascii=False)),
 ]
 
 

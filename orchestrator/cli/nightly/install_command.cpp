@@ -31,7 +31,8 @@ int command_install(const InstallArguments& given) {
                                                   .image = given.image,
                                                   .kube_namespace = given.kube_namespace,
                                                   .gpus = given.gpus,
-                                                  .nodes = given.nodes});
+                                                  .nodes = given.nodes,
+                                                  .gpu_resource = given.gpu_resource});
   if (!files) return report_error(files.error());
   std::error_code problem;
   std::filesystem::create_directories(given.out, problem);

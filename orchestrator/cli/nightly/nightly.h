@@ -50,7 +50,8 @@ struct InstallArguments {
   std::string what;  ///< timer, slurm, cron or npd
   std::string out, site = "/etc/assay/site.json", profile = "nightly-5m", budget = "5min", at = "01:00",
                    until = "06:00";
-  std::string folder = "/var/lib/assay", image = "assay:0.1.0", kube_namespace = "assay";
+  std::string folder = "/var/lib/assay", image = "assay:0.1.0", kube_namespace = "assay",
+              gpu_resource = "nvidia.com/gpu";
   int gpus = 0, nodes = 1;
 };
 int command_install(const InstallArguments& given);

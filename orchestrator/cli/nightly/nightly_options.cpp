@@ -136,6 +136,9 @@ void add_install(CLI::App& app, InstallArguments& given, Action& action) {
   command->add_option("--image", given.image, "cron: image that holds assay [assay:0.1.0]")->type_name("NAME");
   command->add_option("--namespace", given.kube_namespace, "cron: namespace [assay]")->type_name("NAME");
   command->add_option("--gpus", given.gpus, "cron: GPUs of each node [0]")->check(CLI::Range(0, 64));
+  command
+      ->add_option("--gpu-resource", given.gpu_resource, "cron: their name in Kubernetes, amd.com/gpu [nvidia.com/gpu]")
+      ->type_name("NAME");
   command->add_option("--count", given.nodes, "cron: nodes visited in one night [1]")->check(CLI::Range(1, 10000));
   command->footer("Example: assay install timer -o units");
   command->callback([&] { action = [&] { return command_install(given); }; });

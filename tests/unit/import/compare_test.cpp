@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/import/compare.h"
+#include "orchestrator/import/rate.h"
+#include "tests/unit/import/import_fixture.h"
 
 namespace assay::imports {
 namespace {
@@ -224,6 +226,119 @@ TEST_F(CompareTest, the_table_states_what_it_is_and_counts_figures_without_a_cou
             "    assay: 11 GB/s (median of 3 cells, 9 GB/s to 12 GB/s), ratio 1.1, requirement write.forward: "
             "verbs_bandwidth bandwidth_forward median\n"
             "1 of 2 figures have no counterpart in this run\n");
+}
+
+/// A figure of rccl-tests on a whole node of eight, and a requirement on all_reduce in a node.
+class RateTest : public testing::Test {
+ protected:
+  RateTest() {
+    plan::Requirement one = requirement("node.busbw", "busbw");
+    one.probe = "rccl_collective";
+    one.parameters = {{"operation", std::string("all_reduce")}, {"sizes", std::string("64KiB,8MiB")}};
+    one.limit = {.at_least = 9e9, .at_most = {}, .unit = "B/s", .name = ""};
+    profile_.name = "p";
+    profile_.per_node = {{"gpu", 8}};
+    profile_.requirements = {one};
+    import_.source.tool = "rccl-tests";
+    import_.source.facts = {{"nodes", std::int64_t{1}}, {"ranks", std::int64_t{8}}};
+    import_.figures = {{.metric = "busbw",
+                        .unit = "B/s",
+                        .statistic = "mean",
+                        .at = {{"operation", std::string("all_reduce")},
+                               {"size", kSize},
+                               {"place", std::string("out_of_place")},
+                               {"type", std::string("float")},
+                               {"redop", std::string("sum")}},
+                        .value = 1e10,
+                        .from = "line 9"}};
+  }
+  [[nodiscard]] std::string text() const { return rating_text(import_, profile_, rate(import_, profile_)); }
+  void expect(const std::string& words) const { EXPECT_NE(text().find(words), std::string::npos) << text(); }
+
+  plan::Profile profile_;
+  judge::Import import_;
+};
+
+TEST_F(RateTest, a_figure_meets_or_misses_a_limit_and_is_called_imported) {
+  EXPECT_EQ(
+      text(),
+      "rccl-tests against profile p. The figures are imported, their origin is not verified: nothing is accepted "
+      "by them.\n"
+      "mean busbw, operation all_reduce, place out_of_place, redop sum, size 65536, type float (line 9): 10 GB/s\n"
+      "    imported, meets requirement node.busbw: 10.00 GB/s, at least 9.00 GB/s\n"
+      "imported: 1 limits met, 0 missed; 0 of 1 figures have no counterpart in this profile\n");
+  profile_.requirements[0].limit.at_least = 1.1e10;
+  expect("imported, MISSES requirement node.busbw: 10.00 GB/s, at least 11.00 GB/s");
+  profile_.requirements[0].limit.at_least = 1.00001e10;
+  expect("10.0000 GB/s, at least 10.0001 GB/s");
+  EXPECT_TRUE(rate(import_, profile_).at(0).required);
+  profile_.requirements[0].required = false;
+  expect("MISSES requirement node.busbw (advisory)");
+  profile_.peaks["link"] = {.value = 1e10, .unit = "B/s", .source = {}};
+  profile_.requirements[0].limit = {
+      .at_least = 0.9, .at_most = {}, .unit = "B/s", .reference = plan::Reference::peak, .name = "link"};
+  expect("meets requirement node.busbw (advisory): 10.00 GB/s, at least 9.00 GB/s");
+}
+
+TEST_F(RateTest, what_is_not_stated_is_not_taken_as_fitting) {
+  import_.source.facts.erase("nodes");
+  expect("not comparable with requirement node.busbw: nodes not stated, ours 1");
+  import_.source.facts["nodes"] = std::int64_t{1};
+  import_.source.facts["ranks"] = std::int64_t{2};
+  expect("ranks 2, ours 8");
+  import_.source.facts["ranks"] = std::int64_t{8};
+  import_.figures[0].at["type"] = std::string("half");
+  expect("type \"half\", ours \"fp32\"");
+  import_.figures[0].at["type"] = std::string("float");
+  profile_.requirements[0].conditions.resize(1);
+  profile_.requirements[0].conditions[0].name = "data";
+  expect("an import does not show the condition data");
+  profile_.requirements[0].conditions.clear();
+  profile_.requirements[0].limit.reference = plan::Reference::fleet_median;
+  expect("its limit is not an absolute one");
+  profile_.requirements[0].scope = plan::JudgedScope::cluster;
+  expect("an import does not show at which place or time");
+  profile_.requirements[0].scope = plan::JudgedScope::pair;
+  expect("nodes 1, ours 2");
+  import_.figures[0].at["operation"] = std::string("all_gather");
+  expect("1 of 1 figures have no counterpart");
+}
+
+TEST_F(RateTest, a_setting_that_a_profile_leaves_to_the_probe_is_the_probes_own) {
+  auto& one = profile_.requirements[0];
+  one.probe = "verbs_bandwidth";
+  one.metric = "bandwidth_forward";
+  one.parameters = {{"operation", std::string("write")}, {"sizes", std::string("64KiB")}};
+  import_.source.tool = "perftest";
+  import_.figures[0].metric = "bandwidth";
+  import_.figures[0].at = {{"verb", std::string("RDMA_Write")}, {"size", kSize}, {"memory", std::string("host")}};
+  expect("not comparable with requirement node.busbw: qps not stated");
+  import_.figures[0].at["qps"] = std::int64_t{1000};
+  expect("not comparable with requirement node.busbw: qps 1000, ours");
+}
+
+TEST_F(RateTest, a_requirement_of_every_size_is_of_each_of_its_sizes_only) {
+  profile_.requirements[0].at.clear();
+  profile_.requirements[0].at_every = true;
+  expect("meets requirement node.busbw");
+  import_.figures[0].at["size"] = 2 * kSize;
+  expect("1 of 1 figures have no counterpart");
+}
+
+TEST_F(RateTest, a_requirement_of_a_tools_name_is_of_its_figures_at_its_coordinates) {
+  import_ = fixture::import_of("rvs", "rvs.json");
+  profile_.requirements[0].probe = "rvs";
+  profile_.requirements[0].metric = "throughput";
+  profile_.requirements[0].scope = plan::JudgedScope::gpu;
+  profile_.requirements[0].parameters = {{"action", std::string("gst-639Tflops-4K4K8K-rand-fp16")}};
+  EXPECT_TRUE(rate(import_, profile_).empty()) << "the best interval is no median";
+  profile_.requirements[0].parameters["statistic"] = std::string("max");
+  profile_.requirements[0].limit = {.at_least = 6.1e14, .at_most = {}, .unit = "FLOP/s", .name = ""};
+  const auto rated = rate(import_, profile_);
+  ASSERT_EQ(rated.size(), 2U);
+  EXPECT_TRUE(rated[0].meets && !rated[1].meets) << text();
+  profile_.requirements[0].parameters["action"] = std::string("another");
+  EXPECT_TRUE(rate(import_, profile_).empty());
 }
 
 }  // namespace

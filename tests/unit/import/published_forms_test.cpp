@@ -249,6 +249,9 @@ TEST(ImportNcclForms, options_that_change_the_number_are_conditions) {
   EXPECT_EQ(conditions(taken("nccl-tests", nccl(kNcclRow), "all_reduce_perf --average=3")),
             "the longest time of a rank");
   EXPECT_EQ(conditions(taken("nccl-tests", nccl(kNcclRow), "all_reduce_perf -a 1 -D 0")), "");
+  EXPECT_EQ(conditions(taken("rccl-tests", nccl(kNcclRow), "all_reduce_perf -Y fine -u 0xf --rotating_tensor=1 -F 0")),
+            "memory type fine; CU mask 0xf; rotating tensor 1");
+  EXPECT_EQ(conditions(taken("rccl-tests", nccl(kNcclRow), "all_reduce_perf -Y coarse -E 0")), "");
   EXPECT_EQ(conditions(taken("nccl-tests", changed(recorded("nccl_tests.json"), "\"aggregated_iterations\":1",
                                                    "\"aggregated_iterations\":4"))),
             "agg iters 4");

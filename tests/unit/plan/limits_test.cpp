@@ -35,6 +35,8 @@ const std::map<std::string, Design> kDesigns = {
     {"nvidia-h200-one", {.host_link = kPcie5, .board_w = 700}},
     {"nvidia-b200-one", {.host_link = kPcie5, .board_w = 1000}},
     {"amd-mi300x", {.host_link = kPcie5, .network = 50e9, .peer = 64e9, .board_w = 750}},
+    {"amd-mi325x", {.host_link = kPcie5, .network = 50e9, .peer = 64e9, .board_w = 1000}},
+    {"amd-mi355x", {.host_link = kPcie5, .network = 50e9, .peer = 76.5e9, .board_w = 1400}},
     {"ascend-910c", {.peer = 392e9}},
     {"nvidia-gb200-nvl72-rack", {.network = 900e9, .peer = 900e9}},
     {"nvidia-gb300-nvl72-rack", {.network = 900e9, .peer = 900e9}},
@@ -81,6 +83,11 @@ std::optional<Ceiling> peak_of(const Profile& profile, const Requirement& requir
     const auto peak = profile.peaks.find(name);
     return peak == profile.peaks.end() ? std::nullopt : std::optional(Ceiling{peak->second.value, peak->second.value});
   };
+  if (probe == "transferbench") return Ceiling{design->second.peer, design->second.peer};
+  if (probe == "rvs") {  // the type is in the id, "rvs.gst.fp8.random"
+    const std::string type = requirement.id.substr(8, requirement.id.find('.', 8) - 8);
+    return of_profile(type == "fp8" ? "fp8_e4m3" : type);
+  }
   if (metric == "model_flop_rate") return Ceiling{design->second.training, design->second.training};
   if (probe.ends_with("_gemm") && metric.starts_with("throughput")) return of_profile(text_in(requirement, "type"));
   if (probe.ends_with("_gemm") && metric == "energy_efficiency") {

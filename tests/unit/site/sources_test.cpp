@@ -291,6 +291,8 @@ TEST(SiteFrom, all_gpus_of_a_node_are_asked_for_whatever_their_types) {
   EXPECT_EQ(gres("craynetwork:4,gpu:a100:4"), "gpu:a100:4");
   EXPECT_EQ(gres("gpu:nvidia_a100_3g.20gb:2(S:0),gpu:nvidia_a100:7(S:0,1),shard:56(S:0-1)"), "gpu:9");
   EXPECT_EQ(gres("gpu:1g.10gb+me:7"), "gpu:7");
+  EXPECT_EQ(gres("gpu:mi300x:8(S:0-1)"), "gpu:mi300x:8");
+  EXPECT_EQ(gres("gpu:amd_instinct_mi300x_oam:8(S:0-1)"), "gpu:amd_instinct_mi300x_oam:8");
   EXPECT_EQ(gres("gpu:h200:4(S:0),gpu:h200:4(S:1)"), "gpu:h200:8");
   EXPECT_EQ(gres("nic:8,gpu"), "gpu:1");
   EXPECT_EQ(gres("gpu:8(IDX:0-7)"), "gpu:8");

@@ -103,7 +103,7 @@ TEST(Choice, every_nightly_profile_looks_for_others_before_and_after_and_require
     EXPECT_EQ(idle_checks(*profile, true).size(), checks) << name;
     EXPECT_TRUE(std::ranges::none_of(profile->requirements, &plan::Requirement::required)) << name;
   }
-  EXPECT_EQ(nightly, 6U);
+  EXPECT_EQ(nightly, 7U);
 }
 
 TEST(Choice, in_its_own_budget_every_nightly_profile_measures_more_than_its_checks) {

@@ -112,6 +112,12 @@ TEST(InstallFiles, a_cron_job_takes_all_gpus_of_a_node_and_never_preempts) {
   EXPECT_EQ(cron["spec"]["concurrencyPolicy"], "Forbid");
   const auto& pod = cron["spec"]["jobTemplate"]["spec"]["template"]["spec"];
   EXPECT_EQ(pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"], 8);
+  InstallRequest amd = request();
+  amd.gpu_resource = "amd.com/gpu";
+  EXPECT_NE(install_files(InstallKind::cron, amd)->at("assay-cronjob.json").find("\"amd.com/gpu\": 8"),
+            std::string::npos);
+  amd.gpu_resource = "gpu";
+  EXPECT_EQ(install_files(InstallKind::cron, amd).error().where, "--gpu-resource");
   const auto priority = nlohmann::json::parse(files->at("assay-priority.json"));
   EXPECT_LT(priority["value"], 0);
   EXPECT_EQ(priority["preemptionPolicy"], "Never");
