@@ -24,7 +24,7 @@ std::string reason_of(const std::vector<AttentionOffer>& offers) {
 
 std::string unfused_reason(const train::RankJob& job) {
   if (job.attention == train::AttentionKind::products) return "products were asked for";
-  if (job.factors != train::FactorType::bf16) return "it takes BF16 numbers, type is tf32";
+  if (job.factors == train::FactorType::tf32) return "it takes BF16 numbers, type is tf32";
   if (job.data == train::DataMode::ring) return "exact steps are products, data is ring";
   if (job.plan.cp > 1) return fmt::format("it takes whole sequences, cp is {}", job.plan.cp);
   return "";
