@@ -107,8 +107,8 @@ TEST(profiles, design_data_without_probes_is_planned_as_missing_by_name) {
     const auto cell = std::ranges::find(plan.coverage, requirement, &plan::Cell::requirement);
     return cell == plan.coverage.end() ? "no cell" : cell->reason;
   };
-  EXPECT_EQ(reason_of("hip_gemm.bf16.throughput"), "the probe hip_gemm is not part of this build");
-  EXPECT_EQ(reason_of("hbm.triad.bandwidth"), "the probe hip_hbm_bandwidth is not part of this build");
+  EXPECT_EQ(reason_of("amd_gemm.bf16.throughput"), "the probe amd_gemm is not part of this build");
+  EXPECT_EQ(reason_of("hbm.triad.bandwidth"), "the probe amd_hbm_bandwidth is not part of this build");
   EXPECT_EQ(reason_of("two_node.all_reduce.16gib.busbw"), "the probe rccl_collective is not part of this build");
   EXPECT_EQ(reason_of("transferbench.a2a.average"), "the probe transferbench is not part of this build");
 }
