@@ -13,24 +13,26 @@
 
 namespace assay::host_block {
 
-/// One block at work. A fibre runs until its barrier; when all have come there, each goes on.
+/// The threads of one block after the other. A fibre runs until its barrier; when all have come there, each goes on. It
+/// is made once: at the end of a block it waits for the next.
 class Block {
  public:
   static constexpr std::size_t kStack = std::size_t{16} << 10;
 
   Block(unsigned threads, const std::function<void()>& kernel) : kernel_(kernel), fibres_(threads) {
     running = this;
-    static std::vector<std::unique_ptr<std::byte[]>> stacks;  // kept for the next block
-    while (stacks.size() < threads) stacks.push_back(std::make_unique_for_overwrite<std::byte[]>(kStack));
+    while (stacks().size() < threads) stacks().push_back(std::make_unique_for_overwrite<std::byte[]>(kStack));
     cuda::words::host_place.barrier = [] { running->leave(); };
+  }
+  void run() {
+    for (Fibre& fibre : fibres_) fibre.over = false;
     for (bool any = true; any;) {
       any = false;
-      for (now_ = 0; now_ < threads; ++now_) {
-        Fibre& fibre = fibres_[now_];
-        if (fibre.over) continue;
+      for (now_ = 0; now_ < fibres_.size(); ++now_) {
+        if (fibres_[now_].over) continue;
         any = true;
         cuda::words::host_place.thread = now_;
-        resume(fibre, stacks[now_].get());
+        resume(fibres_[now_]);
       }
     }
   }
@@ -40,18 +42,24 @@ class Block {
     bool begun = false, over = false;
     jmp_buf where = {};
   };
-  static void enter() {
-    running->kernel_();
-    running->fibres_[running->now_].over = true;
-    _longjmp(running->back_, 1);
+  static std::vector<std::unique_ptr<std::byte[]>>& stacks() {
+    static std::vector<std::unique_ptr<std::byte[]>> all;  // kept for the next launch
+    return all;
   }
-  void resume(Fibre& fibre, std::byte* stack) {
+  static void enter() {
+    for (;;) {
+      running->kernel_();
+      running->fibres_[running->now_].over = true;
+      running->leave();
+    }
+  }
+  void resume(Fibre& fibre) {
     if (_setjmp(back_) != 0) return;
     if (fibre.begun) _longjmp(fibre.where, 1);
     fibre.begun = true;
     ucontext_t context;
     getcontext(&context);
-    context.uc_stack.ss_sp = stack;
+    context.uc_stack.ss_sp = stacks()[now_].get();
     context.uc_stack.ss_size = kStack;
     context.uc_link = nullptr;
     makecontext(&context, &Block::enter, 0);
@@ -70,9 +78,10 @@ class Block {
 
 /// Every block of a grid, one after the other.
 inline void run(unsigned blocks, unsigned threads, const std::function<void()>& kernel) {
+  Block all(threads, kernel);
   for (unsigned block = 0; block < blocks; ++block) {
     cuda::words::host_place.block = block;
-    Block(threads, kernel);
+    all.run();
   }
 }
 
