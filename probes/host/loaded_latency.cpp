@@ -195,7 +195,9 @@ class Load {
         keep(stream_read({reinterpret_cast<const std::uint64_t*>(from.data()), from.size()}));
       }
       const std::uint64_t bytes = copies_ ? stream_bytes(StreamKernel::copy, kBurst) : kBurst * sizeof(double);
-      moved_[thread].bytes.fetch_add(bytes, std::memory_order_relaxed);
+      // The only writer; an atomic addition would make every burst wait for the loads of the one before.
+      moved_[thread].bytes.store(moved_[thread].bytes.load(std::memory_order_relaxed) + bytes,
+                                 std::memory_order_relaxed);
       if (delay_ns == 0) continue;
       for (const auto until = Clock::now() + std::chrono::nanoseconds(delay_ns); Clock::now() < until;) {
       }

@@ -53,7 +53,7 @@ void read_on(const std::uint64_t* memory, std::size_t words, std::int64_t delay_
   std::uint64_t all = 0;
   for (std::size_t at = 0; !over.load(std::memory_order_relaxed); at = at + 2 * kBurst > words ? 0 : at + kBurst) {
     for (std::size_t i = 0; i < kBurst; ++i) all ^= memory[at + i];
-    bytes.fetch_add(kBurst * sizeof *memory, std::memory_order_relaxed);
+    bytes.store(bytes.load(std::memory_order_relaxed) + kBurst * sizeof *memory, std::memory_order_relaxed);
     if (delay_ns == 0) continue;
     const auto until = Clock::now() + std::chrono::nanoseconds(delay_ns);
     while (Clock::now() < until) {
