@@ -155,13 +155,13 @@ TEST(simulate, a_host_with_memory_tiers_has_a_curve_of_latency_that_rises_with_t
 }
 
 TEST(simulate, a_narrow_link_of_memory_fails_on_its_host_alone) {
-  const Rehearsal bad(rack(2, {.faults = {{.node = "n00002", .metric = "cxl_narrow_links", .factor = 0.5}}}, 1,
+  const Rehearsal bad(rack(2, {.faults = {{.node = "n00001", .metric = "cxl_narrow_links", .factor = 0.5}}}, 1,
                            "memory-tiers", kWhole));
   Words failed;
   for (const auto& result : bad.verdict.results) {
     if (result.outcome == judge::Outcome::fail) failed.push_back(result.requirement + " " + result.node);
   }
-  EXPECT_EQ(failed, Words{"tier.cxl.width n00002"});
+  EXPECT_EQ(failed, Words{"tier.cxl.width n00001"});
 }
 
 }  // namespace assay::simulate
