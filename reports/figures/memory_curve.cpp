@@ -1,4 +1,4 @@
-// memory_curve: points by rising rate, as a curve over sizes is drawn.
+// memory_curve: points by rising rate, as a curve over sizes is drawn; equal matrices of distances share a table.
 #include "reports/figures/memory_curve.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "probes/core/scale.h"
 #include "probes/core/statistics.h"
 #include "reports/figures/curve.h"
+#include "reports/figures/html.h"
 
 namespace assay::figures {
 namespace {
@@ -85,7 +86,60 @@ Chart loaded_chart(const plan::Plan& plan, const std::string& place, const Loade
                                  kind_words(plan))};
 }
 
+/// Distances by the node they are from, and the one they are to.
+using Distances = std::map<std::int64_t, std::map<std::int64_t, double>>;
+
+Distances distances_in(const Record& record) {
+  Distances distances;
+  for (const auto& one : record.measurements) {
+    const auto from = one.at.find("from"), to = one.at.find("to");
+    if (one.metric != "numa_distance" || one.samples.empty() || from == one.at.end() || to == one.at.end()) continue;
+    const auto *row = std::get_if<std::int64_t>(&from->second), *column = std::get_if<std::int64_t>(&to->second);
+    if (row != nullptr && column != nullptr) distances[*row][*column] = one.samples.front();
+  }
+  return distances;
+}
+
+std::string table_of(const Distances& distances, const std::vector<std::string>& hosts) {
+  std::map<std::int64_t, double> columns;
+  for (const auto& [from, row] : distances) columns.insert(row.begin(), row.end());
+  std::vector<std::string> heads = {"From node"}, rows;
+  for (const auto& [to, ignored] : columns) heads.push_back(fmt::format("to {}", to));
+  for (const auto& [from, row] : distances) {
+    std::vector<std::string> cells = {fmt::format("{}", from)};
+    for (const auto& [to, ignored] : columns) {
+      const auto found = row.find(to);
+      cells.push_back(found == row.end() ? "not told" : for_people(found->second, "1"));
+    }
+    rows.push_back(figures::row(cells));
+  }
+  constexpr std::size_t kNamed = 3;
+  std::string named;
+  for (std::size_t i = 0; i < std::min(hosts.size(), kNamed); ++i) named += (i == 0 ? "" : ", ") + hosts[i];
+  if (hosts.size() > kNamed) named += fmt::format(" and {} more", hosts.size() - kNamed);
+  return table("distances", "Distances between memory nodes by the firmware, 10 is local: " + named, heads, rows);
+}
+
 }  // namespace
+
+std::string distance_tables(const plan::Plan& plan, const plan::Requirement& requirement,
+                            const std::vector<const judge::Result*>& results,
+                            const std::map<std::string, std::vector<Record>>& records) {
+  if (requirement.probe != "health_memory" || !is_first_of_measurement(plan, requirement)) return "";
+  std::map<Distances, std::vector<std::string>> hosts;
+  for (const auto& step : steps_of(results)) {
+    const auto found = records.find(step);
+    if (found == records.end() || found->second.empty()) continue;
+    auto distances = distances_in(found->second.front());
+    if (distances.size() > 1) hosts[std::move(distances)].push_back(place_of(plan, step, found->second.front()));
+  }
+  std::string html;
+  std::size_t drawn = 0;
+  for (const auto& [distances, names] : hosts) {
+    if (drawn++ < kMostMemoryCurves) html += table_of(distances, names);
+  }
+  return html;
+}
 
 std::vector<Chart> memory_curves(const plan::Plan& plan, const plan::Requirement& requirement,
                                  const std::vector<const judge::Result*>& results,

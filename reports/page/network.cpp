@@ -138,6 +138,7 @@ std::string requirement_charts(const ReportContent& content, const figures::Step
     html += figure(chart.svg, chart.caption);
   for (const auto& chart : figures::soak_charts(content.run.plan, requirement, own->second, content.records))
     html += figure(chart.svg, chart.caption);
+  html += figures::distance_tables(content.run.plan, requirement, own->second, content.records);
   for (const auto& chart : figures::memory_curves(content.run.plan, requirement, own->second, content.records))
     html += figure(chart.svg, chart.caption);
   for (const auto& chart : figures::heat_curves(content.run.plan, requirement, own->second, content.records))

@@ -1,5 +1,7 @@
 // Curves of soaks, of steps and of loaded memory: the mark lies between warm-up and samples, steps lie one on another,
 // points lie by rising rate, and nothing is drawn of nothing.
+#include <tuple>
+
 #include <gtest/gtest.h>
 
 #include "reports/figures/memory_curve.h"
@@ -142,6 +144,24 @@ TEST(MemoryCurves, are_drawn_once_of_two_points_or_more_and_of_no_other_probe) {
   Record without_rates = loaded();
   std::erase_if(without_rates.measurements, [](const Measurement& each) { return each.metric == "rate"; });
   EXPECT_TRUE(Recorded("host_loaded_latency", without_rates).memory().empty());
+}
+
+TEST(DistanceTables, show_each_matrix_once_with_its_hosts_and_none_of_one_node) {
+  Record record;
+  record.start.host["name"] = std::string("hall-<n1>");
+  for (const auto& [from, to, distance] : {std::tuple{0, 0, 10.0}, {0, 1, 21.0}, {1, 0, 21.0}, {1, 1, 10.0}}) {
+    record.measurements.push_back(measured("numa_distance", "1", {distance}));
+    record.measurements.back().at = {{"from", std::int64_t{from}}, {"to", std::int64_t{to}}};
+  }
+  const Recorded two("health_memory", record);
+  const auto html = distance_tables(two.plan, two.plan.profile.requirements[0], {&two.result}, two.records);
+  EXPECT_TRUE(contains(html, "10 is local: hall-&lt;n1&gt;")) << html;
+  EXPECT_TRUE(contains(html, "to 1")) << html;
+  EXPECT_TRUE(contains(html, ">21<")) << html;
+  EXPECT_EQ(distance_tables(two.plan, two.plan.profile.requirements[1], {&two.result}, two.records), "");
+  record.measurements.resize(2);
+  const Recorded one("health_memory", record);
+  EXPECT_EQ(distance_tables(one.plan, one.plan.profile.requirements[0], {&one.result}, one.records), "");
 }
 
 /// Power of `steps` steps of 20 s that rise in 4 s, after 20 s of idling; read once a second from 1000 s on.
