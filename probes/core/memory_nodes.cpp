@@ -44,7 +44,7 @@ std::optional<std::uint64_t> number_after(std::string_view name, std::string_vie
   return value;
 }
 
-/// "Node 1 MemTotal:  1024 kB" of the node's meminfo, in bytes; 0 where there is none.
+/// "Node 1 MemTotal:  1024 kB" of the node's meminfo, in bytes; 0 without one.
 std::int64_t meminfo(const MachineTree& tree, const std::string& node, std::string_view key) {
   std::istringstream words(tree.text(node + "/meminfo").value_or(""));
   for (std::string word; words >> word;) {
@@ -101,13 +101,13 @@ std::optional<std::string> region_of(const MachineTree& tree, const std::string&
   return std::nullopt;
 }
 
-/// The access class of CPUs, else the nearest of any initiator; nothing where the firmware has no such table.
+/// The access class of CPUs, else the nearest of any initiator; nothing if the firmware has no such table.
 std::optional<MemoryRating> rating_of(const MachineTree& tree, const std::string& node) {
   for (const int access : {1, 0}) {
     const std::string path = fmt::format("{}/access{}/initiators", node, access);
     const auto scaled = [&](const char* name, double unit) -> std::optional<double> {
       const auto number = tree.number(path + "/" + name);
-      if (!number || *number <= 0) return std::nullopt;  // the kernel shows 0 for what it does not know
+      if (!number || *number <= 0) return std::nullopt;  // the kernel shows an unknown one as 0
       return static_cast<double>(*number) * unit;
     };
     constexpr double kMegabyte = 1e6, kNanosecond = 1e-9;

@@ -1,4 +1,4 @@
-// memory_nodes: the memory nodes (NUMA) of a machine, and what kind of memory the kernel shows each to be.
+// memory_nodes: the memory nodes (NUMA) of a machine, and the kind of memory of each, by facts of the kernel.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace assay {
 
 class MachineTree;
 
-/// What a node's memory is, by facts and never by its number. with_cpus: the node has CPUs. gpu: the NVIDIA driver
-/// says that it is a GPU's (GH200, GB200). cxl: a CXL region lies in it. without_cpus: none of these, such as memory of
-/// high bandwidth, a persistent module or an emulated node.
+/// Kind of a node's memory, by facts and never by its number. with_cpus: the node has CPUs. gpu: the NVIDIA driver
+/// says that it is a GPU's (GH200, GB200). cxl: a CXL region decodes a block of it. without_cpus: none of these, such
+/// as memory of high bandwidth, a persistent module or an emulated node.
 enum class MemoryKind { with_cpus, gpu, cxl, without_cpus };
 
 constexpr auto words_of(MemoryKind) {
@@ -38,7 +38,7 @@ struct MemoryRating {
 struct MemoryNode {
   int number = 0;
   MemoryKind kind = MemoryKind::with_cpus;
-  std::string shown_by;        ///< the facts that tell its kind: "region0", "GPU 0009:01:00.0", "CPUs 0-71"
+  std::string shown_by;        ///< the fact behind its kind: "region0", "GPU 0009:01:00.0", "CPUs 0-71"
   std::vector<int> cpus;       ///< empty without
   std::int64_t size_b = 0;     ///< MemTotal of the node
   std::int64_t free_b = 0;     ///< MemFree of the node

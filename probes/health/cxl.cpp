@@ -41,7 +41,7 @@ std::uint32_t little_endian(std::string_view bytes) {
   return value;
 }
 
-/// Counts what a two-bit field of the additional status says: 1 is a warning, 2 is critical.
+/// Counts a two-bit field of the additional status: 1 is a warning, 2 is critical.
 void add_level(CxlHealth& health, unsigned level, std::string_view of) {
   if (level == 0) return;
   health.states += fmt::format("{}{} {}", health.states.empty() ? "" : ", ", of, level == 1 ? "warning" : "critical");

@@ -13,8 +13,8 @@ namespace assay::health {
 
 /// A device's answer to Get Health Info (CXL 2.0, 8.2.9.5.3.1).
 struct CxlHealth {
-  std::string states;               ///< what is not normal: "maintenance needed, media data lost"; empty if all is
-  std::int64_t faults = 0;          ///< how many of them are no mere warning
+  std::string states;       ///< those that are not normal: "maintenance needed, media data lost"; empty if all is
+  std::int64_t faults = 0;  ///< how many of them are no mere warning
   std::optional<double> life_used;  ///< share; nothing if the device does not report it
   std::optional<int> temperature_c;
   std::int64_t dirty_shutdowns = 0;

@@ -36,18 +36,17 @@ constexpr Metric kMetrics[] = {
                   "distance by the firmware (SLIT; 10 is local) at each from and to, where the kernel shows it",
                   Recorded::if_reported)),
     fixed(neither("rated_read_bandwidth", "B/s",
-                  "bandwidth that the firmware rates a node at (ACPI HMAT), at each memory_node, where it does",
+                  "bandwidth that the firmware rates a node at (ACPI HMAT), at each memory_node, if rated",
                   Recorded::if_reported)),
     fixed(neither("rated_write_bandwidth", "B/s", "the same of stores", Recorded::if_reported)),
-    fixed(
-        neither("rated_read_latency", "s", "latency that it rates the node at, where it does", Recorded::if_reported)),
+    fixed(neither("rated_read_latency", "s", "latency that it rates the node at, if rated", Recorded::if_reported)),
     fixed(neither("rated_write_latency", "s", "the same of stores", Recorded::if_reported)),
     fault("poisoned_pages",
-          "pages that the kernel took out of use for memory errors, at each memory_node, where it counts them "
+          "pages that the kernel took out of use for memory errors, at each memory_node, if counted "
           "(memory_failure)",
           Recorded::if_reported, Course::since_boot),
     fixed(higher("cxl_devices", "1", "CXL memory devices")),
-    fixed(higher("cxl_size", "B", "volatile capacity of one device, where it reports it", Recorded::if_reported)),
+    fixed(higher("cxl_size", "B", "volatile capacity of one device, if reported", Recorded::if_reported)),
     fixed(higher("pcie_rate", "1/s", "negotiated transfers a second of a lane of a device's link, where sysfs has it",
                  Recorded::if_reported)),
     fixed(higher("pcie_rate_max", "1/s", "those that the device is made for", Recorded::if_reported)),
@@ -79,7 +78,7 @@ constexpr Metric kMetrics[] = {
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "bare_metal", .meaning = "Whether no hypervisor shows itself; a guest's nodes and links may be made up."},
-    {.name = "memory_kinds", .meaning = "Kind of every memory node, and the fact that tells it."},
+    {.name = "memory_kinds", .meaning = "Kind of every memory node, and the fact behind it."},
     if_reported("memory_tiers", "The kernel's memory tier of every node."),
     if_reported("rated_from", "Access class of the firmware's ratings of every node, and the nodes they hold for."),
     if_reported("serial", "Serial number of a device."),
@@ -91,13 +90,13 @@ constexpr ConditionSpec kConditions[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "health_memory",
-    .measures = "The memory nodes of a node, what kind of memory each is, and links and health of its CXL devices.",
+    .measures = "The memory nodes of a node, the kind of memory of each, and links and health of its CXL devices.",
     .method =
         "Reads the kernel's memory nodes. One without CPUs is a GPU's where the NVIDIA driver names it (numa_status), "
-        "CXL memory where a CXL region decodes a block of it, and else of unknown kind; no number or size tells it. "
+        "CXL memory where a CXL region decodes a block of it, and else of unknown kind; no number or size decides it. "
         "Ratings are those of the class of the nearest CPUs (access1), else of any initiator (access0); the kernel's "
         "MB/s are taken as 10^6. Each CXL device is asked for its health (Get Health Info, root). Its list of poisoned "
-        "addresses is not read, since the kernel shows it to tracing alone; pages that the kernel retired are counted. "
+        "addresses is not read, since the kernel shows it to tracing only; pages that the kernel retired are counted. "
         "Nothing is changed. Tested on artificial trees; no CXL device has been read.",
     .source =
         "Linux Documentation/ABI: stable/sysfs-devices-node, testing/sysfs-kernel-mm-memory-tiers, "

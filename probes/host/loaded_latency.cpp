@@ -46,7 +46,7 @@ constexpr Parameter kOwnParameters[] = {
     {.name = "injectors",
      .unit = "1",
      .fallback = "0",
-     .meaning = "cores that read beside the one that walks; 0 for all others"},
+     .meaning = "cores that read while another one walks; 0 for all others"},
     {.name = "traffic",
      .fallback = "read",
      .meaning = "work of an injector: read, or copy with regular stores",
@@ -74,7 +74,7 @@ constexpr Metric kMetrics[] = {
            Recorded::always, kInstrument),
 };
 constexpr ConditionSpec kOwnConditions[] = {
-    {.name = "injectors", .meaning = "Cores that worked beside the one that walks."},
+    {.name = "injectors", .meaning = "Cores that worked during the walk."},
     {.name = "traffic", .meaning = "Their work."},
     {.name = "size_bytes", .meaning = "Memory that the cycle runs through, in B."},
     {.name = "array_bytes", .meaning = "Memory of all injectors, in B."},
@@ -97,11 +97,12 @@ constexpr ProbeSpec kSpec{
         "as many as injectors says, reads or copies its own slice of other memory, 4 KiB at a time, and spins for the "
         "delay after each. First all but the walk rest; then the delays follow from the longest to the shortest, each "
         "a "
-        "point of the curve. A sample is the wall time of a walk of about 50 ms over its loads; the rate is what the "
+        "point of the curve. A sample is the wall time of a walk of about 50 ms over its loads; the rate is of the "
+        "bytes that the "
         "injectors moved during exactly that walk. Bytes are those that the code asks for, no reads for ownership and "
         "not those of the walk itself. With memory_node the memory of both is placed by the kernel's policy (mbind). "
         "The "
-        "kernel is asked at the end where every page lies. The knee of the curve is not computed.",
+        "kernel is asked at the end on which node every page is. The knee of the curve is not computed.",
     .source =
         "Intel Memory Latency Checker, --loaded_latency, for the form of the experiment; McVoy & Staelin 1996, "
         "lmbench; mbind(2), move_pages(2).",
@@ -137,7 +138,7 @@ struct alignas(64) Moved {
   std::atomic<std::uint64_t> bytes = 0;
 };
 
-/// Memory of the injectors, and their work beside a walk. Thread 0 of the crew walks.
+/// Memory of the injectors, and their work during a walk. Thread 0 of the crew walks.
 class Load {
  public:
   Load(PinnedThreads& crew, Bytes size, Pages pages, const Placement& placement, bool copies)
@@ -213,7 +214,7 @@ class Load {
 PinnedThreads crew_of(const Parameters& given, const Placement& placement) {
   auto cpus = cpus_near(given, 0, placement);
   const std::int64_t wanted = given.count("injectors");
-  if (cpus.size() < 2) throw Skip("this process may use one physical core; a load beside the walk needs another");
+  if (cpus.size() < 2) throw Skip("this process may use one physical core; a load during the walk needs another");
   if (wanted < 0 || static_cast<std::size_t>(wanted) >= cpus.size())
     throw std::runtime_error(
         fmt::format("injectors: {} and the core that walks do not fit the {} physical cores; give 0 for all others",

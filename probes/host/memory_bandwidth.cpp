@@ -93,7 +93,8 @@ constexpr ProbeSpec kSpec{
         "end every element is compared with the value that the rounds must have given, to a relative 1e-13. STREAM "
         "quotes the best of n: that is the largest of the samples. With memory_node the arrays are placed by the "
         "kernel's "
-        "policy (mbind), rounds in local memory come first, and the kernel is asked at the end where every page lies.",
+        "policy (mbind), rounds in local memory come first, and the kernel is asked at the end on which node every "
+        "page is.",
     .source = "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream; mbind(2), move_pages(2).",
     .typical = {5},
     .deadline = {120},
@@ -127,7 +128,7 @@ class Arrays {
     return sum;
   }
 
-  /// Where the pages of every thread's slices lie.
+  /// The nodes of the pages of every thread's slices.
   void look(PageCheck& pages) {
     for (std::size_t thread = 0; thread < crew_.size(); ++thread) {
       const StreamArrays own = part(thread);

@@ -67,7 +67,7 @@ constexpr ProbeSpec kSpec{
         "inside the samples and not between them; the next chunk continues where the last ended. Transparent huge "
         "pages are asked for by default, so that address translation hardly counts. With memory_node the memory is "
         "placed by the kernel's policy (mbind), a walk in local memory comes first, and the kernel is asked at the end "
-        "where every page lies.",
+        "on which node every page is.",
     .source =
         "McVoy & Staelin 1996, lmbench (lat_mem_rd), made random against prefetchers; Sattolo 1986; "
         "mbind(2), move_pages(2).",

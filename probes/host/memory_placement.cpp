@@ -163,7 +163,7 @@ void place(Buffer& memory, const Placement& placement) {
                    : placement.policy == Policy::interleave ? kInterleave
                                                             : kWeightedInterleave;
   const auto bytes = memory.as<std::byte>();
-  // The kernel reads one bit less than it is told.
+  // The kernel reads one bit less than the number given.
   if (syscall(SYS_mbind, bytes.data(), bytes.size(), mode, mask.data(), kMaskBits + 1, 0U) == 0) return;
   const int error = errno;
   const char* const hint = error != EINVAL ? "a container may forbid it (seccomp)"
@@ -258,7 +258,7 @@ void PageCheck::record(Recorder& record) const {
     const MemoryNode* const node = memory_node(placement_.nodes, number);
     if (node == nullptr || node->kind == MemoryKind::with_cpus) continue;
     throw std::runtime_error(fmt::format(
-        "{} pages lie on memory node {}, which is {} ({}) and no memory of the host's processors\nhint: free "
+        "{} pages are on memory node {}, which is {} ({}) and no memory of the host's processors\nhint: free "
         "memory of their own node; to measure that one give --memory-node {}",
         count, number, word_of(node->kind), node->shown_by, number));
   }

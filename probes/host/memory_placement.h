@@ -1,4 +1,4 @@
-// memory_placement: on which memory nodes a probe's memory is to lie, and on which it lies.
+// memory_placement: the memory nodes that a probe's memory is meant for, and those that it is on.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace assay::host {
 
-/// Where a probe's memory is to lie. first_touch: beside the thread that touches it first. The others are the kernel's
+/// Policy of a probe's memory. first_touch: the node of the thread that touches it first. The others are the kernel's
 /// policies (mbind): the nearest of the nodes with room; page by page over the nodes in turn; in turn by weights.
 enum class Policy { first_touch, bind, interleave, weighted_interleave };
 
@@ -50,7 +50,7 @@ inline constexpr ConditionSpec kPlacementConditions[] = {
      .meaning = "Whether no hypervisor shows itself; in a guest a memory node may be emulated, and its figures mean "
                 "nothing of hardware."},
     if_reported("pages_by_node",
-                "Pages of the memory by the node on which the kernel says they lie, after the last "
+                "Pages of the memory by their node, as the kernel reports it, after the last "
                 "sample."),
     if_reported("misplaced_pages",
                 "Pages on another node than asked for; by first touch, than the thread's own; of an interleave, beyond "
@@ -59,8 +59,8 @@ inline constexpr ConditionSpec kPlacementConditions[] = {
                 "The same of the local memory that was measured first, where nodes were named."),
     if_reported("memory_kind",
                 "Kind of those nodes: with_cpus, gpu (the NVIDIA driver says that the memory is a GPU's), cxl (a CXL "
-                "region lies there), without_cpus (none of these)."),
-    if_reported("memory_shown_by", "The fact that tells the kind."),
+                "region decodes it), without_cpus (none of these)."),
+    if_reported("memory_shown_by", "The fact behind the kind."),
     if_reported("memory_tier", "The kernel's number of the memory tier; smaller is faster."),
     if_asked("weights", "The kernel's weights of the nodes, of a weighted interleave."),
     if_reported("rated_read_bandwidth", "Bandwidth that the firmware rates the node at (ACPI HMAT), in B/s."),
@@ -82,7 +82,7 @@ struct Placement {
   }
 };
 
-/// The placement that `given` asks for. Throws std::runtime_error for what cannot be read, Skip for nodes that the
+/// The placement that `given` asks for. Throws std::runtime_error for text that cannot be read, Skip for nodes that the
 /// machine of `tree` does not have.
 Placement placement_of(const Parameters& given, const MachineTree& tree);
 
@@ -90,13 +90,13 @@ Placement placement_of(const Parameters& given, const MachineTree& tree);
 std::vector<int> cpus_near(const Parameters& given, std::int64_t threads, const Placement& placement);
 
 /// The size that affordable() gives, and that the nodes of `placement` have room for: a bound allocation beyond that
-/// would call the kernel's killer. Half of a node, and of one without CPUs at most nine tenths of what is free.
+/// would call the kernel's killer. Half of a node, and of one without CPUs at most nine tenths of its free memory.
 Bytes affordable(const Placement& placement, Bytes wanted, std::size_t count, Bytes granule);
 
-/// Asks the kernel to place `memory`, of which nothing was touched yet. Throws Skip where it refuses.
+/// Asks the kernel to place `memory`, of which nothing was touched yet. Throws Skip when it refuses.
 void place(Buffer& memory, const Placement& placement);
 
-/// Where pages lie, as the kernel says (move_pages without a target).
+/// Nodes of pages, as the kernel reports them (move_pages without a target).
 class PageCheck {
  public:
   explicit PageCheck(const Placement& placement) : placement_(placement) {}
@@ -108,7 +108,7 @@ class PageCheck {
   [[nodiscard]] const std::map<int, std::uint64_t>& found() const { return found_; }
   /// Pages on another node than asked for; nothing if the kernel does not report them.
   [[nodiscard]] std::optional<std::uint64_t> misplaced() const;
-  /// Records kPlacementConditions. Throws std::runtime_error when memory by first touch lies on a node without CPUs,
+  /// Records kPlacementConditions. Throws std::runtime_error when memory by first touch is on a node without CPUs,
   /// which is no memory of the host's processors.
   void record(Recorder& record) const;
   /// Records local_misplaced_pages.

@@ -23,7 +23,7 @@ class MemoryWalk {
   void follow(std::uint64_t steps);
   /// Time of `steps` loads of thread 0 while the others of the crew rest.
   Seconds alone(std::uint64_t steps);
-  /// How many loads take about `goal` of CPU time of thread 0 alone.
+  /// How many loads take about `goal` of CPU time of thread 0.
   std::uint64_t steps_for(Seconds goal);
 
   [[nodiscard]] const Buffer& memory() const { return memory_; }

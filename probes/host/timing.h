@@ -34,7 +34,7 @@ inline std::uint64_t rounds_for(Seconds goal, const std::function<Seconds(std::u
                     std::uint64_t{1}, kMost);
 }
 
-/// `seen` as the samples beside those of `decided`, which were taken together: as many, warm-up first.
+/// `seen` as samples that were taken together with those of `decided`: as many, warm-up first.
 inline Sampling beside(const Sampling& decided, const std::vector<double>& seen) {
   const auto warmup = seen.begin() + static_cast<std::ptrdiff_t>(decided.warmup.size());
   return {.samples = {warmup, seen.end()}, .warmup = {seen.begin(), warmup}, .stopped = decided.stopped};

@@ -20,7 +20,7 @@ struct AtDelay {
   std::vector<double> latencies, rates, medians;
 };
 
-/// What the records of one step have.
+/// The samples of one step.
 struct Loaded {
   std::map<std::int64_t, AtDelay> by_delay;
   std::vector<double> idle;
@@ -109,7 +109,7 @@ std::string table_of(const Distances& distances, const std::vector<std::string>&
     std::vector<std::string> cells = {fmt::format("{}", from)};
     for (const auto& [to, ignored] : columns) {
       const auto found = row.find(to);
-      cells.push_back(found == row.end() ? "not told" : for_people(found->second, "1"));
+      cells.push_back(found == row.end() ? "unknown" : for_people(found->second, "1"));
     }
     rows.push_back(figures::row(cells));
   }
