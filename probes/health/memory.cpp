@@ -97,7 +97,8 @@ constexpr ProbeSpec kSpec{
         "Ratings are those of the class of the nearest CPUs (access1), else of any initiator (access0); the kernel's "
         "MB/s are taken as 10^6. Each CXL device is asked for its health (Get Health Info, root). Its list of poisoned "
         "addresses is not read, since the kernel shows it to tracing only; pages that the kernel retired are counted. "
-        "Nothing is changed. Tested on artificial trees; no CXL device has been read.",
+        "Nothing is changed. Tested on artificial trees and an emulated "
+        "machine; no CXL device has been read.",
     .source =
         "Linux Documentation/ABI: stable/sysfs-devices-node, testing/sysfs-kernel-mm-memory-tiers, "
         "testing/sysfs-bus-cxl; admin-guide/mm/numaperf.rst; linux/cxl_mem.h and libcxl for CXL 2.0 8.2.9.5.3; "
