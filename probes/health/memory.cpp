@@ -52,10 +52,10 @@ constexpr Metric kMetrics[] = {
     fixed(higher("pcie_rate_max", "1/s", "those that the device is made for", Recorded::if_reported)),
     fixed(higher("pcie_width", "1", "negotiated lanes, where sysfs has them", Recorded::if_reported)),
     fixed(higher("pcie_width_max", "1", "lanes that the device is made for", Recorded::if_reported)),
-    fixed(lower("cxl_narrow_links", "1",
-                "devices whose link has fewer lanes than they are made for, where a width was compared and the machine "
-                "is no guest",
-                Recorded::if_reported)),
+    fault("cxl_narrow_links",
+          "devices whose link has fewer lanes than they are made for, where a width was compared and the machine is no "
+          "guest",
+          Recorded::if_reported, Course::fixed),
     fixed(lower("cxl_slow_links", "1", "devices whose link has a lower rate than they are made for, likewise",
                 Recorded::if_reported)),
     fault("cxl_faults",
