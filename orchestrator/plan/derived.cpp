@@ -14,6 +14,8 @@ constexpr std::string_view kPath[] = {"link_speed_max"};
 constexpr std::string_view kPayload[] = {"payload_limit"};
 constexpr std::string_view kWire[] = {"wire_rate"};
 constexpr std::string_view kDrive[] = {"rotational"};
+constexpr std::string_view kRatedBandwidth[] = {"rated_read_bandwidth"};
+constexpr std::string_view kRatedLatency[] = {"rated_read_latency_s"};
 
 constexpr DerivedFigure kFigures[] = {
     {.name = "memory_rate",
@@ -56,6 +58,16 @@ constexpr DerivedFigure kFigures[] = {
      .from = DerivedFrom::conditions,
      .parts = kDrive,
      .meaning = "50 ms for a drive with moving parts, 2 ms for one without"},
+    {.name = "rated_read_bandwidth",
+     .unit = "B/s",
+     .from = DerivedFrom::conditions,
+     .parts = kRatedBandwidth,
+     .meaning = "bandwidth that the firmware rates the memory node at (ACPI HMAT)"},
+    {.name = "rated_read_latency",
+     .unit = "s",
+     .from = DerivedFrom::conditions,
+     .parts = kRatedLatency,
+     .meaning = "latency that the firmware rates the memory node at (ACPI HMAT)"},
 };
 
 }  // namespace

@@ -342,7 +342,7 @@ std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t 
   const site::Node& site_node = *nodes_.at(node);
   for (const auto& quantity : recipe.quantities) {
     const bool together = step.nodes.size() > 1 && is_together(quantity.scope);
-    if (rank > 0 && together) continue;
+    if ((rank > 0 && together) || record_curve(recorder, quantity, step, node, occasion)) continue;
     if (!together ||
         !(record_training(recorder, quantity, step, occasion) || record_rack(recorder, quantity, step, occasion)))
       record_quantity(recorder, quantity, step, site_node, occasion);

@@ -98,6 +98,9 @@ class FleetModel {
   /// Whether `quantity` is of a rack as one subject; its GPUs, trays and planes are recorded then.
   [[nodiscard]] bool record_rack(Recorder& recorder, const MadeUpMetric& quantity, const plan::Step& step,
                                  const std::string& occasion) const;
+  /// Whether `quantity` is of a curve of loaded latency, whose points are recorded then.
+  [[nodiscard]] bool record_curve(Recorder& recorder, const MadeUpMetric& quantity, const plan::Step& step,
+                                  const std::string& node, const std::string& occasion) const;
   void record_samples(Recorder& recorder, const MadeUpMetric& quantity, const Subject& subject, double centre,
                       const std::string& occasion, const std::function<double(double healthy)>& value) const;
   /// The model of the nodes of `step`, or nullptr when it is no step of training.

@@ -3,7 +3,6 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/machine_tree.h"
+#include "probes/core/memory_nodes.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/health/drives.h"
@@ -237,15 +237,6 @@ void record_pcie(const std::vector<PcieDevice>& devices, bool guest, Recorder& r
   if (compared == 0) return;
   count(record, "pcie_links_total", compared);
   count(record, "pcie_degraded_links", degraded);
-}
-
-/// Whether the processor says that a hypervisor runs it.
-bool is_guest(const MachineTree& tree) {
-  std::istringstream lines(tree.text("proc/cpuinfo").value_or(""));
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("flags")) return (line + " ").find(" hypervisor ") != std::string::npos;
-  }
-  return false;
 }
 
 void measure(const Parameters& given, Recorder& record) {

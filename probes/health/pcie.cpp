@@ -23,20 +23,6 @@ std::optional<std::uint32_t> hexadecimal(const MachineTree& tree, const std::str
   return value;
 }
 
-/// Rate ("32.0 GT/s PCIe") and width of one link; a virtual machine writes "Unknown" and 0 or 255.
-PcieLink read_link(const MachineTree& tree, const std::string& directory, const char* which) {
-  PcieLink link;
-  if (const auto text = tree.text(fmt::format("{}/{}_link_speed", directory, which))) {
-    double rate = 0;
-    const auto [rest, error] = std::from_chars(text->data(), text->data() + text->size(), rate);
-    if (error == std::errc{} && std::string_view(rest).starts_with(" GT/s") && rate > 0)
-      link.transfers_per_s = rate * 1e9;
-  }
-  const auto width = tree.number(fmt::format("{}/{}_link_width", directory, which));
-  if (width && *width > 0 && *width < kWidthUnknown) link.width = width;
-  return link;
-}
-
 std::optional<std::string> pci_id_of(const MachineTree& tree, const std::string& directory) {
   const auto vendor = hexadecimal(tree, directory + "/vendor");
   const auto device = hexadecimal(tree, directory + "/device");
@@ -67,6 +53,20 @@ std::optional<std::int64_t> total_of(const MachineTree& tree, const std::string&
 }
 
 }  // namespace
+
+// "32.0 GT/s PCIe" is a rate; a virtual machine writes "Unknown", and 0 or 255 lanes.
+PcieLink read_pcie_link(const MachineTree& tree, const std::string& directory, const char* which) {
+  PcieLink link;
+  if (const auto text = tree.text(fmt::format("{}/{}_link_speed", directory, which))) {
+    double rate = 0;
+    const auto [rest, error] = std::from_chars(text->data(), text->data() + text->size(), rate);
+    if (error == std::errc{} && std::string_view(rest).starts_with(" GT/s") && rate > 0)
+      link.transfers_per_s = rate * 1e9;
+  }
+  const auto width = tree.number(fmt::format("{}/{}_link_width", directory, which));
+  if (width && *width > 0 && *width < kWidthUnknown) link.width = width;
+  return link;
+}
 
 std::optional<bool> PcieDevice::degraded() const {
   const bool compares_rate = current.transfers_per_s && maximum.transfers_per_s;
@@ -105,8 +105,8 @@ std::vector<PcieDevice> read_pcie_devices(const MachineTree& tree, const std::ma
                       .driver = tree.target_name(directory + "/driver"),
                       .numa_node = tree.number(directory + "/numa_node"),
                       .accelerator = *class_code >> 8 == k3dController || *class_code >> 8 == kProcessingAccelerator,
-                      .current = read_link(tree, directory, "current"),
-                      .maximum = read_link(tree, directory, "max")};
+                      .current = read_pcie_link(tree, directory, "current"),
+                      .maximum = read_pcie_link(tree, directory, "max")};
     if (device.numa_node && *device.numa_node < 0) device.numa_node.reset();
     devices.push_back(std::move(device));
   }

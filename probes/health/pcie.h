@@ -21,6 +21,9 @@ struct PcieLink {
   std::optional<std::int64_t> width;      ///< lanes
 };
 
+/// The link of the function at `directory` of `tree`; `which` is "current" (as negotiated) or "max" (its own maximum).
+PcieLink read_pcie_link(const MachineTree& tree, const std::string& directory, const char* which);
+
 /// One PCI function of interest.
 struct PcieDevice {
   std::string address;                ///< "0000:1b:00.0"

@@ -21,8 +21,6 @@
 namespace assay::host {
 namespace {
 
-constexpr std::size_t kHugePage = 2 << 20;  // x86-64 and Arm with 4 KiB base pages
-
 std::uintptr_t address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
 /// Whether a line of smaps opens a mapping ("7f00-7f10 rw-p …"); then its bounds.

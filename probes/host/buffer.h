@@ -11,6 +11,9 @@ namespace assay::host {
 /// Whether transparent huge pages are asked for.
 enum class Pages { huge, base };
 
+/// Size of a huge page of x86-64, and of Arm with 4 KiB base pages.
+inline constexpr std::size_t kHugePage = 2 << 20;
+
 /// Anonymous memory, aligned to 2 MiB, not touched yet: the thread that first writes a page decides its NUMA node.
 class Buffer {
  public:

@@ -4,14 +4,18 @@
 #include <fmt/format.h>
 
 #include "probes/core/host_facts.h"
+#include "probes/core/join.h"
+#include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/sampling.h"
 #include "probes/core/scale.h"
 #include "probes/host/buffer.h"
+#include "probes/host/memory_placement.h"
 #include "probes/host/pinned_threads.h"
 #include "probes/host/slice.h"
 #include "probes/host/stream.h"
+#include "probes/host/timing.h"
 
 namespace assay::host {
 namespace {
@@ -22,7 +26,7 @@ constexpr std::uint64_t kCacheMultiple =
 constexpr Bytes kUnknownCache = {std::uint64_t{128} << 20};
 constexpr std::size_t kLine = 8;  // doubles in a cache line; slices start and end on lines
 
-constexpr Parameter kParameters[] = {
+constexpr Parameter kOwnParameters[] = {
     {.name = "array",
      .unit = "B",
      .fallback = "0",
@@ -43,6 +47,7 @@ constexpr Parameter kParameters[] = {
      .meaning = "whether transparent huge pages are asked for",
      .choices = "on off"},
 };
+constexpr auto kParameters = join(kOwnParameters, kPlacementParameters);
 constexpr Metric kMetrics[] = {
     higher("copy_bandwidth", "B/s", "c = a: 2 x 8 bytes an element over the wall time of one pass", Recorded::always,
            kInstrument),
@@ -52,9 +57,11 @@ constexpr Metric kMetrics[] = {
            kInstrument),
     higher("triad_bandwidth", "B/s", "a = b + s c: 3 x 8 bytes an element over the wall time of one pass",
            Recorded::always, kInstrument),
+    higher("local_triad_bandwidth", "B/s", "triad in memory that each thread chooses, where memory nodes were named",
+           Recorded::if_asked, kInstrument),
     fault("mismatches", "elements of the three arrays that are not what the rounds must have made of them"),
 };
-constexpr ConditionSpec kConditions[] = {
+constexpr ConditionSpec kOwnConditions[] = {
     {.name = "isa",
      .meaning = "Instruction set of the non-temporal kernels; `compiler` for the plain loops of regular stores."},
     {.name = "non_temporal_stores", .meaning = "Whether results bypassed the caches."},
@@ -70,9 +77,10 @@ constexpr ConditionSpec kConditions[] = {
                 "or other processes."},
     {.name = "huge_page_share", .meaning = "Share of the arrays which huge pages backed."},
 };
+constexpr auto kConditions = join(kOwnConditions, kPlacementConditions);
 constexpr ProbeSpec kSpec{
     .name = "host_memory_bandwidth",
-    .revision = 3,
+    .revision = 4,
     .sampled = true,
     .measures = "Sustained bandwidth of the host's memory with all cores at once.",
     .method =
@@ -83,8 +91,11 @@ constexpr ProbeSpec kSpec{
         "stores drained. Bytes are counted as STREAM counts them: what the kernel asks to read and write, no reads for "
         "ownership. Every round is one sample of each kernel; sampling ends when the median of triad is known. At the "
         "end every element is compared with the value that the rounds must have given, to a relative 1e-13. STREAM "
-        "quotes the best of n: that is the largest of the samples.",
-    .source = "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream.",
+        "quotes the best of n: that is the largest of the samples. With memory_node the arrays are placed by the "
+        "kernel's "
+        "policy (mbind), rounds in local memory come first, and the kernel is asked at the end on which node every "
+        "page is.",
+    .source = "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream; mbind(2), move_pages(2).",
     .typical = {5},
     .deadline = {120},
     .parameters = kParameters,
@@ -97,8 +108,9 @@ constexpr ProbeSpec kSpec{
 /// The three arrays, shared out over a crew.
 class Arrays {
  public:
-  Arrays(PinnedThreads& crew, Bytes size, Pages pages)
+  Arrays(PinnedThreads& crew, Bytes size, Pages pages, const Placement& placement)
       : crew_(crew), a_(size, pages), b_(size, pages), c_(size, pages), elements_(size.count / sizeof(double)) {
+    for (Buffer* buffer : {&a_, &b_, &c_}) place(*buffer, placement);
     crew_.run([this](std::size_t thread) { stream_fill(part(thread)); });
   }
 
@@ -114,6 +126,14 @@ class Arrays {
     std::uint64_t sum = 0;
     for (const std::uint64_t count : wrong) sum += count;
     return sum;
+  }
+
+  /// The nodes of the pages of every thread's slices.
+  void look(PageCheck& pages) {
+    for (std::size_t thread = 0; thread < crew_.size(); ++thread) {
+      const StreamArrays own = part(thread);
+      for (const auto& one : {own.a, own.b, own.c}) pages.add(std::as_bytes(one), crew_.cpus()[thread]);
+    }
   }
 
   [[nodiscard]] double huge_share() const { return (a_.huge_share() + b_.huge_share() + c_.huge_share()) / 3; }
@@ -138,12 +158,7 @@ std::array<Sampling, kStreamKernels.size()> take(const SamplingPlan& plan, Array
     return seen.back().back();
   });
   std::array<Sampling, kStreamKernels.size()> result;
-  const auto warmup = static_cast<std::ptrdiff_t>(triad.warmup.size());
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    result[i] = {.samples = {seen[i].begin() + warmup, seen[i].end()},
-                 .warmup = {seen[i].begin(), seen[i].begin() + warmup},
-                 .stopped = triad.stopped};
-  }
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] = beside(triad, seen[i]);
   return result;
 }
 
@@ -151,14 +166,24 @@ void measure(const Parameters& given, Recorder& record) {
   const auto cache = last_level_cache();
   const Bytes wanted = given.bytes("array").count > 0 ? given.bytes("array")
                                                       : Bytes{kCacheMultiple * cache.value_or(kUnknownCache).count};
-  const Bytes size = affordable(wanted, 3, {kLine * sizeof(double)});
+  const Placement placement = placement_of(given, MachineTree("/"));
+  const Bytes size = affordable(placement, wanted, 3, {kLine * sizeof(double)});
   if (size < wanted)
-    record.note(fmt::format("each array is {}, not {}: three of them may take half of memory",
+    record.note(fmt::format("each array is {}, not {}: three of them may take half of the memory",
                             for_people(static_cast<double>(size.count), "B"),
                             for_people(static_cast<double>(wanted.count), "B")));
   const StreamCode code = stream_code(given.text("stores") == "regular" ? Stores::regular : Stores::non_temporal);
-  PinnedThreads crew(cpus_for(given.count("threads")));
-  Arrays arrays(crew, size, given.text("huge_pages") == "on" ? Pages::huge : Pages::base);
+  PinnedThreads crew(cpus_near(given, given.count("threads"), placement));
+  const Pages pages = given.text("huge_pages") == "on" ? Pages::huge : Pages::base;
+  if (placement.policy != Policy::first_touch) {
+    const Placement beside = placement.local();
+    Arrays local(crew, size, pages, beside);
+    record.measurement("local_triad_bandwidth", take(sampling_plan(given), local, code).back());
+    PageCheck found(beside);
+    local.look(found);
+    found.record_local(record);
+  }
+  Arrays arrays(crew, size, pages, placement);
   const auto taken = take(sampling_plan(given), arrays, code);
   const std::size_t rounds = taken[0].warmup.size() + taken[0].samples.size();
   for (std::size_t i = 0; i < taken.size(); ++i) record.measurement(kMetrics[i].name, taken[i]);
@@ -173,6 +198,9 @@ void measure(const Parameters& given, Recorder& record) {
   record.condition("cpu_list", cpu_list(crew.cpus()));
   record.condition("off_cpu_share", crew.off_cpu_share());
   record.condition("huge_page_share", arrays.huge_share());
+  PageCheck found(placement);
+  arrays.look(found);
+  found.record(record);
 }
 
 }  // namespace

@@ -4,25 +4,22 @@
 #include <fmt/format.h>
 
 #include "probes/core/host_facts.h"
+#include "probes/core/join.h"
+#include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/sampling.h"
-#include "probes/host/buffer.h"
-#include "probes/host/chase.h"
+#include "probes/host/memory_placement.h"
+#include "probes/host/memory_walk.h"
 #include "probes/host/pinned_threads.h"
-#include "probes/host/timing.h"
 
 namespace assay::host {
 namespace {
 
 constexpr double kInstrument = 1e-4;  // two clock readings and a start of about 10 us in a chunk of 50 ms
 constexpr Seconds kChunk = {0.05};
-constexpr std::uint64_t kCacheMultiple = 8;  // at four times, a cache with random replacement still answers some loads
-constexpr Bytes kUnknownCache = {std::uint64_t{128} << 20};
-constexpr Bytes kMost = {std::uint64_t{4} << 30};  // building a larger cycle takes longer than measuring it
-constexpr std::uint64_t kSeed = 1;
 
-constexpr Parameter kParameters[] = {
+constexpr Parameter kOwnParameters[] = {
     {.name = "size",
      .unit = "B",
      .fallback = "0",
@@ -37,11 +34,14 @@ constexpr Parameter kParameters[] = {
      .meaning = "whether transparent huge pages are asked for",
      .choices = "on off"},
 };
+constexpr auto kParameters = join(kOwnParameters, kPlacementParameters);
 constexpr Metric kMetrics[] = {
     lower("latency", "s", "mean wall time of one dependent load over a chunk of about 50 ms of CPU time",
           Recorded::always, kInstrument),
+    lower("local_latency", "s", "the same in memory that the walking thread chooses, where memory nodes were named",
+          Recorded::if_asked, kInstrument),
 };
-constexpr ConditionSpec kConditions[] = {
+constexpr ConditionSpec kOwnConditions[] = {
     {.name = "size_bytes", .meaning = "Memory that the cycle runs through, in B."},
     if_reported("cache_multiple", "That size over the sum of last-level caches, where the kernel reports those."),
     {.name = "steps", .meaning = "Loads in one chunk."},
@@ -53,9 +53,10 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "off_cpu_share",
      .meaning = "Share of its working time in which the thread did not run: CPU quota, hypervisor or other processes."},
 };
+constexpr auto kConditions = join(kOwnConditions, kPlacementConditions);
 constexpr ProbeSpec kSpec{
     .name = "host_memory_latency",
-    .revision = 2,
+    .revision = 3,
     .sampled = true,
     .measures = "Latency of the host's memory as one core sees it.",
     .method =
@@ -64,8 +65,12 @@ constexpr ProbeSpec kSpec{
         "one before and neither caches nor prefetchers help. A sample is the wall time of a chunk over its loads; a "
         "chunk is as many loads as take about 50 ms of CPU time, so that a thread that is held off its CPU waits "
         "inside the samples and not between them; the next chunk continues where the last ended. Transparent huge "
-        "pages are asked for by default, so that address translation hardly counts.",
-    .source = "McVoy & Staelin 1996, lmbench (lat_mem_rd), made random against prefetchers; Sattolo 1986.",
+        "pages are asked for by default, so that address translation hardly counts. With memory_node the memory is "
+        "placed by the kernel's policy (mbind), a walk in local memory comes first, and the kernel is asked at the end "
+        "on which node every page is.",
+    .source =
+        "McVoy & Staelin 1996, lmbench (lat_mem_rd), made random against prefetchers; Sattolo 1986; "
+        "mbind(2), move_pages(2).",
     .typical = {3},
     .deadline = {180},
     .parameters = kParameters,
@@ -75,8 +80,9 @@ constexpr ProbeSpec kSpec{
                      .source = "Fifty quiet runs of a virtual machine with two CPUs, 2026-11: 4.2 to 5.6 %, much of it "
                                "from its neighbours. 2 % is the deviation of two states 4 % apart."}};
 
-int chosen_cpu(std::int64_t wanted) {
-  const auto cpus = cpus_for(0);
+int chosen_cpu(const Parameters& given, const Placement& placement) {
+  const std::int64_t wanted = given.count("cpu");
+  const auto cpus = cpus_near(given, 0, placement);
   if (wanted < 0 || static_cast<std::size_t>(wanted) >= cpus.size()) {
     throw std::runtime_error(
         fmt::format("there is no core {}: this process may use {}, counted from 0", wanted, cpus.size()));
@@ -86,36 +92,35 @@ int chosen_cpu(std::int64_t wanted) {
 
 void measure(const Parameters& given, Recorder& record) {
   const auto cache = last_level_cache();
-  const Bytes wanted = given.bytes("size").count > 0
-                           ? given.bytes("size")
-                           : std::min(kMost, Bytes{kCacheMultiple * cache.value_or(kUnknownCache).count});
-  const Bytes size = affordable(wanted, 1, {sizeof(Link)});
+  const Placement placement = placement_of(given, MachineTree("/"));
+  const Bytes size = affordable(placement, walk_size(given.bytes("size")), 1, {sizeof(Link)});
   const bool huge = given.text("huge_pages") == "on";
-  PinnedThreads crew({chosen_cpu(given.count("cpu"))});
-  Buffer memory(size, huge ? Pages::huge : Pages::base);
-  crew.run([&](std::size_t) { make_cycle(memory.as<Link>(), kSeed); });
-
-  const Link* at = memory.as<Link>().data();
-  const auto walk_on = [&](std::uint64_t steps) {
-    return crew.run([&](std::size_t) {
-      at = walk(at, steps);
-      keep(at);
-    });
+  PinnedThreads crew({chosen_cpu(given, placement)});
+  const auto latencies = [&](MemoryWalk& walk, std::uint64_t steps) {
+    return sample(sampling_plan(given), [&] { return walk.alone(steps).count / static_cast<double>(steps); });
   };
-  const std::uint64_t steps = rounds_for(kChunk, [&](std::uint64_t tried) {
-    walk_on(tried);
-    return crew.cpu_time();
-  });
-  record.measurement("latency",
-                     sample(sampling_plan(given), [&] { return walk_on(steps).count / static_cast<double>(steps); }));
+  if (placement.policy != Policy::first_touch) {
+    const Placement beside = placement.local();
+    MemoryWalk local(crew, size, huge ? Pages::huge : Pages::base, beside);
+    record.measurement("local_latency", latencies(local, local.steps_for(kChunk)));
+    PageCheck pages(beside);
+    pages.add(local.memory().as<std::byte>(), crew.cpus().front());
+    pages.record_local(record);
+  }
+  MemoryWalk walk(crew, size, huge ? Pages::huge : Pages::base, placement);
+  const std::uint64_t steps = walk.steps_for(kChunk);
+  record.measurement("latency", latencies(walk, steps));
   record.condition("size_bytes", static_cast<std::int64_t>(size.count));
   if (cache) record.condition("cache_multiple", static_cast<double>(size.count) / static_cast<double>(cache->count));
   record.condition("steps", static_cast<std::int64_t>(steps));
   record.condition("huge_pages_requested", huge);
-  record.condition("huge_page_share", memory.huge_share());
+  record.condition("huge_page_share", walk.memory().huge_share());
   record.condition("pinned", crew.pinned());
   record.condition("cpu_list", cpu_list(crew.cpus()));
   record.condition("off_cpu_share", crew.off_cpu_share());
+  PageCheck pages(placement);
+  pages.add(walk.memory().as<std::byte>(), crew.cpus().front());
+  pages.record(record);
 }
 
 }  // namespace

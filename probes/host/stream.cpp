@@ -145,6 +145,12 @@ StreamCode stream_code(Stores stores) {
   return code<Loop>(Stores::regular);
 }
 
+std::uint64_t stream_read(std::span<const std::uint64_t> values) {
+  std::uint64_t all = 0;
+  for (const std::uint64_t value : values) all ^= value;
+  return all;
+}
+
 void stream_fill(const StreamArrays& arrays) {
   std::ranges::fill(arrays.a, 1.0);
   std::ranges::fill(arrays.b, 2.0);

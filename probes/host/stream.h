@@ -48,6 +48,9 @@ struct StreamCode {
 /// loops, vectorised for the build's target.
 StreamCode stream_code(Stores stores);
 
+/// Reads every element once; its result depends on all of them, so that no load can be left out.
+std::uint64_t stream_read(std::span<const std::uint64_t> values);
+
 /// STREAM's starting values: a = 1, b = 2, c = 0.
 void stream_fill(const StreamArrays& arrays);
 

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
+#include "probes/core/sampling.h"
 #include "probes/core/units.h"
 
 namespace assay::host {
@@ -30,6 +32,12 @@ inline std::uint64_t rounds_for(Seconds goal, const std::function<Seconds(std::u
   const double scaled = static_cast<double>(rounds) * goal.count / std::max(time, 1e-9);
   return std::clamp(static_cast<std::uint64_t>(std::llround(std::min(scaled, static_cast<double>(kMost)))),
                     std::uint64_t{1}, kMost);
+}
+
+/// `seen` as samples that were taken together with those of `decided`: as many, warm-up first.
+inline Sampling beside(const Sampling& decided, const std::vector<double>& seen) {
+  const auto warmup = seen.begin() + static_cast<std::ptrdiff_t>(decided.warmup.size());
+  return {.samples = {warmup, seen.end()}, .warmup = {seen.begin(), warmup}, .stopped = decided.stopped};
 }
 
 }  // namespace assay::host

@@ -9,6 +9,7 @@
 #include "probes/core/scale.h"
 #include "reports/figures/fault_chart.h"
 #include "reports/figures/html.h"
+#include "reports/figures/memory_curve.h"
 #include "reports/figures/pair_chart.h"
 #include "reports/figures/power_curves.h"
 #include "reports/figures/rail_chart.h"
@@ -136,6 +137,9 @@ std::string requirement_charts(const ReportContent& content, const figures::Step
   for (const auto& chart : figures::training_charts(content.run.plan, requirement, own->second, content.records))
     html += figure(chart.svg, chart.caption);
   for (const auto& chart : figures::soak_charts(content.run.plan, requirement, own->second, content.records))
+    html += figure(chart.svg, chart.caption);
+  html += figures::distance_tables(content.run.plan, requirement, own->second, content.records);
+  for (const auto& chart : figures::memory_curves(content.run.plan, requirement, own->second, content.records))
     html += figure(chart.svg, chart.caption);
   for (const auto& chart : figures::heat_curves(content.run.plan, requirement, own->second, content.records))
     html += figure(chart.svg, chart.caption);

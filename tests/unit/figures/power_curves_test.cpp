@@ -1,7 +1,10 @@
-// Curves of soaks and steps: the mark lies between warm-up and samples, steps lie one on another, and nothing is drawn
-// of nothing.
+// Curves of soaks, of steps and of loaded memory: the mark lies between warm-up and samples, steps lie one on another,
+// points lie by rising rate, and nothing is drawn of nothing.
+#include <tuple>
+
 #include <gtest/gtest.h>
 
+#include "reports/figures/memory_curve.h"
 #include "reports/figures/power_curves.h"
 #include "tests/unit/figures/chart_fixture.h"
 
@@ -42,6 +45,10 @@ struct Recorded {
   }
   [[nodiscard]] std::vector<Chart> steps(std::size_t requirement = 0) const {
     return step_curves(plan, plan.profile.requirements[requirement], {&result}, records, watches);
+  }
+
+  [[nodiscard]] std::vector<Chart> memory(std::size_t requirement = 0) const {
+    return memory_curves(plan, plan.profile.requirements[requirement], {&result}, records);
   }
 
   plan::Plan plan;
@@ -102,6 +109,59 @@ TEST(HeatCurves, of_a_simulation_say_so) {
   made.plan.simulation.emplace();
   ASSERT_FALSE(made.heat().empty());
   EXPECT_TRUE(made.heat()[0].caption.starts_with("Simulated, not measured.")) << made.heat()[0].caption;
+}
+
+/// Three delays, the longest first as the probe measures them; the rate of each is 10 GB/s over 1, 2 and 4.
+Record loaded() {
+  Record record;
+  record.start.host["name"] = std::string("hall-n1");
+  record.measurements = {measured("idle_latency", "s", {1e-7, 1e-7, 1.2e-7})};
+  const std::vector<std::pair<std::int64_t, double>> delays = {{800, 4}, {200, 2}, {0, 1}};
+  for (const auto& [delay, less] : delays) {
+    record.measurements.push_back(measured("latency", "s", {1e-7 + 1e-7 / less}));
+    record.measurements.back().at = {{"delay_ns", delay}};
+    record.measurements.push_back(measured("rate", "B/s", {1e10 / less}));
+    record.measurements.back().at = {{"delay_ns", delay}};
+  }
+  return record;
+}
+
+TEST(MemoryCurves, have_a_point_for_each_delay_by_rising_rate_and_the_idle_latency_beside_them) {
+  const auto charts = Recorded("host_loaded_latency", loaded()).memory();
+  ASSERT_EQ(charts.size(), 1U);
+  EXPECT_TRUE(contains(charts[0].svg, "Latency of memory under load on hall-n1")) << charts[0].svg;
+  EXPECT_TRUE(contains(charts[0].svg, "3 points, from 125 ns at 2.5 GB/s to 200 ns at 10 GB/s.")) << charts[0].svg;
+  EXPECT_TRUE(contains(charts[0].svg, "idle 100 ns")) << charts[0].svg;
+  EXPECT_TRUE(contains(charts[0].caption, "The knee is not judged.")) << charts[0].caption;
+}
+
+TEST(MemoryCurves, are_drawn_once_of_two_points_or_more_and_of_no_other_probe) {
+  EXPECT_TRUE(Recorded("host_loaded_latency", loaded()).memory(1).empty());
+  EXPECT_TRUE(Recorded("host_memory_latency", loaded()).memory().empty());
+  Record one = loaded();
+  one.measurements.resize(3);
+  EXPECT_TRUE(Recorded("host_loaded_latency", one).memory().empty());
+  Record without_rates = loaded();
+  std::erase_if(without_rates.measurements, [](const Measurement& each) { return each.metric == "rate"; });
+  EXPECT_TRUE(Recorded("host_loaded_latency", without_rates).memory().empty());
+}
+
+TEST(DistanceTables, show_each_matrix_once_with_its_hosts_and_none_of_one_node) {
+  Record record;
+  record.start.host["name"] = std::string("hall-<n1>");
+  for (const auto& [from, to, distance] : {std::tuple{0, 0, 10.0}, {0, 1, 21.0}, {1, 0, 21.0}, {1, 1, 10.0}}) {
+    record.measurements.push_back(measured("numa_distance", "1", {distance}));
+    record.measurements.back().at = {{"from", std::int64_t{from}}, {"to", std::int64_t{to}}};
+  }
+  const Recorded two("health_memory", record);
+  const auto html = distance_tables(two.plan, two.plan.profile.requirements[0], {&two.result}, two.records);
+  EXPECT_TRUE(contains(html, "10 is local: hall-&lt;n1&gt;")) << html;
+  EXPECT_TRUE(contains(html, "to 1")) << html;
+  EXPECT_TRUE(contains(html, ">21<")) << html;
+  EXPECT_EQ(distance_tables(two.plan, two.plan.profile.requirements[1], {&two.result}, two.records), "");
+  record.measurements.resize(2);
+  const Recorded one("health_memory", record);
+  EXPECT_EQ(distance_tables(one.plan, one.plan.profile.requirements[0], {&one.result}, one.records), "");
 }
 
 /// Power of `steps` steps of 20 s that rise in 4 s, after 20 s of idling; read once a second from 1000 s on.

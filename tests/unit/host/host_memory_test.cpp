@@ -1,14 +1,22 @@
-// STREAM's kernels and their verification; the pointer cycle; memory from the kernel.
+// STREAM's kernels and their verification; the pointer cycle; memory from the kernel, and its place.
+#include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "probes/core/host_facts.h"
+#include "probes/core/machine_tree.h"
 #include "probes/host/buffer.h"
 #include "probes/host/chase.h"
+#include "probes/host/memory_placement.h"
+#include "probes/host/memory_walk.h"
 #include "probes/host/stream.h"
+#include "tests/unit/fake_tree.h"
 
 namespace assay::host {
 namespace {
@@ -32,6 +40,33 @@ std::vector<Link> cycle(std::size_t length, std::uint64_t seed) {
   std::vector<Link> links(length);
   make_cycle(links, seed);
   return links;
+}
+
+Parameters placed(const std::string& memory_node, const std::string& policy = "bind",
+                  const std::string& cpu_node = "all") {
+  return Parameters({{"memory_node", memory_node}, {"policy", policy}, {"cpu_node", cpu_node}});
+}
+
+/// Node 0 with this machine's CPUs, node 1 without any, weights 3 and 1.
+void add_nodes(const FakeTree& tree) {
+  const std::string nodes = "sys/devices/system/node/";
+  tree.file(nodes + "online", "0-1\n");
+  tree.file(nodes + "node0/cpulist", "0-1023\n");
+  tree.file(nodes + "node0/meminfo", "Node 0 MemTotal:  4194304 kB\nNode 0 MemFree:  1048576 kB\n");
+  tree.file(nodes + "node1/cpulist", "\n");
+  tree.file(nodes + "node1/meminfo", "Node 1 MemTotal:  2097152 kB\nNode 1 MemFree:  1048576 kB\n");
+  tree.file("sys/kernel/mm/mempolicy/weighted_interleave/node0", "3\n");
+  tree.file("sys/kernel/mm/mempolicy/weighted_interleave/node1", "1\n");
+}
+
+/// What placement_of() says of parameters that it refuses.
+std::string refusal(const FakeTree& tree, const Parameters& given) {
+  try {
+    (void)placement_of(given, MachineTree(tree.path()));  // what matters is what it throws
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
 }
 
 }  // namespace
@@ -130,6 +165,111 @@ TEST(buffer, what_is_affordable_leaves_half_of_memory_to_others) {
   EXPECT_EQ(affordable({1'000}, 3, {64}), Bytes{960});
   EXPECT_EQ(affordable({1}, 3, {64}), Bytes{64});
   EXPECT_LE(affordable(all, 3, {64}).count * 3, all.count / 2);
+}
+
+TEST(stream, a_read_depends_on_every_element) {
+  std::vector<std::uint64_t> values(1000, 0);
+  values[777] = 5;
+  EXPECT_EQ(stream_read(values), 5U);
+}
+
+TEST(placement, nodes_are_named_by_number_or_by_kind) {
+  const FakeTree tree;
+  add_nodes(tree);
+  const MachineTree machine(tree.path());
+  EXPECT_EQ(placement_of(placed("local"), machine).policy, Policy::first_touch);
+  EXPECT_EQ(placement_of(placed("1,0,1"), machine).targets, (std::vector{0, 1}));
+  EXPECT_EQ(placement_of(placed("tier"), machine).targets, std::vector{1});
+  EXPECT_EQ(placement_of(placed("all", "interleave"), machine).weights, (std::vector{1, 1}));
+  EXPECT_EQ(placement_of(placed("all", "weighted_interleave"), machine).weights, (std::vector{3, 1}));
+}
+
+TEST(placement, what_cannot_be_placed_is_refused_with_the_nodes_there_are) {
+  const FakeTree tree;
+  add_nodes(tree);
+  EXPECT_EQ(refusal(tree, placed("2")),
+            "memory_node: node 2 has no memory; the nodes with memory are 0 (with_cpus), 1 (without_cpus)");
+  EXPECT_EQ(refusal(tree, placed("gpu")),
+            "memory_node: this machine has no memory of kind gpu; its nodes are 0 (with_cpus), 1 (without_cpus)");
+  EXPECT_EQ(refusal(tree, placed("fast")),
+            "memory_node: 'fast' is not local, all, tier, cxl, gpu or numbers\nhint: write 2, 0,2 or 0-1");
+  EXPECT_EQ(refusal(tree, placed("local", "interleave")),
+            "policy: interleave over the local node places nothing\nhint: name nodes with --memory-node, such as all");
+  EXPECT_THROW(cpus_near(placed("local", "bind", "1"), 0, placement_of(placed("local"), MachineTree(tree.path()))),
+               Skip);
+  EXPECT_THROW(cpus_near(placed("local", "bind", "x"), 0, {}), std::runtime_error);
+}
+
+TEST(placement, a_size_fits_the_nodes_and_the_free_part_of_those_without_cpus) {
+  const FakeTree tree;
+  add_nodes(tree);
+  const MachineTree machine(tree.path());
+  const auto room = [&](const char* node, const char* policy) {
+    const Bytes all = total_memory();
+    return affordable(placement_of(placed(node, policy), machine), all, 1, {4096}).count;
+  };
+  const std::uint64_t kGiB = std::uint64_t{1} << 30;
+  const std::uint64_t most = total_memory().count / 2 / 4096 * 4096;
+  EXPECT_EQ(room("0", "bind"), std::min(most, 2 * kGiB));
+  EXPECT_EQ(room("1", "bind"), std::min(most, kGiB * 9 / 10 / 4096 * 4096));
+  EXPECT_EQ(room("0,1", "weighted_interleave"), std::min(most, 2 * kGiB * 4 / 3 / 4096 * 4096));
+}
+
+TEST(placement, pages_bound_to_node_0_lie_there_and_a_wrong_node_is_counted) {
+  const MachineTree machine("/");
+  if (read_memory_nodes(machine).empty()) GTEST_SKIP() << "this kernel shows no memory nodes";
+  const Placement bound = placement_of(placed("0"), machine);
+  Buffer memory({8 << 20}, Pages::base);
+  try {
+    place(memory, bound);
+  } catch (const Skip& refused) {
+    GTEST_SKIP() << refused.what();
+  }
+  std::ranges::fill(memory.as<std::byte>(), std::byte{1});
+  PageCheck right(bound);
+  right.add(memory.as<std::byte>(), 0);
+  const auto pages = static_cast<std::uint64_t>((8 << 20) / sysconf(_SC_PAGESIZE));
+  EXPECT_EQ(right.found(), (std::map<int, std::uint64_t>{{0, pages}}));
+  EXPECT_EQ(right.misplaced(), 0U);
+  Placement meant_elsewhere = bound;
+  meant_elsewhere.targets = {1};
+  PageCheck wrong(meant_elsewhere);
+  wrong.add(memory.as<std::byte>(), 0);
+  EXPECT_EQ(wrong.misplaced(), pages);
+}
+
+TEST(placement, pages_that_no_interleave_shared_out_are_counted) {
+  const MachineTree machine("/");
+  if (read_memory_nodes(machine).empty()) GTEST_SKIP() << "this kernel shows no memory nodes";
+  Placement both = placement_of(placed("0", "interleave"), machine);
+  Buffer memory({64 << 20}, Pages::base);
+  std::ranges::fill(memory.as<std::byte>(), std::byte{1});
+  PageCheck alone(both);
+  alone.add(memory.as<std::byte>(), 0);
+  EXPECT_EQ(alone.misplaced(), 0U);  // of one node an interleave is a bind
+  both.targets = {0, 1};
+  both.weights = {1, 1};
+  PageCheck shared(both);
+  shared.add(memory.as<std::byte>(), 0);
+  EXPECT_EQ(shared.misplaced(), static_cast<std::uint64_t>((32 << 20) / sysconf(_SC_PAGESIZE)));
+}
+
+TEST(placement, memory_that_was_never_touched_lies_nowhere) {
+  const MachineTree machine("/");
+  if (read_memory_nodes(machine).empty()) GTEST_SKIP() << "this kernel shows no memory nodes";
+  const Placement local = placement_of(placed("local"), machine);
+  const Buffer memory({8 << 20}, Pages::base);
+  PageCheck pages(local);
+  pages.add(memory.as<std::byte>(), 0);
+  EXPECT_EQ(pages.misplaced(), std::nullopt);
+}
+
+TEST(walk, it_follows_the_cycle_of_its_memory_from_call_to_call) {
+  PinnedThreads crew(cpus_for(1));
+  MemoryWalk walk(crew, {1 << 20}, Pages::base, {});
+  EXPECT_EQ(cycle_length(walk.memory().as<Link>()), std::size_t{1 << 20} / sizeof(Link));
+  EXPECT_GT(walk.alone(1000).count, 0);
+  EXPECT_GE(walk.steps_for({1e-3}), 1U);
 }
 
 }  // namespace assay::host

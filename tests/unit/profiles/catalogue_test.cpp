@@ -139,7 +139,7 @@ TEST(Catalogue, a_condition_of_other_records_is_refused) {
 
 TEST(Catalogue, a_bandwidth_that_gets_better_by_falling_is_refused) {
   EXPECT_EQ(said(plan_with([](json& probe) { probe["metrics"][1]["better"] = "lower"; })),
-            "plan.json: probes.host_memory_bandwidth.description: is not that of host_memory_bandwidth revision 3: "
+            "plan.json: probes.host_memory_bandwidth.description: is not that of host_memory_bandwidth revision 4: "
             "/metrics/1/better is \"lower\", should be \"higher\"");
 }
 
@@ -172,7 +172,7 @@ TEST(Catalogue, a_probe_that_is_not_known_is_named) {
 
 TEST(Catalogue, a_probe_in_the_form_of_an_earlier_number_is_read_and_not_known) {
   const std::string aged = plan_with([](json& probe) { probe = in_old_forms(probe).front(); });
-  EXPECT_EQ(unknown_probes(read_plan(aged, "p").value()), std::vector<std::string>{"host_memory_bandwidth revision 3"});
+  EXPECT_EQ(unknown_probes(read_plan(aged, "p").value()), std::vector<std::string>{"host_memory_bandwidth revision 4"});
 }
 
 }  // namespace assay::plan

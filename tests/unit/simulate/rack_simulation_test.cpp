@@ -1,5 +1,6 @@
 // A rack as one subject, simulated with its profile: what is at fault is named, and nothing in a healthy one.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -7,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "orchestrator/plan/catalogue.h"
+#include "orchestrator/simulate/fleet_model.h"
 #include "tests/unit/simulate/rehearsal.h"
 
 namespace assay::simulate {
@@ -126,6 +128,40 @@ TEST(simulate, faults_of_parts_are_read_and_written_back_and_half_a_name_is_refu
   for (const char* half : {R"({"node": "n00001", "factor": 0.5})", R"({"gpu": 1, "factor": 0.5})",
                            R"({"node": "n00001", "link": 4, "factor": 0.5})", R"({"factor": 0.5})"})
     EXPECT_FALSE(read(half)) << half;
+}
+
+TEST(simulate, a_host_with_memory_tiers_has_a_curve_of_latency_that_rises_with_the_rate) {
+  const Rehearsal healthy(rack(2, {}, 1, "memory-tiers", kWhole));
+  EXPECT_EQ(healthy.summary.false_alarms, Words{});
+  EXPECT_NE(healthy.summary.would_be.find("would be accepted"), std::string::npos) << healthy.summary.would_be;
+  const Description& probe = healthy.plan.probes.at("host_loaded_latency").description;
+  std::size_t curves = 0;
+  const FleetModel model(healthy.plan);
+  for (const auto& step : healthy.plan.steps) {
+    if (step.probe != probe.name) continue;
+    ++curves;
+    const auto record = read_record(model.record(step, 0, 0), probe);
+    ASSERT_TRUE(record) << record.error().text();
+    std::map<double, double> latency_at;  // by rate
+    double latency = 0;
+    for (const auto& one : record->measurements) {
+      if (one.metric == "latency") latency = one.samples.front();
+      if (one.metric == "rate") latency_at[one.samples.front()] = latency;
+    }
+    ASSERT_EQ(latency_at.size(), 8U);
+    EXPECT_GT(latency_at.rbegin()->second, 1.5 * latency_at.begin()->second);
+  }
+  EXPECT_EQ(curves, 2U);
+}
+
+TEST(simulate, a_narrow_link_of_memory_fails_on_its_host_alone) {
+  const Rehearsal bad(rack(2, {.faults = {{.node = "n00001", .metric = "cxl_narrow_links", .factor = 0.5}}}, 1,
+                           "memory-tiers", kWhole));
+  Words failed;
+  for (const auto& result : bad.verdict.results) {
+    if (result.outcome == judge::Outcome::fail) failed.push_back(result.requirement + " " + result.node);
+  }
+  EXPECT_EQ(failed, Words{"tier.cxl.width n00001"});
 }
 
 }  // namespace assay::simulate
