@@ -71,7 +71,7 @@ class Tenants(ClusterBench):
         )
         self.assertEqual({outcome for outcome, _ in self.cells().values()}, {"pass"})
         self.assertIn("2 nodes of red try blue-ssh of blue: a TCP connection, on which nothing is sent", done.stderr)
-        page = (self.run_directory / "dossier/report.html").read_text()
+        page = next(self.run_directory.rglob("report.html")).read_text()
         self.assertIn(CONSENT, page)
         self.assertIn("no answer 2", page)
         self.check_aftermath()
@@ -85,7 +85,7 @@ class Tenants(ClusterBench):
         outcome, reason = cells["apart.tcp", "n04>blue-ssh"]
         self.assertEqual(outcome, "fail")
         self.assertIn("path blue-ssh", reason)
-        self.assertIn("<strong>open 1</strong>", (self.run_directory / "dossier/report.html").read_text())
+        self.assertIn("<strong>open 1</strong>", next(self.run_directory.rglob("report.html")).read_text())
         added = self.assay("history", "add", self.run_directory, "--db", self.scratch / "history.db")
         self.assertEqual(added.returncode, 0, added.stdout + added.stderr)
         told = ("--kind", "note", "--on", "fleet", "--text", "new rules on leaf 3", "--db", self.scratch / "history.db")
@@ -102,7 +102,7 @@ class Tenants(ClusterBench):
         self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
         for outcome, reason in self.cells().values():
             self.assertEqual(outcome, "inconclusive")
-            self.assertIn("the same attempt by a node of the path's own tenant ended in control no_answer", reason)
+            self.assertIn("The same attempt by a node of the path's own tenant ended in control no_answer", reason)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ Bytes bytes_of(const std::string& address) {
   return {};
 }
 
-/// The answer to one question: `body` with the address as attribute `kind`. Empty where the kernel has none.
+/// The answer to one question: `body` with the address as attribute `kind`. Empty if the kernel has none.
 template <class Body>
 std::string asked(std::uint16_t type, const Body& body, std::uint16_t kind, const std::string& address) {
   struct {

@@ -17,7 +17,7 @@ struct NextHop {
 /// The route to a numeric address; nothing if there is none.
 std::optional<NextHop> next_hop_to(const std::string& address);
 
-/// Why nothing can have left this node on its way `hop`, after a packet was sent that nobody answered: no carrier, or a
+/// Why nothing can have left this node on its way `hop`, after a packet was sent without an answer: no carrier, or a
 /// gateway that answers neither ARP nor neighbour discovery. Empty if it can have. The kernel takes up to eight seconds
 /// to find out about a gateway that it knew; they are waited for, and a stop ends the wait.
 std::string why_cut_off(const NextHop& hop);
