@@ -144,7 +144,8 @@ TEST(RankStart, arrives_as_it_was_sent) {
            .rank = 5,
            .data = DataMode::replicated,
            .beside = false,
-           .graph = true},
+           .graph = true,
+           .attention = AttentionKind::fused_unordered},
       .address = "10.0.0.1",
       .board = BoardPlace{.descriptor = 9, .ranks = 4, .own = 3, .period_s = 0.5, .folder = "/f"}};
   const auto read = rank_start(rank_arguments("train_step_rank", start));
@@ -157,6 +158,7 @@ TEST(RankStart, arrives_as_it_was_sent) {
   EXPECT_EQ(read->job.data, DataMode::replicated);
   EXPECT_FALSE(read->job.beside);
   EXPECT_TRUE(read->job.graph);
+  EXPECT_EQ(read->job.attention, AttentionKind::fused_unordered);
   EXPECT_EQ(read->address, "10.0.0.1");
   ASSERT_TRUE(read->board.has_value());
   EXPECT_EQ(read->board->own, 3U);
