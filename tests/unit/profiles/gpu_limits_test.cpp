@@ -83,7 +83,7 @@ judge::Verdict judged(const std::string& name, const Difference& difference, Sim
     }
   }
   const auto run = simulate(board, "digest");
-  auto verdict = judge::judge_run(*real, "digest", run.journal, simulated_evidence(board, run.journal));
+  auto verdict = judge::judge_run(*real, "digest", run.journal, simulated_evidence(board, run.journal, run.records));
   if (!verdict) throw std::runtime_error(verdict.error().text());
   summary = summarise(*real, run, *verdict);
   return std::move(*verdict);

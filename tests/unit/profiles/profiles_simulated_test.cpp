@@ -42,7 +42,7 @@ struct Simulated {
     if (!plan) throw std::runtime_error(plan.error().text());
     plan->simulation = plan::Simulation{.seed = 1, .faults = faults};
     const auto run = simulate(*plan, "digest");
-    auto judged = judge::judge_run(*plan, "digest", run.journal, simulated_evidence(*plan, run.journal));
+    auto judged = judge::judge_run(*plan, "digest", run.journal, simulated_evidence(*plan, run.journal, run.records));
     if (!judged) throw std::runtime_error(judged.error().text());
     verdict = std::move(*judged);
     summary = summarise(*plan, run, verdict);
