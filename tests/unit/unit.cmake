@@ -84,11 +84,12 @@ unit_program(processes FILES gloo/* nccl/* nvml/* power/* health/* verbs/* host/
 target_sources(unit_processes PRIVATE ${PROJECT_SOURCE_DIR}/probes/gloo/rank_check.cpp)
 unit_program(profiles FILES profiles/* LIBRARIES assay_simulate STARTS ${every_probe})
 
-# unit_suites(NAME [AREA area] [FILTER filter] [FOLDER folder]): a test for each suite of unit_NAME, named area.suite, by suites.cmake.
+# unit_suites(NAME [AREA area] [FILTER filter] [FOLDER folder] [COST cost]): a test for each suite of unit_NAME, named area.suite, by
+# suites.cmake; those of the highest cost begin first.
 # A process for each case took as long to start as most cases take, and made anew what the cases of a suite share.
 function(unit_suites name)
-  cmake_parse_arguments(suites "" "AREA;FILTER;FOLDER" "" ${ARGN})
-  foreach(default "AREA ${name}" "FILTER *" "FOLDER ${CMAKE_CURRENT_BINARY_DIR}")
+  cmake_parse_arguments(suites "" "AREA;FILTER;FOLDER;COST" "" ${ARGN})
+  foreach(default "AREA ${name}" "FILTER *" "FOLDER ${CMAKE_CURRENT_BINARY_DIR}" "COST 1")
     string(REGEX MATCH "^([A-Z]+) (.*)" default "${default}")
     if(NOT suites_${CMAKE_MATCH_1})
       set(suites_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
@@ -98,17 +99,19 @@ function(unit_suites name)
   set(file ${CMAKE_CURRENT_BINARY_DIR}/unit/suites_${suites_AREA}.cmake)
   add_custom_command(TARGET unit_${name} POST_BUILD BYPRODUCTS ${file} VERBATIM
     COMMAND ${CMAKE_COMMAND} -D AREA=${suites_AREA} -D PROGRAM=$<TARGET_FILE:unit_${name}> -D FILTER=${suites_FILTER} -D FILE=${file}
-      -D "PROPERTIES=LABELS unit SKIP_RETURN_CODE 77 TIMEOUT 900 WORKING_DIRECTORY [=[${suites_FOLDER}]=]"
+      -D "PROPERTIES=LABELS unit SKIP_RETURN_CODE 77 TIMEOUT 900 COST ${suites_COST} WORKING_DIRECTORY [=[${suites_FOLDER}]=]"
       -P ${CMAKE_CURRENT_SOURCE_DIR}/suites.cmake)
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/unit/include_${suites_AREA}.cmake "if(EXISTS [=[${file}]=])\n  include([=[${file}]=])\n"
     "else()\n  add_test(unit_${name}_NOT_BUILT unit_${name}_NOT_BUILT)\nendif()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/unit/include_${suites_AREA}.cmake)
 endfunction()
-foreach(name core plan judge nightly reports train launch processes profiles)
+foreach(name core plan judge nightly reports train launch)
   unit_suites(${name})
 endforeach()
+unit_suites(processes COST 10)
+unit_suites(profiles COST 60)
 # In directories of their own, because a test checks that nothing is left behind.
-unit_suites(storage FILTER -fake_fio.* FOLDER ${CMAKE_CURRENT_BINARY_DIR}/unit_storage)
+unit_suites(storage COST 10 FILTER -fake_fio.* FOLDER ${CMAKE_CURRENT_BINARY_DIR}/unit_storage)
 unit_suites(storage AREA fake_fio FILTER fake_fio.* FOLDER ${CMAKE_CURRENT_BINARY_DIR}/unit_fake_fio)
 
 # Twenty plants take two minutes of processor time, and more where other work shares the machine.
