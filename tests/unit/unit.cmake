@@ -9,6 +9,11 @@ add_library(run_fixture STATIC unit/run_fixture.cpp)
 target_link_libraries(run_fixture PUBLIC assay_judge)
 add_executable(make_run unit/make_run.cpp)
 target_link_libraries(make_run PRIVATE run_fixture)
+product_first(make_run)
+
+# main of unit programs: GoogleTest's, and exit code 77 where a case was skipped and none failed, so that CTest shows the skip.
+add_library(unit_main STATIC unit/main.cpp)
+target_link_libraries(unit_main PUBLIC assay_flags GTest::gtest)
 
 # What needs a program that this build leaves out.
 set(absent "^$")
@@ -35,7 +40,8 @@ function(unit_program name)
   set_property(GLOBAL APPEND PROPERTY ASSAY_UNIT_SOURCES ${sources})
   list(FILTER sources EXCLUDE REGEX "${absent}")
   add_executable(unit_${name} ${sources})
-  target_link_libraries(unit_${name} PRIVATE ${unit_LIBRARIES} unit_paths GTest::gtest_main)
+  target_link_libraries(unit_${name} PRIVATE ${unit_LIBRARIES} unit_paths unit_main)
+  product_first(unit_${name})
   foreach(program IN LISTS unit_STARTS)
     if(TARGET ${program})
       add_dependencies(unit_${name} ${program})
@@ -84,22 +90,37 @@ unit_program(processes FILES amd/* gloo/* nccl/* nvml/* power/* health/* verbs/*
   STARTS ${every_probe} fake_rank fake_nvml fake_amd_smi_26 fake_amd_smi_25 fake_amdhip64 fake_hiprtc
   fake_cuda fake_verbs_without_dmabuf fake_cuda_without_dmabuf old_verbs old_cuda)
 target_sources(unit_processes PRIVATE ${PROJECT_SOURCE_DIR}/probes/gloo/rank_check.cpp)
-# Fleets are simulated and judged here: the linker takes templates of the tests for those of the libraries, and they shall be as fast.
 unit_program(profiles FILES profiles/* LIBRARIES assay_simulate STARTS ${every_probe})
-target_compile_options(unit_profiles PRIVATE -O1)
 
-foreach(name core judge nightly reports train launch processes profiles)
-  gtest_discover_tests(unit_${name} PROPERTIES LABELS unit)
+# unit_suites(NAME [AREA area] [FILTER filter] [FOLDER folder] [COST cost]): a test for each suite of unit_NAME, named area.suite, by
+# suites.cmake; those of the highest cost begin first.
+# A process for each case took as long to start as most cases take, and made anew what the cases of a suite share.
+function(unit_suites name)
+  cmake_parse_arguments(suites "" "AREA;FILTER;FOLDER;COST" "" ${ARGN})
+  foreach(default "AREA ${name}" "FILTER *" "FOLDER ${CMAKE_CURRENT_BINARY_DIR}" "COST 1")
+    string(REGEX MATCH "^([A-Z]+) (.*)" default "${default}")
+    if(NOT suites_${CMAKE_MATCH_1})
+      set(suites_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+    endif()
+  endforeach()
+  file(MAKE_DIRECTORY ${suites_FOLDER})
+  set(file ${CMAKE_CURRENT_BINARY_DIR}/unit/suites_${suites_AREA}.cmake)
+  add_custom_command(TARGET unit_${name} POST_BUILD BYPRODUCTS ${file} VERBATIM
+    COMMAND ${CMAKE_COMMAND} -D AREA=${suites_AREA} -D PROGRAM=$<TARGET_FILE:unit_${name}> -D FILTER=${suites_FILTER} -D FILE=${file}
+      -D "PROPERTIES=LABELS unit SKIP_RETURN_CODE 77 TIMEOUT 900 COST ${suites_COST} WORKING_DIRECTORY [=[${suites_FOLDER}]=]"
+      -P ${CMAKE_CURRENT_SOURCE_DIR}/suites.cmake)
+  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/unit/include_${suites_AREA}.cmake "if(EXISTS [=[${file}]=])\n  include([=[${file}]=])\n"
+    "else()\n  add_test(unit_${name}_NOT_BUILT unit_${name}_NOT_BUILT)\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/unit/include_${suites_AREA}.cmake)
+endfunction()
+foreach(name core plan judge nightly reports train launch)
+  unit_suites(${name})
 endforeach()
-gtest_discover_tests(unit_plan NO_PRETTY_VALUES PROPERTIES LABELS unit)  # those of import hold addresses
-# In a directory of their own, because a test checks that nothing is left behind; a lock, because they share it.
-foreach(folder storage fake_fio)
-  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_${folder})
-endforeach()
-gtest_discover_tests(unit_storage TEST_FILTER -fake_fio.* WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_storage
-  PROPERTIES LABELS unit)
-gtest_discover_tests(unit_storage TEST_FILTER fake_fio.* WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/unit_fake_fio
-  PROPERTIES LABELS unit RESOURCE_LOCK unit_fake_fio_directory)
+unit_suites(processes COST 10)
+unit_suites(profiles COST 60)
+# In directories of their own, because a test checks that nothing is left behind.
+unit_suites(storage COST 10 FILTER -fake_fio.* FOLDER ${CMAKE_CURRENT_BINARY_DIR}/unit_storage)
+unit_suites(storage AREA fake_fio FILTER fake_fio.* FOLDER ${CMAKE_CURRENT_BINARY_DIR}/unit_fake_fio)
 
 # Twenty plants take two minutes of processor time, and more where other work shares the machine.
 add_test(NAME twenty_plants COMMAND unit_judge --gtest_filter=Hall.honest_plants* CONFIGURATIONS meters)

@@ -71,14 +71,14 @@ std::vector<std::vector<std::uint64_t>> collective(collective::Operation operati
                                                    const std::vector<std::vector<std::uint64_t>>& source) {
   const std::size_t n = source.size();
   std::vector<std::vector<std::uint64_t>> target(n);
+  std::vector<std::uint64_t> sums(collective::reduces(operation) ? source[0].size() : 0, 0);
+  for (const auto& one : source) {
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += one[i];
+  }
   for (std::size_t r = 0; r < n; ++r) {
     switch (operation) {
       case collective::Operation::all_reduce:
       case collective::Operation::reduce_scatter: {
-        std::vector<std::uint64_t> sums(source[0].size(), 0);
-        for (const auto& one : source) {
-          for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += one[i];
-        }
         const auto first = operation == collective::Operation::all_reduce ? 0 : r * chunk;
         target[r].assign(sums.begin() + static_cast<std::ptrdiff_t>(first),
                          sums.begin() + static_cast<std::ptrdiff_t>(first + chunk));

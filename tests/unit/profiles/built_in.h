@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -14,11 +16,14 @@
 
 namespace assay {
 
-/// A built-in profile, read; a fault of it throws its text with its coordinates.
-inline plan::Profile built_in(const std::string& name) {
+/// A built-in profile, read once; a fault of it throws its text with its coordinates.
+inline const plan::Profile& built_in(const std::string& name) {
+  static std::map<std::string, plan::Profile> known;
+  const auto entry = known.find(name);
+  if (entry != known.end()) return entry->second;
   auto profile = plan::read_profile(plan::embedded_profile(name).value(), name, plan::embedded_profile);
   if (!profile) throw std::runtime_error(profile.error().text());
-  return *profile;
+  return known.emplace(name, std::move(*profile)).first->second;
 }
 
 /// Names of all built-in profiles.

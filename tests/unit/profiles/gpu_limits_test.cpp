@@ -60,7 +60,7 @@ struct Difference {
 constexpr double kMargin = 0.08;  // of the simulated above their limits; cancels for what has a typical figure
 
 judge::Verdict judged(const std::string& name, const Difference& difference, SimulationSummary& summary) {
-  const auto profile = built_in(name);
+  const auto& profile = built_in(name);
   site::Site site = simulated_site(shape_for(profile, {.nodes = name.ends_with("-one") ? 1U : 2U}));
   auto real = plan::make_plan(profile, site, built_programs(), {});
   if (!real) throw std::runtime_error(real.error().text());
@@ -83,7 +83,7 @@ judge::Verdict judged(const std::string& name, const Difference& difference, Sim
     }
   }
   const auto run = simulate(board, "digest");
-  auto verdict = judge::judge_run(*real, "digest", run.journal, simulated_evidence(board, run.journal));
+  auto verdict = judge::judge_run(*real, "digest", run.journal, simulated_evidence(board, run.journal, run.records));
   if (!verdict) throw std::runtime_error(verdict.error().text());
   summary = summarise(*real, run, *verdict);
   return std::move(*verdict);
@@ -176,7 +176,7 @@ TEST(GpuFigures, are_of_limits_that_there_are_and_every_profile_of_a_gpu_model_h
       EXPECT_TRUE(ids.contains(figure.at("requirement"))) << board.at("board") << ": " << figure.at("requirement");
   }
   for (const auto& [name, text] : plan::embedded_profiles()) {
-    const auto profile = built_in(name);
+    const auto& profile = built_in(name);
     const bool judges_a_model = name.starts_with("nvidia-") && std::ranges::any_of(profile.requirements, is_of_one_gpu);
     EXPECT_EQ(board_of(name) != nullptr, judges_a_model) << name;
   }

@@ -18,7 +18,7 @@ using Words = std::vector<std::string>;
 
 /// Whether this build has every probe that a required figure of the profile needs.
 bool is_built(const std::string& name) {
-  const auto profile = built_in(name);
+  const auto& profile = built_in(name);
   return std::ranges::all_of(profile.requirements, [](const plan::Requirement& one) {
     return !one.required ||
            std::ranges::find(built_programs(), one.probe, &plan::Program::name) != built_programs().end();
@@ -35,14 +35,14 @@ struct Simulated {
   SimulationSummary summary;
 
   Simulated(const std::string& name, std::size_t nodes, const plan::Faults& faults) {
-    const auto profile = built_in(name);
+    const auto& profile = built_in(name);
     site::Site site = simulated_site(shape_for(profile, {.nodes = nodes}));
     tell_parts(profile, site);
     auto plan = plan::make_plan(profile, site, built_programs(), {});
     if (!plan) throw std::runtime_error(plan.error().text());
     plan->simulation = plan::Simulation{.seed = 1, .faults = faults};
     const auto run = simulate(*plan, "digest");
-    auto judged = judge::judge_run(*plan, "digest", run.journal, simulated_evidence(*plan, run.journal));
+    auto judged = judge::judge_run(*plan, "digest", run.journal, simulated_evidence(*plan, run.journal, run.records));
     if (!judged) throw std::runtime_error(judged.error().text());
     verdict = std::move(*judged);
     summary = summarise(*plan, run, verdict);
@@ -79,7 +79,7 @@ TEST_P(SimulatedProfile, of_a_healthy_fleet_would_be_accepted_or_says_what_lacks
 /// Of a profile that requires no speed, only that nothing is wrong: a metric that counts what is. Else empty.
 std::string only_faults(const std::string& name) {
   std::string first;
-  const auto profile = built_in(name);
+  const auto& profile = built_in(name);
   for (const auto& one : profile.requirements) {
     if (!one.required) continue;
     const auto program = std::ranges::find(built_programs(), one.probe, &plan::Program::name);

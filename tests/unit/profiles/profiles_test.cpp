@@ -61,7 +61,7 @@ TEST_P(BuiltIn, every_peak_tells_document_figure_and_method) {
 }
 
 TEST_P(BuiltIn, nothing_required_rests_on_an_unsourced_figure) {
-  const auto profile = built_in(GetParam());
+  const auto& profile = built_in(GetParam());
   EXPECT_EQ(ids_where(profile,
                       [&](const plan::Requirement& requirement) {
                         const bool by_peak = requirement.limit.reference == plan::Reference::peak &&

@@ -42,7 +42,7 @@ inline std::vector<std::vector<std::string>> rank_commands(const std::string& pr
   return commands;
 }
 
-/// Runs all ranks to their end, by rank; rank 1 is told to stop after `stop_s`, where that is not 0.
+/// Runs all ranks to their end, by rank; rank 1 gets SIGTERM after `stop_s`, unless 0.
 inline std::vector<ProbeOutput> run_ranks(const std::string& probe, const std::vector<std::string>& directories,
                                           const std::vector<std::string>& more, unsigned stop_s = 0) {
   std::vector<std::future<ProbeOutput>> running;
@@ -53,7 +53,7 @@ inline std::vector<ProbeOutput> run_ranks(const std::string& probe, const std::v
   return outputs;
 }
 
-/// Ranks that can be killed; what they print goes nowhere.
+/// Ranks that can be killed; their output is discarded.
 class StartedRanks {
  public:
   StartedRanks(const std::string& probe, const std::vector<std::string>& directories,
