@@ -47,10 +47,9 @@ int run_contribute(const CommonsArguments& given) {
                           .figures = std::move(contribution->figures)},
                          given);
   if (code != files::kExitSuccess) return code;
-  std::cerr << fmt::format(
-      "{} groups of figures; it names no node, serial number or time of day, and your key signs it\n", groups);
+  std::cerr << fmt::format("{} groups of figures, signed; no node, serial number or time of day is in it\n", groups);
   for (const auto& [reason, count] : contribution->left_out)
-    std::cerr << fmt::format("left out {} figures: {}\n", count, reason);
+    std::cerr << fmt::format("left out {} figures: {}\n", count, harmless(reason));
   return code;
 }
 
@@ -92,7 +91,7 @@ int run_show(const CommonsArguments& given) {
 }
 
 void add_keys(CLI::App& command, CommonsArguments& given, bool required) {
-  auto* option = command.add_option("--with-key", given.keys, "public key of who signed them; may be repeated")
+  auto* option = command.add_option("--with-key", given.keys, "public key of a signer of them; may be repeated")
                      ->type_name("FILE")
                      ->expected(1)
                      ->take_all();
@@ -109,7 +108,7 @@ void add_writer(CLI::App& command, CommonsArguments& given, const std::string& w
 void add_commons_command(CLI::App& app, CommonsArguments& given, std::function<int()>& action) {
   auto* parent = app.add_subcommand("commons", "figures of accepted boards of several sites, as a source of limits");
   parent->require_subcommand(1);
-  auto* contribute = parent->add_subcommand("contribute", "sign the figures of accepted dossiers, without any name");
+  auto* contribute = parent->add_subcommand("contribute", "sign the figures of accepted dossiers, without names");
   contribute->add_option("dossiers", given.inputs, "folders of dossiers, the newest last")
       ->type_name("DIR")
       ->required();
@@ -120,10 +119,10 @@ void add_commons_command(CLI::App& app, CommonsArguments& given, std::function<i
   contribute->footer(
       "Example: assay-report commons contribute run/dossier --with-key lab.key.pub --key site.key --out site.figures");
   contribute->callback([&] { action = [&] { return run_contribute(given); }; });
-  auto* merge = parent->add_subcommand("merge", "add up contributions, and withhold groups that tell whose they are");
+  auto* merge = parent->add_subcommand("merge", "add up contributions, and withhold small groups");
   merge->add_option("contributions", given.inputs, "files, one of each site")->type_name("FILE")->required();
   add_keys(*merge, given, true);
-  add_writer(*merge, given, " of who merges them");
+  add_writer(*merge, given, " of the merger");
   merge->footer(
       "Example: assay-report commons merge a.figures b.figures c.figures --with-key a.pub --with-key b.pub\n"
       "           --with-key c.pub --key commons.key --out commons.figures");

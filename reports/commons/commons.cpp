@@ -71,7 +71,7 @@ Group group_from(const json& one) {
 /// The error of a document that could not have been written.
 std::optional<InputError> check(const Document& document, const json& groups, const std::string& where) {
   const auto no = [&](const char* what) {
-    return InputError{where, what, "`assay-report commons` writes what it reads; this was changed"};
+    return InputError{where, what, "this was changed after `assay-report commons` wrote it"};
   };
   if (groups.size() != document.figures.size()) return no("has a group twice");
   for (const auto& [group, figures] : document.figures) {
@@ -79,7 +79,7 @@ std::optional<InputError> check(const Document& document, const json& groups, co
       return no("is a contribution, and says it is of several");
     if (document.kind == FileKind::commons &&
         (figures.contributors < kLeastContributors || figures.boards.boards() < kLeastBoards))
-      return no("has a group that is small enough to tell whose it is");
+      return no("has a group of too few boards or contributors");
     if (figures.boards.boards() < figures.contributors) return no("has fewer boards than contributors");
   }
   return std::nullopt;
@@ -129,7 +129,7 @@ std::expected<SignedDocument, InputError> read_signed(std::string_view text, con
       std::ranges::find_if(keys, [&](const auto& key) { return dossier::is_signed_by(*envelope, key); });
   if (signer == keys.end())
     return std::unexpected(InputError{where, "has no valid signature of any key that was given",
-                                      "give the public key of who signed it with --with-key"});
+                                      "give the signer's public key with --with-key"});
   auto document = read_payload(envelope->payload, where);
   if (!document) return std::unexpected(document.error());
   return SignedDocument{.document = std::move(*document), .key = signer->fingerprint(), .sha256 = files::sha256(text)};

@@ -15,10 +15,10 @@ namespace assay::commons {
 
 /// Bytes of the largest envelope of figures.
 inline constexpr std::size_t kLargestFile = 64 << 20;
-/// Groups of fewer are withheld from commons: figures of few boards, or of few sites, tell whose they are.
+/// Groups of fewer are withheld from commons: their owner could be guessed.
 inline constexpr std::uint64_t kLeastBoards = 10, kLeastContributors = 3;
 
-/// What a file is: of one site, or of several.
+/// A file is of one site, or of several.
 enum class FileKind { contribution, commons };
 
 /// Figures with the day on which they were put together.

@@ -31,7 +31,7 @@ std::expected<Values, LeftOut> parameters_of(const plan::Step& step, const Descr
   return given;
 }
 
-/// The model of the board that `result` is of; empty where the record has none.
+/// The model of the board that `result` is of; empty if the record has none.
 std::string model_of(const judge::Result& result, const Record& record) {
   const auto* const name = result.subject.kind == "gpu" ? "device_name" : "cpu_model";
   if (result.subject.kind == "node") {

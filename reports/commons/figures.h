@@ -1,5 +1,5 @@
-// figures: passed figures of boards of one kind, as counts in narrow steps of their size: what can be added up over
-// sites, and shows no single board of a large group.
+// figures: passed figures of boards of one kind, as counts in narrow steps of their size. Counts of sites
+// can be added up, and show no single board of a large group.
 #pragma once
 
 #include <compare>
@@ -27,7 +27,7 @@ struct Group {
 inline constexpr const char* kGroupConditions[] = {"power_limit_w", "mig", "ecc", "compute_partition",
                                                    "memory_partition"};
 
-/// Positive figures counted by size: step i holds what is over kStep^(i-1), up to kStep^i. A quantile is within 0.25 %.
+/// Positive figures counted by size: step i holds figures over kStep^(i-1), up to kStep^i. A quantile is within 0.25 %.
 class Sketch {
  public:
   static constexpr double kStep = 1.005;

@@ -176,10 +176,18 @@ struct Maker {
 
   [[nodiscard]] bool mixed() const { return kind == Kind::mixed; }
 
+  /// Nodes of a fleet have a model of processor.
+  [[nodiscard]] Start start_of(const plan::Step& step, const std::string& node) const {
+    Start start{.probe = step.probe, .revision = plan.probes.at(step.probe).description.revision};
+    start.parameters = step.parameters;
+    start.host = {{"name", node}};
+    if (plan.profile.name == "fleet") start.host["cpu_model"] = "Example processor";
+    return start;
+  }
+
   std::string memory_record(const plan::Step& step, const std::string& node) {
     std::ostringstream out;
-    Recorder record(out, kMemory,
-                    {.probe = "example_memory", .revision = 3, .parameters = step.parameters, .host = host_of(node)});
+    Recorder record(out, kMemory, start_of(step, node));
     const double copy = plan.profile.name == "fleet" ? part.level
                         : !mixed() || node == "n01"  ? 4.62e11
                         : node == "n02"              ? 4.503e11
@@ -195,8 +203,7 @@ struct Maker {
 
   std::string device_record(const plan::Step& step, const std::string& node) {
     std::ostringstream out;
-    Recorder record(out, kDevice,
-                    {.probe = "example_gemm", .revision = 1, .parameters = step.parameters, .host = {{"name", node}}});
+    Recorder record(out, kDevice, start_of(step, node));
     for (const std::string id : {"GPU-1f", "GPU-2e"}) {
       const bool throttled = mixed() && node == "n02" && id == "GPU-2e";
       const Subject subject{.kind = "gpu", .id = throttled ? kHostile : node + "-" + id};
@@ -207,19 +214,9 @@ struct Maker {
     return with_moments(out.str(), tick);
   }
 
-  /// Nodes of a fleet say which processor they have.
-  [[nodiscard]] Values host_of(const std::string& node) const {
-    if (plan.profile.name == "fleet") return {{"name", node}, {"cpu_model", "Example processor"}};
-    return {{"name", node}};
-  }
-
   std::string latency_record(const plan::Step& step, const std::string& node) {
     std::ostringstream out;
-    Recorder record(out, kLatency,
-                    {.probe = step.probe,
-                     .revision = plan.probes.at(step.probe).description.revision,
-                     .parameters = step.parameters,
-                     .host = {{"name", node}}});
+    Recorder record(out, kLatency, start_of(step, node));
     record.measurement("latency", samples(0.987e-7));
     record.end({.status = Status::complete, .reason = ""});
     return with_moments(out.str(), tick);
@@ -227,11 +224,7 @@ struct Maker {
 
   std::string inventory_record(const plan::Step& step, const std::string& node) {
     std::ostringstream out;
-    Recorder record(out, kInventory,
-                    {.probe = step.probe,
-                     .revision = plan.probes.at(step.probe).description.revision,
-                     .parameters = step.parameters,
-                     .host = {{"name", node}}});
+    Recorder record(out, kInventory, start_of(step, node));
     record.measurement("cpus_online", Sampling{.samples = {64}, .warmup = {}, .stopped = "fixed"});
     record.condition("product_serial", plan.profile.name == "fleet" ? part.serials + node.substr(1) : "SN-" + node);
     record.end({.status = Status::complete, .reason = ""});

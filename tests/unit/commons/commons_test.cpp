@@ -120,7 +120,7 @@ TEST(Commons, refuse_figures_that_nobody_could_have_written) {
   two.figures.begin()->second.contributors = 2;
   EXPECT_NE(refusal(two).find("says it is of several"), std::string::npos);
   two.kind = FileKind::commons;
-  EXPECT_NE(refusal(two).find("small enough to tell whose it is"), std::string::npos);
+  EXPECT_NE(refusal(two).find("too few boards or contributors"), std::string::npos);
   EXPECT_NE(refusal(site("", 1, 6.5e14)).find("model"), std::string::npos);
   const auto envelope = dossier::read_envelope(signed_text(site("x", 1, 6.5e14), key_of('a')).value(), "f").value();
   auto payload = nlohmann::json::parse(envelope.payload);
