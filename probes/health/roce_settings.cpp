@@ -16,7 +16,7 @@
 
 #include "probes/core/machine_tree.h"
 #include "probes/health/kernel_settings.h"
-#include "probes/health/netlink.h"
+#include "probes/core/netlink.h"
 
 namespace assay::health {
 namespace {
