@@ -19,7 +19,6 @@
 
 #include <fmt/format.h>
 
-#include "probes/core/host_facts.h"
 #include "probes/core/machine_tree.h"
 #include "probes/core/netlink.h"
 #include "probes/core/sha256.h"

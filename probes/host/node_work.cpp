@@ -62,6 +62,7 @@ std::vector<std::string> forwarders(const MachineTree& tree) {
 json to_words(const PhaseWork& work) {
   json words = {{"busy", work.busy_cores}};
   if (work.switch_cores) words["switch"] = *work.switch_cores;
+  if (work.offloaded_share) words["share"] = *work.offloaded_share;
   return words;
 }
 
@@ -69,6 +70,7 @@ PhaseWork from_words(const std::string& words, int rank) {
   const auto document = parse_json_or_throw(words, "the work of rank " + std::to_string(rank));
   PhaseWork work{.busy_cores = document.at("busy")};
   if (document.contains("switch")) work.switch_cores = document.at("switch").get<double>();
+  if (document.contains("share")) work.offloaded_share = document.at("share").get<double>();
   return work;
 }
 
@@ -104,17 +106,17 @@ void WorkOfPhases::settle(Rendezvous& group, std::uint64_t payload, bool establi
   PhaseWork mine{.busy_cores = std::max(0.0, to_.busy_s - from_.busy_s) / seconds};
   if (from_.switch_s && to_.switch_s)
     mine.switch_cores = std::max(0.0, *to_.switch_s - *from_.switch_s) / seconds;  // a thread may have ended
-  if (established) {
-    std::optional<double> share;
-    if (!before_.source.empty()) {
-      std::this_thread::sleep_for(kCountersCatchUp);
-      share = offloaded_share(before_, read_forwarding(before_.source), payload);
-    }
-    share_unknown_ = share_unknown_ || !share;
-    if (share) least_share_ = std::min(least_share_.value_or(*share), *share);
+  if (established && !before_.source.empty()) {
+    std::this_thread::sleep_for(kCountersCatchUp);
+    mine.offloaded_share = offloaded_share(before_, read_forwarding(before_.source), payload);
   }
   const auto said = group.all_gather(to_words(mine).dump());
   phases_.push_back({from_words(said[0], 0), from_words(said[1], 1)});
+  if (!established) return;
+  for (const PhaseWork& one : phases_.back()) {
+    share_unknown_ = share_unknown_ || !one.offloaded_share;
+    least_share_ = std::min(least_share_.value_or(1), one.offloaded_share.value_or(1));
+  }
 }
 
 void WorkOfPhases::record(Recorder& record, int rank, const Subject& subject) const {

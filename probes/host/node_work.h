@@ -29,9 +29,9 @@ inline constexpr Metric kWorkMetrics[] = {
 };
 inline constexpr ConditionSpec kWorkConditions[] = {
     if_reported("offloaded_share",
-                "Share of this node's traffic that the hardware of its adapter forwarded, of packets or bytes, "
-                "whichever is smaller, in the phase with the smallest; absent where nothing counts it, or where less "
-                "was counted than the probe's payload."),
+                "Share of the traffic of the two nodes that the hardware of their adapters forwarded, of packets or "
+                "bytes, whichever is smaller, on the node and in the phase with the smallest; absent where nothing "
+                "counts it on one of them, or where less was counted than the probe's payload."),
     if_reported("offload_source", "What counted: ports or ovs, as of the parameter offload_counters."),
 };
 
@@ -48,7 +48,7 @@ ProcessorTime processor_time(const MachineTree& tree);
 /// The work of one phase on one node.
 struct PhaseWork {
   double busy_cores = 0;
-  std::optional<double> switch_cores = {};
+  std::optional<double> switch_cores = {}, offloaded_share = {};
 };
 
 /// Watches the phases of a pair. Both ranks call the same in the same order.
@@ -75,8 +75,8 @@ class WorkOfPhases {
   ProcessorTime from_ = {}, to_ = {};
   Clock::time_point begun_ = {}, ended_ = {};
   std::vector<std::array<PhaseWork, 2>> phases_;  ///< by phase and rank
-  std::optional<double> least_share_;             ///< of this rank
-  bool share_unknown_ = false;                    ///< in one phase
+  std::optional<double> least_share_;             ///< of both ranks
+  bool share_unknown_ = false;                    ///< of one of them in one phase
 };
 
 }  // namespace assay::host

@@ -81,6 +81,7 @@ constexpr ConditionSpec kOwnConditions[] = {
 constexpr auto kConditions = join(kPathConditions, kOwnConditions, kEncryptionConditions, kWorkConditions);
 constexpr ProbeSpec kSpec{
     .name = "host_tcp_bandwidth",
+    .revision = 2,
     .scope = Scope::pair,
     .sampled = true,
     .measures = "Payload bandwidth of TCP between two nodes: forward, backward, and both directions at once.",

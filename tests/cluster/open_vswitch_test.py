@@ -138,15 +138,15 @@ class OpenVSwitch(unittest.TestCase):
         self.assertEqual(records[1][1], {})
 
     def test_a_stream_through_it_has_a_share_of_0_too_and_is_not_encrypted(self):
-        for conditions, _ in self.ranks("HOST_TCP_BANDWIDTH", "--time_limit=1s"):
+        for conditions, _ in self.ranks("HOST_TCP_BANDWIDTH", "--time-limit=1s"):
             self.assertEqual((conditions["offloaded_share"], conditions["encryption"]), (0, "none"))
             self.assertNotIn("encryption_offload", conditions)
 
     def test_where_nothing_counts_there_is_no_share(self):
-        for conditions, _ in self.ranks("VIRTUAL_NETWORK", "--offload_counters=none"):
+        for conditions, _ in self.ranks("VIRTUAL_NETWORK", "--offload-counters=none"):
             self.assertNotIn("offloaded_share", conditions)
             self.assertNotIn("offload_source", conditions)
-        for conditions, _ in self.ranks("VIRTUAL_NETWORK", "--offload_counters=ports"):
+        for conditions, _ in self.ranks("VIRTUAL_NETWORK", "--offload-counters=ports"):
             self.assertNotIn("offloaded_share", conditions)
 
 

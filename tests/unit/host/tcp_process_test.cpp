@@ -161,7 +161,7 @@ TEST(TcpProbes, a_loopback_has_metrics_of_its_own_and_each_rank_a_whole_record) 
 
 TEST(TcpProbes, packets_and_connections_of_a_loopback_have_metrics_of_their_own) {
   const std::string probe = probe_file("virtual_network");
-  const auto ranks = both_ranks(probe, {"--path=loopback", "--offload_counters=none"});
+  const auto ranks = both_ranks(probe, {"--path=loopback", "--offload-counters=none"});
   for (const auto& output : ranks) ASSERT_EQ(output.exit_code, 0) << output.out;
   const Record record = read(probe, ranks[0]);
   std::map<std::string, std::vector<double>> samples;

@@ -116,6 +116,16 @@ TEST(SimulatedTraining, names_a_slow_node_by_its_ranks_and_blames_no_other) {
   EXPECT_EQ(late, Words{"n00007"}) << no_pass(fleet.verdict);
 }
 
+TEST(SimulatedOffload, accuses_the_node_whose_packets_pass_software_and_no_other) {
+  const Simulated fleet("dpu-node", 8, {.faults = {{.node = "n00003", .metric = "offloaded_share", .factor = 0}}});
+  EXPECT_EQ(fleet.summary.would_be.find("would be accepted"), std::string::npos) << fleet.summary.would_be;
+  for (const auto& result : fleet.verdict.results) {
+    if (result.requirement != "virtual.offload" || result.outcome == judge::Outcome::pass) continue;
+    EXPECT_NE(result.subject.id.find("n00003"), std::string::npos) << result.reason;
+  }
+  EXPECT_EQ(fleet.summary.false_alarms, Words{}) << no_pass(fleet.verdict);
+}
+
 INSTANTIATE_TEST_SUITE_P(shipped, SimulatedProfile, testing::ValuesIn(profile_names()), name_of_test);
 
 }  // namespace
