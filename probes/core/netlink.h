@@ -40,8 +40,8 @@ std::string error_words(int number);
 /// A socket of `protocol` whose answers have a deadline; else an empty one, and errno.
 Descriptor netlink_socket(int protocol);
 
-/// The bodies of all answers to a request for a whole table (NLM_F_DUMP), each at least `head` bytes; nothing where the
-/// kernel refuses, or does not come to an end in time.
+/// The bodies of all answers to a request for a whole table (NLM_F_DUMP), each at least `head` bytes; empty if the
+/// kernel refuses or is late.
 std::optional<std::vector<std::string>> dump(const Descriptor& socket, unsigned type, const std::string& body,
                                              std::size_t head);
 

@@ -1,4 +1,4 @@
-// forwarded: layout of linux/if_link.h; the kernel's commits 69ae6ad2ff37 (counters of the slow path beside those of
+// forwarded: layout of linux/if_link.h; the kernel's commits 69ae6ad2ff37 (counters of the slow path and of
 // all packets) and 370bad0f9a52 (the same of the ports of virtual functions); ovs-vswitchd(8), dpctl/dump-flows.
 #include "probes/host/forwarded.h"
 
@@ -60,7 +60,7 @@ std::optional<std::string> ask_ovs(const std::string& program, const std::vector
   return outcome.output;
 }
 
-/// Nothing where Open vSwitch does not run or cannot be understood.
+/// Empty if Open vSwitch does not run or cannot be understood.
 std::optional<std::map<std::string, Forwarded>> read_flows() {
   const auto program = find_program("ovs-appctl");
   if (!program) return std::nullopt;
@@ -89,7 +89,7 @@ std::optional<std::uint64_t> number_after(std::string_view line, std::string_vie
   return number;
 }
 
-/// What was added to a counter; all of it where the part is new, or began again.
+/// The growth of a counter; all of it if the part is new, or began again.
 Load added(const Load& before, const Load& after) {
   if (after.bytes < before.bytes || after.packets < before.packets) return after;
   return {.bytes = after.bytes - before.bytes, .packets = after.packets - before.packets};

@@ -17,8 +17,9 @@ inline constexpr Parameter kOffloadCounters = {
     .name = "offload_counters",
     .fallback = "auto",
     .meaning =
-        "where this node counts what its hardware forwarded: ports whose driver counts what passed the processors, "
-        "flows of Open vSwitch, or nowhere; auto: the first of these that counts",
+        "counters of packets forwarded by hardware: of ports whose driver counts packets that passed the processors, "
+        "of "
+        "flows of Open vSwitch, or none; auto: the first of these that exist",
     .choices = "auto ports ovs none"};
 
 /// Packets and their bytes.
@@ -31,7 +32,7 @@ struct Forwarded {
   Load hardware, software;
 };
 
-/// All counters of a node at one time. `source` is where they are from: ports, ovs, or empty if nothing counts.
+/// All counters of a node at one time. `source`: ports, ovs, or empty if nothing counts.
 struct ForwardCounters {
   std::string source;
   std::map<std::string, Forwarded> parts;  ///< by number of a port, or by datapath and flow
@@ -47,12 +48,12 @@ ForwardCounters read_forwarding(std::string_view wanted);
 std::map<std::string, Forwarded> port_counters(std::span<const std::string> bodies);
 
 /// Counters of the flows in the output of `dpctl/dump-flows -m`, by `prefix` and flow. A flow that is `offloaded:yes`
-/// is the hardware's; one that is partially so is software's. Nothing when a line with counters is not readable.
+/// is the hardware's; one that is partially so is software's. Empty if a line with counters is not readable.
 std::optional<std::map<std::string, Forwarded>> flow_counters(std::string_view text, std::string_view prefix);
 
 /// Share of the traffic between two times that the hardware forwarded: of packets or of bytes, whichever is smaller,
-/// since software counts the packets that it has joined as one. Nothing when nothing counted, or fewer bytes than the
-/// `payload` that is known to have passed: then it took another way than through what was counted.
+/// since software counts the packets that it has joined as one. Empty if nothing counted, or fewer bytes than the
+/// `payload` that is known to have passed: then it went by another way than the counted one.
 std::optional<double> offloaded_share(const ForwardCounters& before, const ForwardCounters& after,
                                       std::uint64_t payload);
 

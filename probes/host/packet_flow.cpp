@@ -57,7 +57,7 @@ struct Batch {
   std::array<mmsghdr, kBatch> headers;
 };
 
-/// Errors of one call after which the next may go well: a full queue, and what a port that was not there yet answered.
+/// Errors of one call after which the next may go well: a full queue, and the answer of a port that was not there yet.
 bool passes() {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ENOBUFS || errno == ECONNREFUSED;
 }

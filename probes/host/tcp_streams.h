@@ -16,7 +16,7 @@ namespace assay::host {
 
 using Streams = std::vector<rendezvous::Descriptor>;
 
-/// What a stream is besides its ends.
+/// Properties of a stream.
 struct StreamKind {
   int mss = 0;                 ///< no segment of either direction is over so many bytes; 0: as large as the path takes
   bool without_ipsec = false;  ///< the node's IPsec policies pass it by
@@ -41,7 +41,7 @@ std::uint16_t port_of(const rendezvous::Descriptor& listener);
 Streams accept_streams(const rendezvous::Descriptor& listener, const std::string& token, std::size_t count,
                        rendezvous::Clock::time_point until);
 
-/// The next caller and its number; an empty descriptor where none comes by `until`, or it does not know the token.
+/// The next caller and its number; an empty descriptor if none comes by `until`, or it does not know the token.
 std::pair<rendezvous::Descriptor, std::uint32_t> accept_stream(const rendezvous::Descriptor& listener,
                                                                const std::string& token,
                                                                rendezvous::Clock::time_point until);

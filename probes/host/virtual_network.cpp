@@ -1,4 +1,4 @@
-// virtual_network: what a switch in software or in an adapter makes hard: small packets and new connections between two
+// virtual_network: the hard part of switches in software or in adapters: small packets and new connections between two
 // guests, virtual functions or hosts.
 #include <chrono>
 #include <stdexcept>
@@ -30,7 +30,7 @@ constexpr Seconds kOpenPatience = {30};
 constexpr Seconds kDrain = {60};                     // beyond sampling: the last connection, over a lossy network
 constexpr std::chrono::milliseconds kUnderWay{300};  // datagrams that were sent have come by then, or never
 constexpr std::int64_t kMostFlows = 64;
-constexpr std::uint64_t kHeaders = 48;  // B of IPv6 and UDP, which a packet has beside its payload
+constexpr std::uint64_t kHeaders = 48;  // B of IPv6 and UDP, of a packet
 constexpr std::size_t kMark = 8;        // B
 
 constexpr Parameter kParameters[] = {
@@ -88,14 +88,15 @@ constexpr ProbeSpec kSpec{
     .name = "virtual_network",
     .scope = Scope::pair,
     .sampled = true,
-    .measures = "Packet rate and new connections between two guests, virtual functions or hosts, and what they cost.",
+    .measures =
+        "Packet rate and new connections between two guests, virtual functions or hosts, and their cost in processors.",
     .method =
         "In the phases of packets one rank sends small UDP datagrams on every flow as fast as its kernel takes them, "
         "with no segmentation offload, so that each is one packet for every switch on the way; the other counts those "
         "that come out of its sockets whole and with the step's mark. Forward comes before backward. Then rank 0 opens "
         "TCP connections to rank 1, asks on each, is answered with the connection's own number, and resets it: as many "
         "at a time as there are flows, each followed by the next. A sample of a rate is one window by the wall clock, "
-        "until steady and known. Times are of every connection of the phase, the first 100,000 where there are more; "
+        "until steady and known. Times are of every connection of the phase, at most the first 100,000; "
         "use statistic median, p99 or max. Processors at work are those of /proc/stat over each phase. offloaded_share "
         "is of the phases of packets, whose flows stay: the first packets of a connection pass software anywhere. "
         "Payload rate and latency of the same path are measured by host_tcp_bandwidth and host_tcp_latency. Two ranks "
@@ -103,7 +104,7 @@ constexpr ProbeSpec kSpec{
     .source =
         "RFC 2544 for frames of 64 B and their rate, though senders are not held back here; ovs-benchmark(1) for the "
         "rate and time at which flows are set up; the Linux commit 69ae6ad2ff37 and ovs-vswitchd(8) for the counters "
-        "of what hardware forwarded.",
+        "of forwarding by hardware.",
     .needs = "Two nodes that reach each other on the rendezvous port, and by UDP and TCP on free ports",
     .typical = {20},
     .deadline = {300},

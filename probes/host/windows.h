@@ -17,7 +17,7 @@ class Windows {
   /// The first window begins now; `count` reads the counter.
   Windows(std::function<std::uint64_t()> count, Seconds window);
 
-  /// Waits until a window has passed since the last one's end; what was added a second, by the wall clock. Throws
+  /// Waits until a window has passed since the last one's end; the growth a second, by the wall clock. Throws
   /// std::runtime_error when the process is to stop.
   double next();
 
