@@ -89,7 +89,8 @@ Streams open_packet_flows(Rendezvous& group, const std::string& own, const std::
   return sockets;
 }
 
-PacketSender::PacketSender(const Streams& flows, Bytes size, std::string mark) : mark_(std::move(mark)) {
+PacketSender::PacketSender(const Streams& flows, Bytes size, std::string mark, rendezvous::Clock::time_point until)
+    : mark_(std::move(mark)), until_(until) {
   for (const auto& flow : flows)
     crowd_.add([this, socket = flow.number(), size] { send_datagrams(socket, size.count); });
 }
@@ -98,7 +99,7 @@ void PacketSender::send_datagrams(int socket, std::size_t size) {
   Batch batch(size);
   for (std::size_t i = 0; i < kBatch; ++i) std::memcpy(batch.bytes.data() + i * size, mark_.data(), mark_.size());
   std::uint64_t next = 0;
-  while (!ending_ && !crowd_.abandoned()) {
+  while (!ending_ && !crowd_.abandoned() && rendezvous::Clock::now() < until_) {
     for (std::size_t i = 0; i < kBatch; ++i) {
       const std::uint64_t number = next + i;
       std::memcpy(batch.bytes.data() + i * size + mark_.size(), &number, sizeof number);

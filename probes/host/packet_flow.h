@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "probes/core/rendezvous.h"
+#include "probes/core/rendezvous_link.h"
 #include "probes/core/units.h"
 #include "probes/host/tcp_flow.h"
 #include "probes/host/tcp_streams.h"
@@ -22,12 +23,13 @@ inline constexpr std::size_t kLeastDatagram = 16;
 /// socket i, at `peer`, and takes nothing from others. Both ranks call it. Throws std::system_error.
 Streams open_packet_flows(Rendezvous& group, const std::string& own, const std::string& peer, std::size_t count);
 
-/// Sends datagrams of `size` B on every flow as fast as the kernel takes them, from construction until finish(). No
-/// datagram is put together with others before it leaves the socket (no UDP_SEGMENT).
+/// Sends datagrams of `size` B on every flow as fast as the kernel takes them, from construction until finish() or
+/// `until`, whichever comes first: a flood may hold up the message that is to end it. No datagram is put together with
+/// others before it leaves the socket (no UDP_SEGMENT).
 class PacketSender {
  public:
   /// `mark` has 8 B; `flows` outlive the sender.
-  PacketSender(const Streams& flows, Bytes size, std::string mark);
+  PacketSender(const Streams& flows, Bytes size, std::string mark, rendezvous::Clock::time_point until);
   /// Datagrams that the kernel took. Rethrows a flow's error.
   std::uint64_t finish();
 
@@ -35,6 +37,7 @@ class PacketSender {
   void send_datagrams(int socket, std::size_t size);
 
   std::string mark_;
+  rendezvous::Clock::time_point until_;
   std::atomic<bool> ending_ = false;
   std::atomic<std::uint64_t> sent_ = 0;
   Crowd crowd_;

@@ -1,6 +1,9 @@
 // virtual_network: the hard part of switches in software or in adapters: small packets and new connections between two
 // guests, virtual functions or hosts.
+#include <algorithm>
 #include <chrono>
+#include <functional>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
@@ -27,8 +30,9 @@ namespace {
 constexpr double kInstrument = 1e-3;      // a window's ends are known to some 50 us of 100 ms
 constexpr double kTimeInstrument = 5e-3;  // two clock readings of some 30 ns in 10 us and more
 constexpr Seconds kOpenPatience = {30};
+constexpr Seconds kSlack = {1};                      // the windows of one rank begin after the packets of the other
 constexpr Seconds kDrain = {60};                     // beyond sampling: the last connection, over a lossy network
-constexpr std::chrono::milliseconds kUnderWay{300};  // datagrams that were sent have come by then, or never
+constexpr std::chrono::milliseconds kUnderWay{300};  // what was sent has come by then, or never
 constexpr std::int64_t kMostFlows = 64;
 constexpr std::uint64_t kHeaders = 48;  // B of IPv6 and UDP, of a packet
 constexpr std::size_t kMark = 8;        // B
@@ -113,6 +117,12 @@ constexpr ProbeSpec kSpec{
     .conditions = kConditions,
 };
 
+/// The longest time of all windows of a phase on a node that is not starved.
+Seconds longest_of(const SamplingPlan& plan, Seconds window) {
+  return {plan.warmup_limit.count + plan.time_limit.count + static_cast<double>(plan.min_samples) * window.count +
+          kSlack.count};
+}
+
 /// The phases of a pair; both ranks do the same in the same order.
 class Phases {
  public:
@@ -136,9 +146,16 @@ class Phases {
     work_.begin();
     if (!sends) receiver.emplace(sockets_, size_, mark);
     group_.barrier();
-    if (sends) sender.emplace(sockets_, size_, mark);
-    const auto said =
-        group_.all_gather(words_of(receiver ? rates_of([&] { return receiver->received(); }) : Sampling{}));
+    std::this_thread::sleep_for(kUnderWay);  // the end of the barrier reaches the other rank before a flood does
+    const auto until = rendezvous::after(longest_of(plan_, window_));
+    if (sends) sender.emplace(sockets_, size_, mark, until);
+    const Sampling mine = receiver ? rates_of([&] { return receiver->received(); }) : Sampling{};
+    if (receiver && rendezvous::Clock::now() > until)
+      throw std::runtime_error("the windows of packets took longer than packets were sent: the node is too busy");
+    if (std::ranges::count(mine.samples, 0.0) > 0)
+      throw std::runtime_error(
+          "no packet came in a whole window\nhint: let UDP between the nodes pass their firewalls, or stop other work");
+    const auto said = group_.all_gather(words_of(mine));
     work_.end();
     const std::uint64_t sent = sender ? sender->finish() : 0;
     group_.barrier();
@@ -252,10 +269,8 @@ void converse(const Parameters& given, const Placement& placement, Rendezvous& g
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
   check(given);
   demand_pair(placement);
-  const SamplingPlan plan = sampling_plan(given);
-  const double longest = plan.warmup_limit.count + plan.time_limit.count +
-                         static_cast<double>(plan.min_samples) * given.seconds("window").count;
-  work_together(placement, {.exchange = {longest + kDrain.count}},
+  const Seconds longest = longest_of(sampling_plan(given), given.seconds("window"));
+  work_together(placement, {.exchange = {longest.count + kDrain.count}},
                 [&](Rendezvous& group) { converse(given, placement, group, record); });
 }
 

@@ -122,7 +122,7 @@ TEST(contrast, that_may_cost_something_passes_within_it_only_where_the_feature_w
   EXPECT_EQ(result(96, true).outcome, Outcome::pass) << result(96, true).reason;
   EXPECT_EQ(result(85, true).outcome, Outcome::fail);
   EXPECT_EQ(result(85, true).reason,
-            "size makes it 15 % worse: 85.00 B/s with it, 100.0 B/s without; a loss of at most 10 % is allowed.");
+            "size makes it 15 % worse: 85.0 B/s with it, 100.0 B/s without; a loss of at most 10 % is allowed.");
   EXPECT_EQ(result(100, false).outcome, Outcome::inconclusive) << "the feature was never on";
 }
 
