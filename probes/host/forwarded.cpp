@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "probes/core/child.h"
+#include "probes/core/machine_tree.h"
 #include "probes/core/netlink.h"
 
 namespace assay::host {
@@ -62,6 +64,9 @@ std::optional<std::string> ask_ovs(const std::string& program, const std::vector
 
 /// Empty if Open vSwitch does not run or cannot be understood.
 std::optional<std::map<std::string, Forwarded>> read_flows() {
+  const char* const place = std::getenv("OVS_RUNDIR");
+  if (!MachineTree("/").exists(std::string(place == nullptr ? "/var/run/openvswitch" : place) + "/ovs-vswitchd.pid"))
+    return std::nullopt;
   const auto program = find_program("ovs-appctl");
   if (!program) return std::nullopt;
   const auto datapaths = ask_ovs(*program, {"dpctl/dump-dps"});
