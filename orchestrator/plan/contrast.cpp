@@ -2,12 +2,14 @@
 #include "orchestrator/plan/contrast.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "orchestrator/plan/repeat.h"
 #include "probes/core/json_io.h"
+#include "probes/core/scale.h"
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
 
@@ -75,6 +77,13 @@ Values parameters_of(const Requirement& requirement, bool on) {
   Values all = requirement.parameters;
   if (const auto& contrast = requirement.contrast) all[contrast->parameter] = on ? contrast->on : contrast->off;
   return all;
+}
+
+std::string gain_words(const Contrast& contrast) {
+  constexpr double kPerCent = 100;
+  const std::string amount = for_people(std::abs(contrast.at_least) * kPerCent, "1");
+  return contrast.at_least < 0 ? fmt::format("a loss of at most {} % is allowed", amount)
+                               : fmt::format("a gain of at least {} % is demanded", amount);
 }
 
 std::string switch_words(const Contrast& contrast, bool on) {

@@ -26,6 +26,9 @@ std::optional<InputError> check_contrast(const Requirement& requirement, const D
 /// The parameters of `requirement`, of a contrast with the feature on or off.
 Values parameters_of(const Requirement& requirement, bool on);
 
+/// "a gain of at least 5 % is demanded", "a loss of at most 10 % is allowed".
+std::string gain_words(const Contrast& contrast);
+
 /// "huge_pages = off".
 std::string switch_words(const Contrast& contrast, bool on);
 

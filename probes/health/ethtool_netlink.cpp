@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/descriptor.h"
-#include "probes/health/netlink.h"
+#include "probes/core/netlink.h"
 
 namespace assay::health {
 namespace {

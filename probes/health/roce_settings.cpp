@@ -15,8 +15,8 @@
 #include <fmt/format.h>
 
 #include "probes/core/machine_tree.h"
+#include "probes/core/netlink.h"
 #include "probes/health/kernel_settings.h"
-#include "probes/health/netlink.h"
 
 namespace assay::health {
 namespace {

@@ -1,8 +1,6 @@
 // host_tcp_bandwidth: payload bandwidth of TCP between two nodes, each direction separately and both at once.
-#include <chrono>
 #include <optional>
 #include <stdexcept>
-#include <thread>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,9 +11,12 @@
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
 #include "probes/core/sampling.h"
+#include "probes/host/encryption.h"
+#include "probes/host/node_work.h"
 #include "probes/host/tcp_flow.h"
 #include "probes/host/tcp_path.h"
 #include "probes/host/tcp_streams.h"
+#include "probes/host/windows.h"
 
 namespace assay::host {
 namespace {
@@ -44,8 +45,10 @@ constexpr Parameter kParameters[] = {
      .fallback = "0",
      .meaning = "largest segment of either direction, 536 to 32767; 0: as large as the path's MTU takes"},
     {.name = "window", .unit = "s", .fallback = "100ms", .meaning = "time over which one sample is taken"},
+    kEncryption,
+    kOffloadCounters,
 };
-constexpr Metric kMetrics[] = {
+constexpr Metric kOwnMetrics[] = {
     {.name = "forward_bandwidth",
      .unit = "B/s",
      .meaning = "payload that rank 1 receives from rank 0, where path is fabric",
@@ -67,6 +70,7 @@ constexpr Metric kMetrics[] = {
     fault("mismatches", "blocks that did not arrive in their order or, of those compared, not as they were sent",
           Recorded::rank_0),
 };
+constexpr auto kMetrics = join(kOwnMetrics, kWorkMetrics);
 constexpr ConditionSpec kOwnConditions[] = {
     {.name = "streams", .meaning = "TCP connections that shared the payload."},
     rank_0("checked_share",
@@ -74,9 +78,10 @@ constexpr ConditionSpec kOwnConditions[] = {
            "compared."),
     rank_0("segments_retransmitted", "Segments that both ranks sent again, where this is rank 0."),
 };
-constexpr auto kConditions = join(kPathConditions, kOwnConditions);
+constexpr auto kConditions = join(kPathConditions, kOwnConditions, kEncryptionConditions, kWorkConditions);
 constexpr ProbeSpec kSpec{
     .name = "host_tcp_bandwidth",
+    .revision = 2,
     .scope = Scope::pair,
     .sampled = true,
     .measures = "Payload bandwidth of TCP between two nodes: forward, backward, and both directions at once.",
@@ -88,7 +93,10 @@ constexpr ProbeSpec kSpec{
         "both at once for a set number of windows that begin together; each is the sum of what the two ranks received "
         "in the windows of the same number. A block's number is always compared, every sixteenth block byte for byte, "
         "and what was sent must have been received to the byte. Retransmissions are the kernel's own count (TCP_INFO) "
-        "over the phase. Two ranks on one machine are an error unless path=loopback, which has a metric of its own.",
+        "over the phase. Processors at work are those of /proc/stat over the phase. IPsec and offload are the node's "
+        "own: counters of "
+        "the kernel's security associations and of its switch before and after say what they did. Two ranks on one "
+        "machine are an error unless path=loopback, which has a metric of its own.",
     .source = "RFC 6349, TCP throughput testing, for the quantity; tcp(7) for TCP_INFO.",
     .needs = "Two nodes that reach each other on the rendezvous port",
     .typical = {20},
@@ -96,40 +104,6 @@ constexpr ProbeSpec kSpec{
     .parameters = kParameters,
     .metrics = kMetrics,
     .conditions = kConditions,
-};
-
-json to_words(const Sampling& taken) {
-  return {{"samples", taken.samples}, {"warmup", taken.warmup}, {"stopped", taken.stopped}};
-}
-
-Sampling from_words(const std::string& words) {
-  const auto document = parse_json_or_throw(words, "the other rank's windows");
-  return {.samples = document.at("samples"), .warmup = document.at("warmup"), .stopped = document.at("stopped")};
-}
-
-/// Receive rates, window by window without a gap.
-class Windows {
- public:
-  Windows(Receiver& receiver, Seconds window)
-      : receiver_(receiver), window_(window), at_(Clock::now()), bytes_(receiver.received()) {}
-
-  double next() {
-    std::this_thread::sleep_until(
-        at_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(window_.count)));
-    const auto now = Clock::now();
-    const std::uint64_t bytes = receiver_.received();
-    const double rate = static_cast<double>(bytes - bytes_) / std::chrono::duration<double>(now - at_).count();
-    at_ = now;
-    bytes_ = bytes;
-    return rate;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Receiver& receiver_;
-  Seconds window_;
-  Clock::time_point at_;
-  std::uint64_t bytes_;
 };
 
 enum class Direction { forward, backward, duplex };
@@ -142,7 +116,8 @@ class Conversation {
         streams_(streams),
         plan_(sampling_plan(given)),
         block_(given.bytes("block")),
-        window_(given.seconds("window")) {}
+        window_(given.seconds("window")),
+        work_(given.text("offload_counters")) {}
 
   /// Bytes received in one phase, summed over both ranks if both received.
   Sampling phase(Direction direction) {
@@ -152,18 +127,28 @@ class Conversation {
     const TcpCounters before = counters_of(streams_);
     std::optional<Receiver> receiver;
     std::optional<Sender> sender;
+    work_.begin();
     group_.barrier();
     if (receives) receiver.emplace(streams_, block_, first ? kBackwardSeed : kForwardSeed);
     if (sends) sender.emplace(streams_, block_, first ? kForwardSeed : kBackwardSeed);
     const Sampling mine = receives ? taken_from(*receiver, direction) : Sampling{};
-    const auto said = group_.all_gather(to_words(mine).dump());
+    const auto said = group_.all_gather(words_of(mine));
+    work_.end();
     const std::uint64_t sent = sender ? sender->finish() : 0;
-    settle(before, sent, receiver ? receiver->finish() : Received{});
-    if (direction != Direction::duplex) return from_words(said[direction == Direction::forward ? 1 : 0]);
-    return sum(from_words(said[0]), from_words(said[1]));
+    const Received received = receiver ? receiver->finish() : Received{};
+    settle(before, sent, received);
+    work_.settle(group_, sent + received.bytes);
+    payload_ += sent + received.bytes;
+    if (direction != Direction::duplex) return windows_in(said[direction == Direction::forward ? 1 : 0]);
+    return sum(windows_in(said[0]), windows_in(said[1]));
   }
 
+  /// B that this rank has sent and received.
+  [[nodiscard]] std::uint64_t payload() const { return payload_; }
+
   void record(Recorder& record, const Subject& subject) const {
+    work_.record(record, group_.rank(), subject);
+    if (group_.rank() != 0) return;
     record.measurement("retransmitted_share", {.samples = retransmitted_shares_, .warmup = {}, .stopped = "fixed"},
                        subject);
     record.measurement("mismatches", static_cast<double>(total_.mismatches), subject);
@@ -173,7 +158,7 @@ class Conversation {
 
  private:
   Sampling taken_from(Receiver& receiver, Direction direction) const {
-    Windows windows(receiver, window_);
+    Windows windows([&] { return receiver.received(); }, window_);
     const auto next = [&] { return windows.next(); };
     if (direction != Direction::duplex) return sample(plan_, next);
     const auto fitting = static_cast<std::size_t>(plan_.time_limit.count / window_.count);
@@ -224,7 +209,8 @@ class Conversation {
   Bytes block_;
   Seconds window_;
   Received total_;
-  std::uint64_t retransmitted_ = 0;
+  WorkOfPhases work_;
+  std::uint64_t retransmitted_ = 0, payload_ = 0;
   std::vector<double> retransmitted_shares_;
 };
 
@@ -243,11 +229,13 @@ void check(const Parameters& given) {
 }
 
 void converse(const Parameters& given, const Placement& placement, Rendezvous& group, Recorder& record) {
-  const Streams streams = open_streams(placement, group, static_cast<std::size_t>(given.count("streams")),
-                                       kOpenPatience, static_cast<int>(given.bytes("mss").count));
+  const Streams streams = open_streams(
+      placement, group, static_cast<std::size_t>(given.count("streams")), kOpenPatience,
+      {.mss = static_cast<int>(given.bytes("mss").count), .without_ipsec = given.text("encryption") == "off"});
   record_path(given, group, streams, record);
   record.condition("streams", given.count("streams"));
   const Subject subject = pair_subject(group);
+  const EncryptionWatch encryption(given.text("encryption"), streams, placement.token, placement.rank);
   Conversation conversation(given, group, streams);
   const auto take = [&](const char* metric, Direction direction) {
     const Sampling taken = conversation.phase(direction);
@@ -260,7 +248,8 @@ void converse(const Parameters& given, const Placement& placement, Rendezvous& g
     take("backward_bandwidth", Direction::backward);
     take("duplex_bandwidth", Direction::duplex);
   }
-  if (placement.rank == 0) conversation.record(record, subject);
+  encryption.record(record, conversation.payload());
+  conversation.record(record, subject);
 }
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {

@@ -18,6 +18,8 @@
 
 #include <fmt/format.h>
 
+#include "probes/host/encryption.h"
+
 namespace assay::host {
 
 using rendezvous::Clock;
@@ -48,9 +50,10 @@ std::unique_ptr<addrinfo, FreeAddresses> address_of(const Endpoint& at) {
   return std::unique_ptr<addrinfo, FreeAddresses>(list);
 }
 
-Descriptor socket_for(const addrinfo& address) {
-  Descriptor made(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+Descriptor socket_for(const addrinfo& address, const StreamKind& kind, int flags = 0) {
+  Descriptor made(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
   if (made.number() < 0) throw failure("no socket can be made");
+  if (kind.without_ipsec) pass_by_ipsec(made.number(), address.ai_family);
   return made;
 }
 
@@ -75,9 +78,9 @@ bool ready(int socket, short events, Clock::time_point until) {
   return false;
 }
 
-Descriptor listen_at(const Endpoint& at) {
+Descriptor listen_at(const Endpoint& at, const StreamKind& kind) {
   const auto address = address_of(at);
-  Descriptor listener = socket_for(*address);
+  Descriptor listener = socket_for(*address, kind, SOCK_NONBLOCK);
   const int on = 1;  // the connections of the rendezvous still use the port
   (void)setsockopt(listener.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // bind reports errors
   if (bind(listener.number(), address->ai_addr, address->ai_addrlen) != 0 || listen(listener.number(), kBacklog) != 0) {
@@ -102,12 +105,12 @@ long stream_number_of(const Descriptor& caller, const std::string& token) {
 
 }  // namespace
 
-Descriptor listen_for_streams(const Endpoint& at) {
+Descriptor listen_for_streams(const Endpoint& at, StreamKind kind) {
   try {
-    return listen_at(at);
+    return listen_at(at, kind);
   } catch (const std::system_error& taken) {
     if (taken.code().value() != EADDRINUSE) throw;
-    return listen_at({.host = at.host, .port = 0});
+    return listen_at({.host = at.host, .port = 0}, kind);
   }
 }
 
@@ -137,31 +140,37 @@ std::string address_towards(const Endpoint& at) {
   return host;
 }
 
+std::pair<Descriptor, std::uint32_t> accept_stream(const Descriptor& listener, const std::string& token,
+                                                   Clock::time_point until) {
+  if (!ready(listener.number(), POLLIN, until)) return {};
+  Descriptor caller(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (!caller) return {};  // it has gone again
+  prepare(caller);
+  const long number = stream_number_of(caller, token);
+  if (number < 0) return {};
+  return {std::move(caller), static_cast<std::uint32_t>(number)};
+}
+
 Streams accept_streams(const Descriptor& listener, const std::string& token, std::size_t count,
                        Clock::time_point until) {
   Streams streams(count);
   for (std::size_t have = 0; have < count;) {
-    if (!ready(listener.number(), POLLIN, until))
+    if (Clock::now() >= until || stop_requested())
       throw std::runtime_error(fmt::format("{} of {} streams came in time", have, count));
-    Descriptor caller(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (caller.number() < 0) continue;  // it has gone again
-    prepare(caller);
-    const long number = stream_number_of(caller, token);
-    if (number < 0 || static_cast<std::size_t>(number) >= count ||
-        streams[static_cast<std::size_t>(number)].number() >= 0)
-      continue;
-    streams[static_cast<std::size_t>(number)] = std::move(caller);
+    auto [caller, number] = accept_stream(listener, token, until);
+    if (!caller || number >= count || streams[number]) continue;
+    streams[number] = std::move(caller);
     ++have;
   }
   return streams;
 }
 
 Descriptor dial_stream(const Endpoint& at, const std::string& token, std::uint32_t number, Clock::time_point until,
-                       int mss) {
+                       StreamKind kind) {
   const auto address = address_of(at);
-  Descriptor stream = socket_for(*address);
-  if (mss > 0 && setsockopt(stream.number(), IPPROTO_TCP, TCP_MAXSEG, &mss, sizeof mss) != 0)
-    throw failure(fmt::format("segments of {} B", mss));
+  Descriptor stream = socket_for(*address, kind);
+  if (kind.mss > 0 && setsockopt(stream.number(), IPPROTO_TCP, TCP_MAXSEG, &kind.mss, sizeof kind.mss) != 0)
+    throw failure(fmt::format("segments of {} B", kind.mss));
   prepare(stream);  // connect() returns after a slice, too, and continues in the kernel
   if (connect(stream.number(), address->ai_addr, address->ai_addrlen) != 0) {
     if (!slice_over()) throw failure(fmt::format("stream {} to {} port {}", number, at.host, at.port));
@@ -191,12 +200,13 @@ void pass_over(Clock::time_point since, const std::atomic<bool>& abandoned, cons
 
 }  // namespace
 
-Streams open_streams(const Placement& placement, Rendezvous& group, std::size_t count, Seconds patience, int mss) {
+Streams open_streams(const Placement& placement, Rendezvous& group, std::size_t count, Seconds patience,
+                     StreamKind kind) {
   const Endpoint at = parse_endpoint(placement.rendezvous);
   const auto until =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(patience.count));
   if (group.rank() == 0) {
-    const Descriptor listener = listen_at(at);
+    const Descriptor listener = listen_at(at, kind);
     group.barrier();  // the other rank may dial
     Streams streams = accept_streams(listener, placement.token, count, until);
     group.barrier();
@@ -205,7 +215,7 @@ Streams open_streams(const Placement& placement, Rendezvous& group, std::size_t 
   group.barrier();
   Streams streams;
   for (std::size_t i = 0; i < count; ++i)
-    streams.push_back(dial_stream(at, placement.token, static_cast<std::uint32_t>(i), until, mss));
+    streams.push_back(dial_stream(at, placement.token, static_cast<std::uint32_t>(i), until, kind));
   group.barrier();
   return streams;
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "probes/core/probe.h"
@@ -15,16 +16,22 @@ namespace assay::host {
 
 using Streams = std::vector<rendezvous::Descriptor>;
 
+/// Properties of a stream.
+struct StreamKind {
+  int mss = 0;                 ///< no segment of either direction is over so many bytes; 0: as large as the path takes
+  bool without_ipsec = false;  ///< the node's IPsec policies pass it by
+};
+
 /// Opens `count` connections, rank 1 to rank 0, on the address and port of the rendezvous, so that a firewall which
 /// lets ranks meet lets them measure. Both ranks call it. A caller that does not know the token is turned away.
 /// Neighbouring small segments are not put together (TCP_NODELAY). Throws RendezvousError or std::runtime_error when
-/// they are not there within `patience`. No segment of either direction is over `mss` bytes; 0: as large as the path
-/// takes.
-Streams open_streams(const Placement& placement, Rendezvous& group, std::size_t count, Seconds patience, int mss = 0);
+/// they are not there within `patience`.
+Streams open_streams(const Placement& placement, Rendezvous& group, std::size_t count, Seconds patience,
+                     StreamKind kind = {});
 
-/// A socket that listens for streams on the address of `at` and its port; if that port is taken (on one machine another
-/// rank has it) on a free one. Throws std::system_error.
-rendezvous::Descriptor listen_for_streams(const Endpoint& at);
+/// A socket, which never blocks, that listens for streams on the address of `at` and its port; if that port is taken
+/// (on one machine another rank has it) on a free one. Throws std::system_error.
+rendezvous::Descriptor listen_for_streams(const Endpoint& at, StreamKind kind = {});
 
 /// The port that it listens on.
 std::uint16_t port_of(const rendezvous::Descriptor& listener);
@@ -34,9 +41,14 @@ std::uint16_t port_of(const rendezvous::Descriptor& listener);
 Streams accept_streams(const rendezvous::Descriptor& listener, const std::string& token, std::size_t count,
                        rendezvous::Clock::time_point until);
 
-/// Opens stream `number` to the listener at `at`, with segments as of open_streams(). Throws std::system_error.
+/// The next caller and its number; an empty descriptor if none comes by `until`, or it does not know the token.
+std::pair<rendezvous::Descriptor, std::uint32_t> accept_stream(const rendezvous::Descriptor& listener,
+                                                               const std::string& token,
+                                                               rendezvous::Clock::time_point until);
+
+/// Opens stream `number` to the listener at `at`. Throws std::system_error.
 rendezvous::Descriptor dial_stream(const Endpoint& at, const std::string& token, std::uint32_t number,
-                                   rendezvous::Clock::time_point until, int mss = 0);
+                                   rendezvous::Clock::time_point until, StreamKind kind = {});
 
 /// This machine's address on its way to `at`, by the kernel's routes; nothing is sent. Throws std::system_error.
 std::string address_towards(const Endpoint& at);

@@ -97,7 +97,7 @@ std::string judged_words(const plan::Requirement& requirement) {
 
 std::string target_words(const plan::Profile& profile, const plan::Requirement& requirement) {
   if (const auto& contrast = requirement.contrast)
-    return fmt::format("a gain of at least {:.15g} %, {} against {}, as {} shows", contrast->at_least * 100,
+    return fmt::format("{}, {} against {}, as {} shows", plan::gain_words(*contrast),
                        plan::switch_words(*contrast, true), plan::switch_words(*contrast, false), contrast->shown_by);
   if (requirement.demand)
     return requirement.demand->site.empty() ? words_of(*requirement.demand)

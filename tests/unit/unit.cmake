@@ -52,7 +52,7 @@ endfunction()
 # What starts no program, in files that do not end in _process_test.cpp.
 find_package(Gloo CONFIG REQUIRED)  # probes/gloo says which package it is
 unit_program(core FILES core/* files/* wire/* host/* cuda/* WITHOUT "rendezvous|json_readers|process_test"
-  LIBRARIES assay_wire assay_files assay_rack STARTS fake_library)
+  LIBRARIES assay_wire assay_files assay_rack assay_tcp STARTS fake_library)
 if(ASSAY_WITH_CUDA)  # NVIDIA's headers on the host
   target_link_libraries(unit_core PRIVATE CUDA::cudart_static)
 endif()

@@ -163,6 +163,13 @@ constexpr ConditionWords kWords[] = {
      "see that the service runs, and that the site has its address"},
     {"outcome", "", "the outcome of the attempt was {}",
      "see `evidence` in the record: the node has no way to the address, or the service answers neither yes nor no"},
+    {"offloaded_share", "%", "the adapter's hardware forwarded {} of the traffic",
+     "switch hardware offload on (for Open vSwitch other_config:hw-offload=true) and look for flows that are not in "
+     "hardware: `ovs-appctl dpctl/dump-flows -m type=non-offloaded`, `tc -s filter show`"},
+    {"encryption", "", "the payload was encrypted by {}",
+     "check the IPsec policies of both nodes (`ip xfrm policy`) and that the addresses of the plane are theirs"},
+    {"encryption_offload", "", "the part of the encryption that the adapter did was: {}",
+     "check `ip xfrm state` (offload), the adapter's feature esp-hw-offload, and its firmware"},
     {"checked_share", "%", "{} of the blocks were compared", "correct the parameters of the requirement"},
 };
 

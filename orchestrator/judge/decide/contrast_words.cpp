@@ -42,9 +42,8 @@ std::string contrast_words(const plan::Requirement& requirement, const std::stri
   const plan::Contrast& contrast = *requirement.contrast;
   const double figures[] = {*result.with, *result.without};
   const Scale scale = scale_for(figures, unit);
-  std::string words =
-      fmt::format("{}: {} with it, {} without; a gain of at least {} is demanded", effect(contrast, result),
-                  scale.text(*result.with), scale.text(*result.without), percent(contrast.at_least));
+  std::string words = fmt::format("{}: {} with it, {} without; {}", effect(contrast, result), scale.text(*result.with),
+                                  scale.text(*result.without), plan::gain_words(contrast));
   if (result.outcome == Outcome::pass || result.outcome == Outcome::fail) return words + ".";
   if (scatter.unknown) return words + ", but one pair of attempts cannot tell how runs differ: not decided.";
   const double relative = *result.uncertainty / *result.value;

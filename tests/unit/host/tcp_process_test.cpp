@@ -159,8 +159,28 @@ TEST(TcpProbes, a_loopback_has_metrics_of_its_own_and_each_rank_a_whole_record) 
   }
 }
 
+TEST(TcpProbes, packets_and_connections_of_a_loopback_have_metrics_of_their_own) {
+  const std::string probe = probe_file("virtual_network");
+  const auto ranks = both_ranks(probe, {"--path=loopback", "--offload-counters=none"});
+  for (const auto& output : ranks) ASSERT_EQ(output.exit_code, 0) << output.out;
+  const Record record = read(probe, ranks[0]);
+  std::map<std::string, std::vector<double>> samples;
+  for (const auto& measured : record.measurements) samples[measured.metric] = measured.samples;
+  for (const auto* metric : {"loopback_packet_rate", "loopback_connection_rate", "loopback_connection_time"}) {
+    ASSERT_FALSE(samples[metric].empty()) << metric;
+    EXPECT_GT(samples[metric].back(), 0) << metric;
+  }
+  EXPECT_EQ(samples.count("forward_packet_rate") + samples.count("connection_rate"), 0U);
+  EXPECT_EQ(samples["lost_share"].size(), 1U);
+  EXPECT_GE(samples["lost_share"].front(), 0);
+  EXPECT_EQ(samples["busy_cores"].size(), 2U) << "of packets and of connections";
+  EXPECT_EQ(ranks[0].out.find("offloaded_share\""), std::string::npos) << "nothing counted";
+  EXPECT_TRUE(read(probe, ranks[1]).measurements.empty());
+}
+
 TEST(TcpProbes, two_ranks_on_one_machine_are_no_network) {
-  for (const auto& probe : {probe_file("host_tcp_bandwidth"), probe_file("host_tcp_latency")}) {
+  for (const auto& probe :
+       {probe_file("host_tcp_bandwidth"), probe_file("host_tcp_latency"), probe_file("virtual_network")}) {
     for (const auto& output : both_ranks(probe, {})) {
       EXPECT_EQ(output.exit_code, 1);
       const Record record = read(probe, output);
@@ -171,7 +191,8 @@ TEST(TcpProbes, two_ranks_on_one_machine_are_no_network) {
 }
 
 TEST(TcpProbes, one_rank_alone_skips_and_says_why) {
-  for (const auto& probe : {probe_file("host_tcp_bandwidth"), probe_file("host_tcp_latency")}) {
+  for (const auto& probe :
+       {probe_file("host_tcp_bandwidth"), probe_file("host_tcp_latency"), probe_file("virtual_network")}) {
     const auto output = run_probe({probe, "--quick"});
     EXPECT_EQ(output.exit_code, 77);
     EXPECT_NE(read(probe, output).end.reason.find("use it with scope pair"), std::string::npos);
@@ -185,6 +206,14 @@ TEST(TcpProbes, parameters_that_measure_nothing_are_named) {
     EXPECT_NE(read(probe_file("host_tcp_bandwidth"), run_probe({probe_file("host_tcp_bandwidth"), flag}))
                   .end.reason.find(words),
               std::string::npos)
+        << flag;
+  }
+  for (const auto& [flag, words] : {std::pair{"--flows=0", "flows: 0 is not from 1"},
+                                    {"--size=15", "size: 15 B is not from 16 B"},
+                                    {"--window=1ms", "window: 0.001 s"}}) {
+    EXPECT_NE(
+        read(probe_file("virtual_network"), run_probe({probe_file("virtual_network"), flag})).end.reason.find(words),
+        std::string::npos)
         << flag;
   }
   for (const auto& [flag, words] : {std::pair{"--size=0", "size: 0 B"},

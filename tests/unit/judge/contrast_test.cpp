@@ -113,6 +113,19 @@ TEST(contrast, that_gains_too_little_or_makes_it_worse_fails_and_says_by_how_muc
   EXPECT_TRUE(reason(90).starts_with("size makes it 10 % worse: ")) << reason(90);
 }
 
+TEST(contrast, that_may_cost_something_passes_within_it_only_where_the_feature_was_on) {
+  std::string allowed = contrast();
+  allowed.replace(allowed.find("0.05"), 4, "-0.1");
+  const auto result = [&](double on, bool state) {
+    return only(run_of(with({on, on * 1.0001, on * 0.9999}, state), with({100, 100, 100}, false), allowed));
+  };
+  EXPECT_EQ(result(96, true).outcome, Outcome::pass) << result(96, true).reason;
+  EXPECT_EQ(result(85, true).outcome, Outcome::fail);
+  EXPECT_EQ(result(85, true).reason,
+            "size makes it 15 % worse: 85.0 B/s with it, 100.0 B/s without; a loss of at most 10 % is allowed.");
+  EXPECT_EQ(result(100, false).outcome, Outcome::inconclusive) << "the feature was never on";
+}
+
 TEST(contrast, of_a_drifting_machine_is_judged_by_pairs) {
   // Both fall by half over the run; each pair has the same ratio.
   const Result result = only(run_of(with({120, 90, 60}, true), with({100, 75, 50}, false)));

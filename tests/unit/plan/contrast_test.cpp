@@ -56,10 +56,18 @@ TEST(contrast, is_a_ratio_that_must_be_above_1_by_its_gain_and_is_written_as_it_
   EXPECT_EQ(requirement.limit.unit, "1");
   EXPECT_EQ(requirement.figure(), "gain in bandwidth by size");
   EXPECT_TRUE(requirement.is_of_others());
+  EXPECT_EQ(gain_words(*requirement.contrast), "a gain of at least 5 % is demanded");
   const auto document = to_json(profile);
   EXPECT_FALSE(document["requirements"][0].contains("limit"));
   EXPECT_EQ(document["requirements"][0]["contrast"]["shown_by"], "direct_io");
   EXPECT_EQ(to_json(*read_profile(document.dump(), "p", [](const std::string&) { return std::nullopt; })), document);
+}
+
+TEST(contrast, may_allow_a_loss_but_not_of_everything) {
+  const Requirement requirement = fixture::profile({contrast("", R"(, "at_least": -0.1)")}).requirements[0];
+  EXPECT_EQ(requirement.limit.at_least, 0.9);
+  EXPECT_EQ(gain_words(*requirement.contrast), "a loss of at most 10 % is allowed");
+  EXPECT_NE(refusal_of(nlohmann::json::parse(contrast("", R"(, "at_least": -1)")).dump()), "");
 }
 
 TEST(contrast, refuses_what_does_not_go_with_it) {

@@ -127,6 +127,7 @@ const std::map<std::string, std::pair<double, double>> kOthers = {
     {"superpod.read.alone", {1e9, 1e12}},
     {"memory.latency.most", {5e-8, 5e-6}},
     {"tcp.latency.most", {1e-5, 1e-2}},
+    {"virtual.latency", {1e-5, 1e-2}},
     {"roce.latency.in_leaf.most", {1e-6, 1e-3}},
     {"roce.latency.across_leaves.most", {1e-6, 1e-3}},
     {"health.thermal_throttle_time", {0, 0}},

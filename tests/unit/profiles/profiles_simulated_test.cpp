@@ -82,6 +82,7 @@ std::string only_faults(const std::string& name) {
   const auto& profile = built_in(name);
   for (const auto& one : profile.requirements) {
     if (!one.required) continue;
+    if (one.demand) return "";
     const auto program = std::ranges::find(built_programs(), one.probe, &plan::Program::name);
     if (program == built_programs().end() || program->description.metric(one.metric)->kind != MetricKind::fault)
       return "";
@@ -114,6 +115,19 @@ TEST(SimulatedTraining, names_a_slow_node_by_its_ranks_and_blames_no_other) {
     if (result.outcome == judge::Outcome::fail) late.push_back(result.subject.id);
   }
   EXPECT_EQ(late, Words{"n00007"}) << no_pass(fleet.verdict);
+}
+
+TEST(SimulatedOffload, accuses_the_node_whose_packets_pass_software_and_no_other) {
+  const Simulated fleet("dpu-node", 8, {.faults = {{.node = "n00003", .metric = "offloaded_share", .factor = 0}}});
+  EXPECT_EQ(fleet.summary.would_be.find("would be accepted"), std::string::npos) << fleet.summary.would_be;
+  int others = 0, no_pass_of_it = 0;
+  for (const auto& result : fleet.verdict.results) {
+    if (result.requirement != "virtual.offload" || result.outcome == judge::Outcome::pass) continue;
+    ++(result.subject.id.find("n00003") == std::string::npos ? others : no_pass_of_it);
+  }
+  EXPECT_EQ(others, 0) << no_pass(fleet.verdict);
+  EXPECT_EQ(no_pass_of_it, 5) << no_pass(fleet.verdict);  // its rounds
+  EXPECT_EQ(fleet.summary.false_alarms, Words{}) << no_pass(fleet.verdict);
 }
 
 INSTANTIATE_TEST_SUITE_P(shipped, SimulatedProfile, testing::ValuesIn(profile_names()), name_of_test);

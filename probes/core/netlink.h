@@ -7,10 +7,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "probes/core/descriptor.h"
 
-namespace assay::health {
+namespace assay {
 
 /// Bytes of an answer, or why there is none: one of the two is empty.
 using Asked = std::pair<std::string, std::string>;
@@ -39,7 +40,12 @@ std::string error_words(int number);
 /// A socket of `protocol` whose answers have a deadline; else an empty one, and errno.
 Descriptor netlink_socket(int protocol);
 
+/// The bodies of all answers to a request for a whole table (NLM_F_DUMP), each at least `head` bytes; empty if the
+/// kernel refuses or is late.
+std::optional<std::vector<std::string>> dump(const Descriptor& socket, unsigned type, const std::string& body,
+                                             std::size_t head);
+
 /// Sends a message of `type` with `body`, and receives the answer without its header, at least `head` bytes.
 Asked exchange(const Descriptor& socket, unsigned type, const std::string& body, std::size_t head);
 
-}  // namespace assay::health
+}  // namespace assay

@@ -1,5 +1,5 @@
 // netlink: layout as linux/netlink.h has it.
-#include "probes/health/netlink.h"
+#include "probes/core/netlink.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -11,14 +11,25 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-namespace assay::health {
+namespace assay {
 namespace {
 
 constexpr timeval kAnswerWithin = {.tv_sec = 5, .tv_usec = 0};  // a module's memory is read over I2C at 400 kHz
 constexpr std::size_t kMostAnswer = 64 << 10;
+constexpr std::size_t kMostTable = 64 << 20;  // bytes of a whole table: a hundred thousand entries
 constexpr std::size_t kAlign = 4;
 
 std::size_t aligned(std::size_t size) { return (size + kAlign - 1) / kAlign * kAlign; }
+
+bool send_request(const Descriptor& socket, unsigned type, unsigned flags, const std::string& body) {
+  nlmsghdr outer = {};
+  outer.nlmsg_len = static_cast<std::uint32_t>(sizeof outer + body.size());
+  outer.nlmsg_type = static_cast<std::uint16_t>(type);
+  outer.nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
+  std::string request(reinterpret_cast<const char*>(&outer), sizeof outer);
+  request.append(body);
+  return send(socket.number(), request.data(), request.size(), 0) >= 0;
+}
 
 }  // namespace
 
@@ -53,14 +64,32 @@ Descriptor netlink_socket(int protocol) {
   return socket;
 }
 
+std::optional<std::vector<std::string>> dump(const Descriptor& socket, unsigned type, const std::string& body,
+                                             std::size_t head) {
+  if (!send_request(socket, type, NLM_F_DUMP, body)) return std::nullopt;
+  std::vector<std::string> bodies;
+  std::string part(kMostAnswer, '\0');
+  for (std::size_t all = 0; all < kMostTable;) {
+    const ssize_t got = recv(socket.number(), part.data(), part.size(), 0);
+    if (got <= 0) return std::nullopt;
+    all += static_cast<std::size_t>(got);
+    std::string_view rest(part.data(), static_cast<std::size_t>(got));
+    while (rest.size() >= sizeof(nlmsghdr)) {
+      nlmsghdr outer = {};
+      std::memcpy(&outer, rest.data(), sizeof outer);
+      if (outer.nlmsg_len < sizeof outer || outer.nlmsg_len > rest.size()) return std::nullopt;
+      if (outer.nlmsg_type == NLMSG_DONE) return bodies;
+      if (outer.nlmsg_type == NLMSG_ERROR || outer.nlmsg_len < sizeof outer + head) return std::nullopt;
+      bodies.emplace_back(rest.substr(sizeof outer, outer.nlmsg_len - sizeof outer));
+      rest.remove_prefix(std::min(rest.size(), aligned(outer.nlmsg_len)));
+    }
+  }
+  return std::nullopt;
+}
+
 Asked exchange(const Descriptor& socket, unsigned type, const std::string& body, std::size_t head) {
   nlmsghdr outer = {};
-  outer.nlmsg_len = static_cast<std::uint32_t>(sizeof outer + body.size());
-  outer.nlmsg_type = static_cast<std::uint16_t>(type);
-  outer.nlmsg_flags = NLM_F_REQUEST;
-  std::string request(reinterpret_cast<const char*>(&outer), sizeof outer);
-  request.append(body);
-  if (send(socket.number(), request.data(), request.size(), 0) < 0) return {"", error_words(errno)};
+  if (!send_request(socket, type, 0, body)) return {"", error_words(errno)};
   std::string answer(kMostAnswer, '\0');
   const ssize_t got = recv(socket.number(), answer.data(), answer.size(), 0);
   if (got < 0) return {"", error_words(errno)};
@@ -76,4 +105,4 @@ Asked exchange(const Descriptor& socket, unsigned type, const std::string& body,
   return {answer.substr(sizeof outer), ""};
 }
 
-}  // namespace assay::health
+}  // namespace assay

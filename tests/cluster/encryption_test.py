@@ -1,0 +1,67 @@
+"""What encrypts a stream, by the stock kernel of a virtual machine: nothing, TLS, IPsec, and nothing where the probe's sockets pass IPsec by. The kernel encrypts in
+software: no adapter stands behind it, and speeds mean nothing."""
+import collections
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from harness import main
+
+SCRIPT = pathlib.Path(__file__).with_name("encryption_guest")
+NEEDED = ("qemu-system-x86_64", "busybox", "cpio", "depmod", "apt-get", "dpkg", "ip")
+PATIENCE_S = 900  # the kernel comes by the network the first time
+
+
+class Encryption(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        absent = [program for program in NEEDED if not shutil.which(program)]
+        if absent:
+            raise unittest.SkipTest(f"not installed: {' '.join(absent)}")
+        base = pathlib.Path(tempfile.mkdtemp(prefix="assay-encryption-", dir="/var/tmp"))
+        cls.addClassCleanup(shutil.rmtree, base)
+        (base / "bin").mkdir()
+        shutil.copy(os.environ["HOST_TCP_BANDWIDTH"], base / "bin")
+        subprocess.run([SCRIPT, base], check=True, timeout=PATIENCE_S)
+        cls.records = collections.defaultdict(list)
+        for line in (base / "console").read_text(errors="replace").splitlines():
+            if line.startswith("record "):
+                _, case, rank, text = line.split(" ", 3)
+                cls.records[case, int(rank)].append(json.loads(text))
+
+    def states(self, case):
+        """The conditions of encryption of both ranks, which must be alike."""
+        states = []
+        for rank in (0, 1):
+            lines = self.records[case, rank]
+            self.assertEqual(lines[-1]["end"]["status"], "complete", lines[-1])
+            conditions = {
+                line["condition"]["name"]: line["condition"]["value"] for line in lines if "condition" in line
+            }
+            states.append((conditions.get("encryption"), conditions.get("encryption_offload")))
+            for line in lines:
+                if "measurement" in line and line["measurement"]["metric"] == "mismatches":
+                    self.assertEqual(line["measurement"]["samples"], [0])
+        self.assertEqual(states[0], states[1])
+        return states[0]
+
+    def test_a_stream_in_the_clear_is_not_encrypted(self):
+        self.assertEqual(self.states("clear"), ("none", None))
+        self.assertEqual(self.states("clear-off"), ("none", None))
+
+    def test_tls_of_the_kernel_carries_every_byte_and_is_done_in_software(self):
+        self.assertEqual(self.states("tls"), ("ktls", "none"))
+
+    def test_ipsec_of_the_node_is_seen_by_its_counters_and_in_software(self):
+        self.assertEqual(self.states("ipsec"), ("ipsec", "none"))
+
+    def test_sockets_that_ipsec_passes_by_are_in_the_clear(self):
+        self.assertEqual(self.states("ipsec-off"), ("none", None))
+
+
+if __name__ == "__main__":
+    main()
