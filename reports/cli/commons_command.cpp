@@ -1,4 +1,4 @@
-// commons_command: a site contributes, somebody merges, anybody looks.
+// commons_command: contribute, merge, show.
 #include "reports/cli/commons_command.h"
 
 #include <chrono>
@@ -128,7 +128,7 @@ void add_commons_command(CLI::App& app, CommonsArguments& given, std::function<i
       "           --with-key c.pub --key commons.key --out commons.figures");
   merge->callback([&] { action = [&] { return run_merge(given); }; });
   auto* show = parent->add_subcommand("show", "percentiles of every group, and with --json limits with their source");
-  show->add_option("file", given.file, "what merge or contribute wrote")->type_name("FILE")->required();
+  show->add_option("file", given.file, "file of merge or contribute")->type_name("FILE")->required();
   add_keys(*show, given, true);
   show->add_option("--model", given.model, "only groups whose model has this in its name")->type_name("TEXT");
   show->add_flag("--json", given.json, "print JSON, assay.commons-shown/1");

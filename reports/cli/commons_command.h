@@ -15,7 +15,7 @@ namespace assay::report_cli {
 
 struct CommonsArguments {
   std::vector<std::string> inputs;  ///< contribute: folders of dossiers; merge: files
-  std::vector<std::string> keys;    ///< files of public keys, of who signed them
+  std::vector<std::string> keys;    ///< files of public keys of the signers
   std::string policy;               ///< contribute
   dossier::SignerName signer;
   std::string out;
