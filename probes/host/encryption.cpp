@@ -31,7 +31,7 @@ constexpr int kIpPolicy = 17, kIpv6Policy = 35;  // IP_XFRM_POLICY of linux/in.h
 constexpr unsigned kPacketOffload = 4;           // XFRM_OFFLOAD_PACKET since Linux 6.2
 constexpr std::size_t kMostTlsStat = 64 << 10;
 
-/// This node's associations; none where the kernel has no IPsec, nothing where they may not be read.
+/// This node's associations; none if the kernel has no IPsec, nothing if they may not be read.
 std::optional<std::map<std::string, Association>> read_associations() {
   const Descriptor socket = netlink_socket(NETLINK_XFRM);
   if (!socket) return errno == EPROTONOSUPPORT ? std::optional(std::map<std::string, Association>{}) : std::nullopt;
@@ -39,7 +39,7 @@ std::optional<std::map<std::string, Association>> read_associations() {
   return bodies ? std::optional(associations_in(*bodies)) : std::nullopt;
 }
 
-/// The kernel's counters of TLS sessions; empty where it keeps none.
+/// The kernel's counters of TLS sessions; empty if it keeps none.
 std::map<std::string, std::uint64_t> tls_sessions() {
   std::istringstream lines(MachineTree("/").bytes("proc/net/tls_stat", kMostTlsStat).value_or(""));
   std::map<std::string, std::uint64_t> counters;

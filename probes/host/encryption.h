@@ -1,4 +1,4 @@
-// encryption: what encrypts the streams of a probe on their way (IPsec or TLS of the kernel), and which part of it the
+// encryption: IPsec and TLS of the streams of a probe on their way (IPsec or TLS of the kernel), and which part of it the
 // network adapter does. No setting of the machine is changed: IPsec is the node's own, and only sockets differ.
 #pragma once
 
@@ -46,7 +46,7 @@ std::map<std::string, Association> associations_in(std::span<const std::string> 
 /// What encrypted `payload` B that one end sent and received while the associations came from `before` to `after`.
 struct Encrypted {
   std::string by = "none";
-  std::string offload = {};  ///< empty where nothing encrypted
+  std::string offload = {};  ///< empty: nothing encrypted
 };
 Encrypted encrypted_by(const std::map<std::string, Association>& before,
                        const std::map<std::string, Association>& after, std::uint64_t payload);
