@@ -1,5 +1,5 @@
-// encryption: IPsec and TLS of the streams of a probe on their way (IPsec or TLS of the kernel), and which part of it the
-// network adapter does. No setting of the machine is changed: IPsec is the node's own, and only sockets differ.
+// encryption: IPsec and TLS of the streams of a probe on their way (IPsec or TLS of the kernel), and which part of it
+// the network adapter does. No setting of the machine is changed: IPsec is the node's own, and only sockets differ.
 #pragma once
 
 #include <cstddef>
