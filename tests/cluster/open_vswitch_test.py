@@ -44,6 +44,7 @@ class OpenVSwitch(unittest.TestCase):
             "datapath_type=netdev",
             env=cls.environment,
         )
+        cls.addClassCleanup(run, "ovs-vsctl", "--timeout=20", "del-br", "assaybr", env=cls.environment)
         cls.names = []
         for number, address in enumerate(ADDRESSES):
             cls.add_machine(f"assayovs{number}", f"assayov{number}", address)
