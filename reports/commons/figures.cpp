@@ -3,9 +3,11 @@
 
 #include <cmath>
 
+#include "probes/core/portable_math.h"
+
 namespace assay::commons {
 
-void Sketch::add(double figure) { add(static_cast<int>(std::ceil(std::log(figure) / std::log(kStep))), 1); }
+void Sketch::add(double figure) { add(static_cast<int>(std::ceil(portable_log(figure) / portable_log(kStep))), 1); }
 
 void Sketch::add(const Sketch& other) {
   for (const auto& [step, boards] : other.counts_) add(step, boards);
@@ -25,7 +27,7 @@ double Sketch::quantile(double share) const {
     below += boards;
     found = step;
   }
-  return 2 * std::pow(kStep, found) / (1 + kStep);
+  return 2 * portable_exp(found * portable_log(kStep)) / (1 + kStep);
 }
 
 }  // namespace assay::commons

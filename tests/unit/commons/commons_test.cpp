@@ -153,6 +153,9 @@ class ContributionTest : public testing::Test {
       fixture::make_fleet(run_, {});
     else
       fixture::make_run(run_, fixture::Kind::mixed);
+    sign();
+  }
+  void sign() {
     dossier::render(run_);
     const auto made = dossier::make_dossier({.run_directory = run_,
                                              .dossier = run_ + "/dossier",
@@ -178,19 +181,28 @@ TEST_F(ContributionTest, has_each_board_once_and_no_name_serial_or_time) {
   make(true);
   const auto given = contribution_of({open(run_ + "/dossier"), open(run_ + "/dossier")});
   ASSERT_TRUE(given) << given.error().text();
-  ASSERT_EQ(given->figures.size(), 1U);  // of two limits, of which one is the fleet's
-  const auto& [group, figures] = *given->figures.begin();
-  EXPECT_EQ(group.model, "Example processor");
-  EXPECT_EQ(group.metric, "copy_bandwidth");
-  EXPECT_EQ(group.revision, 3);
-  EXPECT_EQ(figures.boards.boards(), 8U);
-  EXPECT_EQ(given->left_out.at("its record has no model"), 16U);  // cores, by records without it, twice
+  ASSERT_EQ(given->figures.size(), 2U);  // cores, and bandwidth, of whose two limits one is the fleet's
+  for (const auto& [group, figures] : given->figures) {
+    EXPECT_EQ(group.model, "Example processor");
+    EXPECT_EQ(group.metric, group.probe == "example_memory" ? "copy_bandwidth" : "cpus_online");
+    EXPECT_EQ(figures.boards.boards(), 8U);
+  }
+  EXPECT_TRUE(given->left_out.empty());
   const auto text =
       signed_text({.kind = FileKind::contribution, .made_on = "2026-01-05", .figures = given->figures}, key_);
   const auto payload = dossier::read_envelope(text.value(), "f").value().payload;
   for (const auto& node : open(run_ + "/dossier").content.run.plan.site.nodes)
     EXPECT_EQ(payload.find("\"" + node.name), std::string::npos) << payload;
   EXPECT_EQ(payload.find("T06:"), std::string::npos);
+}
+
+TEST_F(ContributionTest, leaves_out_figures_whose_record_has_no_model) {
+  fixture::make_run(run_, fixture::Kind::accepted);
+  sign();
+  const auto given = contribution_of({open(run_ + "/dossier")});
+  ASSERT_TRUE(given) << given.error().text();
+  EXPECT_TRUE(given->figures.empty());
+  EXPECT_EQ(given->left_out.at("its record has no model"), 12U);  // six of nodes, six of accelerators
 }
 
 TEST_F(ContributionTest, is_refused_of_what_is_not_accepted_signed_and_measured) {

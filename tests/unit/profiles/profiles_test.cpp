@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "orchestrator/simulate/simulate.h"
 #include "probes/core/units.h"
 #include "tests/unit/profiles/built_in.h"
 
@@ -19,7 +20,13 @@ site::Site two_nodes() {
 }
 
 plan::Plan planned(const std::string& name) {
-  auto plan = plan::make_plan(built_in(name), two_nodes(), built_programs(), {});
+  const auto& profile = built_in(name);
+  site::Site site = two_nodes();
+  if (name == "tenants-apart") {  // it needs the consent of a site that has some
+    site = simulate::simulated_site(simulate::shape_for(profile, {.nodes = 4}));
+    simulate::tell_parts(profile, site);
+  }
+  auto plan = plan::make_plan(profile, site, built_programs(), {});
   if (!plan) throw std::runtime_error(plan.error().text());
   return *plan;
 }
@@ -108,7 +115,7 @@ TEST(profiles, design_data_without_probes_is_planned_as_missing_by_name) {
     return cell == plan.coverage.end() ? "no cell" : cell->reason;
   };
   EXPECT_EQ(reason_of("amd_gemm.bf16.throughput"), "the probe amd_gemm is not part of this build");
-  EXPECT_EQ(reason_of("hbm.triad.bandwidth"), "the probe amd_hbm_bandwidth is not part of this build");
+  EXPECT_EQ(reason_of("peer.read.bandwidth"), "the probe amd_peer_bandwidth is not part of this build");
   EXPECT_EQ(reason_of("two_node.all_reduce.16gib.busbw"), "the probe rccl_collective is not part of this build");
   EXPECT_EQ(reason_of("transferbench.a2a.average"), "the probe transferbench is not part of this build");
 }
