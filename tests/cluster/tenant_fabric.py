@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import socket
 import struct
 import subprocess
@@ -28,6 +29,11 @@ PORTS = {
     "dcgm": 5555,
     "l2": 0,
 }
+# Servers that not every machine has: without one its paths are not tried.
+SERVERS = {"nfs": "ganesha.nfsd", "bmc_ipmi": "ipmi_sim"}
+MISSING = {kind: program for kind, program in SERVERS.items() if shutil.which(program) is None}
+for absent in MISSING:
+    del PORTS[absent]
 HOSTS = {"tcp": "blue2", "udp": "blue2", "kubelet": "blue2", "nfs": "store", "s3": "store"}  # others: bmc
 BY_ITSELF = {"nfs": "NFS4ERR", "s3": "HTTP status 403"}  # which all tenants reach; the service refuses
 # Ports of TCP on which a connection is accepted, and what is then said: SERVICES ADDRESS CERTIFICATE KEY PORT...
@@ -161,24 +167,20 @@ class Fabric:
         (self.scratch / "emu").write_text(
             "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02\nmc_enable 0x20\n"
         )
-        self.start(
-            "bmc", "ipmi_sim", "-c", self.scratch / "lan.conf", "-f", self.scratch / "emu", "-s", self.scratch, "-n"
-        )
+        if "bmc_ipmi" in PORTS:
+            files = ("-c", self.scratch / "lan.conf", "-f", self.scratch / "emu", "-s", self.scratch)
+            self.start("bmc", "ipmi_sim", *files, "-n")
         for folder in ("objects", "closed", "leak", "nfs", "run"):
             (self.scratch / folder).mkdir()
         (self.scratch / "objects" / "secret").write_text("of blue")
         (self.scratch / "closed" / "secret").write_text("of blue")
         self.start("store", sys.executable, "-c", self.object_server(), self.scratch / "objects", "blue", "blue-secret")
         (self.scratch / "ganesha.conf").write_text(GANESHA.format(base=self.scratch))
-        self.start(
-            "store",
-            "unshare",
-            "--mount",
-            "sh",
-            "-c",
-            f"mkdir -p /var/lib/nfs && mount --bind {self.scratch}/nfs /var/lib/nfs && exec ganesha.nfsd -F -f {self.scratch}/ganesha.conf "
-            f"-L {self.scratch}/ganesha.log -p {self.scratch}/run/pid -N EVENT",
-        )
+        if "nfs" in PORTS:
+            server = f"ganesha.nfsd -F -f {self.scratch}/ganesha.conf -L {self.scratch}/ganesha.log"
+            own = f"mkdir -p /var/lib/nfs && mount --bind {self.scratch}/nfs /var/lib/nfs"
+            command = f"{own} && exec {server} -p {self.scratch}/run/pid -N EVENT"
+            self.start("store", "unshare", "--mount", "sh", "-c", command)
         for tenant in ("blue", "red"):
             secret = self.scratch / f"{tenant}.json"
             secret.write_text(json.dumps({"access_key": tenant, "secret_key": f"{tenant}-secret"}))
