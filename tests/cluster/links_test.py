@@ -130,7 +130,7 @@ class Links(ClusterBench):
 
 
 class BusyFleet(ClusterBench):
-    """Eight nodes of which one is held to a sixteenth, on a machine that other programs load: once, or as often as ASSAY_BUSY_RUNS says."""
+    """Eight nodes of which one is held to a sixteenth, on a machine that other programs load: once, or runs ASSAY_BUSY_FROM to ASSAY_BUSY_RUNS."""
 
     nodes = 8
     deadline_s = 1500
@@ -162,7 +162,8 @@ class BusyFleet(ClusterBench):
             rounds=5,
             severity="advisory",
         )
-        for run in range(int(os.environ.get("ASSAY_BUSY_RUNS", "1"))):
+        runs = range(int(os.environ.get("ASSAY_BUSY_FROM", "0")), int(os.environ.get("ASSAY_BUSY_RUNS", "1")))
+        for run in runs:
             self.run_directory = self.scratch / f"run{run}"
             load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(10 * run % 11)]
             try:
