@@ -208,7 +208,7 @@ class Fabric:
             rules.append("ip saddr 10.3.0.0/16 reject with icmp type admin-prohibited")
         else:
             rules.append("ip saddr 10.3.0.0/16 drop")
-        table = "flush ruleset\ntable inet apart { chain forward { type filter hook forward priority 0; policy accept; ct state established accept\n"
+        table = "flush ruleset\ntable inet apart { chain forward { type filter hook forward priority 0; policy accept; ct direction reply accept\n"
         self.at("router", "nft", "-f", "-", input=table + "\n".join(rules) + "\n}\n}\n")
         self.cable("red1", "blue" if "l2" in leaks else "red")
 
