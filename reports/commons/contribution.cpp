@@ -125,7 +125,8 @@ std::expected<Contribution, InputError> contribution_of(const std::vector<dossie
         ++all.left_out[group.error().reason];
         continue;
       }
-      by_board[std::move(*group)].insert_or_assign(fmt::format("{}/{}", result.node, result.subject.id), *result.value);
+      const auto board = fmt::format("{}/{}/{}", run.content.run.plan.site.name, result.node, result.subject.id);
+      by_board[std::move(*group)].insert_or_assign(board, *result.value);
     }
   }
   for (const auto& [group, boards] : by_board) {

@@ -196,6 +196,16 @@ TEST_F(ContributionTest, has_each_board_once_and_no_name_serial_or_time) {
   EXPECT_EQ(payload.find("T06:"), std::string::npos);
 }
 
+TEST_F(ContributionTest, takes_nodes_of_one_name_at_two_sites_for_two) {
+  make(true);
+  const auto first = open(run_ + "/dossier");
+  fixture::make_fleet(run_ = folder_.path() + "/other", {.site = "hall-4"});
+  sign();
+  const auto given = contribution_of({first, open(run_ + "/dossier")});
+  ASSERT_TRUE(given) << given.error().text();
+  for (const auto& [group, figures] : given->figures) EXPECT_EQ(figures.boards.boards(), 16U) << group.metric;
+}
+
 TEST_F(ContributionTest, leaves_out_figures_whose_record_has_no_model) {
   fixture::make_run(run_, fixture::Kind::accepted);
   sign();
