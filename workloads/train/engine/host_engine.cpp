@@ -12,8 +12,6 @@
 #include "workloads/train/engine/host_core.h"
 
 namespace assay::train {
-namespace {
-
 /// Calls a Carry. Without one a step of several ranks cannot be walked.
 class HostLine {
  public:
@@ -39,6 +37,8 @@ class HostLine {
   Carry carry_;
   std::optional<CollectiveQueue> lane_;
 };
+
+namespace {
 
 void turn(std::span<float> values, std::size_t element, int bit) {
   float& value = values[element % values.size()];
