@@ -335,6 +335,10 @@ TEST(SiteFrom, pods_are_named_after_their_nodes) {
   pending.replace(pending.find("Running"), 7, "Pending");
   EXPECT_EQ(text_of(site_from_pods(R"({"items": [)" + pending + "]}", "kubectl", {})),
             "kubectl: items[0]: pod 'assay-x7' is 'Pending' instead of running\nhint: wait for it, or delete it");
+  std::string leaving = pod;
+  leaving.replace(leaving.find("\"namespace\""), 0, R"("deletionTimestamp": "2026-01-01T00:00:00Z", )");
+  EXPECT_EQ(text_of(site_from_pods(R"({"items": [)" + leaving + "]}", "kubectl", {})),
+            "kubectl: items[0]: pod 'assay-x7' is 'Terminating' instead of running\nhint: wait for it, or delete it");
   EXPECT_EQ(text_of(site_from_pods("{}", "kubectl", {})).substr(0, 30), "kubectl: is not a list of pods");
 }
 
