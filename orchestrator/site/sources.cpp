@@ -349,7 +349,7 @@ std::expected<ordered_json, InputError> site_from_pods(std::string_view text, co
     const auto [earlier, fresh] = seen.emplace(node, i);
     if (!fresh) {
       return std::unexpected(InputError{here, fmt::format("runs on '{}', as does items[{}]", node, earlier->second),
-                                        "a DaemonSet starts one agent pod on each node"});
+                                        "a DaemonSet, or a Job of ours, has one agent pod on each node"});
     }
     ordered_json entry = {
         {"name", node}, {"launcher", "kubernetes"}, {"pod", name}, {"namespace", text_at(pod, "/metadata/namespace")}};
@@ -360,7 +360,8 @@ std::expected<ordered_json, InputError> site_from_pods(std::string_view text, co
   }
   if (nodes.empty())
     return std::unexpected(
-        InputError{where, "contains no pod", "`assay site manifest` writes a DaemonSet of agent pods"});
+        InputError{where, "contains no pod", "`assay site manifest` writes a manifest of agent pods"});
+  std::ranges::sort(nodes, {}, [](const ordered_json& node) { return node.at("name").get<std::string>(); });
   return site_of(options, std::move(nodes));
 }
 

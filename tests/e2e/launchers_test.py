@@ -204,9 +204,8 @@ class SiteDocuments(Fakes):
         self.assertIn("needs --from, check, sbatch or manifest", self.assay("site").stderr)
         self.assertIn("needs a file", self.assay("site", "--from", "hostfile").stderr)
         self.assertIn("scontrol: is not installed", self.without_slurm("site", "--from", "slurm").stderr)
-        self.assertIn(
-            "has no node of launcher slurm", self.assay("site", "sbatch", "--site", self.site(self.pod("n01"))).stderr
-        )
+        here = self.site({"name": "n01", "launcher": "local"})
+        self.assertIn("has no node of launcher slurm", self.assay("site", "sbatch", "--site", here).stderr)
 
     def without_slurm(self, *words):
         self.environment["PATH"] = str(self.scratch / "tools")

@@ -197,8 +197,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def stored(self, plural, namespace, document, new):
         """Checks and keeps a document; with `dryRun=All` it is checked alone."""
         document.setdefault("metadata", {})
-        if schema.RESOURCES[plural][3] and document["metadata"].setdefault("namespace", namespace) != namespace:
-            raise Refused(400, "BadRequest", "the namespace of the object does not match that of the request")
+        if schema.RESOURCES[plural][3]:
+            if document["metadata"].setdefault("namespace", namespace) != namespace:
+                raise Refused(400, "BadRequest", "the namespace of the object does not match that of the request")
             if not self.api.store.get("namespaces", "", namespace):
                 raise not_found("namespaces", namespace)
         name = document["metadata"].get("name", "")
