@@ -361,7 +361,8 @@ std::expected<ordered_json, InputError> site_from_pods(std::string_view text, co
   if (nodes.empty())
     return std::unexpected(
         InputError{where, "contains no pod", "`assay site manifest` writes a manifest of agent pods"});
-  std::ranges::sort(nodes, {}, [](const ordered_json& node) { return node.at("name").get<std::string>(); });
+  std::ranges::sort(nodes.get_ref<ordered_json::array_t&>(), {},
+                    [](const ordered_json& node) { return node.at("name").get<std::string>(); });
   return site_of(options, std::move(nodes));
 }
 
