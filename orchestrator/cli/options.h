@@ -19,7 +19,8 @@ using Action = std::function<int()>;
 /// Of `assay site` and its commands.
 struct SiteArguments {
   SiteSource source;
-  std::string site, profile = "host", image, directory = "/var/tmp/assay";
+  std::string site, profile = "host";
+  launch::AgentPods pods;
   int fan_out = kFanOut;
   bool json = false;
 };

@@ -15,7 +15,6 @@
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/files/child.h"
 #include "orchestrator/launch/agent.h"
-#include "orchestrator/launch/kubernetes.h"
 #include "orchestrator/launch/slurm.h"
 #include "orchestrator/plan/programs.h"
 #include "orchestrator/run/all_of.h"
@@ -330,11 +329,9 @@ int command_site_sbatch(const std::string& file, const std::string& profile) {
   return files::kExitSuccess;
 }
 
-int command_site_manifest(const std::string& image, const std::string& kube_namespace, const std::string& directory) {
-  const auto manifest = launch::kubernetes_manifest(image, kube_namespace, directory);
-  if (!manifest)
-    return report_error(
-        {"assay site manifest", manifest.error(), "names consist of lower-case letters, digits and hyphens"});
+int command_site_manifest(const launch::AgentPods& pods) {
+  const auto manifest = launch::kubernetes_manifest(pods);
+  if (!manifest) return report_error({"assay site manifest", manifest.error(), "`assay site manifest --help`"});
   std::cout << *manifest;
   return files::kExitSuccess;
 }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "orchestrator/launch/kubernetes.h"
 #include "orchestrator/site/sources.h"
 
 namespace assay::cli {
@@ -33,7 +34,7 @@ int command_site_check(const std::string& site, int fan_out, bool json);
 /// Prints a batch script that accepts `site`, a file with nodes of launcher slurm, against `profile`.
 int command_site_sbatch(const std::string& site, const std::string& profile);
 
-/// Prints a Kubernetes DaemonSet of agent pods.
-int command_site_manifest(const std::string& image, const std::string& kube_namespace, const std::string& directory);
+/// Prints a Kubernetes manifest of agent pods.
+int command_site_manifest(const launch::AgentPods& pods);
 
 }  // namespace assay::cli

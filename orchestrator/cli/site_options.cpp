@@ -12,11 +12,12 @@
 namespace assay::cli {
 namespace {
 
+constexpr int kMostPods = 100000, kMostGpusOfNode = 64;
+
 int run_site(const CLI::App& site, const SiteArguments& given) {
   if (site.got_subcommand("check")) return command_site_check(given.site, given.fan_out, given.json);
   if (site.got_subcommand("sbatch")) return command_site_sbatch(given.site, given.profile);
-  const std::string where = given.source.kube_namespace.empty() ? "default" : given.source.kube_namespace;
-  if (site.got_subcommand("manifest")) return command_site_manifest(given.image, where, given.directory);
+  if (site.got_subcommand("manifest")) return command_site_manifest(given.pods);
   if (given.source.from.empty())
     return report_error({"assay site", "needs --from, check, sbatch or manifest", "`assay site --help` lists them"});
   if (given.source.from == "lldp" || given.source.from == "ibnetdiscover")
@@ -76,16 +77,27 @@ void add_site_commands(CLI::App& site, SiteArguments& given) {
   sbatch->add_option("--site", given.site, "site file with nodes of launcher slurm")->type_name("FILE")->required();
   sbatch->add_option("--profile", given.profile, "design targets: a name or a file [host]")->type_name("NAME|FILE");
   sbatch->footer("Example: assay site sbatch --site site.json > accept.sbatch");
-  auto* manifest = site.add_subcommand("manifest", "print a Kubernetes DaemonSet of agent pods");
+  auto* manifest = site.add_subcommand("manifest", "print a Kubernetes manifest of agent pods");
+  launch::AgentPods& pods = given.pods;
   manifest
-      ->add_option("--image", given.image,
+      ->add_option("--image", pods.image,
                    "container image with sh, coreutils and what the probes need (`assay list --markdown`)")
       ->type_name("NAME")
       ->required();
-  manifest->add_option("--namespace", given.source.kube_namespace, "namespace of the pods [default]")
-      ->type_name("NAME");
   manifest
-      ->add_option("--directory", given.directory, "directory of the nodes, on the storage under test [/var/tmp/assay]")
+      ->add_option_function<std::string>(
+          "--kind", [&pods](const std::string& word) { pods.workload = *from_word<launch::Workload>(word); },
+          "daemonset: a pod on every node; job, jobset: on --nodes nodes [daemonset]")
+      ->check(CLI::IsMember({"daemonset", "job", "jobset"}));
+  manifest->add_option("--nodes", pods.nodes, "job, jobset: number of nodes")->check(CLI::Range(1, kMostPods));
+  manifest->add_option("--gpus", pods.gpus, "job, jobset: GPUs that each pod asks for [0]")
+      ->check(CLI::Range(1, kMostGpusOfNode));
+  manifest->add_option("--gpu-resource", pods.gpu_resource, "their name in Kubernetes, amd.com/gpu [nvidia.com/gpu]")
+      ->type_name("NAME");
+  manifest->add_option("--queue", pods.queue, "job, jobset: queue of Kueue that admits it [none]")->type_name("NAME");
+  manifest->add_option("--namespace", pods.kube_namespace, "namespace of the pods [default]")->type_name("NAME");
+  manifest
+      ->add_option("--directory", pods.directory, "directory of the nodes, on the storage under test [/var/tmp/assay]")
       ->type_name("DIR");
   manifest->footer("Example: assay site manifest --image debian:12 | kubectl apply --filename -");
 }

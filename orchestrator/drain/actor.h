@@ -52,8 +52,8 @@ std::expected<std::map<std::string, NodeNow>, InputError> nodes_from_slurm(std::
                                                                            const std::string& where,
                                                                            bool* sure = nullptr);
 
-/// What `kubectl get nodes --output=json` printed: cordoned or with assay's own taint is drained. The reason is that of
-/// our annotation; a node that others cordoned has the reason "cordoned".
+/// What `kubectl get nodes --output=json` printed: cordoned or with assay's own taint is drained, not
+/// ready is down. The reason is that of our annotation; a node that others cordoned has the reason "cordoned".
 std::expected<std::map<std::string, NodeNow>, InputError> nodes_from_kubernetes(std::string_view printed,
                                                                                 const std::string& where);
 

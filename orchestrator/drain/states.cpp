@@ -95,6 +95,19 @@ std::expected<Nodes, InputError> nodes_from_slurm(std::string_view printed, cons
   return nodes;
 }
 
+namespace {
+
+/// The condition Ready is True; a node that reports no conditions is taken for one that just joined.
+bool is_ready(const json& node) {
+  const json::json_pointer conditions("/status/conditions");
+  if (!node.contains(conditions) || !node.at(conditions).is_array()) return true;
+  return std::ranges::none_of(node.at(conditions), [](const json& one) {
+    return one.is_object() && one.value("type", json()) == "Ready" && one.value("status", json()) != "True";
+  });
+}
+
+}  // namespace
+
 std::expected<Nodes, InputError> nodes_from_kubernetes(std::string_view printed, const std::string& where) {
   const auto document = parse_json(printed, where, {.max_values = kMostValuesOfRun});
   if (!document) return std::unexpected(document.error());
@@ -119,6 +132,7 @@ std::expected<Nodes, InputError> nodes_from_kubernetes(std::string_view printed,
         item.at(annotations).at(kAnnotation).is_string())
       node.reason = item.at(annotations).at(kAnnotation);
     if (by_others && !by_us) node.reason = "cordoned";
+    node.down = !is_ready(item);
     node.drained = by_others || by_us;
     nodes[item.at(name)] = std::move(node);
   }

@@ -320,7 +320,7 @@ std::expected<ordered_json, InputError> site_from_scontrol(std::string_view text
 
 std::expected<ordered_json, InputError> site_from_pods(std::string_view text, const std::string& where,
                                                        const SourceOptions& options) {
-  const auto document = parse_json(text, where);
+  const auto document = parse_json(text, where, {.max_values = kMostValuesOfRun});
   if (!document) return std::unexpected(document.error());
   const auto text_at = [](const nlohmann::json& object, const char* pointer) {
     const nlohmann::json::json_pointer at(pointer);
@@ -335,7 +335,9 @@ std::expected<ordered_json, InputError> site_from_pods(std::string_view text, co
   for (std::size_t i = 0; i < document->at("items").size(); ++i) {
     const auto& pod = document->at("items")[i];
     const std::string here = fmt::format("{}: items[{}]", where, i);
-    const std::string node = text_at(pod, "/spec/nodeName"), phase = text_at(pod, "/status/phase"),
+    const bool leaving = !text_at(pod, "/metadata/deletionTimestamp").empty();
+    const std::string node = text_at(pod, "/spec/nodeName"),
+                      phase = leaving ? "Terminating" : text_at(pod, "/status/phase"),
                       name = text_at(pod, "/metadata/name");
     if (phase != "Running")
       return std::unexpected(
@@ -347,7 +349,7 @@ std::expected<ordered_json, InputError> site_from_pods(std::string_view text, co
     const auto [earlier, fresh] = seen.emplace(node, i);
     if (!fresh) {
       return std::unexpected(InputError{here, fmt::format("runs on '{}', as does items[{}]", node, earlier->second),
-                                        "a DaemonSet starts one agent pod on each node"});
+                                        "a DaemonSet, or a Job of ours, has one agent pod on each node"});
     }
     ordered_json entry = {
         {"name", node}, {"launcher", "kubernetes"}, {"pod", name}, {"namespace", text_at(pod, "/metadata/namespace")}};
@@ -358,7 +360,9 @@ std::expected<ordered_json, InputError> site_from_pods(std::string_view text, co
   }
   if (nodes.empty())
     return std::unexpected(
-        InputError{where, "contains no pod", "`assay site manifest` writes a DaemonSet of agent pods"});
+        InputError{where, "contains no pod", "`assay site manifest` writes a manifest of agent pods"});
+  std::ranges::sort(nodes.get_ref<ordered_json::array_t&>(), {},
+                    [](const ordered_json& node) { return node.at("name").get<std::string>(); });
   return site_of(options, std::move(nodes));
 }
 

@@ -86,7 +86,6 @@ class TwoMachines(unittest.TestCase):
         (cls.other / "VERSION").write_text(run(cls.here / "bin/assay", "--version").stdout.split()[-1] + "\n")
         tools = cls.scratch / "tools"
         tools.mkdir()
-        (tools / "kubectl").symlink_to(SOURCE / "tests/fakes/fake_kubectl")
         (tools / "uname").write_text(
             '#!/bin/sh\ncase $(hostname) in *arm*) echo aarch64;; *) exec /bin/uname "$@";; esac\n'
         )
@@ -119,7 +118,10 @@ class TwoMachines(unittest.TestCase):
         ]
         site = self.scratch / "site.json"
         site.write_text(json.dumps({"schema": "assay.site/1", "name": "hall", "nodes": nodes}))
+        pods = ",".join(node["pod"] for node in nodes)
+        server = ("python3", SOURCE / "tests/fakes/kube/api.py", self.scratch / "kube", pods)
         return self.in_namespace(
+            *server,
             self.here / "bin/assay",
             "accept",
             "--profile",

@@ -1,6 +1,5 @@
 """A run of eight agents followed on a terminal and on the page of --board, which headless Chromium reads."""
 import os
-import pathlib
 import pty
 import re
 import shutil
@@ -9,6 +8,7 @@ import threading
 import unittest
 
 from harness import DEADLINE_S, Bench, main, profile, requirement, wait_for
+from kubernetes import start_cluster
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 NAMES = [f"n{i}" for i in range(1, 9)]
@@ -18,12 +18,7 @@ class Followed(Bench):
     def setUp(self):
         super().setUp()
         self.board = self.scratch / "board.html"
-        if subprocess.run(["unshare", "--uts", "hostname", "assay-test"], capture_output=True).returncode != 0:
-            raise unittest.SkipTest("no host names of their own for the nodes here")
-        tools = self.scratch / "tools"  # eight pods, as a fake kubectl starts them on this machine
-        tools.mkdir()
-        (tools / "kubectl").symlink_to(pathlib.Path(__file__).parent.parent / "fakes/fake_kubectl")
-        self.environment = dict(self.environment, PATH=f"{tools}:{os.environ['PATH']}")
+        self.api = start_cluster(self, *NAMES)
         self.site = self.write(
             "site.json",
             {

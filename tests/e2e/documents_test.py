@@ -12,6 +12,7 @@ import unittest
 
 from document_commands import PREPARE, REFUSED, REHEARSE, sweep_without_visits
 from harness import BIN, Bench, main
+from kubernetes import start_cluster
 from nightly import report
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -218,18 +219,13 @@ class Commands(Bench):
         self.folder.mkdir()
         tools = self.scratch / "tools"
         tools.mkdir()
-        (tools / "kubectl").symlink_to(ROOT / "tests/fakes/fake_kubectl")
+        self.api = start_cluster(self, pods=False)
+        self.api.add_pod("assay-x7", "n01", "lab")
         (tools / "scontrol").write_text("#!/bin/sh\necho NodeName=n01 NodeAddr=n01 State=IDLE Partitions=gpu\n")
         (tools / "scontrol").chmod(0o755)
-        pod = {
-            "metadata": {"name": "assay-x7", "namespace": "lab"},
-            "spec": {"nodeName": "n01", "containers": [{"name": "assay"}]},
-            "status": {"phase": "Running"},
-        }
         self.environment.update(
             PATH=f"{BIN}:{tools}:{os.environ['PATH']}",
             HOME=str(self.folder),
-            FAKE_KUBECTL_PODS=self.write("pods.json", {"items": [pod]}),
         )
         for name in ("SLURM_JOB_ID", "SLURM_JOB_NODELIST"):
             self.environment.pop(name, None)

@@ -1,14 +1,16 @@
-"""`assay drain` through a hook, a fake scontrol and a fake kubectl; each keeps its nodes in a file."""
+"""`assay drain` through a hook and a fake scontrol, which keep their nodes in a file, and through the real kubectl."""
 import json
-import os
 import pathlib
+import shutil
 
 from harness import main, requirement
+from kubernetes import start_cluster
 from nightly import NightBench, flag, nightly, report
 
 FAKES = pathlib.Path(__file__).parent.parent / "fakes"
 NODES = [f"n{i:02}" for i in range(1, 9)]
 NOW = "2026-01-06T06:00:00.000Z"
+KEY = "assay.dev/reason"
 REASON = "assay:fake_probe.number:f00000000003:20260105"
 
 
@@ -17,16 +19,22 @@ class Drain(NightBench):
 
     def setUp(self):
         super().setUp()
-        self.nodes = self.scratch / "nodes.json"
-        self.log = self.scratch / "calls.jsonl"
-        self.set_nodes({})
-        self.environment = dict(self.environment, FAKE_NODES=str(self.nodes), FAKE_NODES_LOG=str(self.log))
-        self.program = self.scratch / {"hook": "hook", "slurm": "scontrol", "kubernetes": "kubectl"}[self.actor]
-        self.program.symlink_to(FAKES / "fake_scheduler")
+        self.start_scheduler()
         self.site = self.write(
             "site.json",
             {"schema": "assay.site/1", "name": "s", "nodes": [{"name": name, "launcher": "ssh"} for name in NODES]},
         )
+
+    def start_scheduler(self):
+        self.nodes = self.scratch / "nodes.json"
+        self.log = self.scratch / "calls.jsonl"
+        self.set_nodes({})
+        self.environment = dict(self.environment, FAKE_NODES=str(self.nodes), FAKE_NODES_LOG=str(self.log))
+        self.program = self.scratch / {"hook": "hook", "slurm": "scontrol"}[self.actor]
+        self.program.symlink_to(FAKES / "fake_scheduler")
+
+    def set_fault(self, fault):
+        self.environment["FAKE_NODES_FAULT"] = fault
 
     def set_nodes(self, changed, *more):
         idle = {"drained": False, "busy": False, "down": False, "reason": ""}
@@ -129,11 +137,11 @@ class Drain(NightBench):
         self.assertEqual(self.changes(), [])
 
     def test_a_scheduler_that_refuses_is_told_and_the_node_is_not_taken_for_drained(self):
-        self.environment["FAKE_NODES_FAULT"] = "refuse"
+        self.set_fault("refuse")
         done = self.drain("apply", report(flag("n03")), "--apply")
         self.assertEqual(done.returncode, 3, done.stdout)
         self.assertIn("not done: drain n03", done.stdout)
-        del self.environment["FAKE_NODES_FAULT"]
+        self.set_fault("")
         self.assertEqual(self.drain("apply", report(flag("n03")), "--apply").returncode, 0)
         self.assertEqual(self.reasons(), {"n03": REASON})
 
@@ -195,6 +203,39 @@ class DrainBySlurm(Drain):
 
 class DrainByKubernetes(Drain):
     actor = "kubernetes"
+
+    def start_scheduler(self):
+        self.api = start_cluster(self, *NODES, pods=False)
+        self.program = shutil.which("kubectl")
+
+    def set_fault(self, fault):
+        self.api.fault = fault
+
+    def set_nodes(self, changed, *more):
+        for name in [*NODES, *more]:
+            spec = {"unschedulable": True} if changed.get(name, {}).get("drained") else {}
+            self.api.add_node(name, **spec)
+
+    def reasons(self):
+        """Of the nodes with assay's taint."""
+        tainted = [node for node in self.api.store.list("nodes") if node["spec"].get("taints")]
+        return {node["metadata"]["name"]: node["metadata"]["annotations"].get(KEY) for node in tainted}
+
+    def changes(self):
+        return [entry for entry in self.api.log if entry[1] == "nodes"]
+
+    def test_a_confirmed_node_is_drained_once(self):
+        for _ in range(2):
+            done = self.drain("apply", report(flag("n03")), "--apply")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.reasons(), {"n03": REASON})
+        self.assertEqual(self.changes(), [("PATCH", "nodes", "n03")] * 2)  # the reason, then the taint
+
+    def test_a_node_that_is_not_ready_is_down(self):
+        self.api.add_node("n03", ready=False)
+        done = self.drain("apply", report(flag("n03")), "--apply")
+        self.assertIn("it is down", done.stdout)
+        self.assertEqual(self.changes(), [])
 
 
 if __name__ == "__main__":

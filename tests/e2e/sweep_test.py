@@ -9,9 +9,9 @@ import signal
 import sqlite3
 import subprocess
 import time
-import unittest
 
 from harness import main, processes, requirement, wait_for
+from kubernetes import start_cluster
 from nightly import NightBench, check, flag, nightly, report
 
 STOP_S = 5  # in which a sweep that is preempted must have stopped
@@ -290,16 +290,11 @@ class Histories(NightBench):
 
 
 class Pods(NightBench):
-    """Two pods, as a fake kubectl starts them on this machine."""
+    """Pods of a cluster that the real kubectl reaches."""
 
     def setUp(self):
         super().setUp()
-        if subprocess.run(["unshare", "--uts", "hostname", "assay-test"], capture_output=True).returncode != 0:
-            raise unittest.SkipTest("no host names of their own for the pods here")
-        tools = self.scratch / "tools"
-        tools.mkdir()
-        (tools / "kubectl").symlink_to(pathlib.Path(__file__).parent.parent / "fakes/fake_kubectl")
-        self.environment = dict(self.environment, PATH=f"{tools}:{os.environ['PATH']}")
+        self.api = start_cluster(self, "n01", "n02", "n03", "n04")
         self.site = self.site_of("n01", "n02")
 
     def site_of(self, *names):
@@ -310,12 +305,12 @@ class Pods(NightBench):
         return self.write("site.json", {"schema": "assay.site/1", "name": "pods", "nodes": pods})
 
     def test_a_pod_that_is_not_there_is_not_measured_and_the_other_is(self):
-        self.environment["FAKE_KUBECTL_ABSENT"] = "assay-n02"
+        self.api.delete("pods", "default", "assay-n02")
         done = self.sweep(nightly(requirement("r")), site=self.site)
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertEqual(self.visits(), {"n01": "measured", "n02": "not_measured"})
         self.assertIn("not found", self.reason_of("n02"))
-        del self.environment["FAKE_KUBECTL_ABSENT"]
+        self.api.add_pod("assay-n02", "n02")
         done = self.sweep(nightly(requirement("r")), site=self.site)
         self.assertEqual((done.returncode, self.visits()), (0, {"n02": "measured"}), done.stderr)
 
@@ -380,7 +375,7 @@ class Pods(NightBench):
         self.assertEqual(sorted(due["only"]), ["idle.cpu", "idle.cpu.after", "r"])
 
     def test_a_node_missed_in_four_sweeps_is_named(self):
-        self.environment["FAKE_KUBECTL_ABSENT"] = "assay-n02"
+        self.api.delete("pods", "default", "assay-n02")
         for night in range(5):
             done = self.sweep(nightly(requirement("r")), site=self.site, night=f"2026-01-0{night + 1}")
             self.assertEqual(done.returncode, 3, done.stderr)

@@ -245,12 +245,16 @@ TEST(States, kubernetes_tells_our_taint_from_a_cordon_of_others) {
   const auto nodes = nodes_from_kubernetes(R"({"items": [
     {"metadata": {"name": "n01"}, "spec": {}},
     {"metadata": {"name": "n02"}, "spec": {"unschedulable": true}},
-    {"metadata": {"name": "n03", "annotations": {"assay.dev/reason": "assay:m:f:20241004"}}, "spec": {"taints": [{"key": "assay.dev/drift", "effect": "NoSchedule"}]}}]})",
+    {"metadata": {"name": "n03", "annotations": {"assay.dev/reason": "assay:m:f:20241004"}}, "spec": {"taints": [{"key": "assay.dev/drift", "effect": "NoSchedule"}]}},
+    {"metadata": {"name": "n04"}, "spec": {}, "status": {"conditions": [{"type": "DiskPressure", "status": "Unknown"}, {"type": "Ready", "status": "Unknown"}]}},
+    {"metadata": {"name": "n05"}, "spec": {}, "status": {"conditions": [{"type": "DiskPressure", "status": "False"}, {"type": "Ready", "status": "True"}]}}]})",
                                            "k");
   ASSERT_TRUE(nodes) << nodes.error().text();
   EXPECT_EQ(nodes->at("n01"), NodeNow{});
   EXPECT_EQ(nodes->at("n02"), (NodeNow{.drained = true, .reason = "cordoned"}));
   EXPECT_EQ(nodes->at("n03"), (NodeNow{.drained = true, .reason = "assay:m:f:20241004"}));
+  EXPECT_EQ(nodes->at("n04"), NodeNow{.down = true});
+  EXPECT_EQ(nodes->at("n05"), NodeNow{});
 }
 
 TEST(States, what_is_no_list_of_nodes_is_refused_with_its_place) {

@@ -158,13 +158,17 @@ TEST(LaunchKubernetes, the_last_words_tell_the_kind_of_failure) {
           "The connection to the server localhost:8080 was refused - did you specify the right host or port?\n", 1)
           .kind,
       LaunchFailure::unreachable);
+  for (const char* gone : {"error: cannot exec into a container in a completed pod; current phase is Failed\n",
+                           "Error from server: error dialing backend: dial tcp 10.0.0.3:10250: no route to host\n"})
+    EXPECT_EQ(kubectl_failure(gone, 1).kind, LaunchFailure::unreachable) << gone;
   EXPECT_EQ(kubectl_failure("", 73).reason, "kubectl, or the agent in the pod, ended with exit code 73");
   EXPECT_EQ(kubectl_failure("", std::nullopt).kind, LaunchFailure::unreachable);
 }
 
+const AgentPods kAgentPods{.image = "registry.lab/assay:1", .kube_namespace = "lab", .directory = "/scratch/assay"};
+
 TEST(LaunchKubernetes, a_manifest_is_a_daemon_set_that_keeps_the_nodes_own_name) {
-  const auto manifest =
-      nlohmann::json::parse(kubernetes_manifest("registry.lab/assay:1", "lab", "/scratch/assay").value());
+  const auto manifest = nlohmann::json::parse(kubernetes_manifest(kAgentPods).value());
   EXPECT_EQ(manifest.at("kind"), "DaemonSet");
   const auto& pod = manifest.at("spec").at("template").at("spec");
   EXPECT_EQ(pod.at("hostNetwork"), true);
@@ -175,8 +179,52 @@ TEST(LaunchKubernetes, a_manifest_is_a_daemon_set_that_keeps_the_nodes_own_name)
   EXPECT_EQ(pod.at("volumes").at(0).at("hostPath").at("path"), "/scratch/assay");
   EXPECT_EQ(manifest.at("spec").at("selector").at("matchLabels"),
             manifest.at("spec").at("template").at("metadata").at("labels"));
-  EXPECT_FALSE(kubernetes_manifest("x y", "lab", "/scratch/assay"));
-  EXPECT_FALSE(kubernetes_manifest("x", "lab_1", "/scratch/assay"));
+}
+
+TEST(LaunchKubernetes, a_job_has_a_pod_for_each_node_and_a_job_set_has_that_job) {
+  AgentPods pods = kAgentPods;
+  pods.workload = Workload::job;
+  pods.nodes = 4;
+  pods.gpus = 8;
+  pods.queue = "hall-2";
+  const auto job = nlohmann::json::parse(kubernetes_manifest(pods).value());
+  EXPECT_EQ(job.at("metadata").at("labels").at("kueue.x-k8s.io/queue-name"), "hall-2");
+  EXPECT_EQ(job.at("spec").at("suspend"), true);
+  EXPECT_EQ(job.at("spec").at("completionMode"), "Indexed");
+  EXPECT_EQ(job.at("spec").at("completions"), 4);
+  EXPECT_EQ(job.at("spec").at("parallelism"), 4);
+  const auto& pod = job.at("spec").at("template").at("spec");
+  EXPECT_EQ(pod.at("restartPolicy"), "Never");
+  EXPECT_EQ(pod.at("containers").at(0).at("resources").at("limits"), nlohmann::json::parse(R"({"nvidia.com/gpu": 8})"));
+  EXPECT_EQ(pod.at("tolerations"), nlohmann::json::parse(R"([{"operator": "Exists", "key": "assay.dev/drift"},
+                                                             {"key": "nvidia.com/gpu", "operator": "Exists"}])"));
+  const auto& others = pod.at("affinity").at("podAntiAffinity").at("requiredDuringSchedulingIgnoredDuringExecution");
+  EXPECT_EQ(others.at(0).at("labelSelector").at("matchLabels"),
+            job.at("spec").at("template").at("metadata").at("labels"));
+  pods.workload = Workload::job_set;
+  const auto set = nlohmann::json::parse(kubernetes_manifest(pods).value());
+  EXPECT_EQ(set.at("spec").at("suspend"), true);
+  auto same = job.at("spec");
+  same.erase("suspend");
+  EXPECT_EQ(set.at("spec").at("replicatedJobs").at(0).at("template").at("spec"), same);
+}
+
+TEST(LaunchKubernetes, a_manifest_with_a_wrong_name_or_number_is_refused) {
+  const auto reason = [](auto change) {
+    AgentPods pods = kAgentPods;
+    change(pods);
+    const auto made = kubernetes_manifest(pods);
+    return made ? std::string("none") : made.error();
+  };
+  EXPECT_EQ(reason([](AgentPods&) {}), "none");
+  EXPECT_EQ(reason([](AgentPods& pods) { pods.image = "x y"; }), "image 'x y' is not a valid image name");
+  EXPECT_EQ(reason([](AgentPods& pods) { pods.kube_namespace = "a_1"; }),
+            "namespace 'a_1' is not a valid namespace name");
+  EXPECT_EQ(reason([](AgentPods& pods) { pods.queue = "-q"; }), "queue '-q' is not a valid queue name");
+  EXPECT_EQ(reason([](AgentPods& pods) { pods.gpu_resource = "a b"; }), "resource 'a b' is not a valid resource name");
+  EXPECT_EQ(reason([](AgentPods& pods) { pods.nodes = 4; }),
+            "a DaemonSet has a pod on every node: nodes, gpus and queue are of job and jobset");
+  EXPECT_EQ(reason([](AgentPods& pods) { pods.workload = Workload::job_set; }), "a jobset needs its number of nodes");
 }
 
 TEST(LaunchSsh, a_jump_host_is_pinned_and_asked_by_the_same_rules) {

@@ -330,11 +330,15 @@ TEST(SiteFrom, pods_are_named_after_their_nodes) {
       text_of(site_from_pods(R"({"items": [)" + pod + "]}", "kubectl", {})),
       R"({"schema":"assay.site/1","name":"site","nodes":[{"name":"n01","launcher":"kubernetes","pod":"assay-x7","namespace":"lab","address":"10.0.0.1","container":"assay"}]})");
   EXPECT_EQ(text_of(site_from_pods(R"({"items": [)" + pod + "," + pod + "]}", "kubectl", {})),
-            "kubectl: items[1]: runs on 'n01', as does items[0]\nhint: a DaemonSet starts one agent pod on each node");
+            "kubectl: items[1]: runs on 'n01', as does items[0]\nhint: a DaemonSet, or a Job of ours, has one agent pod on each node");
   std::string pending = pod;
   pending.replace(pending.find("Running"), 7, "Pending");
   EXPECT_EQ(text_of(site_from_pods(R"({"items": [)" + pending + "]}", "kubectl", {})),
             "kubectl: items[0]: pod 'assay-x7' is 'Pending' instead of running\nhint: wait for it, or delete it");
+  std::string leaving = pod;
+  leaving.replace(leaving.find("\"namespace\""), 0, R"("deletionTimestamp": "2026-01-01T00:00:00Z", )");
+  EXPECT_EQ(text_of(site_from_pods(R"({"items": [)" + leaving + "]}", "kubectl", {})),
+            "kubectl: items[0]: pod 'assay-x7' is 'Terminating' instead of running\nhint: wait for it, or delete it");
   EXPECT_EQ(text_of(site_from_pods("{}", "kubectl", {})).substr(0, 30), "kubectl: is not a list of pods");
 }
 
