@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/amd/smi_api.h"
+#include "tests/fakes/settings.h"
 
 namespace {
 
@@ -51,7 +52,8 @@ const Node& node() {
   static const Node the_node = [] {
     Node made;
     made.state = json::parse(kHealthy);
-    if (const char* given = std::getenv("ASSAY_FAKE_AMD_SMI")) {
+    if (const std::string given = assay::fakes::told("ASSAY_FAKE_AMD_SMI", reinterpret_cast<const void*>(&node));
+        !given.empty()) {
       const json more = json::parse(given, nullptr, false);
       if (more.is_discarded()) std::cerr << "fake_amd_smi: ASSAY_FAKE_AMD_SMI is no JSON: " << given << '\n';
       made.state.merge_patch(more);

@@ -28,6 +28,7 @@
 #include "probes/cuda/memory_kernels.cuh"
 #include "probes/nccl/check_kernels.cuh"
 #include "tests/fakes/host_block.h"
+#include "tests/fakes/settings.h"
 
 struct CUevent_st {
   bool marked = false, done = false;
@@ -48,8 +49,7 @@ constexpr std::size_t kMib = std::size_t{1} << 20;
 
 std::map<std::string, std::string> settings() {
   std::map<std::string, std::string> all = {{"gpus", "1"}, {"memory", "64"}, {"fault", "none"}};
-  const char* given = std::getenv("ASSAY_FAKE_AMDHIP");
-  std::istringstream words(given == nullptr ? "" : given);
+  std::istringstream words(assay::fakes::told("ASSAY_FAKE_AMDHIP", reinterpret_cast<const void*>(&settings)));
   for (std::string word; words >> word;) all[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
   return all;
 }

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "probes/nccl/nccl_api.h"
+#include "tests/fakes/settings.h"
 
 using namespace assay::nccl::api;  // NOLINT(google-build-using-namespace): a fake of all of it
 
@@ -37,8 +38,7 @@ constexpr Result kSystemError = 2, kInvalid = 4;
 constexpr int kMostRanks = 64;
 
 std::string setting(const std::string& name, const std::string& otherwise) {
-  const char* given = std::getenv("ASSAY_FAKE_RCCL");
-  std::istringstream words(given == nullptr ? "" : given);
+  std::istringstream words(assay::fakes::told("ASSAY_FAKE_RCCL", reinterpret_cast<const void*>(&setting)));
   for (std::string word; words >> word;)
     if (word.starts_with(name + "=")) return word.substr(name.size() + 1);
   return otherwise;
