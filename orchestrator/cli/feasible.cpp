@@ -148,28 +148,62 @@ std::optional<InputError> too_few_nodes(const plan::Plan& plan, const PlanReques
       hint};
 }
 
-std::optional<InputError> no_gpu_here(const plan::Plan& plan) {
-  constexpr std::array kDevices = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg", "/dev/nvhost-ctrl-gpu", "/dev/nvgpu"};
+namespace {
+
+/// A maker of GPUs: its driver's devices, and the probes and the parameter by which its libraries are named.
+struct Maker {
+  const char* name;
+  std::array<const char*, 5> devices;  ///< any of them will do
+  std::array<std::string_view, 3> probes;
+  const char* library;
+  const char* hint;
+};
+constexpr Maker kMakers[] = {
+    {"NVIDIA",
+     {"/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg", "/dev/nvhost-ctrl-gpu", "/dev/nvgpu"},
+     {"cuda_", "nccl_", "health_gpu"},
+     "nvml_library",
+     "run it where the GPU and its driver are; in a container, hand the devices through"},
+    {"AMD",
+     {"/dev/kfd"},
+     {"amd_", "rccl_", "health_amd"},
+     "amd_smi_library",
+     "run it where the GPU and amdgpu are; in a container, --device=/dev/kfd --device=/dev/dri"},
+};
+
+/// Whose GPUs `step` measures; null for none.
+const Maker* maker_of(const plan::Step& step) {
+  for (const Maker& maker : kMakers) {
+    if (std::ranges::any_of(maker.probes, [&](std::string_view name) { return step.probe.starts_with(name); }))
+      return &maker;
+  }
+  const auto engine = step.parameters.find("engine");
+  const bool of_nvidia = engine != step.parameters.end() &&
+                         (engine->second == Value(std::string("nccl")) || engine->second == Value(std::string("gpu")));
+  return of_nvidia ? &kMakers[0] : nullptr;
+}
+
+bool is_here(const Maker& maker) {
   std::error_code unknown;
-  if (std::ranges::any_of(kDevices, [&](const char* path) { return std::filesystem::exists(path, unknown); }))
-    return std::nullopt;
+  return std::ranges::any_of(
+      maker.devices, [&](const char* path) { return path != nullptr && std::filesystem::exists(path, unknown); });
+}
+
+}  // namespace
+
+std::optional<InputError> no_gpu_here(const plan::Plan& plan) {
   for (const auto& step : plan.steps) {
-    const auto engine = step.parameters.find("engine");
-    const bool of_gpu = step.probe.starts_with("cuda_") || step.probe.starts_with("nccl_") ||
-                        step.probe == "health_gpu" ||
-                        (engine != step.parameters.end() &&
-                         (engine->second == Value(std::string("nccl")) || engine->second == Value(std::string("gpu"))));
-    const site::Node* const node = plan.site.node(step.nodes.front());
-    if (!of_gpu || node->launcher != site::Launcher::local) continue;
+    const Maker* const maker = maker_of(step);
+    if (maker == nullptr || plan.site.node(step.nodes.front())->launcher != site::Launcher::local) continue;
     const auto required = std::ranges::find_if(step.requirements, [&](const std::string& id) {
       const plan::Requirement& one = *plan.requirement(id);
-      return one.required && !one.parameters.contains("nvml_library");
+      return one.required && !one.parameters.contains(maker->library);
     });
-    if (required == step.requirements.end()) continue;
+    if (required == step.requirements.end() || is_here(*maker)) continue;
     return InputError{fmt::format("profile {}", plan.profile.name),
-                      fmt::format("measures NVIDIA GPUs, and this machine shows none: {} is absent ({} needs it)",
-                                  kDevices.front(), *required),
-                      "run it where the GPU and its driver are; in a container, hand the devices through"};
+                      fmt::format("measures {} GPUs, and this machine shows none: {} is absent ({} needs it)",
+                                  maker->name, maker->devices.front(), *required),
+                      maker->hint};
   }
   return std::nullopt;
 }

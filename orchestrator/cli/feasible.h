@@ -20,8 +20,8 @@ std::vector<std::string> small_fleets(const plan::Plan& plan);
 std::optional<InputError> too_few_nodes(const plan::Plan& plan, const PlanRequest& request,
                                         const std::vector<std::string>& site);
 
-/// Required figures of NVIDIA GPUs on this machine, which has no device of the driver. A library named in a requirement
-/// is taken for one that knows better.
+/// Required figures of a maker's GPUs on this machine, which has no device of its driver. A library named in a
+/// requirement is taken for one that knows better.
 std::optional<InputError> no_gpu_here(const plan::Plan& plan);
 
 }  // namespace assay::cli

@@ -146,6 +146,12 @@ void wait(const Stream& stream) {
   wait_until_done([&] { return hip().query_stream(stream.get()); }, "waiting for a stream");
 }
 
+bool is_done(const Stream& stream, std::string_view what) {
+  const auto state = hip().query_stream(stream.get());
+  if (state != api::kNotReady) check(state, what);
+  return state != api::kNotReady;
+}
+
 Event make_event() {
   api::Event event = nullptr;
   check(hip().make_event(&event), "making an event");
@@ -191,8 +197,8 @@ Bytes free_memory() {
   return {free};
 }
 
-void clear(std::byte* memory, Bytes size, const Stream& stream) {
-  check(hip().set(memory, 0, size.count, stream.get()), "clearing memory of the GPU");
+void clear(std::byte* memory, Bytes size, const Stream& stream, int value) {
+  check(hip().set(memory, value, size.count, stream.get()), "clearing memory of the GPU");
 }
 
 void copy_up(std::byte* target, const std::byte* host, Bytes size, const Stream& stream) {

@@ -3,6 +3,7 @@
 #pragma once
 
 namespace device_std {
+using uint16_t = unsigned short;
 using uint32_t = unsigned;
 using uint64_t = unsigned long;
 using size_t = unsigned long;

@@ -74,6 +74,10 @@ void find_runtime(const Library& in, api::Functions& f) {
   find(f.unlock_pages, "hipHostUnregister");
   find(f.device_pointer, "hipHostGetDevicePointer");
   find(f.set, "hipMemsetAsync");
+  find(f.can_access, "hipDeviceCanAccessPeer");
+  find(f.open_access, "hipDeviceEnablePeerAccess");
+  find(f.copy_between, "hipMemcpyPeerAsync");
+  find(f.link, "hipExtGetLinkTypeAndHopCount");
   find(f.load, "hipModuleLoadData");
   find(f.function, "hipModuleGetFunction");
   find(f.launch, "hipModuleLaunchKernel");

@@ -22,6 +22,9 @@ inline constexpr int kNonBlocking = 1, kHostToDevice = 1, kDeviceToHost = 2;
 /// Page-locked memory that every GPU may use and that both sides see at once.
 inline constexpr unsigned kPortable = 0x1, kMapped = 0x2, kCoherent = 0x4000'0000;
 
+/// Of hsa_amd_link_info_type_t (rocr-runtime, inc/hsa_ext_amd.h).
+inline constexpr unsigned kPcieLink = 2, kXgmiLink = 4;
+
 inline constexpr int kEcc = 0, kL2 = 19, kMajor = 23, kBusWidth = 59, kMemoryClockKhz = 60, kMinor = 61,
                      kComputeUnits = 63, kWallClockKhz = 10017;
 
@@ -64,6 +67,10 @@ struct Functions {
   Call<void*> unlock_pages;
   Call<void**, void*, unsigned> device_pointer;
   Call<void*, int, std::size_t, Stream> set;
+  Call<int*, int, int> can_access;
+  Call<int, unsigned> open_access;
+  Call<void*, int, const void*, int, std::size_t, Stream> copy_between;  ///< target, its GPU, source, its GPU
+  Call<int, int, unsigned*, unsigned*> link;                             ///< type and hops
   Call<Module*, const void*> load;
   Call<Function*, Module, const char*> function;
   Call<Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**, void**> launch;

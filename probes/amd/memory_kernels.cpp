@@ -1,5 +1,6 @@
-// memory_kernels: the kernels of probes/cuda/memory_kernels.cuh and the gate's, launched by the HIP runtime. They are
-// compiled here too, but only for the types of their parameters: they run as the node's compiler makes them.
+// memory_kernels: the kernels of probes/cuda/memory_kernels.cuh, the gate's and those that check collectives, launched
+// by the HIP runtime. They are compiled here too, but only for the types of their parameters: they run as the node's
+// compiler makes them.
 #include <algorithm>
 #include <array>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 #include "probes/cuda/gate.h"
 #include "probes/cuda/memory_kernels.cuh"
 #include "probes/cuda/memory_kernels.h"
+#include "probes/nccl/check_kernels.cuh"
 
 namespace assay::cuda {
 namespace {
@@ -20,13 +22,21 @@ namespace {
 const char* name_of(const void* kernel) {
   const auto address = [](auto* function) { return reinterpret_cast<const void*>(function); };
   static const std::pair<const void*, const char*> kNames[] = {
-      {address(kernels::assay_copy), "assay_copy"},   {address(kernels::assay_scale), "assay_scale"},
-      {address(kernels::assay_add), "assay_add"},     {address(kernels::assay_dot), "assay_dot"},
-      {address(kernels::assay_sum), "assay_sum"},     {address(kernels::assay_right_dot), "assay_right_dot"},
-      {address(kernels::assay_fill), "assay_fill"},   {address(kernels::assay_right_sum), "assay_right_sum"},
-      {address(kernels::assay_walk), "assay_walk"},   {address(kernels::assay_start), "assay_start"},
-      {address(kernels::assay_check), "assay_check"}, {address(kernels::assay_chase), "assay_chase"},
-      {address(kernels::assay_hold), "assay_hold"}};
+      {address(kernels::assay_copy), "assay_copy"},
+      {address(kernels::assay_scale), "assay_scale"},
+      {address(kernels::assay_add), "assay_add"},
+      {address(kernels::assay_dot), "assay_dot"},
+      {address(kernels::assay_sum), "assay_sum"},
+      {address(kernels::assay_right_dot), "assay_right_dot"},
+      {address(kernels::assay_fill), "assay_fill"},
+      {address(kernels::assay_right_sum), "assay_right_sum"},
+      {address(kernels::assay_walk), "assay_walk"},
+      {address(kernels::assay_start), "assay_start"},
+      {address(kernels::assay_check), "assay_check"},
+      {address(kernels::assay_chase), "assay_chase"},
+      {address(kernels::assay_hold), "assay_hold"},
+      {address(nccl::kernels::assay_send), "assay_send"},
+      {address(nccl::kernels::assay_compare), "assay_compare"}};
   const auto* const found = std::ranges::find(kNames, kernel, &std::pair<const void*, const char*>::first);
   if (found == std::end(kNames)) throw std::logic_error("a kernel without a name");
   return found->second;
@@ -67,3 +77,4 @@ void enqueue_hold(const std::uint64_t* opened, std::uint64_t* ran_out, std::uint
 }  // namespace assay::cuda
 
 #include "probes/cuda/memory_launches.cuh"  // after how they are launched
+#include "probes/nccl/check_launches.cuh"

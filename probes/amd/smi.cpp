@@ -90,6 +90,7 @@ smi::Functions find_functions(const Library& in) {
   find(f.memory_total, "amdsmi_get_gpu_memory_total");
   find(f.energy, "amdsmi_get_energy_count");
   find(f.processes, "amdsmi_get_gpu_process_list");
+  find(f.link, "amdsmi_topo_get_link_type");
   return f;
 }
 
@@ -251,6 +252,17 @@ Answer<double> AmdGpu::energy_j() const {
   if (code != smi::kSuccess) return {.value = std::nullopt, .code = code};
   if (!reported(counts) || !(resolution > 0)) return {.value = std::nullopt, .code = smi::kNotSupported};
   return {.value = static_cast<double>(counts) * static_cast<double>(resolution) * kMicro, .code = code};
+}
+
+Answer<LinkFacts> AmdGpu::link_to(const AmdGpu& other) const {
+  const auto function = library_->functions().link;
+  if (function == nullptr) return {.value = std::nullopt, .code = smi::kNoSymbol};
+  std::uint64_t hops = 0;
+  unsigned type = 0;
+  const smi::Status code = function(handle_, other.handle_, &hops, &type);
+  if (code != smi::kSuccess || (type != smi::kLinkPcie && type != smi::kLinkXgmi))
+    return {.value = std::nullopt, .code = code};
+  return {.value = LinkFacts{.is_xgmi = type == smi::kLinkXgmi, .hops = static_cast<std::int64_t>(hops)}, .code = code};
 }
 
 Answer<std::uint64_t> AmdGpu::last_cache() const {

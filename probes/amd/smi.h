@@ -39,6 +39,12 @@ std::optional<Number> reported(Number number) {
 
 class AmdSmi;
 
+/// How two GPUs are linked.
+struct LinkFacts {
+  bool is_xgmi = false;
+  std::int64_t hops = 0;
+};
+
 /// One GPU, or one partition of it, as AMD SMI lists it. Valid as long as the AmdSmi it is of.
 class AmdGpu {
  public:
@@ -66,6 +72,8 @@ class AmdGpu {
   [[nodiscard]] Answer<std::vector<std::uint32_t>> processes() const;
   /// Energy since the driver was loaded, in J.
   [[nodiscard]] Answer<double> energy_j() const;
+  /// Its link to `other`; nothing for one that is neither XGMI nor PCIe.
+  [[nodiscard]] Answer<LinkFacts> link_to(const AmdGpu& other) const;
   /// The largest cache before the memory, in B.
   [[nodiscard]] Answer<std::uint64_t> last_cache() const;
 

@@ -28,6 +28,8 @@ inline constexpr std::size_t kText = 256;
 inline constexpr unsigned kClockGfx = 0, kClockMemory = 4;
 inline constexpr unsigned kHotspot = 1, kMemoryTemperature = 2, kTemperatureNow = 0;
 inline constexpr unsigned kVram = 0;
+/// Of amdsmi_link_type_t since 26; before, 1 was XGMI (amdsmi's changelog).
+inline constexpr unsigned kLinkPcie = 1, kLinkXgmi = 2;
 inline constexpr std::size_t kXgmiLinks = 8, kCacheTypes = 10;
 
 /// Blocks that count errors, bit by bit of their mask.
@@ -171,6 +173,7 @@ struct Functions {
   Call<Handle, unsigned, std::uint64_t*> memory_total;
   Call<Handle, std::uint64_t*, float*, std::uint64_t*> energy;  ///< counter, microjoules a count, time
   Call<Handle, std::uint32_t*, Process*> processes;
+  Call<Handle, Handle, std::uint64_t*, unsigned*> link;  ///< hops, type
 };
 
 }  // namespace assay::amd::smi

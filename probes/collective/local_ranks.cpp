@@ -17,7 +17,8 @@ namespace {
 using rendezvous::after;
 using rendezvous::Clock;
 
-constexpr std::chrono::milliseconds kSlice{100};  // the longest that a request to stop goes unnoticed
+constexpr std::string_view kError = R"({"error":)";  // as answer_leader() spells it
+constexpr std::chrono::milliseconds kSlice{100};     // the longest that a request to stop goes unnoticed
 
 }  // namespace
 
@@ -65,6 +66,7 @@ std::vector<std::string> LocalRanks::ask(std::string_view request, Seconds limit
   sight_ = {};
   std::vector<std::string> answers(ranks_.size());
   std::vector<bool> here(ranks_.size(), false);
+  std::optional<Clock::time_point> given_up;
   while (true) {
     std::vector<pollfd> polled;
     std::vector<RankChild*> waiting;
@@ -75,6 +77,8 @@ std::vector<std::string> LocalRanks::ask(std::string_view request, Seconds limit
         if (auto line = rank.line()) {
           answers[i] = std::move(*line);
           here[i] = true;
+          if (patience_.after_error && !given_up && answers[i].starts_with(kError))
+            given_up = after(*patience_.after_error);
         }
       }
       if (here[i]) continue;
@@ -83,6 +87,11 @@ std::vector<std::string> LocalRanks::ask(std::string_view request, Seconds limit
       waiting.push_back(&rank);
     }
     if (waiting.empty()) return answers;
+    if (given_up && Clock::now() >= *given_up) {
+      for (std::size_t i = 0; i < ranks_.size(); ++i)
+        if (!here[i]) answers[i] = "{}";
+      return answers;
+    }
     if (Clock::now() >= until)
       lose(*waiting.front(), RankLoss::silent, fmt::format("said nothing for {:g} s", limit.count));
     const int ready = poll(polled.data(), polled.size(), static_cast<int>(kSlice.count()));

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "probes/collective/kinds.h"
 #include "probes/core/sizes.h"
 #include "probes/core/units.h"
 
@@ -17,11 +18,6 @@ struct Part {
   std::uint64_t offset = 0, bytes = 0;
 };
 
-/// A collective; the word in parameters and documents is the enumerator's. In NCCL `all_to_all`, `scatter` and
-/// `send_recv` are grouped ncclSend and ncclRecv, as NCCL itself does it. In `send_recv` every rank sends to the next
-/// one and receives from the one before. The root of `broadcast` and `scatter` is rank 0.
-enum class Operation { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, scatter, send_recv };
-
 /// Every operation's word, separated by spaces, in the order of the enumerators.
 inline constexpr std::string_view kOperations =
     "all_reduce all_gather reduce_scatter all_to_all broadcast scatter send_recv";
@@ -29,31 +25,11 @@ inline constexpr std::string_view kOperations =
 /// The operation of this word. Throws std::logic_error for another word: parameters are checked before.
 Operation operation_named(std::string_view word);
 
-/// The floating-point types that are moved and summed; the words are those of the other probes.
-enum class Element { fp32, fp64, fp16, bf16 };
-
 /// Every element's word, in the order of the enumerators.
 inline constexpr std::string_view kElements = "fp32 fp64 fp16 bf16";
 
 /// The element of this word. Throws std::logic_error for another word.
 Element element_named(std::string_view word);
-
-/// B of one element.
-constexpr std::size_t size_of(Element element) {
-  return element == Element::fp64 ? 8 : element == Element::fp32 ? 4 : 2;
-}
-
-/// The largest n so that every whole number from 0 to n is exact in `element`: 2 to the bits of its significand.
-constexpr std::uint32_t exact_limit(Element element) {
-  return element == Element::bf16   ? 256
-         : element == Element::fp16 ? 2048
-                                    : 1 << 24;  // fp64 has more; no sum here needs it
-}
-
-/// Whether ranks add up their data.
-constexpr bool reduces(Operation operation) {
-  return operation == Operation::all_reduce || operation == Operation::reduce_scatter;
-}
 
 /// Whether the buffer is divided among the ranks, so that the size is a multiple of their number.
 constexpr bool divides(Operation operation) {

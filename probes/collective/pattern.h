@@ -4,11 +4,9 @@
 // would be missed. The same functions run in kernels, on hosts and in the tests.
 #pragma once
 
-#include <bit>
 #include <cstdint>
-#include <type_traits>
 
-#include "probes/collective/operation.h"
+#include "probes/collective/kinds.h"
 
 namespace assay::collective {
 
@@ -105,18 +103,28 @@ constexpr std::uint64_t received(const Pattern& pattern, std::uint64_t index) {
   return 0;
 }
 
-/// The bits of an element of type Number.
-template <class Number>
-using BitsOf = std::conditional_t<sizeof(Number) == 2, std::uint16_t,
-                                  std::conditional_t<sizeof(Number) == 4, std::uint32_t, std::uint64_t>>;
-
-/// The element that is `word`, which sent() or received() gave, as its bits: they are compared, since a zero whose sign
-/// was turned equals a zero.
-template <class Number>
-constexpr BitsOf<Number> bits_of(const Pattern& pattern, std::uint64_t word) {
-  if (!reduces(pattern.operation)) return static_cast<BitsOf<Number>>(word);
-  return std::bit_cast<BitsOf<Number>>(static_cast<Number>(static_cast<float>(word)));  // exact: see exact_limit
+/// The element that is `word`, which sent() or received() gave, as its bits, in the lower end: they are compared, since
+/// a zero whose sign was turned equals a zero. No compiler's half is needed: the numbers are whole and exact (see
+/// exact_limit), so that those of 16 bits are a float's leading ones.
+constexpr std::uint64_t bits_of(Element element, const Pattern& pattern, std::uint64_t word) {
+  if (!reduces(pattern.operation))
+    return element == Element::fp64 ? word : word & (~std::uint64_t{0} >> (64 - 8 * size_of(element)));
+  if (element == Element::fp64) return __builtin_bit_cast(std::uint64_t, static_cast<double>(word));
+  const auto bits = __builtin_bit_cast(std::uint32_t, static_cast<float>(word));
+  if (element == Element::fp32) return bits;
+  if (element == Element::bf16) return bits >> 16;
+  constexpr std::uint32_t kBias = (127 - 15) << 10;  // of the exponents of float and half
+  return word == 0 ? 0 : (bits >> 13) - kBias;
 }
-static_assert(bits_of<float>({.operation = Operation::all_reduce}, 1) == 0x3f800000);
+static_assert(bits_of(Element::fp32, {.operation = Operation::all_reduce}, 1) == 0x3f800000);
+static_assert(bits_of(Element::fp64, {.operation = Operation::all_reduce}, 3) == 0x4008000000000000);
+static_assert(bits_of(Element::fp16, {.operation = Operation::all_reduce}, 0) == 0 &&
+              bits_of(Element::fp16, {.operation = Operation::all_reduce}, 1) == 0x3c00 &&
+              bits_of(Element::fp16, {.operation = Operation::all_reduce}, 2047) == 0x67ff &&
+              bits_of(Element::fp16, {.operation = Operation::all_reduce}, 2048) == 0x6800);
+static_assert(bits_of(Element::bf16, {.operation = Operation::all_reduce}, 1) == 0x3f80 &&
+              bits_of(Element::bf16, {.operation = Operation::all_reduce}, 255) == 0x437f &&
+              bits_of(Element::bf16, {.operation = Operation::all_reduce}, 256) == 0x4380);
+static_assert(bits_of(Element::bf16, {.operation = Operation::all_gather}, 0x123456789) == 0x6789);
 
 }  // namespace assay::collective

@@ -14,6 +14,9 @@ struct RankPatience {
   Seconds stopped = {5};
   /// None of them has run for so long. Only for ranks that wait for no other node; nothing: they are waited for.
   std::optional<Seconds> idle = {};
+  /// One of them has answered with an error so long ago: the others may wait for it, and {} stands for their answers.
+  /// Nothing: they are waited for.
+  std::optional<Seconds> after_error = {};
 };
 
 /// Adds up how long something has lasted. Only time in which this process has looked counts: a leader that was stopped

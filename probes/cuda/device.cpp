@@ -169,6 +169,12 @@ void wait(const Stream& stream) {
   wait_until_done([&] { return cudaStreamQuery(stream.get()); }, "waiting for a stream");
 }
 
+bool is_done(const Stream& stream, std::string_view what) {
+  const auto state = cudaStreamQuery(stream.get());
+  if (state != cudaErrorNotReady) check(state, what);
+  return state != cudaErrorNotReady;
+}
+
 Event make_event() {
   cudaEvent_t event = nullptr;
   check(cudaEventCreate(&event), "making an event");
@@ -214,8 +220,8 @@ Bytes free_memory() {
   return {free};
 }
 
-void clear(std::byte* memory, Bytes size, const Stream& stream) {
-  check(cudaMemsetAsync(memory, 0, size.count, stream.get()), "clearing memory of the GPU");
+void clear(std::byte* memory, Bytes size, const Stream& stream, int value) {
+  check(cudaMemsetAsync(memory, value, size.count, stream.get()), "clearing memory of the GPU");
 }
 
 void copy_up(std::byte* target, const std::byte* host, Bytes size, const Stream& stream) {

@@ -65,6 +65,8 @@ Stream make_stream();
 /// Waits until all work of `stream` is done. Throws std::runtime_error when it failed. When it is not done within
 /// kLongestDeviceWait the device hangs, and the process leaves (poll_or_leave).
 void wait(const Stream& stream);
+/// Whether all work of `stream` is done. Throws std::runtime_error with `what` when it failed.
+bool is_done(const Stream& stream, std::string_view what);
 
 struct DestroyEvent {
   void operator()(CUevent_st* event) const noexcept;
@@ -122,8 +124,8 @@ using PinnedBuffer = CudaBuffer<PinnedMemory>;
 /// Free memory of the current device.
 Bytes free_memory();
 
-/// Sets `size` of memory of the current device to 0, in order with the other work of `stream`.
-void clear(std::byte* memory, Bytes size, const Stream& stream);
+/// Sets every byte of `size` of memory of the current device to `value`, in order with the other work of `stream`.
+void clear(std::byte* memory, Bytes size, const Stream& stream, int value = 0);
 
 /// Enqueues a copy of `size` from memory of the host to that of the current device, or back, by a copy engine where the
 /// host's memory is locked.

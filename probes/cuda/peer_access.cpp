@@ -1,5 +1,5 @@
 // peer_access: what the answers of the runtime and of NVML mean together.
-#include "probes/cuda/peer_fabric.h"
+#include "probes/cuda/peer_link.h"
 
 namespace assay::cuda {
 
@@ -7,6 +7,8 @@ std::string_view to_string(PeerAccess access) {
   switch (access) {
     case PeerAccess::nvlink:
       return "nvlink";
+    case PeerAccess::xgmi:
+      return "xgmi";
     case PeerAccess::pcie:
       return "pcie";
     case PeerAccess::none:

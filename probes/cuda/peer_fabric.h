@@ -3,32 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "probes/core/units.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/device_words.h"
 #include "probes/cuda/figures.h"
+#include "probes/cuda/peer_link.h"
 
 namespace assay::cuda {
-
-/// How one GPU reaches the memory of another.
-enum class PeerAccess { nvlink, pcie, none };
-
-/// "nvlink", "pcie" or "none".
-std::string_view to_string(PeerAccess access);
-
-/// PeerAccess of two GPUs: none unless each may `access` the other; NVLink when NVML says so or, where it says nothing,
-/// when the link carries native atomics, which PCIe does not.
-PeerAccess peer_access(bool access, std::optional<bool> nvml_says_nvlink, bool native_atomics);
-
-/// What is known of an ordered pair.
-struct PeerFacts {
-  PeerAccess access = PeerAccess::none;
-  int performance_rank = 0;  ///< the runtime's relative value of the link; lower is better
-};
 
 /// Who copies: the source's GPU pushes, or the target's pulls.
 enum class Initiator { source, target };
@@ -71,7 +54,6 @@ class PeerFabric {
   [[nodiscard]] std::size_t place(DevicePair pair) const { return pair.source * devices_.size() + pair.target; }
   [[nodiscard]] std::byte* landing(DevicePair pair) const;
   void add_node(const Device& device, std::uint64_t seed);
-  void open_access();
 
   std::vector<Device> devices_;
   Bytes size_;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "probes/core/machine_tree.h"
 #include "probes/core/recorder.h"
 
 namespace assay::health {
@@ -87,6 +88,27 @@ Gpu read_gpu(const nvml::NvmlGpu& gpu) {
           .fabric_state = fabric ? std::optional(fabric_state_word(*fabric)) : std::nullopt,
           .fabric_health = fabric ? fabric_health_words(*fabric) : std::nullopt,
           .memory = gpu.memory().value};
+}
+
+std::vector<Gpu> read_amd_gpus(const MachineTree& tree) {
+  constexpr std::string_view kAmd = "0x1002", kAccelerator = "0x12";  // vendor, first byte of the class
+  const std::string all = "sys/bus/pci/devices";
+  std::vector<Gpu> gpus;
+  for (const std::string& address : tree.names(all)) {
+    const auto told = [&](const char* file) { return tree.text(fmt::format("{}/{}/{}", all, address, file)); };
+    if (told("vendor") != kAmd || tree.target_name(fmt::format("{}/{}/driver", all, address)) != "amdgpu") continue;
+    const auto model = told("product_name");
+    if (!model && !told("class").value_or("").starts_with(kAccelerator)) continue;
+    const auto memory = tree.number(fmt::format("{}/{}/mem_info_vram_total", all, address));
+    gpus.push_back({.subject = {.kind = "gpu", .id = address},
+                    .model = model,
+                    .serial = told("serial_number"),
+                    .part = told("product_number"),
+                    .vbios = told("vbios_version"),
+                    .pci_address = address,
+                    .memory = memory ? std::optional(static_cast<std::uint64_t>(*memory)) : std::nullopt});
+  }
+  return gpus;
 }
 
 void record_gpu(const Gpu& gpu, Recorder& record) {

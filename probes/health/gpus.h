@@ -10,13 +10,18 @@
 #include "probes/core/probe.h"
 #include "probes/nvml/nvml_gpu.h"
 
+namespace assay {
+class MachineTree;
+}  // namespace assay
+
 namespace assay::health {
 
 /// One GPU; values that the driver does not report are absent.
 struct Gpu {
-  Subject subject;  ///< its UUID; "index-5" when it does not answer
-  std::optional<std::string> model, serial, part, vbios, inforom, firmware, pci_address, fabric_state, fabric_health;
-  std::optional<std::uint64_t> memory;  ///< bytes
+  Subject subject = {};  ///< its UUID; "index-5" when it does not answer; an AMD GPU's PCI address
+  std::optional<std::string> model = {}, serial = {}, part = {}, vbios = {}, inforom = {}, firmware = {},
+                             pci_address = {}, fabric_state = {}, fabric_health = {};
+  std::optional<std::uint64_t> memory = {};  ///< bytes
 };
 
 /// The conditions that record_gpu records, for the spec of a probe that does.
@@ -36,6 +41,10 @@ inline constexpr ConditionSpec kGpuConditions[] = {
 
 /// Queries the identity of `gpu`.
 Gpu read_gpu(const nvml::NvmlGpu& gpu);
+
+/// AMD's accelerators, by their addresses, as the driver amdgpu describes them in sysfs (docs.kernel.org,
+/// gpu/amdgpu/driver-misc). Graphics within a processor, which have no product name, are none.
+std::vector<Gpu> read_amd_gpus(const MachineTree& tree);
 
 /// Records all of it but the memory as conditions of its subject.
 void record_gpu(const Gpu& gpu, Recorder& record);

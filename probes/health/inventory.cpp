@@ -36,14 +36,16 @@ constexpr ProbeSpec kSpec{
     .revision = 2,
     .measures = "Counts, capacities, link rates, models, serial numbers and firmware of the node's parts.",
     .method =
-        "Reads /proc, /sys and the SMBIOS table once and asks NVML about GPUs; nothing is changed. Values that the "
+        "Reads /proc, /sys and the SMBIOS table once and asks NVML about NVIDIA's GPUs; nothing is changed. Values "
+        "that the "
         "machine does not report are absent. Counted are parts with hardware behind them: no loop, ram, device-mapper "
         "or md drives, no bridges, bonds or virtual functions, no removable drive without a medium. A PCIe link is "
         "compared with the device's own maximum, so a device in a slower slot counts as degraded.",
     .source =
         "DMTF DSP0134 (SMBIOS) sections 7.18 and 7.38; Linux Documentation/ABI/testing/sysfs-bus-pci, sysfs-class-net "
         "and "
-        "stable/sysfs-block; PCI Code and ID Assignment Specification 1.16; NVIDIA NVML API Reference Guide.",
+        "stable/sysfs-block, gpu/amdgpu/driver-misc; PCI Code and ID Assignment Specification 1.16; NVIDIA NVML API "
+        "Reference Guide.",
     .typical = {1},
     .deadline = {60},
     .parameters = kParameters,
@@ -166,22 +168,37 @@ void record_nics(const std::vector<Nic>& nics, Recorder& record) {
   }
 }
 
-/// The GPUs that the NVIDIA driver lists, recorded; none if it was not asked or is not there.
-std::vector<Gpu> record_gpus(const std::string& library, bool is_this_machine, Recorder& record) {
+/// The GPUs that the NVIDIA driver lists; nothing if it was not asked or is not there.
+std::optional<std::vector<Gpu>> nvidia_gpus(const std::string& library, bool is_this_machine, Recorder& record) {
   const bool automatic = library == "auto";
-  if (automatic && !is_this_machine) return {};
-  std::vector<Gpu> gpus;
+  if (automatic && !is_this_machine) return std::nullopt;
   try {
     const nvml::Nvml nvml(automatic ? nvml_api::kLibrary : library);
+    std::vector<Gpu> gpus;
     std::ranges::transform(nvml.gpus(), std::back_inserter(gpus), read_gpu);
     record.condition("nvml_library", nvml.path());
     record.condition("driver_version", nvml.driver_version());
+    return gpus;
   } catch (const Skip& skip) {
     record.condition("nvml_library",
                      nvml::absent_because(skip.what()));  // a node without such GPUs has an inventory too
-    return {};
+    return std::nullopt;
   }
-  count(record, "gpus_total", size_of(gpus));
+}
+
+/// The GPUs of the node, recorded.
+std::vector<Gpu> record_gpus(const MachineTree& tree, const std::string& library, Recorder& record) {
+  const auto nvidia = nvidia_gpus(library, tree.is_this_machine(), record);
+  const auto amd = read_amd_gpus(tree);
+  for (const Gpu& gpu : amd) {
+    const std::string folder = "sys/bus/pci/devices/" + gpu.subject.id;
+    tell(record, "compute_partition", tree.text(folder + "/current_compute_partition"), gpu.subject);
+    tell(record, "memory_partition", tree.text(folder + "/current_memory_partition"), gpu.subject);
+  }
+  if (!amd.empty()) tell(record, "amdgpu_version", tree.text("sys/module/amdgpu/version"));
+  std::vector<Gpu> gpus = nvidia.value_or(std::vector<Gpu>());
+  gpus.insert(gpus.end(), amd.begin(), amd.end());
+  if (nvidia || !amd.empty()) count(record, "gpus_total", size_of(gpus));
   for (const Gpu& gpu : gpus) {
     record_gpu(gpu, record);
     if (gpu.memory) record.measurement("gpu_memory", static_cast<double>(*gpu.memory), gpu.subject);
@@ -255,7 +272,7 @@ void measure(const Parameters& given, Recorder& record) {
   }
   const auto drives = read_drives(tree);
   const auto nics = read_nics(tree);
-  const auto gpus = record_gpus(given.text("nvml_library"), tree.is_this_machine(), record);
+  const auto gpus = record_gpus(tree, given.text("nvml_library"), record);
   if (tree.exists("sys/block")) record_drives(drives, record);
   if (tree.exists("sys/class/net")) record_nics(nics, record);
   if (tree.exists("sys/bus/pci/devices")) {

@@ -56,7 +56,9 @@ inline constexpr Metric kInventoryCounts[] = {
     higher("accelerators_total", "1",
            "PCI functions of class 3D controller or processing accelerator, if there is a PCI bus",
            Recorded::if_present),
-    higher("gpus_total", "1", "GPUs that the NVIDIA driver lists, if there is one", Recorded::if_present),
+    higher("gpus_total", "1",
+           "GPUs that the NVIDIA driver lists, and AMD's accelerators that amdgpu drives, if there is such a driver",
+           Recorded::if_present),
     higher("gpu_memory", "B", "memory of one GPU, where the driver reports it", Recorded::if_reported),
     higher("pcie_rate", "1/s", "negotiated transfers a second of one lane (Gen5: 3.2e10), where sysfs reports it",
            Recorded::if_reported),
@@ -110,6 +112,9 @@ inline constexpr ConditionSpec kInventoryOwnConditions[] = {
     if_asked("nvml_library",
              "path of the NVML that named the gpus, or \"absent: \" and why there is none, if NVML was queried"),
     if_present("driver_version", "version of the NVIDIA driver, if there is one"),
+    if_reported("amdgpu_version", "version of the driver amdgpu, where it has one apart from the kernel's"),
+    if_reported("compute_partition", "whether an AMD gpu is one device (SPX) or several, where amdgpu reports it"),
+    if_reported("memory_partition", "in how many parts an AMD gpu's memory is, where amdgpu reports it"),
 };
 
 /// kInventoryOwnConditions, and those of kGpuConditions that are not among them.

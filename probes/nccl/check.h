@@ -12,13 +12,6 @@ namespace assay::nccl {
 void fill(std::byte* buffer, std::uint64_t count, collective::Element element, const collective::Pattern& pattern,
           const cuda::Stream& stream);
 
-/// Enqueues setting every bit of the `bytes` at `buffer`: a NaN in every type, which no sum is, and but for elements of
-/// 16 bits next to no moved word.
-void overwrite(std::byte* buffer, std::size_t bytes, const cuda::Stream& stream);
-
-/// Enqueues setting `*counter`, in memory of the device, to 0.
-void clear(std::uint64_t* counter, const cuda::Stream& stream);
-
 /// Enqueues counting those of the `count` elements at `buffer` that are not received(); adds to `*mismatches`, which is
 /// in memory of the device: adding to the host's needs atomics over PCIe, which not every machine has.
 void count_mismatches(const std::byte* buffer, std::uint64_t count, collective::Element element,

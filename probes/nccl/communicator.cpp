@@ -1,4 +1,4 @@
-// communicator: the calls into NCCL. nccl.h is included only here.
+// communicator: the calls into the library.
 #include "probes/nccl/communicator.h"
 
 #include <array>
@@ -7,12 +7,11 @@
 #include <thread>
 #include <utility>
 
-#include <cuda_runtime_api.h>
 #include <fmt/format.h>
-#include <nccl.h>
 
 #include "probes/core/probe.h"
 #include "probes/core/text.h"
+#include "probes/nccl/nccl_api.h"
 
 namespace assay::nccl {
 namespace {
@@ -23,62 +22,76 @@ constexpr int kOldest = 21800;           // 2.18: non-blocking configuration wit
 constexpr Seconds kEnqueueLimit = {60};  // enqueueing may connect peers, which takes seconds on a thousand ranks
 constexpr std::chrono::microseconds kPoll{50};
 
-ncclDataType_t nccl_type(collective::Element element) {
-  constexpr std::array kTypes = {ncclFloat32, ncclFloat64, ncclFloat16, ncclBfloat16};
+int nccl_type(collective::Element element) {
+  constexpr std::array kTypes = {api::kFloat32, api::kFloat64, api::kFloat16, api::kBfloat16};
   return kTypes.at(static_cast<std::size_t>(element));
 }
 
 }  // namespace
 
 struct Nccl::Functions {
-  Library library = Library::open("libnccl.so.2", "NCCL");
-  decltype(&::ncclGetVersion) get_version = library.symbol<decltype(&::ncclGetVersion)>("ncclGetVersion");
-  decltype(&::ncclGetUniqueId) get_unique_id = library.symbol<decltype(&::ncclGetUniqueId)>("ncclGetUniqueId");
-  decltype(&::ncclCommInitRankConfig) init =
-      library.symbol<decltype(&::ncclCommInitRankConfig)>("ncclCommInitRankConfig");
-  decltype(&::ncclCommAbort) abort = library.symbol<decltype(&::ncclCommAbort)>("ncclCommAbort");
-  decltype(&::ncclCommGetAsyncError) async_error =
-      library.symbol<decltype(&::ncclCommGetAsyncError)>("ncclCommGetAsyncError");
-  decltype(&::ncclGetErrorString) error_string = library.symbol<decltype(&::ncclGetErrorString)>("ncclGetErrorString");
-  decltype(&::ncclGetLastError) last_error = library.symbol<decltype(&::ncclGetLastError)>("ncclGetLastError");
-  decltype(&::ncclAllReduce) all_reduce = library.symbol<decltype(&::ncclAllReduce)>("ncclAllReduce");
-  decltype(&::ncclAllGather) all_gather = library.symbol<decltype(&::ncclAllGather)>("ncclAllGather");
-  decltype(&::ncclReduceScatter) reduce_scatter = library.symbol<decltype(&::ncclReduceScatter)>("ncclReduceScatter");
-  decltype(&::ncclBroadcast) broadcast = library.symbol<decltype(&::ncclBroadcast)>("ncclBroadcast");
-  decltype(&::ncclSend) send = library.symbol<decltype(&::ncclSend)>("ncclSend");
-  decltype(&::ncclRecv) receive = library.symbol<decltype(&::ncclRecv)>("ncclRecv");
-  decltype(&::ncclGroupStart) group_start = library.symbol<decltype(&::ncclGroupStart)>("ncclGroupStart");
-  decltype(&::ncclGroupEnd) group_end = library.symbol<decltype(&::ncclGroupEnd)>("ncclGroupEnd");
-  decltype(&::ncclMemAlloc) mem_alloc = nullptr;  // since 2.19
-  decltype(&::ncclMemFree) mem_free = nullptr;
+  explicit Functions(const Product& of) : product(of) {
+    const auto find = [this]<class F>(F& function, const char* name) { function = library.symbol<F>(name); };
+    find(get_version, "ncclGetVersion");
+    find(get_unique_id, "ncclGetUniqueId");
+    find(init, "ncclCommInitRankConfig");
+    find(abort, "ncclCommAbort");
+    find(async_error, "ncclCommGetAsyncError");
+    find(error_string, "ncclGetErrorString");
+    find(last_error, "ncclGetLastError");
+    find(all_reduce, "ncclAllReduce");
+    find(all_gather, "ncclAllGather");
+    find(reduce_scatter, "ncclReduceScatter");
+    find(broadcast, "ncclBroadcast");
+    find(send, "ncclSend");
+    find(receive, "ncclRecv");
+    find(group_start, "ncclGroupStart");
+    find(group_end, "ncclGroupEnd");
+    // 2.18 has none; the runtime's memory does as well, and the record says so.
+    mem_alloc = library.optional_symbol<decltype(mem_alloc)>("ncclMemAlloc");
+    mem_free = library.optional_symbol<decltype(mem_free)>("ncclMemFree");
+    if (mem_free == nullptr) mem_alloc = nullptr;
+  }
+
+  Product product;
+  Library library = Library::open(product.library, product.title, product.folders);
+  api::Call<int*> get_version;
+  api::Call<api::UniqueId*> get_unique_id;
+  api::Call<api::Comm*, int, api::UniqueId, int, api::Config*> init;
+  api::Call<api::Comm> abort;
+  api::Call<api::Comm, api::Result*> async_error;
+  const char* (*error_string)(api::Result);
+  const char* (*last_error)(api::Comm);
+  api::Call<const void*, void*, std::size_t, int, int, api::Comm, api::Stream> all_reduce;
+  api::Call<const void*, void*, std::size_t, int, api::Comm, api::Stream> all_gather;
+  api::Call<const void*, void*, std::size_t, int, int, api::Comm, api::Stream> reduce_scatter;
+  api::Call<const void*, void*, std::size_t, int, int, api::Comm, api::Stream> broadcast;
+  api::Call<const void*, std::size_t, int, int, api::Comm, api::Stream> send;
+  api::Call<void*, std::size_t, int, int, api::Comm, api::Stream> receive;
+  api::Call<> group_start, group_end;
+  api::Call<void**, std::size_t> mem_alloc;
+  api::Call<void*> mem_free;
 
   [[nodiscard]] int version_code() const {
     int code = 0;
-    if (get_version(&code) != ncclSuccess) throw std::runtime_error("NCCL does not report its version");
+    if (get_version(&code) != api::kSuccess)
+      throw std::runtime_error(fmt::format("{} does not report its version", product.title));
     return code;
   }
   [[nodiscard]] std::string version() const {
     const int code = version_code();  // NCCL_VERSION in nccl.h, as it is since 2.9
     return fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100);
   }
-  [[nodiscard]] std::string words(int result) const {
-    const auto code = static_cast<ncclResult_t>(result);
+  [[nodiscard]] std::string words(api::Result result) const {
     const char* const last = last_error(nullptr);
     const bool more = last != nullptr && *last != '\0';
-    return fmt::format("{}{}{}", error_string(code), more ? ": " : "", more ? last : "");
+    return fmt::format("{}{}{}", error_string(result), more ? ": " : "", more ? last : "");
   }
 };
 
-Nccl::Nccl() : functions_(std::make_unique<Functions>()) {
-  if (functions_->version_code() < kOldest) {
-    throw Skip(fmt::format("NCCL {} at {} is older than 2.18", functions_->version(), path()));
-  }
-  try {
-    functions_->mem_alloc = functions_->library.symbol<decltype(&::ncclMemAlloc)>("ncclMemAlloc");
-    functions_->mem_free = functions_->library.symbol<decltype(&::ncclMemFree)>("ncclMemFree");
-  } catch (const Skip&) {
-    functions_->mem_alloc = nullptr;  // 2.18 has none; the CUDA runtime's memory does as well, and the record says so
-  }
+Nccl::Nccl(const Product& product) : functions_(std::make_unique<Functions>(product)) {
+  if (functions_->version_code() < kOldest)
+    throw Skip(fmt::format("{} {} at {} is older than 2.18", product.title, functions_->version(), path()));
 }
 
 Nccl::~Nccl() = default;
@@ -87,8 +100,8 @@ std::string Nccl::version() const { return functions_->version(); }
 const std::string& Nccl::path() const { return functions_->library.path(); }
 
 std::string Nccl::unique_id() const {
-  ncclUniqueId id = {};
-  if (const auto result = functions_->get_unique_id(&id); result != ncclSuccess) {
+  api::UniqueId id = {};
+  if (const auto result = functions_->get_unique_id(&id); result != api::kSuccess) {
     throw std::runtime_error("ncclGetUniqueId: " + functions_->words(result));
   }
   return to_hexadecimal({id.internal, sizeof id.internal});
@@ -97,11 +110,15 @@ std::string Nccl::unique_id() const {
 CollectiveBuffer::CollectiveBuffer(const Nccl& nccl, Bytes size) : nccl_(&nccl), size_(size) {
   void* memory = nullptr;
   const auto* functions = nccl.functions_.get();
-  if (functions->mem_alloc != nullptr && functions->mem_alloc(&memory, size.count) == ncclSuccess) {
+  if (functions->mem_alloc != nullptr && functions->mem_alloc(&memory, size.count) == api::kSuccess) {
     from_nccl_ = static_cast<std::byte*>(memory);
   } else {
     from_cuda_ = cuda::DeviceBuffer(size);
   }
+}
+
+const char* CollectiveBuffer::source() const {
+  return from_nccl_ != nullptr ? "ncclMemAlloc" : nccl_->functions_->product.memory;
 }
 
 CollectiveBuffer::CollectiveBuffer(CollectiveBuffer&& other) noexcept
@@ -124,13 +141,12 @@ CollectiveBuffer::~CollectiveBuffer() {
 
 Communicator::Communicator(const Nccl& nccl, std::string_view id, int ranks, int rank, Seconds limit)
     : nccl_(nccl), ranks_(ranks), rank_(rank) {
-  ncclUniqueId unique = {};
+  api::UniqueId unique = {};
   const auto bytes = from_hexadecimal(id);
   if (!bytes || bytes->size() != sizeof unique.internal)
     throw std::runtime_error("the id of the communicator is damaged");
   bytes->copy(unique.internal, sizeof unique.internal);
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
+  api::Config config{.blocking = 0};
   const auto result = nccl_.functions_->init(&comm_, ranks, unique, rank, &config);
   try {
     demand(result, "entering the communicator");
@@ -147,17 +163,17 @@ Communicator::~Communicator() {
 }
 
 void Communicator::demand(int result, std::string_view what) {
-  if (result == ncclSuccess || result == ncclInProgress) return;
+  if (result == api::kSuccess || result == api::kInProgress) return;
   throw std::runtime_error(fmt::format("{}: {}", what, nccl_.functions_->words(result)));
 }
 
 void Communicator::settle(std::string_view what, Seconds limit) {
   const auto begin = Clock::now();
-  ncclResult_t state = ncclInProgress;
+  api::Result state = api::kInProgress;
   while (true) {
     demand(nccl_.functions_->async_error(comm_, &state), what);
     demand(state, what);
-    if (state == ncclSuccess) return;
+    if (state == api::kSuccess) return;
     if (std::chrono::duration<double>(Clock::now() - begin).count() > limit.count) {
       throw std::runtime_error(
           fmt::format("{}: not done after {:g} s; a rank is missing or cannot be reached", what, limit.count));
@@ -184,13 +200,13 @@ void Communicator::enqueue(collective::Operation operation, collective::Element 
   };
   switch (operation) {
     case collective::Operation::all_reduce:
-      demand(call.all_reduce(source, target, chunk, type, ncclSum, comm_, stream.get()), "ncclAllReduce");
+      demand(call.all_reduce(source, target, chunk, type, api::kSum, comm_, stream.get()), "ncclAllReduce");
       break;
     case collective::Operation::all_gather:
       demand(call.all_gather(source, target, chunk, type, comm_, stream.get()), "ncclAllGather");
       break;
     case collective::Operation::reduce_scatter:
-      demand(call.reduce_scatter(source, target, chunk, type, ncclSum, comm_, stream.get()), "ncclReduceScatter");
+      demand(call.reduce_scatter(source, target, chunk, type, api::kSum, comm_, stream.get()), "ncclReduceScatter");
       break;
     case collective::Operation::broadcast:
       demand(call.broadcast(source, target, chunk, type, 0, comm_, stream.get()), "ncclBroadcast");
@@ -220,7 +236,7 @@ void Communicator::enqueue(collective::Operation operation, collective::Element 
 }
 
 void Communicator::all_reduce(void* data, std::size_t count, const cuda::Stream& stream, Element element) {
-  demand(nccl_.functions_->all_reduce(data, data, count, nccl_type(element), ncclSum, comm_, stream.get()),
+  demand(nccl_.functions_->all_reduce(data, data, count, nccl_type(element), api::kSum, comm_, stream.get()),
          "ncclAllReduce");
   settle("enqueueing", kEnqueueLimit);
 }
@@ -233,7 +249,7 @@ void Communicator::all_gather(void* data, std::size_t share, const cuda::Stream&
 void Communicator::reduce_scatter(void* data, std::size_t share, const cuda::Stream& stream, Element element) {
   void* const own =
       static_cast<std::byte*>(data) + static_cast<std::size_t>(rank_) * share * collective::size_of(element);
-  demand(nccl_.functions_->reduce_scatter(data, own, share, nccl_type(element), ncclSum, comm_, stream.get()),
+  demand(nccl_.functions_->reduce_scatter(data, own, share, nccl_type(element), api::kSum, comm_, stream.get()),
          "ncclReduceScatter");
   settle("enqueueing", kEnqueueLimit);
 }
@@ -256,9 +272,9 @@ void Communicator::exchange(const std::byte* sent, std::span<const collective::P
   for (std::size_t i = 0; i < to.size(); ++i) {
     const int peer = static_cast<int>(i);
     if (to[i].bytes > 0)
-      demand(call.send(sent + to[i].offset, to[i].bytes, ncclInt8, peer, comm_, stream.get()), "ncclSend");
+      demand(call.send(sent + to[i].offset, to[i].bytes, api::kInt8, peer, comm_, stream.get()), "ncclSend");
     if (from[i].bytes > 0)
-      demand(call.receive(received + from[i].offset, from[i].bytes, ncclInt8, peer, comm_, stream.get()), "ncclRecv");
+      demand(call.receive(received + from[i].offset, from[i].bytes, api::kInt8, peer, comm_, stream.get()), "ncclRecv");
   }
   demand(call.group_end(), "ncclGroupEnd");
   settle("enqueueing", kEnqueueLimit);
@@ -273,16 +289,15 @@ void Communicator::receive(int peer, void* data, std::size_t count, const cuda::
 }
 
 void Communicator::check_alive() {
-  ncclResult_t state = ncclSuccess;
+  api::Result state = api::kSuccess;
   demand(nccl_.functions_->async_error(comm_, &state), "the communicator");
   demand(state, "the communicator");
 }
 
 void Communicator::finish(const cuda::Stream& stream, Seconds limit) {
   const auto begin = Clock::now();
-  cudaError_t state = cudaErrorNotReady;
-  while ((state = cudaStreamQuery(stream.get())) == cudaErrorNotReady) {
-    ncclResult_t broken = ncclSuccess;
+  while (!cuda::is_done(stream, "the collective")) {
+    api::Result broken = api::kSuccess;
     demand(nccl_.functions_->async_error(comm_, &broken), "the collective");
     demand(broken, "the collective");
     if (std::chrono::duration<double>(Clock::now() - begin).count() > limit.count) {
@@ -290,7 +305,6 @@ void Communicator::finish(const cuda::Stream& stream, Seconds limit) {
     }
     std::this_thread::sleep_for(kPoll);
   }
-  cuda::check(state, "the collective");
 }
 
 }  // namespace assay::nccl

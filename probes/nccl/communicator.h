@@ -1,4 +1,5 @@
-// communicator: NCCL opened at run time, one communicator of this process' GPU, and memory that NCCL likes.
+// communicator: NCCL or RCCL opened at run time, one communicator of this process' GPU, and memory that the library
+// likes.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +18,30 @@ struct ncclComm;  // the target of ncclComm_t
 
 namespace assay::nccl {
 
-/// The functions of libnccl.so.2.
+/// A library with NCCL's interface, and what differs in words.
+struct Product {
+  const char* title = "NCCL";
+  const char* library = "libnccl.so.2";
+  const char* folders = "";  ///< where it is looked for beside the usual places
+  const char* probe = "nccl_collective";
+  const char* memory = "cudaMalloc";  ///< of the runtime, where the library gives none
+  const char* version_condition = "nccl_version";
+  const char* library_condition = "nccl_library";
+};
+inline constexpr Product kNccl;
+inline constexpr Product kRccl{.title = "RCCL",
+                               .library = "librccl.so.1",
+                               .folders = "/opt/rocm/lib",
+                               .probe = "rccl_collective",
+                               .memory = "hipMalloc",
+                               .version_condition = "rccl_version",
+                               .library_condition = "rccl_library"};
+
+/// The functions of the library.
 class Nccl {
  public:
   /// Opens the library. Throws Skip when it is missing or older than 2.18, which has all that is needed.
-  Nccl();
+  explicit Nccl(const Product& product = kNccl);
   ~Nccl();
   Nccl(Nccl&&) noexcept;
   Nccl& operator=(Nccl&&) = delete;
@@ -40,7 +60,7 @@ class Nccl {
   std::unique_ptr<Functions> functions_;
 };
 
-/// Device memory from ncclMemAlloc, which NCCL can map into its peers; from the CUDA runtime where NCCL has none.
+/// Device memory from ncclMemAlloc, which the library can map into its peers; from the runtime where it has none.
 class CollectiveBuffer {
  public:
   CollectiveBuffer() = default;
@@ -52,8 +72,8 @@ class CollectiveBuffer {
 
   [[nodiscard]] std::byte* data() const { return from_nccl_ != nullptr ? from_nccl_ : from_cuda_.data(); }
   [[nodiscard]] Bytes size() const { return size_; }
-  /// "ncclMemAlloc" or "cudaMalloc".
-  [[nodiscard]] const char* source() const { return from_nccl_ != nullptr ? "ncclMemAlloc" : "cudaMalloc"; }
+  /// "ncclMemAlloc", or the runtime's function.
+  [[nodiscard]] const char* source() const;
 
  private:
   const Nccl* nccl_ = nullptr;

@@ -1,6 +1,7 @@
 // environment: spelling NCCL's variables.
 #include "probes/nccl/environment.h"
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <utility>
@@ -8,6 +9,7 @@
 namespace assay::nccl {
 namespace {
 
+constexpr std::array<std::string_view, 3> kPrefixes = {"NCCL_", "RCCL_", "HSA_"};
 constexpr std::string_view kLogging = "NCCL_DEBUG";  // and NCCL_DEBUG_FILE, _SUBSYS, _TIMESTAMP_…
 
 // NCCL's own spelling: src/init.cc, ncclAlgoStr and ncclProtoStr.
@@ -46,7 +48,8 @@ Variables all_variables(const char* const* environment) {
 Variables nccl_variables(const char* const* environment) {
   Variables all = all_variables(environment);
   std::erase_if(all, [](const auto& variable) {
-    return !variable.first.starts_with("NCCL_") || variable.first.starts_with(kLogging);
+    return variable.first.starts_with(kLogging) ||
+           std::ranges::none_of(kPrefixes, [&](std::string_view prefix) { return variable.first.starts_with(prefix); });
   });
   return all;
 }

@@ -26,7 +26,8 @@ struct Forced {
 inline constexpr std::string_view kAlgorithms = "default ring tree nvls nvls_tree collnet_direct collnet_chain pat";
 inline constexpr std::string_view kProtocols = "default ll ll128 simple";
 
-/// The variables of `environment` ("NAME=VALUE", as environ holds them) whose names begin with NCCL_, without those
+/// The variables of `environment` ("NAME=VALUE", as environ holds them) whose names begin with NCCL_, or with RCCL_ or
+/// HSA_, which choose RCCL's ways and the copy engines of ROCm's runtime, without those
 /// that set up logging (NCCL_DEBUG…): they are the probe's own.
 Variables nccl_variables(const char* const* environment);
 

@@ -1,4 +1,5 @@
-// log: a strict scanner over NCCL's lines. Formats: NCCL v2.28.9 src/debug.cc, enqueue.cc, transport/*.cc, init.cc.
+// log: a strict scanner over NCCL's lines. Formats: NCCL v2.28.9 src/debug.cc, enqueue.cc, transport/*.cc, init.cc;
+// RCCL 2.21 to 2.28, the same files (ROCm/rccl 0cbce2a, ROCm/rocm-systems projects/rccl, read on 2026-11-28).
 #include "probes/nccl/log.h"
 
 #include <algorithm>
@@ -38,8 +39,20 @@ class Scanner {
     rest_.remove_prefix(at + mark.size());
     return true;
   }
-  /// "3[0]": a rank and its GPU.
-  bool peer() { return number() && literal("[") && number() && literal("]"); }
+  /// "3[0]": a rank and its GPU; RCCL has the GPU's address instead, "3[c1000]".
+  bool peer() {
+    std::string_view address;
+    return number() && literal("[") && until("]", address) &&
+           address.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  }
+  /// Cuts off what RCCL says of its communicator: " comm 0x55d0 nRanks 08".
+  void cut_communicator() {
+    const auto at = rest_.rfind(" comm 0x");
+    Scanner behind(at == std::string_view::npos ? "" : rest_.substr(at));
+    std::string_view address;
+    if (behind.literal(" comm 0x") && behind.until(" nRanks ", address) && behind.number() && behind.done())
+      rest_ = rest_.substr(0, at);
+  }
   [[nodiscard]] bool done() const { return rest_.empty(); }
   [[nodiscard]] std::string_view rest() const { return rest_; }
 
@@ -98,8 +111,10 @@ std::optional<std::string> read_p2p(std::string_view path) {
   std::string kind;
   if (scan.literal("direct pointer"))
     kind = "direct";
+  else if (scan.literal("CUMEMMNNVL"))  // RCCL's spelling
+    kind = "MNNVL";
   else if (scan.literal("CUMEM"))
-    kind = "CUMEM";
+    (void)scan.literal("CUMEM"), kind = "CUMEM";
   else if (scan.literal("MNNVL"))
     kind = "MNNVL";
   else if (scan.literal("IPC"))
@@ -116,6 +131,7 @@ std::optional<std::string> read_p2p(std::string_view path) {
 /// "Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/0/GDRDMA" and its kin.
 std::optional<std::string> read_transport(std::string_view message) {
   Scanner scan(message);
+  scan.cut_communicator();
   if (scan.literal("CollNet ")) {
     if (!(scan.number() && scan.literal("/") && scan.number() && scan.literal(" : ") && scan.number()))
       return std::nullopt;

@@ -29,7 +29,7 @@ void add_once(std::vector<std::string>& words, const std::string& word) {
 
 bool crosses_network(const std::string& way) { return way.starts_with("NET/") || way.starts_with("COLLNET/"); }
 
-void record_choices(Recorder& record, const json& reported) {
+void record_choices(Recorder& record, const json& reported, const Product& product) {
   auto choices = reported.get<std::vector<json>>();
   std::ranges::stable_sort(choices, {}, [](const json& choice) { return choice.at("bytes").get<std::int64_t>(); });
   if (choices.empty()) return;
@@ -37,9 +37,10 @@ void record_choices(Recorder& record, const json& reported) {
   for (const auto& choice : choices) {
     add_once(algorithms, choice.at("algorithm"));
     add_once(protocols, choice.at("protocol"));
-    record.note(fmt::format("NCCL: {} of {} B by {} with {} on {} channels", choice.at("function").get<std::string>(),
-                            choice.at("bytes").get<std::int64_t>(), choice.at("algorithm").get<std::string>(),
-                            choice.at("protocol").get<std::string>(), choice.at("channels").get<std::int64_t>()));
+    record.note(fmt::format("{}: {} of {} B by {} with {} on {} channels", product.title,
+                            choice.at("function").get<std::string>(), choice.at("bytes").get<std::int64_t>(),
+                            choice.at("algorithm").get<std::string>(), choice.at("protocol").get<std::string>(),
+                            choice.at("channels").get<std::int64_t>()));
   }
   record.condition("algorithm", fmt::format("{}", fmt::join(algorithms, " ")));
   record.condition("protocol", fmt::format("{}", fmt::join(protocols, " ")));
@@ -105,10 +106,10 @@ std::optional<bool> gpudirect_of(const std::set<std::string>& transports) {
   return direct || !transports.contains("P2P/MNNVL") ? direct : std::optional(true);
 }
 
-void record_facts(Recorder& record, const std::vector<json>& facts) {
+void record_facts(Recorder& record, const std::vector<json>& facts, const Product& product) {
   const json& first = facts.front();
-  record.condition("nccl_version", first.at("version").get<std::string>());
-  record.condition("nccl_library", first.at("library").get<std::string>());
+  record.condition(product.version_condition, first.at("version").get<std::string>());
+  record.condition(product.library_condition, first.at("library").get<std::string>());
   record.condition("environment", first.at("environment").get<std::string>());
   std::set<std::string> transports, warnings;
   bool told = true, available = true;
@@ -127,8 +128,8 @@ void record_facts(Recorder& record, const std::vector<json>& facts) {
   record.condition("buffers", first.at("buffers").get<std::string>());
   record.condition("launch_excluded",
                    std::ranges::all_of(facts, [](const json& one) { return one.at("launch_excluded").get<bool>(); }));
-  record_choices(record, first.at("choices"));
-  for (const auto& warning : warnings) record.note("NCCL warns: " + warning);
+  record_choices(record, first.at("choices"), product);
+  for (const auto& warning : warnings) record.note(fmt::format("{} warns: {}", product.title, warning));
 }
 
 Bytes admitted(const std::vector<json>& hellos) {
@@ -136,21 +137,21 @@ Bytes admitted(const std::vector<json>& hellos) {
   for (const auto& hello : hellos) {
     least = std::min(least, Bytes{hello.at("free").get<std::uint64_t>()});
     if (hello.at("version") != hellos.front().at("version")) {
-      throw std::runtime_error(fmt::format("NCCL {} and {} on different nodes; install the same version on all",
-                                           hellos.front().at("version").get<std::string>(),
-                                           hello.at("version").get<std::string>()));
+      throw std::runtime_error(
+          fmt::format("versions {} and {} of the library on different nodes; install the same version on all",
+                      hellos.front().at("version").get<std::string>(), hello.at("version").get<std::string>()));
     }
   }
   return memory_for_buffers(least);
 }
 
-collective::LibraryRules nccl_rules(Recorder& record, MeasuredSizes& measured) {
+collective::LibraryRules nccl_rules(Recorder& record, MeasuredSizes& measured, const Product& product) {
   const auto keep = [&measured](const Sampling& busbw, const Subject& subject, const Values& at) {
     measured.sizes.push_back({.busbw = busbw, .subject = subject, .at = at});
   };
-  const auto finished = [&record, &measured](const std::vector<json>& facts) {
+  const auto finished = [&record, &measured, &product](const std::vector<json>& facts) {
     record_wire(record, facts, measured);
-    record_facts(record, facts);
+    record_facts(record, facts, product);
   };
   return {.prefix = "", .admit = admitted, .entered = nullptr, .measured = keep, .finished = finished};
 }

@@ -22,11 +22,17 @@ namespace {
 
 using nlohmann::json;
 
+/// The longest wait for `count` iterations like `at`.
+Seconds limit_of(const collective::Iteration& at, std::int64_t count) {
+  const std::size_t bytes = (at.shape.sent + at.shape.received) * collective::size_of(at.element);
+  return collective::batch_limit({bytes * static_cast<std::size_t>(count)});
+}
+
 /// Buffers in memory of one GPU, and the communicator that works on them.
 class NcclRank {
  public:
-  explicit NcclRank(const RankPlace& place)
-      : place_(place), device_(cuda::entered(place.gpu)), stream_(cuda::make_stream()) {}
+  NcclRank(const RankPlace& place, const Product& product)
+      : place_(place), device_(cuda::entered(place.gpu)), nccl_(product), stream_(cuda::make_stream()) {}
 
   [[nodiscard]] json hello() const { return {{"free", cuda::free_memory().count}, {"version", nccl_.version()}}; }
   [[nodiscard]] json introduce() const { return {{"word", place_.rank == 0 ? nccl_.unique_id() : ""}}; }
@@ -45,13 +51,14 @@ class NcclRank {
   [[nodiscard]] std::span<std::byte> received() const { return {target_.data(), target_.size().count}; }
 
   std::uint64_t check(const collective::Iteration& at, const collective::Pattern& pattern) {
-    clear(mismatches_.as<std::uint64_t>(), stream_);
+    constexpr int kAllOnes = 0xff;  // a NaN in every type, which no sum is, and next to no moved word
+    cuda::clear(mismatches_.data(), mismatches_.size(), stream_);
     fill(at.source, at.shape.sent, at.element, pattern, stream_);
     // Bytes that the collective does not write cannot pass.
-    overwrite(at.target, at.shape.received * collective::size_of(at.element), stream_);
+    cuda::clear(at.target, {at.shape.received * collective::size_of(at.element)}, stream_, kAllOnes);
     enqueue(at);
     count_mismatches(at.target, at.shape.received, at.element, pattern, mismatches_.as<std::uint64_t>(), stream_);
-    communicator_->finish(stream_, collective::kBatchLimit);
+    communicator_->finish(stream_, limit_of(at, 1));
     std::uint64_t found = 0;
     cuda::copy_to_host(std::as_writable_bytes(std::span(&found, 1)), mismatches_.data());
     return found;
@@ -70,7 +77,7 @@ class NcclRank {
       if (i >= lead) cuda::mark(marks[static_cast<std::size_t>(i - lead)].second, stream_);
     }
     gate_.open();
-    communicator_->finish(stream_, collective::kBatchLimit);
+    communicator_->finish(stream_, limit_of(iteration(0), lead + counted));
     notice_gate();
     std::vector<double> times;
     times.reserve(marks.size());
@@ -114,18 +121,18 @@ class NcclRank {
   std::unique_ptr<Communicator> communicator_;
 };
 
-void run(const RankPlace& place) {
+void run(const RankPlace& place, const Product& product) {
   std::optional<collective::RankSession<NcclRank>>
       session;  // made by the first request, so that a failure in it is an answer
   collective::answer_leader([&](const json& request) {
-    if (!session) session.emplace(place.rank, place.ranks, place.operation, place.type, place);
+    if (!session) session.emplace(place.rank, place.ranks, place.operation, place.type, place, product);
     return session->answer(request);
   });
 }
 
 }  // namespace
 
-std::optional<int> rank_main(int argc, char** argv) {
+std::optional<int> rank_main(int argc, char** argv, const Product& product) {
   const std::span arguments(argv, static_cast<std::size_t>(argc));
   if (arguments.size() != 8 || std::string_view(arguments[1]) != "--local-rank") return std::nullopt;
   // The leader may be killed at any time, and no rank may keep spinning on a GPU after it.
@@ -135,10 +142,11 @@ std::optional<int> rank_main(int argc, char** argv) {
          .ranks = std::stoi(arguments[4]),
          .gpu = arguments[5],
          .operation = arguments[6],
-         .type = arguments[7]});
+         .type = arguments[7]},
+        product);
     return 0;
   } catch (const std::exception& error) {
-    std::cerr << "nccl_collective rank " << arguments[3] << ": " << error.what() << '\n';
+    std::cerr << product.probe << " rank " << arguments[3] << ": " << error.what() << '\n';
     return 1;
   }
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "probes/nccl/communicator.h"
+
 namespace assay::nccl {
 
 /// Arguments of a rank at its start.
@@ -20,6 +22,6 @@ struct RankPlace {
 std::vector<std::string> rank_arguments(const std::string& program, const RankPlace& place);
 
 /// Runs as a rank when the arguments say so, until standard input ends; the exit code then. Nothing if they do not.
-std::optional<int> rank_main(int argc, char** argv);
+std::optional<int> rank_main(int argc, char** argv, const Product& product);
 
 }  // namespace assay::nccl

@@ -13,3 +13,22 @@ find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 add_test(NAME e2e.gpu_health COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/gpu_health_test.py)
 set_tests_properties(e2e.gpu_health PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 900
   ENVIRONMENT "ASSAY_E2E=${gpu_installation};ASSAY_FAKE_NVML_LIBRARY=$<TARGET_FILE:fake_nvml>;PYTHONDONTWRITEBYTECODE=1")
+
+# The same of AMD: every probe of its GPUs, and made-up libraries that a test puts where the agent looks for those of a bundle.
+set(amd_installation ${CMAKE_BINARY_DIR}/e2e_amd)
+set(amd_probes health_amd amd_hbm_bandwidth amd_host_link amd_peer_bandwidth rccl_collective)
+list(TRANSFORM amd_probes REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE amd_programs)
+add_custom_command(OUTPUT ${amd_installation}/stamp
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${amd_installation}/bin ${amd_installation}/libexec/assay/probes
+  COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:assay> $<TARGET_FILE:assay-node> $<TARGET_FILE:assay-report>
+    ${amd_installation}/bin
+  COMMAND ${CMAKE_COMMAND} -E copy_if_different ${amd_programs} ${amd_installation}/libexec/assay/probes
+  COMMAND ${CMAKE_COMMAND} -E touch ${amd_installation}/stamp
+  DEPENDS assay assay-node assay-report ${amd_probes})
+add_custom_target(e2e_amd_installation ALL DEPENDS ${amd_installation}/stamp)
+set(amd_fakes fake_amdhip64 fake_hiprtc fake_rccl fake_amd_smi_26 fake_amd_smi_25)
+list(TRANSFORM amd_fakes REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE amd_libraries)
+string(REPLACE ";" ":" amd_libraries "${amd_libraries}")
+add_test(NAME e2e.amd_node COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/amd_node_test.py)
+set_tests_properties(e2e.amd_node PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 900
+  ENVIRONMENT "ASSAY_E2E=${amd_installation};ASSAY_FAKE_AMD=${amd_libraries};PYTHONDONTWRITEBYTECODE=1")

@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/amd/smi_api.h"
+#include "tests/fakes/settings.h"
 
 namespace {
 
@@ -33,7 +34,7 @@ constexpr const char* kHealthy = R"({
     "xgmi": [0, 0, 0], "pages": [], "pcie": [16, 32000, 16, 5, 0], "cap": [750000000, 750000000], "power": 140,
     "clock": [132, 2100], "memory_clock": [900, 1300], "hotspot": 41, "memory_temperature": 35,
     "violations": [0, 0, 0, 0, 0], "xgmi_state": 0, "links": [1, 1, 1, 1, 1, 1, 1, 2], "cache_kb": 262144,
-    "energy": 1000000, "processes": [], "units": 304
+    "energy": 1000000, "processes": [], "units": 304, "link": [1, 2]
   }
 })";
 
@@ -51,7 +52,8 @@ const Node& node() {
   static const Node the_node = [] {
     Node made;
     made.state = json::parse(kHealthy);
-    if (const char* given = std::getenv("ASSAY_FAKE_AMD_SMI")) {
+    if (const std::string given = assay::fakes::told("ASSAY_FAKE_AMD_SMI", reinterpret_cast<const void*>(&node));
+        !given.empty()) {
       const json more = json::parse(given, nullptr, false);
       if (more.is_discarded()) std::cerr << "fake_amd_smi: ASSAY_FAKE_AMD_SMI is no JSON: " << given << '\n';
       made.state.merge_patch(more);
@@ -251,6 +253,10 @@ Status amdsmi_get_gpu_process_list(Handle gpu, std::uint32_t* count, Process* to
     }
     list(all, count, to);
   });
+}
+/// As `gpu` sees it: hops and type.
+Status amdsmi_topo_get_link_type(Handle gpu, Handle, std::uint64_t* hops, unsigned* type) {
+  return about(gpu, "link", [&](const json& n) { *hops = n.at(0), *type = n.at(1); });
 }
 
 }  // extern "C"

@@ -5,7 +5,9 @@
 //   fault=KIND               no_gpu, compile (the text is refused), launch (a kernel fails), hang (no work is ever
 //   done),
 //                            flip (one bit of each large allocation, once), stuck (bit 5 of word 77 of each),
-//                            copy (copies between host and device lose their last byte)
+//                            copy (copies between host and device lose their last byte),
+//                            peer_copy (the same of copies between GPUs), no_peer (no GPU reaches another),
+//                            pcie (GPUs reach each other over PCIe)
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -24,7 +26,9 @@
 #include "probes/amd/gate_kernel.cuh"
 #include "probes/amd/hip_api.h"
 #include "probes/cuda/memory_kernels.cuh"
+#include "probes/nccl/check_kernels.cuh"
 #include "tests/fakes/host_block.h"
+#include "tests/fakes/settings.h"
 
 struct CUevent_st {
   bool marked = false, done = false;
@@ -45,8 +49,7 @@ constexpr std::size_t kMib = std::size_t{1} << 20;
 
 std::map<std::string, std::string> settings() {
   std::map<std::string, std::string> all = {{"gpus", "1"}, {"memory", "64"}, {"fault", "none"}};
-  const char* given = std::getenv("ASSAY_FAKE_AMDHIP");
-  std::istringstream words(given == nullptr ? "" : given);
+  std::istringstream words(assay::fakes::told("ASSAY_FAKE_AMDHIP", reinterpret_cast<const void*>(&settings)));
   for (std::string word; words >> word;) all[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
   return all;
 }
@@ -66,6 +69,12 @@ std::size_t used() {
   std::size_t sum = 0;
   for (const auto& [pointer, of] : allocations) sum += of.first == device ? of.second : 0;
   return sum;
+}
+
+/// The allocation of a device that `pointer` is in.
+void* target_start(void* pointer) {
+  auto after = allocations.upper_bound(pointer);
+  return after == allocations.begin() ? nullptr : std::prev(after)->first;
 }
 
 /// Does what can be done in all streams.
@@ -118,14 +127,21 @@ Bind bind(Kernel* kernel, bool barriers = false) {
   return [=](void** places) { return bound(kernel, places, barriers); };
 }
 const std::map<std::string, Bind>& table() {
-  static const std::map<std::string, Bind> kTable = {
-      {"assay_copy", bind(kernels::assay_copy)},        {"assay_scale", bind(kernels::assay_scale)},
-      {"assay_add", bind(kernels::assay_add)},          {"assay_fill", bind(kernels::assay_fill)},
-      {"assay_walk", bind(kernels::assay_walk)},        {"assay_start", bind(kernels::assay_start)},
-      {"assay_chase", bind(kernels::assay_chase)},      {"assay_hold", bind(kernels::assay_hold)},
-      {"assay_dot", bind(kernels::assay_dot, true)},    {"assay_right_dot", bind(kernels::assay_right_dot, true)},
-      {"assay_sum", bind(kernels::assay_sum, true)},    {"assay_right_sum", bind(kernels::assay_right_sum, true)},
-      {"assay_check", bind(kernels::assay_check, true)}};
+  static const std::map<std::string, Bind> kTable = {{"assay_copy", bind(kernels::assay_copy)},
+                                                     {"assay_scale", bind(kernels::assay_scale)},
+                                                     {"assay_add", bind(kernels::assay_add)},
+                                                     {"assay_fill", bind(kernels::assay_fill)},
+                                                     {"assay_walk", bind(kernels::assay_walk)},
+                                                     {"assay_start", bind(kernels::assay_start)},
+                                                     {"assay_chase", bind(kernels::assay_chase)},
+                                                     {"assay_hold", bind(kernels::assay_hold)},
+                                                     {"assay_dot", bind(kernels::assay_dot, true)},
+                                                     {"assay_right_dot", bind(kernels::assay_right_dot, true)},
+                                                     {"assay_sum", bind(kernels::assay_sum, true)},
+                                                     {"assay_right_sum", bind(kernels::assay_right_sum, true)},
+                                                     {"assay_check", bind(kernels::assay_check, true)},
+                                                     {"assay_send", bind(assay::nccl::kernels::assay_send)},
+                                                     {"assay_compare", bind(assay::nccl::kernels::assay_compare)}};
   return kTable;
 }
 
@@ -265,6 +281,29 @@ Status hipMemcpy(void* target, const void* source, std::size_t size, int) {
 Status hipMemcpyAsync(void* target, const void* source, std::size_t size, int, Stream stream) {
   enqueue(stream, [=] { std::memcpy(target, source, size - (is_faulty("copy") ? 1 : 0)); });
   return kSuccess;
+}
+Status hipDeviceCanAccessPeer(int* can, int gpu, int peer) {
+  *can = gpu != peer && !is_faulty("no_peer") ? 1 : 0;
+  return kSuccess;
+}
+Status hipDeviceEnablePeerAccess(int peer, unsigned flags) {
+  return peer == device || flags != 0 ? kInvalid : kSuccess;
+}
+Status hipMemcpyPeerAsync(void* target, int target_gpu, const void* source, int source_gpu, std::size_t size,
+                          Stream stream) {
+  if (allocations.at(target_start(target)).first != target_gpu || source_gpu >= gpus()) return kInvalid;
+  enqueue(stream, [=] { std::memcpy(target, source, size - (is_faulty("peer_copy") ? 1 : 0)); });
+  return kSuccess;
+}
+Status hipExtGetLinkTypeAndHopCount(int gpu, int peer, std::uint32_t* type, std::uint32_t* hops) {
+  if (gpu == peer) return kInvalid;
+  *type = is_faulty("pcie") ? kPcieLink : kXgmiLink;
+  *hops = is_faulty("pcie") ? 2 : 1;
+  return kSuccess;
+}
+/// Not of HIP: puts work in a stream that is done when it says so, for fake_rccl.
+void assay_fake_enqueue(Stream stream, bool (*work)(void*), void* of) {
+  stream->work.emplace_back([=] { return work(of); });
 }
 Status hipHostRegister(void*, std::size_t, unsigned flags) {
   return flags == (kPortable | kMapped) ? kSuccess : kInvalid;

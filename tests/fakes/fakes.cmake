@@ -25,6 +25,10 @@ foreach(name amdhip64 hiprtc)
   set_target_properties(fake_${name} PROPERTIES PREFIX "" OUTPUT_NAME lib${name} SUFFIX .so.7
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes/amdhip)
 endforeach()
+add_library(fake_rccl SHARED fakes/fake_rccl.cpp)
+target_link_libraries(fake_rccl PRIVATE assay_flags fake_amdhip64)
+set_target_properties(fake_rccl PROPERTIES PREFIX "" OUTPUT_NAME librccl SUFFIX .so.1
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes/rccl)
 
 # Programs that tests start in the place of others.
 add_executable(fake_rank fakes/fake_rank.cpp)

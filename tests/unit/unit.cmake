@@ -71,9 +71,9 @@ target_sources(unit_train PRIVATE ${PROJECT_SOURCE_DIR}/workloads/inference/moe_
 set_source_files_properties(unit/inference/decode_device_test.cpp unit/train_gpu/cast_kernels_test.cpp
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
   COMPILE_OPTIONS "-Wno-unknown-pragmas;-Wno-clobbered;-U_FORTIFY_SOURCE")
-if(ASSAY_WITH_CUDA)  # cuDNN's header, where it lies beside CUDA's
+if(ASSAY_WITH_CUDA)  # headers of cuDNN and NCCL, where they lie beside CUDA's
   list(TRANSFORM CUDAToolkit_INCLUDE_DIRS PREPEND "-isystem" OUTPUT_VARIABLE cuda_headers)
-  set_source_files_properties(unit/train_gpu/cudnn_values_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
+  set_source_files_properties(unit/train_gpu/cudnn_values_test.cpp unit/nccl/nccl_api_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
     COMPILE_OPTIONS "${cuda_headers}")
 endif()
 unit_program(launch FILES launch/* core/rendezvous* LIBRARIES assay_launch)
@@ -87,7 +87,7 @@ unit_program(processes FILES amd/* gloo/* nccl/* nvml/* power/* health/* verbs/*
   train_gpu/*_process inference/*_process
   LIBRARIES assay_amd_smi assay_gloo_facts assay_nccl assay_verbs_facts power_steps
   assay_run assay_train_plan assay_inference
-  STARTS ${every_probe} fake_rank fake_nvml fake_amd_smi_26 fake_amd_smi_25 fake_amdhip64 fake_hiprtc
+  STARTS ${every_probe} fake_rank fake_nvml fake_amd_smi_26 fake_amd_smi_25 fake_amdhip64 fake_hiprtc fake_rccl
   fake_cuda fake_verbs_without_dmabuf fake_cuda_without_dmabuf old_verbs old_cuda)
 target_sources(unit_processes PRIVATE ${PROJECT_SOURCE_DIR}/probes/gloo/rank_check.cpp)
 unit_program(profiles FILES profiles/* LIBRARIES assay_simulate STARTS ${every_probe})

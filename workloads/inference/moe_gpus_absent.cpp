@@ -5,7 +5,7 @@ namespace assay::inference {
 
 void take_part_with_gpus(const Parameters& /*given*/, const Placement& /*placement*/, Recorder& /*record*/,
                          Rendezvous* /*group*/) {
-  throw Skip("engine: this program was built without CUDA or nccl.h and cannot send between GPUs");
+  throw Skip("engine: this program was built without CUDA and cannot send between GPUs");
 }
 
 std::optional<int> gpu_rank_main(int /*argc*/, char** /*argv*/) { return std::nullopt; }

@@ -26,6 +26,7 @@ constexpr Component kComponents[] = {
     {"the NVIDIA driver", true, {"driver_version", "nvml_driver", "nvidia_version"}},
     {"the kernel", true, {"kernel"}},
     {"NCCL", true, {"nccl_version"}},
+    {"RCCL", true, {"rccl_version"}},
     {"the firmware", false, {"firmware"}},
     {"the video BIOS", false, {"vbios"}},
     {"ECC", false, {"ecc", "ecc_mode"}},

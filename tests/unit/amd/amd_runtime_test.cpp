@@ -1,5 +1,5 @@
-// amd_hbm_bandwidth and amd_host_link as processes over a made-up HIP runtime, which runs the kernels' text on the
-// host; and that text as clang makes it for AMD GPUs.
+// The probes of AMD GPUs as processes over a made-up HIP runtime, which runs the kernels' text on the host, and a
+// made-up RCCL; and that text as clang makes it for AMD GPUs.
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -21,21 +21,33 @@ struct Node {
   std::string hip = "gpus=1 memory=259";
   std::string smi = R"({"count": 1, "gpu": {"cache_kb": 64}})";
   std::vector<std::string> more = {};
+  std::string rccl = "fault=none";
+  std::vector<std::string> folders = {"amdhip", "amd_26", "rccl"};  ///< of libraries
 };
 
 Record record_on(const Node& node, const std::string& probe, std::vector<std::string> arguments) {
-  setenv("ASSAY_FAKE_AMDHIP", node.hip.c_str(), 1);
-  setenv("ASSAY_FAKE_AMD_SMI", node.smi.c_str(), 1);
-  setenv("ASSAY_LIBRARY_PATH", (build_file("tests/fakes/amdhip") + ":" + build_file("tests/fakes/amd_26")).c_str(), 1);
-  for (const char* flag : {"--quick", "--size=1MiB", "--min-samples=2", "--max-samples=2", "--warmup-limit=0s"})
+  std::map<std::string, std::string> variables = {
+      {"ASSAY_FAKE_AMDHIP", node.hip}, {"ASSAY_FAKE_AMD_SMI", node.smi}, {"ASSAY_FAKE_RCCL", node.rccl}};
+  for (const std::string& folder : node.folders)
+    variables["ASSAY_LIBRARY_PATH"] += build_file("tests/fakes/" + folder) + ":";
+  for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+  for (const char* flag : {"--quick", "--min-samples=2", "--max-samples=2", "--warmup-limit=0s"})
     arguments.emplace_back(flag);
   arguments.insert(arguments.end(), node.more.begin(), node.more.end());
   const Record record = record_of(probe_file(probe), arguments);
-  for (const char* name : {"ASSAY_FAKE_AMDHIP", "ASSAY_FAKE_AMD_SMI", "ASSAY_LIBRARY_PATH"}) unsetenv(name);
+  for (const auto& [name, value] : variables) unsetenv(name.c_str());
   return record;
 }
-Record hbm_on(const Node& node) { return record_on(node, "amd_hbm_bandwidth", {"--slice=1MiB"}); }
-Record link_on(const Node& node) { return record_on(node, "amd_host_link", {}); }
+Record hbm_on(const Node& node) { return record_on(node, "amd_hbm_bandwidth", {"--size=1MiB", "--slice=1MiB"}); }
+Record link_on(const Node& node) { return record_on(node, "amd_host_link", {"--size=1MiB"}); }
+Record peers_on(const Node& node) { return record_on(node, "amd_peer_bandwidth", {"--size=1MiB"}); }
+Record rccl_on(const Node& node, const std::string& operation = "all_reduce", const std::string& type = "fp32") {
+  return record_on(node, "rccl_collective", {"--sizes=1000,70000", "--operation", operation, "--type", type});
+}
+/// Nodes of three GPUs, which links and collectives need.
+Node three(const std::string& fault = "none", const std::string& smi = "{}") {
+  return {.hip = "gpus=3 memory=64 fault=" + fault, .smi = smi == "{}" ? R"({"count": 3})" : smi};
+}
 
 const Subject kGpu = {"gpu", "a1ff74a1-0000-1000-8000-000000000000"};
 
@@ -110,6 +122,81 @@ TEST(amd_hbm, without_amd_smi_the_cache_is_taken_to_be_large) {
   EXPECT_NE(record.end.reason.find("GPU-a1ff74a100000000"), std::string::npos) << record.end.reason;
 }
 
+namespace {
+
+/// A node, and what amd_peer_bandwidth says of a pair of it.
+struct PairCase {
+  Node node;
+  std::string access, path;
+  Value hops;
+  bool is_right = true;
+};
+
+/// What is said of the node.
+std::optional<Value> said(const Record& record, const std::string& name) {
+  return value_of(record, name, {"node", std::get<std::string>(record.start.host.at("name"))});
+}
+
+}  // namespace
+
+TEST(amd_peer, every_pair_is_measured_as_it_is_linked_and_a_byte_that_does_not_arrive_is_found) {
+  const Subject pair = {"pair", "a1ff74a1-0000-1000-8000-000000000000>a1ff74a1-0000-1000-8000-000000000002"};
+  const Value one = std::int64_t{1}, two = std::int64_t{2};
+  Node bare = three("pcie");
+  bare.folders = {"amdhip"};
+  const std::vector<PairCase> cases = {
+      {three(), "xgmi", "direct", one},
+      {three("peer_copy"), "xgmi", "direct", one, false},
+      {three("no_peer"), "none", "host", one},
+      {three("none", R"({"count": 3, "gpu": {"link": [2, 1]}})"), "pcie", "direct", two},  // AMD SMI goes before
+      {three("pcie", R"({"count": 3, "gpu": {"link": null}})"), "pcie", "direct", two},    // it has no answer
+      {bare, "pcie", "direct", two}};
+  for (const PairCase& at : cases) {
+    const Record record = peers_on(at.node);
+    ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+    EXPECT_EQ(sum_of(record, "mismatches") == 0, at.is_right) << at.node.hip;
+    if (at.node.folders.size() == 1) continue;  // GPUs have other names there
+    EXPECT_EQ(value_of(record, "peer_access", pair), Value(at.access)) << at.node.hip;
+    EXPECT_EQ(value_of(record, "path", pair), Value(at.path)) << at.node.hip;
+    EXPECT_EQ(value_of(record, "link_hops", pair), at.hops) << at.node.hip;
+    EXPECT_EQ(samples_of(record, "latency", pair).empty(), at.path == "host") << at.node.hip;
+    EXPECT_FALSE(samples_of(record, "duplex_bandwidth", pair).empty());
+    EXPECT_FALSE(samples_of(record, "all_pairs_bandwidth", kGpu).empty());
+    EXPECT_EQ(said(record, "gpu_errors_delta"), Value(std::int64_t{0}));
+  }
+  EXPECT_EQ(peers_on({}).end.reason, "one GPU: there is no pair");
+}
+
+TEST(rccl, every_operation_is_exact_over_three_ranks_and_says_what_it_ran_on) {
+  for (const char* operation :
+       {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "scatter", "send_recv"}) {
+    const Record record = rccl_on(three(), operation);
+    ASSERT_EQ(record.end.status, Status::complete) << operation << ": " << record.end.reason;
+    EXPECT_EQ(sum_of(record, "mismatches"), 0) << operation;
+    EXPECT_GT(sum_of(record, "busbw"), 0) << operation;
+    const std::map<std::string, Value> conditions = {{"ranks", std::int64_t{3}},
+                                                     {"rccl_version", std::string("2.26.6")},
+                                                     {"transport", std::string("P2P/IPC")},
+                                                     {"buffers", std::string("hipMalloc")},
+                                                     {"launch_excluded", true},
+                                                     {"gpu_errors_delta", std::int64_t{0}}};
+    for (const auto& [name, value] : conditions) EXPECT_EQ(said(record, name), value) << name;
+  }
+  for (const char* type : {"fp64", "fp16", "bf16"})
+    EXPECT_EQ(sum_of(rccl_on(three(), "all_reduce", type), "mismatches"), 0) << type;
+  EXPECT_EQ(said(rccl_on(three()), "algorithm"), Value(std::string("RING")));
+}
+
+TEST(rccl, a_wrong_sum_is_counted) {
+  for (const char* fault : {"wrong", "lost"}) {
+    Node node = three();
+    node.rccl = std::string("rank=2 fault=") + fault;
+    const Record record = rccl_on(node);
+    ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+    EXPECT_GE(sum_of(record, "mismatches"), 2) << fault;
+  }
+}
+
 /// A fault of the runtime, how the probe ends, and its words.
 struct Failure {
   std::string hip;
@@ -129,6 +216,30 @@ TEST(amd_hbm, what_fails_is_an_error_and_what_is_missing_a_skip) {
     EXPECT_EQ(record.end.status, one.status) << one.hip;
     EXPECT_NE(record.end.reason.find(one.words), std::string::npos) << record.end.reason;
   }
+}
+
+TEST(rccl, a_rank_that_fails_is_named_and_what_is_missing_a_skip) {
+  const std::string second = "a1ff74a1-0000-1000-8000-000000000001";
+  const std::vector<Failure> cases = {
+      {"rank=1 fault=dies", Status::error, "rank 1 (" + second + ") was killed by signal 9"},
+      {"rank=1 fault=refuses", Status::error,
+       second + ": entering the communicator: unhandled system error: a word of RCCL"},
+      {"rank=1 fault=hang", Status::error, "the collective is not done after 20 s"},
+      {"version=21700", Status::skip, "is older than 2.18"},
+  };
+  for (const Failure& one : cases) {
+    Node node = three();
+    node.rccl = one.hip;
+    const Record record = rccl_on(node);
+    EXPECT_EQ(record.end.status, one.status) << one.hip;
+    EXPECT_NE(record.end.reason.find(one.words), std::string::npos) << record.end.reason;
+  }
+  Node node = three();
+  node.folders = {"amdhip", "amd_26"};
+  const Record record = rccl_on(node);
+  EXPECT_EQ(record.end.status, Status::skip);
+  EXPECT_NE(record.end.reason.find("librccl.so.1 does not open"), std::string::npos) << record.end.reason;
+  EXPECT_EQ(rccl_on({}).end.reason, "one GPU: a collective needs two ranks");
 }
 
 TEST(amd_hbm, a_node_without_the_runtime_is_a_skip_that_says_what_to_install) {
@@ -161,9 +272,10 @@ std::string assembly_for(const std::string& architecture) {
 TEST(amd_kernels, clang_makes_every_kernel_for_each_architecture_without_a_spill) {
   if (std::system("clang-19 --version > /dev/null 2>&1") != 0)
     GTEST_SKIP() << "clang-19 is not here: apt-get install clang-19";
-  const std::set<std::string> wanted = {
-      "assay_add",       "assay_check",     "assay_chase", "assay_copy",  "assay_dot", "assay_fill", "assay_hold",
-      "assay_right_dot", "assay_right_sum", "assay_scale", "assay_start", "assay_sum", "assay_walk"};
+  const std::set<std::string> wanted = {"assay_add",       "assay_check", "assay_chase",  "assay_copy",
+                                        "assay_dot",       "assay_fill",  "assay_hold",   "assay_right_dot",
+                                        "assay_right_sum", "assay_scale", "assay_start",  "assay_sum",
+                                        "assay_walk",      "assay_send",  "assay_compare"};
   for (const char* architecture : {"gfx942", "gfx90a"}) {
     const std::string text = assembly_for(architecture);
     EXPECT_NE(text.find(std::string("amdhsa--") + architecture), std::string::npos) << text.substr(0, 400);

@@ -1,4 +1,6 @@
 // health_inventory as a process on a made-up machine: the whole record, number by number.
+#include <map>
+
 #include <gtest/gtest.h>
 
 #include "tests/unit/fake_tree.h"
@@ -43,6 +45,43 @@ void add_machine(const FakeTree& tree) {
 }
 
 }  // namespace
+
+TEST(health_inventory, names_the_accelerators_of_amd_and_no_graphics_of_its_processors) {
+  const FakeTree tree;
+  add_machine(tree);
+  const auto function = [&](const std::string& address, const std::string& driver,
+                            const std::map<std::string, std::string>& files) {
+    tree.link("sys/bus/pci/devices/" + address, "sys/devices/pci0000:00/" + address);
+    tree.link("sys/devices/pci0000:00/" + address + "/driver", "sys/bus/pci/drivers/" + driver);
+    for (const auto& [name, text] : files) tree.file("sys/devices/pci0000:00/" + address + "/" + name, text + "\n");
+  };
+  function("0000:05:00.0", "amdgpu",
+           {{"vendor", "0x1002"},
+            {"class", "0x120000"},
+            {"product_name", "AMD Instinct MI300X OAM"},
+            {"product_number", "102-G30211-0C"},
+            {"serial_number", "692346000001"},
+            {"vbios_version", "113-M3000100-102"},
+            {"mem_info_vram_total", "206141652992"},
+            {"current_compute_partition", "CPX"},
+            {"current_memory_partition", "NPS4"}});
+  function("0000:06:00.0", "amdgpu", {{"vendor", "0x1002"}, {"class", "0x038000"}, {"product_name", "AMD Instinct"}});
+  function("0000:07:00.0", "amdgpu", {{"vendor", "0x1002"}, {"class", "0x030000"}, {"product_name", ""}});
+  function("0000:08:00.0", "vfio-pci", {{"vendor", "0x1002"}, {"class", "0x120000"}});
+  tree.file("sys/module/amdgpu/version", "6.12.12\n");
+  const Record record = record_of(probe_file("health_inventory"), {"--root", tree.path()});
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  const Subject node{"node", std::get<std::string>(record.start.host.at("name"))};
+  EXPECT_EQ(samples_of(record, "gpus_total", node), std::vector<double>{2});
+  EXPECT_EQ(value_of(record, "amdgpu_version", node), Value{std::string("6.12.12")});
+  const Subject gpu{"gpu", "0000:05:00.0"};
+  EXPECT_EQ(samples_of(record, "gpu_memory", gpu), std::vector<double>{206141652992});
+  const std::map<std::string, std::string> facts = {
+      {"model", "AMD Instinct MI300X OAM"}, {"serial", "692346000001"}, {"part", "102-G30211-0C"},
+      {"vbios", "113-M3000100-102"},        {"driver", "amdgpu"},       {"compute_partition", "CPX"},
+      {"memory_partition", "NPS4"}};
+  for (const auto& [name, text] : facts) EXPECT_EQ(value_of(record, name, gpu), Value{text}) << name;
+}
 
 TEST(health_inventory, records_exactly_what_the_machine_tells) {
   const FakeTree tree;

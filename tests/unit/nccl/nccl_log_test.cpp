@@ -57,6 +57,22 @@ TEST(nccl_log, tells_adapters_and_the_one_by_which_each_channel_leaves_its_node)
   EXPECT_EQ(log.sends, (Ways{{3, {0, 12}}})) << "connections of send and receive are none of a ring";
 }
 
+// Forms of RCCL 2.21 to 2.28, whose ranks are with addresses and whose ways with the communicator.
+TEST(nccl_log, of_rccl_tells_ways_adapters_and_choices) {
+  const auto log = read_nccl_log(
+      "n01:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n"
+      "n01:1:1 [0] NCCL INFO Channel 00/0 : 0[5000] -> 1[c1000] via P2P/IPC comm 0x55d0c0de nRanks 16\n"
+      "n01:1:1 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[1] via P2P/CUMEMCUMEM/read comm 0x55d0c0de nRanks 16\n"
+      "n01:1:1 [0] NCCL INFO Channel 03 : 0[5000] -> 1[15000] via SHM/direct/direct comm 0x55d0c0de nRanks 16\n"
+      "n01:1:1 [0] NCCL INFO Channel 02/0 : 7[f5000] -> 8[5000] [send] via NET/IB/1/GDRDMA comm 0x55d0c0de nRanks 16\n"
+      "n01:1:1 [0] NCCL INFO 1073741824 Bytes -> Algo 1 proto 2 time 5210.4\n"
+      "n01:1:1 [0] NCCL INFO AllReduce: 1073741824 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..111}\n");
+  EXPECT_EQ(log.transports, (Words{"NET/IB/GDRDMA", "P2P/CUMEM", "P2P/IPC", "SHM"}));
+  EXPECT_EQ(log.sends, (Ways{{2, {1}}}));
+  ASSERT_EQ(log.choices.size(), 1U) << "a number is no algorithm's name";
+  EXPECT_EQ(log.choices[0].channels, 112);
+}
+
 TEST(nccl_log, of_several_nodes_tells_every_way_between_ranks) {
   const NcclLog log = golden("two_nodes.log");
   EXPECT_EQ(log.transports, (Words{"COLLNET/SHARP/GDRDMA", "NET/AWS_Libfabric", "NET/IB/GDRDMA", "NET/Socket",

@@ -43,6 +43,12 @@ TEST(local_ranks, answer_each_for_itself_and_again) {
   EXPECT_TRUE(childless());
 }
 
+TEST(local_ranks, that_wait_for_one_that_failed_are_given_up_where_that_is_asked_for) {
+  collective::LocalRanks ranks({rank("hang", "0"), rank("echo", "1")}, {.after_error = Seconds{0.2}});
+  EXPECT_EQ(ranks.ask(R"({"error":"lost")", kAnswerTime),
+            (std::vector<std::string>{"{}", R"({"error":"lost" from 1)"}));
+}
+
 TEST(local_ranks, are_told_what_is_longer_than_a_pipe_holds) {
   collective::LocalRanks ranks({rank("echo", "0"), rank("echo", "1")});
   const std::string request(900'000, 'x');
