@@ -110,6 +110,7 @@ class Judge {
   std::vector<UndecidedCell> judge_cell(const plan::Cell& cell, const plan::Requirement& requirement,
                                         const plan::Step& planned, const StepEvidence& step) {
     Result whole = blank(cell, requirement);
+    if (requirement.knee) whole.required = whole.required && requirement.knee->demands(planned.nodes.size());
     whole.evidence = step.paths;
     whole.attempts = step.attempts;
     if (step.broken || step.records.empty()) {

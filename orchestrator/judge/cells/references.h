@@ -92,7 +92,7 @@ class References {
   Demands& demands_;
   std::function<StepEvidence(const plan::Step&)> evidence_of_;
   std::map<std::string, Fleet> fleets_;  ///< by requirement
-  std::map<SmallestKey, Smallest> smallest_;
+  std::map<SmallestKey, std::vector<Smallest>> smallest_;  ///< with a knee of all groups, by rising size
   std::map<std::string, std::optional<Record>> inventories_;  ///< by node; nothing: not measured
 };
 
