@@ -76,7 +76,7 @@ struct SimulatedPart {
   double factor = 1;
 };
 
-/// What nodes share is full beyond so many: more of them together reach no more than so many.
+/// A common resource that is full with so many nodes: more of them together reach no more.
 struct SimulatedKnee {
   int nodes = 0;
   std::string metric = {};   ///< of groups of nodes; empty: every one

@@ -148,7 +148,6 @@ SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, con
                             .found = {},
                             .missed = {},
                             .false_alarms = {},
-                            .accusations = {},
                             .healthy = plan.simulation->faults.healthy,
                             .would_be = verdict.reason};
   for (const auto& one : verdict.localised) {

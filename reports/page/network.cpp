@@ -166,7 +166,7 @@ std::string network_section(const ReportContent& content, const figures::StepInd
             groups;
   if (!knees.empty())
     html +=
-        "<h3 id=\"knees\">Knees</h3>\n<p>Up to how many nodes a figure keeps its plateau; where it falls, extra tests "
+        "<h3 id=\"knees\">Knees</h3>\n<p>Up to how many nodes a figure keeps its plateau; at a fall extra tests "
         "narrow the number and exchange the last nodes, so that a bad node is not taken for a knee.</p>\n" +
         knees;
   if (const std::string links = links_table(content); !links.empty())

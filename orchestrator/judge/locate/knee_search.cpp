@@ -7,8 +7,8 @@
 namespace assay::judge {
 namespace {
 
-/// Of the limit: twice the least difference of alike groups (Controls::difference). What the last nodes take less than
-/// that is no fall, and a group is told from another by half of it.
+/// Of the limit: twice the least difference of alike groups (Controls::difference). A smaller part of the last nodes
+/// explains no fall, and half of it separates two groups.
 constexpr double kClear = 0.04;
 constexpr std::size_t kMostExchanges = 2;
 constexpr const char* kBisection = "bisection of a knee";
@@ -21,6 +21,8 @@ KneeSearch::KneeSearch(std::size_t kept, double kept_share, std::size_t lost, do
 
 bool KneeSearch::is_clear() const { return kept_share_ - lost_share_ >= kClear; }
 
+bool KneeSearch::exchanges() const { return bad_ + good_ > 0 || lost_ - kept_ == 1 || tests_.size() + 1 >= most_; }
+
 std::optional<Test> KneeSearch::next() const {
   if (broken_ || tests_.size() >= most_) return std::nullopt;
   Test test{.number = tests_.size() + 1, .nodes = {}, .purpose = kBisection};
@@ -28,7 +30,7 @@ std::optional<Test> KneeSearch::next() const {
     for (std::size_t i = from; i < to; ++i) test.nodes.push_back(i);
   };
   const std::size_t last = lost_ - kept_;
-  if (bad_ + good_ == 0 && last > 1 && tests_.size() + 1 < most_) {
+  if (!exchanges()) {
     add(0, kept_ + last / 2);
     return test;
   }
@@ -46,7 +48,7 @@ void KneeSearch::take(const Reading& reading) {
   broken_ = reading.broken || reading.shares.empty();
   if (!broken_) {
     const double share = reading.shares.front();
-    const bool exchanged = tested.test.purpose == kExchange;
+    const bool exchanged = exchanges();
     const bool is_short = share < (exchanged ? (kept_share_ + lost_share_) / 2 : 1);
     tested.outcome = is_short ? TestOutcome::short_of_limit : TestOutcome::good;
     tested.share = share;

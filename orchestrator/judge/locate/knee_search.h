@@ -38,6 +38,7 @@ class KneeSearch {
 
  private:
   [[nodiscard]] bool is_clear() const;
+  [[nodiscard]] bool exchanges() const;  ///< whether the next test, if there is one, has the last nodes for others
 
   std::size_t kept_, lost_, most_;
   double kept_share_, lost_share_;

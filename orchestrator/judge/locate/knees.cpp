@@ -21,7 +21,7 @@ namespace {
 /// A condition that rises where a storage or a fabric is full.
 struct Counter {
   std::string_view name;
-  double least = 1;  ///< standard deviation at least: one event, or what a gauge moves by itself
+  double least = 1;  ///< standard deviation at least: one event, or the noise of a gauge
 };
 constexpr Counter kCounters[] = {{.name = "rpc_backlog", .least = 0.1},
                                  {.name = "rpc_slots"},

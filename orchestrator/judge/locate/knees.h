@@ -1,4 +1,4 @@
-// knees: up to how many nodes the figures of growing groups keep their plateau, and which counter rose where they fall.
+// knees: up to how many nodes the figures of growing groups keep their plateau, and the counter that rose at the fall.
 #pragma once
 
 #include <cstddef>
