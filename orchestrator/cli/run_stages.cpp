@@ -149,6 +149,12 @@ std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadli
   for (const auto& search : plan.searches) tests += search.budget.most;
   if (tests > 0)
     text += fmt::format("if groups miss a limit: extra tests to locate the fault, usually a few, {} at most\n", tests);
+  std::size_t narrowing = 0;
+  for (const auto& search : plan.searches) narrowing = std::max(narrowing, search.knee);
+  if (narrowing > 0)
+    text += fmt::format(
+        "if a figure with a knee falls: {} tests at most narrow it, with its groups 2 log2(nodes) steps in all\n",
+        narrowing);
   std::map<std::string, std::vector<std::string>> reasons;
   for (const auto& cell : plan.coverage) {
     if (!cell.step.empty()) continue;

@@ -15,6 +15,7 @@
 
 #include "orchestrator/judge/cells/judge.h"
 #include "orchestrator/judge/cells/second_stage.h"
+#include "orchestrator/judge/locate/knees.h"
 #include "orchestrator/judge/locate/pairs.h"
 #include "orchestrator/judge/locate/searches.h"
 #include "orchestrator/judge/overall/conclude.h"
@@ -118,6 +119,7 @@ std::expected<Verdict, InputError> judge_run(const plan::Plan& plan, const std::
   if (!plan.quick)  // a rehearsal names no node
     verdict.localised = localise_pairs(plan, verdict.results, lost, nodes_by_host(journal));
   std::ranges::move(searches.found(), std::back_inserter(verdict.localised));
+  verdict.knees = knees_of(plan, verdict, journal, evidence);
   name_culprits(verdict);
   verdict.nodes = node_verdicts(plan, journal.finished, verdict);
   return verdict;

@@ -59,6 +59,23 @@ void fields(Io& io, L& one) {
   io("culprits", one.culprits), io("tests", one.tests);
 }
 
+template <class Io, Of<KneePoint> P>
+void fields(Io& io, P& point) {
+  io("nodes", point.nodes), io("value", point.value), io("limit", point.limit), io("kept", point.kept);
+  io("counter", point.counter), io("step", point.step);
+}
+
+template <class Io, Of<KneeCounter> C>
+void fields(Io& io, C& counter) {
+  io("name", counter.name), io("before", counter.before), io("at", counter.at), io("spread", counter.spread);
+}
+
+template <class Io, Of<KneeFound> K>
+void fields(Io& io, K& knee) {
+  io("requirement", knee.requirement), io("rail", knee.rail), io("state", knee.state), io("kept", knee.kept);
+  io("lost", knee.lost), io("reason", knee.reason), io("points", knee.points), io("counter", knee.counter);
+}
+
 template <class Io, Of<NodeVerdict> N>
 void fields(Io& io, N& node) {
   io("node", node.node), io("outcome", node.outcome), io("required", node.required), io("passed", node.passed);
@@ -84,14 +101,14 @@ constexpr std::string_view kOldAttempt = "Attempt ";
 
 json to_json(const Result& result, VerdictFormat format) {
   json object = result;
-  if (format == VerdictFormat::current) object["unchecked"] = result.unchecked;
+  if (format != VerdictFormat::old) object["unchecked"] = result.unchecked;
   return object;
 }
 
 Result result_from(const json& object, VerdictFormat format) {
   auto result = object.get<Result>();
   result.unchecked =
-      format == VerdictFormat::current ? object.at("unchecked").get<bool>() : result.reason.starts_with(kOldUnchecked);
+      format != VerdictFormat::old ? object.at("unchecked").get<bool>() : result.reason.starts_with(kOldUnchecked);
   return result;
 }
 
@@ -162,6 +179,7 @@ void write_verdict(const Verdict& verdict, const files::TextSink& sink, VerdictF
   json document = verdict;
   document["schema"] = format;
   document["fleet"] = fleet_of(verdict.nodes);
+  if (format == VerdictFormat::current) document["knees"] = verdict.knees;
   document["nodes"] = document["results"] = nullptr;
   document["deviations"] = json::array();
   for (const auto& deviation : verdict.deviations) document["deviations"].push_back(to_json(deviation, format));
@@ -197,9 +215,11 @@ bool is_text_of(const Verdict& verdict, std::string_view text, VerdictFormat for
 
 VerdictFormat format_of(std::string_view text) {
   const auto last = text.rfind("\n \"schema\": \"");
-  const std::string old = fmt::format("\n \"schema\": \"{}\"", VerdictFormat::old);
-  return last != std::string_view::npos && text.substr(last).starts_with(old) ? VerdictFormat::old
-                                                                              : VerdictFormat::current;
+  for (const auto format : {VerdictFormat::old, VerdictFormat::without_knees}) {
+    const std::string line = fmt::format("\n \"schema\": \"{}\"", format);
+    if (last != std::string_view::npos && text.substr(last).starts_with(line)) return format;
+  }
+  return VerdictFormat::current;
 }
 
 std::expected<Verdict, InputError> read_verdict(std::string_view text, const std::string& where) {
@@ -214,6 +234,7 @@ std::expected<Verdict, InputError> read_verdict(std::string_view text, const std
     auto verdict = document->get<Verdict>();
     verdict.simulated = document->contains("kind_of_run");
     document->at("nodes").get_to(verdict.nodes);
+    if (*format == VerdictFormat::current) document->at("knees").get_to(verdict.knees);
     for (const auto& result : document->at("results")) verdict.results.push_back(result_from(result, *format));
     for (const auto& deviation : document->at("deviations"))
       verdict.deviations.push_back(deviation_from(deviation, *format));

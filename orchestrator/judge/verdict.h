@@ -252,6 +252,43 @@ struct Localised {
   std::vector<MadeTest> tests;  ///< in the order asked
 };
 
+/// How far a knee is known. none: all nodes keep the figure. open: the fall is of certain nodes, or the groups do not
+/// show it.
+enum class KneeState { none, found, open };
+
+constexpr auto words_of(KneeState) {
+  using enum KneeState;
+  return std::to_array<Word<KneeState>>({{none, "none"}, {found, "found"}, {open, "open"}});
+}
+
+/// A growing group, or a test between two of them.
+struct KneePoint {
+  std::size_t nodes = 0;
+  double value = 0;                    ///< the figure, of a sum the part of each node
+  std::optional<double> limit = {};    ///< alike; nothing for the smallest group, which is the first plateau
+  bool kept = false;                   ///< within the guard band of its limit
+  std::optional<double> counter = {};  ///< of KneeFound::counter, a mean over the nodes
+  std::string step = {};               ///< or test
+};
+
+/// The counter that rose where a figure falls out, as a mean over nodes.
+struct KneeCounter {
+  std::string name;
+  double before = 0, at = 0;  ///< median of the attempts of groups that keep the figure; of the first that does not
+  double spread = 0;          ///< deviation of those before
+};
+
+/// The knee of one figure on one rail: how many nodes keep its plateau.
+struct KneeFound {
+  std::string requirement, rail;
+  KneeState state = KneeState::open;
+  std::size_t kept = 0;                ///< the largest number of nodes seen to keep it below those that do not
+  std::size_t lost = 0;                ///< the smallest that does not; 0: none
+  std::string reason = {};             ///< one sentence
+  std::vector<KneePoint> points = {};  ///< by rising number of nodes
+  std::optional<KneeCounter> counter = {};
+};
+
 /// The verdict of one node.
 struct NodeVerdict {
   std::string node;
@@ -273,15 +310,17 @@ struct Verdict {
   std::map<std::string, std::size_t> counts;  ///< outcome word to number of results, all outcomes present
   std::vector<Deviation> deviations;
   std::vector<NodeVerdict> nodes = {};  ///< in the site's order
+  std::vector<KneeFound> knees = {};    ///< in the order of profile and rails
 };
 
-/// The formats of verdict.json that are read. old: assay.verdict/2, without `unchecked` of a result and `kind` and
-/// `said` of a deviation.
-enum class VerdictFormat { old, current };
+/// The formats of verdict.json that are read. without_knees: assay.verdict/3. old: assay.verdict/2, also without
+/// `unchecked` of a result and `kind` and `said` of a deviation.
+enum class VerdictFormat { old, without_knees, current };
 
 constexpr auto words_of(VerdictFormat) {
   using enum VerdictFormat;
-  return std::to_array<Word<VerdictFormat>>({{old, "assay.verdict/2"}, {current, "assay.verdict/3"}});
+  return std::to_array<Word<VerdictFormat>>(
+      {{old, "assay.verdict/2"}, {without_knees, "assay.verdict/3"}, {current, "assay.verdict/4"}});
 }
 
 /// Hands over the bytes of verdict.json in pieces: sorted keys, one-space indent, final newline; no clock in it. What

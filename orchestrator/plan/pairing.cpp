@@ -2,6 +2,11 @@
 #include "orchestrator/plan/pairing.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <set>
+
+#include "orchestrator/files/digest.h"
 
 namespace assay::plan {
 
@@ -69,13 +74,22 @@ std::vector<Group> groups_of(const std::vector<Place>& places, Grouping by) {
   return groups;
 }
 
-std::vector<Group> growing_groups(std::size_t nodes) {
+std::vector<Group> growing_groups(const std::vector<Place>& places, const Growing& growing) {
+  const std::size_t nodes = places.size();
+  if (nodes < 2) return {};
+  std::vector<std::size_t> order(nodes);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (growing.drawn) {
+    std::ranges::sort(order, {}, [&](std::size_t i) { return files::sha256(growing.seed + "\n" + places[i].node); });
+  }
+  std::set<std::size_t> sizes = {nodes};
+  for (std::size_t size = 2; size < nodes; size *= 2) sizes.insert(size);
+  std::ranges::copy_if(growing.sizes, std::inserter(sizes, sizes.end()),
+                       [&](std::size_t size) { return size < nodes; });
   std::vector<Group> groups;
-  for (std::size_t size = 2; nodes >= 2; size = std::min(2 * size, nodes)) {
-    Group group{.name = "first-" + std::to_string(size), .members = {}};
-    for (std::size_t i = 0; i < size; ++i) group.members.push_back(i);
-    groups.push_back(std::move(group));
-    if (size == nodes) break;
+  for (const std::size_t size : sizes) {
+    groups.push_back({.name = (growing.drawn ? "drawn-" : "first-") + std::to_string(size),
+                      .members = {order.begin(), order.begin() + static_cast<std::ptrdiff_t>(size)}});
   }
   return groups;
 }

@@ -37,7 +37,7 @@ std::vector<std::vector<Pair>> chosen_pairs(const std::vector<Place>& places, Pa
 
 /// Nodes that work together, by index in the order given.
 struct Group {
-  std::string name;  ///< of the rack, leaf or spine; "first-4" of growing groups
+  std::string name;  ///< of the rack, leaf or spine; "first-4" of growing groups, "drawn-4" of drawn ones
   std::vector<std::size_t> members;
 };
 
@@ -45,7 +45,15 @@ struct Group {
 /// in no group.
 std::vector<Group> groups_of(const std::vector<Place>& places, Grouping by);
 
-/// The first 2, 4, 8, … of `nodes` nodes and then all of them; none for fewer than two.
-std::vector<Group> growing_groups(std::size_t nodes);
+/// Rule of the growing groups of one probe.
+struct Growing {
+  bool drawn = false;              ///< in an order that `seed` draws, so that no place comes first; else in the site's
+  std::string seed;                ///< any text
+  std::vector<std::size_t> sizes;  ///< besides those by the rule; each has two nodes at least
+};
+
+/// The first 2, 4, 8, … of `places`, those of `growing.sizes` that they are enough for, and then all of them, by rising
+/// size; none for fewer than two. Each holds the one before it.
+std::vector<Group> growing_groups(const std::vector<Place>& places, const Growing& growing);
 
 }  // namespace assay::plan

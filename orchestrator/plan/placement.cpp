@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "orchestrator/plan/crossing_spots.h"
-#include "orchestrator/plan/pairing.h"
 
 namespace assay::plan {
 namespace {
@@ -170,7 +169,7 @@ std::expected<std::vector<Spot>, InputError> pairs(const Requirement& requiremen
   return spots;
 }
 
-std::vector<Spot> groups(const Requirement& requirement, const Arena& arena) {
+std::vector<Spot> groups(const Requirement& requirement, const Arena& arena, const Growing& rule) {
   const Grouping by = requirement.by.value_or(Grouping::rack);
   const bool growing = by == Grouping::growing;
   const auto name_of = [&](const Place& place) {
@@ -185,7 +184,7 @@ std::vector<Spot> groups(const Requirement& requirement, const Arena& arena) {
                                  : "a group needs two nodes")};
   }
   std::vector<Spot> spots;
-  for (const auto& group : growing ? growing_groups(arena.places.size()) : groups_of(arena.places, by)) {
+  for (const auto& group : growing ? growing_groups(arena.places, rule) : groups_of(arena.places, by)) {
     Spot spot = arena.spot("group", group.name, fmt::format("{}.{}", by, labelled(group.name)), {});
     for (const auto member : group.members) spot.nodes.push_back(arena.places[member].node);
     spot.smallest = growing && spots.empty();
@@ -195,6 +194,10 @@ std::vector<Spot> groups(const Requirement& requirement, const Arena& arena) {
     }
     spots.push_back(std::move(spot));
   }
+  const std::size_t demanded = requirement.knee ? static_cast<std::size_t>(requirement.knee->at_least.value_or(0)) : 0;
+  if (demanded > arena.places.size())
+    spots.push_back(arena.impossible(
+        fmt::format("the figure must be kept up to {} nodes, and {} work together", demanded, arena.places.size())));
   // A node that no group holds would be accepted without having been in any.
   const auto left_out = std::ranges::find_if(arena.places, [&](const Place& place) { return name_of(place).empty(); });
   if (!growing && !spots.empty() && left_out != arena.places.end())
@@ -252,7 +255,7 @@ std::size_t least_spots(const Requirement& requirement, const Description& probe
 }
 
 std::expected<std::vector<Spot>, InputError> spots_of(const Requirement& requirement, const Description& probe,
-                                                      const site::Site& site) {
+                                                      const site::Site& site, const Growing& growing) {
   if (auto problem = check_fit(requirement, probe)) return std::unexpected(std::move(*problem));
   if (probe.scope == "node" || !is_together(requirement.scope))
     return requirement.plane.empty() ? single_nodes(site) : single_nodes_in_plane(requirement, probe, site);
@@ -261,7 +264,7 @@ std::expected<std::vector<Spot>, InputError> spots_of(const Requirement& require
   for (const auto& arena : arenas(requirement, probe, site, missing)) {
     auto some = requirement.scope == JudgedScope::pair ? pairs(requirement, arena)
                 : requirement.scope == JudgedScope::group
-                    ? std::expected<std::vector<Spot>, InputError>(groups(requirement, arena))
+                    ? std::expected<std::vector<Spot>, InputError>(groups(requirement, arena, growing))
                     : whole(arena);
     if (!some) return some;
     std::ranges::move(*some, std::back_inserter(spots));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "orchestrator/plan/pairing.h"
 #include "orchestrator/plan/plan.h"
 #include "orchestrator/plan/profile.h"
 #include "orchestrator/site/site.h"
@@ -34,9 +35,10 @@ std::size_t least_spots(const Requirement& requirement, const Description& probe
 /// Every placement of `requirement`, whose probe is `probe`, on `site`, in the order in which they run: rail by rail of
 /// its plane, pairs round by round, everything else in the site's order. A node that has no port there, or no partner,
 /// has a spot without nodes. Never empty. Errors, with the field they are about in `where`: the scope does not go with
-/// the probe; the probe has no parameter that chooses a port; more than kMostSpots.
+/// the probe; the probe has no parameter that chooses a port; more than kMostSpots. `growing` is
+/// the rule of its growing groups.
 std::expected<std::vector<Spot>, InputError> spots_of(const Requirement& requirement, const Description& probe,
-                                                      const site::Site& site);
+                                                      const site::Site& site, const Growing& growing);
 
 /// The placements of a requirement that cannot be measured for `reason`: a cell for each node, or one for the whole
 /// site where several nodes belong to one cell.

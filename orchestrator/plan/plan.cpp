@@ -102,7 +102,7 @@ class Planner {
     write_steps();
     if (auto problem = check_power_cap(plan_)) return std::unexpected(*problem);
     if (auto problem = check_agreement(plan_)) return std::unexpected(*problem);
-    if (plan_.localise && !plan_.quick) plan_searches();
+    if (plan_.localise && !plan_.quick) plan_.searches = planned_searches(plan_);
     return std::move(plan_);
   }
 
@@ -146,7 +146,7 @@ class Planner {
     if (site_lacks(plan_.site, requirement)) return leave_out(requirement, why_lacking(requirement));
     const Requirement placed = metered ? placed_on_all(requirement, plan_.site) : requirement;
     if (auto problem = count(least_spots(placed, program->description, plan_.site), here)) return problem;
-    auto spots = spots_of(placed, program->description, plan_.site);
+    auto spots = spots_of(placed, program->description, plan_.site, growing_of(requirement));
     if (!spots) {
       spots.error().where = here + "." + spots.error().where;
       return spots.error();
@@ -165,6 +165,18 @@ class Planner {
       if (auto problem = join_task(requirement, *program, *spots, on, here)) return problem;
     }
     return std::nullopt;
+  }
+
+  /// The growing groups of its probe: with a knee they are drawn, and those that must keep it are among them. All
+  /// requirements of one probe have the same, so that they share their steps.
+  [[nodiscard]] Growing growing_of(const Requirement& requirement) const {
+    Growing growing{.drawn = false, .seed = plan_.challenge, .sizes = {}};
+    for (const auto& other : plan_.profile.requirements) {
+      if (!other.knee || other.probe != requirement.probe) continue;
+      growing.drawn = true;
+      if (other.knee->at_least) growing.sizes.push_back(static_cast<std::size_t>(*other.knee->at_least));
+    }
+    return growing;
   }
 
   /// Adds `requirement` to the task of `program` with its parameters in `spots`, or to a new one; `on`: with the
@@ -346,28 +358,6 @@ class Planner {
         typical_s += task.program->description.loads * *time_s;
     }
     return typical_s;
-  }
-
-  /// A search for each step of a group or of the whole, with its budget frozen.
-  void plan_searches() {
-    for (const auto& step : plan_.steps) {
-      PlannedSearch search{.step = step.id, .requirements = {}, .budget = {}, .reason = ""};
-      for (const auto& id : step.requirements) {
-        const Requirement& judged = *plan_.requirement(id);
-        const JudgedScope scope = judged.scope;
-        // A switch or a setting is a matter of all nodes, and an open path one of the fabric.
-        if (judged.contrast || judged.demand || judged.by == Grouping::path) continue;
-        if (step.nodes.size() > 1 && (scope == JudgedScope::group || scope == JudgedScope::cluster))
-          search.requirements.push_back(id);
-      }
-      if (search.requirements.empty()) continue;
-      if (step.nodes.size() == 2) {
-        search.reason = "a group of two nodes cannot be split further";
-      } else {
-        search.budget = budget_for(step.nodes.size());
-      }
-      plan_.searches.push_back(std::move(search));
-    }
   }
 
   /// The ledger runs in the profile's order of requirements; within one, cells stand in the order of their places.

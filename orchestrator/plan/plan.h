@@ -57,6 +57,7 @@ struct PlannedSearch {
   std::vector<std::string> requirements;  ///< ids of the step's requirements that it may be made for
   SearchBudget budget;                    ///< extra tests at most; all 0: none is made, and `reason` says why
   std::string reason;
+  std::size_t knee = 0;  ///< tests at most, if a figure with a knee falls out: they narrow the number of nodes
 };
 
 /// One planned (requirement, subject) cell. `step` is empty if nothing can measure it; then `reason` says why.
@@ -101,7 +102,7 @@ struct EarlierFleet {
 
 /// Rises when the planner would write another plan for the same inputs. A plan is derived again whenever it is
 /// read, so one of another revision is for another version of assay.
-inline constexpr int kPlannerRevision = 6;
+inline constexpr int kPlannerRevision = 7;
 
 /// The whole plan.
 struct Plan {

@@ -41,7 +41,7 @@ void fields(Io& io, B& budget) {
 template <class Io, Of<PlannedSearch> S>
 void fields(Io& io, S& search) {
   io("step", search.step), io("requirements", search.requirements), io("budget", search.budget);
-  io("reason", search.reason);
+  io("reason", search.reason), io.sparse("knee", search.knee);
 }
 
 template <class Io, Of<EarlierFleet::Reference> R>

@@ -58,6 +58,9 @@ std::optional<InputError> check_against(const Requirement& requirement, const De
         fmt::format("'{}', but {} of {} is in '{}'", requirement.limit.unit, metric->name, probe.name, metric->unit),
         "a limit has the unit of its metric, also when it is a share of something"};
   }
+  if (requirement.knee && metric->better != "higher")
+    return InputError{here + ".knee", fmt::format("{} of {} is not the better the higher", metric->name, probe.name),
+                      "a knee is of a rate or a share that falls where more nodes work together"};
   if (requirement.rise && metric->course != Course::since_boot && metric->course != Course::for_life) {
     return InputError{here + ".rise", fmt::format("{} of {} is no counter", metric->name, probe.name),
                       "a figure that each run measures anew does not rise; judge the figure itself"};

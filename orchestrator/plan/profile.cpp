@@ -40,12 +40,18 @@ void fields(Io& io, C& contrast) {
   io("at_least", contrast.at_least), io("shown_by", contrast.shown_by);
 }
 
+template <class Io, Of<Knee> K>
+void fields(Io& io, K& knee) {
+  io("at_least", knee.at_least);
+}
+
 /// But for `at`, `severity`, `repeat` and `reproducibility`, and for the references of limit and ceiling. One that
 /// judges a condition has no members of a metric.
 template <class Io, Of<Requirement> R>
 void fields(Io& io, R& r) {
   io("id", r.id), io("title", r.title), io("probe", r.probe), io.defaulted("parameters", r.parameters);
-  io("scope", r.scope), io.sparse("during", r.during), io("by", r.by), io.sparse("plane", r.plane);
+  io("scope", r.scope), io.sparse("during", r.during), io("by", r.by), io("knee", r.knee);
+  io.sparse("plane", r.plane);
   io("pairs", r.pairs), io.sparse("alone", r.alone), io.sparse("after", r.after), io.sparse("rounds", r.rounds);
   io.sparse("when_told", r.when_told), io("power_w", r.power_w), io("source", r.source), io("demand", r.demand);
   if (r.demand) return;

@@ -85,7 +85,8 @@ constexpr bool is_together(std::string_view kind) {
   return scope && is_together(*scope);
 }
 
-/// Rule of a group of nodes. growing: the first 2, 4, 8, … and then all nodes. path: of each path between tenants a
+/// Rule of a group of nodes. growing: the first 2, 4, 8, … and then all nodes, of a probe with a knee in an order drawn
+/// by the plan. path: of each path between tenants a
 /// node that must not reach it, and one that does (crossing_spots.h).
 enum class Grouping { rack, leaf, spine, growing, path };
 
@@ -208,6 +209,16 @@ struct Contrast {
   std::string shown_by;   ///< condition that must be recorded, and differ between on and off
 };
 
+/// Of growing groups, up to how many nodes the figure must keep its plateau: the best of the groups that are smaller.
+/// Larger groups are measured, and inform. Where one falls out, extra tests narrow the number of nodes (knee_search.h).
+struct Knee {
+  std::optional<int> at_least;  ///< nodes; nothing: all that work together
+  /// Whether a group of so many nodes must keep it.
+  [[nodiscard]] bool demands(std::size_t nodes) const {
+    return !at_least || nodes <= static_cast<std::size_t>(*at_least);
+  }
+};
+
 /// One promised figure.
 struct Requirement {
   std::string id, title, probe;
@@ -225,6 +236,7 @@ struct Requirement {
   /// figure is judged while its steps on all nodes run. Empty: `probe` runs on nodes.
   std::string during;
   std::optional<Grouping> by;  ///< scope group: rack when not given
+  std::optional<Knee> knee = {};
   /// Of the site: whose ports it is measured through, each rail separately; empty: the node's default.
   std::string plane;
   std::optional<PairChoice> pairs;  ///< scope pair over nodes: all when not given

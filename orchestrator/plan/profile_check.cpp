@@ -31,6 +31,12 @@ std::optional<InputError> check_placement(const Requirement& requirement, const 
     return InputError{here + ".limit.of", "refers to the smallest of growing groups, and there are none",
                       "give scope group and \"by\": \"growing\""};
   }
+  if (requirement.knee && (!is_of_smallest(requirement.limit.reference) || !requirement.limit.capped_by.empty() ||
+                           requirement.limit.at_most || requirement.at_every || requirement.after)) {
+    return InputError{here + ".knee", "is of a figure at one coordinate that growing groups keep, without a cap",
+                      "give \"by\": \"growing\" and a limit with at_least \"of\": \"smallest_group\" (each node's "
+                      "figure, bus bandwidth) or \"smallest_group_by_nodes\" (the sum of all nodes)"};
+  }
   if (!requirement.limit.capped_by.empty() && requirement.limit.reference != Reference::smallest_group_by_nodes) {
     return InputError{here + ".limit.capped_by", "caps a limit that does not grow with the nodes",
                       "it goes with \"of\": \"smallest_group_by_nodes\""};

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 namespace assay::plan {
+
+struct Plan;
+struct PlannedSearch;
 
 /// The disjoint groups of one size that a search compares first.
 struct Screening {
@@ -27,6 +31,10 @@ struct SearchBudget {
 /// The budget of a search among `nodes` nodes: the screening and twelve tests for each bisection step, three more for
 /// each bisection step and culprit, and four times the base at most.
 SearchBudget budget_for(std::size_t nodes);
+
+/// A search for each step of `plan` on a group or on the whole, with its budget. One of growing groups with a knee also
+/// has as many tests for that as leave, with the groups that are planned, 2 log2(nodes) steps of the figure in all.
+std::vector<PlannedSearch> planned_searches(const Plan& plan);
 
 /// Tests that a search for one faulty node usually takes among `nodes` nodes: the screening, a bisection, two tests
 /// that confirm and two of all others together.

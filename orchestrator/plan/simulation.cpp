@@ -157,6 +157,9 @@ Faults faults_from(const json& document) {
                                .gain = one.value("gain", 0.0),
                                .stuck = one.value("stuck", false)});
   for (const auto& one : document.value("bad_parts", json::array())) faults.parts.push_back(part_from(one));
+  for (const auto& one : document.value("knees", json::array()))
+    faults.knees.push_back(
+        {.nodes = one.at("nodes"), .metric = one.value("metric", ""), .counter = one.value("counter", "")});
   return faults;
 }
 
@@ -176,6 +179,8 @@ json to_json(const Faults& faults) {
     document["switches"].push_back(
         {{"node", one.node}, {"parameter", one.parameter}, {"gain", one.gain}, {"stuck", one.stuck}});
   for (const auto& one : faults.parts) document["bad_parts"].push_back(json_of(one));
+  for (const auto& one : faults.knees)
+    document["knees"].push_back({{"nodes", one.nodes}, {"metric", one.metric}, {"counter", one.counter}});
   return document;
 }
 

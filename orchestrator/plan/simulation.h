@@ -76,6 +76,13 @@ struct SimulatedPart {
   double factor = 1;
 };
 
+/// A common resource that is full with so many nodes: more of them together reach no more.
+struct SimulatedKnee {
+  int nodes = 0;
+  std::string metric = {};   ///< of groups of nodes; empty: every one
+  std::string counter = {};  ///< a condition of the probe that rises there; empty: none
+};
+
 /// All faults, and the figures of healthy nodes.
 struct Faults {
   std::vector<SimulatedFault> faults;
@@ -88,6 +95,7 @@ struct Faults {
   std::vector<LostFeed> lost_feeds = {};
   std::vector<SimulatedSwitch> switches = {};
   std::vector<SimulatedPart> parts = {};
+  std::vector<SimulatedKnee> knees = {};
 };
 
 /// The inputs of a simulation; they stand in its plan.

@@ -317,10 +317,26 @@ void FleetModel::record_quantity(Recorder& recorder, const MadeUpMetric& quantit
   auto nodes = together ? step.nodes : std::vector<std::string>{node.name};
   // A leak is a bad link between a node and a path: the control reaches it anyway.
   if (!step.path.empty()) nodes.back() = step.path;
+  double centre = quantity.centre_on(step.nodes.size());
+  for (const auto& knee : simulation_.faults.knees) {
+    if (together && (knee.metric.empty() || knee.metric == quantity.metric))
+      centre *= std::min(1.0, knee.nodes / static_cast<double>(nodes.size()));
+  }
   for (const auto& id : subjects_of(quantity, step, node)) {
-    record_samples(recorder, quantity, {.kind = std::string(word_of(quantity.scope)), .id = id},
-                   quantity.centre_on(step.nodes.size()), occasion,
+    record_samples(recorder, quantity, {.kind = std::string(word_of(quantity.scope)), .id = id}, centre, occasion,
                    [&](double healthy) { return value_of(quantity, nodes, occasion, healthy); });
+  }
+}
+
+/// The counters of knees: some events on every node, and many where more nodes work together than it is enough for.
+void FleetModel::record_counters(Recorder& recorder, const plan::Step& step, const std::string& node,
+                                 const std::string& occasion) const {
+  constexpr double kUsual = 20, kFull = 2000, kSpread = 0.2;
+  for (const auto& knee : simulation_.faults.knees) {
+    if (step.nodes.size() < 2 || !plan_.probes.at(step.probe).description.has_condition(knee.counter)) continue;
+    SeededRandom random(simulation_.seed, {"counter", knee.counter, node, occasion});
+    const double usual = step.nodes.size() > static_cast<std::size_t>(knee.nodes) ? kFull : kUsual;
+    recorder.condition(knee.counter, std::llround(usual * std::max(0.0, 1 + kSpread * random.normal())));
   }
 }
 
@@ -348,6 +364,7 @@ std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t 
       record_quantity(recorder, quantity, step, site_node, occasion);
   }
   record_conditions(recorder, recipe, step, site_node, occasion);
+  record_counters(recorder, step, node, occasion);
   if (const auto held = held_time(step); held && begin_s) {
     recorder.condition("hold_begin_s", *begin_s + held->begin_s);
     recorder.condition("hold_end_s", *begin_s + held->end_s);

@@ -90,6 +90,8 @@ class FleetModel {
                          const std::string& occasion) const;
   [[nodiscard]] double share_left(const std::vector<std::string>& nodes, const std::string& metric,
                                   const std::string& occasion, bool named_only) const;
+  void record_counters(Recorder& recorder, const plan::Step& step, const std::string& node,
+                       const std::string& occasion) const;
   void record_quantity(Recorder& recorder, const MadeUpMetric& quantity, const plan::Step& step, const site::Node& node,
                        const std::string& occasion) const;
   /// Whether `quantity` is of a training step whose graph is walked; it is recorded then.

@@ -114,6 +114,25 @@ void take_parts(const plan::Plan& plan, const judge::Verdict& verdict, const Acc
   for (const auto& plane : planes) summary.false_alarms.push_back("part " + plane);
 }
 
+/// Knees: found within a factor of two of their number of nodes.
+void take_knees(const plan::Plan& plan, const judge::Verdict& verdict, SimulationSummary& summary) {
+  std::set<const judge::KneeFound*> known;
+  for (const auto& fault : plan.simulation->faults.knees) {
+    const auto full = static_cast<std::size_t>(fault.nodes);
+    bool hit = false;
+    for (const auto& knee : verdict.knees) {
+      if (knee.state != judge::KneeState::found || 2 * knee.kept < full || knee.kept > 2 * full) continue;
+      known.insert(&knee);
+      hit = true;
+    }
+    (hit ? summary.found : summary.missed).push_back(fmt::format("knee {}", fault.nodes));
+  }
+  for (const auto& knee : verdict.knees) {
+    if (knee.state == judge::KneeState::found && !known.contains(&knee))
+      summary.false_alarms.push_back(fmt::format("knee {} of {}", knee.kept, knee.requirement));
+  }
+}
+
 }  // namespace
 
 SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, const judge::Verdict& verdict) {
@@ -129,7 +148,6 @@ SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, con
                             .found = {},
                             .missed = {},
                             .false_alarms = {},
-                            .accusations = {},
                             .healthy = plan.simulation->faults.healthy,
                             .would_be = verdict.reason};
   for (const auto& one : verdict.localised) {
@@ -158,6 +176,7 @@ SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, con
     (hit ? summary.found : summary.missed).push_back((link ? "link " : "node ") + name);
   }
   take_parts(plan, verdict, accused, summary, bad_nodes);
+  take_knees(plan, verdict, summary);
   take_switches(plan, verdict, summary, bad_nodes);
   const auto end_of_link = [&](const std::string& node) {
     return std::ranges::any_of(faults.faults, [&](const plan::SimulatedFault& fault) {

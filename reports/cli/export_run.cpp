@@ -33,6 +33,7 @@ int write_pdf(dossier::OpenedRun run, const ExportRunArguments& given, const std
 std::string text_of(const std::string& kind, const dossier::OpenedRun& run) {
   if (kind == "junit") return exports::junit(run);
   if (kind == "ctrf") return exports::ctrf(run);
+  if (kind == "knees") return exports::knees_csv(run);
   return kind == "csv" ? exports::csv(run) : exports::run_metrics(run);
 }
 

@@ -9,7 +9,8 @@
 namespace assay::report_cli {
 
 /// Formats of one run; openmetrics is one of nights, too, and then has no run.
-inline constexpr std::array<std::string_view, 6> kRunKinds = {"junit", "ctrf", "ocp", "csv", "openmetrics", "pdf"};
+inline constexpr std::array<std::string_view, 7> kRunKinds = {"junit", "ctrf",        "ocp", "csv",
+                                                              "knees", "openmetrics", "pdf"};
 
 struct ExportRunArguments {
   std::string directory;  ///< of a run or of a dossier

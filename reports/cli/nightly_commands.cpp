@@ -26,8 +26,8 @@ namespace assay::report_cli {
 namespace {
 
 constexpr std::size_t kMostNights = 3660;  // ten years
-const std::vector<std::string> kKinds = {"prom",  "openmetrics", "alertmanager", "webhook", "grafana",
-                                         "junit", "ctrf",        "ocp",          "csv",     "pdf"};
+const std::vector<std::string> kKinds = {"prom", "openmetrics", "alertmanager", "webhook", "grafana", "junit",
+                                         "ctrf", "ocp",         "csv",          "knees",   "pdf"};
 
 int failed(const history::Failure& failure) {
   return failure.exit_code == files::kExitRefused ? refused(failure.error) : bad_input(failure.error);
@@ -101,7 +101,7 @@ int run_export(const ExportArguments& given) {
     return export_run(given.kind, given.run, given.out);
   if (!given.run.directory.empty()) {
     return bad_input({"export " + given.kind, "is of nights, not of a run",
-                      "of a run there are junit, ctrf, ocp, csv, openmetrics and pdf"});
+                      "of a run there are junit, ctrf, ocp, csv, knees, openmetrics and pdf"});
   }
   if (given.kind == "grafana") return deliver_grafana(given.out);
   if (given.drift.empty())
@@ -188,7 +188,7 @@ namespace {
 
 /// The run, and its allowed signers.
 void add_run_options(CLI::App& command, ExportRunArguments& given) {
-  command.add_option("--run", given.directory, "of junit, ctrf, ocp, csv, openmetrics, pdf: a run or dossier")
+  command.add_option("--run", given.directory, "of junit, ctrf, ocp, csv, knees, openmetrics, pdf: a run or dossier")
       ->type_name("DIR");
   command.add_option("--key", given.keys, "with --run: refuse a dossier that none of these keys signed")
       ->type_name("FILE")

@@ -46,4 +46,20 @@ std::string csv(const dossier::OpenedRun& run) {
   return text;
 }
 
+std::string knees_csv(const dossier::OpenedRun& run) {
+  std::string text =
+      "run_id,simulated,requirement,rail,state,knee,lost,nodes,value,unit,limit,kept,counter,counter_value,step\n";
+  for (const auto& knee : run.content.verdict.knees) {
+    for (const auto& point : knee.points)
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(run.content.run.journal.run_id),
+                          run.content.run.plan.simulation ? "true" : "false", csv_field(knee.requirement),
+                          csv_field(knee.rail), csv_field(word_of(knee.state)), knee.kept,
+                          knee.lost == 0 ? "" : std::to_string(knee.lost), point.nodes, point.value,
+                          csv_field(run.content.requirement(knee.requirement).limit.unit), number_field(point.limit),
+                          point.kept ? "true" : "false", csv_field(knee.counter ? knee.counter->name : ""),
+                          number_field(point.counter), csv_field(point.step));
+  }
+  return text;
+}
+
 }  // namespace assay::exports

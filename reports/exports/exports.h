@@ -30,4 +30,7 @@ std::string run_metrics(const dossier::OpenedRun& run);
 /// a spreadsheet would take for a formula has an apostrophe in front.
 std::string csv(const dossier::OpenedRun& run);
 
+/// CSV alike, with a row for each group and test of every knee (verdict.h).
+std::string knees_csv(const dossier::OpenedRun& run);
+
 }  // namespace assay::exports

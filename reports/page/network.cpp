@@ -9,6 +9,7 @@
 #include "probes/core/scale.h"
 #include "reports/figures/fault_chart.h"
 #include "reports/figures/html.h"
+#include "reports/figures/knee_curves.h"
 #include "reports/figures/memory_curve.h"
 #include "reports/figures/pair_chart.h"
 #include "reports/figures/power_curves.h"
@@ -155,6 +156,7 @@ std::string network_section(const ReportContent& content, const figures::StepInd
       .plan = content.run.plan, .steps = steps, .results = results, .wire_limits = content.wire_limits};
   const std::string sizes = figures(figures::size_curves(sources));
   const std::string groups = figures(figures::scaling_curves(sources));
+  const std::string knees = figures(figures::knee_curves(content.run.plan, content.verdict));
   std::string html;
   if (!sizes.empty())
     html +=
@@ -162,6 +164,11 @@ std::string network_section(const ReportContent& content, const figures::StepInd
   if (!groups.empty())
     html += "<h3>By number of nodes</h3>\n<p>The same measurement on groups of increasing size shares a figure.</p>\n" +
             groups;
+  if (!knees.empty())
+    html +=
+        "<h3 id=\"knees\">Knees</h3>\n<p>Up to how many nodes a figure keeps its plateau; at a fall extra tests "
+        "narrow the number and exchange the last nodes, so that a bad node is not taken for a knee.</p>\n" +
+        knees;
   if (const std::string links = links_table(content); !links.empty())
     html += "<h3>Both ends of each link</h3>\n" + links;
   return html;

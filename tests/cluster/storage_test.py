@@ -84,6 +84,46 @@ class EightClients(StorageBench):
         self.assert_nothing_left()
 
 
+class FullBeyondFour(StorageBench):
+    nodes = 8
+    fed = {
+        "record": "64KiB",
+        "batch": 4,
+        "compute": "50ms",
+        "accelerators": 1,
+        "readers": 2,
+        "ahead": 1,
+        "steps": 12,
+        "repetitions": 6,
+    }
+    wants = 4 * 64 * 1024 / 0.050  # B/s of one node
+
+    @measures
+    def test_the_knee_of_a_storage_that_feeds_four_nodes_is_found(self):
+        for node in self.cluster.nodes:
+            node.slow_disk(self.shared, int(4.4 * self.wants), with_others="shared")
+        every = {
+            "probe": "storage_ingest",
+            "parameters": {"directory": str(self.shared), **self.fed},
+            "conditions": OF_OTHERS,
+            "scope": "group",
+            "by": "growing",
+        }
+        limit = {"at_least": 0.85, "unit": "1", "of": "smallest_group"}
+        metric = "accelerator_utilisation"
+        feeds = requirement("feeds", metric=metric, limit=limit, knee={"at_least": 3}, repeat={"n": 6}, **every)
+        none = {"limit": {"at_most": 0, "unit": "1"}, "statistic": "max", "repeat": {"n": 1}}
+        exact = requirement("exact", metric="mismatches", **none, **every)
+        done = self.accept_on_cluster(feeds, exact)
+        self.assertIn(done.returncode, (0, 3), done.stdout + done.stderr)
+        knee = self.verdict()["knees"][0]
+        self.assertEqual(knee["state"], "found", knee)
+        self.assertIn(knee["kept"], (4, 5, 6), knee)
+        self.assertEqual({one["kept"] for one in knee["points"] if one["nodes"] == 8}, {False}, knee)
+        self.assertIn(knee["reason"], done.stdout.replace("\n", " ").replace("  ", " "))
+        self.assert_nothing_left()
+
+
 class SharedStorage(StorageBench):
     @measures
     def test_a_healthy_storage_passes_client_by_client_and_as_a_whole(self):

@@ -96,12 +96,12 @@ class Judge {
     return found;
   }
 
-  static Result blank(const plan::Cell& cell, const plan::Requirement& requirement) {
+  static Result blank(const plan::Cell& cell, const plan::Requirement& requirement, std::size_t nodes = 0) {
     return {.requirement = requirement.id,
             .subject = cell.subject,
             .node = cell.subject.id,
             .step = cell.step,
-            .required = requirement.required,
+            .required = requirement.required && (!requirement.knee || requirement.knee->demands(nodes)),
             .outcome = Outcome::not_measured,
             .reason = cell.reason,
             .unit = requirement.limit.unit};
@@ -109,7 +109,7 @@ class Judge {
 
   std::vector<UndecidedCell> judge_cell(const plan::Cell& cell, const plan::Requirement& requirement,
                                         const plan::Step& planned, const StepEvidence& step) {
-    Result whole = blank(cell, requirement);
+    Result whole = blank(cell, requirement, planned.nodes.size());
     whole.evidence = step.paths;
     whole.attempts = step.attempts;
     if (step.broken || step.records.empty()) {

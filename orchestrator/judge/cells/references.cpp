@@ -268,50 +268,58 @@ std::string References::common_cause(const plan::Requirement& requirement) const
   return known == fleets_.end() ? "" : known->second.common_cause;
 }
 
-/// The figure of the smallest of growing groups, for each requirement that uses it as reference and for each rail.
+/// The figure of the smallest of growing groups, for each requirement that uses it as reference and for each rail. With
+/// a knee those of all of them: the plateau of a group is the best of the smaller ones.
 void References::take_smallest() {
-  std::map<SmallestKey, const plan::Step*> smallest;
+  std::map<SmallestKey, std::map<std::size_t, const plan::Step*>> growing;
   for (const auto& step : plan_.steps) {
     for (const auto& id : step.requirements) {
-      if (!plan::is_of_smallest(plan_.requirement(id)->limit.reference)) continue;
-      const plan::Step*& known = smallest[{id, step.rail}];
-      if (known == nullptr || step.nodes.size() < known->nodes.size()) known = &step;
+      const plan::Requirement& one = *plan_.requirement(id);
+      if (!plan::is_of_smallest(one.limit.reference)) continue;
+      auto& groups = growing[{id, step.rail}];
+      groups.emplace(step.nodes.size(), &step);
+      if (!one.knee) groups.erase(std::next(groups.begin()), groups.end());
     }
   }
-  for (const auto& [key, step] : smallest) {
-    const StepEvidence found = evidence_of_(*step);
+  const auto take = [&](const SmallestKey& key, const plan::Step& step) {
+    const StepEvidence found = evidence_of_(step);
     const plan::Requirement& requirement = *plan_.requirement(key.first);
     const auto pools = pooled(found, requirement, probe_of(requirement));
-    if (found.broken || pools.size() != 1) continue;
+    if (found.broken || pools.size() != 1) return;
     const auto& [subject, pool] = *pools.begin();
-    if (pool.records.size() != found.records.size()) continue;
-    const auto usable = fit(requirement, *step, subject, found, pool);
-    if (!usable) continue;
+    if (pool.records.size() != found.records.size()) return;
+    const auto usable = fit(requirement, step, subject, found, pool);
+    if (!usable) return;
     const auto& metric = *probe_of(requirement).metric(requirement.metric);
     if (const auto value =
             reference_of(usable->pool.measured, requirement.statistic, metric, requirement.reproducibility))
-      smallest_[key] = {.reference = *value, .nodes = step->nodes.size()};
+      smallest_[key].push_back({.reference = *value, .nodes = step.nodes.size()});
+  };
+  for (const auto& [key, groups] : growing) {
+    for (const auto& [size, step] : groups) take(key, *step);
   }
 }
 
 std::expected<ReferenceValue, NoReference> References::smallest_of(const plan::Requirement& requirement,
                                                                    const plan::Step& step) const {
   const auto known = smallest_.find({requirement.id, step.rail});
-  if (known == smallest_.end()) {
+  const bool by_nodes = requirement.limit.reference == plan::Reference::smallest_group_by_nodes;
+  std::optional<ReferenceValue> best;
+  for (const auto& [group, nodes] : known == smallest_.end() ? std::vector<Smallest>{} : known->second) {
+    if (requirement.knee && nodes >= step.nodes.size()) break;
+    const double times = by_nodes ? static_cast<double>(step.nodes.size()) / static_cast<double>(nodes) : 1;
+    if (!best || group.value * times > best->value)
+      best = ReferenceValue{group.value * times, group.uncertainty * times, group.degrees};
+  }
+  if (!best) {
     return std::unexpected(
         NoReference{.reason = "The smallest of the growing groups was not measured under the required conditions."});
   }
-  ReferenceValue reference = known->second.reference;
-  if (requirement.limit.reference == plan::Reference::smallest_group_by_nodes) {
-    const double times = static_cast<double>(step.nodes.size()) / static_cast<double>(known->second.nodes);
-    reference.value *= times;
-    reference.uncertainty *= times;
-    if (const std::string& cap = requirement.limit.capped_by; !cap.empty()) {
-      const double ceiling = plan_.profile.peaks.at(cap).value;
-      if (reference.value > ceiling) reference = {.value = ceiling};
-    }
+  if (const std::string& cap = requirement.limit.capped_by; by_nodes && !cap.empty()) {
+    const double ceiling = plan_.profile.peaks.at(cap).value;
+    if (best->value > ceiling) best = ReferenceValue{.value = ceiling};
   }
-  return reference;
+  return *best;
 }
 
 std::expected<double, NoReference> References::inventory_of(const std::string& node, std::string_view metric) {

@@ -91,8 +91,8 @@ class References {
   const plan::Plan& plan_;
   Demands& demands_;
   std::function<StepEvidence(const plan::Step&)> evidence_of_;
-  std::map<std::string, Fleet> fleets_;  ///< by requirement
-  std::map<SmallestKey, Smallest> smallest_;
+  std::map<std::string, Fleet> fleets_;                       ///< by requirement
+  std::map<SmallestKey, std::vector<Smallest>> smallest_;     ///< with a knee of all groups, by rising size
   std::map<std::string, std::optional<Record>> inventories_;  ///< by node; nothing: not measured
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "orchestrator/judge/locate/knee_search.h"
 #include "orchestrator/judge/locate/searches.h"
 
 namespace assay::judge {
@@ -29,6 +30,7 @@ struct Searches::SearchRecord {
   std::vector<std::string> excluded;
   std::vector<Peer> peers;
   std::unique_ptr<Localiser> localiser;  ///< nothing while the first test, without those known, is open
+  std::optional<KneeSearch> knee;        ///< in place of it, where a figure with a knee falls out
   std::size_t offset = 0;                ///< of the localiser's numbers: the first test is not one of its own
   std::vector<ExtraTest> round;
   std::map<std::string, TestShown> shown;  ///< of this round

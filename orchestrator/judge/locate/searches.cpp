@@ -24,6 +24,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/cells/judge.h"
+#include "orchestrator/judge/locate/knees.h"
 #include "orchestrator/judge/locate/pairs.h"
 #include "orchestrator/site/planes.h"
 
@@ -120,10 +121,11 @@ void Searches::find_due(const Results& results, const Journal& journal) {
       if (std::ranges::find(planned.requirements, result->requirement) == planned.requirements.end()) continue;
       const plan::Requirement* requirement = plan_.requirement(result->requirement);
       const bool of_fleet = requirement->is_of_others();
+      if (requirement->knee && !knee_at(plan_, results, *requirement, *inquiry->step).is_first(*result)) continue;
       if (!falls_short(*result) && (!hung || of_fleet)) continue;
       // Once per step: a limit taken from other steps is the same for every subject.
       if (std::ranges::find(inquiry->promises, requirement, &Promise::requirement) != inquiry->promises.end()) continue;
-      inquiry->required = inquiry->required || requirement->required;
+      inquiry->required = inquiry->required || result->required;
       inquiry->promises.push_back({.requirement = requirement,
                                    .fleet_low = of_fleet ? result->limit_low : std::nullopt,
                                    .fleet_high = of_fleet ? result->limit_high : std::nullopt});
@@ -131,8 +133,20 @@ void Searches::find_due(const Results& results, const Journal& journal) {
     if (inquiry->promises.empty()) continue;
     if (inquiry->required)
       std::erase_if(inquiry->promises, [](const Promise& one) { return !one.requirement->required; });
+    begin_knee(*inquiry, results);
     inquiries_.push_back(std::move(inquiry));
   }
+}
+
+/// Where a figure with a knee falls out the number of nodes is searched, for the figures that fall out together.
+void Searches::begin_knee(SearchRecord& inquiry, const Results& results) const {
+  const auto with_knee = [](const Promise& one) { return one.requirement->knee.has_value(); };
+  const auto first = std::ranges::find_if(inquiry.promises, with_knee);
+  if (first == inquiry.promises.end()) return;
+  const KneeRange range = knee_at(plan_, results, *first->requirement, *inquiry.step);
+  inquiry.knee.emplace(range.kept, range.kept_share, inquiry.step->nodes.size(), share_of(*range.first),
+                       inquiry.planned->knee);
+  std::erase_if(inquiry.promises, [&](const Promise& one) { return !with_knee(one); });
 }
 
 /// Which searches come after which: those of a node follow each other, for advisory figures after all others.
@@ -193,7 +207,13 @@ void Searches::begin(SearchRecord& inquiry) {
     inquiry.ended = true;
     return;
   }
-  if (inquiry.excluded.empty())
+  if (inquiry.knee && !inquiry.excluded.empty()) {
+    inquiry.stopped =
+        fmt::format("{} are already known to be faulty, and the fall may be theirs", listed(inquiry.excluded));
+    inquiry.ended = true;
+    return;
+  }
+  if (inquiry.excluded.empty() && !inquiry.knee)
     inquiry.localiser = std::make_unique<Localiser>(inquiry.peers, inquiry.planned->budget, inquiry.attempts);
   next_round(inquiry);
 }
@@ -214,7 +234,9 @@ ExtraTest Searches::test_of(const SearchRecord& inquiry, Test test) const {
 void Searches::next_round(SearchRecord& inquiry) {
   inquiry.round.clear();
   inquiry.shown.clear();
-  if (!inquiry.localiser) {
+  if (inquiry.knee) {
+    if (auto test = inquiry.knee->next()) inquiry.round.push_back(test_of(inquiry, std::move(*test)));
+  } else if (!inquiry.localiser) {
     Test all{.number = 1, .nodes = {}, .purpose = kWithoutTheKnown};
     for (std::size_t i = 0; i < inquiry.peers.size(); ++i) all.nodes.push_back(i);
     inquiry.round.push_back(test_of(inquiry, std::move(all)));
@@ -228,6 +250,10 @@ void Searches::next_round(SearchRecord& inquiry) {
 void Searches::end(SearchRecord& inquiry) {
   inquiry.ended = true;
   inquiry.round.clear();
+  if (inquiry.knee && inquiry.knee->cause() == FallCause::nodes) {
+    for (const auto& node : last_nodes(inquiry))
+      accused_[ports_of(inquiry.step->plane, inquiry.step->rail)].insert(node);
+  }
   if (!inquiry.localiser) return;
   for (const auto& suspect : inquiry.localiser->finding().suspects) {
     // One end of a bad pair is enough to leave out for the others to be seen.
@@ -270,7 +296,9 @@ void Searches::feed(SearchRecord& inquiry) {
     if (shown.unusable)
       inquiry.stopped = fmt::format("the probe cannot be run on {} nodes: {}", test.step.nodes.size(), shown.reason);
   }
-  if (!inquiry.localiser) {
+  if (inquiry.knee) {
+    if (inquiry.stopped.empty()) inquiry.knee->take(inquiry.shown.at(round.front().step.id).reading);
+  } else if (!inquiry.localiser) {
     const Reading& all = inquiry.shown.at(round.front().step.id).reading;
     inquiry.first = MadeTest{.id = round.front().step.id,
                              .purpose = round.front().test.purpose,
@@ -299,10 +327,12 @@ void Searches::feed(SearchRecord& inquiry) {
 }
 
 std::size_t Searches::SearchRecord::asked() const {
+  if (knee) return knee->tests().size() + round.size();
   return (first || (!localiser && !round.empty()) ? 1 : 0) + (localiser ? localiser->asked() : 0);
 }
 
 std::size_t Searches::SearchRecord::allowed() const {
+  if (knee) return planned->knee;
   return localiser ? localiser->allowed() + offset : planned->budget.allowed(0);
 }
 

@@ -80,6 +80,8 @@ class Searches {
   struct Promise;       ///< a requirement that a step fell short of (inquiry.h)
   struct SearchRecord;  ///< one search, from its cause to its findings
   void find_due(const Results& results, const Journal& journal);
+  void begin_knee(SearchRecord& inquiry, const Results& results) const;
+  [[nodiscard]] static std::vector<std::string> last_nodes(const SearchRecord& inquiry);
   void order();
   void take_attempts(SearchRecord& inquiry, const Journal& journal, const EvidenceReader& evidence) const;
   void begin_ready();
@@ -92,6 +94,7 @@ class Searches {
   [[nodiscard]] TestShown shown_by(const SearchRecord& inquiry, const plan::Step& step, const Attempt& attempt,
                                    const Journal& part, const EvidenceReader& evidence) const;
   void tell_finding(const SearchRecord& inquiry, Localised& found) const;
+  void tell_knee(const SearchRecord& inquiry, Localised& found) const;
   [[nodiscard]] Localised found_by(const SearchRecord& inquiry) const;
 
   const plan::Plan& plan_;

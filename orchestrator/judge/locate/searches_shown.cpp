@@ -11,6 +11,15 @@ namespace {
 
 constexpr double kMostShare = 1e6;  // of an upper limit whose value is 0, and beyond anything that is measured
 
+MadeTest made_test(const Tested& tested, std::string id) {
+  return {.id = std::move(id),
+          .purpose = tested.test.purpose,
+          .outcome = tested.outcome,
+          .nodes = tested.test.nodes.size(),
+          .share = tested.share,
+          .control = tested.control};
+}
+
 }  // namespace
 
 double share_of(const Result& result) {
@@ -105,14 +114,7 @@ void Searches::tell_finding(const SearchRecord& inquiry, Localised& found) const
   const auto id_of = [&](std::size_t number) {
     return fmt::format("{}.t{:03}", inquiry.step->id, number + inquiry.offset);
   };
-  for (const auto& tested : finding.tests) {
-    found.tests.push_back({.id = id_of(tested.test.number),
-                           .purpose = tested.test.purpose,
-                           .outcome = tested.outcome,
-                           .nodes = tested.test.nodes.size(),
-                           .share = tested.share,
-                           .control = tested.control});
-  }
+  for (const auto& tested : finding.tests) found.tests.push_back(made_test(tested, id_of(tested.test.number)));
   for (const auto& suspect : finding.suspects) {
     Culprit culprit{.fault = suspect.fault,
                     .nodes = {},
@@ -148,6 +150,48 @@ void Searches::tell_finding(const SearchRecord& inquiry, Localised& found) const
   for (const std::size_t node : finding.undecided) found.undecided.push_back(inquiry.peers[node].name);
 }
 
+/// The nodes of the group that falls out and not of the one before it.
+std::vector<std::string> Searches::last_nodes(const SearchRecord& inquiry) {
+  const auto at = [&](std::size_t i) { return inquiry.step->nodes.begin() + static_cast<std::ptrdiff_t>(i); };
+  return {at(inquiry.knee->kept()), at(inquiry.knee->lost())};
+}
+
+/// Between which numbers of nodes a figure falls out, and whose that is.
+void Searches::tell_knee(const SearchRecord& inquiry, Localised& found) const {
+  const KneeSearch& knee = *inquiry.knee;
+  for (const auto& tested : knee.tests())
+    found.tests.push_back(made_test(tested, fmt::format("{}.t{:03}", inquiry.step->id, tested.test.number)));
+  const std::string range = fmt::format("{} nodes keep the figure and {} do not, by {} extra tests of at most {}",
+                                        knee.kept(), knee.lost(), found.tests.size(), found.budget);
+  const auto last = last_nodes(inquiry);
+  if (knee.cause() == FallCause::count) {
+    found.state = SearchState::common_cause;
+    found.reason =
+        fmt::format("Knee: {}. It is of the number of nodes: {} are no worse than the others.", range, listed(last));
+  } else if (knee.cause() == FallCause::nodes && last.size() == 1) {
+    found.state = SearchState::found;
+    found.reason =
+        fmt::format("No knee: {}, and as many nodes as keep it do not either with {} among them.", range, last.front());
+    Culprit culprit{
+        .fault = Fault::node,
+        .nodes = last,
+        .leaf = "",
+        .unsteady = false,
+        .tests = {},
+        .words = suspect_words({.fault = Fault::node, .nodes = {knee.kept()}, .leaf = "", .tests = {}}, inquiry.peers)};
+    for (const auto& test : found.tests) {
+      if (test.control && test.outcome == TestOutcome::short_of_limit) culprit.tests.push_back(test.id);
+    }
+    found.culprits.push_back(std::move(culprit));
+  } else {
+    found.reason =
+        fmt::format("The knee is open: {}; {}.", range,
+                    knee.cause() == FallCause::nodes ? "the fall goes with nodes among the last ones"
+                                                     : "whether the number or the last nodes matter is not shown");
+    found.undecided = last;
+  }
+}
+
 Localised Searches::found_by(const SearchRecord& inquiry) const {
   Localised found{.requirements = {},
                   .step = inquiry.step->id,
@@ -162,6 +206,7 @@ Localised Searches::found_by(const SearchRecord& inquiry) const {
   for (const auto& promise : inquiry.promises) found.requirements.push_back(promise.requirement->id);
   if (inquiry.first) found.tests.push_back(*inquiry.first);
   if (inquiry.localiser) tell_finding(inquiry, found);
+  if (inquiry.knee) tell_knee(inquiry, found);
   if (inquiry.clear) {
     found.state = SearchState::clear;
     found.reason = fmt::format("Without {} (already known to be faulty) the others meet the limit together.",

@@ -160,6 +160,7 @@ class Table {
     open_cells();
     left_out();
     faults();
+    knees();
     deviations();
     nodes();
     text_ += '\n' + in_colour(upper(to_string(verdict_.overall)), overall_colour()) +
@@ -331,6 +332,12 @@ class Table {
       }
       if (!one.undecided.empty()) paragraph("    ", "undecided: " + named(one.undecided));
     }
+  }
+
+  void knees() {
+    if (!verdict_.knees.empty()) line("\nknees:");
+    for (const auto& one : verdict_.knees)
+      paragraph("  ", fmt::format("{}{}: {}", one.requirement, one.rail.empty() ? "" : " on " + one.rail, one.reason));
   }
 
   void deviations() {

@@ -59,6 +59,7 @@ TEST_F(SimulationDossierTest, it_is_examined_without_a_record_on_disk) {
 std::string in_old_form(const std::string& text) {
   nlohmann::json verdict = nlohmann::json::parse(text);
   verdict["schema"] = "assay.verdict/2";
+  verdict.erase("knees");
   for (auto& result : verdict["results"]) result.erase("unchecked");
   for (auto& deviation : verdict["deviations"]) {
     deviation.erase("kind");
@@ -84,7 +85,7 @@ TEST_F(SimulationDossierTest, a_verdict_of_an_earlier_version_is_compared_in_the
 
 TEST_F(SimulationDossierTest, a_verdict_with_the_fields_of_one_version_and_the_name_of_another_is_refused) {
   std::string text = read_file(run_ + "/verdict.json").value();
-  text.replace(text.find("assay.verdict/3"), 15, "assay.verdict/2");
+  text.replace(text.find("assay.verdict/4"), 15, "assay.verdict/2");
   fixture::write(run_ + "/verdict.json", text);
   EXPECT_FALSE(evidence::examine(evidence::read_evidence_files(run_).value()));
 }

@@ -119,6 +119,18 @@ TEST(VerdictFormat, the_texts_of_a_stored_verdict_of_the_earlier_form_give_its_f
   EXPECT_EQ(verdict_text(*read), verdict_text(judged()));
 }
 
+TEST(VerdictFormat, knees_are_of_the_latest_form_alone) {
+  Verdict verdict = judged();
+  const std::string without = verdict_text(verdict, VerdictFormat::without_knees);
+  EXPECT_EQ(format_of(without), VerdictFormat::without_knees);
+  EXPECT_TRUE(read_verdict(without, "verdict.json"));
+  verdict.knees.push_back({.requirement = "r0", .state = KneeState::found, .kept = 24, .lost = 25, .reason = "Knee."});
+  EXPECT_EQ(verdict_text(verdict, VerdictFormat::without_knees), without);
+  const auto read = read_verdict(verdict_text(verdict), "verdict.json");
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->knees.at(0).kept, 24U);
+}
+
 TEST(VerdictFormat, what_is_unchecked_comes_back_whatever_the_reason_says) {
   Verdict verdict = judged();
   verdict.results.front().reason = "The port does not report its rate.";
@@ -134,7 +146,7 @@ TEST(VerdictFormat, a_format_that_is_not_known_is_refused) {
   text.replace(text.find("assay.verdict/2"), 15, "assay.verdict/9");
   const auto read = read_verdict(text, "verdict.json");
   ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().what, "is not an assay.verdict/3");
+  EXPECT_EQ(read.error().what, "is not an assay.verdict/4");
 }
 
 TEST(ShownDeviations, are_at_most_three_of_one_step_and_the_others_are_counted_by_step) {

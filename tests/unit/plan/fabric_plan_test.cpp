@@ -255,6 +255,35 @@ TEST(fabric_plan, what_grows_with_the_nodes_is_held_against_as_many_times_the_sm
   EXPECT_EQ(results.at(0).outcome, judge::Outcome::fail);
 }
 
+TEST(fabric_plan, with_a_knee_a_group_is_held_against_the_best_of_the_smaller_ones) {
+  Ran run(plan_of(
+      R"({"probe": "lane", "scope": "group", "by": "growing", "knee": {"at_least": 5}, "limit": {"at_least": 0.9, "unit": "B/s", "of": "smallest_group_by_nodes"}})",
+      fixture::site(8)));
+  run.step(0, 100);
+  run.step(1, 360);
+  run.step(2, 450);
+  run.step(3, 600);
+  const auto results = run.results();
+  ASSERT_EQ(results.size(), 3U);
+  EXPECT_EQ(results[1].subject.id, "drawn-5");
+  EXPECT_EQ(results[1].outcome, judge::Outcome::pass) << results[1].reason;
+  EXPECT_EQ(*results[2].reference, 720);
+  EXPECT_EQ(results[2].outcome, judge::Outcome::fail);
+  EXPECT_TRUE(results[1].required);
+  EXPECT_FALSE(results[2].required);
+}
+
+TEST(fabric_plan, a_knee_needs_a_figure_that_growing_groups_keep) {
+  for (const auto& [more, said] : std::vector<std::pair<std::string, std::string>>{
+           {R"("scope": "group", "limit": {"at_least": 9, "unit": "B/s"})", "knee: is of a figure at one coordinate"},
+           {R"("scope": "group", "by": "growing", "limit": {"at_most": 2, "unit": "B/s", "of": "smallest_group"})",
+            "knee: is of a figure at one coordinate"}}) {
+    EXPECT_NE(error_of(R"({"probe": "lane", "knee": {}, )" + more + "}", fixture::site(8)).find(said),
+              std::string::npos)
+        << more;
+  }
+}
+
 constexpr const char* kCapped =
     R"({"probe": "lane", "scope": "group", "by": "growing", "limit": {"at_least": 0.9, "unit": "B/s", "of": "smallest_group_by_nodes", "capped_by": "peak:all"}})";
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <span>
 
 #include <gtest/gtest.h>
 
@@ -78,15 +79,31 @@ TEST(pairing, with_few_rounds_every_node_still_has_as_many_partners_as_there_are
 }
 
 TEST(pairing, growing_groups_double_and_end_with_all) {
-  const auto sizes = [](std::size_t nodes) {
+  const auto sizes = [](std::size_t nodes, std::vector<std::size_t> more = {}) {
     std::vector<std::size_t> all;
-    for (const auto& group : growing_groups(nodes)) all.push_back(group.members.size());
+    for (const auto& group : growing_groups(std::vector<Place>(nodes), {.sizes = std::move(more)}))
+      all.push_back(group.members.size());
     return all;
   };
+  EXPECT_EQ(sizes(11, {5, 8, 24}), (std::vector<std::size_t>{2, 4, 5, 8, 11}));
   EXPECT_EQ(sizes(11), (std::vector<std::size_t>{2, 4, 8, 11}));
   EXPECT_EQ(sizes(8), (std::vector<std::size_t>{2, 4, 8}));
   EXPECT_EQ(sizes(2), (std::vector<std::size_t>{2}));
   EXPECT_TRUE(sizes(1).empty());
+}
+
+TEST(pairing, drawn_groups_hold_the_smaller_ones_and_follow_the_seed) {
+  std::vector<Place> places;
+  for (int i = 0; i < 12; ++i)
+    places.push_back({.node = "n" + std::to_string(i), .rack = "", .leaf = "", .spines = {}});
+  const auto groups = growing_groups(places, {.drawn = true, .seed = "a"});
+  ASSERT_EQ(groups.size(), 4U);
+  EXPECT_EQ(groups[1].name, "drawn-4");
+  for (std::size_t i = 1; i < groups.size(); ++i)
+    EXPECT_TRUE(
+        std::ranges::equal(groups[i - 1].members, std::span(groups[i].members).first(groups[i - 1].members.size())));
+  EXPECT_NE(groups.back().members, growing_groups(places, {.drawn = true, .seed = "b"}).back().members);
+  EXPECT_EQ(std::set<std::size_t>(groups.back().members.begin(), groups.back().members.end()).size(), 12U);
 }
 
 TEST(placement, pairs_run_round_by_round_and_each_is_a_cell) {

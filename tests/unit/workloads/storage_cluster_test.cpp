@@ -152,6 +152,22 @@ TEST(NfsBytes, are_those_of_the_mount_that_holds_the_directory) {
   EXPECT_EQ(nfs_bytes_read(kMountStats, "/mnt/a b/run"), 77U);
 }
 
+TEST(NfsRpc, the_work_of_all_connections_of_the_mount_is_added_up) {
+  const std::string mounted = std::string(kMountStats) +
+                              "device s:/e mounted on /mnt/c with fstype nfs4 statvers=1.1\n"
+                              "\txprt:\ttcp 875 1 7 0 0 100 99 1 5000 40 128 1776 35298\n"
+                              "\txprt:\ttcp 876 1 7 0 0 10 9 1 50 2 16 17 35\n"
+                              "\txprt:\trdma 0 0 1 0 24 3 3 0 3 0 0\n";
+  const auto work = nfs_rpc_work(mounted, "/mnt/c/run");
+  ASSERT_TRUE(work);
+  EXPECT_EQ(work->sends, 110U);
+  EXPECT_EQ(work->backlog, 42U);
+  EXPECT_EQ(work->slots, 144U);
+  EXPECT_FALSE(nfs_rpc_work(mounted, "/mnt/a"));  // no transport is listed
+  EXPECT_FALSE(
+      nfs_rpc_work("device s:/e mounted on /m with fstype nfs\n\txprt:\ttcp 875 1 7 0 0 100 99 1 5000 40\n", "/m"));
+}
+
 TEST(NfsBytes, are_not_told_of_another_file_system) {
   EXPECT_EQ(nfs_bytes_read(kMountStats, "/mnt/ab"), std::nullopt);
   EXPECT_EQ(nfs_bytes_read(kMountStats, "/mnt/a/inner/run"), std::nullopt);

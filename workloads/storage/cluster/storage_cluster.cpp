@@ -140,6 +140,8 @@ constexpr ConditionSpec kConditions[] = {
      .meaning =
          "Rate in B/s at which this rank's threads make and compare payload without storage: no client shows more."},
     kAbandonedRemoved,
+    kRpcBacklog,
+    kRpcSlots,
 };
 constexpr SpaceRule kSpace[] = {
     {.shared = true, .when = "operation=write_read", .held = "ranks size", .times = "repetitions"},

@@ -10,6 +10,7 @@
 
 #include "workloads/storage/cluster/storage_phase.h"
 #include "workloads/storage/shared/cold_ledger.h"
+#include "workloads/storage/shared/cold_read.h"
 #include "workloads/storage/shared/run_folder.h"
 #include "workloads/storage/shared/storage_ranks.h"
 
@@ -73,6 +74,7 @@ class StorageRun {
   double payload_ceiling_ = 0, start_spread_s_ = 0;
   bool by_size_ = false;
   std::optional<ColdLedger> cold_;
+  std::optional<RpcQueue> rpc_;
 };
 
 /// Facts agreed by all ranks before the first phase: names, direct I/O, nonce, room.
@@ -84,6 +86,7 @@ void StorageRun::settle() {
   const std::uint64_t sets = given_.text("operation") == "write_read" ? 1 : 2;
   const std::uint64_t needed = world * size * sets;
   ranks_ = meet_on_storage(group_, given_, {.bytes = needed, .names = world * threads * sets});
+  rpc_.emplace(given_.text("directory"));
   cold_.emplace(ranks_.on_other_nodes, given_.bytes("server_memory").count, static_cast<std::size_t>(group_.rank()));
   if (block % kDirectBlock != 0)
     buffered_because_ = fmt::format("transfers of {} B are no multiple of {} B", block, kDirectBlock);
@@ -238,6 +241,7 @@ void StorageRun::record_conditions() {
   if (!buffered_because_.empty()) record_.condition("buffered_because", buffered_because_);
   record_.condition("engine", std::string("io_uring"));
   cold_->record(record_);
+  rpc_->record(record_);
   record_.condition("start_spread", start_spread_s_);
   record_.condition("ended_by", std::string(by_size_ ? "size" : "duration"));
   record_.condition("payload_ceiling", payload_ceiling_);

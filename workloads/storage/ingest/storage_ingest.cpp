@@ -10,6 +10,7 @@
 #include "probes/core/rendezvous.h"
 #include "workloads/storage/ingest/ingest_phase.h"
 #include "workloads/storage/ingest/ingest_plan.h"
+#include "workloads/storage/shared/cold_read.h"
 #include "workloads/storage/shared/common_spec.h"
 #include "workloads/storage/shared/direct_file.h"
 #include "workloads/storage/shared/run_folder.h"
@@ -113,6 +114,8 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "compute_time", .meaning = "Compute time in s of one step in force."},
     {.name = "accelerators_total", .meaning = "Accelerators of all ranks."},
     kAbandonedRemoved,
+    kRpcBacklog,
+    kRpcSlots,
 };
 constexpr SpaceRule kSpace[] = {
     {.shared = true,
@@ -200,6 +203,7 @@ class IngestRun {
     const std::uint64_t samples = world * settings.samples();
     const double bytes = static_cast<double>(samples) * (settings.record + kDirectBlock);
     ranks_ = meet_on_storage(group_, given_, {.bytes = static_cast<std::uint64_t>(bytes), .names = samples});
+    rpc_.emplace(given_.text("directory"));
     cold_.emplace(ranks_.on_other_nodes, given_.bytes("server_memory").count, static_cast<std::size_t>(group_.rank()));
     RunFolder folder(group_, given_.text("directory"), ranks_.nonce);
     settings.folder = folder.path();
@@ -253,6 +257,7 @@ class IngestRun {
     record_ranks(ranks_, record_);
     record_.condition("direct_io", settings.direct);
     cold_->record(record_);
+    rpc_->record(record_);
     record_.condition("record_mean", settings.record);
     record_.condition("compute_time", settings.compute_s);
     record_.condition("accelerators_total", static_cast<std::int64_t>(ranks_.names.size() * settings.accelerators));
@@ -263,6 +268,7 @@ class IngestRun {
   Recorder& record_;
   StorageRanks ranks_ = {};
   std::optional<ColdLedger> cold_;
+  std::optional<RpcQueue> rpc_;
   PhaseSamples samples_;
   std::uint64_t mismatches_ = 0;
 };

@@ -2,10 +2,12 @@
 #include "workloads/storage/shared/cold_read.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
+#include <vector>
 
 #include "probes/core/host_facts.h"
 #include "probes/core/text.h"
@@ -66,6 +68,46 @@ std::optional<std::uint64_t> server_read(const std::string& line) {
   return count;
 }
 
+/// The work of a transport by its line: of tcp "xprt: tcp port binds connects connect_time idle sends recvs bad_xids
+/// active backlog slots ..." (xs_tcp_print_stats of Linux, net/sunrpc/xprtsock.c). The others have no such slots.
+std::optional<RpcWork> transport_work(const std::string& line) {
+  std::istringstream words(line);
+  std::string name, transport;
+  if (!(words >> name >> transport) || name != "xprt:" || transport != "tcp") return std::nullopt;
+  constexpr std::size_t kSends = 5, kBacklog = 9, kSlots = 10;
+  std::array<std::uint64_t, kSlots + 1> counts{};
+  for (auto& count : counts) {
+    if (!(words >> count)) return std::nullopt;
+  }
+  return RpcWork{.sends = counts[kSends], .backlog = counts[kBacklog], .slots = counts[kSlots]};
+}
+
+/// The lines of the mount by the kernel's NFS client that holds `directory`; none if it is on another file system.
+std::vector<std::string> nfs_lines(std::string_view mountstats, const std::string& directory) {
+  std::error_code none;
+  const auto canonical = std::filesystem::weakly_canonical(directory, none);
+  const std::string sought = none ? directory : canonical.string();
+  std::istringstream lines{std::string(mountstats)};
+  std::size_t longest = 0;
+  bool holds = false;
+  std::vector<std::string> found;
+  constexpr std::string_view kAt = " mounted on ", kType = " with fstype ";
+  for (std::string line; std::getline(lines, line);) {
+    const auto at = line.find(kAt), type = line.rfind(kType);
+    if (at != std::string::npos && type != std::string::npos && at < type) {
+      const auto point = plain_path(std::string_view(line).substr(at + kAt.size(), type - at - kAt.size()));
+      holds = point.size() >= longest && lies_below(sought, point);
+      if (!holds) continue;
+      longest = point.size();
+      found.clear();
+      holds = std::string_view(line).substr(type + kType.size()).starts_with("nfs");
+    } else if (holds) {
+      found.push_back(line);
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 int cold_rung(const ColdEvidence& evidence) {
@@ -93,28 +135,37 @@ std::optional<std::uint64_t> wire_bytes_received(const std::string& sys) {
 }
 
 std::optional<std::uint64_t> nfs_bytes_read(std::string_view mountstats, const std::string& directory) {
-  std::error_code none;
-  const auto canonical = std::filesystem::weakly_canonical(directory, none);
-  const std::string sought = none ? directory : canonical.string();
-  std::istringstream lines{std::string(mountstats)};
-  std::size_t longest = 0;
-  bool holds = false;
   std::optional<std::uint64_t> found;
-  constexpr std::string_view kAt = " mounted on ", kType = " with fstype ";
-  for (std::string line; std::getline(lines, line);) {
-    const auto at = line.find(kAt), type = line.rfind(kType);
-    if (at != std::string::npos && type != std::string::npos && at < type) {
-      const auto point = plain_path(std::string_view(line).substr(at + kAt.size(), type - at - kAt.size()));
-      holds = point.size() >= longest && lies_below(sought, point);
-      if (!holds) continue;
-      longest = point.size();
-      found.reset();
-      holds = std::string_view(line).substr(type + kType.size()).starts_with("nfs");
-    } else if (const auto count = holds ? server_read(line) : std::nullopt) {
-      found = count;
-    }
+  for (const auto& line : nfs_lines(mountstats, directory)) {
+    if (const auto count = server_read(line)) found = count;
   }
   return found;
+}
+
+std::optional<RpcWork> nfs_rpc_work(std::string_view mountstats, const std::string& directory) {
+  std::optional<RpcWork> all;
+  for (const auto& line : nfs_lines(mountstats, directory)) {
+    const auto one = transport_work(line);
+    if (!one) continue;
+    all = all.value_or(RpcWork{});
+    all->sends += one->sends;
+    all->backlog += one->backlog;
+    all->slots += one->slots;
+  }
+  return all;
+}
+
+RpcQueue::RpcQueue(const std::string& directory) : directory_(directory) {
+  if (const auto text = read_fact(kMountStats)) before_ = nfs_rpc_work(*text, directory);
+}
+
+void RpcQueue::record(Recorder& record) const {
+  const auto text = read_fact(kMountStats);
+  const auto now = text && before_ ? nfs_rpc_work(*text, directory_) : std::nullopt;
+  if (!now || now->sends <= before_->sends || now->backlog < before_->backlog) return;
+  record.condition("rpc_backlog", static_cast<double>(now->backlog - before_->backlog) /
+                                      static_cast<double>(now->sends - before_->sends));
+  record.condition("rpc_slots", static_cast<std::int64_t>(now->slots));
 }
 
 Arrivals::Arrivals(const std::string& directory) : directory_(directory), nfs_(nfs_bytes_read_now(directory)) {

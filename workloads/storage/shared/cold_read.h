@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "probes/core/filesystem_facts.h"
+#include "probes/core/recorder.h"
 
 namespace assay::cluster_storage {
 
@@ -31,6 +32,29 @@ std::optional<std::uint64_t> wire_bytes_received(const std::string& sys = "/sys"
 /// `directory`, by the text of /proc/self/mountstats. Of mounts at one place the last counts. Nothing if the directory
 /// is on another file system.
 std::optional<std::uint64_t> nfs_bytes_read(std::string_view mountstats, const std::string& directory);
+
+/// Work of the RPC transports of such a mount so far, all of its connections together.
+struct RpcWork {
+  std::uint64_t sends = 0;    ///< requests sent
+  std::uint64_t backlog = 0;  ///< requests that waited for a slot, added up at every request sent
+  std::uint64_t slots = 0;    ///< requests under way at once at most, of all connections
+};
+
+/// The work by the text of /proc/self/mountstats; nothing as of nfs_bytes_read(), and of a kernel or a transport that
+/// does not report slots.
+std::optional<RpcWork> nfs_rpc_work(std::string_view mountstats, const std::string& directory);
+
+/// RPC work of a mount by the kernel's NFS client since construction.
+class RpcQueue {
+ public:
+  explicit RpcQueue(const std::string& directory);
+  /// Records rpc_backlog and rpc_slots; nothing on other file systems, or if nothing was sent.
+  void record(Recorder& record) const;
+
+ private:
+  std::string directory_;
+  std::optional<RpcWork> before_;
+};
 
 /// Bytes received by this node since construction.
 class Arrivals {

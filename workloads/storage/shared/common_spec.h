@@ -96,6 +96,12 @@ inline constexpr ConditionSpec kStartSpread{
     .name = "start_spread",
     .meaning =
         "Longest time in s that a rank spent in a barrier which all entered at once: so far apart they start at most."};
+inline constexpr ConditionSpec kRpcBacklog = if_reported(
+    "rpc_backlog",
+    "On a mount by the kernel's NFS client over TCP requests of this node that waited for a slot, as a mean at every "
+    "request sent (mountstats, xprt).");
+inline constexpr ConditionSpec kRpcSlots = if_reported(
+    "rpc_slots", "There, requests under way at once at most, of all connections, since the mount was made.");
 inline constexpr ConditionSpec kAbandonedRemoved =
     rank_0("abandoned_removed", "Folders of runs that had been killed, removed before; recorded by rank 0.");
 

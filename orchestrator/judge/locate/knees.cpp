@@ -1,0 +1,249 @@
+// knees: puts planned groups and tests of a search together, and compares the counters that their records have.
+#include "orchestrator/judge/locate/knees.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "orchestrator/judge/cells/judge_inputs.h"
+#include "orchestrator/judge/locate/searches.h"
+#include "probes/core/scale.h"
+#include "probes/core/statistics.h"
+
+namespace assay::judge {
+namespace {
+
+/// A condition that rises where a storage or a fabric is full.
+struct Counter {
+  std::string_view name;
+  double least = 1;  ///< standard deviation at least: one event, or the noise of a gauge
+};
+constexpr Counter kCounters[] = {{.name = "rpc_backlog", .least = 0.1},
+                                 {.name = "rpc_slots"},
+                                 {.name = "segments_retransmitted"},
+                                 {.name = "retransmits"},
+                                 {.name = "discards"},
+                                 {.name = "pauses"},
+                                 {.name = "congestion_marks"}};
+constexpr double kRose = 3;              // standard deviations of the groups before
+constexpr double kLeastRelative = 0.05;  // standard deviation of a counter that few attempts show
+
+bool keeps(const Result& result) {
+  return result.outcome == Outcome::pass || result.outcome == Outcome::conditional_pass ||
+         result.outcome == Outcome::conditional_fail;
+}
+
+/// The counter in the records of one attempt, a mean over the nodes that have it; of several ports the sum.
+std::optional<double> read_in(const Record& first, const std::vector<Record>& others, std::string_view name) {
+  double sum = 0;
+  std::size_t nodes = 0;
+  const auto add = [&](const Record& record) {
+    bool has = false;
+    for (const auto& condition : record.conditions) {
+      const auto value = condition.name == name ? number_in(condition.value) : std::nullopt;
+      if (value) sum += *value;
+      has = has || value;
+    }
+    nodes += has ? 1 : 0;
+  };
+  add(first);
+  for (const auto& record : others) add(record);
+  return nodes == 0 ? std::nullopt : std::optional(sum / static_cast<double>(nodes));
+}
+
+/// The counter that rose most in the group that falls out; also gives the points of `knee` its values.
+std::optional<KneeCounter> risen(const JudgeInputs& given, const KneeRange& range, KneeFound& knee) {
+  std::optional<KneeCounter> most;
+  double most_rise = 0;
+  std::vector<StepEvidence> found;
+  for (const auto& [step, result] : range.groups)
+    found.push_back(
+        collect(given.plan, *step, given.attempts_of(*step), given.journal, given.machines, given.evidence));
+  for (const Counter& counter : kCounters) {
+    std::vector<double> before, at;
+    std::map<std::string_view, double> by_step;
+    for (std::size_t i = 0; i < range.groups.size(); ++i) {
+      const auto& [step, result] = range.groups[i];
+      std::vector<double> values;
+      for (std::size_t j = 0; j < found[i].records.size(); ++j) {
+        if (const auto value = read_in(found[i].records[j], found[i].others[j], counter.name)) values.push_back(*value);
+      }
+      if (values.empty()) continue;
+      by_step[step->id] = median(values);
+      if (result == range.first) at = values;
+      if (step->nodes.size() <= range.kept) before.insert(before.end(), values.begin(), values.end());
+    }
+    if (before.size() < 2 || at.empty()) continue;
+    // Robust, because a counter rises before the figure leaves its band.
+    const double usual = median(before);
+    const double spread = std::max({robust_sigma(before), counter.least, kLeastRelative * std::abs(usual)});
+    const double rise = (median(at) - usual) / spread;
+    if (rise <= kRose || rise <= most_rise) continue;
+    most_rise = rise;
+    most = {.name = std::string(counter.name), .before = usual, .at = median(at), .spread = spread};
+    for (auto& point : knee.points) {
+      const auto value = by_step.find(point.step);
+      point.counter = value == by_step.end() ? std::nullopt : std::optional(value->second);
+    }
+  }
+  return most;
+}
+
+double divisor(const plan::Requirement& requirement, std::size_t nodes) {
+  return requirement.limit.reference == plan::Reference::smallest_group_by_nodes ? static_cast<double>(nodes) : 1;
+}
+
+/// The groups that have a figure. The smallest one has no cell: it is the plateau of the next.
+void add_points(const plan::Requirement& requirement, const KneeRange& range, KneeFound& knee) {
+  for (std::size_t i = 0; i < range.groups.size(); ++i) {
+    const auto& [step, result] = range.groups[i];
+    const std::size_t nodes = step->nodes.size();
+    if (result != nullptr && result->value) {
+      KneePoint point{.nodes = nodes, .value = *result->value / divisor(requirement, nodes), .step = step->id};
+      if (result->limit_low) point.limit = *result->limit_low / divisor(requirement, nodes);
+      point.kept = keeps(*result);
+      knee.points.push_back(std::move(point));
+    } else if (result == nullptr && i + 1 < range.groups.size() && range.groups[i + 1].result->reference) {
+      const auto& next = range.groups[i + 1];
+      knee.points.push_back({.nodes = nodes,
+                             .value = *next.result->reference / divisor(requirement, next.step->nodes.size()),
+                             .kept = true,
+                             .step = step->id});
+    }
+  }
+}
+
+/// The tests of the search of the group that falls out.
+void add_tests(const plan::Requirement& requirement, const KneeRange& range, const Localised& search, KneeFound& knee) {
+  const Result& lost = *range.first;
+  const auto lost_group = std::ranges::find(range.groups, range.first, &KneeRange::Group::result);
+  const double limit = lost.limit_low.value_or(0) / divisor(requirement, lost_group->step->nodes.size());
+  for (const auto& test : search.tests) {
+    if (!test.share || test.control) continue;
+    knee.points.push_back({.nodes = test.nodes,
+                           .value = *test.share * limit,
+                           .limit = limit,
+                           .kept = test.outcome == TestOutcome::good,
+                           .step = test.id});
+    if (test.outcome == TestOutcome::good)
+      knee.kept = std::max(knee.kept, test.nodes);
+    else
+      knee.lost = std::min(knee.lost, test.nodes);
+  }
+  std::ranges::stable_sort(knee.points, {}, &KneePoint::nodes);
+}
+
+std::string counter_words(const KneeFound& knee) {
+  if (!knee.counter) return "no counter that was read rose there";
+  return fmt::format("{} rose there most: {} a node, {} before", knee.counter->name, for_people(knee.counter->at, "1"),
+                     for_people(knee.counter->before, "1"));
+}
+
+/// State and reason; `search` is that of the group that falls out, or nullptr.
+void tell(const KneeRange& range, const Localised* search, KneeFound& knee) {
+  const auto decided = [](const KneePoint& point) { return point.kept; };
+  if (range.first == nullptr) {
+    knee.state = range.open || !std::ranges::all_of(knee.points, decided) ? KneeState::open : KneeState::none;
+    knee.reason =
+        knee.state == KneeState::none
+            ? fmt::format("No knee: all {} nodes keep the figure.", knee.kept)
+            : fmt::format("The knee is open: up to {} nodes keep the figure, and a group is not decided.", knee.kept);
+    return;
+  }
+  knee.state = KneeState::open;
+  if (range.open) {
+    knee.reason = fmt::format(
+        "The knee is open: {} nodes fall out, but not every other group is on the same side of it as they are.",
+        knee.lost);
+  } else if (search == nullptr) {
+    knee.reason = fmt::format(
+        "The knee is open: {} nodes keep the figure and {} do not; whether the number matters was not searched.",
+        knee.kept, knee.lost);
+  } else if (search->state == SearchState::common_cause) {
+    knee.state = KneeState::found;
+    knee.reason = fmt::format("Knee at {} nodes: they keep the figure, and {} do not; {}.", knee.kept, knee.lost,
+                              counter_words(knee));
+  } else if (search->state == SearchState::found) {
+    knee.reason = fmt::format("The knee is open: the fall at {} nodes is of {}.", knee.lost,
+                              search->culprits.front().nodes.front());
+  } else {
+    knee.reason = search->reason;
+  }
+}
+
+}  // namespace
+
+KneeRange knee_at(const plan::Plan& plan, const Results& results, const plan::Requirement& requirement,
+                  const plan::Step& step) {
+  std::map<std::size_t, KneeRange::Group> groups;
+  std::map<std::string_view, KneeRange::Group*> by_step;
+  for (const auto& one : plan.steps) {
+    if (one.rail != step.rail || std::ranges::find(one.requirements, requirement.id) == one.requirements.end())
+      continue;
+    by_step[one.id] = &groups.emplace(one.nodes.size(), KneeRange::Group{&one, nullptr}).first->second;
+  }
+  for (const auto& result : results) {
+    if (result.requirement != requirement.id || result.step.empty()) continue;
+    if (const auto group = by_step.find(result.step); group != by_step.end()) group->second->result = &result;
+  }
+  KneeRange range;
+  for (const auto& [nodes, group] : groups) {
+    range.groups.push_back(group);
+    const Result* result = group.result;
+    const bool fails = result != nullptr && result->outcome == Outcome::fail && misses_limit(*result);
+    const bool kept = result == nullptr || keeps(*result);
+    if (range.first != nullptr) {
+      range.open = range.open || (result != nullptr && kept);
+    } else if (fails) {
+      range.first = result;
+    } else if (kept) {
+      range.kept = nodes;
+      range.kept_share = result == nullptr ? 1 / requirement.limit.at_least.value_or(1) : share_of(*result);
+    } else {
+      range.open = true;
+    }
+  }
+  return range;
+}
+
+std::vector<KneeFound> knees_of(const plan::Plan& plan, const Verdict& verdict, const Journal& journal,
+                                const EvidenceReader& evidence) {
+  std::vector<KneeFound> all;
+  std::optional<JudgeInputs> given;
+  std::set<std::pair<std::string_view, std::string_view>> seen;  // requirement and rail
+  for (const auto& requirement : plan.profile.requirements) {
+    if (!requirement.knee || plan.quick) continue;
+    for (const auto& step : plan.steps) {
+      if (std::ranges::find(step.requirements, requirement.id) == step.requirements.end()) continue;
+      if (!seen.emplace(requirement.id, step.rail).second) continue;
+      const KneeRange range = knee_at(plan, verdict.results, requirement, step);
+      KneeFound knee{.requirement = requirement.id, .rail = step.rail, .kept = range.kept};
+      add_points(requirement, range, knee);
+      const Localised* search = nullptr;
+      if (range.first != nullptr) {
+        const auto of_step = [&](const Localised& one) {
+          return one.step == range.first->step &&
+                 std::ranges::find(one.requirements, requirement.id) != one.requirements.end();
+        };
+        const auto found = std::ranges::find_if(verdict.localised, of_step);
+        if (found != verdict.localised.end()) search = &*found;
+        knee.lost = plan.step(range.first->step)->nodes.size();
+        // The tests were ruled by the first figure of the search.
+        if (search != nullptr && search->requirements.front() == requirement.id)
+          add_tests(requirement, range, *search, knee);
+        if (!given) given.emplace(plan, journal, evidence);
+        knee.counter = risen(*given, range, knee);
+      }
+      tell(range, search, knee);
+      all.push_back(std::move(knee));
+    }
+  }
+  return all;
+}
+
+}  // namespace assay::judge

@@ -1,0 +1,114 @@
+// Knees of growing groups: found within a doubling and no more steps than stated, none on a linear fleet, and none made
+// of a bad node.
+#include <bit>
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/simulate/rehearsal.h"
+
+namespace assay::simulate {
+namespace {
+
+constexpr int kNodes = 48;
+constexpr const char* kCounter = "segments_retransmitted";
+constexpr const char* kSum = "smallest_group_by_nodes";
+constexpr const char* kEach = "smallest_group";
+
+std::string growing(const std::string& of, const std::string& knee = "{}") {
+  return R"({"probe": "fabric", "scope": "group", "by": "growing", "knee": )" + knee +
+         R"(, "limit": {"at_least": 0.9, "unit": "B/s", "of": ")" + of + "\"}}";
+}
+
+/// A plan with the draw and the scatter of `seed`, of a probe that counts segments sent again.
+plan::Plan drawn(const std::string& requirement, const plan::Faults& faults, std::uint64_t seed, int nodes = kNodes) {
+  auto programs = fixture::programs();
+  nlohmann::json document = programs[1].description.document;
+  document["conditions"].push_back(
+      {{"name", kCounter}, {"meaning", "segments sent again"}, {"recorded", "if_reported"}});
+  programs[1].description = *read_description(document.dump(), "fabric");
+  auto plan = plan::make_plan(fixture::profile({requirement}), simulated_site({.nodes = nodes}), programs,
+                              {.challenge = fmt::format("{:064x}", seed)});
+  if (!plan) throw std::runtime_error(plan.error().text());
+  plan->simulation = plan::Simulation{.seed = seed, .faults = faults};
+  return *plan;
+}
+
+std::size_t steps_of(const Rehearsal& fleet) { return fleet.plan.steps.size() + fleet.summary.tests; }
+
+constexpr std::size_t kMostSteps = 2 * std::bit_width(unsigned{kNodes - 1});
+
+TEST(simulate, a_knee_is_found_within_a_doubling_and_with_the_counter_that_rose) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const int full = 6 + static_cast<int>(seed);
+    const Rehearsal fleet(
+        drawn(growing(seed % 2 == 0 ? kSum : kEach), {.knees = {{.nodes = full, .counter = kCounter}}}, seed));
+    ASSERT_EQ(fleet.verdict.knees.size(), 1U);
+    const judge::KneeFound& knee = fleet.verdict.knees[0];
+    EXPECT_EQ(knee.state, judge::KneeState::found) << seed << ": " << knee.reason;
+    EXPECT_GE(knee.kept * 2, static_cast<std::size_t>(full)) << seed << ": " << knee.reason;
+    EXPECT_LE(knee.kept, static_cast<std::size_t>(2 * full)) << seed << ": " << knee.reason;
+    EXPECT_LT(knee.kept, knee.lost);
+    EXPECT_LE(steps_of(fleet), kMostSteps) << seed;
+    ASSERT_TRUE(knee.counter) << seed << ": " << knee.reason;
+    EXPECT_EQ(knee.counter->name, kCounter);
+    EXPECT_TRUE(fleet.summary.false_alarms.empty());
+    EXPECT_EQ(judge::read_verdict(judge::verdict_text(fleet.verdict), "v.json")->knees.size(), 1U);
+  }
+}
+
+TEST(simulate, a_linear_fleet_has_no_knee_and_takes_no_test) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Rehearsal fleet(drawn(growing(seed % 2 == 0 ? kSum : kEach), {}, seed));
+    EXPECT_EQ(fleet.verdict.knees.at(0).state, judge::KneeState::none) << fleet.verdict.knees[0].reason;
+    EXPECT_EQ(fleet.verdict.knees[0].kept, std::size_t{kNodes});
+    EXPECT_EQ(fleet.summary.tests, 0U);
+  }
+}
+
+TEST(simulate, a_bad_node_of_a_linear_fleet_is_no_knee_and_is_named) {
+  int named = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Rehearsal fleet(drawn(growing(kSum), {.faults = {{.node = "n00017", .factor = 0.6}}}, seed));
+    const judge::KneeFound& knee = fleet.verdict.knees.at(0);
+    EXPECT_NE(knee.state, judge::KneeState::found) << seed << ": " << knee.reason;
+    EXPECT_LE(steps_of(fleet), kMostSteps) << seed;
+    if (knee.state == judge::KneeState::none) continue;  // it is of the smallest group, and all are alike
+    named += knee.reason.ends_with("is of n00017.") ? 1 : 0;
+    for (const auto& search : fleet.verdict.localised) {
+      for (const auto& culprit : search.culprits) EXPECT_EQ(culprit.nodes, std::vector<std::string>{"n00017"});
+    }
+  }
+  EXPECT_GE(named, 15);
+}
+
+TEST(simulate, without_a_counter_that_rose_none_is_named) {
+  const Rehearsal fleet(drawn(growing(kSum), {.knees = {{.nodes = 12}}}, 3));
+  EXPECT_EQ(fleet.verdict.knees.at(0).state, judge::KneeState::found);
+  EXPECT_FALSE(fleet.verdict.knees[0].counter);
+  EXPECT_NE(fleet.verdict.knees[0].reason.find("no counter that was read rose"), std::string::npos);
+}
+
+TEST(simulate, a_plan_with_a_knee_states_its_tests_and_is_read_back) {
+  const plan::Plan plan = drawn(growing(kSum, R"({"at_least": 20})"), {.knees = {{.nodes = 9}}}, 5);
+  EXPECT_EQ(plan.steps.size(), 7U);
+  for (const auto& search : plan.searches) EXPECT_EQ(search.knee, search.reason.empty() ? kMostSteps - 7 : 0U);
+  const auto again = plan::read_plan(plan::plan_text(plan), "plan.json");
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(plan::plan_text(*again), plan::plan_text(plan));
+}
+
+TEST(simulate, a_demanded_knee_is_a_group_of_its_own_and_larger_groups_inform) {
+  const plan::Faults full{.knees = {{.nodes = 20}}};
+  const auto would_be = [&](const std::string& knee, int nodes = kNodes) {
+    return Rehearsal(drawn(growing(kSum, knee), full, 1, nodes)).verdict.reason;
+  };
+  EXPECT_NE(would_be(R"({"at_least": 18})").find("it would be accepted: 4 of 4"), std::string::npos)
+      << would_be(R"({"at_least": 18})");
+  EXPECT_NE(would_be(R"({"at_least": 30})").find("it would be rejected"), std::string::npos);
+  EXPECT_NE(would_be("{}").find("it would be rejected"), std::string::npos);
+  EXPECT_NE(would_be(R"({"at_least": 18})", 16).find("kept up to 18 nodes, and 16 work together"), std::string::npos)
+      << would_be(R"({"at_least": 18})", 16);
+}
+
+}  // namespace
+}  // namespace assay::simulate
