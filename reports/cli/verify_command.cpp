@@ -45,6 +45,13 @@ std::string said(const nlohmann::json& facts, const char* name) {
 
 ordered_json node_of(const dossier::CheckedContents& contents, const std::string& name) {
   ordered_json node = {{"name", name}};
+  if (const auto tpm = contents.tpms.find(name);
+      tpm != contents.tpms.end() && tpm->second.outcome != judge::TpmOutcome::not_asked)
+    node["tpm"] = {{"outcome", tpm->second.outcome},
+                   {"why", tpm->second.words},
+                   {"key", tpm->second.key},
+                   {"bound_to_endorsement_key", tpm->second.activated},
+                   {"registers_sha256", tpm->second.pcr_digest}};
   const auto facts = contents.machines.find(name);
   if (facts == contents.machines.end()) return node;
   node["host"] = said(facts->second, "name");
@@ -237,6 +244,15 @@ void print_deviations(const ordered_json& document) {
   if (others > 0) std::cout << fmt::format("  and {} more deviations: --json\n", others);
 }
 
+/// "; TPM answered with the key 1f…, bound to its endorsement key"; empty for a node whose TPM was not asked.
+std::string tpm_words(const ordered_json& node) {
+  if (!node.contains("tpm")) return "";
+  const auto& tpm = node.at("tpm");
+  if (tpm.at("outcome") != "answered") return fmt::format("; TPM {}: {}", text(tpm.at("outcome")), text(tpm.at("why")));
+  return fmt::format("; TPM answered with the key {}, {} to its endorsement key", text(tpm.at("key")),
+                     tpm.at("bound_to_endorsement_key").get<bool>() ? "bound" : "NOT bound");
+}
+
 /// The tested nodes, and the time.
 void print_run(const ordered_json& document) {
   const auto& nodes = document.at("nodes");
@@ -244,10 +260,11 @@ void print_run(const ordered_json& document) {
   std::cout << fmt::format("  {} nodes of site {}, {} machines by host name and boot\n", nodes.size(),
                            text(document.at("site")), machines);
   for (std::size_t i = 0; i < std::min(nodes.size(), kMostNodes); ++i) {
-    std::cout << fmt::format("    {}{}\n", text(nodes[i].at("name")),
+    std::cout << fmt::format("    {}{}{}\n", text(nodes[i].at("name")),
                              nodes[i].contains("host") ? fmt::format(": host {}, boot {}", text(nodes[i].at("host")),
                                                                      text(nodes[i].at("boot")))
-                                                       : ": no agent answered");
+                                                       : ": no agent answered",
+                             tpm_words(nodes[i]));
   }
   if (nodes.size() > kMostNodes) std::cout << fmt::format("    and {} more: --json\n", nodes.size() - kMostNodes);
   std::cout << fmt::format("  began {}, {} {}, issued {} (by the clocks of the signer)\n", text(document.at("began")),

@@ -1,9 +1,12 @@
 // openssl: handles of OpenSSL that free themselves, for the files of this folder that call it.
 #pragma once
 
+#include <ctime>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <openssl/bio.h>
 #include <openssl/evp.h>
@@ -36,6 +39,15 @@ inline std::string bytes_in(BIO* bio) {
   const long size = BIO_get_mem_data(bio, &start);
   return {start, static_cast<std::size_t>(size)};
 }
+
+/// The chain from `chain.front()` to one of `issuers` (PEM), by these flags of OpenSSL, at the time `at` or at any;
+/// empty if there is none.
+std::vector<Certificate> verified_chain(const std::vector<Certificate>& chain, std::string_view issuers,
+                                        unsigned long flags, std::optional<std::time_t> at);
+
+/// Whether `certificate` states no extended key usage; whether it states the one with this OID.
+bool states_no_usage(X509* certificate);
+bool has_usage(X509* certificate, std::string_view oid);
 
 /// A callback that gives no passphrase: without one OpenSSL would prompt on the terminal.
 inline int no_passphrase(char*, int, int, void*) { return -1; }
