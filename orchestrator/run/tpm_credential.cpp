@@ -18,6 +18,7 @@
 #include <openssl/rsa.h>
 
 #include "orchestrator/files/digest.h"
+#include "orchestrator/files/openssl.h"
 #include "orchestrator/wire/tls.h"
 #include "probes/core/record_reader.h"
 #include "probes/core/text.h"
@@ -25,15 +26,10 @@
 namespace assay::run {
 namespace {
 
+using files::Owned;
+
 constexpr std::size_t kSecret = 32;
 constexpr std::uint32_t kMagic = 0xBADCC0DE, kVersion = 1;  // of the file, tpm2-tools 5.4
-
-template <class T, void (*release)(T*)>
-struct Release {
-  void operator()(T* held) const { release(held); }
-};
-template <class T, void (*release)(T*)>
-using Owned = std::unique_ptr<T, Release<T, release>>;
 
 unsigned char* raw(std::string& bytes) { return reinterpret_cast<unsigned char*>(bytes.data()); }
 const unsigned char* raw(const std::string& bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }

@@ -9,7 +9,7 @@
 
 namespace assay::run {
 
-/// What a node is given with its question, and what it must show.
+/// Sent to a node with its question, and due from it.
 struct TpmCredential {
   std::string secret_sha256;  ///< of the secret to recover, hexadecimal; empty if there is none
   std::string file;           ///< hexadecimal: what `tpm2_activatecredential -i` reads; empty if there is none

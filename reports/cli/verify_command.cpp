@@ -45,13 +45,7 @@ std::string said(const nlohmann::json& facts, const char* name) {
 
 ordered_json node_of(const dossier::CheckedContents& contents, const std::string& name) {
   ordered_json node = {{"name", name}};
-  if (const auto tpm = contents.tpms.find(name);
-      tpm != contents.tpms.end() && tpm->second.outcome != judge::TpmOutcome::not_asked)
-    node["tpm"] = {{"outcome", tpm->second.outcome},
-                   {"why", tpm->second.words},
-                   {"key", tpm->second.key},
-                   {"bound_to_endorsement_key", tpm->second.activated},
-                   {"registers_sha256", tpm->second.pcr_digest}};
+  if (const auto tpm = contents.tpms.find(name); tpm != contents.tpms.end()) add_tpm(tpm->second, node);
   const auto facts = contents.machines.find(name);
   if (facts == contents.machines.end()) return node;
   node["host"] = said(facts->second, "name");
@@ -242,15 +236,6 @@ void print_deviations(const ordered_json& document) {
       std::cout << harmless_page(fmt::format("  and {} more of the step {}: --json\n", count, step));
   }
   if (others > 0) std::cout << fmt::format("  and {} more deviations: --json\n", others);
-}
-
-/// "; TPM answered with the key 1f…, bound to its endorsement key"; empty for a node whose TPM was not asked.
-std::string tpm_words(const ordered_json& node) {
-  if (!node.contains("tpm")) return "";
-  const auto& tpm = node.at("tpm");
-  if (tpm.at("outcome") != "answered") return fmt::format("; TPM {}: {}", text(tpm.at("outcome")), text(tpm.at("why")));
-  return fmt::format("; TPM answered with the key {}, {} to its endorsement key", text(tpm.at("key")),
-                     tpm.at("bound_to_endorsement_key").get<bool>() ? "bound" : "NOT bound");
 }
 
 /// The tested nodes, and the time.

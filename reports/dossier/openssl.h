@@ -12,12 +12,11 @@
 #include <openssl/evp.h>
 #include <openssl/x509.h>
 
+#include "orchestrator/files/openssl.h"
+
 namespace assay::dossier {
 
-template <class T, void (*release)(T*)>
-struct Release {
-  void operator()(T* held) const { release(held); }
-};
+using files::Release;
 using Key = std::unique_ptr<EVP_PKEY, Release<EVP_PKEY, EVP_PKEY_free>>;
 using DigestContext = std::unique_ptr<EVP_MD_CTX, Release<EVP_MD_CTX, EVP_MD_CTX_free>>;
 using Certificate = std::unique_ptr<X509, Release<X509, X509_free>>;

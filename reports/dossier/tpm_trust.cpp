@@ -1,4 +1,4 @@
-// tpm_trust: a quote whose key nobody vouches for is a quote of some program.
+// tpm_trust: a quote by an unknown key may be of any program.
 #include "reports/dossier/tpm_trust.h"
 
 #include <algorithm>

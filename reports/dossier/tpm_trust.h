@@ -15,7 +15,7 @@ namespace assay::dossier {
 
 /// Which TPMs a receiver expects; both empty: any, or none.
 struct TpmTrust {
-  std::string roots;  ///< PEM: who issues the certificates of endorsement keys
+  std::string roots;  ///< PEM: issuers of the certificates of endorsement keys
   Serials keys;       ///< by node: SHA-256 of the public area of its key for signing
   [[nodiscard]] bool demands() const { return !roots.empty() || !keys.empty(); }
 };
@@ -25,7 +25,7 @@ struct TpmTrust {
 /// that key, as one for such keys, has no chain to the roots that holds at `at`.
 judge::TpmAnswer held_against(const TpmTrust& trust, const std::string& node, judge::TpmAnswer answer, Moment at);
 
-/// Holds all `answers` against `trust`. Where that demands anything, a node that did not answer so is an error, and a
+/// Applies held_against to all `answers`. If `trust` demands anything, a node that did not answer so is an error, and a
 /// node of the list that the site does not have.
 std::optional<InputError> check_tpms(const TpmTrust& trust, Moment at,
                                      std::map<std::string, judge::TpmAnswer>& answers);

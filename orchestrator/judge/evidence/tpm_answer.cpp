@@ -1,4 +1,4 @@
-// tpm_answer: reads what a TPM said; OpenSSL checks the signature.
+// tpm_answer: reads the structures of a TPM; OpenSSL checks the signature.
 #include "orchestrator/judge/evidence/tpm_answer.h"
 
 #include <algorithm>
@@ -14,10 +14,13 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
+#include "orchestrator/files/openssl.h"
 #include "probes/core/text.h"
 
 namespace assay::judge {
 namespace {
+
+using files::Owned;
 
 // TPM_ALG_ID, TPM_ECC_CURVE, TPM_GENERATED, TPM_ST and TPMA_OBJECT of Part 2, as in tss2_tpm2_types.h of tpm2-tss.
 constexpr std::uint16_t kRsa = 0x0001, kAes = 0x0006, kSha256 = 0x000B, kNull = 0x0010, kEcdsa = 0x0018, kEcc = 0x0023,
@@ -28,7 +31,7 @@ constexpr std::uint32_t kFixedTpm = 0x2, kFixedParent = 0x10, kOwnData = 0x20, k
 constexpr std::uint32_t kOfThisTpm = kFixedTpm | kFixedParent | kOwnData | kRestricted;
 constexpr std::size_t kCoordinate = 32, kDigest = 32, kModulus = 256;
 
-/// Takes numbers and blocks from the front of bytes. What is short makes it bad, and everything after it empty.
+/// Takes numbers and blocks from the front of bytes. A short one makes it bad, and everything after it empty.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : left_(bytes) {}
@@ -58,13 +61,6 @@ class Reader {
 std::string padded(std::string_view value) {
   return value.size() > kCoordinate ? "" : std::string(kCoordinate - value.size(), '\0') + std::string(value);
 }
-
-template <class T, void (*release)(T*)>
-struct Release {
-  void operator()(T* held) const { release(held); }
-};
-template <class T, void (*release)(T*)>
-using Owned = std::unique_ptr<T, Release<T, release>>;
 
 /// The text of the node's condition `name`; empty if there is none.
 std::string text_of(const Record& record, std::string_view name) {
@@ -209,7 +205,7 @@ TpmAnswer tpm_answer_in(const Record& record, const std::string& nonce, const st
   const std::string said = bytes_of(record, "quote");
   const auto quote = tpm_quote(said);
   if (!key || !key->attests())
-    return is(broken, "the key of its quote is none that a TPM made, keeps and uses for its own statements alone");
+    return is(broken, "the key of its quote is none that a TPM made, keeps and uses only for its own statements");
   if (!quote) return is(broken, "its quote is none of a TPM");
   if (!is_signed_by(*key, said, bytes_of(record, "signature")))
     return is(broken, "the signature of its quote does not hold");
@@ -239,7 +235,7 @@ std::map<std::string, TpmAnswer> tpm_answers(const Run& run, const EvidenceReade
   for (const auto& step : run.plan.steps) {
     if (step.probe == plan::kIdentityProbe && step.nodes.size() == 1) asking[step.id] = &step;
   }
-  if (asking.empty()) return answers;
+  if (asking.empty() || run.plan.simulation) return answers;
   for (const auto& attempt : run.journal.attempts) {
     const auto one = attempt.is_extra() ? asking.end() : asking.find(attempt.step);
     if (one == asking.end()) continue;

@@ -19,7 +19,7 @@
 
 namespace assay::judge {
 
-/// What is known of the TPM of a node.
+/// State of the TPM of a node, as far as a run shows it.
 enum class TpmOutcome {
   answered,         ///< its quote answers the question of this attempt
   not_asked,        ///< the plan has no step that asks it, or none was tried
@@ -51,7 +51,7 @@ struct TpmKey {
   bool stores = false;           ///< its symmetric algorithm is AES-128 in CFB mode
   std::string sha256;            ///< of the public area, hexadecimal
 
-  /// Whether it was made in its TPM, cannot leave it, and signs only what the TPM itself made.
+  /// Whether it was made in its TPM, cannot leave it, and signs only statements of that TPM.
   [[nodiscard]] bool attests() const;
   /// Whether it was made in its TPM, cannot leave it, and only decrypts for it, as an endorsement key does.
   [[nodiscard]] bool endorses() const;
@@ -78,12 +78,12 @@ std::optional<TpmQuote> tpm_quote(std::string_view bytes);
 /// Whether `signature` (TPMT_SIGNATURE, ECDSA over SHA-256) of `bytes` is by `key`.
 bool is_signed_by(const TpmKey& key, std::string_view bytes, std::string_view signature);
 
-/// What a quote answers: 64 hexadecimal digits, the SHA-256 of the receiver's challenge, the plan's digest, the node
-/// and what the journal says (Attempt::asked), a line each.
+/// The question of a quote: 64 hexadecimal digits, the SHA-256 of the receiver's challenge, the plan's digest, the node
+/// and Attempt::asked, a line each.
 std::string tpm_nonce(const std::string& challenge, const std::string& plan_sha256, const std::string& node,
                       const std::string& asked);
 
-/// What the record of one attempt shows.
+/// Content of the record of one attempt.
 struct TpmAnswer {
   TpmOutcome outcome = TpmOutcome::not_asked;
   std::string words;                         ///< why, for people; empty if answered

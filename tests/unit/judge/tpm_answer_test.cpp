@@ -109,7 +109,8 @@ Record said_by(const SoftKey& key, const Parts& parts) {
 TEST(tpm_answer, a_quote_counts_only_as_the_answer_of_such_a_key_to_this_question) {
   using enum TpmOutcome;
   const SoftKey key, other;
-  constexpr const char* kNoKey = "the key of its quote is none that a TPM made, keeps and uses for its own statements";
+  constexpr const char* kNoKey =
+      "the key of its quote is none that a TPM made, keeps and uses only for its own statements";
   constexpr const char* kStale = "its quote answers another question than that of this attempt";
   constexpr const char* kSigned = "the signature of its quote does not hold";
   struct Case {
