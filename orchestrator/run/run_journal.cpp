@@ -171,6 +171,7 @@ void RunJournal::end_run() { writer_.write(judge::JournalEntry::run_end()); }
 
 judge::Journal RunJournal::part_of(const plan::Step& step) const {
   judge::Journal part;
+  part.plan_sha256 = journal_.plan_sha256;
   if (const auto again = journal_.more_attempts.find(step.id); again != journal_.more_attempts.end()) {
     part.second_stage = true;
     part.more_attempts.insert(*again);
