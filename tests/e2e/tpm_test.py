@@ -1,5 +1,6 @@
 """TPMs of nodes: swtpm with tpm2-tools stands for the real one. A quote is made, bound, verified, relayed, stale and foreign."""
 import json
+import pathlib
 import shutil
 import socket
 import subprocess
@@ -8,6 +9,7 @@ import unittest
 from harness import Bench, main, wait_for
 
 CHALLENGE, EARLIER = "5a" * 32, "11" * 32
+PROFILE = pathlib.Path(__file__).parents[2] / "profiles/node-identity.json"
 PROGRAMS = ("swtpm", "swtpm_setup", "swtpm_localca", "tpm2_quote", "tpm2_activatecredential")
 
 
@@ -55,14 +57,9 @@ class Tpm(Bench):
 
     def ask(self, tcti, challenge=CHALLENGE, out="run", **parameters):
         self.run_directory = self.scratch / out
-        profile = {
-            "schema": "assay.profile/1",
-            "name": "mine",
-            "title": "Mine",
-            "revision": 1,
-            "extends": "node-identity",
-            "requirements": [{"id": "identity.tpm", "parameters": {"tcti": tcti, **parameters}}],
-        }
+        profile = json.loads(PROFILE.read_text())
+        profile["name"] = "mine"
+        profile["requirements"][0]["parameters"] = {"tcti": tcti, **parameters}
         return self.assay(
             *("accept", "--profile", self.write("profile.json", profile), "--directory", self.work),
             *("--out", self.run_directory, "--challenge", challenge),
