@@ -29,10 +29,18 @@ void Sha256::add(std::string_view bytes) {
     throw std::runtime_error("SHA-256 update failed");
 }
 
+Sha256::Sha256(Sha256&&) noexcept = default;
+
 std::string Sha256::text() {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> raw = {};
   if (SHA256_Final(raw.data(), &context_->state) != 1) throw std::runtime_error("SHA-256 final failed");
   return to_hexadecimal({reinterpret_cast<const char*>(raw.data()), raw.size()});
+}
+
+std::string Sha256::so_far() const {
+  Sha256 copy;
+  copy.context_->state = context_->state;
+  return copy.text();
 }
 
 std::string sha256(std::string_view bytes) {

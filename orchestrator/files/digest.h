@@ -17,7 +17,10 @@ class Sha256 {
   ~Sha256();
   Sha256(const Sha256&) = delete;
   Sha256& operator=(const Sha256&) = delete;
+  Sha256(Sha256&&) noexcept;
   void add(std::string_view bytes);
+  /// As text() of the bytes so far; more may be added.
+  [[nodiscard]] std::string so_far() const;
   /// 64 lower-case hex digits; nothing may be added after it.
   std::string text();
 

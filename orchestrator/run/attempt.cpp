@@ -115,6 +115,7 @@ struct AttemptContext {
   int number;
   const std::vector<plan::Program>& programs;
   std::string rendezvous, token;  ///< empty for a single rank
+  std::string challenge = {};     ///< empty: none
 
   [[nodiscard]] const plan::Program& program() const { return *program_of(programs, step.probe); }
 };
@@ -176,6 +177,7 @@ asio::awaitable<void> run_rank(const AttemptContext& context, Rank& rank, std::s
       request.arguments.push_back(flag);
     request.token = context.token;
   }
+  if (!context.challenge.empty()) request.arguments.push_back("--challenge=" + context.challenge);
   rank.result = co_await rank.agent->run(std::move(request));
 }
 
@@ -306,7 +308,8 @@ asio::awaitable<AttemptEnd> run_attempt(std::vector<launch::Agent*> agents, cons
                                .number = number,
                                .programs = inputs.programs,
                                .rendezvous = alone ? "" : rendezvous_endpoint(inputs.plan, step),
-                               .token = alone ? "" : rendezvous_token()};
+                               .token = alone ? "" : rendezvous_token(),
+                               .challenge = inputs.challenge};
   std::vector<Rank> ranks;
   for (std::size_t i = 0; i < agents.size(); ++i)
     ranks.push_back({.agent = agents[i], .node = step.nodes[i], .companions = {}});
@@ -340,6 +343,17 @@ asio::awaitable<AttemptEnd> run_attempt(std::vector<launch::Agent*> agents, cons
   for (std::size_t i = 0; i < ranks.size(); ++i)
     write_evidence_of(end.attempt, inputs.directory, static_cast<int>(i), ranks[i]);
   co_return end;
+}
+
+asio::awaitable<std::string> keys_of_tpm(launch::Agent& agent, const AttemptInputs& inputs, const plan::Step& step) {
+  const auto build = build_for(inputs.plan, agent, *program_of(inputs.programs, step.probe));
+  if (!build) co_return "";
+  const auto delivered = co_await agent.deliver(build->sha256, build->path);
+  if (!delivered) co_return "";
+  launch::RunRequest request =
+      request_for(agent, *build, step.id + ".keys", plan::parameters_of(inputs.plan.site, step, 0), {step.deadline_s});
+  const launch::RunResult result = co_await agent.run(std::move(request));
+  co_return result.output;
 }
 
 std::string rendezvous_endpoint(const plan::Plan& plan, const plan::Step& step) {

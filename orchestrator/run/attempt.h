@@ -33,7 +33,13 @@ struct AttemptInputs {
   const std::vector<plan::Program>& programs;
   const std::string& directory;                           ///< the run directory
   std::function<std::optional<std::string>()> stop = {};  ///< why all ranks have to end; empty: never
+  std::string challenge = {};  ///< to a probe that asks the TPM, as Placement::challenge has it; empty: none
 };
+
+/// Runs the probe of `step`, which asks the TPM, on `agent` without a question, for the keys of the TPM. Its output is
+/// no evidence; empty if it did not run.
+boost::asio::awaitable<std::string> keys_of_tpm(launch::Agent& agent, const AttemptInputs& inputs,
+                                                const plan::Step& step);
 
 /// Runs `step` once as attempt `number`, rank r on `agents[r]`: delivers the probe and its companions, starts the
 /// companions on every node, runs all ranks at once under the step's deadline, stops the companions, writes every

@@ -71,6 +71,7 @@ std::expected<RunEnd, InputError> execute(const plan::Plan& plan, const std::str
   if (journal->run_id.empty()) {
     writer.write(judge::JournalEntry::run_begin(boost::uuids::to_string(boost::uuids::random_generator()()),
                                                 plan_sha256, process_identity()));
+    journal->plan_sha256 = plan_sha256;
   } else {
     for (const char* folder : {"/records", "/logs"}) files::remove_partial_files(options.directory + folder);
     writer.write(judge::JournalEntry::run_resume(process_identity()));

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/cells/judge.h"
+#include "orchestrator/judge/evidence/tpm_answer.h"
 #include "orchestrator/judge/overall/ranking.h"
 #include "probes/core/scale.h"
 
@@ -69,10 +70,14 @@ void RunJournal::node_down(const std::string& node, const std::string& reason) {
   progress_.node(node, reason);
 }
 
-int RunJournal::begin_attempt(const plan::Step& step, const std::string& purpose) {
+int RunJournal::begin_attempt(const plan::Step& step, const std::string& purpose, const std::string* secret_sha256) {
   const auto earlier = attempts_.find(step.id);
   const int number = earlier == attempts_.end() ? 1 : static_cast<int>(earlier->second.size()) + 1;
-  if (purpose.empty()) {
+  if (secret_sha256 != nullptr) {
+    begun_[step.id] =
+        writer_.write(judge::JournalEntry::question_begin(step.id, number, step.nodes.front(), *secret_sha256));
+    asked_[step.id] = fmt::format("{}:{}", writer_.head(), *secret_sha256);
+  } else if (purpose.empty()) {
     begun_[step.id] = writer_.write(judge::JournalEntry::attempt_begin(step.id, number, step.nodes.front()));
   } else {
     judge::Attempt test;
@@ -87,10 +92,15 @@ int RunJournal::begin_attempt(const plan::Step& step, const std::string& purpose
   return number;
 }
 
+std::string RunJournal::nonce_of(const plan::Step& step) const {
+  return judge::tpm_nonce(plan_.challenge, journal_.plan_sha256, step.nodes.front(), asked_.at(step.id));
+}
+
 void RunJournal::end_attempt(const plan::Step& step, judge::Attempt attempt, bool measured) {
   attempt.second_stage = journal_.second_stage && !attempt.is_extra();
   if (!measured) unmeasured_.insert(step.id);
   attempt.begin = begun_[step.id];
+  if (const auto asked = asked_.find(step.id); asked != asked_.end()) attempt.asked = asked->second;
   attempt.end = writer_.write(judge::JournalEntry::attempt_end(attempt));
   attempts_[step.id].push_back(journal_.attempts.size());
   journal_.attempts.push_back(std::move(attempt));
@@ -161,6 +171,7 @@ void RunJournal::end_run() { writer_.write(judge::JournalEntry::run_end()); }
 
 judge::Journal RunJournal::part_of(const plan::Step& step) const {
   judge::Journal part;
+  part.plan_sha256 = journal_.plan_sha256;
   if (const auto again = journal_.more_attempts.find(step.id); again != journal_.more_attempts.end()) {
     part.second_stage = true;
     part.more_attempts.insert(*again);

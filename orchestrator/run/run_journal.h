@@ -40,8 +40,11 @@ class RunJournal {
   void node_up(const std::string& node, const nlohmann::json& facts);
   /// `node` could not be reached, or was lost.
   void node_down(const std::string& node, const std::string& reason);
-  /// An attempt of `step` starts; an extra test of a search has a purpose. Returns the attempt's number.
-  int begin_attempt(const plan::Step& step, const std::string& purpose);
+  /// An attempt of `step` starts; an extra test of a search has a purpose. One that asks the TPM has the SHA-256 of the
+  /// secret to recover, which may be empty. Returns the attempt's number.
+  int begin_attempt(const plan::Step& step, const std::string& purpose, const std::string* secret_sha256 = nullptr);
+  /// The question for the TPM of the node of `step` in the attempt that has begun (tpm_nonce).
+  [[nodiscard]] std::string nonce_of(const plan::Step& step) const;
   /// An attempt of `step` ended and its evidence is on disk. `measured`: every rank says that its record is complete.
   void end_attempt(const plan::Step& step, judge::Attempt attempt, bool measured);
   /// The site's meters are about to be read by `probe`. Returns the watch's number.
@@ -86,6 +89,7 @@ class RunJournal {
   std::unordered_map<std::string, std::vector<std::size_t>> attempts_;   ///< of each step, by index in journal_
   std::unordered_map<std::string_view, std::vector<plan::Cell>> cells_;  ///< of each step
   std::unordered_map<std::string, std::string> begun_;  ///< when the running attempt of each step began, UTC
+  std::unordered_map<std::string, std::string> asked_;  ///< of attempts that ask the TPM: as Attempt::asked
   std::set<std::string> unmeasured_;                    ///< steps whose attempt of this stage measured nothing
   SameCause same_cause_;
   bool has_figure_ = false;  ///< some attempt gave one

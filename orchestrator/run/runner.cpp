@@ -13,6 +13,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "orchestrator/plan/metered.h"
+#include "orchestrator/run/tpm_credential.h"
 
 namespace assay::run {
 
@@ -228,8 +229,15 @@ asio::awaitable<std::vector<std::string>> Runner::attempt(const plan::Step& step
     co_await meters_.end();
     co_await meters_.begin(true);
   }
-  const int number = journal_.begin_attempt(step, purpose);
   AttemptInputs inputs{.plan = plan_, .programs = programs_, .directory = options_.directory};
+  TpmCredential credential;
+  const bool asks = step.probe == plan::kIdentityProbe && purpose.empty();
+  if (asks) {
+    const std::string keys = co_await keys_of_tpm(*agents.front(), inputs, step);
+    credential = credential_for(keys, plan_.probes.at(step.probe).description);
+  }
+  const int number = journal_.begin_attempt(step, purpose, asks ? &credential.secret_sha256 : nullptr);
+  if (asks) inputs.challenge = fmt::format("{}:{}", journal_.nonce_of(step), credential.file);
   if (loads_all) inputs.stop = [this] { return meters_.trouble(); };
   AttemptEnd end = co_await run_attempt(std::move(agents), inputs, step, number);
   if (!purpose.empty()) {

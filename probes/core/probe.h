@@ -186,6 +186,7 @@ struct Placement {
   int world = 1;
   std::string rendezvous = {};  ///< "host:port" where rank 0 listens and the others dial
   std::string token = {};       ///< hexadecimal; known only to the ranks of one step
+  std::string challenge = {};   ///< to the TPM: 64 hexadecimal digits, and a credential for it behind a colon
 };
 
 /// Runs a probe: answers --describe and --help, reads flags from the spec, prints the record on stdout, catches what

@@ -57,6 +57,8 @@ struct ExpectationArguments {
   std::string supersedes;   ///< folder of the older dossier
   std::string authorities;  ///< file of certificates, PEM
   std::string serials;      ///< file with a node and the serial number of its machine on each line
+  std::string tpm_roots;    ///< file of certificates, PEM
+  std::string tpm_keys;     ///< file with a node and the SHA-256 of the key of its TPM on each line
   bool no_deviations = false, without_report = false, unknown_probes = false;
 };
 

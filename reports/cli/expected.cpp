@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iostream>
 #include <system_error>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -77,6 +78,14 @@ std::expected<std::vector<std::string>, InputError> head_files(const std::vector
   return files;
 }
 
+/// The certificates in the file at `path`.
+std::expected<std::string, InputError> certificates_in(const std::string& path) {
+  auto pem = read_deciding_file(path);
+  if (pem && pem->find("BEGIN CERTIFICATE") == std::string::npos)
+    return std::unexpected(InputError{path, "has no certificate", "PEM, as the authority publishes it"});
+  return pem;
+}
+
 /// Reads the files that the options name into `expected`.
 std::optional<InputError> read_expected_files(const ExpectationArguments& given, dossier::Expectations& expected) {
   if (files::is_sha256(given.profile)) {
@@ -110,18 +119,28 @@ std::optional<InputError> read_expected_files(const ExpectationArguments& given,
     expected.older = std::move(*older);
   }
   if (!given.authorities.empty()) {
-    auto pem = read_deciding_file(given.authorities);
+    auto pem = certificates_in(given.authorities);
     if (!pem) return pem.error();
-    if (pem->find("BEGIN CERTIFICATE") == std::string::npos)
-      return InputError{given.authorities, "has no certificate", "PEM, as the authority publishes it"};
     expected.authorities = std::move(*pem);
   }
-  if (!given.serials.empty()) {
-    const auto bytes = read_deciding_file(given.serials);
+  if (!given.tpm_roots.empty()) {
+    auto pem = certificates_in(given.tpm_roots);
+    if (!pem) return pem.error();
+    expected.tpm.roots = std::move(*pem);
+  }
+  for (auto [path, what, list] : {std::tuple(&given.serials, "serial number", &expected.serials),
+                                  std::tuple(&given.tpm_keys, "SHA-256 of its TPM's key", &expected.tpm.keys)}) {
+    if (path->empty()) continue;
+    const auto bytes = read_deciding_file(*path);
     if (!bytes) return bytes.error();
-    auto serials = dossier::read_serials(*bytes, given.serials);
-    if (!serials) return serials.error();
-    expected.serials = std::move(*serials);
+    auto read = dossier::read_serials(*bytes, *path, what);
+    if (!read) return read.error();
+    *list = std::move(*read);
+  }
+  for (const auto& [node, key] : expected.tpm.keys) {
+    if (!files::is_sha256(key))
+      return InputError{given.tpm_keys, fmt::format("has '{}' for the node {}, which is no SHA-256", key, node),
+                        "64 hexadecimal digits in small letters, as `verify --json` has them of each node"};
   }
   return std::nullopt;
 }

@@ -226,7 +226,8 @@ const char* of_one_dossier(const ExpectationArguments& expected) {
   for (const auto& [option, value] :
        {std::pair("--site", &expected.site), std::pair("--nodes", &expected.nodes), std::pair("--plan", &expected.plan),
         std::pair("--challenge", &expected.challenge), std::pair("--run-id", &expected.run_id),
-        std::pair("--supersedes", &expected.supersedes), std::pair("--serials", &expected.serials)}) {
+        std::pair("--supersedes", &expected.supersedes), std::pair("--serials", &expected.serials),
+        std::pair("--tpm-roots", &expected.tpm_roots), std::pair("--tpm-keys", &expected.tpm_keys)}) {
     if (!value->empty()) return option;
   }
   return nullptr;

@@ -85,6 +85,14 @@ void add_expectations(CLI::App& command, ExpectationArguments& given, CLI::Optio
           .add_option("--serials", given.serials,
                       "refuse other machines: a file with a node and its serial number a line")
           ->type_name("FILE"),
+      command
+          .add_option("--tpm-roots", given.tpm_roots,
+                      "refuse a node whose TPM did not answer with a key that these makers certify (PEM)")
+          ->type_name("FILE"),
+      command
+          .add_option("--tpm-keys", given.tpm_keys,
+                      "refuse other TPMs: a file with a node and the SHA-256 of its TPM's key a line")
+          ->type_name("FILE"),
       command.add_option("--not-before", given.not_before, "refuse a run that began earlier: 2026-01-05")
           ->type_name("TIME"),
       command.add_option("--max-age", given.max_age, "refuse a run that ended longer ago: 30d, 12h")->type_name("TIME"),

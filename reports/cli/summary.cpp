@@ -39,8 +39,27 @@ Pins pins_of(const dossier::Expectations& expected, bool witnessed) {
   Pins pins;
   for (const auto& [what, pinned] : all) (pinned ? pins.pinned : pins.open).emplace_back(what);
   if (!expected.challenge.empty()) pins.pinned.emplace_back("challenge");
+  if (expected.tpm.demands()) pins.pinned.emplace_back("TPMs");
   if (expected.no_deviations) pins.pinned.emplace_back("deviations");
   return pins;
+}
+
+void add_tpm(const judge::TpmAnswer& answer, nlohmann::ordered_json& node) {
+  if (answer.outcome == judge::TpmOutcome::not_asked) return;
+  node["tpm"] = {{"outcome", answer.outcome},
+                 {"why", answer.words},
+                 {"key", answer.key},
+                 {"bound_to_endorsement_key", answer.activated},
+                 {"registers_sha256", answer.pcr_digest}};
+}
+
+std::string tpm_words(const nlohmann::ordered_json& node) {
+  if (!node.contains("tpm")) return "";
+  const auto& tpm = node.at("tpm");
+  const auto text = [&](const char* name) { return harmless(tpm.at(name).get<std::string>()); };
+  if (tpm.at("outcome") != "answered") return fmt::format("; TPM {}: {}", text("outcome"), text("why"));
+  return fmt::format("; TPM answered with the key {}, {} to its endorsement key", text("key"),
+                     tpm.at("bound_to_endorsement_key").get<bool>() ? "bound" : "NOT bound");
 }
 
 void print_summary(const Summary& summary) {

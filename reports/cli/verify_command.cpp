@@ -45,6 +45,7 @@ std::string said(const nlohmann::json& facts, const char* name) {
 
 ordered_json node_of(const dossier::CheckedContents& contents, const std::string& name) {
   ordered_json node = {{"name", name}};
+  if (const auto tpm = contents.tpms.find(name); tpm != contents.tpms.end()) add_tpm(tpm->second, node);
   const auto facts = contents.machines.find(name);
   if (facts == contents.machines.end()) return node;
   node["host"] = said(facts->second, "name");
@@ -244,10 +245,11 @@ void print_run(const ordered_json& document) {
   std::cout << fmt::format("  {} nodes of site {}, {} machines by host name and boot\n", nodes.size(),
                            text(document.at("site")), machines);
   for (std::size_t i = 0; i < std::min(nodes.size(), kMostNodes); ++i) {
-    std::cout << fmt::format("    {}{}\n", text(nodes[i].at("name")),
+    std::cout << fmt::format("    {}{}{}\n", text(nodes[i].at("name")),
                              nodes[i].contains("host") ? fmt::format(": host {}, boot {}", text(nodes[i].at("host")),
                                                                      text(nodes[i].at("boot")))
-                                                       : ": no agent answered");
+                                                       : ": no agent answered",
+                             tpm_words(nodes[i]));
   }
   if (nodes.size() > kMostNodes) std::cout << fmt::format("    and {} more: --json\n", nodes.size() - kMostNodes);
   std::cout << fmt::format("  began {}, {} {}, issued {} (by the clocks of the signer)\n", text(document.at("began")),

@@ -56,14 +56,7 @@ bool is_for_documents(X509* certificate) {
   constexpr std::uint32_t kDocuments = XKU_ANYEKU | XKU_SMIME | XKU_CODE_SIGN;
   constexpr const char* kDocumentSigning = "1.3.6.1.5.5.7.3.36";                  // OpenSSL 3.0 has no flag for it
   if ((X509_get_extended_key_usage(certificate) & kDocuments) != 0) return true;  // all bits if none is stated
-  const Usages usages(
-      static_cast<EXTENDED_KEY_USAGE*>(X509_get_ext_d2i(certificate, NID_ext_key_usage, nullptr, nullptr)));
-  for (int i = 0; usages && i < sk_ASN1_OBJECT_num(usages.get()); ++i) {
-    std::array<char, 64> name{};
-    OBJ_obj2txt(name.data(), name.size(), sk_ASN1_OBJECT_value(usages.get(), i), 1);
-    if (std::string_view(name.data()) == kDocumentSigning) return true;
-  }
-  return false;
+  return has_usage(certificate, kDocumentSigning);
 }
 
 bool may_sign(X509* certificate) {
@@ -71,40 +64,18 @@ bool may_sign(X509* certificate) {
   return X509_check_ca(certificate) == 0 && (usage & KU_DIGITAL_SIGNATURE) != 0 && is_for_documents(certificate);
 }
 
-/// The chain from `chain.front()` to one of `issuers`; empty if there is none.
-std::vector<Certificate> verified_chain(const std::vector<Certificate>& chain, std::string_view issuers) {
-  using Context = std::unique_ptr<X509_STORE_CTX, Release<X509_STORE_CTX, X509_STORE_CTX_free>>;
-  using Stack = std::unique_ptr<STACK_OF(X509), void (*)(STACK_OF(X509)*)>;
-  const Store store(X509_STORE_new());
-  const Context context(X509_STORE_CTX_new());
-  const Stack between(sk_X509_new_null(), [](STACK_OF(X509) * stack) { sk_X509_free(stack); });
-  if (!store || !context || !between) return {};
-  for (const auto& issuer : read_all(issuers)) X509_STORE_add_cert(store.get(), issuer.get());
-  for (std::size_t i = 1; i < chain.size(); ++i) sk_X509_push(between.get(), chain[i].get());
-  if (X509_STORE_CTX_init(context.get(), store.get(), chain.front().get(), between.get()) != 1) return {};
-  X509_VERIFY_PARAM* const rules = X509_STORE_CTX_get0_param(context.get());
-  // An issuer may be one between, and times are compared with the moment of the signature, which may be stamped.
-  X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_NO_CHECK_TIME | X509_V_FLAG_X509_STRICT);
-  X509_VERIFY_PARAM_set_auth_level(rules, kSecurityLevel);
-  if (X509_verify_cert(context.get()) != 1) {
-    ERR_clear_error();
-    return {};
-  }
-  std::vector<Certificate> found;
-  const auto* built = X509_STORE_CTX_get0_chain(context.get());
-  for (int i = 0; i < sk_X509_num(built); ++i) {
-    X509* one = sk_X509_value(built, i);
-    X509_up_ref(one);
-    found.emplace_back(one);
-  }
-  return found;
+/// The chain of a signer to `issuers`. An issuer may be one between, and times are compared with the moment of the
+/// signature, which may be stamped.
+std::vector<Certificate> chain_of_signer(const std::vector<Certificate>& chain, std::string_view issuers) {
+  return verified_chain(chain, issuers, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_NO_CHECK_TIME | X509_V_FLAG_X509_STRICT,
+                        std::nullopt);
 }
 
 /// The key of `chain` as `rule` lets it count; nothing if it does not fulfil the rule.
 std::optional<TrustedKey> key_by(const CertificateRule& rule, const std::vector<Certificate>& chain) {
   X509* const own = chain.front().get();
   if (!may_sign(own) || subject_of(own) != rule.subject) return std::nullopt;
-  const auto verified = verified_chain(chain, rule.issuers);
+  const auto verified = chain_of_signer(chain, rule.issuers);
   auto key = verified.empty() ? std::nullopt : [&]() -> std::optional<PublicKey> {
     const auto read = public_key_of(X509_get0_pubkey(own), "certificate");
     return read ? std::optional(*read) : std::nullopt;
@@ -138,7 +109,7 @@ std::string why_not_counted(const TrustPolicy& policy, const std::vector<Certifi
       if (signer.certificates->subject == subject)
         return fmt::format("the certificate of '{}' has no chain that holds to the issuers of {} ({})", subject,
                            signer.name, party.role);
-      if (!verified_chain(chain, signer.certificates->issuers).empty())
+      if (!chain_of_signer(chain, signer.certificates->issuers).empty())
         reason = fmt::format("the certificate is of '{}', and the policy has '{}' for {} ({})", subject,
                              signer.certificates->subject, signer.name, party.role);
     }
@@ -147,6 +118,48 @@ std::string why_not_counted(const TrustPolicy& policy, const std::vector<Certifi
 }
 
 }  // namespace
+
+std::vector<Certificate> verified_chain(const std::vector<Certificate>& chain, std::string_view issuers,
+                                        unsigned long flags, std::optional<std::time_t> at) {
+  using Context = std::unique_ptr<X509_STORE_CTX, Release<X509_STORE_CTX, X509_STORE_CTX_free>>;
+  using Stack = std::unique_ptr<STACK_OF(X509), void (*)(STACK_OF(X509)*)>;
+  const Store store(X509_STORE_new());
+  const Context context(X509_STORE_CTX_new());
+  const Stack between(sk_X509_new_null(), [](STACK_OF(X509) * stack) { sk_X509_free(stack); });
+  if (!store || !context || !between) return {};
+  for (const auto& issuer : read_all(issuers)) X509_STORE_add_cert(store.get(), issuer.get());
+  for (std::size_t i = 1; i < chain.size(); ++i) sk_X509_push(between.get(), chain[i].get());
+  if (X509_STORE_CTX_init(context.get(), store.get(), chain.front().get(), between.get()) != 1) return {};
+  X509_VERIFY_PARAM* const rules = X509_STORE_CTX_get0_param(context.get());
+  X509_VERIFY_PARAM_set_flags(rules, flags);
+  if (at) X509_VERIFY_PARAM_set_time(rules, *at);
+  X509_VERIFY_PARAM_set_auth_level(rules, kSecurityLevel);
+  if (X509_verify_cert(context.get()) != 1) {
+    ERR_clear_error();
+    return {};
+  }
+  std::vector<Certificate> found;
+  const auto* built = X509_STORE_CTX_get0_chain(context.get());
+  for (int i = 0; i < sk_X509_num(built); ++i) {
+    X509* one = sk_X509_value(built, i);
+    X509_up_ref(one);
+    found.emplace_back(one);
+  }
+  return found;
+}
+
+bool states_no_usage(X509* certificate) { return X509_get_ext_by_NID(certificate, NID_ext_key_usage, -1) < 0; }
+
+bool has_usage(X509* certificate, std::string_view oid) {
+  const Usages usages(
+      static_cast<EXTENDED_KEY_USAGE*>(X509_get_ext_d2i(certificate, NID_ext_key_usage, nullptr, nullptr)));
+  for (int i = 0; usages && i < sk_ASN1_OBJECT_num(usages.get()); ++i) {
+    std::array<char, 64> name{};
+    OBJ_obj2txt(name.data(), name.size(), sk_ASN1_OBJECT_value(usages.get(), i), 1);
+    if (std::string_view(name.data()) == oid) return true;
+  }
+  return false;
+}
 
 std::expected<PublicKey, InputError> key_of_certificate(std::string_view pem, const std::string& where) {
   const auto all = read_all(pem);

@@ -1,20 +1,22 @@
 // openssl: handles of OpenSSL that free themselves, for the files of this folder that call it.
 #pragma once
 
+#include <ctime>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <openssl/bio.h>
 #include <openssl/evp.h>
 #include <openssl/x509.h>
 
+#include "orchestrator/files/openssl.h"
+
 namespace assay::dossier {
 
-template <class T, void (*release)(T*)>
-struct Release {
-  void operator()(T* held) const { release(held); }
-};
+using files::Release;
 using Key = std::unique_ptr<EVP_PKEY, Release<EVP_PKEY, EVP_PKEY_free>>;
 using DigestContext = std::unique_ptr<EVP_MD_CTX, Release<EVP_MD_CTX, EVP_MD_CTX_free>>;
 using Certificate = std::unique_ptr<X509, Release<X509, X509_free>>;
@@ -36,6 +38,15 @@ inline std::string bytes_in(BIO* bio) {
   const long size = BIO_get_mem_data(bio, &start);
   return {start, static_cast<std::size_t>(size)};
 }
+
+/// The chain from `chain.front()` to one of `issuers` (PEM), by these flags of OpenSSL, at the time `at` or at any;
+/// empty if there is none.
+std::vector<Certificate> verified_chain(const std::vector<Certificate>& chain, std::string_view issuers,
+                                        unsigned long flags, std::optional<std::time_t> at);
+
+/// Whether `certificate` states no extended key usage; whether it states the one with this OID.
+bool states_no_usage(X509* certificate);
+bool has_usage(X509* certificate, std::string_view oid);
 
 /// A callback that gives no passphrase: without one OpenSSL would prompt on the terminal.
 inline int no_passphrase(char*, int, int, void*) { return -1; }

@@ -44,12 +44,13 @@ std::map<std::string, std::set<std::string>> recorded_serials(const judge::Run& 
   return all;
 }
 
-std::expected<Serials, InputError> read_serials(std::string_view text, const std::string& where) {
+std::expected<Serials, InputError> read_serials(std::string_view text, const std::string& where,
+                                                const std::string& what) {
   Serials serials;
   std::set<std::string> seen;
   for (std::size_t number = 1; !text.empty(); ++number) {
-    const auto refused = [&](const std::string& what) {
-      return std::unexpected(InputError{fmt::format("{}: line {}", where, number), what, "n01 7XK2H13"});
+    const auto refused = [&](const std::string& problem) {
+      return std::unexpected(InputError{fmt::format("{}: line {}", where, number), problem, "n01 7XK2H13"});
     };
     const auto line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
@@ -57,11 +58,11 @@ std::expected<Serials, InputError> read_serials(std::string_view text, const std
     const auto begin = line.find_first_not_of(kBlanks, space);
     if (space == 0 || begin == std::string_view::npos || line.find('\r', begin) != std::string_view::npos ||
         line.back() == ' ' || line.back() == '\t')
-      return refused("is not a node and its serial number");
+      return refused(fmt::format("is not a node and its {}", what));
     const std::string node(line.substr(0, space));
     const std::string serial(line.substr(begin));
     if (!serials.emplace(node, serial).second) return refused(fmt::format("has the node {} twice", node));
-    if (!seen.insert(serial).second) return refused(fmt::format("has the serial number {} twice", serial));
+    if (!seen.insert(serial).second) return refused(fmt::format("has the {} {} twice", what, serial));
   }
   if (serials.empty()) return std::unexpected(InputError{where, "lists nothing", "n01 7XK2H13"});
   return serials;

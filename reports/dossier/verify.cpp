@@ -197,10 +197,14 @@ std::expected<CheckedContents, InputError> check_contents(const std::string& dir
     if (auto problem = check_serials(examined->run, evidence::evidence_in(files->evidence), expected.serials))
       return std::unexpected(*problem);
   }
+  auto tpms = judge::tpm_answers(examined->run, evidence::evidence_in(files->evidence));
+  if (auto problem = check_tpms(expected.tpm, *utc_time(examined->run.journal.begin), tpms))
+    return std::unexpected(*problem);
   const auto compared = check_renderings(claims, *examined, files->evidence, expected.without_report);
   if (!compared) return std::unexpected(compared.error());
   auto contents = contents_of(claims, *examined, statement->document.at("predicate").at("targets"));
   contents.report_checked = *compared;
+  contents.tpms = std::move(tpms);
   return contents;
 }
 

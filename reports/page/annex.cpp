@@ -58,6 +58,28 @@ std::string own_facts(const judge::Journal& journal, const FactsByName& by_name)
   return table + fmt::format("<p>The first {} of {}; evidence/journal.jsonl lists all.</p>\n", rows.size(), nodes);
 }
 
+/// What the TPM of each node answered, a row for each; empty if none was asked.
+std::string tpms_table(const ReportContent& content) {
+  std::vector<std::string> rows;
+  for (const auto& [node, tpm] : content.tpms) {
+    if (rows.size() == kMostListed) break;
+    const bool answered = tpm.outcome == judge::TpmOutcome::answered;
+    rows.push_back(figures::row({figures::escape(node),
+                                 figures::escape(answered ? "answered" : fmt::format("{}: {}", tpm.outcome, tpm.words)),
+                                 tpm.key.empty() ? "" : figures::digest_html(tpm.key),
+                                 !answered       ? ""
+                                 : tpm.activated ? "bound"
+                                                 : "not bound",
+                                 tpm.pcr_digest.empty() ? "" : figures::digest_html(tpm.pcr_digest)}));
+  }
+  if (rows.empty()) return "";
+  return figures::table("tpms", "TPMs of the nodes",
+                        {"Node", "Answer", "SHA-256 of the key", "To the endorsement key", "SHA-256 of the registers"},
+                        rows) +
+         "<p>That a TPM answers does not show that it is in this machine. Whose TPM it is, the receiver checks: "
+         "<code>assay-report verify --tpm-roots --tpm-keys</code>.</p>\n";
+}
+
 /// A row for each of these facts that differs between machines.
 void add_differences(const FactsByName& facts, std::vector<std::string>& rows) {
   for (const auto& [fact, by_node] : facts) {
@@ -162,7 +184,7 @@ std::string nodes_section(const ReportContent& content) {
   if (!differences.empty())
     html += "<h3>Differences</h3>\n" + figures::table("differences", "Facts and settings that differ between nodes",
                                                       {"Fact", "Values"}, differences);
-  html += own_facts(content.run.journal, by_name);
+  html += own_facts(content.run.journal, by_name) + tpms_table(content);
   for (const auto& event : content.run.journal.node_events) {
     html += fmt::format("<p>{}: node {}: {}</p>\n", figures::escape(event.time), figures::escape(event.node),
                         figures::escape(event.reason));

@@ -191,6 +191,8 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
   std::map<std::string_view, std::vector<const judge::Result*>> results_of;
   for (const auto& result : content.verdict.results) results_of[result.step].push_back(&result);
   content.advices = judge::advices_of(plan, content.run.journal, content.verdict, evidence);
+  if (plan.probes.contains(plan::kIdentityProbe) && !plan.simulation)
+    content.tpms = judge::tpm_answers(content.run, evidence);
   content.watches = judge::watch_records(plan, content.run.journal.watches, evidence).records;
   for (const auto& step : plan.steps) {
     const auto& attempts = attempts_of[step.id];

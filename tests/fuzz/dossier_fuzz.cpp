@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "orchestrator/judge/evidence/tpm_answer.h"
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/dsse.h"
 #include "reports/dossier/keys.h"
@@ -35,6 +36,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   if (const auto secret = dossier::ssh_private_seed(text, "fuzz");
       secret && (secret->seed.size() != 32 || secret->public_raw.size() != 32))
     std::abort();
+  if (const auto key = judge::tpm_key(text)) {
+    if (key->point.empty() == key->modulus.empty() || judge::is_signed_by(*key, "message", text)) std::abort();
+  }
+  if (const auto quote = judge::tpm_quote(text); quote && quote->digest.size() != 32) std::abort();
+  const judge::TpmKey no_point{.attributes = 0,
+                               .point = std::string("\x04") + std::string(64, 'x'),
+                               .modulus = "",
+                               .stores = false,
+                               .sha256 = ""};
+  if (judge::is_signed_by(no_point, "message", text)) std::abort();  // that point is not on the curve
   const auto no_key = [](const std::string&) { return std::expected<std::string, InputError>(); };
   if (const auto policy = dossier::read_trust_policy(text, "fuzz", no_key)) {
     if (policy->require.empty() || policy->parties.empty() || policy->from >= policy->until) std::abort();

@@ -42,6 +42,9 @@ constexpr ConditionWords kWords[] = {
      "free memory of every node and run again"},
     {"non_temporal_stores", "", "results went through the caches",
      "this CPU has no kernels without them; leave the figure out"},
+    {"credential", "", "the key that signs for the TPM is not bound to its endorsement key ({})",
+     "run again; if it stays so, the keys are of two TPMs, or the TPM has no RSA endorsement key of the standard "
+     "template"},
     {"meter_doubts", "", "what the BMC or the energy counters told is doubtful ({})",
      "compare the BMC with another meter, update its firmware, or leave the figure out"},
     {"feed_restored", "", "the feed did not come back while the load was held",

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
+#include "orchestrator/judge/evidence/tpm_answer.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 
@@ -101,6 +102,16 @@ std::optional<RankFault> fault_of(const std::expected<TimedRecord, InputError>& 
   return std::nullopt;
 }
 
+/// A record of the probe that asks the TPM whose quote is no answer to this attempt: the node cannot have been asked,
+/// or another one answered. A made-up record of a simulation has none.
+std::optional<RankFault> unanswered(const Record& record, const StepContext& context, const Attempt& attempt) {
+  if (context.step.probe != plan::kIdentityProbe || context.plan.simulation) return std::nullopt;
+  const std::string nonce = tpm_nonce(context.plan.challenge, context.journal.plan_sha256, attempt.node, attempt.asked);
+  const TpmAnswer answer = tpm_answer_in(record, nonce, attempt.asked);
+  if (answer.outcome == TpmOutcome::answered) return std::nullopt;
+  return RankFault{.weight = 0, .outcome = Outcome::error, .reason = "the TPM: " + answer.words};
+}
+
 /// The record that `attempt` left at `path`.
 std::expected<TimedRecord, InputError> record_at(const std::string& path, const Attempt& attempt,
                                                  const EvidenceReader& evidence, const plan::PlannedProbe& probe) {
@@ -160,6 +171,7 @@ void take(StepEvidence& found, const StepContext& context, const Attempt& attemp
     const std::string path = record_path(attempt.step, attempt.number, static_cast<int>(rank));
     auto timed = record_at(path, attempt, context.evidence, context.plan.probes.at(step.probe));
     auto fault = fault_of(timed, context, rank);
+    if (!fault) fault = unanswered(timed->record, context, attempt);
     if (fault && (!worst || fault->weight < worst->weight)) worst = std::move(fault);
     if (!timed) continue;
     compare_clocks(found, context, timed->times, attempt, rank);

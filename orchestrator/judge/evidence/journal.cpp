@@ -130,6 +130,11 @@ class Account {
                                  .end = "",
                                  .evidence = {}});
     Attempt& attempt = journal_.attempts.back();
+    if (const auto asked = line.find("asked"); asked != line.end()) {
+      const std::string secret_sha256 = *asked;
+      if (!secret_sha256.empty() && !files::is_sha256(secret_sha256)) refuse("'asked' of " + step + " is no SHA-256");
+      attempt.asked = ":" + secret_sha256;  // read_journal puts the digest of the lines so far before it
+    }
     if (line.contains("purpose")) {
       attempt.nodes = line.at("nodes");
       attempt.purpose = line.at("purpose");
@@ -230,6 +235,8 @@ std::expected<Journal, InputError> read_journal(std::string_view text, const std
   Journal journal;
   JournalGuard guard(journal);
   Account account(journal);
+  files::Sha256 lines;
+  std::string_view not_added = text;
   constexpr const char* kHint = "the journal is append-only; restore it from the dossier's evidence if there is one";
   for (std::size_t number = 1; !text.empty(); ++number) {
     const auto length = text.find('\n');
@@ -246,6 +253,12 @@ std::expected<Journal, InputError> read_journal(std::string_view text, const std
       }
       if (auto problem = guard.problem_of(*line)) return std::unexpected(InputError{here, *problem, kHint});
       account.take(*line);
+      if (line->contains("asked")) {
+        const auto whole = static_cast<std::size_t>(text.data() - not_added.data()) + length + 1;
+        lines.add(not_added.substr(0, whole));
+        not_added.remove_prefix(whole);
+        journal.attempts.back().asked.insert(0, lines.so_far());
+      }
     } catch (const json::exception& error) {
       return std::unexpected(InputError{here, error.what(), kHint});
     }

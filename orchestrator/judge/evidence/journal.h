@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "orchestrator/files/digest.h"
 #include "probes/core/attempt_outcome.h"
 #include "probes/core/descriptor.h"
 #include "probes/core/error.h"
@@ -39,6 +40,8 @@ struct Attempt {
       {};                     ///< of an extra test of a search: on which nodes, rank 0 first; empty for a step
   std::string purpose = {};   ///< of an extra test: its purpose in the search
   bool second_stage = false;  ///< of a step: begun after the planned attempts of all steps were over
+  std::string asked = {};     ///< of the TPM: SHA-256 of the journal through the line that begins the attempt, a colon,
+                              ///< and SHA-256 of the secret to recover, if there is one; empty if it was not asked
 
   /// Whether a search asked for it, so that no step of the plan has it.
   [[nodiscard]] bool is_extra() const { return !purpose.empty(); }
@@ -116,6 +119,9 @@ struct JournalEntry {
   static JournalEntry node_down(const std::string& node, const std::string& reason);
   /// An attempt is about to start.
   static JournalEntry attempt_begin(const std::string& step, int number, const std::string& node);
+  /// The same of one that asks the TPM; `secret_sha256` of the secret to recover, empty if there is none.
+  static JournalEntry question_begin(const std::string& step, int number, const std::string& node,
+                                     const std::string& secret_sha256);
   /// An extra test of a search is about to start.
   static JournalEntry test_begin(const Attempt& test);
   /// The planned attempts are over; these steps get those of the second stage, each for its reason.
@@ -176,11 +182,14 @@ class JournalWriter {
 
   /// Appends `entry` at the time that it is. Returns the time.
   std::string write(const JournalEntry& entry);
+  /// SHA-256 of all lines so far, 64 hexadecimal digits.
+  [[nodiscard]] std::string head() const { return written_.so_far(); }
 
  private:
   std::string now();
   void append(const std::string& line);
   JournalLines lines_{true};
+  files::Sha256 written_;
   Descriptor file_;
   Clocks clocks_;
   std::chrono::system_clock::time_point wall_;

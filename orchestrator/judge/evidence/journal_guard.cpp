@@ -25,7 +25,7 @@ const std::map<std::string, Members, std::less<>>& members_by_kind() {
       {"run_resume", {"by"}},
       {"node_up", {"node", "facts"}},
       {"node_down", {"node", "reason"}},
-      {"attempt_begin", {"step", "attempt", "node", "nodes", "purpose"}},
+      {"attempt_begin", {"step", "attempt", "node", "nodes", "purpose", "asked"}},
       {"attempt_end", {"step", "attempt", "outcome", "reason", "evidence"}},
       {"watch_begin", {"watch", "probe"}},
       {"watch_end", {"watch", "outcome", "reason", "evidence"}},

@@ -51,6 +51,7 @@ JournalWriter::JournalWriter(const std::string& path, Clocks clocks)
   const auto last = text->rfind('\n');
   const auto whole = last == std::string::npos ? 0 : last + 1;
   lines_ = JournalLines(whole == 0);
+  written_.add(std::string_view(*text).substr(0, whole));
   if (whole != text->size() && ::ftruncate(file_.number(), static_cast<off_t>(whole)) != 0) fail(path);
 }
 
@@ -62,6 +63,7 @@ void JournalWriter::append(const std::string& line) {
     done += static_cast<std::size_t>(written);
   }
   if (::fsync(file_.number()) != 0) fail("journal");
+  written_.add(line);
 }
 
 std::string JournalWriter::now() {
@@ -107,6 +109,10 @@ JournalEntry JournalEntry::node_down(const std::string& node, const std::string&
 }
 JournalEntry JournalEntry::attempt_begin(const std::string& step, int number, const std::string& node) {
   return {"attempt_begin", members_of({{"step", step}, {"attempt", number}, {"node", node}})};
+}
+JournalEntry JournalEntry::question_begin(const std::string& step, int number, const std::string& node,
+                                          const std::string& secret_sha256) {
+  return {"attempt_begin", members_of({{"step", step}, {"attempt", number}, {"node", node}, {"asked", secret_sha256}})};
 }
 JournalEntry JournalEntry::test_begin(const Attempt& test) {
   return {"attempt_begin", members_of({{"step", test.step},

@@ -181,5 +181,41 @@ TEST(ReadSums, zeros_other_forms_and_two_digests_of_one_name_are_refused) {
   EXPECT_EQ(said(read_sums("", "S")), "S: lists nothing");
 }
 
+TEST(TpmTrust, a_tpm_counts_as_the_one_of_its_node_and_of_a_given_root_alone) {
+  using enum judge::TpmOutcome;
+  const std::string mine(64, 'a'), other(64, 'b'), foreign(64, 'c');
+  const TpmTrust listed{.roots = "", .keys = {{"n01", mine}, {"n02", other}}}, rooted{.roots = "PEM", .keys = {}};
+  struct Case {
+    TpmTrust trust;
+    judge::TpmAnswer answer;
+    judge::TpmOutcome outcome;
+    std::string words;
+  };
+  const std::vector<Case> cases = {
+      {{}, {.outcome = answered, .words = "", .key = foreign}, answered, ""},
+      {listed, {.outcome = answered, .words = "", .key = mine}, answered, ""},
+      {listed,
+       {.outcome = answered, .words = "", .key = other},
+       unknown_key,
+       "the TPM of the node n02 answered in its"},
+      {listed, {.outcome = answered, .words = "", .key = foreign}, unknown_key, "it answered with the key cccc"},
+      {listed, {.outcome = no_tpm, .words = "none"}, no_tpm, "none"},
+      {rooted, {.outcome = answered, .words = "", .key = mine}, unknown_key, "its key is not bound to an endorsement"},
+      {rooted, {.outcome = answered, .words = "", .key = mine, .activated = true}, other_root, "its TPM has no certif"},
+      {rooted,
+       {.outcome = answered, .words = "", .key = mine, .activated = true, .endorsement_certificate = "x"},
+       other_root,
+       "the certificate of its endorsement key cannot be read"},
+  };
+  for (const auto& one : cases) {
+    const auto held = held_against(one.trust, "n01", one.answer, Moment{});
+    EXPECT_EQ(held.outcome, one.outcome) << held.words;
+    EXPECT_TRUE(held.words.starts_with(one.words)) << held.words;
+  }
+  std::map<std::string, judge::TpmAnswer> answers = {{"n01", {.outcome = not_asked, .words = "w"}}};
+  EXPECT_FALSE(check_tpms({}, Moment{}, answers)) << "it only informs";
+  EXPECT_EQ(check_tpms(listed, Moment{}, answers)->what, "the TPM of n01: not_asked: w");
+}
+
 }  // namespace
 }  // namespace assay::dossier

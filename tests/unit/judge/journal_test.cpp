@@ -31,6 +31,26 @@ std::string journal_error(const std::vector<std::string>& lines) {
 
 }  // namespace
 
+TEST(journal, a_question_to_a_tpm_names_the_journal_up_to_it) {
+  const Scratch scratch;
+  const std::string path = scratch.path + "/journal.jsonl", secret(64, 'e');
+  std::vector<std::string> heads;
+  for (const char* step : {"s1", "s2"}) {  // the second writer goes on with the lines of the first
+    JournalWriter writer(path);
+    writer.write(heads.empty() ? JournalEntry::run_begin("id", "digest") : JournalEntry::run_resume());
+    writer.write(JournalEntry::question_begin(step, 1, "n1", heads.empty() ? secret : ""));
+    heads.push_back(writer.head());
+    EXPECT_EQ(heads.back(), files::sha256(*read_file(path)));
+  }
+  const auto journal = read_journal(*read_file(path), path);
+  ASSERT_TRUE(journal) << journal.error().text();
+  EXPECT_EQ(journal->of("s1").at(0)->asked, heads[0] + ":" + secret);
+  EXPECT_EQ(journal->of("s2").at(0)->asked, heads[1] + ":");
+  EXPECT_NE(journal_error({R"("kind":"attempt_begin","step":"s","attempt":1,"node":"n","asked":"x")"})
+                .find("'asked' of s is no SHA-256"),
+            std::string::npos);
+}
+
 TEST(journal, what_is_written_is_read_back_and_a_torn_line_is_passed_over) {
   const Scratch scratch;
   const std::string path = scratch.path + "/journal.jsonl";
