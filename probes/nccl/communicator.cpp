@@ -10,6 +10,9 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <nccl.h>
+#ifdef ASSAY_NCCL_DEVICE
+#include <nccl_device.h>
+#endif
 
 #include "probes/core/probe.h"
 #include "probes/core/text.h"
@@ -51,6 +54,10 @@ struct Nccl::Functions {
   decltype(&::ncclGroupEnd) group_end = library.symbol<decltype(&::ncclGroupEnd)>("ncclGroupEnd");
   decltype(&::ncclMemAlloc) mem_alloc = nullptr;  // since 2.19
   decltype(&::ncclMemFree) mem_free = nullptr;
+#ifdef ASSAY_NCCL_DEVICE  // since 2.28
+  decltype(&::ncclCommWindowRegister) window_register = nullptr;
+  ncclTeam_t (*team_lsa)(ncclComm_t) = nullptr;
+#endif
 
   [[nodiscard]] int version_code() const {
     int code = 0;
@@ -79,6 +86,12 @@ Nccl::Nccl() : functions_(std::make_unique<Functions>()) {
   } catch (const Skip&) {
     functions_->mem_alloc = nullptr;  // 2.18 has none; the CUDA runtime's memory does as well, and the record says so
   }
+#ifdef ASSAY_NCCL_DEVICE
+  if (functions_->version_code() != NCCL_VERSION_CODE) return;
+  functions_->window_register =
+      functions_->library.symbol<decltype(&::ncclCommWindowRegister)>("ncclCommWindowRegister");
+  functions_->team_lsa = functions_->library.symbol<ncclTeam_t (*)(ncclComm_t)>("ncclTeamLsa");
+#endif
 }
 
 Nccl::~Nccl() = default;
@@ -270,6 +283,35 @@ void Communicator::send(int peer, const void* data, std::size_t count, const cud
 void Communicator::receive(int peer, void* data, std::size_t count, const cuda::Stream& stream, Element element) {
   demand(nccl_.functions_->receive(data, count, nccl_type(element), peer, comm_, stream.get()), "ncclRecv");
   settle("enqueueing", kEnqueueLimit);
+}
+
+void Communicator::demand_reach() const {
+#ifdef ASSAY_NCCL_DEVICE
+  const Nccl::Functions& call = *nccl_.functions_;
+  if (call.team_lsa == nullptr)
+    throw Skip(fmt::format("kernels of this program read windows of NCCL {}.{}.{}, and {} is {}", NCCL_MAJOR,
+                           NCCL_MINOR, NCCL_PATCH, nccl_.path(), nccl_.version()));
+  if (const int reached = call.team_lsa(comm_).nRanks; reached < ranks_)
+    throw Skip(
+        fmt::format("{} of {} GPUs reach each other by loads and stores (NVLink); engine nccl needs none that do",
+                    reached, ranks_));
+#else
+  throw Skip("this program was built without nccl_device.h, which comes with NCCL 2.28");
+#endif
+}
+
+ncclWindow_vidmem* Communicator::share(std::byte* memory, Bytes size) {
+#ifdef ASSAY_NCCL_DEVICE
+  ncclWindow_t window = nullptr;
+  demand(nccl_.functions_->window_register(comm_, memory, size.count, &window, NCCL_WIN_COLL_SYMMETRIC),
+         "ncclCommWindowRegister");
+  settle("registering a window", kEnqueueLimit);
+  if (window == nullptr) throw std::runtime_error("ncclCommWindowRegister: no window of this memory");
+  return window;
+#else
+  (void)memory, (void)size;  // demand_reach() has thrown
+  throw std::logic_error("no windows in this build");
+#endif
 }
 
 void Communicator::check_alive() {
