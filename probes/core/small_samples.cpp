@@ -118,4 +118,15 @@ double binomial_at_least(std::size_t n, double p, std::size_t least) {
   return incomplete_beta(static_cast<double>(least), static_cast<double>(n - least + 1), p);
 }
 
+double share_at_most(std::size_t n, std::size_t seen, double confidence) {
+  if (seen >= n) return 1;
+  constexpr int kHalvings = 60;  // beyond the digits of a double
+  double low = 0, high = 1;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    (binomial_at_least(n, middle, seen + 1) < confidence ? low : high) = middle;
+  }
+  return high;
+}
+
 }  // namespace assay

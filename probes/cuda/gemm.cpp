@@ -134,7 +134,8 @@ constexpr ConditionSpec kOwnConditions[] = {
     {.name = "seed", .meaning = "Numbers of the operands and places of the samples follow from it."},
     if_present("energy_window_s", "Time over which energy was counted, in s, where NVML has an energy counter."),
 };
-constexpr auto kConditions = join_conditions(kOwnConditions, kDeviceConditions, nvml::kGpuWatchConditions);
+constexpr auto kConditions =
+    join_conditions(kOwnConditions, kResultFaultConditions, kDeviceConditions, nvml::kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_gemm",
     .revision = 5,
@@ -236,6 +237,9 @@ void record_detection(Recorder& record, const GemmShape& shape, const GemmOutcom
   record.condition("detects_compared_share", compared, subject);
   record.condition("detects_wrong_rate", rate_seen(compared * outcome.chosen.flop / outcome.chosen.mean_rate / kHour_s),
                    subject);
+  const double products = kHour_s * outcome.chosen.mean_rate / shape.flop();
+  record_faults(record, subject, kResultFaults, outcome.faults,
+                hour_of_results(compared, products, static_cast<double>(outcome.sets)));
 }
 
 void record_outcome(Recorder& record, const Device& device, const GemmShape& shape, const GemmOutcome& outcome) {

@@ -98,6 +98,41 @@ void GemmOperands::sum_results(const Stream& stream, std::uint64_t* sums) const 
   sum_up(stream, d_.data(), d_stride_, bytes_of(type_.d, shape_.m * shape_.n), sets_, sums);
 }
 
+FaultCounts GemmOperands::put_faults(const Stream& stream) const {
+  const Bytes result = bytes_of(type_.d, shape_.m * shape_.n);
+  const std::size_t words = std::min(kFaultWords, result.count / sizeof(std::uint64_t));
+  if (words < kLeastFaultWords) return {};
+  const Bytes window = {words * sizeof(std::uint64_t)};
+  const PinnedBuffer right(window), host(window);
+  const DeviceBuffer on_device({sizeof(std::uint64_t)});
+  const auto summed = [&](std::size_t set) {
+    sum_up(stream, d_.data() + set * d_stride_, d_stride_, result, 1, on_device.as<std::uint64_t>());
+    wait(stream);
+    std::uint64_t sum = 0;
+    copy_to_host(std::as_writable_bytes(std::span(&sum, 1)), on_device.data());
+    return sum;
+  };
+  const auto is_found = [&](FaultClass fault, std::uint64_t number, std::size_t set) {
+    const std::uint64_t piece = mixed(seed_, number) % (result.count / window.count);
+    std::byte* const place = d_.data() + set * d_stride_ + piece * window.count;
+    const std::uint64_t before = summed(set);
+    for (const PinnedBuffer* copy : {&right, &host}) copy_down(copy->data(), place, window, stream);
+    wait(stream);
+    put_fault({host.as<std::uint64_t>(), words}, fault, number);
+    copy_up(place, host.data(), window, stream);
+    const bool found = summed(set) != before;
+    copy_up(place, right.data(), window, stream);
+    wait(stream);
+    return found;
+  };
+  return count_faults(kFaultsPut, [&](FaultClass fault, std::uint64_t number) {
+    const std::size_t sets = fault == FaultClass::rare_stuck ? sets_ : 1;  // it meets the results of all operands
+    bool found = false;
+    for (std::size_t set = 0; set < sets && !found; ++set) found = is_found(fault, number, set);
+    return found;
+  });
+}
+
 void GemmOperands::clear_results(const Stream& stream) const {
   constexpr int kAllOnes = 0xff;  // not a number in every floating-point format
   check(cudaMemsetAsync(d_.data(), kAllOnes, d_.size().count, stream.get()), "clearing results");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "probes/cuda/device.h"
+#include "probes/cuda/fault_classes.h"
 #include "probes/cuda/gemm_check.h"
 #include "probes/cuda/gemm_type.h"
 #include "probes/cuda/whole.h"
@@ -57,6 +58,9 @@ class GemmOperands {
   [[nodiscard]] Bytes size() const;
   /// Enqueues: 64 bits for the result of every set, to `sums[0..sets())` in the memory of the device.
   void sum_results(const Stream& stream, std::uint64_t* sums) const;
+  /// Puts faults of every class into results, each between two sums of them, and takes them out again; waits. Results
+  /// of less than kLeastFaultWords have none.
+  [[nodiscard]] FaultCounts put_faults(const Stream& stream) const;
   /// Forgets the results, so that what a product does not write is seen; waits.
   void clear_results(const Stream& stream) const;
   /// Fills set 0 with whole numbers instead (see whole.h), every block's scale 1, and forgets its result; waits.

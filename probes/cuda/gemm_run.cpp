@@ -97,6 +97,7 @@ GemmOutcome measure_device(const Device& device, std::size_t place, Barrier& bar
   while (!barrier.all_finished())
     (void)series.rate_over(GemmSeries::kBatch);  // company for those that are still measured
   series.drain();
+  outcome.faults = bench.operands().put_faults(bench.stream());
   outcome.whole_mismatches = bench.wrong_whole_lines(best);
   if (best != 0) outcome.whole_mismatches += bench.wrong_whole_lines(0);
   outcome.products = series.products();

@@ -32,6 +32,7 @@ struct GemmOutcome {
   Bytes operands;
   AlgorithmChoice choice;
   std::string algorithm_first;
+  FaultCounts faults;
   std::optional<double> efficiency, energy_window_s;
   std::optional<nvml::GpuWatch> watch;
 };

@@ -9,12 +9,14 @@
 #include "probes/cuda/figures.h"
 #include "probes/cuda/fold.h"
 #include "probes/cuda/memory_kernels.h"
+#include "probes/cuda/mixed.h"
 #include "probes/cuda/payload.h"
 
 namespace assay::cuda {
 namespace {
 
-constexpr std::uint64_t kListed = 4096;  // errors that are noted: enough to see a lane, a warp, a stuck bit
+constexpr std::uint64_t kListed = 4096;         // errors that are noted: enough to see a lane, a warp, a stuck bit
+constexpr std::uint64_t kStuckReads = 160'000;  // that stuck bits are put into: some 160 of them act
 
 /// The payload with which every slice begins.
 std::uint64_t seed_of(std::size_t slice) { return walk_words(0, slice, 0).seed; }
@@ -91,6 +93,35 @@ void HbmWalk::finish_content() {
   contents_ += 1;
 }
 
+FaultCounts HbmWalk::put_faults(std::uint64_t contents) const {
+  use(device_);
+  const Bytes window = {kFaultWords * sizeof(std::uint64_t)};
+  const PinnedBuffer host(window);
+  DeviceWords wrong(1);
+  wrong.clear(stream_);
+  const auto is_found = [&](FaultClass fault, std::uint64_t number, std::uint64_t content) {
+    const std::size_t slice = number % memory_.size();
+    const WalkWords words = walk_words(content, slice, slice_.count);
+    std::byte* const memory = memory_[slice].data();
+    enqueue_walk(memory, window, {.expected = {}, .next = words, .checks = false}, {.wrong = wrong.data()}, stream_);
+    copy_down(host.data(), memory, window, stream_);
+    wait(stream_);
+    put_fault({host.as<std::uint64_t>(), kFaultWords}, fault, number);
+    const std::uint64_t before = wrong.total();
+    copy_up(memory, host.data(), window, stream_);
+    enqueue_walk(memory, window, {.expected = words, .next = {}, .writes = false}, {.wrong = wrong.data()}, stream_);
+    wait(stream_);
+    return wrong.total() != before;
+  };
+  return count_faults(kStuckReads / contents, [&](FaultClass fault, std::uint64_t number) {
+    if (fault != FaultClass::rare_stuck) return is_found(fault, number, number % contents);
+    bool found = false;
+    for (std::uint64_t content = 0; content < contents && !found; ++content)
+      found = mixed(number, content) % kStuckEvery == 0 && is_found(fault, number, content);
+    return found;
+  });
+}
+
 void HbmWalk::record_checks(Recorder& record, double steps, double held_s) const {
   use(device_);
   const Subject subject = device_.subject();
@@ -101,6 +132,13 @@ void HbmWalk::record_checks(Recorder& record, double steps, double held_s) const
   record.condition("detects_stuck_share", coverage() * std::min(1.0, rounds / kPayloadContents), subject);
   if (held_s > 0)
     record.condition("detects_flip_rate", rate_seen(bytes * slices_count() / kGib * held_s / kHour_s), subject);
+  const auto all = static_cast<std::uint64_t>(rounds);  // contents that every slice held
+  if (held_s > 0 && all > 0) {
+    const std::uint64_t contents = std::min(all, walk_contents(1));
+    const double in_hour = rounds / held_s * kHour_s / static_cast<double>(contents);
+    record_faults(record, subject, "detects_", put_faults(contents),
+                  {.transient = coverage(), .stuck = coverage(), .rounds = in_hour});
+  }
   const std::uint64_t wrong = mismatches();
   if (wrong == 0) return;
   std::vector<WalkError> errors(std::min(wrong, kListed));

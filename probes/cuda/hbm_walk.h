@@ -8,6 +8,7 @@
 
 #include "probes/core/probe.h"
 #include "probes/core/units.h"
+#include "probes/cuda/detection.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/device_words.h"
 #include "probes/cuda/walk_errors.h"
@@ -27,6 +28,18 @@ inline constexpr ConditionSpec kWalkConditions[] = {
     if_asked("detects_flip_rate",
              "Flips in a GiB and hour of stored data (of a single bit, a burst of neighbouring bits or lanes of a warp "
              "alike: every word is compared) of which this walk would have shown one with a probability of 0.95."),
+    if_asked("detects_single_bit_low", fault_words::kLow),
+    if_asked("detects_single_bit_high", fault_words::kHigh),
+    if_asked("detects_single_bit_put", fault_words::kBit),
+    if_asked("detects_burst_low", fault_words::kLow),
+    if_asked("detects_burst_high", fault_words::kHigh),
+    if_asked("detects_burst_put", fault_words::kBurst),
+    if_asked("detects_warp_aligned_low", fault_words::kLow),
+    if_asked("detects_warp_aligned_high", fault_words::kHigh),
+    if_asked("detects_warp_aligned_put", fault_words::kLanes),
+    if_asked("detects_rare_stuck_low", fault_words::kLow),
+    if_asked("detects_rare_stuck_high", fault_words::kHigh),
+    if_asked("detects_rare_stuck_put", fault_words::kStuck),
     if_occurred("mismatch_classes", "Wrong words of slices by class, if any."),
     if_occurred("mismatch_places",
                 "Pattern, offset in the walk, words and bits of the first wrong words of slices, if any."),
@@ -68,7 +81,11 @@ class HbmWalk {
   [[nodiscard]] const std::byte* counter() const { return reinterpret_cast<const std::byte*>(wrong_.data()); }
   /// Words of slices that were wrong so far; work on them must be done.
   [[nodiscard]] std::uint64_t mismatches() const { return wrong_.total(); }
-  /// Records the conditions of `steps` steps over one slice each, in which `held_s` s passed.
+  /// Puts faults of every class into slices, each between a step that writes and one that compares, in the first
+  /// `contents` contents in turn. Nothing may be enqueued; the slices then hold anything.
+  [[nodiscard]] FaultCounts put_faults(std::uint64_t contents) const;
+  /// Puts faults in, which ends the walk, and records the conditions of `steps` steps over one slice each, in which
+  /// `held_s` s passed.
   void record_checks(Recorder& record, double steps, double held_s) const;
   /// The same of the contents so far.
   void record_checks(Recorder& record) const { record_checks(record, contents_ * slices_count(), held_s_); }

@@ -27,6 +27,9 @@ int nccl_type(collective::Element element) {
   return kTypes.at(static_cast<std::size_t>(element));
 }
 
+/// "2.28.9" of 22809, NCCL_VERSION in nccl.h as it is since 2.9.
+std::string version_text(int code) { return fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100); }
+
 }  // namespace
 
 struct Nccl::Functions {
@@ -51,6 +54,8 @@ struct Nccl::Functions {
     mem_alloc = library.optional_symbol<decltype(mem_alloc)>("ncclMemAlloc");
     mem_free = library.optional_symbol<decltype(mem_free)>("ncclMemFree");
     if (mem_free == nullptr) mem_alloc = nullptr;
+    window_register = library.optional_symbol<decltype(window_register)>("ncclCommWindowRegister");
+    team_lsa = library.optional_symbol<decltype(team_lsa)>("ncclTeamLsa");
   }
 
   Product product;
@@ -71,6 +76,8 @@ struct Nccl::Functions {
   api::Call<> group_start, group_end;
   api::Call<void**, std::size_t> mem_alloc;
   api::Call<void*> mem_free;
+  api::Call<api::Comm, void*, std::size_t, api::Window*, int> window_register;  ///< since 2.28, as the next
+  api::Team (*team_lsa)(api::Comm);
 
   [[nodiscard]] int version_code() const {
     int code = 0;
@@ -78,10 +85,7 @@ struct Nccl::Functions {
       throw std::runtime_error(fmt::format("{} does not report its version", product.title));
     return code;
   }
-  [[nodiscard]] std::string version() const {
-    const int code = version_code();  // NCCL_VERSION in nccl.h, as it is since 2.9
-    return fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100);
-  }
+  [[nodiscard]] std::string version() const { return version_text(version_code()); }
   [[nodiscard]] std::string words(api::Result result) const {
     const char* const last = last_error(nullptr);
     const bool more = last != nullptr && *last != '\0';
@@ -286,6 +290,27 @@ void Communicator::send(int peer, const void* data, std::size_t count, const cud
 void Communicator::receive(int peer, void* data, std::size_t count, const cuda::Stream& stream, Element element) {
   demand(nccl_.functions_->receive(data, count, nccl_type(element), peer, comm_, stream.get()), "ncclRecv");
   settle("enqueueing", kEnqueueLimit);
+}
+
+void Communicator::demand_reach(int built_with) const {
+  const Nccl::Functions& call = *nccl_.functions_;
+  if (built_with == 0) throw Skip("this program was built without nccl_device.h, which comes with NCCL 2.28");
+  if (call.version_code() != built_with || call.team_lsa == nullptr || call.window_register == nullptr)
+    throw Skip(fmt::format("kernels of this program read windows of {} {}, and {} is {}", call.product.title,
+                           version_text(built_with), nccl_.path(), nccl_.version()));
+  if (const int reached = call.team_lsa(comm_).ranks; reached < ranks_)
+    throw Skip(
+        fmt::format("{} of {} GPUs reach each other by loads and stores (NVLink); engine nccl needs none that do",
+                    reached, ranks_));
+}
+
+api::Window Communicator::share(std::byte* memory, Bytes size) {
+  api::Window window = nullptr;
+  demand(nccl_.functions_->window_register(comm_, memory, size.count, &window, api::kSymmetricWindow),
+         "ncclCommWindowRegister");
+  settle("registering a window", kEnqueueLimit);
+  if (window == nullptr) throw std::runtime_error("ncclCommWindowRegister: no window of this memory");
+  return window;
 }
 
 void Communicator::check_alive() {

@@ -14,7 +14,8 @@
 #include "probes/core/units.h"
 #include "probes/cuda/device.h"
 
-struct ncclComm;  // the target of ncclComm_t
+struct ncclComm;           // the target of ncclComm_t
+struct ncclWindow_vidmem;  // the target of ncclWindow_t
 
 namespace assay::nccl {
 
@@ -111,6 +112,12 @@ class Communicator {
                 std::span<const collective::Part> from, const cuda::Stream& stream);
   void send(int peer, const void* data, std::size_t count, const cuda::Stream& stream, Element element = Element::fp32);
   void receive(int peer, void* data, std::size_t count, const cuda::Stream& stream, Element element = Element::fp32);
+  /// Shows `memory`, of ncclMemAlloc and the same size on every rank, to kernels of the ranks that reach each other by
+  /// loads and stores, which demand_reach() has found; all ranks call it in one order. Lives as long as this object.
+  [[nodiscard]] ncclWindow_vidmem* share(std::byte* memory, Bytes size);
+  /// Throws Skip where the library is not the version that the program's kernels were `built_with` (22809; 0: none) and
+  /// whose windows they read, or where fewer than all ranks reach each other by loads and stores.
+  void demand_reach(int built_with) const;
   /// Throws when the communicator has failed.
   void check_alive();
   /// Waits until all work of `stream` is done; throws when it failed, the communicator failed, or it is not done within

@@ -6,18 +6,26 @@
 #include <climits>
 #include <cstddef>
 
-struct ncclComm;     // the target of ncclComm_t
-struct CUstream_st;  // the target of a stream of any runtime
+struct ncclComm;           // the target of ncclComm_t
+struct ncclWindow_vidmem;  // the target of ncclWindow_t
+struct CUstream_st;        // the target of a stream of any runtime
 
 namespace assay::nccl::api {
 
 using Comm = ncclComm*;
 using Stream = CUstream_st*;
+using Window = ncclWindow_vidmem*;
 using Result = int;
 inline constexpr Result kSuccess = 0, kInProgress = 7;
 inline constexpr int kInt8 = 0, kFloat16 = 6, kFloat32 = 7, kFloat64 = 8, kBfloat16 = 9;  // ncclDataType_t
 inline constexpr int kSum = 0;                                                            // ncclRedOp_t
 
+inline constexpr int kSymmetricWindow = 0x01;  // NCCL_WIN_COLL_SYMMETRIC
+
+/// ncclTeam_t of nccl_device.h.
+struct Team {
+  int ranks, rank, stride;
+};
 struct UniqueId {
   char internal[128];
 };

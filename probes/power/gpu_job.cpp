@@ -94,6 +94,10 @@ void GpuJob::record(Recorder& record) const {
   record.condition("job_copied_bytes", rounds * static_cast<double>(kJobCopy.count), subject);
   constexpr double kHour_s = 3600;
   if (time_s > 0) record.condition("detects_wrong_rate", cuda::rate_seen(time_s / kHour_s), subject);
+  if (time_s > 0)
+    cuda::record_faults(record, subject, cuda::kResultFaults, operands_.put_faults(steps_),
+                        cuda::hour_of_results(1, rounds * static_cast<double>(operands_.sets()) / time_s * kHour_s,
+                                              static_cast<double>(operands_.sets())));
   if (walk_steps_ == 0) return;
   record.condition("walk_slices", static_cast<std::int64_t>(walk_->slices()), subject);
   walk_->record_checks(record, static_cast<double>(walk_steps_), time_s);

@@ -126,12 +126,14 @@ constexpr auto kWatchConditions = [] {
   return all;
 }();
 constexpr auto kConditions = [] {
-  std::array<ConditionSpec, std::size(kOwnConditions) + std::size(kJobConditions) + std::size(cuda::kWalkConditions) +
+  std::array<ConditionSpec, std::size(kOwnConditions) + std::size(kJobConditions) +
+                                std::size(cuda::kResultFaultConditions) + std::size(cuda::kWalkConditions) +
                                 kWatchConditions.size()>
       all;
   auto* to = all.data();
   to = std::ranges::copy(kOwnConditions, to).out;
   to = std::ranges::copy(kJobConditions, to).out;
+  to = std::ranges::copy(cuda::kResultFaultConditions, to).out;
   to = std::ranges::copy(cuda::kWalkConditions, to).out;
   (void)std::ranges::copy(kWatchConditions, to);  // the end is reached
   return all;

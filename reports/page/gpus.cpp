@@ -107,6 +107,39 @@ std::string detection_line(const ReportContent& content) {
          words + ".</p>\n";
 }
 
+/// One row for each class of faults that a probe put into its data, on the GPU where the fewest are found.
+std::string faults_table(const ReportContent& content) {
+  constexpr std::string_view kBegin = "detects_", kEnd = "_low";
+  struct Found {
+    double low = 2, high = 0, put = 0;
+  };
+  std::map<std::pair<std::string_view, std::string>, Found> least;  // by probe and class
+  for (const auto& [step, records] : content.records) {
+    for (const auto& record : records) {
+      for (const auto& condition : record.conditions) {
+        if (!condition.name.starts_with(kBegin) || !condition.name.ends_with(kEnd)) continue;
+        const std::string name = condition.name.substr(0, condition.name.size() - kEnd.size());
+        const auto number = [&](const char* suffix) {
+          const auto seen = conditions_of(record, name + suffix, condition.subject);
+          return seen.empty() ? std::nullopt : number_in(seen.back()->value);
+        };
+        const auto low = number_in(condition.value), high = number("_high"), put = number("_put");
+        if (!low || !high || !put) continue;
+        Found& one = least[{record.start.probe, name.substr(kBegin.size())}];
+        if (*low < one.low) one = {.low = *low, .high = *high, .put = *put};
+      }
+    }
+  }
+  std::vector<std::string> rows;
+  for (const auto& [of, one] : least)
+    rows.push_back(
+        figures::row({"<code>" + figures::escape(std::string(of.first)) + "</code>", figures::escape(of.second),
+                      fmt::format("{:.4g} to {:.4g}", one.low, one.high), fmt::format("{:g}", one.put)}));
+  if (rows.empty()) return "";
+  return figures::table("gpus", "Faults put into the data of checks, on the GPU of the least",
+                        {"Probe", "Class", "Share found in an hour, 95 % bounds", "Put in"}, rows);
+}
+
 /// One GPU by its records.
 struct Board {
   std::string node, model, serial, address, driver;
@@ -215,7 +248,7 @@ std::string gpu_section(const ReportContent& content) {
     ++own.gpus;
     if (own.slowest == nullptr || *result.value < *own.slowest->value) own.slowest = &result;
   }
-  const std::string detection = detection_line(content);
+  const std::string detection = detection_line(content) + faults_table(content);
   if (rates.empty() && detection.empty()) return "";
   std::string html = "<h2 id=\"gpus\">GPUs</h2>\n";
   const auto boards = boards_of(content);

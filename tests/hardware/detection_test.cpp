@@ -22,7 +22,7 @@ constexpr std::size_t kFaults = 20;  // of each class
 
 /// Changes the 8 KiB at a random place of `memory` on the host.
 void change(const DeviceBuffer& memory, Random& random, const std::function<void(std::span<std::uint64_t>)>& how) {
-  std::vector<std::uint64_t> words(1024);
+  std::vector<std::uint64_t> words(kFaultWords);
   std::byte* const place = memory.data() + below(random, kWords / words.size()) * words.size() * sizeof(std::uint64_t);
   copy_to_host(std::as_writable_bytes(std::span(words)), place);
   how(words);
@@ -69,18 +69,15 @@ void test_memory(Claims& claims) {
   claims.expect(right.total(0, kSumSlots) == payload_sum(kSeed, kWords), "the GPU's own right sum is the host's");
   const Verdicts clean = checked(memory, stream);
   claims.expect(!clean.sum && !clean.words && !clean.step, "right memory is right in every check");
-  using Words = std::span<std::uint64_t>;
-  const std::pair<const char*, std::function<void(Words)>> classes[] = {
-      {"a single bit", [&](Words words) { flip_one_bit(words, random); }},
-      {"a burst", [&](Words words) { flip_burst(words, random); }},
-      {"the lanes of a warp", [&](Words words) { flip_lanes(words, random); }},
-      {"bit 63 of the lanes of a warp", [&](Words words) { flip_lanes(words, random, 63); }}};
-  for (const auto& [name, flip] : classes) {
+  const std::pair<const char*, FaultClass> classes[] = {{"a single bit", FaultClass::single_bit},
+                                                        {"a burst", FaultClass::burst},
+                                                        {"the lanes of a warp", FaultClass::warp_aligned}};
+  for (const auto& [name, fault] : classes) {
     std::size_t sums = 0, words = 0, steps = 0;
     WalkClasses seen;
     for (std::size_t i = 0; i < kFaults; ++i) {
       refill();
-      change(memory, random, flip);
+      change(memory, random, [&](std::span<std::uint64_t> piece) { put_fault(piece, fault, i); });
       const Verdicts found = checked(memory, stream);
       sums += found.sum ? 1 : 0, words += found.words ? 1 : 0, steps += found.step ? 1 : 0;
       seen = found.classes;
@@ -117,19 +114,11 @@ void test_stuck_bit(Claims& claims) {
 void test_results(const Device& device, Claims& claims) {
   const Stream stream = make_stream();
   const GemmOperands operands(device, gemm_type("bf16"), {.m = 1024, .n = 1024, .k = 1024}, Pattern::gaussian, 1);
-  DeviceWords sums(operands.sets());
-  const auto sum = [&] {
-    operands.sum_results(stream, sums.data());
-    wait(stream);
-    return sums.total(0, 1);
-  };
-  const std::uint64_t before = sum();
-  std::uint16_t code = 0;
-  std::byte* const place = operands.set(0).d + std::size_t{123456} * sizeof code;
-  copy_to_host(std::as_writable_bytes(std::span(&code, 1)), place);
-  code ^= 1U;
-  check(cudaMemcpy(place, &code, sizeof code, cudaMemcpyHostToDevice), "a fault");
-  claims.expect(sum() != before, "one bit of one result changes the sum of the results");
+  const FaultCounts counts = operands.put_faults(stream);
+  for (const FaultClass fault : {FaultClass::single_bit, FaultClass::burst, FaultClass::warp_aligned}) {
+    const FaultCount& count = counts[static_cast<std::size_t>(fault)];
+    claims.expect(count.put > 0 && count.found == count.put, "every fault of a class changes the sum of the results");
+  }
 }
 
 void test(const std::string& /*folder*/, Claims& claims) {

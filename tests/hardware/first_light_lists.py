@@ -36,16 +36,22 @@ def product(machine, name, *more, expected=12, limit=16, chosen=True):
     return Stage(name, expected, limit, machine.probe("cuda_gemm", "--type", name, *load, *more), chosen=chosen)
 
 
-def fp8(machine, *more, expected=55, limit=68):
+def fp8(machine, *more, expected=55, limit=68, chosen=True):
     """A load that lasts, with the algorithm that is chosen under it."""
     load = "--type fp8_e4m3 --fast-accumulation 1 --warmup-least 15s --load-least 20s --max-samples 10".split()
-    return Stage("fp8", expected, limit, machine.probe("cuda_gemm", *load, *more))
+    return Stage("fp8", expected, limit, machine.probe("cuda_gemm", *load, *more), chosen=chosen)
 
 
-def experts(machine, families, *more):
+def experts(machine, families, engine="nccl"):
     """Tokens of DeepSeek-V3 to their experts and back between GPUs; one GPU alone sends its slots to itself."""
-    job = "--engine nccl --quick --model deepseek-v3 --tokens 1024 --dispatch-element 1 --families".split()
-    return machine.probe("moe_dispatch", *job, families, *more)
+    job = "--quick --model deepseek-v3 --tokens 1024 --dispatch-element 1".split()
+    return machine.probe("moe_dispatch", "--engine", engine, *job, "--families", families)
+
+
+def sanitized(machine, name, tool, *words, expected, limit, chosen=True):
+    """The commands of `sanitize` that have one of the words; some may be skipped."""
+    command = [HERE / "sanitize", machine.tree, tool, *words]
+    return Stage(name, expected, limit, command, (0, 3, 77), required=False, chosen=chosen)
 
 
 def begin(machine):
@@ -85,10 +91,10 @@ def accepted(machine, profile, expected_s, limit_s):
     ]
 
 
-def yardstick_of(machine, name, record, environment, expected, limit):
+def yardstick_of(machine, name, record, environment, expected, limit, chosen=True):
     """PyTorch beside a record."""
     command = [machine.python, HERE / f"{name}.py", record]
-    return Stage(name, expected, limit, command, required=False, environment=environment)
+    return Stage(name, expected, limit, command, required=False, chosen=chosen, environment=environment)
 
 
 def real_training(machine, environment):
@@ -145,8 +151,10 @@ def profile_of_this_gpu(machine):
 
 def one_gpu(machine):
     gpu, plain = ("--engine", "gpu", "--quick"), {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")}
-    racecheck = [HERE / "sanitize", machine.tree, "racecheck", "type=bf16", "slice=0B"]
     eight_billion = "--model llama3-8b --batches 1,8,64 --contexts 1024 --steps 50".split()
+    training = "--model llama3-8b --micro-batch 1 --reference none --block 2".split()
+    long_sequence = [*training, *"--layers-run 2 --seq 16384 --warmup-steps 10 --steps 10".split()]
+    most_layers = [*training, *"--layers-run 31 --seq 4096 --warmup-steps 6 --steps 10".split()]
     loopback = "--engine verbs --memory gpu --path loopback".split()
     rack = ("--quick", "--processes-per-gpu", "2")  # two processes share memory by POSIX descriptors
     stages = [
@@ -155,9 +163,15 @@ def one_gpu(machine):
         Stage("detection", 4, 12, machine.assay("hardware_detection", machine.tree / "libexec/assay/probes")),
         Stage("hbm_walk", 7, 12, machine.probe("cuda_hbm_bandwidth", "--size", "1GiB")),  # accept has 4 GiB
         Stage("decode_8b", 6, 12, machine.probe("decode_step", "--engine", "cuda", *eight_billion)),
-        yardstick_of(machine, "decode_yardstick", machine.out / "records/decode_8b.out", plain, 12, 18),
+        Stage("moe_experts", 3, 6, experts(machine, "uniform,zipf,hot_expert,burst")),
+        Stage("moe_device", 3, 6, experts(machine, "uniform,zipf,hot_expert,burst", "nccl-device"), (0, 77)),
+        sanitized(machine, "memcheck_moe", "memcheck", "moe_dispatch", expected=22, limit=30),
+        Stage("train_16k", 18, 28, machine.probe("cuda_train_step", *long_sequence)),
+        Stage("train_31", 30, 44, machine.probe("cuda_train_step", *most_layers), (0, 1)),
+        sanitized(machine, "racecheck", "racecheck", "moe_dispatch", "decode_step", expected=30, limit=40),
+        yardstick_of(machine, "decode_yardstick", machine.out / "records/decode_8b.out", plain, 12, 18, chosen=False),
         Stage("kv_loopback", 2, 5, machine.probe("kv_transfer", *loopback, "--quick"), (0, 77)),
-        fp8(machine),
+        fp8(machine, chosen=False),  # this has run
         *real_training(machine, plain),
         product(machine, "fp16", chosen=False),  # these have run
         product(machine, "tf32", chosen=False),
@@ -171,7 +185,6 @@ def one_gpu(machine):
             6,
             machine.probe("cuda_train_step", "--quick", "--model", "tiny-moe"),
         ),
-        Stage("moe_experts", 3, 6, experts(machine, "uniform,zipf,hot_expert,burst")),
         Stage(
             "split_k",
             5,
@@ -188,8 +201,8 @@ def one_gpu(machine):
             chosen=False,  # answered
         ),
         Stage("thermal_soak", 23, 38, machine.probe("thermal_soak", "--engine", "job", "--quick")),
-        Stage("load_bank", 6, 8, machine.probe("load_bank", *gpu)),
-        Stage("power_cap", 5, 8, machine.probe("power_cap", *gpu)),
+        Stage("load_bank", 6, 8, machine.probe("load_bank", *gpu), chosen=False),  # these have run
+        Stage("power_cap", 5, 8, machine.probe("power_cap", *gpu), chosen=False),
         Stage(
             "mxfp8",
             1,
@@ -211,6 +224,7 @@ def one_gpu(machine):
             28,
             [machine.python, HERE / "yardstick.py"],
             required=False,
+            chosen=False,  # this and the next have run
             environment=plain,
         ),
         Stage(
@@ -218,11 +232,13 @@ def one_gpu(machine):
             19,
             22,
             machine.assay("hardware_collective", machine.tree / "libexec/assay/probes"),
+            chosen=False,
         ),
         Stage("rack_sm", 3, 5, machine.probe("cuda_rack_bandwidth", *rack)),
         Stage("rack_ce", 3, 5, machine.probe("cuda_rack_bandwidth", "--engine", "ce", *rack), chosen=False),
         Stage("health_after", 1, 5, machine.probe("health_gpu")),
-        Stage("racecheck", 38, 40, racecheck, required=False, chosen=False),  # ends in a fault of the tool
+        # This ended in a fault of the tool.
+        sanitized(machine, "racecheck_gemm", "racecheck", "type=bf16", "slice=0B", expected=38, limit=40, chosen=False),
     ]
     profile = profile_of_this_gpu(machine)
     if profile:  # the whole of it, for a second call
@@ -285,14 +301,9 @@ def several_gpus(machine):
             machine.probe("cuda_train_step", "--quick", "--dp", str(machine.gpus)),
         ),
         Stage("moe_experts", 6, 10, experts(machine, "uniform,zipf,hot_rank,burst")),
+        Stage("moe_device", 6, 10, experts(machine, "uniform,zipf,hot_rank,burst", "nccl-device"), (0, 77)),
         Stage("health_after", 1, 5, machine.probe("health_gpu")),
-        Stage(
-            "racecheck",
-            40,
-            45,
-            [HERE / "sanitize", machine.tree, "racecheck", "cuda_peer"],
-            required=False,
-        ),
+        sanitized(machine, "racecheck", "racecheck", "cuda_peer", expected=30, limit=35),
     ]
 
 

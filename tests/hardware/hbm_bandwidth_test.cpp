@@ -38,7 +38,9 @@ void expect_slices(const Record& record, Claims& claims) {
   claims.expect(!worst.empty() && std::ranges::all_of(worst, [](double share) { return share > 0 && share <= 1; }),
                 "the slowest slice is no faster than the median");
   expect_share(record, "slice_coverage", claims);
-  expect_share(record, "detects_stuck_share", claims);
+  for (const char* share : {"detects_stuck_share", "detects_single_bit_low", "detects_burst_low",
+                            "detects_warp_aligned_low", "detects_rare_stuck_low"})
+    expect_share(record, share, claims);
 }
 
 void test(const std::string& folder, Claims& claims) {

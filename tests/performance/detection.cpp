@@ -27,11 +27,17 @@ using Flip = std::function<void(std::span<std::uint64_t>, Random&)>;
 constexpr std::uint64_t kWords = 8192;
 
 const std::vector<std::pair<const char*, Flip>>& classes() {
-  static const std::vector<std::pair<const char*, Flip>> all = {
-      {"single bit", flip_one_bit},
-      {"burst", flip_burst},
-      {"warp's lanes", [](std::span<std::uint64_t> words, Random& random) { flip_lanes(words, random); }},
-      {"lanes, bit 63", [](std::span<std::uint64_t> words, Random& random) { flip_lanes(words, random, 63); }}};
+  const auto of = [](FaultClass fault) {
+    return [fault](std::span<std::uint64_t> words, Random& random) { put_fault(words, fault, random()); };
+  };
+  const auto highest = [](std::span<std::uint64_t> words, Random& random) {
+    const std::uint64_t first = below(random, words.size() / 64) * 64 + below(random, 2);
+    for (std::uint64_t lane = 0; lane < 32; ++lane) words[first + 2 * lane] ^= std::uint64_t{1} << 63;
+  };
+  static const std::vector<std::pair<const char*, Flip>> all = {{"single bit", of(FaultClass::single_bit)},
+                                                                {"burst", of(FaultClass::burst)},
+                                                                {"warp's lanes", of(FaultClass::warp_aligned)},
+                                                                {"lanes, bit 63", highest}};
   return all;
 }
 

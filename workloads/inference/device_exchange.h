@@ -23,13 +23,16 @@
 #include "probes/core/statistics.h"
 #include "workloads/inference/kv_shape.h"
 #include "workloads/inference/moe_evidence.h"
+#include "workloads/inference/put_plan.h"
 #include "workloads/inference/row_plan.h"
 
 namespace assay::inference {
 
 /// Calls of Device and Wire are enqueued in one order, and reading waits for them. `Device` has memory, runs RowWork,
 /// marks times and holds its work back behind a gate; `Wire` sends parts of memory between ranks, lets them meet, and
-/// waits for all work within a limit.
+/// waits for all work within a limit. Its exchange() gets where in the memory of each rank a part lands, and at its end
+/// either all ranks have come to that end, or only the pair of a round trip: a wire that puts parts into the memory of
+/// others waits for nothing before.
 template <class Device, class Wire>
 class DeviceExchange {
  public:
@@ -42,6 +45,8 @@ class DeviceExchange {
     all_.returned = take<std::uint64_t>(rooms_.returned);
     all_.seen = take<std::uint32_t>(rooms_.seen);
     all_.found = take<std::uint64_t>(rooms_.found);
+    wire_.lands(all_.came, rooms_.came);
+    wire_.lands(all_.returned, rooms_.returned);
     for (std::size_t i = 0; i < kMostSteps; ++i) {
       RowView& view =
           steps_.emplace_back(Step{.view = all_, .plan = {}, .out = {}, .in = {}, .made = {}, .back = {}}).view;
@@ -86,8 +91,9 @@ class DeviceExchange {
     constexpr std::size_t kEchoes = 9, kWarmup = 2;
     std::vector<collective::Part> none(all_.ranks), one(all_.ranks);
     one.at(train::sized(peer)).bytes = all_.out_slot() * sizeof(std::uint64_t);
-    const auto send = [&] { wire_.exchange(all_.leaving, one, all_.came, none); };
-    const auto receive = [&] { wire_.exchange(all_.leaving, none, all_.came, one); };
+    const std::vector<std::uint64_t> at(all_.ranks);
+    const auto send = [&] { wire_.exchange(all_.leaving, one, all_.came, none, {.at = at, .all = false}); };
+    const auto receive = [&] { wire_.exchange(all_.leaving, none, all_.came, one, {.at = at, .all = false}); };
     const bool leads = job_.rank < peer;
     for (std::size_t i = 0; i < kEchoes + kWarmup; ++i) {
       device_.mark(2 * i);
@@ -145,11 +151,13 @@ class DeviceExchange {
     for (std::size_t rank = 0; rank < ranks; ++rank)
       if (rank != all_.own) words[rank] = {.offset = rank * sizeof(std::uint64_t), .bytes = sizeof(std::uint64_t)};
     std::vector<std::uint64_t> counts(ranks), told(ranks);
+    const std::vector<std::uint64_t> at(ranks, all_.own * sizeof(std::uint64_t));
     for (std::size_t i = 0; i < count_; ++i) {
       const RowPlan& plan = steps_[i].plan;
       for (std::size_t rank = 0; rank < ranks; ++rank) counts[rank] = plan.to[rank + 1] - plan.to[rank];
       put(all_.leaving, counts);
-      wire_.exchange(all_.leaving, words, all_.came, words);
+      wire_.barrier();  // all have read the counts before
+      wire_.exchange(all_.leaving, words, all_.came, words, {.at = at});
       wire_.finish();
       device_.get(std::as_writable_bytes(std::span(told)), all_.came);
       for (std::size_t rank = 0; rank < ranks; ++rank) {
@@ -162,8 +170,12 @@ class DeviceExchange {
   }
 
   void run(RowWork work, const Step& step) { device_.run(work, step.view, step.plan.rows(work)); }
-  void dispatch(const Step& step) { wire_.exchange(all_.leaving, step.out, all_.came, step.in); }
-  void combine(const Step& step) { wire_.exchange(all_.made, step.made, all_.returned, step.back); }
+  void dispatch(const Step& step) {
+    wire_.exchange(all_.leaving, step.out, all_.came, step.in, {.at = step.plan.came_at});
+  }
+  void combine(const Step& step) {
+    wire_.exchange(all_.made, step.made, all_.returned, step.back, {.at = step.plan.returned_at});
+  }
 
   void enqueue_pair(const Step& step) {
     run(RowWork::pack, step);

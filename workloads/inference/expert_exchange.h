@@ -24,6 +24,7 @@ struct ExchangeJob {
   std::int64_t hidden = 0;      ///< numbers of a token
   std::int64_t out_number = 2;  ///< B of each on the way out, see token_bytes()
   std::int64_t back_number = 2;
+  bool puts = false;          ///< GPUs put slots into the memory of others by themselves
   bool once_per_rank = true;  ///< a token goes to a rank once for all its experts there; else once for each
   std::uint64_t nonce = 0;    ///< of the run
 

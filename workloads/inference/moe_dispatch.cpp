@@ -33,7 +33,8 @@ constexpr std::int64_t kMostRounds = 1000;
 constexpr Parameter kDevice = [] {
   Parameter device = cuda::kDeviceParameter;
   device.meaning =
-      "of engine nccl, GPUs to use, one rank each: all, a UUID, a PCI bus id, or an index in the order of "
+      "of engines nccl and nccl-device, GPUs to use, one rank each: all, a UUID, a PCI bus id, or an index in the "
+      "order of "
       "PCI bus ids";
   return device;
 }();
@@ -41,7 +42,7 @@ constexpr Parameter kOwnParameters[] = {
     {.name = "engine",
      .fallback = "gloo",
      .meaning = "carrier of the slots: gloo, TCP between processors; nccl, grouped sends and receives of NCCL between "
-                "GPUs; nccl-device, sends that GPUs begin themselves, is not run",
+                "GPUs; nccl-device, stores of the GPUs themselves into windows of NCCL 2.28, over NVLink",
      .choices = "gloo nccl nccl-device"},
     kDevice,
     {.name = "model",
@@ -284,12 +285,10 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
   const std::string engine = given.text("engine");
   const std::int64_t here = train::ranks_per_node(given);
   (void)train::count_in_range(given, "rounds", 1, kMostRounds);
-  if (engine == "nccl-device")
-    throw BadParameter("engine: sends that GPUs begin themselves (NCCL's GIN, from 2.28 on) are not run; give nccl");
-  if (engine == "nccl" && given.text("interface") != host::kRendezvousPort)
+  if (engine != "gloo" && given.text("interface") != host::kRendezvousPort)
     throw BadParameter("interface: engine nccl takes its ports from NCCL_IB_HCA and NCCL_SOCKET_IFNAME on each node");
   const auto part = [&](Rendezvous* group) {
-    if (engine == "nccl") return take_part_with_gpus(given, placement, record, group);
+    if (engine != "gloo") return take_part_with_gpus(given, placement, record, group);
     take_part<GlooSide>(given, placement, record, group);
   };
   if (placement.world == 1) {

@@ -1,6 +1,7 @@
 // moe_gpu_rank: one GPU's part of every request. A failure is an answer; only the leader decides on it.
 #include <chrono>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -20,6 +21,7 @@
 #include "workloads/inference/device_exchange.h"
 #include "workloads/inference/moe_gpus.h"
 #include "workloads/inference/moe_job.h"
+#include "workloads/inference/put_kernels.h"
 #include "workloads/inference/row_kernels.h"
 
 namespace assay::inference {
@@ -79,30 +81,52 @@ class CudaRows {
   std::vector<nccl::CollectiveBuffer> rooms_;
 };
 
-/// The wire of DeviceExchange: groups of sends and receives, in the stream of the device.
+/// The wire of DeviceExchange in the stream of the device: groups of sends and receives, or puts by kernels.
 class NcclWire {
  public:
   NcclWire(const nccl::Nccl& nccl, const std::string& id, const ExchangeJob& job, const cuda::Stream& stream)
       : stream_(stream),
         word_(Bytes{sizeof(float)}),
+        counts_memory_(nccl, Bytes{kMostPutRanks * sizeof(std::uint64_t)}),
         communicator_(nccl, id, static_cast<int>(job.routing.ranks), static_cast<int>(job.rank),
                       collective::kEnterLimit) {
     cuda::check(cudaMemsetAsync(word_.data(), 0, sizeof(float), stream_.get()), "clearing a word");
+    if (!job.puts) return;
+    communicator_.demand_reach(nccl_of_put_kernels());
+    counts_.emplace(train::sized(job.routing.ranks), train::sized(job.rank));
+    cuda::clear(counts_memory_.data(), counts_memory_.size(), stream_);
+    counts_window_ = communicator_.share(counts_memory_.data(), counts_memory_.size());
+    barrier();  // no count is raised before it is cleared
+    finish();
   }
 
+  /// Parts will land in `memory`; see DeviceExchange.
+  void lands(std::uint64_t* memory, std::uint64_t bytes) {
+    if (counts_) windows_[memory] = communicator_.share(reinterpret_cast<std::byte*>(memory), {bytes});
+  }
   void exchange(const std::uint64_t* sent, std::span<const collective::Part> to, std::uint64_t* received,
-                std::span<const collective::Part> from) {
-    communicator_.exchange(reinterpret_cast<const std::byte*>(sent), to, reinterpret_cast<std::byte*>(received), from,
-                           stream_);
+                std::span<const collective::Part> from, const Landing& landing) {
+    const auto* const bytes = reinterpret_cast<const std::byte*>(sent);
+    if (!counts_) return communicator_.exchange(bytes, to, reinterpret_cast<std::byte*>(received), from, stream_);
+    put(bytes, windows_.at(received), counts_->puts(to, landing), counts_->signals(to, from, landing));
   }
   /// No later work of a rank begins before the earlier work of all is done.
   void barrier() { communicator_.all_reduce(word_.as<float>(), 1, stream_); }
   void finish() { communicator_.finish(stream_, collective::kBatchLimit); }
 
  private:
+  void put(const std::byte* sent, ncclWindow_vidmem* window, const PutPlan& puts, const SignalPlan& signals) {
+    enqueue_puts(sent, window, puts, stream_);
+    enqueue_signals(counts_window_, signals, collective::kBatchLimit, stream_);
+  }
+
   const cuda::Stream& stream_;
   cuda::DeviceBuffer word_;
-  nccl::Communicator communicator_;  // last: aborted first
+  nccl::CollectiveBuffer counts_memory_;
+  std::optional<PutCounts> counts_;
+  ncclWindow_vidmem* counts_window_ = nullptr;
+  std::map<const std::uint64_t*, ncclWindow_vidmem*> windows_;  ///< by memory that parts land in
+  nccl::Communicator communicator_;                             // last: aborted first
 };
 
 /// The state of one rank between requests.

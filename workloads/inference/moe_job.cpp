@@ -66,6 +66,7 @@ ExchangeJob exchange_job(const Parameters& given, std::int64_t ranks) {
                   .hidden = card.shape.hidden,
                   .out_number = number_bytes(given, "dispatch_element", card.shape.hidden),
                   .back_number = number_bytes(given, "combine_element", card.shape.hidden),
+                  .puts = given.text("engine") == "nccl-device",
                   .once_per_rank = given.text("copies") == "rank"};
   (void)families_in(given.text("families"), job.routing);  // throws
   return job;
@@ -78,6 +79,7 @@ std::vector<std::string> moe_arguments(const MoeStart& start) {
       {"rank", j.rank},
       {"ranks_per_node", j.ranks_per_node},
       {"numbers", {j.hidden, j.out_number, j.back_number}},
+      {"puts", j.puts},
       {"once_per_rank", j.once_per_rank},
       {"address", start.address}};
   return {kProgram, std::to_string(getpid()), words.dump()};
@@ -99,6 +101,7 @@ std::optional<MoeStart> moe_start(const std::vector<std::string>& arguments) {
                             .hidden = numbers.at(0),
                             .out_number = numbers.at(1),
                             .back_number = numbers.at(2),
+                            .puts = words.at("puts"),
                             .once_per_rank = words.at("once_per_rank")},
                     .address = words.at("address")};
   } catch (const std::exception&) {  // not from a leader

@@ -83,18 +83,26 @@ RowPlan row_plan(const ExchangeJob& job, const Router& router, std::uint64_t ste
     router.choose(step, token, std::span(experts).subspan(train::sized(token) * top_k, top_k));
   plan.tokens = static_cast<std::uint64_t>(plan.firsts[own + 1] - plan.firsts[own]);
   plan.routes.assign(experts.begin(), experts.end());
-  std::vector<std::uint64_t> to(ranks), from(ranks);
+  std::vector<std::vector<std::uint64_t>> slots(ranks, std::vector<std::uint64_t>(ranks));  // by source and target
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     for_each_copy(job, experts_of(experts, plan, rank, top_k),
                   [&](std::size_t, std::size_t target, std::uint16_t, bool is_new) {
-                    if (is_new && target == own) ++from[rank];
-                    if (rank != own) return;
-                    to[target] += is_new ? 1 : 0;
-                    plan.traffic.count_copy(job, target);
+                    slots[rank][target] += is_new ? 1 : 0;
+                    if (rank == own) plan.traffic.count_copy(job, target);
                   });
   }
-  plan.to = firsts_of(to);
-  plan.from = firsts_of(from);
+  const auto to_rank = [&](std::size_t target) {
+    std::vector<std::uint64_t> counts;
+    for (const auto& of_source : slots) counts.push_back(of_source[target]);
+    return firsts_of(counts);
+  };
+  plan.to = firsts_of(slots[own]);
+  plan.from = to_rank(own);
+  const RowView view = row_view(job);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    plan.came_at.push_back(region_offset(to_rank(rank)[own], own, view.out_slot()) * kWord);
+    plan.returned_at.push_back(region_offset(firsts_of(slots[rank])[own], own, view.back_slot()) * kWord);
+  }
   plan.traffic.slots = static_cast<std::int64_t>(plan.to.back());
   lay_out_rows(job, experts_of(experts, plan, own, top_k), plan);
   return plan;

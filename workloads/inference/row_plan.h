@@ -24,8 +24,9 @@ struct RowPlan {
   std::vector<std::uint16_t> experts;
   std::vector<std::uint64_t> rows_of;
   std::vector<std::uint16_t> routes;
-  std::uint64_t tokens = 0;  ///< of this rank
-  ExchangeTraffic traffic;   ///< copies and slots; bytes are counted from messages
+  std::vector<std::uint64_t> came_at, returned_at;  ///< by rank: where its memory has what this rank sends it, in B
+  std::uint64_t tokens = 0;                         ///< of this rank
+  ExchangeTraffic traffic;                          ///< copies and slots; bytes are counted from messages
 
   /// How many rows `work` has.
   [[nodiscard]] std::uint64_t rows(RowWork work) const;

@@ -20,6 +20,8 @@ struct ConditionWords {
   std::string_view remedy = "";  ///< how to measure without it; empty: the table of actions says what to do
 };
 
+constexpr std::string_view kPutFaults =
+    "where slice_coverage is low, free memory of the GPU; where it is not, the check does not work: take the GPU out";
 constexpr std::string_view kDrive = "name a directory on a local file system that can do direct I/O, with --directory";
 constexpr std::string_view kPort = "check the cable and the counters of both ports, then run again";
 
@@ -73,6 +75,10 @@ constexpr ConditionWords kWords[] = {
     {"job_s", "s", "the load lasted {}", "let it run as long as the profile demands"},
     {"detects_stuck_share", "%", "a stuck bit would have been seen in {} of the memory",
      "free memory of the GPU, then run again"},
+    {"detects_single_bit_low", "%", "of single wrong bits in an hour {} are found for certain", kPutFaults},
+    {"detects_burst_low", "%", "of bursts of wrong bits in an hour {} are found for certain", kPutFaults},
+    {"detects_warp_aligned_low", "%", "of bits wrong in all lanes of a warp in an hour {} are found for certain",
+     kPutFaults},
     {"walk_patterns", "", "only {} patterns were written", "leave passes as the profile has them"},
     {"links_known", "", "not every GPU reported the states of its NVLinks", "update the driver, then run again"},
     {"together", "", "the ranks did not work at the same time", "stop other work on the trays, then run again"},

@@ -82,6 +82,26 @@ TEST(amd_hbm, every_kernel_and_every_pattern_run_on_two_gpus_together_and_nothin
   }
 }
 
+TEST(amd_hbm, faults_that_the_probe_puts_into_its_slices_are_found_by_class) {
+  const auto shares = [](const std::string& passes) {
+    const Record record = hbm_on({.more = {"--passes", passes}});
+    EXPECT_EQ(record.end.status, Status::complete) << record.end.reason;
+    EXPECT_EQ(mismatches(record), 0);
+    const auto number = [&](const std::string& name) {
+      return number_in(value_of(record, name, kGpu).value()).value();
+    };
+    for (const std::string fault : {"single_bit", "burst", "warp_aligned"}) {
+      EXPECT_NEAR(number("detects_" + fault + "_high"), number("slice_coverage"), 1e-12) << fault;
+      EXPECT_GT(number("detects_" + fault + "_low"), 0.98 * number("slice_coverage")) << fault;
+      EXPECT_EQ(number("detects_" + fault + "_put"), 256) << fault;
+    }
+    EXPECT_EQ(number("detects_rare_stuck_put"), passes == "0" ? 80'000 : 4210);
+    return number("detects_rare_stuck_low") / number("slice_coverage");
+  };
+  EXPECT_GT(shares("0"), 0);  // of thousands of rounds in an hour
+  EXPECT_GT(shares("1"), 0.9);
+}
+
 TEST(amd_hbm, one_flipped_bit_is_found) {
   const Record record = hbm_on({.hip = "gpus=1 memory=259 fault=flip"});
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;

@@ -53,6 +53,14 @@ TEST(small_samples, binomial_tails_are_sums_of_their_terms) {
   EXPECT_EQ(binomial_at_least(10, 0.5, 11), 0);
 }
 
+TEST(share_at_most, is_the_bound_of_clopper_and_pearson) {
+  EXPECT_NEAR(share_at_most(200, 0, 0.95), 1 - std::pow(0.05, 1.0 / 200), 1e-9);
+  EXPECT_NEAR(share_at_most(10, 1, 0.95), 0.394163, 1e-6);
+  EXPECT_NEAR(share_at_most(20, 5, 0.975), 0.491046, 1e-6);  // of the two-sided interval 0.086571 to 0.491046
+  EXPECT_NEAR(1 - share_at_most(20, 15, 0.975), 0.086571, 1e-6);
+  EXPECT_EQ(share_at_most(5, 5, 0.95), 1);
+}
+
 TEST(small_samples, log_gamma_agrees_with_its_known_values) {
   EXPECT_NEAR(portable_log_gamma(0.5), 0.57236494292470008, 1e-14);
   EXPECT_NEAR(portable_log_gamma(1), 0, 1e-14);

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "probes/cuda/fault_classes.h"
 #include "probes/cuda/fold.h"
 #include "probes/cuda/walk_pattern.h"
 
@@ -18,24 +19,6 @@ using Random = std::mt19937_64;
 
 inline std::uint64_t below(Random& random, std::uint64_t limit) {
   return std::uniform_int_distribution<std::uint64_t>(0, limit - 1)(random);
-}
-
-/// Turns one bit of one word.
-inline void flip_one_bit(std::span<std::uint64_t> words, Random& random) {
-  words[below(random, words.size())] ^= std::uint64_t{1} << below(random, 64);
-}
-
-/// Turns 2 to 8 neighbouring bits of one word.
-inline void flip_burst(std::span<std::uint64_t> words, Random& random) {
-  const std::uint64_t length = 2 + below(random, 7);
-  words[below(random, words.size())] ^= ((std::uint64_t{1} << length) - 1) << below(random, 65 - length);
-}
-
-/// Turns one bit, `bit` or a random one, of the same word of all 32 lanes of a warp, which read 16 B each.
-inline void flip_lanes(std::span<std::uint64_t> words, Random& random, int bit = -1) {
-  const std::uint64_t first = below(random, words.size() / 64) * 64 + below(random, 2);
-  const std::uint64_t turned_bit = std::uint64_t{1} << (bit < 0 ? below(random, 64) : static_cast<std::uint64_t>(bit));
-  for (std::uint64_t lane = 0; lane < 32; ++lane) words[first + 2 * lane] ^= turned_bit;
 }
 
 /// What the sums of a timed read over `words` are.

@@ -1,4 +1,5 @@
 // Contents of a walk, the faults that they show, classes of errors, and sums in which no errors cancel.
+#include <cmath>
 #include <set>
 #include <string>
 #include <vector>
@@ -147,10 +148,9 @@ TEST(fold, the_sum_of_words_is_that_of_the_payload) {
 }
 
 TEST(fold, shows_what_cancels_in_a_sum) {
-  Random random(1);
   const auto right = payload(16384);
   auto wrong = right;
-  flip_lanes(wrong, random, 63);  // an even number of the highest bit
+  for (std::size_t lane = 0; lane < 32; ++lane) wrong[4096 + 2 * lane] ^= std::uint64_t{1} << 63;  // an even number
   EXPECT_EQ(folded(wrong).sum, folded(right).sum);
   EXPECT_NE(folded(wrong).fold, folded(right).fold);
   wrong = right;
@@ -183,6 +183,67 @@ TEST(fold, of_bits_shows_an_error_that_a_sum_of_products_rounds_away) {
 
 TEST(detection, three_events_are_expected_in_the_exposure_at_the_rate_that_is_seen) {
   EXPECT_NEAR(rate_seen(2), 1.498, 0.001);
+}
+
+TEST(put_fault, is_of_its_class_at_a_place_of_its_number) {
+  using Counted = std::uint64_t WalkClasses::*;
+  const std::pair<FaultClass, Counted> cases[] = {{FaultClass::single_bit, &WalkClasses::single_bit},
+                                                  {FaultClass::burst, &WalkClasses::burst},
+                                                  {FaultClass::warp_aligned, &WalkClasses::warp_aligned}};
+  for (const auto& [fault, counted] : cases) {
+    std::set<std::uint64_t> places, bits;
+    for (std::uint64_t number = 0; number < kFaultsPut; ++number) {
+      std::vector<std::uint64_t> words(kFaultWords);
+      put_fault(words, fault, number);
+      std::vector<WalkError> errors;
+      for (std::size_t i = 0; i < words.size(); ++i)
+        if (words[i] != 0) errors.push_back(error_at(8 * i, words[i])), places.insert(i), bits.insert(words[i]);
+      ASSERT_EQ(errors.size(), fault == FaultClass::warp_aligned ? 32U : 1U) << number;
+      EXPECT_EQ(classes_of(errors).*counted, errors.size()) << number;
+      put_fault(words, fault, number);
+      EXPECT_EQ(words, std::vector<std::uint64_t>(kFaultWords)) << number;
+    }
+    EXPECT_GT(places.size(), kFaultWords / 8);
+    EXPECT_GT(bits.size(), 60U);
+  }
+}
+
+TEST(put_fault, of_a_stuck_bit_changes_what_differs_from_its_value_and_nothing_else) {
+  std::size_t ones = 0;
+  for (std::uint64_t number = 0; number < kFaultsPut; ++number) {
+    std::vector<std::uint64_t> low(kLeastFaultWords), high(kLeastFaultWords, ~std::uint64_t{0});
+    put_fault(low, FaultClass::rare_stuck, number);
+    put_fault(high, FaultClass::rare_stuck, number);
+    const bool is_one = low != std::vector<std::uint64_t>(kLeastFaultWords);
+    EXPECT_NE(is_one, high != std::vector<std::uint64_t>(kLeastFaultWords, ~std::uint64_t{0})) << number;
+    ones += is_one ? 1 : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(ones), kFaultsPut / 2.0, 40);  // five standard deviations
+}
+
+TEST(detection, of_an_hour_is_the_share_of_faults_found_times_what_the_check_sees_of_it) {
+  struct Case {
+    FaultClass fault;
+    FaultCount count;
+    HourOfCheck hour;
+    ShareBounds bounds;
+  };
+  const Case cases[] = {
+      {FaultClass::burst, {256, 256}, {}, {0.98569, 1}},
+      {FaultClass::burst, {256, 256}, {.transient = 0.5, .stuck = 1, .rounds = 9}, {0.49285, 0.5}},
+      {FaultClass::single_bit, {256, 0}, {}, {0, 0.01431}},
+      {FaultClass::rare_stuck, {20, 5}, {.transient = 0.1, .stuck = 1, .rounds = 1}, {0.08657, 0.49105}},
+      {FaultClass::rare_stuck, {20, 5}, {.transient = 1, .stuck = 0.9, .rounds = 2}, {0.14908, 0.66687}},
+      {FaultClass::rare_stuck, {20, 20}, {.transient = 1, .stuck = 0.9, .rounds = 2}, {0.87444, 0.9}},
+  };
+  for (const Case& one : cases) {
+    const ShareBounds found = found_in_hour(one.fault, one.count, one.hour);
+    EXPECT_NEAR(found.low, one.bounds.low, 1e-5) << one.count.put << ' ' << one.hour.rounds;
+    EXPECT_NEAR(found.high, one.bounds.high, 1e-5) << one.count.put << ' ' << one.hour.rounds;
+  }
+  const HourOfCheck results = hour_of_results(2.0 / 64, 64'000, 2);  // 1000 comparisons with each set
+  EXPECT_DOUBLE_EQ(results.transient, 2.0 / 64);
+  EXPECT_NEAR(results.stuck, 1 - std::pow(0.999, 1000), 1e-12);
 }
 
 }  // namespace assay::cuda

@@ -63,6 +63,47 @@ TEST(DeviceExchange, is_right_for_every_family_and_both_ways_to_copy) {
   }
 }
 
+TEST(DeviceExchange, is_right_where_ranks_put_their_slots_into_the_memory_of_others) {
+  using Putting = DeviceExchange<FakeRows, FakePuts>;
+  for (const std::int64_t ranks : {1, 2, 3, 5}) {
+    ExchangeJob job = kJob;
+    job.routing = {.tokens = 40, .experts = 30, .top_k = 3, .ranks = ranks, .seed = 4};
+    for (const auto& [family, word] : words_of(Family{})) {
+      std::vector<MoeSteps> steps(train::sized(ranks));
+      (void)on_fake_ranks<FakePuts>(job, [&](std::size_t rank, Putting& exchange) {
+        for (std::uint64_t time = 0; time < 2; ++time) {
+          steps[rank] = exchange.steps(Router(job.routing, family), time * kMostSteps, kMostSteps, 3);
+          if (rank < 2 && ranks > 1) {
+            EXPECT_EQ(exchange.round_trip(rank == 0 ? 1 : 0), 20) << word;
+          }
+        }
+      });
+      EXPECT_EQ(found(steps), 0U) << ranks << ' ' << word << ": " << told(steps);
+    }
+  }
+}
+
+TEST(PutCounts, of_a_pair_and_of_all_are_what_the_other_raises) {
+  PutCounts a(3, 0), b(3, 1);
+  const std::vector<collective::Part> none(3), to_b = {{}, {.offset = 8, .bytes = 16}, {}},
+                                               from_a = {{.offset = 32, .bytes = 16}, {}, {}};
+  const std::vector<std::uint64_t> at = {7, 32, 9};
+  const PutPlan puts = a.puts(to_b, {.at = at});
+  EXPECT_EQ(std::pair(puts.from[1], puts.at[1]), std::pair(std::uint64_t{8}, std::uint64_t{32}));
+  EXPECT_EQ(std::pair(puts.bytes[0], puts.bytes[1]), std::pair(std::uint64_t{0}, std::uint64_t{16}));
+  for (const bool all : {false, true, false}) {
+    const SignalPlan of_a = a.signals(to_b, none, {.at = at, .all = all});
+    const SignalPlan of_b = b.signals(none, from_a, {.at = at, .all = all});
+    EXPECT_GT(of_a.raise[1], 0U);
+    EXPECT_EQ(of_a.raise[1], of_b.await[0]);
+    EXPECT_EQ(of_b.raise[0], of_a.await[1]);
+    EXPECT_EQ(of_b.raise[0] != 0, all);
+    EXPECT_EQ(of_a.raise[2] != 0, all);
+    EXPECT_EQ(of_a.raise[0] + of_a.await[0], 0U);
+  }
+  EXPECT_THROW(PutCounts(kMostPutRanks + 1, 0), std::runtime_error);
+}
+
 TEST(DeviceExchange, is_right_for_words_that_are_no_multiple_of_16_bytes) {
   ExchangeJob job = kJob;
   job.hidden = 12;

@@ -69,7 +69,8 @@ class FakeRows {
 struct Message {
   std::size_t from = 0, to = 0, number = 0;
   std::vector<std::byte> bytes = {};
-  bool lost = false;  ///< the receiver waits for it no longer, and its memory stays as it is
+  std::uint64_t at = 0;  ///< where the sender says that it lands
+  bool lost = false;     ///< the receiver waits for it no longer, and its memory stays as it is
 };
 
 /// Where the threads of all ranks meet. A wait ends after a minute: a rank has failed, then.
@@ -95,6 +96,28 @@ class FakeNetwork {
     waiting.pop_front();
     return message;
   }
+  /// Memory of `rank` that others put parts into, in the order in which it is made known.
+  void lands(std::size_t rank, std::uint64_t* memory) {
+    const std::lock_guard lock(mutex_);
+    landings_[rank].push_back(memory);
+  }
+  /// The memory of `rank` that is what `own` is of `other`.
+  std::byte* landing(std::size_t rank, std::size_t other, const std::uint64_t* own) {
+    const std::lock_guard lock(mutex_);
+    const auto& known = landings_.at(other);
+    return reinterpret_cast<std::byte*>(
+        landings_.at(rank).at(static_cast<std::size_t>(std::ranges::find(known, own) - known.begin())));
+  }
+  void raise(std::size_t rank, std::size_t from, std::uint64_t count) {
+    const std::lock_guard lock(mutex_);
+    counts_[{from, rank}] = count;
+    changed_.notify_all();
+  }
+  void await(std::size_t rank, std::size_t from, std::uint64_t count) {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, kPatience, [&] { return counts_[{from, rank}] >= count; }))
+      throw std::runtime_error("no count came");
+  }
   void meet() {
     std::unique_lock lock(mutex_);
     const std::size_t meeting = came_++ / ranks_;
@@ -110,29 +133,37 @@ class FakeNetwork {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::pair<std::size_t, std::size_t>, std::deque<Message>> messages_;
+  std::map<std::size_t, std::vector<std::uint64_t*>> landings_;
+  std::map<std::pair<std::size_t, std::size_t>, std::uint64_t> counts_;
   std::size_t came_ = 0;
 };
 
 /// The messages of one rank; a group takes 10 s of its device's time, a meeting 100 s.
 class FakeWire {
  public:
-  FakeWire(FakeNetwork& network, std::size_t rank, FakeRows& device)
+  FakeWire(FakeNetwork& network, std::size_t /*ranks*/, std::size_t rank, FakeRows& device)
       : network_(network), rank_(rank), device_(device) {}
 
+  static void lands(std::uint64_t* /*memory*/, std::uint64_t /*bytes*/) {}
   void exchange(const std::uint64_t* sent, std::span<const collective::Part> to, std::uint64_t* received,
-                std::span<const collective::Part> from) {
+                std::span<const collective::Part> from, const Landing& landing) {
     const auto* const out = reinterpret_cast<const std::byte*>(sent);
     auto* const in = reinterpret_cast<std::byte*>(received);
     for (std::size_t peer = 0; peer < to.size(); ++peer) {
       if (to[peer].bytes == 0) continue;
       if (to[peer].offset % 8 != 0) throw std::logic_error("a message does not begin with a word");
       const auto* const begin = out + to[peer].offset;
-      network_.send({.from = rank_, .to = peer, .number = number_, .bytes = {begin, begin + to[peer].bytes}});
+      network_.send({.from = rank_,
+                     .to = peer,
+                     .number = number_,
+                     .bytes = {begin, begin + to[peer].bytes},
+                     .at = landing.at[peer]});
     }
     for (std::size_t peer = 0; peer < from.size(); ++peer) {
       if (from[peer].bytes == 0) continue;
       const Message message = network_.receive(peer, rank_);
       if (message.lost) continue;
+      if (message.at != from[peer].offset) throw std::logic_error("a message lands at another place");
       if (message.bytes.size() != from[peer].bytes) throw std::runtime_error("a message has another size");
       std::ranges::copy(message.bytes, in + from[peer].offset);
     }
@@ -153,12 +184,47 @@ class FakeWire {
   FakeRows& device_;
 };
 
+/// Parts are put into the memory of other ranks at once; counts say that they are there, and nothing else orders them.
+class FakePuts {
+ public:
+  FakePuts(FakeNetwork& network, std::size_t ranks, std::size_t rank, FakeRows& device)
+      : network_(network), rank_(rank), device_(device), counts_(ranks, rank) {}
+
+  void lands(std::uint64_t* memory, std::uint64_t /*bytes*/) { network_.lands(rank_, memory); }
+  void exchange(const std::uint64_t* sent, std::span<const collective::Part> to, std::uint64_t* received,
+                std::span<const collective::Part> from, const Landing& landing) {
+    const PutPlan puts = counts_.puts(to, landing);
+    const SignalPlan signals = counts_.signals(to, from, landing);
+    for (std::size_t peer = 0; peer < to.size(); ++peer) {
+      if (puts.bytes[peer] == 0) continue;
+      std::memcpy(network_.landing(peer, rank_, received) + puts.at[peer],
+                  reinterpret_cast<const std::byte*>(sent) + puts.from[peer], puts.bytes[peer]);
+    }
+    for (std::size_t peer = 0; peer < to.size(); ++peer)
+      if (signals.raise[peer] != 0) network_.raise(peer, rank_, signals.raise[peer]);
+    for (std::size_t peer = 0; peer < to.size(); ++peer)
+      if (signals.await[peer] != 0) network_.await(rank_, peer, signals.await[peer]);
+    device_.now_s += 10;
+  }
+  void barrier() { network_.meet(); }
+  static void finish() {}
+
+ private:
+  FakeNetwork& network_;
+  std::size_t rank_;
+  FakeRows& device_;
+  PutCounts counts_;
+};
+
 using FakeExchange = DeviceExchange<FakeRows, FakeWire>;
 
 /// Calls `work` on every rank of `job`, each a thread. Returns what all ranks sent, in B. Throws what one of them
 /// threw.
-inline std::uint64_t on_fake_ranks(const ExchangeJob& job, const std::function<void(std::size_t, FakeExchange&)>& work,
-                                   const std::function<void(Message&)>& change = {}) {
+template <class Wire = FakeWire>
+std::uint64_t on_fake_ranks(
+    const ExchangeJob& job,
+    const std::type_identity_t<std::function<void(std::size_t, DeviceExchange<FakeRows, Wire>&)>>& work,
+    const std::function<void(Message&)>& change = {}) {
   const std::size_t ranks = train::sized(job.routing.ranks);
   FakeNetwork network(ranks, change);
   std::vector<std::exception_ptr> failures(ranks);
@@ -170,8 +236,8 @@ inline std::uint64_t on_fake_ranks(const ExchangeJob& job, const std::function<v
           ExchangeJob mine = job;
           mine.rank = static_cast<std::int64_t>(rank);
           FakeRows device;
-          FakeWire wire(network, rank, device);
-          FakeExchange exchange(mine, device, wire);
+          Wire wire(network, ranks, rank, device);
+          DeviceExchange<FakeRows, Wire> exchange(mine, device, wire);
           if (device.taken > RowRooms(mine).all()) throw std::logic_error("more memory is taken than was said");
           work(rank, exchange);
         } catch (...) {  // thrown on below

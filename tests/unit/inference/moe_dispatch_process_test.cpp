@@ -82,8 +82,7 @@ TEST(MoeDispatch, refuses_what_cannot_be_run) {
 }
 
 TEST(MoeDispatch, of_an_engine_that_is_not_run_says_which_is) {
-  expect_refused({"--engine=nccl-device"},
-                 "engine: sends that GPUs begin themselves (NCCL's GIN, from 2.28 on) are not");
+  expect_refused({"--engine=nccl-device", "--interface=eth1"}, "interface: engine nccl takes its ports from");
   expect_refused({"--engine=nccl", "--interface=eth1"}, "interface: engine nccl takes its ports from NCCL_IB_HCA");
   EXPECT_EQ(run_probe({kMoeDispatch, "--engine=mpi"}).exit_code, 2);
 }
@@ -91,13 +90,15 @@ TEST(MoeDispatch, of_an_engine_that_is_not_run_says_which_is) {
 // Where no driver is, the machine says so; where one is, this asks for a GPU that is not there; a build without CUDA
 // says that.
 TEST(MoeDispatch, without_the_gpu_is_skipped_with_a_reason) {
-  const auto output = run_probe({kMoeDispatch, "--engine=nccl", "--device=GPU-00000000-0000-0000-0000-000000000000"});
-  EXPECT_EQ(output.exit_code, 77);
-  EXPECT_TRUE(record_in(kMoeDispatch, output).measurements.empty());
-  const std::string reason = record_in(kMoeDispatch, output).end.reason;
-  EXPECT_TRUE(reason.find("is not here") != std::string::npos || reason.starts_with("no NVIDIA GPU") ||
-              reason.starts_with("engine: this program was built without CUDA"))
-      << reason;
+  for (const char* engine : {"--engine=nccl", "--engine=nccl-device"}) {
+    const auto output = run_probe({kMoeDispatch, engine, "--device=GPU-00000000-0000-0000-0000-000000000000"});
+    EXPECT_EQ(output.exit_code, 77);
+    EXPECT_TRUE(record_in(kMoeDispatch, output).measurements.empty());
+    const std::string reason = record_in(kMoeDispatch, output).end.reason;
+    EXPECT_TRUE(reason.find("is not here") != std::string::npos || reason.starts_with("no NVIDIA GPU") ||
+                reason.starts_with("engine: this program was built without CUDA"))
+        << reason;
+  }
 }
 
 TEST(MoeDispatch, as_the_rank_of_a_gpu_of_another_parent_ends_at_once) {

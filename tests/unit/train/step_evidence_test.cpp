@@ -45,11 +45,6 @@ TEST(TailShare, of_one_stall_in_fifty_steps_is_a_fiftieth) {
   EXPECT_DOUBLE_EQ(tail_share(std::vector<double>(50, 0.1)), 0);
 }
 
-TEST(ShareBound, is_that_of_clopper_and_pearson) {
-  EXPECT_NEAR(share_bound(200, 0), 1 - std::pow(0.05, 1.0 / 200), 1e-9);
-  EXPECT_NEAR(share_bound(10, 1), 0.394163, 1e-6);  // Clopper and Pearson 1934, 95 % one-sided
-  EXPECT_EQ(share_bound(5, 5), 1);
-}
 TEST(ProjectedShare, has_the_values_of_one_stall_in_a_hundred_thousand) {
   EXPECT_NEAR(projected_share(1e-5, 512), 0.0051, 1e-4);
   EXPECT_NEAR(projected_share(1e-5, 8192), 0.0787, 1e-4);

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "probes/core/small_samples.h"
 #include "probes/core/statistics.h"
 #include "workloads/train/graph/ratio_to_others.h"
 #include "workloads/train/graph/virtual_time.h"
@@ -61,18 +60,6 @@ double tail_share(const std::vector<double>& steps) {
   const double limit = kTail * median(steps);
   const auto beyond = std::ranges::count_if(steps, [&](double step) { return step > limit; });
   return static_cast<double>(beyond) / static_cast<double>(steps.size());
-}
-
-double share_bound(std::size_t steps, std::size_t beyond) {
-  if (beyond >= steps) return 1;
-  constexpr double kConfidence = 0.95;
-  constexpr int kHalvings = 60;  // beyond the digits of a double
-  double low = 0, high = 1;
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = (low + high) / 2;
-    (binomial_at_least(steps, middle, beyond + 1) < kConfidence ? low : high) = middle;
-  }
-  return high;
 }
 
 double projected_share(double share, double more) { return share >= 1 ? 1 : -std::expm1(more * std::log1p(-share)); }

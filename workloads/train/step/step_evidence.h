@@ -32,10 +32,6 @@ double predicted_step(const ModelShape& model, const ParallelPlan& plan, const s
 /// Share of `steps` that take more than 1.1 of their median.
 double tail_share(const std::vector<double>& steps);
 
-/// Upper bound, with 95 % confidence, of the probability of an event seen `beyond` times in `steps`: Clopper and
-/// Pearson 1934, one-sided. 200 steps without one bound it by 1.5 %.
-double share_bound(std::size_t steps, std::size_t beyond);
-
 /// Share of the steps that are delayed where `more` times as many ranks stall as often and independently as those of
 /// whose steps `share` are: 1 - (1 - share)^more.
 double projected_share(double share, double more);

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/small_samples.h"
 #include "workloads/train/graph/plan_parameters.h"
 #include "workloads/train/step/rank_job.h"
 #include "workloads/train/step/step_evidence.h"
@@ -120,10 +121,12 @@ class TimedTraining {
     if (ranks == 0) return;
     const double more = static_cast<double>(ranks) / static_cast<double>(plan_.world());
     const double share = tail_share(figures_.steps());
+    constexpr double kConfidence = 0.95;
     const auto beyond = static_cast<std::size_t>(std::llround(share * static_cast<double>(figures_.steps().size())));
     record_.measurement("tail_share_projected", projected_share(share, more), subjects_.all());
     record_.measurement("tail_share_projected_bound",
-                        projected_share(share_bound(figures_.steps().size(), beyond), more), subjects_.all());
+                        projected_share(share_at_most(figures_.steps().size(), beyond, kConfidence), more),
+                        subjects_.all());
   }
 
   void record_energy() {
