@@ -170,7 +170,8 @@ std::vector<std::size_t> bad_counts(std::size_t nodes, std::size_t agreed) {
   return {counts.begin(), counts.end()};
 }
 
-RiskReached reached(const RateKinds& kinds, std::size_t nodes, const AgreedRisk& agreed) {
+/// Only both risks where no `curves` are wanted.
+RiskReached reached(const RateKinds& kinds, std::size_t nodes, const AgreedRisk& agreed, bool curves) {
   const Chances chances(kinds, agreed.between_nodes, agreed.between_runs);
   RiskReached risk{.cells = kinds.count(), .unplanned = kinds.unplanned};
   risk.bad_nodes = std::clamp<std::size_t>(
@@ -183,6 +184,7 @@ RiskReached reached(const RateKinds& kinds, std::size_t nodes, const AgreedRisk&
   };
   risk.vendor_risk = to_12_digits(1 - shown(good));
   risk.buyer_risk = with(risk.bad_nodes);
+  if (!curves) return risk;
   for (const double margin : kMargins) {
     const double all = kinds.unplanned > 0 ? never : chances.all_pass(margin);
     risk.by_margin.push_back({.beyond = margin, .bad_nodes = 0, .accepted = shown(all)});
@@ -210,7 +212,8 @@ std::string attempts_that_keep(const RateKinds& kinds, std::size_t nodes, const 
       changed.repeats.more_attempts = std::max(kind.repeats.more_attempts, more);
       other.requirements[changed] += count;
     }
-    if (keeps(reached(other, nodes, agreed), agreed)) return fmt::format("{} attempts and {} more", attempts, more);
+    if (keeps(reached(other, nodes, agreed, false), agreed))
+      return fmt::format("{} attempts and {} more", attempts, more);
   }
   return "";
 }
@@ -231,7 +234,7 @@ AcceptanceChance acceptance_chance(const Plan& plan, const HealthyFleet& fleet) 
 }
 
 RiskReached reached_risk(const Plan& plan, const AgreedRisk& agreed) {
-  return reached(kinds_of(plan), plan.site.nodes.size(), agreed);
+  return reached(kinds_of(plan), plan.site.nodes.size(), agreed, true);
 }
 
 std::optional<InputError> check_agreement(const Plan& plan) {
@@ -240,7 +243,7 @@ std::optional<InputError> check_agreement(const Plan& plan) {
   if (auto checked = check_agreed_risk(agreed, "--risk"); !checked) return checked.error();
   const RateKinds kinds = kinds_of(plan);
   const std::size_t nodes = plan.site.nodes.size();
-  const RiskReached risk = reached(kinds, nodes, agreed);
+  const RiskReached risk = reached(kinds, nodes, agreed, false);
   if (risk.cells == 0)
     return InputError{"--risk", "the plan has no required rate that the agreement is of",
                       "hours under load are agreed on by --stability"};

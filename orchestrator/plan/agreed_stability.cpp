@@ -1,4 +1,4 @@
-// agreed_stability: reads the agreement, finds what in a plan it is of, and refuses a plan that does not keep it.
+// agreed_stability: reads the agreement, finds its requirement in a plan, and refuses a plan that does not keep it.
 #include "orchestrator/plan/agreed_stability.h"
 
 #include <algorithm>
@@ -81,13 +81,13 @@ double load_hours(const Step& step) {
   return load == step.parameters.end() ? 0 : number_in(load->second).value_or(0) / kHour_s;
 }
 
-/// Refuses a plan in which nothing, or more than one count, is what the agreement is of, or not on every node.
+/// The step of the one count of interruptions; refused without it, with several, and if a node lacks it.
 std::expected<const Step*, InputError> measured_window(const Plan& plan) {
   const auto all = std::ranges::count_if(plan.profile.requirements, counts_interruptions);
   if (all != 1)
     return std::unexpected(
         unkept(fmt::format("the profile {} has {} required counts of interruptions of a node", plan.profile.name, all),
-               "one is what hours under load are judged by, as in soak-host"));
+               "hours under load are judged by one, as in soak-host"));
   const Requirement& requirement = *window_requirement(plan);
   for (const auto& cell : plan.coverage) {
     if (cell.requirement == requirement.id && cell.step.empty())
@@ -211,7 +211,7 @@ const Requirement* window_requirement(const Plan& plan) {
 }
 
 int looks_wanted(const AgreedStability& agreed, const Step& step) {
-  constexpr double kLeast = 1e-9;  // of a division, and what rounding may leave
+  constexpr double kLeast = 1e-9;  // of a division, and of a rounding error
   const double looks = agreed.hours / std::max(load_hours(step), kLeast), whole = std::floor(looks + 0.5);
   return std::abs(looks - whole) < kLeast && whole <= kMostLooks ? std::max(1, static_cast<int>(whole)) : 1;
 }

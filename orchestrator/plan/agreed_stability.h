@@ -1,4 +1,4 @@
-// agreed_stability: what a vendor and a buyer agree on for hours under load before they begin: how many interruptions
+// agreed_stability: the agreement of a vendor and a buyer on hours under load before they begin: how many interruptions
 // of all nodes are tolerated, and the mean times between them that must be refused and accepted.
 #pragma once
 
@@ -47,7 +47,7 @@ void fields(Io& io, S& one) {
 }
 
 /// Reads "hours=72,tolerated=3,refused=400,accepted=4000,vendor=5,buyer=5,stop=early,counts=ended+silent": hours but
-/// for `tolerated`, and the risks in per cent. `stop` is end and `counts` every class where they are not given. Errors:
+/// for `tolerated`, and the risks in per cent. `stop` is end by default, `counts` every class. Errors:
 /// an unknown, repeated or missing name, and as check_agreed_stability.
 std::expected<AgreedStability, InputError> read_agreed_stability(std::string_view text, const std::string& where);
 
@@ -72,7 +72,7 @@ double least_load_share(const Plan& plan);
 StabilityDesign stability_design(const Plan& plan);
 
 /// The looks of a plan with steps and coverage. Errors: nothing that counts interruptions on every node, hours that are
-/// no whole number of attempts, a limit of a node that refuses what is tolerated of all, other classes than those that
+/// no whole number of attempts, a limit of a node below the number tolerated of all, other classes than those that
 /// are judged, no required share of time under load, an early stop of one attempt, a rehearsal, and risks that are not
 /// kept, with the hours and interruptions that would.
 std::expected<std::vector<Look>, InputError> check_stability(const Plan& plan);

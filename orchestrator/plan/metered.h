@@ -32,7 +32,7 @@ inline constexpr std::string_view kEfficiency = "energy_efficiency", kRamp = "po
 bool is_of_meter_class(const Requirement& requirement);
 
 /// The relative standard uncertainty of the instrument behind `requirement`: its metric's, or a / sqrt(3) of the worst
-/// accuracy a that `site` states of a meter (JCGM 100:2008, 4.3.7); what only meters state is not known before the run.
+/// accuracy a that `site` states of a meter (JCGM 100:2008, 4.3.7); statements of the meters come with the run.
 double instrument_of(const site::Site& site, const Requirement& requirement, const Description& probe);
 
 /// The names of the meters from whose readings a figure of `subject` may come: those of a rack, those of a

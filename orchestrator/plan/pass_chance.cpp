@@ -24,13 +24,13 @@ constexpr int kIntervals = 32;  // of an integral over a normal density: its err
 constexpr double kWidth = 6;    // standard deviations to either side; 2e-9 is beyond
 constexpr int kMadeUpCells = 20'000, kMadeUpFleets = 2'000;
 constexpr int kOwnPart = 3;                // steps of an iteration whose changes fall by more than half each
-constexpr int kPooledParts = 8;            // of made-up fleets
+constexpr int kPooledParts = 6;            // of made-up fleets
 constexpr double kMostOfMedian = 9;        // of a variance that is pooled, as the judge takes it
 constexpr double kLeastDeviation = 1e-12;  // of a divisor
 constexpr double kLeastProbability = 1e-300, kNegligible = 1e-6;
 constexpr double kDensity = 0.3989422804014327;  // 1 / sqrt(2 pi)
 constexpr double kUnsteady = 1e-3;  // of a cell, by the judge's test of its deviation against the pooled one
-constexpr double kFewSteps = 64;    // beyond which how many have a second stage is near its expectation
+constexpr double kFewSteps = 32;    // beyond which how many have a second stage is near its expectation
 
 double made_up_normal(std::mt19937_64& random) {
   return normal_quantile((static_cast<double>(random() >> 11) + 0.5) * 0x1p-53);
@@ -122,7 +122,7 @@ ChanceToPass::ChanceToPass(const HealthyFleet& fleet, const Repeats& repeats, do
   fleet_.between_runs = std::max(fleet.between_runs, kLeastDeviation);
   const bool single = repeats.attempts == 1 && repeats.more_attempts == 0;
   if (repeats.steps >= kFewestPooledSteps && repeats.attempts > 1) {
-    find_unsteady();
+    if (repeats.more_attempts == 0) find_unsteady();
     if (static_cast<double>(repeats.steps) <= kFewSteps) make_up_pooled();
   }
   if (repeats.steps >= kFewestPooledSteps || single) return;
@@ -227,6 +227,7 @@ ChanceToPass::Guards ChanceToPass::guards_after(double first, double deviation, 
   return {.first = first,
           .kept = guard(later, n, degrees),
           .all = guard(later, n + m, degrees),
+          .factor = pooled_quantile(risk_, degrees),
           .others = std::max(0.0, sum - fleet_.between_runs * fleet_.between_runs * of_means),
           .degrees = degrees};
 }
@@ -248,7 +249,8 @@ ChanceToPass::Passing ChanceToPass::passing(const Cells& cells, const Guards& gu
       double least = needed(guards.all);
       for (int i = 0; i < kOwnPart && few; ++i) {  // the cell's own difference is a part of the pooled deviation
         const double squares = (first - least) * (first - least) * n * m / (n + m);
-        least = needed(guard(std::sqrt((guards.others + squares) / guards.degrees), n + m, guards.degrees));
+        const double deviation = std::sqrt((guards.others + squares) / guards.degrees / (n + m));
+        least = needed(guards.factor * portable_hypot(deviation, stated_.instrument));
       }
       return normal_cdf((mean - least) / of_more);
     });

@@ -42,7 +42,7 @@ struct Repeats {
 /// an error of its node's instrument, and is judged by the mean of its attempts with Student's t at the risk, halved if
 /// there are two stages. The deviation between attempts is pooled over the steps, so that all cells are judged with the
 /// same chance error of it; the second stage, which measures those that did not pass, makes it larger. With as many
-/// cells as steps, up to 64, the sum over how many of them have a second stage is taken; of more, their expected
+/// cells as steps, up to 32, the sum over how many of them have a second stage is taken; of more, their expected
 /// number. Without a second stage some cells have their own deviation, as the judge's test of it gives. Below
 /// kFewestPooledSteps each cell has its own, which follows from its attempts in 20,000 made-up cells, the same ones
 /// each time.
@@ -62,6 +62,7 @@ class ChanceToPass {
   /// when the whole is, and of all.
   struct Guards {
     double first = 0, kept = 0, all = 0;
+    double factor = 0;               ///< of `all`: Student's t
     double others = 0, degrees = 1;  ///< sum of squares behind `all` but for the difference of the cell's two stages
   };
   /// Cells whose means beyond the limit are normal.

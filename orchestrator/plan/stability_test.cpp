@@ -50,7 +50,7 @@ std::optional<Crossing> crossing(std::span<const Look> looks, std::span<const in
 TestEnd test_end(std::span<const Look> looks, double mean) {
   const int most = looks.back().accept;  // any more are rejected then
   const std::vector<double> more = poisson(mean, most);
-  std::vector<double> open(static_cast<std::size_t>(most) + 1);  // probability of going on, by interruptions so far
+  std::vector<double> open(static_cast<std::size_t>(most) + 1);  // probability of no decision, by interruptions so far
   open[0] = 1;
   TestEnd result;
   for (const Look& look : looks) {

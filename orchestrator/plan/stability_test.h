@@ -20,7 +20,7 @@
 
 namespace assay::plan {
 
-/// What the interruptions so far decide once every node has had an attempt more.
+/// The boundaries once every node has had an attempt more.
 struct Look {
   double hours = 0;  ///< of each node by then, at most
   int accept = -1;   ///< so many at most accept; -1: none do
@@ -62,7 +62,7 @@ struct StabilityDesign {
 };
 
 /// The risks of `looks`: of refusing nodes with the mean m1, for the most load, and of accepting some with m0, for the
-/// least. Both bound what happens for any load between, as interruptions only accumulate.
+/// least. Both are bounds for any load between, as interruptions only accumulate.
 struct StabilityRisk {
   double vendor = 0, buyer = 0;
   [[nodiscard]] bool keeps(const StabilityDesign& design) const {
@@ -75,7 +75,7 @@ StabilityRisk risk_of(std::span<const Look> looks, const StabilityDesign& design
 std::vector<Look> looks_at_end(const StabilityDesign& design);
 
 /// The one that stops early: Wald's lines with the agreed risks, or with a smaller share of both, the largest of 0.8 to
-/// the power of 0 to 60 with which the test still keeps them. That at the end where none does.
+/// the power of 0 to 60 with which the test still keeps them. If none does, that at the end.
 std::vector<Look> looks_of_wald(const StabilityDesign& design);
 
 /// `design` with the fewest looks, at most kMostLooks, and interruptions with which its risks are kept at the end;

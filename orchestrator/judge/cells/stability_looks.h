@@ -12,7 +12,7 @@
 
 namespace assay::judge {
 
-/// What the records of the agreement's steps show. A look needs the same attempt of every node, whole and under load as
+/// The records of the agreement's steps. A look needs the same attempt of every node, whole and under load as
 /// long as the plan requires: an attempt that was aborted, lost, refused or short ends the path of all nodes, whatever
 /// follows it.
 class StabilityLooks {
@@ -22,7 +22,7 @@ class StabilityLooks {
   /// Takes what `later` took.
   void look(const StabilityLooks& later) { nodes_.insert(later.nodes_.begin(), later.nodes_.end()); }
 
-  /// The cell of all nodes; `plan` has an agreement. More interruptions than are tolerated fail it, at whatever look.
+  /// The cell of all nodes; `plan` has an agreement. More interruptions than are tolerated fail it at any look.
   [[nodiscard]] Result result(const plan::Plan& plan) const;
   /// Adds it to the results of a plan that has one.
   void add_to(const plan::Plan& plan, Results& results) const {

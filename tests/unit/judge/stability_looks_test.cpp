@@ -18,17 +18,16 @@ void all(SoakRun& run, const std::vector<int>& interruptions) {
   for (const int one : interruptions) run.add_all(one);
 }
 
-}  // namespace
+struct Case {
+  std::function<void(SoakRun&)> make;
+  Outcome outcome;
+  std::string words;
+  Overall overall = Overall::incomplete;
+};
 
-TEST(stability_looks, accept_and_refuse_where_the_path_of_all_nodes_meets_a_boundary) {
-  struct Case {
-    std::function<void(SoakRun&)> make;
-    Outcome outcome;
-    std::string words;
-    Overall overall = Overall::incomplete;
-  };
+std::vector<Case> whole_attempts() {
   using enum Outcome;
-  const std::vector<Case> cases = {
+  return {
       {[](SoakRun& run) {
          all(run, {0, 0});
        },
@@ -48,7 +47,13 @@ TEST(stability_looks, accept_and_refuse_where_the_path_of_all_nodes_meets_a_boun
        },
        fail, "at most 4 are tolerated", Overall::rejected},
       {[](SoakRun&) {}, inconclusive, "decide nothing after 0 of 6 looks; n1 has 0 whole attempts"},
-      // A node that went away, one whose head was killed, and one that was not under load end the path of all.
+  };
+}
+
+/// A node that went away, one whose head was killed, and one that was not under load end the path of all.
+std::vector<Case> broken_attempts() {
+  using enum Outcome;
+  return {
       {[](SoakRun& run) {
          all(run, {0});
          for (const std::size_t node : {0U, 1U, 2U}) run.add(node, {});
@@ -86,6 +91,9 @@ TEST(stability_looks, accept_and_refuse_where_the_path_of_all_nodes_meets_a_boun
        },
        inconclusive, "after 1 of 6 looks; n4 has 1 whole attempts"},
   };
+}
+
+void hold(const std::vector<Case>& cases) {
   for (const auto& one : cases) {
     SoakRun run;
     one.make(run);
@@ -98,6 +106,12 @@ TEST(stability_looks, accept_and_refuse_where_the_path_of_all_nodes_meets_a_boun
     EXPECT_EQ(judge_stability(run.plan, run.journal, run.reader()).reason, whole.reason);
   }
 }
+
+}  // namespace
+
+TEST(stability_looks, accept_and_refuse_where_the_path_of_all_nodes_meets_a_boundary) { hold(whole_attempts()); }
+
+TEST(stability_looks, decide_nothing_by_attempts_that_broke_off) { hold(broken_attempts()); }
 
 TEST(stability_looks, are_of_every_node_and_of_no_run_without_an_agreement) {
   SoakRun run;

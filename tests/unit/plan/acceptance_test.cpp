@@ -19,7 +19,7 @@ constexpr std::size_t kManySteps = 1000;  // over which the deviation between at
 /// The share of made-up cells that pass: attempts of one node, their mean against the limit and the guard band, then
 /// the mean of all with those of the second stage.
 double share_that_passes(const HealthyFleet& fleet, int attempts, int more_attempts, double instrument) {
-  constexpr int kCells = 20000;
+  constexpr int kCells = 100'000;
   std::mt19937_64 random(7);
   std::normal_distribution<double> normal;
   const int stages = more_attempts > 0 ? 2 : 1;
@@ -65,7 +65,7 @@ constexpr const char* kCount =
 }  // namespace
 
 TEST(acceptance, the_integral_is_what_made_up_fleets_show) {
-  constexpr double kError = 0.01;  // three standard errors of 20,000 cells
+  constexpr double kError = 0.006;  // four standard errors of 100,000 cells
   for (const auto& fleet : {HealthyFleet{.margin = 0.01, .between_nodes = 0.005, .between_runs = 0.01},
                             HealthyFleet{.margin = 0, .between_nodes = 0, .between_runs = 0.01},
                             HealthyFleet{.margin = 0.02, .between_nodes = 0.01, .between_runs = 0.02}}) {
