@@ -30,6 +30,7 @@ struct PlanRequest {
   std::string continues;  ///< directory of the run whose plan this one continues; empty: none
   std::string challenge;  ///< 64 hexadecimal digits of the receiver's choice; empty: none
   std::string risk;       ///< that vendor and buyer agreed on, as plan::read_agreed_risk takes it; empty: nothing
+  std::string stability;  ///< likewise, of hours under load, as plan::read_agreed_stability takes it
   std::string healthy;    ///< assumed fleet without fault, "4,0.5,0.5"; empty: HealthyFleet's defaults
 };
 

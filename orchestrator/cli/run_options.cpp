@@ -46,6 +46,13 @@ void add_plan_options(CLI::App& command, PlanRequest& request) {
           "agreed in per cent: all rates `beyond` their limits are refused with at most `vendor`, nodes (`bad` of "
           "them) `short` in one rate accepted with at most `buyer`; in plan, statement and report")
       ->type_name("beyond=4,vendor=5,short=2,buyer=5");
+  command
+      .add_option(
+          "--stability", request.stability,
+          "agreed for a soak: `hours` of each node with at most `tolerated` interruptions of all; nodes that run "
+          "`accepted` hours between two are refused with at most `vendor` per cent, those of `refused` hours accepted "
+          "with at most `buyer`; stop=early ends it by Wald's lines")
+      ->type_name("hours=72,tolerated=3,refused=400,accepted=4000,vendor=5,buyer=5");
   command.add_option(
       "--healthy", request.healthy,
       "for the chance that a fleet without fault is accepted: above the limits, between nodes and between "

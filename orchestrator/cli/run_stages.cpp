@@ -103,6 +103,11 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
     if (!agreed) return std::unexpected(agreed.error());
     options.agreed_risk = *agreed;
   }
+  if (!request.stability.empty()) {
+    auto agreed = plan::read_agreed_stability(request.stability, "--stability");
+    if (!agreed) return std::unexpected(agreed.error());
+    options.agreed_stability = std::move(*agreed);
+  }
   auto plan = plan::make_plan(*profile, *site, *programs, options);
   if (!plan) return std::unexpected(plan.error());
   if (!options.continues.empty() && !request.quick) {
@@ -138,7 +143,7 @@ std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadli
   }
   text += plan::storage_text(plan::storage_uses(plan)) + plan::crossing_words(plan);
   if (!plan.quick && plan.only.empty()) text += chance_text(plan, prepared.healthy);
-  text += plan::risk_text(plan);
+  text += plan::risk_text(plan) + plan::stability_text(plan);
   if (deadline) {
     text += durations.first_s <= deadline->count
                 ? fmt::format("that fits into the deadline of {}\n", duration_words(deadline->count))

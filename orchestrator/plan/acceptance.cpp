@@ -18,30 +18,31 @@
 namespace assay::plan {
 namespace {
 
-/// Required rates that are measured and judged alike.
+/// Requirements of rates that are measured and judged alike.
 struct RateKind {
   Repeats repeats;
   StatedUncertainty stated;
   double both = 1;       ///< a ratio has the scatter of two figures
   bool of_node = false;  ///< judges nodes and their parts, not pairs and groups
+  double cells = 0;      ///< of each requirement, whose deviation between attempts is its own
   auto operator<=>(const RateKind&) const = default;
 };
 
 /// All of a plan.
 struct RateKinds {
-  std::map<RateKind, double> cells;
+  std::map<RateKind, double> requirements;
   std::size_t unplanned = 0;
   double risk = 0;
 
   [[nodiscard]] std::size_t count() const {
     double sum = 0;
-    for (const auto& [kind, cells_of_kind] : cells) sum += cells_of_kind;
+    for (const auto& [kind, count] : requirements) sum += count * kind.cells;
     return static_cast<std::size_t>(sum);
   }
 };
 
 RateKinds kinds_of(const Plan& plan) {
-  RateKinds kinds{.cells = {}, .risk = normal_cdf(-plan.profile.guard_factor)};
+  RateKinds kinds{.requirements = {}, .risk = normal_cdf(-plan.profile.guard_factor)};
   struct OfRequirement {
     double cells = 0;
     std::set<std::string_view> steps;
@@ -61,17 +62,19 @@ RateKinds kinds_of(const Plan& plan) {
   }
   for (const auto& [id, one] : of) {
     const Requirement& requirement = *plan.requirement(id);
-    const auto& metric = *plan.probes.at(requirement.probe).description.metric(requirement.metric);
+    const Description& probe = plan.probes.at(requirement.probe).description;
+    const auto& metric = *probe.metric(requirement.metric);
     const double both = requirement.contrast ? std::sqrt(2.0) : 1;
     const RateKind kind{.repeats = {.attempts = requirement.attempts,
                                     .more_attempts = requirement.more_attempts,
                                     .steps = one.steps.size()},
-                        .stated = {.instrument = both * metric.instrument,
+                        .stated = {.instrument = both * instrument_of(plan.site, requirement, probe),
                                    .between_runs = both * metric.between_runs,
                                    .reproducibility = requirement.reproducibility ? requirement.reproducibility->u : 0},
                         .both = both,
-                        .of_node = !is_together(requirement.scope) && !is_of_meters(requirement.scope)};
-    kinds.cells[kind] += one.cells;
+                        .of_node = !is_together(requirement.scope) && !is_of_meters(requirement.scope),
+                        .cells = one.cells};
+    ++kinds.requirements[kind];
   }
   return kinds;
 }
@@ -80,10 +83,11 @@ RateKinds kinds_of(const Plan& plan) {
 class Chances {
  public:
   Chances(const RateKinds& kinds, double between_nodes, double between_runs) {
-    for (const auto& [kind, cells] : kinds.cells) {
+    for (const auto& [kind, count] : kinds.requirements) {
       const HealthyFleet fleet{.between_nodes = between_nodes, .between_runs = kind.both * between_runs};
       all_.push_back({.of_node = kind.of_node,
-                      .cells = cells,
+                      .requirements = count,
+                      .cells = kind.cells,
                       .chance = ChanceToPass(fleet, kind.repeats, kinds.risk, kind.stated)});
     }
   }
@@ -91,7 +95,7 @@ class Chances {
   /// Logarithm of the probability that all pass.
   [[nodiscard]] double all_pass(double margin) const {
     double sum = 0;
-    for (const auto& one : all_) sum += one.chance.log_all(margin, one.cells);
+    for (const auto& one : all_) sum += one.requirements * one.chance.log_all(margin, one.cells);
     return sum;
   }
   /// What `nodes` bad ones add to it: one figure of each is short, that with which a fleet with one of them is accepted
@@ -119,7 +123,7 @@ class Chances {
  private:
   struct KindChance {
     bool of_node;
-    double cells;
+    double requirements, cells;
     ChanceToPass chance;
   };
 
@@ -166,7 +170,8 @@ std::vector<std::size_t> bad_counts(std::size_t nodes, std::size_t agreed) {
   return {counts.begin(), counts.end()};
 }
 
-RiskReached reached(const RateKinds& kinds, std::size_t nodes, const AgreedRisk& agreed) {
+/// Only both risks where no `curves` are wanted.
+RiskReached reached(const RateKinds& kinds, std::size_t nodes, const AgreedRisk& agreed, bool curves) {
   const Chances chances(kinds, agreed.between_nodes, agreed.between_runs);
   RiskReached risk{.cells = kinds.count(), .unplanned = kinds.unplanned};
   risk.bad_nodes = std::clamp<std::size_t>(
@@ -179,6 +184,7 @@ RiskReached reached(const RateKinds& kinds, std::size_t nodes, const AgreedRisk&
   };
   risk.vendor_risk = to_12_digits(1 - shown(good));
   risk.buyer_risk = with(risk.bad_nodes);
+  if (!curves) return risk;
   for (const double margin : kMargins) {
     const double all = kinds.unplanned > 0 ? never : chances.all_pass(margin);
     risk.by_margin.push_back({.beyond = margin, .bad_nodes = 0, .accepted = shown(all)});
@@ -191,53 +197,6 @@ RiskReached reached(const RateKinds& kinds, std::size_t nodes, const AgreedRisk&
   return risk;
 }
 
-/// The mean number of events of which at most `tolerated` come with this probability (Poisson), by halving.
-double mean_events(int tolerated, double probability) {
-  const auto at_most = [&](double mean) {
-    double term = portable_exp(-mean), sum = term;
-    for (int k = 1; k <= tolerated; ++k) sum += term *= mean / k;
-    return sum;
-  };
-  double low = 0, high = tolerated + 1000.0;  // beyond which the probability is none
-  constexpr int kHalvings = 100;
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = (low + high) / 2;
-    (at_most(middle) > probability ? low : high) = middle;
-  }
-  return low;
-}
-
-/// The windows of `plan`: required counts of interruptions of a probe that loads a node for a time.
-std::vector<StabilityWindow> windows_of(const Plan& plan, const AgreedRisk& agreed) {
-  std::map<std::string_view, std::size_t> cells;
-  for (const auto& cell : plan.coverage) cells[cell.requirement] += cell.step.empty() ? 0 : 1;
-  std::vector<StabilityWindow> windows;
-  for (const auto& requirement : plan.profile.requirements) {
-    const std::size_t nodes = cells[requirement.id];
-    if (!requirement.required || requirement.metric != "interruptions" || !requirement.limit.at_most || nodes == 0)
-      continue;
-    const auto step = std::ranges::find_if(plan.steps, [&](const Step& one) {
-      return std::ranges::find(one.requirements, requirement.id) != one.requirements.end();
-    });
-    const auto load = step->parameters.find("load_least");
-    if (load == step->parameters.end()) continue;
-    const double hours = number_in(load->second).value_or(0) / 3600;
-    if (hours <= 0) continue;
-    const int tolerated = static_cast<int>(*requirement.limit.at_most);
-    const double each = 1 / static_cast<double>(nodes);  // all nodes must stand it
-    const auto mtbf = [&](double accepted) {
-      return to_12_digits(hours / mean_events(tolerated, portable_exp(portable_log(accepted) * each)));
-    };
-    windows.push_back({.requirement = requirement.id,
-                       .nodes = nodes,
-                       .hours = hours,
-                       .tolerated = tolerated,
-                       .refused_mtbf_h = mtbf(agreed.buyer_risk),
-                       .accepted_mtbf_h = mtbf(1 - agreed.vendor_risk)});
-  }
-  return windows;
-}
-
 bool keeps(const RiskReached& risk, const AgreedRisk& agreed) {
   return risk.unplanned == 0 && risk.vendor_risk <= agreed.vendor_risk && risk.buyer_risk <= agreed.buyer_risk;
 }
@@ -246,14 +205,15 @@ bool keeps(const RiskReached& risk, const AgreedRisk& agreed) {
 std::string attempts_that_keep(const RateKinds& kinds, std::size_t nodes, const AgreedRisk& agreed) {
   for (const auto& [attempts, more] : {std::pair{3, 4}, {3, 10}, {5, 5}, {5, 10}, {8, 8}, {10, 10}}) {
     RateKinds other = kinds;
-    other.cells.clear();
-    for (const auto& [kind, cells] : kinds.cells) {
+    other.requirements.clear();
+    for (const auto& [kind, count] : kinds.requirements) {
       RateKind changed = kind;
       changed.repeats.attempts = std::max(kind.repeats.attempts, attempts);
       changed.repeats.more_attempts = std::max(kind.repeats.more_attempts, more);
-      other.cells[changed] += cells;
+      other.requirements[changed] += count;
     }
-    if (keeps(reached(other, nodes, agreed), agreed)) return fmt::format("{} attempts and {} more", attempts, more);
+    if (keeps(reached(other, nodes, agreed, false), agreed))
+      return fmt::format("{} attempts and {} more", attempts, more);
   }
   return "";
 }
@@ -274,19 +234,19 @@ AcceptanceChance acceptance_chance(const Plan& plan, const HealthyFleet& fleet) 
 }
 
 RiskReached reached_risk(const Plan& plan, const AgreedRisk& agreed) {
-  RiskReached risk = reached(kinds_of(plan), plan.site.nodes.size(), agreed);
-  risk.windows = windows_of(plan, agreed);
-  return risk;
+  return reached(kinds_of(plan), plan.site.nodes.size(), agreed, true);
 }
 
 std::optional<InputError> check_agreement(const Plan& plan) {
   if (!plan.agreed_risk) return std::nullopt;
   const AgreedRisk& agreed = *plan.agreed_risk;
+  if (auto checked = check_agreed_risk(agreed, "--risk"); !checked) return checked.error();
   const RateKinds kinds = kinds_of(plan);
   const std::size_t nodes = plan.site.nodes.size();
-  const RiskReached risk = reached(kinds, nodes, agreed);
-  if (risk.cells == 0 && !windows_of(plan, agreed).empty()) return std::nullopt;
-  if (risk.cells == 0) return InputError{"--risk", "the plan has no required rate that the agreement is of", ""};
+  const RiskReached risk = reached(kinds, nodes, agreed, false);
+  if (risk.cells == 0)
+    return InputError{"--risk", "the plan has no required rate that the agreement is of",
+                      "hours under load are agreed on by --stability"};
   if (keeps(risk, agreed)) return std::nullopt;
   if (risk.unplanned > 0)
     return InputError{"--risk",
@@ -304,26 +264,15 @@ std::string risk_text(const Plan& plan) {
   if (!plan.agreed_risk) return "";
   const AgreedRisk& agreed = *plan.agreed_risk;
   const RiskReached risk = reached_risk(plan, agreed);
-  std::string text =
-      risk.cells == 0
-          ? "agreed risks, of hours under load:\n"
-          : fmt::format(
-                "agreed risks, {} required rates, {:g} % between nodes and {:g} % between runs:\n"
-                "  all rates {:g} % beyond their limits: refused with {} (agreed: at most {:g} %)\n"
-                "  {} of {} nodes {:g} % short in one rate: accepted with {} (agreed: at most {:g} %)\n",
-                risk.cells, agreed.between_nodes * 100, agreed.between_runs * 100, agreed.beyond * 100,
-                per_cent(risk.vendor_risk), agreed.vendor_risk * 100, risk.bad_nodes, plan.site.nodes.size(),
-                agreed.short_by * 100, per_cent(risk.buyer_risk), agreed.buyer_risk * 100);
+  std::string text = fmt::format(
+      "agreed risks, {} required rates, {:g} % between nodes and {:g} % between runs:\n"
+      "  all rates {:g} % beyond their limits: refused with {} (agreed: at most {:g} %)\n"
+      "  {} of {} nodes {:g} % short in one rate: accepted with {} (agreed: at most {:g} %)\n",
+      risk.cells, agreed.between_nodes * 100, agreed.between_runs * 100, agreed.beyond * 100,
+      per_cent(risk.vendor_risk), agreed.vendor_risk * 100, risk.bad_nodes, plan.site.nodes.size(),
+      agreed.short_by * 100, per_cent(risk.buyer_risk), agreed.buyer_risk * 100);
   if (risk.nodes_to_draw > 0 && risk.nodes_to_draw < plan.site.nodes.size())
     text += fmt::format("  {} nodes drawn at random would keep the buyer's risk\n", risk.nodes_to_draw);
-  for (const auto& window : risk.windows) {
-    text += fmt::format(
-        "  {}: {} nodes of {:g} h with at most {} interruptions each: refused unless a node runs {:.3g} h between two, "
-        "accepted if it runs {:.3g} h\n",
-        window.requirement, window.nodes, window.hours, window.tolerated, window.refused_mtbf_h,
-        window.accepted_mtbf_h);
-  }
-  if (risk.cells == 0) return text;
   text += "  all rates beyond their limits by, accepted with:";
   for (const auto& point : risk.by_margin)
     text += fmt::format("  {:g} %: {}", point.beyond * 100, per_cent(point.accepted));

@@ -28,17 +28,6 @@ struct CurvePoint {
   double accepted = 0;
 };
 
-/// Hours under load that every node must stand with few interruptions, which come by chance at a constant rate.
-struct StabilityWindow {
-  std::string requirement;
-  std::size_t nodes = 0;
-  double hours = 0;            ///< of each node
-  int tolerated = 0;           ///< interruptions of each node
-  double refused_mtbf_h = 0;   ///< nodes with this mean time between interruptions, or less, are accepted together with
-                               ///< at most the buyer's risk
-  double accepted_mtbf_h = 0;  ///< nodes with this one, or more, are refused with at most the vendor's risk
-};
-
 /// What a plan makes of an agreement. Probabilities have 12 digits and are the same on every processor.
 struct RiskReached {
   std::size_t cells = 0;                 ///< as AcceptanceChance
@@ -48,7 +37,6 @@ struct RiskReached {
   double buyer_risk = 0;                 ///< that the buyer's fleet is accepted
   std::vector<CurvePoint> by_margin;     ///< all rates at once beyond their limits, or short of them
   std::vector<CurvePoint> by_bad_nodes;  ///< nodes that miss one limit by the agreed shortfall
-  std::vector<StabilityWindow> windows;  ///< of the required counts of interruptions
   std::size_t nodes_to_draw = 0;  ///< fewest nodes, drawn at random, of which the buyer's fleet is accepted with at
                                   ///< most the agreed risk; 0: even all do not do
 };

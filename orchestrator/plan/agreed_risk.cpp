@@ -3,13 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <set>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "probes/core/suggest.h"
+#include "orchestrator/plan/named_values.h"
 
 namespace assay::plan {
 namespace {
@@ -18,7 +15,7 @@ constexpr const char* kHint = "write shares in per cent, such as beyond=4,vendor
 
 /// One number of an agreement: its name in the option, and its range in per cent.
 struct Part {
-  const char* name;
+  std::string_view name;
   double AgreedRisk::*member;
   double least, most;
   bool needed;
@@ -46,33 +43,19 @@ std::expected<void, InputError> check_agreed_risk(const AgreedRisk& risk, const 
 }
 
 std::expected<AgreedRisk, InputError> read_agreed_risk(std::string_view text, const std::string& where) {
+  std::array<std::string_view, kParts.size()> names;
+  std::ranges::transform(kParts, names.begin(), &Part::name);
+  const auto values = named_values(text, names, where, kHint);
+  if (!values) return std::unexpected(values.error());
   AgreedRisk risk;
-  std::set<std::string_view> seen;
-  while (!text.empty()) {
-    const std::string_view entry = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), entry.size() + 1));
-    const std::size_t equals = entry.find('=');
-    const std::string_view name = entry.substr(0, equals);
-    const auto part = std::ranges::find(kParts, name, &Part::name);
-    if (part == kParts.end()) {
-      std::vector<std::string> names;
-      for (const Part& one : kParts) names.emplace_back(one.name);
-      return std::unexpected(
-          InputError{where, fmt::format("'{}' is none of its numbers", name), suggestion(std::string(name), names)});
-    }
-    double per_cent = 0;
-    const char* const end = entry.data() + entry.size();
-    const char* const begin = equals == std::string_view::npos ? end : entry.data() + equals + 1;
-    const auto read = std::from_chars(begin, end, per_cent);
-    if (read.ec != std::errc{} || read.ptr != end)
-      return std::unexpected(InputError{where, fmt::format("'{}' is not a number of {}", entry, name), kHint});
-    if (!seen.insert(part->name).second)
-      return std::unexpected(InputError{where, fmt::format("{} is given twice", name), kHint});
-    risk.*part->member = per_cent / 100;
-  }
   for (const Part& part : kParts) {
-    if (part.needed && !seen.contains(part.name))
+    const auto value = values->find(part.name);
+    if (value == values->end() && part.needed)
       return std::unexpected(InputError{where, fmt::format("has no {}", part.name), kHint});
+    if (value == values->end()) continue;
+    const auto per_cent = named_number(part.name, value->second, where, kHint);
+    if (!per_cent) return std::unexpected(per_cent.error());
+    risk.*part.member = *per_cent / 100;
   }
   if (auto checked = check_agreed_risk(risk, where); !checked) return std::unexpected(checked.error());
   return risk;

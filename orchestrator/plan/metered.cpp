@@ -2,6 +2,7 @@
 #include "orchestrator/plan/metered.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -79,6 +80,17 @@ std::string why_lacking(const Requirement& requirement) {
   if (requirement.scope != JudgedScope::switch_port)
     return fmt::format("the site has no meter of a {}", requirement.scope);
   return "the site names no switches, or no port of them (switches, leaf, switch_port)";
+}
+
+bool is_of_meter_class(const Requirement& requirement) {
+  return !requirement.during.empty() && (requirement.metric == kEfficiency || requirement.metric == kRamp);
+}
+
+double instrument_of(const site::Site& site, const Requirement& requirement, const Description& probe) {
+  if (!is_of_meter_class(requirement)) return probe.metric(requirement.metric)->instrument;
+  double worst = 0;
+  for (const auto& meter : site.meters) worst = std::max(worst, meter.accuracy.value_or(0));
+  return worst / std::sqrt(3.0);
 }
 
 std::vector<std::string> meters_of(const site::Site& site, const Subject& subject) {

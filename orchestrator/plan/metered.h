@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "orchestrator/plan/plan.h"
@@ -23,6 +24,16 @@ std::vector<Subject> metered_subjects(const site::Site& site, JudgedScope scope,
 bool site_lacks(const site::Site& site, const Requirement& requirement);
 /// Why a site that lacks it does.
 std::string why_lacking(const Requirement& requirement);
+
+/// Metrics of power_feed that no meter has: the judge joins them.
+inline constexpr std::string_view kEfficiency = "energy_efficiency", kRamp = "power_ramp";
+
+/// Whether the uncertainty of the figure is that of the accuracy class of its meters.
+bool is_of_meter_class(const Requirement& requirement);
+
+/// The relative standard uncertainty of the instrument behind `requirement`: its metric's, or a / sqrt(3) of the worst
+/// accuracy a that `site` states of a meter (JCGM 100:2008, 4.3.7); statements of the meters come with the run.
+double instrument_of(const site::Site& site, const Requirement& requirement, const Description& probe);
 
 /// The names of the meters from whose readings a figure of `subject` may come: those of a rack, those of a
 /// node and the strips that it hangs on, or the one of its name.

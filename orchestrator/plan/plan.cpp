@@ -60,6 +60,7 @@ class Planner {
     plan_.challenge = options.challenge;
     plan_.allow_settings = options.allow_settings;
     plan_.agreed_risk = options.agreed_risk;
+    plan_.agreed_stability = options.agreed_stability;
     plan_.drawn = options.drawn;
     plan_.profile = profile;
     plan_.site = site;
@@ -70,10 +71,6 @@ class Planner {
       return std::unexpected(InputError{"--challenge",
                                         fmt::format("'{}' is not 64 hexadecimal digits", options_.challenge),
                                         "the receiver makes one: openssl rand -hex 32"});
-    }
-    if (options_.agreed_risk) {
-      if (auto checked = check_agreed_risk(*options_.agreed_risk, "--risk"); !checked)
-        return std::unexpected(checked.error());
     }
     if (auto problem = choose()) return std::unexpected(*problem);
     if (!options_.allow_settings) {
@@ -102,6 +99,11 @@ class Planner {
     write_steps();
     if (auto problem = check_power_cap(plan_)) return std::unexpected(*problem);
     if (auto problem = check_agreement(plan_)) return std::unexpected(*problem);
+    if (plan_.agreed_stability) {
+      auto looks = check_stability(plan_);
+      if (!looks) return std::unexpected(looks.error());
+      plan_.looks = std::move(*looks);
+    }
     if (plan_.localise && !plan_.quick) plan_.searches = planned_searches(plan_);
     return std::move(plan_);
   }
@@ -289,6 +291,8 @@ class Planner {
   void take_repeat(const Requirement& requirement, Step& step) const {
     if (plan_.quick) return;
     step.attempts = std::max(step.attempts, requirement.attempts);
+    if (plan_.agreed_stability && counts_interruptions(requirement))
+      step.attempts = std::max(step.attempts, looks_wanted(*plan_.agreed_stability, step));
     step.more_attempts = std::max({step.more_attempts, requirement.more_attempts, step.after ? 1 : 0});
   }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "orchestrator/plan/agreed_risk.h"
+#include "orchestrator/plan/agreed_stability.h"
 #include "orchestrator/plan/profile.h"
 #include "orchestrator/plan/search_budget.h"
 #include "orchestrator/plan/simulation.h"
@@ -112,11 +113,13 @@ struct Plan {
                                   ///< without a step, so the whole cannot be accepted
   bool localise = true;           ///< whether groups that fall short are searched for the node at fault
   std::string continues = {};     ///< SHA-256 of the plan of which some nodes are measured anew; empty: none
-  EarlierFleet earlier_fleet = {};             ///< PlanOptions::earlier_fleet
-  std::string challenge = {};                  ///< PlanOptions::challenge
-  bool allow_settings = false;                 ///< PlanOptions::allow_settings
-  std::optional<AgreedRisk> agreed_risk = {};  ///< of vendor and buyer; the plan keeps it, or none is made
-  std::vector<DrawnCell> drawn = {};           ///< PlanOptions::drawn
+  EarlierFleet earlier_fleet = {};                       ///< PlanOptions::earlier_fleet
+  std::string challenge = {};                            ///< PlanOptions::challenge
+  bool allow_settings = false;                           ///< PlanOptions::allow_settings
+  std::optional<AgreedRisk> agreed_risk = {};            ///< of vendor and buyer; the plan keeps it, or none is made
+  std::optional<AgreedStability> agreed_stability = {};  ///< likewise, of hours under load
+  std::vector<Look> looks = {};                          ///< its boundaries, one after each attempt of its steps
+  std::vector<DrawnCell> drawn = {};                     ///< PlanOptions::drawn
   Profile profile;
   site::Site site;
   std::map<std::string, PlannedProbe> probes;
@@ -159,8 +162,9 @@ struct PlanOptions {
   std::string challenge = {};                  ///< 64 hexadecimal digits of the receiver's choice; empty: none
   bool allow_settings = false;                 ///< probes may change settings of machines if the profile says so
   std::optional<AgreedRisk> agreed_risk = {};  ///< that the plan must keep; nothing: none was agreed on
-  std::vector<DrawnCell> drawn = {};           ///< nothing else is measured, and nothing accepted; empty: all
-  std::size_t most_cells = kMostCells;         ///< refused when there are more, before they are made
+  std::optional<AgreedStability> agreed_stability = {};  ///< likewise
+  std::vector<DrawnCell> drawn = {};                     ///< nothing else is measured, and nothing accepted; empty: all
+  std::size_t most_cells = kMostCells;                   ///< refused when there are more, before they are made
 };
 
 /// The plan for `profile` on `site` with `programs` at hand: a pure function. Requirements that share probe and
@@ -169,7 +173,7 @@ struct PlanOptions {
 /// probe is not at hand gets cells without a step, and so does one that --only leaves out. Errors: a parameter, metric,
 /// condition or unit that the probe does not have; an unknown --only id; a challenge of another form; a single step
 /// over the site's power cap, or a cap if the profile has no design power; a requirement that changes settings without
-/// allow_settings; an agreement on risks that the plan does not keep; more cells than the options allow.
+/// allow_settings; an agreement that the plan does not keep; more cells than the options allow.
 std::expected<Plan, InputError> make_plan(const Profile& profile, const site::Site& site,
                                           const std::vector<Program>& programs, const PlanOptions& options);
 

@@ -62,7 +62,7 @@ void fields(Io& io, P& plan) {
   io("localise", plan.localise), io("continues", plan.continues);
   io.sparse("earlier_fleet", plan.earlier_fleet), io.sparse("challenge", plan.challenge);
   io.sparse("allow_settings", plan.allow_settings), io.sparse("drawn", plan.drawn);
-  io("agreed_risk", plan.agreed_risk);
+  io("agreed_risk", plan.agreed_risk), io("agreed_stability", plan.agreed_stability), io.sparse("looks", plan.looks);
 }
 
 namespace {
@@ -138,6 +138,7 @@ std::optional<InputError> check_derivation(const Plan& plan, std::string_view te
                           .challenge = plan.challenge,
                           .allow_settings = plan.allow_settings,
                           .agreed_risk = plan.agreed_risk,
+                          .agreed_stability = plan.agreed_stability,
                           .drawn = plan.drawn,
                           .most_cells = cells});
   if (!again) return again.error();

@@ -12,6 +12,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "orchestrator/judge/cells/stability_looks.h"
 #include "orchestrator/plan/metered.h"
 #include "orchestrator/run/tpm_credential.h"
 
@@ -191,6 +192,7 @@ asio::awaitable<void> Runner::perform(const plan::Step& step) {
   admission_.end(step);
   stop_at_failure(step);
   stop_at_one_cause();
+  if (judge::is_of_stability(plan_, step)) stop_at_crossing();
   if (journal_.wanted(step) == 0 && std::ranges::count(work_of(step.nodes.front()).queue, &step) > 1) drop(step);
   release(step, lost);
 }

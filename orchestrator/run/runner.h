@@ -87,6 +87,7 @@ class Runner {
   void close_agent(NodeWork& lane);
   boost::asio::awaitable<void> closed(boost::asio::awaitable<void> closing);
   void stop_at_failure(const plan::Step& step);
+  void stop_at_crossing();
   void stop_at_one_cause();
   void journal_left_out();
 
@@ -108,6 +109,7 @@ class Runner {
   std::vector<NodeWork> node_work_;
   std::map<std::string, std::size_t> index_;  ///< of each node's lane
   std::set<const plan::Step*> dropped_;       ///< steps that get no further attempt in this stage
+  int looked_ = 0;                            ///< attempts of all nodes that the agreed boundaries were looked at for
   std::vector<std::string> too_late_;         ///< those that lost the time
   boost::asio::signal_set signals_;
   boost::asio::steady_timer clock_, change_;

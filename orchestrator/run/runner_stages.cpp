@@ -1,13 +1,16 @@
 // runner_stages: the turns of a stage, pass after pass, and the steps of the second stage.
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "orchestrator/judge/cells/judge.h"
+#include "orchestrator/judge/cells/stability_looks.h"
 #include "orchestrator/run/runner.h"
 #include "probes/core/utc_time.h"
 
@@ -103,6 +106,7 @@ void Runner::queue_turns() {
 /// The turns of the stage, until every node is through with them or given up.
 asio::awaitable<void> Runner::run_stage() {
   dropped_.clear();
+  stop_at_crossing();
   open_lanes_ = node_work_.size();
   std::vector<NodeWork*> absent;
   for (auto& lane : node_work_) {
@@ -126,6 +130,24 @@ asio::awaitable<void> Runner::run_stage() {
   }
   advance_all();
   while (open_lanes_ > 0) co_await change();
+}
+
+/// With an agreement that ends early: once all nodes have had as many attempts and the interruptions of all meet a
+/// boundary, the soak's steps get no more. An attempt that is running ends.
+void Runner::stop_at_crossing() {
+  if (!plan_.agreed_stability || plan_.agreed_stability->stop != plan::StabilityStop::early) return;
+  if (journal_.stage() != plan::Stage::first) return;
+  int fewest = static_cast<int>(plan_.looks.size());
+  for (const auto& step : plan_.steps) {
+    if (judge::is_of_stability(plan_, step)) fewest = std::min(fewest, step.attempts - journal_.wanted(step));
+  }
+  if (fewest <= std::exchange(looked_, std::max(looked_, fewest))) return;
+  const judge::Result path = judge::judge_stability(plan_, journal_.journal(), journal_.evidence());
+  if (path.outcome == judge::Outcome::inconclusive) return;
+  progress_.node("all nodes", "the soak ends: " + path.reason);
+  for (const auto& step : plan_.steps) {
+    if (judge::is_of_stability(plan_, step)) drop(step);
+  }
 }
 
 /// Whether anything may follow the stage that depends on its results.

@@ -122,6 +122,26 @@ json decision_rule(const plan::Profile& profile) {
           {"stages", "risk split evenly between planned stages (Bonferroni)"}};
 }
 
+json stability_part(const plan::Plan& plan) {
+  const plan::AgreedStability& agreed = *plan.agreed_stability;
+  const plan::StabilityRisk risk = plan::risk_of(plan.looks, plan::stability_design(plan));
+  const auto whole = [](int number) { return static_cast<std::uint64_t>(number); };
+  json part = {{"tolerated", whole(agreed.tolerated)}, {"stop", agreed.stop}, {"counts", agreed.counts}};
+  for (const auto& [name, number] : {std::pair{"hours", agreed.hours},
+                                     {"refusedMtbfHours", agreed.refused_mtbf_h},
+                                     {"acceptedMtbfHours", agreed.accepted_mtbf_h},
+                                     {"vendorRisk", agreed.vendor_risk},
+                                     {"buyerRisk", agreed.buyer_risk},
+                                     {"vendorRiskOfPlan", risk.vendor},
+                                     {"buyerRiskOfPlan", risk.buyer}})
+    part[name] = es6_number(number);
+  for (const plan::Look& look : plan.looks) {
+    json& one = part["looks"].emplace_back(json{{"hours", es6_number(look.hours)}, {"reject", whole(look.reject)}});
+    if (look.accept >= 0) one["accept"] = whole(look.accept);
+  }
+  return part;
+}
+
 json plan_part(const judge::Run& run) {
   const plan::Plan& plan = run.plan;
   json part = {{"sha256", run.plan_sha256},
@@ -129,6 +149,7 @@ json plan_part(const judge::Run& run) {
                {"partial", !plan.only.empty()},
                {"steps", plan.steps.size()},
                {"cells", plan.coverage.size()}};
+  if (plan.agreed_stability) part["agreedStability"] = stability_part(plan);
   if (!plan.agreed_risk) return part;
   const plan::RiskReached reached = plan::reached_risk(plan, *plan.agreed_risk);
   json risk = {{"badNodes", reached.bad_nodes}};
@@ -199,6 +220,17 @@ std::optional<InputError> check_spelling(const json& predicate, const std::strin
                                        "vendorRiskOfPlan", "buyerRiskOfPlan"},
                                       where + ".plan.agreedRisk"))
       return problem;
+  }
+  if (const auto agreed = predicate.at("plan").find("agreedStability"); agreed != predicate.at("plan").end()) {
+    const std::string here = where + ".plan.agreedStability";
+    if (auto problem = check_decimals(*agreed,
+                                      {"hours", "refusedMtbfHours", "acceptedMtbfHours", "vendorRisk", "buyerRisk",
+                                       "vendorRiskOfPlan", "buyerRiskOfPlan"},
+                                      here))
+      return problem;
+    for (const auto& look : agreed->at("looks")) {
+      if (auto problem = check_decimals(look, {"hours"}, here + ".looks")) return problem;
+    }
   }
   const auto& results = predicate.at("results");
   for (std::size_t i = 0; i < results.size(); ++i) {

@@ -105,6 +105,7 @@ std::expected<judge::Results, InputError> judge_fleet(const std::vector<Part>& p
   whole.plan.steps.clear();
   whole.plan.coverage.clear();
   whole.plan.searches.clear();
+  whole.plan.agreed_stability.reset();  // each part has its own
   whole.plan.site.nodes.clear();
   whole.journal.finished = true;
   for (const auto& part : parts) {

@@ -265,7 +265,7 @@ std::string decision_section(const ReportContent& content) {
   return html +
          "<p>Overall: accepted if every required cell passes, rejected if any fails, incomplete otherwise. Advisory "
          "requirements do not count. The procedure follows the guarded acceptance of ILAC-G8 and JCGM 106.</p>\n" +
-         agreed_risk_tables(content.run.plan);
+         agreed_risk_tables(content.run.plan) + stability_tables(content.run.plan, content.verdict.results);
 }
 
 std::string coverage_section(const ReportContent& content) {

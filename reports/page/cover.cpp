@@ -129,6 +129,7 @@ std::string cover_section(const ReportContent& content) {
       {"Software", "assay " + figures::escape(plan.assay_version)},
       {"Signed by", signer}};
   if (plan.agreed_risk) test.emplace_back("Agreed risks", agreed_risk_words(plan));
+  if (plan.agreed_stability) test.emplace_back("Agreed stability", stability_outcome(plan, content.verdict.results));
   html += figures::facts("The test", test);
   return html +
          "<p class=\"small\">The results relate only to the items tested, at the time of the test and under the "

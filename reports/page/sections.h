@@ -74,6 +74,10 @@ std::string decision_section(const ReportContent& content);
 std::string agreed_risk_words(const plan::Plan& plan);
 /// The same with the plan's operating characteristic; empty if nothing was agreed on.
 std::string agreed_risk_tables(const plan::Plan& plan);
+/// The agreement on hours under load, and what came of it (HTML); the plan has one.
+std::string stability_outcome(const plan::Plan& plan, const judge::Results& results);
+/// The path of its interruptions along the boundaries, and its operating characteristic; empty without an agreement.
+std::string stability_tables(const plan::Plan& plan, const judge::Results& results);
 /// Requirement by node; every planned cell.
 std::string coverage_section(const ReportContent& content);
 /// For each requirement: target and its source, figure, uncertainty.

@@ -68,6 +68,38 @@ class Attempts(Bench):
         self.assertEqual(done.returncode, 1, done.stderr + done.stdout)
         self.assertEqual(self.begun(), ["0001", "0002"] * 3 + ["0001"] * 4)
 
+    def soak(self, lines):
+        """A soak of at most six attempts of an hour, as the probe says, with as many interruptions as the lines."""
+        once = {"repeat": {"n": 1, "attempts": 1, "more_attempts": 0}}
+        script = self.write("soak.txt", "".join(f"{line}\n" for line in lines))
+        of = {"parameters": {"script": script, "load_least": "1h"}, **once}
+        done = self.accept(
+            requirement(
+                "stops", metric="interruptions", at="every", statistic="max", limit={"at_most": 9, "unit": "1"}, **of
+            ),
+            requirement("load", metric="load_share", statistic="min", limit={"at_least": 0.9, "unit": "1"}, **of),
+            more=["--stability", "hours=6,tolerated=1,refused=1,accepted=20,vendor=8,buyer=8,stop=early"],
+        )
+        whole = [one for one in self.verdict()["results"] if one["subject"]["kind"] == "cluster"]
+        self.assertEqual(self.verify().returncode, 0)
+        return done, whole[0]
+
+    def test_a_soak_ends_at_the_attempt_after_which_its_interruptions_cross_a_boundary(self):
+        done, whole = self.soak([0] * 6)
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+        self.assertEqual((len(self.begun()), whole["outcome"], whole["each"]), (3, "pass", [0, 0, 0]))
+        self.assertIn("the soak ends: 0 interruptions in 3 h under load: look 3 of 6", done.stderr)
+
+    def test_a_soak_that_is_refused_early_is_rejected(self):
+        done, whole = self.soak([0, 2, 0])
+        self.assertEqual(done.returncode, 1, done.stderr + done.stdout)
+        self.assertEqual((len(self.begun()), whole["outcome"]), (2, "fail"))
+
+    def test_a_soak_that_breaks_off_crosses_no_boundary(self):
+        done, whole = self.soak([0, 0, "crash", 0, 0, 0])
+        self.assertEqual(done.returncode, 3, done.stderr + done.stdout)
+        self.assertEqual((len(self.begun()), whole["outcome"]), (3, "inconclusive"))
+
     def test_the_deadline_leaves_out_what_is_left_of_a_step(self):
         self.accept(requirement("a", repeat=THRICE), more=["--deadline", "1ms"])
         resumed = self.assay("run", "--resume", self.run_directory)

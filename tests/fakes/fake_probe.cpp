@@ -27,6 +27,7 @@ constexpr Parameter kParameters[] = {
     {.name = "counter", .unit = "1", .fallback = "0", .meaning = "1: its number is a counter too"},
     {.name = "directory", .fallback = ".", .meaning = "where it would write"},
     {.name = "writes", .unit = "B", .fallback = "0B", .meaning = "what a plan believes that it writes there"},
+    {.name = "load_least", .unit = "s", .fallback = "0s", .meaning = "above 0: its number counts interruptions too"},
 };
 constexpr Metric kMetrics[] = {
     {.name = "number", .unit = "1", .better = Better::higher, .meaning = "the parameter value, ten times"},
@@ -35,6 +36,16 @@ constexpr Metric kMetrics[] = {
      .better = Better::lower,
      .meaning = "the same once, as a counter, where it is one",
      .course = Course::for_life,
+     .recorded = Recorded::if_asked},
+    {.name = "interruptions",
+     .unit = "1",
+     .better = Better::lower,
+     .meaning = "the same once, of the class ended, and none of the others, where it loads",
+     .recorded = Recorded::if_asked},
+    {.name = "load_share",
+     .unit = "1",
+     .meaning = "1, where it loads",
+     .kind = MetricKind::share,
      .recorded = Recorded::if_asked}};
 constexpr ConditionSpec kConditions[] = {{.name = "behaved", .meaning = "Whether it came to its end."}};
 constexpr SpaceRule kSpace[] = {{.held = "writes", .times = "2"}};
@@ -88,6 +99,12 @@ void measure(const Parameters& given, Recorder& record) {
   const double number = line.empty() ? static_cast<double>(given.count("value")) : std::stod(line);
   record.measurement("number", sample_fixed(10, [&] { return number; }));
   if (given.count("counter") == 1) record.measurement("count", number);
+  if (given.seconds("load_least").count > 0) {
+    record.measurement("interruptions", number, {}, {{"class", std::string("ended")}});
+    for (const char* other : {"silent", "error"})
+      record.measurement("interruptions", 0, {}, {{"class", std::string(other)}});
+    record.measurement("load_share", 1);
+  }
   record.condition("behaved", true);
   if (behaviour == "truncate") std::_Exit(0);
 }

@@ -55,8 +55,7 @@ class Judge {
     const auto mine = cells.find(step.id);
     if (mine == cells.end()) return;
     const StepEvidence found = evidence_of(step);
-    judged_.identities.look(step, found);
-    judged_.statements.look(components_, step, found);
+    judged_.look(plan_, components_, step, found);
     for (const std::size_t i : mine->second)
       for (auto& cell : judge_cell(plan_.coverage[i], given_.requirement(plan_.coverage[i].requirement), step, found))
         judged_.cells.take(i, std::move(cell));
@@ -278,9 +277,8 @@ class Judge {
     cell.result.set_aside = fit.set_aside;
     const Pool& pool = fit.pool.measured.empty() ? all : fit.pool;
     cell.result.samples = pool.samples.size();
-    const bool of_class = requirement.metric == kEfficiency || requirement.metric == kRamp;
-    cell.instrument = of_class && !requirement.during.empty() ? efficiency_instrument(all.records, all.measured)
-                                                              : probe.metric(requirement.metric)->instrument;
+    cell.instrument = plan::is_of_meter_class(requirement) ? efficiency_instrument(all.records, all.measured)
+                                                           : probe.metric(requirement.metric)->instrument;
     cell.stated = stated_scatter(*probe.metric(requirement.metric), requirement.reproducibility);
     cell.risk = risk_of(plan_.profile.guard_factor, step.more_attempts > 0);
     const auto estimate =
@@ -371,6 +369,7 @@ JudgedCells judge_all(const JudgeInputs& given) {
   all.statements.hold_together(plan, whole.results);
   all.identities.refuse_twins(whole.results);
   hold_against_chance(whole.results);
+  all.looks.add_to(plan, whole.results);
   return whole;
 }
 

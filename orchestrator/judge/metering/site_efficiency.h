@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "orchestrator/judge/evidence/evidence.h"
+#include "orchestrator/plan/metered.h"
 
 namespace assay::judge {
 
-/// The metric of power_feed that no meter has: the judge joins it from readings and from the record of the load.
-inline constexpr std::string_view kEfficiency = "energy_efficiency";
+/// Joined from readings and from the record of the load.
+using plan::kEfficiency;
 
 /// Readings of the meters of a rack while a load was held.
 struct RackPower {

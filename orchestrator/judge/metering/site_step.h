@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "orchestrator/judge/evidence/evidence.h"
+#include "orchestrator/plan/metered.h"
 #include "probes/core/record.h"
 #include "probes/core/step_response.h"
 
 namespace assay::judge {
 
 /// The metrics of power_feed that no meter has: the judge joins them from readings and from the marks of the load.
-inline constexpr std::string_view kRamp = "power_ramp";
+using plan::kRamp;
 inline constexpr std::array<std::string_view, 4> kOfSteps = {"rise_time", kRamp, "overshoot", "settling_time"};
 
 /// The power of one subject over time, each reading at the middle of its interval, in s since 1970.

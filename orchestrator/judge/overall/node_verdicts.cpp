@@ -51,6 +51,7 @@ class NodeJudge {
   /// The nodes that the result speaks of: those of its step, or by its name where nothing was planned.
   [[nodiscard]] NodeNames nodes_of(const Result& result) const {
     if (const auto step = steps_.find(result.step); step != steps_.end()) return step->second->nodes;
+    if (result.subject.kind == "cluster") return all_;
     if (index_.contains(result.subject.id)) return {result.subject.id};
     const std::string& id = result.subject.id;
     const auto plus = id.find('+');

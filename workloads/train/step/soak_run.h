@@ -5,22 +5,17 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "probes/collective/rank_child.h"
+#include "probes/core/interruption.h"
 #include "probes/core/parameters.h"
 #include "probes/core/units.h"
 #include "workloads/train/engine/host_engine.h"
 
 namespace assay::train {
-
-/// How a segment was interrupted: a rank's process ended, a rank did not answer, or it reported an error.
-enum class Interruption { ended, silent, error };
-/// Their words, in this order.
-inline constexpr std::array<std::string_view, 3> kInterruptions = {"ended", "silent", "error"};
 
 /// How long, and how finely.
 struct SoakTimes {
@@ -32,8 +27,8 @@ struct SoakOutcome {
   std::vector<double> at_s;    ///< middle of each window, since the soak began
   std::vector<double> step_s;  ///< median step of each window, the longest of all ranks
   double load_s = 0;           ///< time in windows
-  std::array<std::vector<double>, kInterruptions.size()> interrupted_s;  ///< time under load before each, by class
-  std::array<std::vector<double>, kInterruptions.size()> broken_at_s;    ///< since the soak began, of the same
+  std::array<std::vector<double>, kInterruptions> interrupted_s;  ///< time under load before each, by class
+  std::array<std::vector<double>, kInterruptions> broken_at_s;    ///< since the soak began, of the same
   std::int64_t segments = 0;
   std::uint64_t mismatches = 0;
   bool gave_up = false;            ///< after kMostInterruptions

@@ -190,14 +190,13 @@ void record_steps(const SoakOutcome& found, double settling_s, Recorder& record)
 
 void record_interruptions(const SoakOutcome& found, Seconds asked, Recorder& record) {
   std::vector<double> at_s;
-  for (std::size_t how = 0; how < kInterruptions.size(); ++how) {
+  for (std::size_t how = 0; how < kInterruptions; ++how) {
+    const std::string word(word_of(static_cast<Interruption>(how)));
     const auto& of_class = found.interrupted_s.at(how);
     at_s.insert(at_s.end(), of_class.begin(), of_class.end());
-    record.measurement("interruptions", static_cast<double>(of_class.size()), {},
-                       {{"class", std::string(kInterruptions.at(how))}});
+    record.measurement("interruptions", static_cast<double>(of_class.size()), {}, {{"class", word}});
     if (!found.broken_at_s.at(how).empty())
-      record.measurement("interruption_time", fixed(found.broken_at_s.at(how)), {},
-                         {{"class", std::string(kInterruptions.at(how))}});
+      record.measurement("interruption_time", fixed(found.broken_at_s.at(how)), {}, {{"class", word}});
   }
   record.measurement("load_time", found.load_s);
   record.measurement("load_share", std::min(1.0, found.load_s / asked.count));
