@@ -50,7 +50,7 @@ using Steps = std::span<const plan::Step>;
 /// The steps of `plan` in runs, in their order, so that no requirement has cells in two of them: at the end of a run
 /// its cells can be decided, and they need not wait for the rest of the plan. A plan has its steps probe by probe.
 inline std::vector<Steps> runs_of(const plan::Plan& plan, const CellsOfSteps& cells) {
-  constexpr std::size_t kFewest = 1024;  // steps of one run, so that all threads have work
+  constexpr std::size_t kFewest = 512;  // steps of one run, so that all threads have work
   const auto each_requirement = [&](std::size_t step, const auto& act) {
     const auto mine = cells.find(plan.steps[step].id);
     if (mine == cells.end()) return;

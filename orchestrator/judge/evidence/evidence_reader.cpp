@@ -20,24 +20,24 @@ namespace {
 /// Path and size too: a digest alone, which no reader has compared yet, identifies no file.
 std::string key_of(const EvidenceFile& file) { return fmt::format("{} {} {}\n", file.path, file.sha256, file.bytes); }
 
-/// A record in as little memory as it takes: its key and, behind that, what is packed.
-struct Kept {
-  std::string bytes;
-  std::uint32_t key = 0;  ///< its length
-
-  [[nodiscard]] std::string_view of() const { return std::string_view(bytes).substr(0, key); }
-  [[nodiscard]] std::string_view packed() const { return std::string_view(bytes).substr(key); }
-};
-struct ByKey {
-  using is_transparent = void;
-  static std::string_view key(std::string_view key) { return key; }
-  static std::string_view key(const Kept& kept) { return kept.of(); }
-  std::size_t operator()(const auto& one) const { return std::hash<std::string_view>{}(key(one)); }
-  bool operator()(const auto& a, const auto& b) const { return key(a) == key(b); }
-};
-
 }  // namespace
 struct KeptRecords::Internal {
+  /// A record in as little memory as it takes: its key and, behind that, what is packed.
+  struct Kept {
+    std::string bytes;
+    std::uint32_t key = 0;  ///< its length
+
+    [[nodiscard]] std::string_view of() const { return std::string_view(bytes).substr(0, key); }
+    [[nodiscard]] std::string_view packed() const { return std::string_view(bytes).substr(key); }
+  };
+  struct ByKey {
+    using is_transparent = void;
+    static std::string_view key(std::string_view key) { return key; }
+    static std::string_view key(const Kept& kept) { return kept.of(); }
+    std::size_t operator()(const auto& one) const { return std::hash<std::string_view>{}(key(one)); }
+    bool operator()(const auto& a, const auto& b) const { return key(a) == key(b); }
+  };
+
   std::mutex mutex;  ///< of all below, but for the last
   std::unordered_set<Kept, ByKey, ByKey> records;
   std::map<std::string, InputError, std::less<>> refused;  ///< by key
