@@ -52,9 +52,9 @@ std::string table_of(const judge::Verdict& verdict, const judge::Advices& advice
                               advices);
 }
 
-int finish(const std::string& directory, const RunSettings& settings) {
+int finish(const std::string& directory, const RunSettings& settings, judge::KeptRecords records) {
   judge::Advices advices;
-  const auto verdict = judge_directory(directory, &advices);
+  const auto verdict = judge_directory(directory, &advices, std::move(records));
   if (!verdict) return report_error(verdict.error());
   if (settings.json) {
     std::cout << nlohmann::ordered_json{{"event", "verdict"},
@@ -92,7 +92,8 @@ struct RunResult {
 std::expected<RunResult, InputError> run_then_judge(const std::string& directory,
                                                     const std::vector<plan::Program>& programs, bool resume,
                                                     const RunSettings& settings) {
-  const auto end = carry_out(directory, programs, resume, settings);
+  judge::KeptRecords records;
+  const auto end = carry_out(directory, programs, resume, settings, records);
   if (!end) return std::unexpected(end.error());
   if (const std::string dossier = directory + "/" + judge::kDossierFolder;
       judge::dossier_state(directory, dossier) == judge::DossierState::earlier) {
@@ -101,7 +102,7 @@ std::expected<RunResult, InputError> run_then_judge(const std::string& directory
     std::cerr << fmt::format("{} was signed before the run went on; it is now {}\n", harmless(dossier),
                              harmless(*aside));
   }
-  return RunResult{.code = finish(directory, settings), .end = *end};
+  return RunResult{.code = finish(directory, settings, std::move(records)), .end = *end};
 }
 
 /// `path` for a command that is shown to people: in quotes where a shell would take it apart.

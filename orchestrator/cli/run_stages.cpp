@@ -213,7 +213,7 @@ void print_steps_json(const char* command, const Prepared& prepared, const std::
 
 std::expected<run::RunEnd, InputError> carry_out(const std::string& directory,
                                                  const std::vector<plan::Program>& programs, bool resume,
-                                                 const RunSettings& settings) {
+                                                 const RunSettings& settings, const judge::KeptRecords& records) {
   const auto times = times_of(settings);
   if (!times) return std::unexpected(times.error());
   const auto bytes = read_file(directory + "/plan.json");
@@ -230,7 +230,8 @@ std::expected<run::RunEnd, InputError> carry_out(const std::string& directory,
                           .resume = resume,
                           .starts_at_once = settings.fan_out,
                           .deadline = times->deadline,
-                          .stop_on_fail = settings.stop_on_fail};
+                          .stop_on_fail = settings.stop_on_fail,
+                          .records = records};
   if (times->patience) options.patience = *times->patience;
   return run::run(*plan, files::sha256(*bytes), programs, options, progress);
 }
@@ -243,14 +244,15 @@ std::expected<RunTimes, InputError> times_of(const RunSettings& settings) {
   return RunTimes{.deadline = *deadline, .patience = *patience};
 }
 
-std::expected<judge::Verdict, InputError> judge_directory(const std::string& directory, judge::Advices* advices) {
+std::expected<judge::Verdict, InputError> judge_directory(const std::string& directory, judge::Advices* advices,
+                                                          judge::KeptRecords records) {
   const auto read = judge::read_run(directory);
   if (!read) return std::unexpected(read.error());
   if (auto problem = judge::find_imported_files(directory, read->journal)) return std::unexpected(*problem);
   for (const auto& probe : plan::unknown_probes(read->plan))
     std::cerr << fmt::format("{} is described by its plan alone; this version does not know it\n", harmless(probe));
-  const judge::EvidenceReader evidence =
-      read->plan.simulation ? simulate::simulated_evidence(read->plan, read->journal) : judge::evidence_in(directory);
+  const judge::EvidenceReader evidence = read->plan.simulation ? simulate::simulated_evidence(read->plan, read->journal)
+                                                               : judge::evidence_in(directory, std::move(records));
   auto verdict = judge::judge_run(read->plan, read->plan_sha256, read->journal, evidence);
   if (!verdict) {
     verdict.error().where = directory + "/" + verdict.error().where;

@@ -36,15 +36,16 @@ void print_steps(const plan::Plan& plan);
 /// none.
 void print_steps_json(const char* command, const Prepared& prepared, const std::string& written);
 
-/// Runs the plan of `directory`, or resumes its run.
+/// Runs the plan of `directory`, or resumes its run. `records` gets those that it reads.
 std::expected<run::RunEnd, InputError> carry_out(const std::string& directory,
                                                  const std::vector<plan::Program>& programs, bool resume,
-                                                 const RunSettings& settings);
+                                                 const RunSettings& settings, const judge::KeptRecords& records);
 
 /// Judges the run in `directory` and writes verdict.json. Where `advices` is given, it gets what to do about the
-/// verdict, which must outlive it and may be moved.
+/// verdict, which must outlive it and may be moved. `records`: those that this process has read already.
 std::expected<judge::Verdict, InputError> judge_directory(const std::string& directory,
-                                                          judge::Advices* advices = nullptr);
+                                                          judge::Advices* advices = nullptr,
+                                                          judge::KeptRecords records = {});
 
 /// The durations that RunSettings give; nothing for those that are not given.
 struct RunTimes {

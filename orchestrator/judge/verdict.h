@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "orchestrator/files/atomic_file.h"
-#include "orchestrator/judge/shared_list.h"
+#include "orchestrator/files/shared.h"
 #include "probes/core/error.h"
 #include "probes/core/fields.h"
 #include "probes/core/record.h"
@@ -18,6 +18,10 @@
 #include "probes/core/words.h"
 
 namespace assay::judge {
+
+/// A list that many results of a fleet have in common.
+template <class T>
+using SharedList = files::Shared<std::vector<T>>;
 
 /// The judgement of one requirement on one subject. For a lower limit L and guard band w: pass y >= L + w;
 /// conditional_pass L <= y < L + w; conditional_fail L - w < y < L; fail y <= L - w. decision.h has the other

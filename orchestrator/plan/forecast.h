@@ -44,7 +44,7 @@ class Forecast {
  private:
   /// Steps with the same probe and parameters on as many nodes.
   struct Kind {
-    const Values* parameters;
+    const files::Shared<Values>* parameters;
     double typical_s;
     int seen = 0;  ///< attempts whose mean that is; 0: it is the probe's
   };

@@ -33,7 +33,7 @@ constexpr std::array kLeastTimes = {"warmup_least", "load_least"};  // parameter
 /// place.
 struct Task {
   const Program* program = nullptr;
-  Values parameters;
+  files::Shared<Values> parameters;
   std::vector<Spot> spots;
   std::vector<const Requirement*> requirements;
   std::vector<const Requirement*> off = {};  ///< of them, contrasts whose feature it has off

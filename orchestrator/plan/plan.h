@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "orchestrator/files/shared.h"
 #include "orchestrator/plan/agreed_risk.h"
 #include "orchestrator/plan/agreed_stability.h"
 #include "orchestrator/plan/profile.h"
@@ -36,7 +37,7 @@ struct Program {
 struct Step {
   std::string id;  ///< "0001-host_gemm-n01": order, probe, place; safe as a directory name
   std::string probe;
-  Values parameters;                      ///< every parameter of the probe
+  files::Shared<Values> parameters;       ///< every parameter of the probe; those of a fleet have the same
   std::vector<std::string> nodes;         ///< one rank on each, rank 0 first
   std::vector<std::string> requirements;  ///< ids judged from its record
   std::vector<std::string> companions;    ///< probes that sample while it runs

@@ -104,6 +104,19 @@ std::string clock_text(double seconds) {
   return fmt::format("{}:{:02}:{:02}", whole / kHour, whole % kHour / kMinute, whole % kMinute);
 }
 
+void CellCounts::add(const CellCounts& other) {
+  steps += other.steps, passed += other.passed, failed += other.failed, open += other.open;
+}
+
+void CellCounts::remove(const CellCounts& other) {
+  steps -= other.steps, passed -= other.passed, failed -= other.failed, open -= other.open;
+}
+
+std::string CellCounts::text(std::size_t all_steps) const {
+  return fmt::format("{} of {} steps judged: {} required cells pass, {} fail, {} open", steps, all_steps, passed,
+                     failed, open);
+}
+
 std::string board_html(const BoardView& view) {
   std::string html = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
   html += "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n";
@@ -120,6 +133,9 @@ std::string board_html(const BoardView& view) {
                       view.tests > 0 ? fmt::format(" and {} tests of searches", view.tests) : "",
                       clock_text(view.elapsed_s),
                       view.over ? "" : fmt::format(", about {} left", clock_text(view.remaining_s)));
+  if (view.cells.steps > 0)
+    html += fmt::format("<p>{}. Each step is judged by itself here; the verdict compares them.</p>\n",
+                        view.cells.text(view.steps));
   html += list("What failed", view.failures, "nothing so far") + fleet(view.nodes) + table(view.nodes);
   html += list("Ended last", view.recent, "nothing yet");
   return html +

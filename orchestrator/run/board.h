@@ -25,13 +25,27 @@ struct BoardNode {
   double ran_s = 0, usual_s = 0;       ///< of the step that runs
 };
 
+/// Required cells of steps that have had the attempts of their stage, each judged by its own step alone: limits
+/// relative to others are open, and the scatter of the whole run is not known yet. The verdict decides.
+struct CellCounts {
+  std::size_t steps = 0;  ///< that they are of
+  std::size_t passed = 0, failed = 0, open = 0;
+
+  void add(const CellCounts& other);
+  void remove(const CellCounts& other);
+  /// "40 of 60 steps judged: 120 required cells pass, 2 fail, 1 open".
+  [[nodiscard]] std::string text(std::size_t all_steps) const;
+};
+
 /// Everything that the page shows.
 struct BoardView {
   std::string site, profile;
   std::string time;  ///< UTC, of this view
   double elapsed_s = 0, remaining_s = 0;
   std::size_t done = 0, total = 0, tests = 0;
-  bool over = false;  ///< nothing follows any more
+  CellCounts cells = {};
+  std::size_t steps = 0;  ///< of the plan
+  bool over = false;      ///< nothing follows any more
   std::vector<BoardNode> nodes;
   std::vector<std::string> failures, recent;  ///< the latest first
 };

@@ -36,7 +36,7 @@ Progress::Progress(const plan::Plan& plan, Mode mode) : mode_(mode), forecast_(p
   profile_ = plan.profile.title;
   for (const auto& node : plan.site.nodes) nodes_[node.name].state = kWaiting;
   for (const auto& step : plan.steps) {
-    planned_.insert(step.id);
+    planned_.try_emplace(step.id);
     add(step, step.attempts);
   }
   double usual = 0, most = 0;
@@ -60,6 +60,15 @@ Progress::~Progress() {
 void Progress::add(const plan::Step& step, int attempts) {
   total_ += static_cast<std::size_t>(attempts);
   for (const auto& node : step.nodes) nodes_[node].total += static_cast<std::size_t>(attempts);
+}
+
+/// Its cells count once, however often the step is judged: a second stage replaces what the first one gave.
+void Progress::count(const plan::Step& step, const StepWords& words) {
+  const auto known = planned_.find(step.id);
+  if (known == planned_.end() || words.cells.steps == 0) return;
+  cells_.remove(known->second);
+  known->second = words.cells;
+  cells_.add(words.cells);
 }
 
 /// Calculated once a second: a forecast of 300,000 steps takes as long as some of the steps.
@@ -123,6 +132,7 @@ void Progress::step_end(const plan::Step& step, int attempt, AttemptOutcome outc
                         const StepWords& results) {
   const double took = std::chrono::duration<double>(Clock::now() - nodes_[step.nodes.front()].begin).count();
   const bool planned = is_planned(step);
+  count(step, results);
   const bool broken = outcome != AttemptOutcome::exited || results.error;
   for (const auto& node : step.nodes) {
     NodeProgress& node_progress = nodes_[node];
@@ -148,7 +158,10 @@ void Progress::step_end(const plan::Step& step, int attempt, AttemptOutcome outc
                    said));
 }
 
-void Progress::step_kept(const plan::Step& step, int made, int left, const std::vector<double>& took_s) {
+void Progress::step_kept(const plan::Step& step, int made, int left, const std::vector<double>& took_s,
+                         const StepWords& words) {
+  count(step, words);
+  for (const auto& node : step.nodes) nodes_[node].missed += words.missed ? 1 : 0;
   for (const auto& node : step.nodes) nodes_[node].done += static_cast<std::size_t>(made);
   done_ += static_cast<std::size_t>(made);
   forecast_.set_left(step.id, left);
@@ -234,6 +247,10 @@ void Progress::draw() {
   }
   for (const auto& line : fleet_lines(width)) {
     block += line + "\n";
+    ++drawn_;
+  }
+  if (cells_.steps > 0) {
+    block += fmt::format("  {}\n", cells_.text(planned_.size()));
     ++drawn_;
   }
   const double elapsed = std::chrono::duration<double>(Clock::now() - begin_).count();

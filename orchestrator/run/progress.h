@@ -22,6 +22,7 @@ struct StepWords {
   std::string text = {};  ///< a few words
   bool missed = false;    ///< a judged figure fails
   bool error = false;     ///< a figure could not be judged, because an attempt broke
+  CellCounts cells = {};  ///< of the step, once its attempts are made; else of no step
 };
 
 /// Follows a run on stderr: a live line per node and an ETA on a terminal, plain lines otherwise; with `json`, one
@@ -57,8 +58,9 @@ class Progress {
     return mode_ == Mode::terminal || mode_ == Mode::plain || !board_.empty();
   }
   /// `made` attempts of a step were found in the journal of a resumed run, and so many are left. `took_s`: how long
-  /// each that went well took.
-  void step_kept(const plan::Step& step, int made, int left, const std::vector<double>& took_s = {});
+  /// each that went well took. `words`: the outcomes of its cells.
+  void step_kept(const plan::Step& step, int made, int left, const std::vector<double>& took_s = {},
+                 const StepWords& words = {});
   /// The step's attempts that are left will not start: one broke, a node was given up, or the deadline is too near.
   void step_dropped(const plan::Step& step);
   /// These steps are measured again.
@@ -73,6 +75,7 @@ class Progress {
   [[nodiscard]] double remaining_s();
   [[nodiscard]] bool is_planned(const plan::Step& step) const { return planned_.contains(step.id); }
   void add(const plan::Step& step, int attempts);
+  void count(const plan::Step& step, const StepWords& words);
   [[nodiscard]] double most_s();
   [[nodiscard]] std::vector<std::pair<double, std::string_view>> busiest() const;
   void line(const std::string& text);
@@ -98,8 +101,10 @@ class Progress {
   };
   Mode mode_;
   std::map<std::string, NodeProgress> nodes_;
-  std::set<std::string_view> planned_;  ///< ids of the plan's steps; a step of another id is an extra test of a search
-  std::size_t done_ = 0, total_ = 0;    ///< attempts of steps
+  /// By the ids of the plan's steps, their cells; a step of another id is an extra test of a search.
+  std::map<std::string_view, CellCounts> planned_;
+  CellCounts cells_;                  ///< of all of them
+  std::size_t done_ = 0, total_ = 0;  ///< attempts of steps
   std::size_t tests_done_ = 0, tests_left_ = 0;
   double usual_share_ = 0;  ///< of the planned tests, that searches usually take
   double usual_tests_ = 0;  ///< of the searches that are due

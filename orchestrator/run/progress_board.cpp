@@ -65,6 +65,8 @@ BoardView Progress::view() {
                  .done = done_,
                  .total = total_,
                  .tests = tests_done_,
+                 .cells = cells_,
+                 .steps = planned_.size(),
                  .over = over_,
                  .nodes = {},
                  .failures = {},

@@ -76,7 +76,7 @@ std::expected<RunEnd, InputError> execute(const plan::Plan& plan, const std::str
     for (const char* folder : {"/records", "/logs"}) files::remove_partial_files(options.directory + folder);
     writer.write(judge::JournalEntry::run_resume(process_identity()));
   }
-  RunJournal run_journal(plan, options.directory, std::move(*journal), std::move(writer), progress);
+  RunJournal run_journal(plan, options.directory, std::move(*journal), std::move(writer), progress, options.records);
   return Runner(plan, programs, options, run_journal, progress).go();
 }
 

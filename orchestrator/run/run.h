@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "orchestrator/judge/evidence/evidence_reader.h"
 #include "orchestrator/plan/plan.h"
 #include "orchestrator/run/progress.h"
 #include "probes/core/units.h"
@@ -24,6 +25,7 @@ struct RunOptions {
   bool stop_on_fail = false;        ///< once a required cell has failed, no more steps start
   Seconds patience{30};             ///< time for reconnecting to a lost node before it is given up
   bool leaves_out_what_does_not_fit = false;  ///< in the space that is free on a node; otherwise that is an error
+  judge::KeptRecords records = {};            ///< gets the records as they are read, each once, for the verdict
   bool kill_at_signal = false;                ///< the first signal kills running steps, as otherwise the second does
 };
 

@@ -20,8 +20,13 @@ namespace {
 StepWords results_words(const plan::Plan& plan, const judge::Results& results, bool open) {
   const judge::Result* worst = nullptr;
   std::size_t passed = 0;
+  CellCounts cells{.steps = open ? 0U : 1U};
   for (const auto& one : results) {
     passed += one.outcome == judge::Outcome::pass ? 1 : 0;
+    if (one.required)
+      ++(one.outcome == judge::Outcome::pass   ? cells.passed
+         : one.outcome == judge::Outcome::fail ? cells.failed
+                                               : cells.open);
     if (worst == nullptr || judge::is_worse(one, *worst)) worst = &one;
   }
   if (worst == nullptr) return {};
@@ -30,13 +35,14 @@ StepWords results_words(const plan::Plan& plan, const judge::Results& results, b
   const std::string value = worst->value ? " " + for_people(*worst->value, worst->unit) : "";
   const bool missed = judged && worst->outcome == judge::Outcome::fail;
   if (worst->outcome == judge::Outcome::error)
-    return {.text = fmt::format("{}: {}", worst->requirement, worst->reason), .error = true};
+    return {.text = fmt::format("{}: {}", worst->requirement, worst->reason), .error = true, .cells = cells};
   const std::string outcome = judged ? fmt::format(" {}", worst->outcome) : "";
-  if (results.size() == 1) return {.text = worst->requirement + value + outcome, .missed = missed};
+  if (results.size() == 1) return {.text = worst->requirement + value + outcome, .missed = missed, .cells = cells};
   return {.text = judged ? fmt::format("{} of {} cells pass, worst: {}{}{}", passed, results.size(), worst->requirement,
                                        value, outcome)
                          : fmt::format("{} cells, {}{}", results.size(), worst->requirement, value),
-          .missed = missed};
+          .missed = missed,
+          .cells = cells};
 }
 
 bool has_value(const judge::Results& results) {
@@ -46,12 +52,12 @@ bool has_value(const judge::Results& results) {
 }  // namespace
 
 RunJournal::RunJournal(const plan::Plan& plan, const std::string& directory, judge::Journal journal,
-                       judge::JournalWriter writer, Progress& progress)
+                       judge::JournalWriter writer, Progress& progress, judge::KeptRecords records)
     : plan_(plan),
       progress_(progress),
       journal_(std::move(journal)),
       writer_(std::move(writer)),
-      evidence_(judge::evidence_in(directory)) {
+      evidence_(judge::evidence_in(directory, std::move(records))) {
   for (std::size_t i = 0; i < journal_.attempts.size(); ++i) attempts_[journal_.attempts[i].step].push_back(i);
   for (const auto& cell : plan.coverage) {
     if (!cell.step.empty()) cells_[cell.step].push_back(cell);
@@ -111,8 +117,11 @@ void RunJournal::end_attempt(const plan::Step& step, judge::Attempt attempt, boo
   // Without readers of the progress, results are judged until there is a figure.
   has_figure_ = has_figure_ || has_value(results);
   count_cause(step, ended, results, judged ? has_value(results) : measured);
-  progress_.step_end(step, ended.number, ended.outcome, ended.reason,
-                     progress_.is_for_people() ? results_words(plan_, results, wanted(step) > 0) : StepWords{});
+  StepWords words;
+  if (progress_.is_for_people() && judged) words = results_words(plan_, results, wanted(step) > 0);
+  // Of an attempt that broke its reason is shown, and the cells count when no further one is made.
+  if (progress_.is_for_people() && !judged) words.cells = words_of(step).cells;
+  progress_.step_end(step, ended.number, ended.outcome, ended.reason, words);
 }
 
 void RunJournal::count_cause(const plan::Step& step, const judge::Attempt& attempt, const judge::Results& results,
@@ -193,6 +202,11 @@ judge::Results RunJournal::results_of(const plan::Step& step) const {
   const auto cells = cells_.find(step.id);
   return judge::judge_step(plan_, step, cells == cells_.end() ? std::vector<plan::Cell>{} : cells->second,
                            part_of(step), evidence_);
+}
+
+StepWords RunJournal::words_of(const plan::Step& step) const {
+  const bool over = cells_.contains(step.id) && attempts_.contains(step.id) && wanted(step) == 0;
+  return over ? results_words(plan_, results_of(step), false) : StepWords{};
 }
 
 int RunJournal::wanted(const plan::Step& step) const {

@@ -31,10 +31,10 @@ struct SameCause {
 /// std::system_error when it cannot be written.
 class RunJournal {
  public:
-  /// `journal` is what `writer` holds so far; evidence is read under `directory`. `plan` and `progress` must outlive
-  /// it.
+  /// `journal` is what `writer` holds so far; evidence is read under `directory` and kept in `records`. `plan` and
+  /// `progress` must outlive it.
   RunJournal(const plan::Plan& plan, const std::string& directory, judge::Journal journal, judge::JournalWriter writer,
-             Progress& progress);
+             Progress& progress, judge::KeptRecords records = {});
 
   /// The agent of `node` is connected and reported `facts` of its node.
   void node_up(const std::string& node, const nlohmann::json& facts);
@@ -72,6 +72,8 @@ class RunJournal {
   [[nodiscard]] plan::Stage stage() const { return journal_.second_stage ? plan::Stage::second : plan::Stage::first; }
   /// The results of the step's cells, from its attempts so far.
   [[nodiscard]] judge::Results results_of(const plan::Step& step) const;
+  /// Their outcomes, once the step has had the attempts of the stage; nothing before.
+  [[nodiscard]] StepWords words_of(const plan::Step& step) const;
   /// The latest attempts, as far as they broke for one cause; none after one that gave a figure.
   [[nodiscard]] const SameCause& same_cause() const { return same_cause_; }
   /// How many more attempts of `step` this stage asks for. None after one that broke or measured nothing: a step that

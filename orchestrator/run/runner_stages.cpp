@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "orchestrator/files/in_parallel.h"
 #include "orchestrator/judge/cells/judge.h"
 #include "orchestrator/judge/cells/stability_looks.h"
 #include "orchestrator/run/runner.h"
@@ -39,9 +40,15 @@ void Runner::show_kept() {
     if (attempt.outcome == AttemptOutcome::exited && begin && end && *begin <= *end)
       mine.took_s.push_back(std::chrono::duration<double>(*end - *begin).count());
   }
-  for (const auto& step : plan_.steps) {
+  std::vector<StepWords> words(plan_.steps.size());
+  if (progress_.is_for_people() && !ended.empty())
+    files::in_parallel(words.size(), journal_.evidence().threads(),
+                       [&](unsigned, std::size_t i) { words[i] = journal_.words_of(plan_.steps[i]); });
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const plan::Step& step = plan_.steps[i];
     const Ended& mine = ended[step.id];
-    if (mine.made > 0 || journal.second_stage) progress_.step_kept(step, mine.made, journal_.wanted(step), mine.took_s);
+    if (mine.made > 0 || journal.second_stage)
+      progress_.step_kept(step, mine.made, journal_.wanted(step), mine.took_s, words[i]);
   }
 }
 

@@ -124,20 +124,20 @@ class RecordMaker {
 /// moment when all nodes of a step are free is known when its turn comes.
 class VirtualRun {
  public:
-  VirtualRun(const plan::Plan& plan, const std::string& plan_sha256)
+  VirtualRun(const plan::Plan& plan, const std::string& plan_sha256, files::TextSink sink)
       : plan_(plan),
         passes_(plan),
         model_(std::make_shared<FleetModel>(plan)),
         tests_(std::make_shared<TestSteps>()),
         times_(std::make_shared<VirtualTimes>()),
         evidence_(RecordMaker(plan, model_, tests_, times_), run_.records),
-        lines_(true) {
+        lines_(true),
+        sink_(std::move(sink)) {
     run_.journal.run_id = fmt::format("simulated-{}", plan.simulation->seed);
     run_.journal.plan_sha256 = plan_sha256;
     run_.journal.simulated = true;
     run_.journal.begin = moment(0);
-    run_.journal_text =
-        lines_.line(moment(0), judge::JournalEntry::run_begin(run_.journal.run_id, plan_sha256, "", true));
+    write(moment(0), judge::JournalEntry::run_begin(run_.journal.run_id, plan_sha256, "", true));
   }
 
   SimulatedRun go() {
@@ -147,22 +147,30 @@ class VirtualRun {
     localise();
     run_.journal.end = moment(run_.duration_s + run_.localisation_s);
     run_.journal.finished = true;
-    run_.journal_text += lines_.line(run_.journal.end, judge::JournalEntry::run_end());
+    write(run_.journal.end, judge::JournalEntry::run_end());
     return std::move(run_);
   }
 
  private:
+  void write(const std::string& time, const judge::JournalEntry& entry) {
+    std::string line = lines_.line(time, entry);
+    if (sink_)
+      sink_(line);
+    else
+      run_.journal_text += line;
+  }
+
   void meet(const std::string& node) {
     free_at_[node] = 0;
     if (model_->is_dead(node)) {
       const std::string reason = "simulated: the node does not answer";
       run_.journal.node_events.push_back({.node = node, .time = moment(0), .reason = reason});
-      run_.journal_text += lines_.line(moment(0), judge::JournalEntry::node_down(node, reason));
+      write(moment(0), judge::JournalEntry::node_down(node, reason));
       return;
     }
     const nlohmann::json facts = {{"name", node}, {plan::kSimulated, true}};
     run_.journal.node_facts[node] = facts;
-    run_.journal_text += lines_.line(moment(0), judge::JournalEntry::node_up(node, facts));
+    write(moment(0), judge::JournalEntry::node_up(node, facts));
   }
 
   void perform(plan::Stage stage) {
@@ -186,7 +194,7 @@ class VirtualRun {
     if (passes_.count(plan::Stage::second) == 0) return;
     auto chosen = judge::second_stage(plan_, judge::judge_cells(plan_, run_.journal, evidence_));
     if (chosen.empty()) return;
-    run_.journal_text += lines_.line(moment(run_.duration_s), judge::JournalEntry::second_stage_begin(chosen));
+    write(moment(run_.duration_s), judge::JournalEntry::second_stage_begin(chosen));
     run_.journal.second_stage = true;
     run_.journal.more_attempts = std::move(chosen);
     for (auto& [node, free_at] : free_at_) free_at = run_.duration_s;
@@ -211,9 +219,9 @@ class VirtualRun {
     judge::Attempt attempt = ended(step, number, time, time + length_s);
     attempt.evidence = std::move(records);
     attempt.second_stage = run_.journal.second_stage;
-    run_.journal_text += lines_.line(attempt.begin, judge::JournalEntry::attempt_begin(step.id, number, attempt.node));
+    write(attempt.begin, judge::JournalEntry::attempt_begin(step.id, number, attempt.node));
     if (metered) end_watch(time + length_s);
-    run_.journal_text += lines_.line(attempt.end, judge::JournalEntry::attempt_end(attempt));
+    write(attempt.end, judge::JournalEntry::attempt_end(attempt));
     run_.journal.attempts.push_back(std::move(attempt));
     time += length_s;
     for (auto& [node, free_at] : free_at_) {
@@ -229,7 +237,7 @@ class VirtualRun {
                        .probe = plan::site_companion(plan_.profile),
                        .outcome = AttemptOutcome::exited,
                        .begin = moment(time)};
-    run_.journal_text += lines_.line(watch.begin, judge::JournalEntry::watch_begin(watch.number, watch.probe));
+    write(watch.begin, judge::JournalEntry::watch_begin(watch.number, watch.probe));
     times_->watches.emplace(watch.number, std::pair(&step, seconds_of(watch.begin)));
     run_.journal.watches.push_back(std::move(watch));
   }
@@ -242,7 +250,7 @@ class VirtualRun {
     watch.evidence.push_back({.path = judge::watch_record_path(watch.number, watch.probe),
                               .sha256 = files::sha256(bytes),
                               .bytes = bytes.size()});
-    run_.journal_text += lines_.line(watch.end, judge::JournalEntry::watch_end(watch));
+    write(watch.end, judge::JournalEntry::watch_end(watch));
   }
 
   /// How many attempts `step` has had.
@@ -284,7 +292,7 @@ class VirtualRun {
     if (tests.empty()) return;
     double time = run_.duration_s;
     run_.journal.localising = true;
-    run_.journal_text += lines_.line(moment(time), judge::JournalEntry::localise_begin());
+    write(moment(time), judge::JournalEntry::localise_begin());
     for (; !tests.empty(); tests = searches.open()) {
       double longest_s = 0;
       for (const auto& test : tests) {
@@ -304,8 +312,8 @@ class VirtualRun {
     attempt.evidence = left_by(step, 1);
     attempt.nodes = step.nodes;
     attempt.purpose = test.test.purpose;
-    run_.journal_text += lines_.line(attempt.begin, judge::JournalEntry::test_begin(attempt));
-    run_.journal_text += lines_.line(attempt.end, judge::JournalEntry::attempt_end(attempt));
+    write(attempt.begin, judge::JournalEntry::test_begin(attempt));
+    write(attempt.end, judge::JournalEntry::attempt_end(attempt));
     searches.take(id, searches.shown(test, part_of(step, {attempt}), evidence_).value());
     run_.journal.attempts.push_back(std::move(attempt));
   }
@@ -327,6 +335,7 @@ class VirtualRun {
   SimulatedRun run_;
   judge::EvidenceReader evidence_;
   judge::JournalLines lines_;
+  files::TextSink sink_;
   std::unordered_map<std::string, double> free_at_;
   std::unordered_map<std::string_view, int> attempts_;  ///< of each step, so far
 };
@@ -354,8 +363,8 @@ judge::EvidenceReader simulated_evidence(const plan::Plan& plan, const judge::Jo
   return {RecordMaker(plan, std::move(model), std::move(tests), std::move(times)), std::move(records)};
 }
 
-SimulatedRun simulate(const plan::Plan& plan, const std::string& plan_sha256) {
-  return VirtualRun(plan, plan_sha256).go();
+SimulatedRun simulate(const plan::Plan& plan, const std::string& plan_sha256, files::TextSink journal) {
+  return VirtualRun(plan, plan_sha256, std::move(journal)).go();
 }
 
 }  // namespace assay::simulate

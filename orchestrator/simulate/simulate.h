@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "orchestrator/files/atomic_file.h"
 #include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
@@ -43,7 +44,7 @@ judge::EvidenceReader simulated_evidence(const plan::Plan& plan, const judge::Jo
 /// A run as it would have been: the journal as read back, its text, and its duration in virtual time.
 struct SimulatedRun {
   judge::Journal journal;
-  std::string journal_text;
+  std::string journal_text;    ///< empty where it was handed over
   double duration_s = 0;       ///< of the steps, both stages
   double localisation_s = 0;   ///< of the searches after them
   std::size_t rounds = 0;      ///< of extra tests; those of one round run side by side
@@ -52,8 +53,8 @@ struct SimulatedRun {
 
 /// Carries `plan`, which must have a simulation, out in virtual time: each node one step at a time, steps of several
 /// nodes when all of them are free, each as long as its probe typically takes; dead nodes do not answer. Passes, second
-/// stage and searches are those of a run.
-SimulatedRun simulate(const plan::Plan& plan, const std::string& plan_sha256);
+/// stage and searches are those of a run. `journal` gets the lines of the journal as they are written.
+SimulatedRun simulate(const plan::Plan& plan, const std::string& plan_sha256, files::TextSink journal = nullptr);
 
 /// Results of a simulation: time, number of tests, and share of the faults found.
 struct SimulationSummary {

@@ -22,7 +22,7 @@ nlohmann::json json_of_member(const T& member) {
     for (const Value& value : member) list.push_back(to_json(value));
     return list;
   } else if constexpr (requires { member.list(); }) {
-    return member.list();
+    return json_of_member(member.list());
   } else {
     return member;
   }
@@ -44,7 +44,9 @@ void take_member(const nlohmann::json& given, T& member) {
   } else if constexpr (std::integral<T> && !std::same_as<T, bool>) {
     member = Whole(given);
   } else if constexpr (requires { member.list(); }) {
-    member = given.get<std::remove_cvref_t<decltype(member.list())>>();
+    std::remove_cvref_t<decltype(member.list())> list;
+    take_member(given, list);
+    member = std::move(list);
   } else {
     given.get_to(member);
   }

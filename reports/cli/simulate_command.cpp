@@ -1,5 +1,6 @@
 // simulate_command: `assay simulate`. It is part of assay-report because it renders the report from memory.
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <system_error>
 
@@ -40,37 +41,49 @@ std::expected<plan::Plan, InputError> simulated_plan(const SimulateArguments& gi
   return plan;
 }
 
-/// Writes `text`, which is let go, to the file `name` of `out`, if there is one.
-std::optional<InputError> write(const std::string& out, const char* name, std::string text) {
-  try {
-    if (!out.empty()) files::write_durably(fmt::format("{}/{}", out, name), text);
-    return std::nullopt;
-  } catch (const std::system_error& error) {
-    return InputError{out, error.what(), "check free space and permissions, then simulate again"};
-  }
+/// Writes what `write` hands over to the file `name` of `out`, if there is one. Returns its digest.
+std::string written(const std::string& out, const char* name,
+                    const std::function<void(const files::TextSink&)>& write) {
+  files::Sha256 digest;
+  const auto with_digest = [&](const files::TextSink& sink) {
+    write([&](std::string_view piece) {
+      digest.add(piece);
+      sink(piece);
+    });
+  };
+  if (out.empty())
+    with_digest([](std::string_view) {});
+  else
+    files::write_durably(fmt::format("{}/{}", out, name), with_digest);
+  return digest.text();
 }
 
-/// Writes what judging leaves of a simulation. The report is rendered from `examined`, which is moved from and gets the
-/// verdict's digest.
-std::optional<InputError> write_all(const std::string& out, const simulate::SimulationSummary& summary,
-                                    judge::KeptRecords&& records, evidence::Examined&& examined) {
-  try {
-    files::Sha256 digest;
-    files::write_durably(out + "/verdict.json", [&](const files::TextSink& sink) {
-      judge::write_verdict(examined.verdict, [&](std::string_view piece) {
-        digest.add(piece);
-        sink(piece);
-      });
-    });
-    examined.verdict_sha256 = digest.text();
-    files::write_durably(out + "/simulation.json", to_json(summary).dump(1) + "\n");
-    // The records go before the page is made: it keeps what it shows.
-    const auto content = page::report_content(std::move(examined), {nullptr, std::move(records)}, "");
-    files::write_durably(out + "/" + dossier::kReportFile, page::render_html(content));
-    return std::nullopt;
-  } catch (const std::system_error& error) {
-    return InputError{out, error.what(), "check free space and permissions, then simulate again"};
-  }
+/// Simulates `plan` and writes what that leaves. Plan and journal are written as soon as they are known: of a large
+/// fleet each is 100 MB.
+std::expected<simulate::SimulationSummary, InputError> simulated(plan::Plan plan, const std::string& out) {
+  const std::string digest =
+      written(out, "plan.json", [&](const files::TextSink& sink) { sink(plan::plan_text(plan)); });
+  simulate::SimulatedRun run;
+  const std::string journal_sha256 =
+      written(out, "journal.jsonl", [&](const files::TextSink& sink) { run = simulate::simulate(plan, digest, sink); });
+  auto verdict =
+      judge::judge_run(plan, digest, run.journal, simulate::simulated_evidence(plan, run.journal, run.records),
+                       judge::JournalOrigin::own);
+  if (!verdict) return std::unexpected(std::move(verdict.error()));
+  auto summary = simulate::summarise(plan, run, *verdict);
+  if (out.empty()) return summary;
+  const std::string verdict_sha256 =
+      written(out, "verdict.json", [&](const files::TextSink& sink) { judge::write_verdict(*verdict, sink); });
+  files::write_durably(out + "/simulation.json", to_json(summary).dump(1) + "\n");
+  evidence::Examined examined{
+      .run = {.plan = std::move(plan), .plan_sha256 = digest, .journal = std::move(run.journal)},
+      .verdict = std::move(*verdict),
+      .verdict_sha256 = verdict_sha256,
+      .journal_sha256 = journal_sha256};
+  // The records go before the page is made: it keeps what it shows.
+  const auto content = page::report_content(std::move(examined), {nullptr, std::move(run.records)}, "");
+  files::write_durably(out + "/" + dossier::kReportFile, page::render_html(content));
+  return summary;
 }
 
 }  // namespace
@@ -83,30 +96,15 @@ int run_simulate(const SimulateArguments& given) {
   }
   auto plan = simulated_plan(given);
   if (!plan) return bad_input(plan.error());
-  // Plan and journal are written as soon as they are known: of a large fleet each is 100 MB.
-  std::string text = plan::plan_text(*plan);
-  const std::string digest = files::sha256(text);
-  if (const auto problem = write(given.out, "plan.json", std::move(text))) return bad_input(*problem);
-  simulate::SimulatedRun run = simulate::simulate(*plan, digest);
-  const std::string journal_sha256 = files::sha256(run.journal_text);
-  if (const auto problem = write(given.out, "journal.jsonl", std::move(run.journal_text))) return bad_input(*problem);
-  auto judged =
-      judge::judge_run(*plan, digest, run.journal, simulate::simulated_evidence(*plan, run.journal, run.records),
-                       judge::JournalOrigin::own);
-  if (!judged) return bad_input(judged.error());
-  judge::Verdict verdict = std::move(*judged);
-  const auto summary = simulate::summarise(*plan, run, verdict);
-  if (!given.out.empty()) {
-    evidence::Examined examined{
-        .run = {.plan = std::move(*plan), .plan_sha256 = digest, .journal = std::move(run.journal)},
-        .verdict = std::move(verdict),
-        .journal_sha256 = journal_sha256};
-    if (const auto problem = write_all(given.out, summary, std::move(run.records), std::move(examined)))
-      return bad_input(*problem);
+  try {
+    const auto summary = simulated(std::move(*plan), given.out);
+    if (!summary) return bad_input(summary.error());
+    std::cout << (given.json ? to_json(*summary).dump(1, ' ', true) + "\n"
+                             : harmless_page(simulate::summary_text(*summary)));
+    return files::kExitSuccess;
+  } catch (const std::system_error& error) {
+    return bad_input({given.out, error.what(), "check free space and permissions, then simulate again"});
   }
-  std::cout << (given.json ? to_json(summary).dump(1, ' ', true) + "\n"
-                           : harmless_page(simulate::summary_text(summary)));
-  return files::kExitSuccess;
 }
 
 }  // namespace assay::report_cli

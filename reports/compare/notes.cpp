@@ -138,7 +138,7 @@ std::vector<std::string> method_differences(const plan::Plan& a, const plan::Pla
     const auto step = std::ranges::find_if(plan.steps, [&](const plan::Step& one) {
       return std::ranges::find(one.requirements, requirement.id) != one.requirements.end();
     });
-    return step == plan.steps.end() ? requirement.parameters : step->parameters;
+    return step == plan.steps.end() ? requirement.parameters : step->parameters.list();
   };
   for (const auto& one : files::differences(to_json(parameters(b, of_b)), to_json(parameters(a, of_a)), 4))
     all.push_back("parameters of B beside A: " + one);

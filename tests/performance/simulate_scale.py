@@ -7,7 +7,7 @@ and the next: log(time ratio) / log(nodes ratio), 1 for linear, 2 for quadratic.
 
 Examples: simulate_scale.py build/release/bin/assay --nodes 100 1000 10000
           simulate_scale.py build/release/bin/assay --profile train-gpu --nodes 512 2048    (16,384 GPUs)
-Exit code 0 when every run ended well and found every fault; the numbers are for the reader to judge.
+Exit code 0 when every run ended well, found every fault and took no more memory than --most-mb; the times are for the reader to judge.
 """
 import argparse
 import json
@@ -79,6 +79,7 @@ def main():
     parser.add_argument("assay", help="path of assay, with its probes in ../libexec/assay/probes")
     parser.add_argument("--profile", default=str(PROFILE), help="file or name of a built-in profile")
     parser.add_argument("--nodes", type=int, nargs="+", default=[100, 1000, 10000])
+    parser.add_argument("--most-mb", type=float, default=math.inf, help="most memory that a run may take, in MB")
     given = parser.parse_args()
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="assay-scale-", dir="/var/tmp"))
     well = True
@@ -101,6 +102,9 @@ def main():
                 flush=True,
             )
             well = well and row["missed"] == 0 and row["false_alarms"] == 0
+            if row["peak_bytes"] > given.most_mb * 1e6:
+                print(f"{nodes} nodes took more than {given.most_mb:.0f} MB", flush=True)
+                well = False
             before = row
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -60,6 +60,7 @@ std::expected<Measured, InputError> measure(const std::string& folder, const Swe
   const std::string text = plan::plan_text(*plan);
   if (auto problem = begin_folder(folder, text)) return std::unexpected(*problem);
   bool interrupted = false;
+  const judge::KeptRecords records;
   run::BoardView board;
   {
     run::Progress progress(*plan, tools.quiet ? run::Progress::Mode::quiet : run::Progress::mode_for(false));
@@ -73,6 +74,7 @@ std::expected<Measured, InputError> measure(const std::string& folder, const Swe
                                   .deadline = deadline,
                                   // One full disk is no reason to measure no other node tonight.
                                   .leaves_out_what_does_not_fit = true,
+                                  .records = records,
                                   .kill_at_signal = true};
     const auto end = run::run(*plan, files::sha256(text), tools.programs, options, progress);
     if (!end) return std::unexpected(end.error());
@@ -81,7 +83,7 @@ std::expected<Measured, InputError> measure(const std::string& folder, const Swe
   }
   stop.take_signals();
   if (interrupted) stop.note();
-  auto verdict = judge_directory(folder);
+  auto verdict = judge_directory(folder, nullptr, records);
   if (!verdict) return std::unexpected(verdict.error());
   auto run = judge::read_run(folder);
   if (!run) return std::unexpected(run.error());

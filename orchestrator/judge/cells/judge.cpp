@@ -79,7 +79,8 @@ class Judge {
       for (auto& cell : judge_cell(cells[i], given_.requirement(cells[i].requirement), step, found))
         all.take(i, std::move(cell));
     }
-    return std::move(all).decided(1);
+    all.decide(1);
+    return std::move(all).in_order();
   }
 
   /// The steps judged since the last call.
@@ -144,7 +145,8 @@ class Judge {
     std::vector<UndecidedCell> all;
     for (const auto& [subject, pool] : pools) {
       Result one = whole;
-      one.evidence = pool.evidence;
+      if (evidence_ != pool.evidence) evidence_ = pool.evidence;
+      one.evidence = evidence_;
       if ((subject.kind != "node" && cell.subject.kind == "node") || pools.size() > 1) one.subject = subject;
       all.push_back(requirement.contrast ? contrast_cell(requirement, planned, step, subject, pool, std::move(one))
                     : requirement.demand ? demand_cell(requirement, planned, subject, pool, std::move(one))
@@ -327,15 +329,16 @@ class Judge {
   std::string metered_of_;            ///< the step of metered_
   SiteEvidence metered_;
   std::unordered_map<std::string_view, SharedList<ConditionSeen>> conditions_;  ///< of each requirement's last cell
+  SharedList<std::string> evidence_;  ///< of the last cell: those of a step have mostly the same
   JudgedSteps judged_;
 };
 
-/// Judges every cell. Threads take runs of steps; their results are put together in the order of the plan.
+/// Judges every cell. Threads take parts of a run of steps; their results are put together in the order of the plan,
+/// and decided at the end of the run.
 JudgedCells judge_all(const JudgeInputs& given) {
   const plan::Plan& plan = given.plan;
-  constexpr std::size_t kAtOnce = 64;  // steps of one thread
-  const std::size_t parts = (plan.steps.size() + kAtOnce - 1) / kAtOnce;
-  const auto threads = static_cast<unsigned>(std::clamp<std::size_t>(parts, 1, given.evidence.threads()));
+  const auto threads =
+      static_cast<unsigned>(std::clamp<std::size_t>(parts_of(plan.steps), 1, given.evidence.threads()));
   std::deque<Judge> judges;
   for (unsigned i = 0; i < threads; ++i) judges.emplace_back(given);
   CellsOfSteps cells;
@@ -345,27 +348,24 @@ JudgedCells judge_all(const JudgeInputs& given) {
     else
       cells[plan.coverage[i].step].push_back(i);
   }
-  const auto each_part = [&](const auto& work) {
-    files::in_parallel(parts, threads, [&](unsigned thread, std::size_t part) {
-      const std::size_t first = part * kAtOnce;
-      work(thread, part, std::span(plan.steps).subspan(first, std::min(kAtOnce, plan.steps.size() - first)));
-    });
-  };
-  each_part([&](unsigned, std::size_t, std::span<const plan::Step> steps) {
+  each_part(plan.steps, threads, [&](unsigned, std::size_t, Steps steps) {
     for (const auto& step : steps) read_ahead(plan, step, given.attempts_of(step), given.evidence);
   });
   References& references = judges.front().references();
   references.take();
   for (unsigned i = 1; i < threads; ++i) judges[i].references().take(references);
   JudgedSteps all = judges.front().take();
-  std::vector<JudgedSteps> found(parts);
-  each_part([&](unsigned thread, std::size_t part, std::span<const plan::Step> steps) {
-    for (const auto& step : steps) judges[thread].judge(step, cells);
-    found[part] = judges[thread].take();
-  });
+  for (const Steps run : runs_of(plan, cells)) {
+    std::vector<JudgedSteps> found(parts_of(run));
+    each_part(run, threads, [&](unsigned thread, std::size_t part, Steps steps) {
+      for (const auto& step : steps) judges[thread].judge(step, cells);
+      found[part] = judges[thread].take();
+    });
+    for (auto& one : found) all.take(std::move(one));
+    all.cells.decide(threads);
+  }
   judges.clear();
-  for (auto& one : found) all.take(std::move(one));
-  JudgedCells whole{.results = std::move(all.cells).decided(threads), .outside_s = std::move(all.outside_s)};
+  JudgedCells whole{.results = std::move(all.cells).in_order(), .outside_s = std::move(all.outside_s)};
   all.statements.hold_together(plan, whole.results);
   all.identities.refuse_twins(whole.results);
   hold_against_chance(whole.results);

@@ -107,6 +107,7 @@ SharedList<std::string> paths_of(const StepEvidence& step, const std::set<int>& 
     const auto rank = rank_in(path);
     return !rank || ranks.contains(*rank);
   });
+  if (found.size() == step.paths.size()) return step.paths;
   return found;
 }
 

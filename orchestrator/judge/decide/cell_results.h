@@ -23,7 +23,7 @@ class CellResults {
   /// Cell `place` of the plan; several subjects of one place come in their order.
   void take(std::size_t place, UndecidedCell cell) {
     if (!cell.settled && tells_of_runs(cell.estimate)) {
-      waiting_.emplace_back(place, std::move(cell));
+      waiting_.push_back({.entry = order_.size(), .cell = std::move(cell)});
       order_.push_back({place, kWaits});
       return;
     }
@@ -34,31 +34,37 @@ class CellResults {
 
   /// Takes what `later` took, which leaves it empty: as if its cells had been taken after those of this one.
   void take(CellResults&& later) {
+    for (; !later.waiting_.empty(); later.waiting_.pop_front()) {
+      waiting_.push_back(std::move(later.waiting_.front()));
+      waiting_.back().entry += order_.size();
+    }
     for (const Entry& entry : later.order_)
       order_.push_back({entry.place, entry.at == kWaits ? kWaits : entry.at + results_.size()});
     for (; !later.results_.empty(); later.results_.pop_front()) results_.push_back(std::move(later.results_.front()));
-    for (; !later.waiting_.empty(); later.waiting_.pop_front()) waiting_.push_back(std::move(later.waiting_.front()));
     later = {};
   }
 
-  /// The results, decided with the scatter of runs by the attempts of all these cells, on so many threads.
-  Results decided(unsigned threads) && {
+  /// Decides the cells that wait, with the scatter of runs by the attempts of all of them, on so many threads. Every
+  /// cell of their requirements must have been taken.
+  void decide(unsigned threads) {
     std::map<std::string_view, BetweenRuns> between;  // by requirement
-    for (const auto& [place, cell] : waiting_) between[cell.requirement->id].add(cell.result.step, cell.estimate);
+    for (const auto& [entry, cell] : waiting_) between[cell.requirement->id].add(cell.result.step, cell.estimate);
     for (auto& [requirement, runs] : between) runs.pool();
     constexpr std::size_t kAtOnce = 256;  // cells of one thread
     files::in_parallel((waiting_.size() + kAtOnce - 1) / kAtOnce, threads, [&](unsigned, std::size_t part) {
       for (std::size_t i = part * kAtOnce; i < std::min((part + 1) * kAtOnce, waiting_.size()); ++i) {
-        UndecidedCell& cell = waiting_[i].second;
+        UndecidedCell& cell = waiting_[i].cell;
         settle(cell, between.at(cell.requirement->id).of(cell.estimate, cell.stated));
       }
     });
-    for (auto& entry : order_) {
-      if (entry.at != kWaits) continue;
-      entry.at = results_.size();
-      results_.push_back(std::move(waiting_.front().second.result));
-      waiting_.pop_front();
+    for (; !waiting_.empty(); waiting_.pop_front()) {
+      order_[waiting_.front().entry].at = results_.size();
+      results_.push_back(std::move(waiting_.front().cell.result));
     }
+  }
+
+  /// The results, when none waits any more.
+  Results in_order() && {
     put_in_order();
     return std::move(results_);
   }
@@ -68,6 +74,10 @@ class CellResults {
     std::size_t place, at;  ///< of the plan, and in results_
   };
   static constexpr std::size_t kWaits = static_cast<std::size_t>(-1);
+  struct Waiting {
+    std::size_t entry;  ///< in order_
+    UndecidedCell cell;
+  };
 
   /// Moves every result to its place without a second list of them.
   void put_in_order() {
@@ -89,7 +99,7 @@ class CellResults {
 
   Results results_;
   std::vector<Entry> order_;
-  std::deque<std::pair<std::size_t, UndecidedCell>> waiting_;
+  std::deque<Waiting> waiting_;
 };
 
 }  // namespace assay::judge

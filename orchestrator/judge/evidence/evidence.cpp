@@ -242,8 +242,8 @@ std::expected<Run, InputError> read_run(const std::string& directory) {
   return run;
 }
 
-EvidenceReader evidence_in(const std::string& directory) {
-  return [directory](const EvidenceFile& file) -> std::expected<std::string, InputError> {
+EvidenceReader evidence_in(const std::string& directory, KeptRecords records) {
+  const auto read = [directory](const EvidenceFile& file) -> std::expected<std::string, InputError> {
     auto bytes = read_file(directory + "/" + file.path);
     if (!bytes) return bytes;
     if (bytes->size() != file.bytes || files::sha256(*bytes) != file.sha256) {
@@ -252,6 +252,7 @@ EvidenceReader evidence_in(const std::string& directory) {
     }
     return bytes;
   };
+  return {read, std::move(records)};
 }
 
 std::string record_path(const std::string& step, int attempt, int rank, const std::string& companion) {

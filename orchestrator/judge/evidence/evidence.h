@@ -43,8 +43,9 @@ class Machines {
 /// belongs to another plan.
 std::expected<Run, InputError> read_run(const std::string& directory);
 
-/// Reads evidence under `directory`; a file whose SHA-256 or size is not the journalled one is an error.
-EvidenceReader evidence_in(const std::string& directory);
+/// Reads evidence under `directory`; a file whose SHA-256 or size is not the journalled one is an error. `records`:
+/// those of the same run that were read before.
+EvidenceReader evidence_in(const std::string& directory, KeptRecords records = {});
 
 /// Path in the run directory of the output of a rank of an attempt; of its companion when one is named.
 std::string record_path(const std::string& step, int attempt, int rank = 0, const std::string& companion = "");

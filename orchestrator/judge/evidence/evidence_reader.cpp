@@ -2,8 +2,12 @@
 #include "orchestrator/judge/evidence/evidence_reader.h"
 
 #include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <mutex>
-#include <unordered_map>
+#include <string_view>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -14,46 +18,67 @@ namespace assay::judge {
 namespace {
 
 /// Path and size too: a digest alone, which no reader has compared yet, identifies no file.
-std::string key_of(const EvidenceFile& file) { return fmt::format("{} {} {}", file.path, file.sha256, file.bytes); }
+std::string key_of(const EvidenceFile& file) { return fmt::format("{} {} {}\n", file.path, file.sha256, file.bytes); }
 
 }  // namespace
 struct KeptRecords::Internal {
-  using Kept = std::expected<std::string, InputError>;
+  /// A record in as little memory as it takes: its key and, behind that, what is packed.
+  struct Kept {
+    std::string bytes;
+    std::uint32_t key = 0;  ///< its length
+
+    [[nodiscard]] std::string_view of() const { return std::string_view(bytes).substr(0, key); }
+    [[nodiscard]] std::string_view packed() const { return std::string_view(bytes).substr(key); }
+  };
+  struct ByKey {
+    using is_transparent = void;
+    static std::string_view key(std::string_view key) { return key; }
+    static std::string_view key(const Kept& kept) { return kept.of(); }
+    std::size_t operator()(const auto& one) const { return std::hash<std::string_view>{}(key(one)); }
+    bool operator()(const auto& a, const auto& b) const { return key(a) == key(b); }
+  };
+
   std::mutex mutex;  ///< of all below, but for the last
-  std::unordered_map<std::string, Kept> records;
+  std::unordered_set<Kept, ByKey, ByKey> records;
+  std::map<std::string, InputError, std::less<>> refused;  ///< by key
   std::size_t bytes = 0;
   bool full = false;
   std::atomic<std::size_t> parsed = 0;
 
-  /// The entry of a file, or nullptr. Entries never move or vanish.
-  const Kept* find(const std::string& key) {
+  /// What is kept of a file, or why it is refused; empty if neither is known. Entries never move or vanish.
+  std::expected<std::string_view, InputError> find(std::string_view key) {
     const std::lock_guard lock(mutex);
+    if (const auto why = refused.find(key); why != refused.end()) return std::unexpected(why->second);
     const auto found = records.find(key);
-    return found == records.end() ? nullptr : &found->second;
+    return found == records.end() ? std::string_view() : found->packed();
   }
-  void keep(const std::string& key, Kept kept) {
-    const std::size_t size = key.size() + (kept ? kept->size() : kept.error().text().size());
+  void keep(const std::string& key, const std::expected<std::string, InputError>& read) {
+    const std::size_t size = key.size() + (read ? read->size() : read.error().text().size());
     const std::lock_guard lock(mutex);
     full = full || bytes + size > kMostBytes;
-    if (!full && records.try_emplace(key, std::move(kept)).second) bytes += size;
+    if (full) return;
+    if (read ? records.insert({.bytes = key + *read, .key = static_cast<std::uint32_t>(key.size())}).second
+             : refused.try_emplace(key, read.error()).second)
+      bytes += size;
   }
 };
 
 KeptRecords::KeptRecords() : kept_(std::make_shared<Internal>()) {}
 
 bool KeptRecords::has(const EvidenceFile& file) const {
-  const bool known = kept_->find(key_of(file)) != nullptr;
+  const auto kept = kept_->find(key_of(file));
   const std::lock_guard lock(kept_->mutex);
-  return known || kept_->full;
+  return !kept || !kept->empty() || kept_->full;
 }
 
 std::expected<TimedRecord, InputError> KeptRecords::get(const EvidenceFile& file, const Description& probe,
                                                         const std::string& document,
                                                         const EvidenceReader::Bytes& read) const {
   const std::string key = key_of(file);
-  if (const auto* kept = kept_->find(key)) {
-    if (!*kept) return std::unexpected(located(document, kept->error()));
-    auto timed = unpacked(**kept);
+  const auto kept = kept_->find(key);
+  if (!kept) return std::unexpected(located(document, kept.error()));
+  if (!kept->empty()) {
+    auto timed = unpacked(*kept);
     if (timed.record.start.probe == probe.name && timed.record.start.revision == probe.revision) return timed;
   }
   const auto bytes = read(file);
@@ -62,7 +87,7 @@ std::expected<TimedRecord, InputError> KeptRecords::get(const EvidenceFile& file
   TimedRecord timed;
   auto record = read_record(*bytes, probe, {}, &timed.times);
   if (record) timed.record = std::move(*record);
-  kept_->keep(key, record ? Internal::Kept(packed(timed)) : std::unexpected(record.error()));
+  kept_->keep(key, record ? packed(timed) : std::expected<std::string, InputError>(std::unexpected(record.error())));
   if (!record) return std::unexpected(located(document, record.error()));
   return timed;
 }

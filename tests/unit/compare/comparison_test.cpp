@@ -139,7 +139,11 @@ TEST_F(Compared, another_revision_of_the_probe_is_said_and_not_tested) {
 }
 
 TEST_F(Compared, other_parameters_are_said_and_not_tested) {
-  for (auto& step : b_.content.run.plan.steps) step.parameters["size"] = std::int64_t{1} << 20;
+  for (auto& step : b_.content.run.plan.steps) {
+    Values larger = step.parameters;
+    larger["size"] = std::int64_t{1} << 20;
+    step.parameters = std::move(larger);
+  }
   EXPECT_EQ(pair("memory.copy").finding, Finding::not_compared);
   EXPECT_NE(pair("memory.copy").reason.find("parameters of B beside A: /size"), std::string::npos);
 }

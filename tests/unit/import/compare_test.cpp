@@ -20,11 +20,17 @@ plan::Requirement requirement(const std::string& id, const std::string& metric) 
   return one;
 }
 
+void give(plan::Step& step, const std::string& parameter, Value value) {
+  Values all = step.parameters;
+  all[parameter] = std::move(value);
+  step.parameters = std::move(all);
+}
+
 plan::Step step_of(const plan::Requirement& requirement, const std::string& operation) {
   plan::Step step;
   step.id = "0001-" + requirement.id;
   step.probe = requirement.probe;
-  step.parameters = {{"operation", operation}};
+  step.parameters = Values{{"operation", operation}};
   step.requirements = {requirement.id};
   return step;
 }
@@ -106,7 +112,7 @@ class CompareCollective : public CompareTest, public testing::WithParamInterface
     one.probe = "nccl_collective";
     plan_.profile.requirements = {one};
     plan_.steps = {step_of(one, "all_reduce")};
-    plan_.steps[0].parameters["type"] = std::string("fp32");
+    give(plan_.steps[0], "type", std::string("fp32"));
     plan_.steps[0].nodes = {"n01", "n02"};
     verdict_.results = {cell("busbw", 2e10)};
     import_.source.tool = "nccl-tests";
@@ -159,16 +165,16 @@ TEST_F(CompareTest, a_requirement_without_a_size_is_of_its_steps_one_size_and_of
   plan_.profile.requirements.resize(1);
   plan_.profile.requirements[0].at.clear();
   add("bandwidth", "RDMA_Write");
-  plan_.steps[0].parameters["sizes"] = std::string("64KiB");
+  give(plan_.steps[0], "sizes", std::string("64KiB"));
   EXPECT_EQ(pairs().size(), 1U);
-  plan_.steps[0].parameters["sizes"] = std::string("64KiB,8MiB");
+  give(plan_.steps[0], "sizes", std::string("64KiB,8MiB"));
   EXPECT_TRUE(pairs().empty());
 }
 
 TEST_F(CompareTest, memory_and_queue_pairs_of_perftest_are_ours_or_not_comparable) {
   add("bandwidth", "RDMA_Write");
-  plan_.steps[0].parameters["qps"] = std::int64_t{4};
-  plan_.steps[0].parameters["memory"] = std::string("host");
+  give(plan_.steps[0], "qps", std::int64_t{4});
+  give(plan_.steps[0], "memory", std::string("host"));
   import_.figures[0].at["qps"] = std::int64_t{1};
   EXPECT_EQ(pairs().at(0).differs, "qps 1, ours 4");
   import_.figures[0].at["qps"] = std::int64_t{4};
@@ -192,7 +198,7 @@ TEST_F(CompareTest, another_block_size_pattern_or_depth_is_not_comparable_and_sa
   read.at.clear();
   plan_.profile.requirements = {read};
   plan_.steps = {step_of(read, "")};
-  plan_.steps[0].parameters = {{"block_size", std::int64_t{1} << 20}, {"queue_depth", std::int64_t{32}}};
+  plan_.steps[0].parameters = Values{{"block_size", std::int64_t{1} << 20}, {"queue_depth", std::int64_t{32}}};
   verdict_.results = {cell("storage.read", 1.1e9)};
   import_.source.tool = "fio";
   const auto figure = [](const char* rw, std::int64_t bs, std::int64_t depth) {

@@ -127,9 +127,14 @@ TEST(judge, a_probe_that_read_another_tree_than_the_machines_own_is_a_deviation)
   run.attempt(0, "exited", run.record("n1", kSteady110));
   auto& probe = *run.plan.probes.find(run.plan.steps.front().probe);
   probe.second.description.parameters.push_back({.name = "root", .fallback = "/"});
-  run.plan.steps.front().parameters["root"] = std::string("/");
+  const auto read_from = [&](const std::string& root) {
+    Values parameters = run.plan.steps.front().parameters;
+    parameters["root"] = root;
+    run.plan.steps.front().parameters = std::move(parameters);
+  };
+  read_from("/");
   EXPECT_TRUE(judged(run).deviations.empty());
-  run.plan.steps.front().parameters["root"] = std::string("/tmp/tree");
+  read_from("/tmp/tree");
   ASSERT_EQ(judged(run).deviations.size(), 1U);
   EXPECT_EQ(judged(run).deviations.front().what,
             probe.first + " read root=/tmp/tree, not /: what it states need not be of the tested machine.");

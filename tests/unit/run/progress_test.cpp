@@ -151,6 +151,36 @@ TEST(Board, shows_every_node_what_failed_and_escapes_what_nodes_say) {
   std::remove(path.c_str());
 }
 
+TEST(Board, counts_the_cells_of_steps_that_are_over_once_however_often_they_are_judged) {
+  const plan::Plan plan = plan_of(8);
+  plan::Step test = plan.steps[0];
+  test.id = "0001-disk-n1.t001";
+  const std::string path = testing::TempDir() + "/board-of-cells.html";
+  const auto cells = [](std::size_t passed, std::size_t failed, std::size_t open) {
+    return StepWords{.missed = failed > 0, .cells = {.steps = 1, .passed = passed, .failed = failed, .open = open}};
+  };
+  const std::string block = last_block(said(
+      plan,
+      [&](Progress& progress) {
+        ASSERT_FALSE(progress.show_on(path));
+        EXPECT_EQ(read_file(path)->find("steps judged"), std::string::npos) << "none is over";
+        progress.step_end(plan.steps[0], 1, AttemptOutcome::exited, "", {.text = "r0 90 B/s"});  // more are to come
+        progress.step_end(plan.steps[0], 2, AttemptOutcome::exited, "", cells(1, 2, 0));
+        progress.step_end(plan.steps[1], 1, AttemptOutcome::crashed, "killed by signal 11", cells(0, 0, 3));
+        progress.step_kept(plan.steps[2], 2, 0, {}, cells(2, 1, 0));
+        EXPECT_EQ(progress.view().cells.text(8), "3 of 8 steps judged: 3 required cells pass, 3 fail, 3 open");
+        progress.second_stage({&plan.steps[0]});
+        progress.step_end(plan.steps[0], 3, AttemptOutcome::exited, "", cells(3, 0, 0));
+        progress.step_end(test, 1, AttemptOutcome::exited, "", cells(9, 9, 9));
+      },
+      Progress::Mode::terminal));
+  const std::string counts = "3 of 8 steps judged: 5 required cells pass, 1 fail, 3 open";
+  EXPECT_NE(block.find("  " + counts + "\n"), std::string::npos) << block;
+  EXPECT_NE(block.find("  failed on 3: n1, n2, n3\n"), std::string::npos) << block;
+  EXPECT_NE(read_file(path)->find("<p>" + counts + ". Each step is judged by itself here"), std::string::npos);
+  std::remove(path.c_str());
+}
+
 TEST(Board, a_page_that_cannot_be_written_is_refused_before_the_run) {
   const plan::Plan plan = plan_of(2);
   said(plan, [&](Progress& progress) {

@@ -38,6 +38,10 @@ TEST(simulated_attempts, what_a_bad_node_fails_is_measured_again_and_nothing_els
   EXPECT_EQ(attempts_of(fleet, "0004-disk-n00003"), 7U);
   EXPECT_EQ(attempts_of(fleet, "0001-disk-n00000"), 3U);
   EXPECT_EQ(attempts_of(fleet, fleet.plan.steps.back().id), 7U);
+  std::string lines;
+  const auto handed_over = simulate(fleet.plan, "digest", [&](std::string_view line) { lines += line; });
+  EXPECT_EQ(lines, fleet.run.journal_text);
+  EXPECT_EQ(handed_over.journal_text, "");
   const auto again = judge::read_journal(fleet.run.journal_text, "j");
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(again->more_attempts, fleet.run.journal.more_attempts);

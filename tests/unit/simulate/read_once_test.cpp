@@ -2,9 +2,14 @@
 // number of threads.
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "orchestrator/judge/cells/judge.h"
+#include "orchestrator/judge/cells/judged_steps.h"
 #include "orchestrator/judge/evidence/packed_record.h"
 #include "orchestrator/judge/run_verdict.h"
 #include "tests/unit/simulate/rehearsal.h"
@@ -62,6 +67,60 @@ TEST(ReadOnce, the_bytes_of_a_verdict_are_the_same_on_any_number_of_threads) {
   const std::string one = verdict_on(fleet, 1);
   EXPECT_EQ(one, judge::verdict_text(fleet.verdict));
   for (const unsigned threads : {2U, 3U, 8U}) EXPECT_TRUE(verdict_on(fleet, threads) == one) << threads << " threads";
+}
+
+/// Judges each step of `fleet` when its attempt ends, as a run does that shows how it stands, and keeps the records.
+KeptRecords judged_as_they_came_in(const Rehearsal& fleet) {
+  const auto evidence = simulated_evidence(fleet.plan, fleet.run.journal);
+  judge::CellsOfSteps cells;
+  for (std::size_t i = 0; i < fleet.plan.coverage.size(); ++i) cells[fleet.plan.coverage[i].step].push_back(i);
+  std::map<std::string, judge::Journal> parts;
+  for (const auto& attempt : fleet.run.journal.attempts) {
+    const plan::Step* const step = fleet.plan.step(attempt.step);
+    if (step == nullptr) continue;  // of a search
+    judge::Journal& part = parts[attempt.step];
+    part.simulated = true;
+    part.attempts.push_back(attempt);
+    for (const auto& node : step->nodes) part.node_facts[node] = fleet.run.journal.node_facts.at(node);
+    std::vector<plan::Cell> own;
+    for (const std::size_t cell : cells.at(attempt.step)) own.push_back(fleet.plan.coverage[cell]);
+    EXPECT_FALSE(judge::judge_step(fleet.plan, *step, own, part, evidence).empty());
+  }
+  return evidence.records();
+}
+
+TEST(ReadOnce, a_verdict_on_records_judged_as_they_came_in_has_the_bytes_of_one_judged_afterwards) {
+  const Rehearsal fleet(everything(40));
+  ASSERT_TRUE(fleet.run.journal.second_stage);
+  const KeptRecords records = judged_as_they_came_in(fleet);
+  const std::string afterwards = verdict_on(fleet, 1);
+  for (const unsigned threads : {1U, 2U, 3U}) {
+    EXPECT_EQ(verdict_on(fleet, threads), afterwards) << threads << " threads";
+    EXPECT_EQ(verdict_on(fleet, threads, records), afterwards) << threads << " threads, as they came in";
+  }
+  EXPECT_EQ(records.parsed(), records_of(fleet.run.journal)) << "the verdict read a record again";
+}
+
+TEST(ReadOnce, cells_of_one_requirement_are_decided_together_and_those_of_others_before_them) {
+  plan::Plan plan;
+  judge::CellsOfSteps cells;
+  const auto add = [&](const std::string& requirement, std::size_t steps) {
+    for (std::size_t i = 0; i < steps; ++i) {
+      plan.steps.push_back({.id = fmt::format("{:04}", plan.steps.size())});
+      plan.coverage.push_back({.requirement = requirement, .step = plan.steps.back().id});
+    }
+  };
+  add("a", 600), add("b", 10), add("c", 600), add("b", 1), add("d", 5), add("e", 600), add("f", 600);
+  for (std::size_t i = 0; i < plan.coverage.size(); ++i) cells[plan.coverage[i].step].push_back(i);
+  std::vector<std::size_t> sizes;
+  std::set<std::string> before;
+  for (const judge::Steps run : judge::runs_of(plan, cells)) {
+    std::set<std::string> here;
+    for (const auto& step : run) here.insert(plan.coverage[cells.at(step.id).front()].requirement);
+    for (const auto& one : here) EXPECT_TRUE(before.insert(one).second) << one;
+    sizes.push_back(run.size());
+  }
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{600, 611, 605, 600}));
 }
 
 TEST(ReadOnce, an_exception_of_a_thread_reaches_the_caller_and_the_first_one_counts) {
