@@ -1,4 +1,5 @@
 """`assay simulate`: what it leaves is read by every other command, and none of them takes it for a measurement."""
+import csv
 import json
 
 from harness import Bench, main, profile, requirement
@@ -69,6 +70,29 @@ class Simulate(Bench):
         path.write_text(json.dumps(plan, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
         judged = self.assay("judge", self.run_directory)
         self.assertEqual(judged.returncode, 2, judged.stdout)
+
+    def test_a_knee_is_found_drawn_and_exported(self):
+        full = {"nodes": 12, "metric": "bandwidth", "counter": "rpc_backlog"}
+        faults = self.write("faults.json", {"schema": "assay.faults/1", "knees": [full]})
+        more = ["--nodes", 32, "--seed", 3, "--faults", faults, "--out", self.run_directory]
+        done = self.assay("simulate", "--profile", "storage-shared", *more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 found, 0 missed, 0 false alarms", done.stdout)
+        knees = {
+            one["requirement"]: one for one in json.loads((self.run_directory / "verdict.json").read_text())["knees"]
+        }
+        self.assertEqual({one["state"] for one in knees.values()}, {"found"}, knees)
+        write = knees["shared.write.knee"]
+        self.assertEqual((write["kept"], write["lost"], write["counter"]["name"]), (13, 14, "rpc_backlog"))
+        self.assertEqual({one["kept"] for one in write["points"] if one["nodes"] > 13}, {False})
+        page = (self.run_directory / "report.html").read_text()
+        for words in ('<h3 id="knees">', "knee 13", "rpc_backlog of a node"):
+            self.assertIn(words, page)
+        rows = list(csv.DictReader(self.assay("export", "knees", "--run", self.run_directory).stdout.splitlines()))
+        self.assertEqual(len(rows), sum(len(one["points"]) for one in knees.values()))
+        self.assertIn(
+            ("shared.write.knee", "13", "true"), {(one["requirement"], one["nodes"], one["kept"]) for one in rows}
+        )
 
     def test_the_report_of_a_large_fleet_shows_what_is_open_and_counts_the_rest(self):
         faults = self.write(
