@@ -316,7 +316,7 @@ void FleetModel::record_quantity(Recorder& recorder, const MadeUpMetric& quantit
   const bool together = step.nodes.size() > 1 && is_together(quantity.scope);
   auto nodes = together ? step.nodes : std::vector<std::string>{node.name};
   // A leak is a bad link between a node and a path: the control reaches it anyway.
-  if (!step.path.empty()) nodes.back() = step.path;
+  if (!step.path.empty()) nodes = {step.nodes.front(), step.path};
   for (const auto& id : subjects_of(quantity, step, node)) {
     record_samples(recorder, quantity, {.kind = std::string(word_of(quantity.scope)), .id = id},
                    quantity.centre_on(step.nodes.size()), occasion,

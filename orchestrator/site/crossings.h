@@ -20,9 +20,11 @@ struct CrossingPath {
   std::string name;  ///< of the letters of a node's name, unique
   PathClass type = PathClass::tcp;
   std::string tenant;       ///< whose it is
-  std::string address;      ///< numeric: no name is resolved
+  std::string address;      ///< numeric: no name is resolved; ib_path: a GID; nvlink: none
+  std::string target;       ///< node of the tenant that holds the address and watches it, or offers memory; may be empty
   int port = 0;             ///< 0: the class has none
-  std::string resource;     ///< nfs: the export; s3: the bucket; metadata, bmc_redfish: the path; udp: the datagram
+  std::string resource;     ///< nfs: the export; s3: the bucket; metadata, bmc_redfish: the path; udp: the datagram;
+                            ///< ib_path: the partition key; nvlink: a folder that the path's nodes share
   std::string interface;    ///< l2: of the nodes that try; empty: the one that the route to the address takes
   std::string region;       ///< s3
   bool tls = false;         ///< s3: over HTTPS
@@ -38,7 +40,8 @@ struct Crossings {
 
 /// Reads the object `crossings` of a site, which meets its schema; `here` names it in errors, `nodes` are the site's.
 /// Refused: a node that the site does not have or of two tenants, two paths of one name, a path of no tenant, an
-/// address that is not numeric (of l2 not IPv4), a field that the class needs and lacks, or that it does not have.
+/// address that is not numeric (of l2 not IPv4), a target that is not of the tenant or is its only node, a field that
+/// the class needs and lacks, or that it does not have.
 std::expected<Crossings, InputError> crossings_from(const nlohmann::json& object, const std::string& here,
                                                     const std::vector<std::string>& nodes);
 

@@ -3,7 +3,8 @@
 // addresses that it gives lead to pages that no process may touch, as a real GPU's do. A fabric handle is the process
 // and the number of such a file. ASSAY_FAKE_CUDA names one fault: none, stub, broken, old, no_dma_buf, no_range, full,
 // bit_flip, mig (the first GPU is an instance of a partitioned one); of memory that processes share: no_fabric,
-// no_handles, import_refused, and of copies on the first GPU: copy_flips, copy_hangs, copy_dies.
+// no_handles, import_refused, foreign_refused (handles of other processes), and of copies on the first GPU: copy_flips,
+// copy_hangs, copy_dies.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -274,6 +275,9 @@ api::Result cuMemImportFromShareableHandle(api::Handle* handle, void* given, int
   if (fault("import_refused")) return kNotPermitted;
   if (type == api::kHandlePosix) return keep(dup(static_cast<int>(reinterpret_cast<std::intptr_t>(given))), handle);
   const auto* const bytes = static_cast<const api::FabricHandle*>(given);
+  const std::string own = "/proc/" + std::to_string(getpid()) + "/";
+  if (fault("foreign_refused") && !std::string_view(reinterpret_cast<const char*>(bytes->bytes)).starts_with(own))
+    return kNotPermitted;
   return keep(open(reinterpret_cast<const char*>(bytes->bytes), O_RDWR | O_CLOEXEC), handle);
 }
 api::Result cuMemAddressReserve(api::Address* address, std::size_t size, std::size_t, api::Address,
