@@ -87,7 +87,10 @@ std::optional<InputError> check_fields(const CrossingPath& path, const std::stri
 
 std::expected<Crossings, InputError> crossings_from(const json& object, const std::string& here,
                                                     const std::vector<std::string>& nodes) {
-  Crossings all{.consent = object.at("consent"), .tenants = object.at("tenants"), .paths = {}};
+  Crossings all{.consent = object.at("consent"),
+                .tenants = object.at("tenants"),
+                .paths = {},
+                .nightly = object.value("nightly", false)};
   std::set<std::string> taken, names;
   for (const auto& [tenant, members] : all.tenants) {
     for (const auto& node : members) {
@@ -122,8 +125,19 @@ std::expected<Crossings, InputError> crossings_from(const json& object, const st
   return all;
 }
 
+void keep_nodes(std::optional<Crossings>& crossings, const std::vector<std::string>& names) {
+  if (!crossings) return;
+  const auto is_absent = [&](const std::string& node) { return std::ranges::find(names, node) == names.end(); };
+  for (auto& [tenant, nodes] : crossings->tenants) std::erase_if(nodes, is_absent);
+  std::erase_if(crossings->paths,
+                [&](const CrossingPath& path) { return !path.target.empty() && is_absent(path.target); });
+  if (crossings->paths.empty()) crossings.reset();
+}
+
 json to_json(const Crossings& crossings) {
-  return {{"consent", crossings.consent}, {"tenants", crossings.tenants}, {"paths", crossings.paths}};
+  json document = {{"consent", crossings.consent}, {"tenants", crossings.tenants}, {"paths", crossings.paths}};
+  if (crossings.nightly) document["nightly"] = true;
+  return document;
 }
 
 }  // namespace assay::site

@@ -73,7 +73,7 @@ class Manager {
   /// A new identifier.
   [[nodiscard]] std::uint32_t identifier(rdma_ucm_port_space space) const {
     rdma_ucm_create_id_resp made{};
-    const rdma_ucm_create_id body{.uid = 0,
+    const rdma_ucm_create_id body{.uid = 1,  // of an identifier without one the kernel reports nothing
                                   .response = reinterpret_cast<std::uint64_t>(&made),
                                   .ps = static_cast<std::uint16_t>(space),
                                   .qp_type = kReliable,
@@ -112,25 +112,26 @@ Tried nothing_left(int error) {
                                         error == ENODEV ? "no RDMA device leads there" : std::strerror(error))};
 }
 
-/// Waits for `wanted`; else the outcome.
-std::optional<Tried> await(const Manager& manager, std::uint32_t wanted, Clock::time_point until,
-                           const Target& target) {
+/// Waits for `wanted`; else the outcome. `asked` is what silence is an answer to.
+std::optional<Tried> await(const Manager& manager, std::uint32_t wanted, Clock::time_point until, const Target& target,
+                           const char* asked) {
   const auto came = manager.event(until);
-  if (!came) return Tried{Outcome::no_answer, "nothing came back"};
+  if (!came) return Tried{Outcome::no_answer, fmt::format("nothing came back to {}", asked)};
   if (came->event == wanted) return std::nullopt;
   return of_cm_event(came->event, static_cast<int>(came->status), target);
 }
 
-std::uint32_t milliseconds(Seconds time) { return static_cast<std::uint32_t>(time.count * 1e3); }
+/// Three quarters of the time of an attempt, so that the kernel says itself that a look-up failed.
+std::uint32_t for_look_up_ms(const Target& target) { return static_cast<std::uint32_t>(target.timeout.count * 750); }
 
 /// The route to what `id` was resolved to, an answer of the subnet manager on InfiniBand; nothing if there is one.
 std::optional<Tried> resolve(const Manager& manager, std::uint32_t id, const Target& target, Clock::time_point until) {
-  if (auto ended = await(manager, kAddressResolved, until, target)) return ended;
+  if (auto ended = await(manager, kAddressResolved, until, target, "the look-up of the address")) return ended;
   if (const int error = manager.command(RDMA_USER_CM_CMD_RESOLVE_ROUTE,
-                                        rdma_ucm_resolve_route{.id = id, .timeout_ms = milliseconds(target.timeout)});
+                                        rdma_ucm_resolve_route{.id = id, .timeout_ms = for_look_up_ms(target)});
       error != 0)
     return nothing_left(error);
-  return await(manager, kRouteResolved, until, target);
+  return await(manager, kRouteResolved, until, target, "the look-up of the path");
 }
 
 /// Keys of the active InfiniBand ports of this node, membership bit left out; nothing if none is active.
@@ -196,14 +197,15 @@ Tried try_rdma_cm(const Target& target, std::string_view mark) {
   rdma_ucm_resolve_ip where{};
   std::memcpy(&where.dst_addr, address.get(), address.length);
   where.id = id;
-  where.timeout_ms = milliseconds(target.timeout);
+  where.timeout_ms = for_look_up_ms(target);
   if (const int error = manager.command(RDMA_USER_CM_CMD_RESOLVE_IP, where); error != 0) return nothing_left(error);
   if (auto ended = resolve(manager, id, target, until)) return *ended;
   rdma_ucm_connect request{};
   request.conn_param = parameters(mark);
   request.id = id;
   if (const int error = manager.command(RDMA_USER_CM_CMD_CONNECT, request); error != 0) return nothing_left(error);
-  return *await(manager, kConnectRequest, until, target);  // which only listeners get: every other event is an outcome
+  return *await(manager, kConnectRequest, until, target,
+                "the request");  // which only listeners get: every other event is an outcome
 }
 
 Tried try_ib_path(const Target& target, const std::string& pkey, const std::string& root) {
@@ -222,7 +224,7 @@ Tried try_ib_path(const Target& target, const std::string& pkey, const std::stri
   std::memcpy(&where.dst_addr, &there, sizeof there);
   where.dst_size = sizeof there;
   where.id = id;
-  where.timeout_ms = milliseconds(target.timeout);
+  where.timeout_ms = for_look_up_ms(target);
   if (const int error = manager.command(RDMA_USER_CM_CMD_RESOLVE_ADDR, where); error != 0) return nothing_left(error);
   if (auto ended = resolve(manager, id, target, until)) return *ended;
   return of_cm_event(kRouteResolved, 0, target);
@@ -256,6 +258,7 @@ Arrivals watch_rdma_cm(const Target& at, std::string_view token, Clock::time_poi
     rdma_ucm_accept accepted{};
     accepted.conn_param = parameters("");
     accepted.id = came->id;
+    accepted.uid = 2;
     (void)manager.command(RDMA_USER_CM_CMD_ACCEPT, accepted);  // the other side shows whether it was answered
   }
   return found;

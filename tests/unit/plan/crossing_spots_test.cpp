@@ -120,6 +120,23 @@ TEST(crossings, they_come_back_from_their_own_document_with_the_defaults_of_thei
   EXPECT_EQ(site::to_json(*again), site::to_json(site));
 }
 
+TEST(crossings, a_part_of_the_site_has_no_other_nodes_in_its_tenants_and_no_path_with_another_target) {
+  auto site = site_with(R"([{"name": "p", "class": "tcp", "tenant": "blue", "address": "10.1.0.1", "port": 1},
+    {"name": "watched", "class": "tcp", "tenant": "blue", "address": "10.1.0.1", "port": 1, "target": "b1"}])");
+  std::erase_if(site.nodes, [](const site::Node& node) { return node.name == "b1"; });
+  site::keep_nodes(site.crossings, {"b2", "r1", "r2", "spare"});
+  EXPECT_EQ(site.crossings->tenants.at("blue"), std::vector<std::string>{"b2"});
+  ASSERT_EQ(site.crossings->paths.size(), 1U);
+  EXPECT_EQ(crossing_spots(requirement_of("tcp"), site).at(0).nodes, (std::vector<std::string>{"r1", "b2"}));
+  site.crossings->nightly = true;
+  const auto again = site::read_site(site::to_json(site).dump(), "again");
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_TRUE(again->crossings->nightly);
+  site.crossings->paths.front().target = "b2";
+  site::keep_nodes(site.crossings, {"r1"});
+  EXPECT_FALSE(site.crossings);
+}
+
 TEST(crossing_spots, each_node_of_another_tenant_tries_a_path_beside_a_control_that_does_not_hold_its_address) {
   const auto site = site_with(kPaths);
   const auto spots = crossing_spots(requirement_of("tcp"), site);
