@@ -177,8 +177,8 @@ Result<CellResults> gathered(const judge::Run& run, const judge::EvidenceReader&
   for (const judge::Attempt& attempt : run.journal.attempts) {
     const plan::Step* step = run.plan.step(attempt.step);
     if (step == nullptr || attempt.is_extra() || attempt.outcome != AttemptOutcome::exited) continue;
-    // Of a path between tenants all is of the node that tried to cross: the control has no figure, a target what it
-    // saw.
+    // Of a path between tenants all is of the node that tried to cross: the control has no figure, and a
+    // target's is of the crossing.
     const bool crosses = !step->path.empty();
     const auto nodes = crosses ? std::vector<std::string>{step->nodes.front()} : step->nodes;
     for (std::size_t rank = 0; rank < step->nodes.size(); ++rank) {

@@ -133,7 +133,7 @@ std::string crossing_words(const Plan& plan) {
         tries, path.tenant,
         path.target.empty()              ? ""
         : path.type == PathClass::nvlink ? fmt::format(", and {} offers it", path.target)
-                                         : fmt::format(", and {} sees what arrives", path.target));
+                                         : fmt::format(", and {} sees the arrivals", path.target));
   }
   return text;
 }

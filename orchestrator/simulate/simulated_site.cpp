@@ -73,7 +73,7 @@ void add_crossings(site::Site& site) {
   }
   for (const auto& [tenant, nodes] : tenants.items()) {
     for (const auto& [type, word] : words_of(PathClass{})) {
-      if (type == PathClass::nvlink && nodes.size() < 2) continue;  // beside its target none is left for the control
+      if (type == PathClass::nvlink && nodes.size() < 2) continue;  // its target is no control
       paths.push_back({{"name", fmt::format("{}-{}", tenant, word)},
                        {"class", word},
                        {"tenant", tenant},

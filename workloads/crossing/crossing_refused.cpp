@@ -1,6 +1,6 @@
 // crossing_refused: one path between tenants, tried by a node that must not reach it and, at the same time, by one that
 // does; a third watches at the target where the site names its node. The ranks never talk to each other: where tenants
-// are kept apart they could not. What they have in common follows from the token of the step.
+// are kept apart they could not. Ports and marks that they have in common follow from the token of the step.
 #include <chrono>
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ constexpr Parameter kParameters[] = {
          "the partition key; nvlink: a folder that all nodes of the path see, for the handle"},
     {.name = "watched",
      .fallback = "off",
-     .meaning = "whether a third rank, which holds the address, watches what arrives there; nvlink: offers the memory",
+     .meaning = "whether a third rank, which holds the address, watches for arrivals; nvlink: offers the memory",
      .choices = "off on"},
     {.name = "interface", .fallback = "", .meaning = "l2: the interface that asks; empty: that of the route"},
     {.name = "region", .fallback = "", .meaning = "s3: that requests are signed for"},
@@ -101,8 +101,9 @@ constexpr ProbeSpec kSpec{
         "by a TCP reset, by an ICMP message of a filter or closed port, by an error of permission of NFS, by HTTP 401 "
         "or 403, by a reject of RDMA CM, by a subnet manager that gives no path or did not give the node the partition "
         "key, or by the driver that imports a handle of the node's own and not the tenant's. With `watched`, rank 2 "
-        "holds the address: it sees what the kernel delivers there after its filters, or listens by RDMA CM, and what "
-        "arrives from rank 0 is answered even where nothing goes back; the control counts if it arrived. Nothing that "
+        "holds the address: it sees packets that the kernel delivers there after its filters, or listens by RDMA CM; "
+        "an "
+        "arrival from rank 0 is answered even without a reply, and the control counts if it arrived. Nothing that "
         "comes back in `timeout` is no answer, which is no "
         "refusal: a filter that drops and a machine that is down look alike, and only the control differs. An "
         "attempt is repeated until something comes back, `tries` times at most, 1 s apart. It is unclear where "
@@ -137,7 +138,7 @@ PathClass class_of(const Parameters& given) {
   return from_word<PathClass>(given.text("class")).value_or(PathClass::tcp);  // one of the choices
 }
 
-/// When a target stops watching, and nobody waits for a handle any more.
+/// The time at which a target stops watching, and the wait for a handle ends.
 Clock::time_point end_of_watch(const Parameters& given) {
   const double tries_s = static_cast<double>(given.count("tries")) * (given.seconds("timeout").count + 1);
   return after({tries_s + kBehind_s}) + kAhead;
@@ -222,7 +223,7 @@ Tried try_path(const Parameters& given, const Placement& placement) {
   return cut_off.empty() ? tried : Tried{Outcome::unclear, cut_off};
 }
 
-/// Rank 2, at the target: what arrived, as the condition `tried` and the figure of the crossing.
+/// Rank 2, at the target: the arrivals, as the condition `tried` and the figure of the crossing.
 void watch_path(const Parameters& given, const Placement& placement, const Subject& subject, const Values& at,
                 Recorder& record) {
   const Target target = target_of(given);
@@ -249,8 +250,8 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
   const bool watched = given.text("watched") == "on";
   if (placement.world != (watched ? 3 : 2))
     throw Skip(
-        "needs two ranks: a node of another tenant, and one of the path's own as the positive control; and a third "
-        "at the target where one watches");
+        "needs two ranks: a node of another tenant, and one of the path's own as the positive control; and with "
+        "watched=on a third at the target");
   if (given.text("address").empty() && class_of(given) != PathClass::nvlink)
     throw BadParameter("address: is empty; a plan fills in the path of the site");
   const Subject subject{.kind = "group", .id = given.text("path")};

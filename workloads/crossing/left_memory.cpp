@@ -23,7 +23,7 @@ constexpr std::size_t kLargestPiece = std::size_t{1} << 30, kLeastPiece = std::s
 
 struct Unmap {
   std::size_t size = 0;
-  void operator()(void* at) const { (void)::munmap(at, size); }  // what was mapped can be unmapped
+  void operator()(void* at) const { (void)::munmap(at, size); }  // a mapping can be unmapped
 };
 
 /// `size` B, of the file `file` if it is one; null if the host has none.

@@ -1,4 +1,4 @@
-// left_memory: fresh memory of this node, filled with a mark, or searched for what another process left in it.
+// left_memory: fresh memory of this node, filled with a mark, or searched for the traces of another process.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace assay::crossing {
 
-/// Bytes of what is counted as one page, whatever the memory's own pages are.
+/// Bytes that count as one page; the memory's own pages may be larger.
 inline constexpr std::size_t kPage = 4096;
 
 /// Fresh memory of one kind: nothing was written into it since this process has it.

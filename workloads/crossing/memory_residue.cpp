@@ -1,5 +1,5 @@
-// memory_residue: whether memory that one process gave back shows another what was in it, as tenants of one machine
-// after each other would see it.
+// memory_residue: whether memory that one process gave back still has its content for the next, as for tenants of one
+// machine after each other.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -27,9 +27,7 @@ constexpr Parameter kParameters[] = {
          "leave: fill memory with the mark and end, as the tenant that goes; look: search fresh memory, as the one "
          "that comes; both: one process after the other",
      .choices = "both leave look"},
-    {.name = "mark",
-     .fallback = "",
-     .meaning = "leave, look: words from which what is written follows, the same in both"},
+    {.name = "mark", .fallback = "", .meaning = "leave, look: words from which the content follows, the same in both"},
     {.name = "size",
      .unit = "B",
      .fallback = "256MiB",
@@ -49,7 +47,7 @@ constexpr ConditionSpec kConditions[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "memory_residue",
-    .measures = "Whether fresh memory of a node holds what another process left in it.",
+    .measures = "Whether fresh memory of a node still has the content that another process left.",
     .method =
         "One process allocates memory, fills it with 32 bytes that follow from a mark, reads all of it back, which is "
         "the positive control, gives it back and ends. Then another allocates memory and reads all of it: of the host "
@@ -103,7 +101,7 @@ bool leave_in_another(const Parameters& given, const std::string& mark) {
   }
   constexpr std::chrono::milliseconds kLookForEnd{10};
   int status = 0;
-  while (::waitpid(child, &status, WNOHANG) == 0) {  // it ends by itself, or by the deadline of the run with its group
+  while (::waitpid(child, &status, WNOHANG) == 0) {  // the deadline of the run ends it with its group
     if (stop_requested()) {
       (void)::kill(child, SIGKILL);
       (void)::waitpid(child, &status, 0);

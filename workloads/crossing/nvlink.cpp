@@ -1,4 +1,4 @@
-// nvlink: the bytes of a fabric handle go through a folder of the operator's; what the driver does with them is the
+// nvlink: the bytes of a fabric handle go through a folder of the operator's; their import by the driver is the
 // attempt.
 #include "workloads/crossing/nvlink.h"
 

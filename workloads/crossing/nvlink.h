@@ -13,8 +13,8 @@ namespace assay::crossing {
 /// Throws Skip where no GPU offers fabric handles.
 void offer_memory(const std::string& folder, std::string_view token, Clock::time_point until);
 
-/// Waits for that handle until `until` and imports it; it is neither mapped nor read. A refusal counts only beside a
-/// handle of this node's own, which was imported just before: else nothing of the fabric works here, and the outcome is
+/// Waits for that handle until `until` and imports it; it is neither mapped nor read. A refusal counts only after a
+/// handle of this node's own was imported: else nothing of the fabric works here, and the outcome is
 /// unclear. Throws Skip on a node without the driver.
 Tried try_nvlink(const std::string& folder, std::string_view token, Clock::time_point until);
 

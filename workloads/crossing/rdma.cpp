@@ -83,7 +83,7 @@ class Manager {
     return made.id;
   }
 
-  /// The next event; nothing when the time is over or the probe is to stop.
+  /// The next event, if one comes before `until` and before the probe is to stop.
   [[nodiscard]] std::optional<rdma_ucm_event_resp> event(Clock::time_point until) const {
     while (wait_for(file_.number(), POLLIN, until)) {
       rdma_ucm_event_resp came{};
@@ -112,7 +112,7 @@ Tried nothing_left(int error) {
                                         error == ENODEV ? "no RDMA device leads there" : std::strerror(error))};
 }
 
-/// Waits for `wanted`; else the outcome. `asked` is what silence is an answer to.
+/// Waits for `wanted`; else the outcome. `asked`: the question, for the evidence of silence.
 std::optional<Tried> await(const Manager& manager, std::uint32_t wanted, Clock::time_point until, const Target& target,
                            const char* asked) {
   const auto came = manager.event(until);

@@ -70,7 +70,7 @@ Arrivals watch_packets(const Target& at, const std::string* payload, std::string
   const bool v6 = address.is_v6();
   const Descriptor socket(::socket(address.bytes.ss_family, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
                                    payload == nullptr ? IPPROTO_TCP : IPPROTO_UDP));
-  if (!socket) throw Skip(fmt::format("to see what arrives needs CAP_NET_RAW: {}", std::strerror(errno)));
+  if (!socket) throw Skip(fmt::format("to see packets needs CAP_NET_RAW: {}", std::strerror(errno)));
   Address own = address;  // another address of the node is none of the path
   reinterpret_cast<sockaddr_in&>(own.bytes).sin_port = 0;
   if (!attach_filter(socket.number(), v6, at.port, port_of_rank(token, 0)) ||

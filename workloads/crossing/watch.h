@@ -8,7 +8,7 @@
 
 namespace assay::crossing {
 
-/// Who of the two arrived at a target, and the evidence of the crossing.
+/// Arrivals of the two at a target, and the evidence of the crossing.
 struct Arrivals {
   bool control = false, crossing = false;
   std::string evidence = "nothing of the other tenant arrived";
@@ -18,7 +18,7 @@ struct Arrivals {
 /// the step with this token sends from.
 int port_of_rank(std::string_view token, int rank);
 
-/// Receives, until `until` or both have arrived, what reaches the sockets of this node for `at`: datagrams with
+/// Receives, until `until` or both have arrived, packets that reach the sockets of this node for `at`: datagrams with
 /// `payload`, or TCP connections (`payload` null). A packet that a filter of the node drops does not arrive. Throws
 /// Skip without the right to see packets.
 Arrivals watch_packets(const Target& at, const std::string* payload, std::string_view token, Clock::time_point until);

@@ -159,7 +159,7 @@ TEST(crossing_spots, a_target_is_a_third_rank_and_no_control) {
   const auto plan = make_plan(*profile_named("tenants-apart"), site, crossing_program(), {});
   ASSERT_TRUE(plan) << plan.error().text();
   EXPECT_EQ(parameters_of(plan->site, plan->steps.front(), 2).at("watched"), Value{std::string("on")});
-  EXPECT_NE(crossing_words(*plan).find("a node of blue does the same, and b2 sees what arrives"), std::string::npos);
+  EXPECT_NE(crossing_words(*plan).find("a node of blue does the same, and b2 sees the arrivals"), std::string::npos);
 }
 
 TEST(crossing_spots, controls_take_turns) {
