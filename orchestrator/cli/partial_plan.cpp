@@ -29,6 +29,7 @@ std::optional<InputError> keep_nodes(site::Site& site, const std::string& nodes)
   }
   std::erase_if(site.nodes,
                 [&](const site::Node& node) { return std::ranges::find(*wanted, node.name) == wanted->end(); });
+  site::keep_nodes(site.crossings, *wanted);
   return std::nullopt;
 }
 

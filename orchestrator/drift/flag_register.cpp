@@ -87,6 +87,14 @@ bool with_any_partner(const OpenFlag& one) {
   });
 }
 
+/// From which night on no visit of a flag of events had any; empty if the last one had.
+std::string words_of_end(const Flag& flag) {
+  const auto last_bad = std::ranges::find_if(flag.retests.rbegin(), flag.retests.rend(),
+                                             [](const RetestSeen& test) { return test.residual < 0; });
+  if (last_bad == flag.retests.rbegin()) return "";
+  return fmt::format(" None since {}.", date_text(last_bad.base()->night));
+}
+
 /// The same of an intermittent fault: bad tests with two partners.
 bool bad_with_two(const OpenFlag& one, double limit) {
   std::set<std::string> partners;
@@ -196,7 +204,8 @@ std::string words_of_flag(const OpenFlag& one) {
   const std::string since = date_text(flag.onset);
   switch (flag.rule) {
     case Rule::count:
-      return fmt::format("{:g} events since the visit before, where {:.3g} are usual.", flag.ratio, flag.arithmetic.m);
+      return fmt::format("{:g} events since the visit before, where {:.3g} are usual.{}", flag.ratio, flag.arithmetic.m,
+                         words_of_end(flag));
     case Rule::state:
       if (flag.type == MetricClass::level)
         return fmt::format("It never changed, and is {:.2f} % of that now.", 100 * flag.ratio);

@@ -177,14 +177,16 @@ Result<CellResults> gathered(const judge::Run& run, const judge::EvidenceReader&
   for (const judge::Attempt& attempt : run.journal.attempts) {
     const plan::Step* step = run.plan.step(attempt.step);
     if (step == nullptr || attempt.is_extra() || attempt.outcome != AttemptOutcome::exited) continue;
-    // Of a path between tenants the node that tried to cross; the control has no figure.
-    const auto nodes = step->path.empty() ? step->nodes : std::vector<std::string>{step->nodes.front()};
-    for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
+    // Of a path between tenants all is of the node that tried to cross: the control has no figure, and a
+    // target's is of the crossing.
+    const bool crosses = !step->path.empty();
+    const auto nodes = crosses ? std::vector<std::string>{step->nodes.front()} : step->nodes;
+    for (std::size_t rank = 0; rank < step->nodes.size(); ++rank) {
       const auto record = judge::record_of(run.plan, *step, attempt, evidence, static_cast<int>(rank));
       if (!record) continue;  // the verdict has the reason
       if (record->end.status == Status::complete)
-        gather(*record, nodes, rank, run.plan.probes.at(step->probe).description, given_parameters(run.plan, *step),
-               all);
+        gather(*record, nodes, crosses ? 0 : rank, run.plan.probes.at(step->probe).description,
+               given_parameters(run.plan, *step), all);
     }
     for (const auto& file : attempt.evidence) {
       if (!with_raw || !file.path.ends_with(".jsonl")) continue;

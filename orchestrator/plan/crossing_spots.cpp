@@ -27,9 +27,11 @@ bool holds(const site::Node& node, const std::string& address) {
   });
 }
 
-/// The nodes of the tenant that can be a control of `path`: none that holds its address, if there are others.
+/// The nodes of the tenant that can be a control of `path`: not its target, and none that holds its address, if there
+/// are others.
 std::vector<std::string> controls_of(const site::Site& site, const site::CrossingPath& path) {
-  const auto& own = site.crossings->tenants.at(path.tenant);
+  auto own = site.crossings->tenants.at(path.tenant);
+  std::erase(own, path.target);
   std::vector<std::string> others;
   std::ranges::copy_if(own, std::back_inserter(others),
                        [&](const std::string& name) { return !holds(*site.node(name), path.address); });
@@ -58,12 +60,14 @@ std::vector<Spot> crossing_spots(const Requirement& requirement, const site::Sit
     const std::size_t before = spots.size();
     for (const auto& [tenant, nodes] : site.crossings->tenants) {
       if (tenant == path->tenant || controls.empty()) continue;
-      for (const auto& node : nodes)
+      for (const auto& node : nodes) {
         spots.push_back({.subject = {"group", node + ">" + path->name},
                          .label = node + "--" + path->name,
                          .nodes = {node, controls[turn++ % controls.size()]},
                          .reason = "",
                          .path = path->name});
+        if (!path->target.empty()) spots.back().nodes.push_back(path->target);
+      }
     }
     if (controls.empty())
       spots.push_back(without_nodes(
@@ -83,6 +87,7 @@ void add_path(const site::Site& site, const std::string& name, Values& parameter
   parameters["address"] = path->address;
   parameters["port"] = std::int64_t{path->port};
   parameters["resource"] = path->resource;
+  parameters["watched"] = std::string(path->target.empty() ? "off" : "on");
   parameters["interface"] = path->interface;
   parameters["region"] = path->region;
   parameters["tls"] = std::string(path->tls ? "on" : "off");
@@ -122,9 +127,13 @@ std::string crossing_words(const Plan& plan) {
     const site::CrossingPath& path = *path_named(plan.site, place.first);
     text += fmt::format(
         "crossing: {} nodes of {} try {} of {}: {} to {}{}, at most {} times, 1 s apart; a node of {} "
-        "does the same\n",
-        count, place.second, path.name, path.tenant, sent_on(path.type), path.address,
-        path.port == 0 ? "" : fmt::format(" port {}", path.port), tries, path.tenant);
+        "does the same{}\n",
+        count, place.second, path.name, path.tenant, sent_on(path.type),
+        path.address.empty() ? path.tenant : path.address, path.port == 0 ? "" : fmt::format(" port {}", path.port),
+        tries, path.tenant,
+        path.target.empty()              ? ""
+        : path.type == PathClass::nvlink ? fmt::format(", and {} offers it", path.target)
+                                         : fmt::format(", and {} sees the arrivals", path.target));
   }
   return text;
 }

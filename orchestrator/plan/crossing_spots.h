@@ -15,9 +15,9 @@ namespace assay::plan {
 std::vector<const site::CrossingPath*> paths_of(const site::Site& site, const Requirement& requirement);
 
 /// A placement for each of those paths and each node of another tenant, as rank 0, with a node of the path's own tenant
-/// as rank 1, which makes the same attempt at the same time: the positive control. Controls take turns; one that holds
-/// the path's address itself is taken only where the tenant has no other. A path whose tenant has no node, or that no
-/// other tenant could cross, has a spot without nodes. The subject is group "NODE>PATH".
+/// as rank 1, which makes the same attempt at the same time: the positive control; a path's target is rank 2. Controls
+/// take turns; one that holds the path's address itself is taken only where the tenant has no other. A path whose
+/// tenant has no node, or that no other tenant could cross, has a spot without nodes. The subject is group "NODE>PATH".
 std::vector<Spot> crossing_spots(const Requirement& requirement, const site::Site& site);
 
 /// Writes the site's fields of the path `name` into `parameters` of a rank.

@@ -316,7 +316,7 @@ void FleetModel::record_quantity(Recorder& recorder, const MadeUpMetric& quantit
   const bool together = step.nodes.size() > 1 && is_together(quantity.scope);
   auto nodes = together ? step.nodes : std::vector<std::string>{node.name};
   // A leak is a bad link between a node and a path: the control reaches it anyway.
-  if (!step.path.empty()) nodes.back() = step.path;
+  if (!step.path.empty()) nodes = {step.nodes.front(), step.path};
   double centre = quantity.centre_on(step.nodes.size());
   for (const auto& knee : simulation_.faults.knees) {
     if (together && (knee.metric.empty() || knee.metric == quantity.metric))

@@ -8,8 +8,26 @@
 namespace assay {
 
 /// The kind of attempt on a path. l2: the link itself, by ARP; kube_api, kubelet, etcd and dcgm are TCP with their
-/// own port.
-enum class PathClass { tcp, udp, l2, nfs, s3, bmc_ipmi, bmc_redfish, bmc_ssh, metadata, kube_api, kubelet, etcd, dcgm };
+/// own port; rdma_cm: a connection by RDMA CM, over RoCE v2 or InfiniBand; ib_path: a path between two ports in a
+/// partition of InfiniBand; nvlink: memory of a GPU by a handle of the NVLink fabric.
+enum class PathClass {
+  tcp,
+  udp,
+  l2,
+  nfs,
+  s3,
+  bmc_ipmi,
+  bmc_redfish,
+  bmc_ssh,
+  metadata,
+  kube_api,
+  kubelet,
+  etcd,
+  dcgm,
+  rdma_cm,
+  ib_path,
+  nvlink
+};
 
 constexpr auto words_of(PathClass) {
   using enum PathClass;
@@ -25,7 +43,22 @@ constexpr auto words_of(PathClass) {
                                          {kube_api, "kube_api"},
                                          {kubelet, "kubelet"},
                                          {etcd, "etcd"},
-                                         {dcgm, "dcgm"}});
+                                         {dcgm, "dcgm"},
+                                         {rdma_cm, "rdma_cm"},
+                                         {ib_path, "ib_path"},
+                                         {nvlink, "nvlink"}});
+}
+
+/// Whether a path of this class has a port.
+constexpr bool has_port(PathClass type) {
+  return type != PathClass::l2 && type != PathClass::ib_path && type != PathClass::nvlink;
+}
+
+/// Whether a node that holds the path's address can watch what arrives there, as the site's `target`.
+constexpr bool has_target(PathClass type) {
+  using enum PathClass;
+  return type == tcp || type == udp || type == kube_api || type == kubelet || type == etcd || type == dcgm ||
+         type == rdma_cm || type == nvlink;
 }
 
 /// The port that a path has when the site names none; 0: the site must name one, or the class has none.
@@ -50,9 +83,7 @@ constexpr int default_port(PathClass type) {
       return 2379;
     case PathClass::dcgm:
       return 5555;  // dcgm_structs.h, DCGM_HE_PORT_NUMBER
-    case PathClass::tcp:
-    case PathClass::udp:
-    case PathClass::l2:
+    default:
       break;
   }
   return 0;
@@ -76,6 +107,12 @@ constexpr std::string_view sent_on(PathClass type) {
       return "a TCP connection, and one GET over TLS without a login";
     case PathClass::metadata:
       return "a TCP connection and one GET";
+    case PathClass::rdma_cm:
+      return "a request of RDMA CM for a connection (the kernel repeats it while a try lasts)";
+    case PathClass::ib_path:
+      return "a query of the subnet manager for the path";
+    case PathClass::nvlink:
+      return "nothing, but an import of a handle of 2 MiB of GPU memory, which is neither read nor written,";
     default:
       return "a TCP connection, on which nothing is sent";
   }

@@ -40,7 +40,8 @@ struct ForwardCounters {
 
 /// The counters of this node; `wanted` as of kOffloadCounters. Ports: those whose driver counts packets that hit the
 /// processors (IFLA_OFFLOAD_XSTATS_CPU_HIT), such as the representors of a switch in an adapter; their other counters
-/// are of all packets. Flows: of `ovs-appctl dpctl/dump-flows -m`, where the program is on PATH and answers within 5 s.
+/// are of all packets. Flows: of `ovs-appctl dpctl/dump-flows -m`, where the program is on PATH and answers within 20
+/// s.
 ForwardCounters read_forwarding(std::string_view wanted);
 
 /// Counters of ports in the bodies of RTM_NEWSTATS; a port whose driver counts no such packets is left out, and one

@@ -84,6 +84,9 @@ add_test(NAME cluster.open_vswitch COMMAND Python3::Interpreter ${CMAKE_CURRENT_
 add_test(NAME cluster.encryption COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/encryption_test.py CONFIGURATIONS cluster)
 set_tests_properties(cluster.open_vswitch cluster.encryption PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 1000 RESOURCE_LOCK other_cluster
   ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};VIRTUAL_NETWORK=$<TARGET_FILE:virtual_network>;HOST_TCP_BANDWIDTH=$<TARGET_FILE:host_tcp_bandwidth>;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
+add_test(NAME cluster.crossing_rdma COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/rdma_crossing_test.py CONFIGURATIONS softroce)
+set_tests_properties(cluster.crossing_rdma PROPERTIES LABELS softroce SKIP_RETURN_CODE 77 TIMEOUT 1000
+  ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};ASSAY_CROSSING=$<TARGET_FILE:crossing_refused>;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 # A load of several nodes, with the build's own programs; a minute.
 add_test(NAME cluster.load COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/load_test.py CONFIGURATIONS meters)
 set_tests_properties(cluster.load PROPERTIES LABELS "cluster;meters" SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK other_cluster

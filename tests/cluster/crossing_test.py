@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from tenant_fabric import BY_ITSELF, DEADLINE_S, HOSTS, LINK, MISSING, NODES, PORTS, Fabric, Sniffer
+from tenant_fabric import BY_ITSELF, DEADLINE_S, DEAF, HOSTS, LINK, MISSING, NODES, PORTS, Fabric, Sniffer
 
 PROBE = os.environ["ASSAY_CROSSING"]
 ROUNDS = int(os.environ.get("ASSAY_CROSSING_ROUNDS", "2"))
@@ -67,13 +67,13 @@ class Crossing(unittest.TestCase):
             time.sleep(0.2)
 
     @classmethod
-    def start(cls, name, rank, words):
+    def start(cls, name, rank, words, world=2, token=TOKEN):
         return subprocess.Popen(
-            [*cls.fabric.enter(name), PROBE, f"--rank={rank}", "--world=2", "--rendezvous=127.0.0.1:1", *words],
+            [*cls.fabric.enter(name), PROBE, f"--rank={rank}", f"--world={world}", "--rendezvous=127.0.0.1:1", *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "ASSAY_TOKEN": TOKEN},
+            env={**os.environ, "ASSAY_TOKEN": token},
         )
 
     @classmethod
@@ -84,6 +84,19 @@ class Crossing(unittest.TestCase):
             cls.start(name, rank, [*words_of(kind, rank, cls.scratch, leak), *more])
             for rank, name in enumerate(("red1", control))
         ]
+        return cls.records_of(kind, ranks)
+
+    @classmethod
+    def watched(cls, kind, port):
+        """The same of red1, blue1 and the watching target blue2."""
+        words = [f"--class={kind}", f"--path={kind}-path", "--address=10.2.0.2", f"--port={port}", "--watched=on"]
+        words += ["--resource=assay", "--timeout=700ms", "--tries=1"]
+        token = os.urandom(32).hex()  # ports follow from it
+        ranks = [cls.start(name, rank, words, 3, token) for rank, name in enumerate(("red1", "blue1", "blue2"))]
+        return cls.records_of(kind, ranks)
+
+    @staticmethod
+    def records_of(kind, ranks):
         found = []
         for process in ranks:
             out, err = process.communicate(timeout=DEADLINE_S)
@@ -107,6 +120,41 @@ class Crossing(unittest.TestCase):
                 self.assertEqual((crossing["tried"], crossing["outcome"]), ("crossing", "answered"), crossing)
                 self.assertEqual(crossing["answered"]["samples"], [1])
                 self.assertEqual(crossing["answered"]["at"], {"path": f"{kind}-path"})
+
+    def check_watched(self, leaks, replies, expected):
+        """`expected`: by class and port, the outcome at red1, the word of blue1, and whether red1 arrived at blue2."""
+        self.fabric.filter("drop", leaks=leaks, replies=replies)
+        with concurrent.futures.ThreadPoolExecutor(len(expected)) as pool:
+            for key, found in zip(expected, pool.map(lambda key: self.watched(*key), expected)):
+                outcome, control, arrived = expected[key]
+                with self.subTest(key=key, leaks=leaks):
+                    self.assertEqual((found[0]["outcome"], found[1]["tried"]), (outcome, control), found)
+                    self.assertEqual(found[2]["tried"], "control seen", found)
+                    self.assertEqual(found[2]["answered"]["samples"], [1 if arrived else 0], found)
+                    self.assertEqual(found[2]["answered"]["at"], found[0]["answered"]["at"])
+                    self.assertIn("10.3.0.2" if arrived else "nothing", found[2]["evidence"])
+
+    def test_what_arrives_at_a_watching_target_is_a_leak_though_nothing_comes_back(self):
+        one_way = {
+            ("tcp", 8080): ("no_answer", "control answered", True),
+            ("udp", 9000): ("no_answer", "control answered", True),
+            ("udp", DEAF): ("no_answer", "control sent", True),
+        }
+        self.check_watched(("tcp", "udp", "deaf"), "drop", one_way)
+
+    def test_a_watching_target_accuses_no_closed_path(self):
+        closed = {
+            ("tcp", 8080): ("no_answer", "control answered", False),
+            ("kubelet", 10250): ("no_answer", "control answered", False),
+            ("udp", DEAF): ("no_answer", "control sent", False),
+        }
+        self.check_watched((), "accept", closed)
+
+    def test_a_datagram_that_the_target_itself_drops_has_not_arrived(self):
+        rule = "table inet own { chain in { type filter hook input priority 0; ip saddr 10.3.0.2 drop; }; }"
+        self.fabric.at("blue2", "nft", rule)
+        self.addCleanup(self.fabric.at, "blue2", "nft", "delete", "table", "inet", "own")
+        self.check_watched(("udp", "tcp"), "accept", {("udp", 9000): ("no_answer", "control answered", False)})
 
     def test_one_leak_opens_no_other_path(self):
         for leak in PORTS:
@@ -182,11 +230,17 @@ class Crossing(unittest.TestCase):
                 out, _ = process.communicate(timeout=20)
                 if kind not in BY_ITSELF:  # those are answered at once
                     self.assertIn("stopped before the last try was over", out)
+        words = [*words_of("udp", 2, self.scratch), "--watched=on", "--tries=10", "--timeout=4s"]
+        watching = self.start("blue2", 2, words, 3)
+        time.sleep(0.3)
+        watching.send_signal(signal.SIGTERM)
+        self.assertIn("stopped before the last try was over", watching.communicate(timeout=20)[0])
 
     def test_nothing_is_sent_but_to_the_declared_addresses(self):
         self.fabric.filter("drop")
         sniffer = Sniffer(self.fabric, "red1", "eth0", "eth1")
         self.all_tried()
+        self.watched("udp", 9000)
         seen = sniffer.stop()
         udp = ("udp", "bmc_ipmi")
         declared = {

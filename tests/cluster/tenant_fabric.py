@@ -29,6 +29,7 @@ PORTS = {
     "dcgm": 5555,
     "l2": 0,
 }
+DEAF = 9514  # of UDP on blue2, which answers nobody
 # Servers that not every machine has: without one its paths are not tried.
 SERVERS = {"nfs": "ganesha.nfsd", "bmc_ipmi": "ipmi_sim"}
 MISSING = {kind: program for kind, program in SERVERS.items() if shutil.which(program) is None}
@@ -49,11 +50,14 @@ class Web(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_): pass
 class Silent(socketserver.BaseRequestHandler):
     def handle(self): self.request.recv(1)
+class Deaf(socketserver.BaseRequestHandler):
+    def handle(self): pass
 class Echo(socketserver.BaseRequestHandler):
     def handle(self): self.request[1].sendto(self.request[0], self.client_address)
 servers = []
 for port in map(int, ports):
     if port == 9000: server = socketserver.ThreadingUDPServer((address, port), Echo)
+    elif port == 9514: server = socketserver.ThreadingUDPServer((address, port), Deaf)
     elif port in (80, 443): server = http.server.ThreadingHTTPServer((address, port), Web)
     else: server = socketserver.ThreadingTCPServer((address, port), Silent)
     if port == 443:
@@ -155,7 +159,7 @@ class Fabric:
             "-out",
             certificate,
         )
-        for name, ports in (("blue2", [8080, 9000, 10250]), ("bmc", [443, 80, 6443, 2379, 5555])):
+        for name, ports in (("blue2", [8080, 9000, DEAF, 10250]), ("bmc", [443, 80, 6443, 2379, 5555])):
             service = self.start(
                 name, sys.executable, "-c", SERVICES, f"10.{NODES[name]}.0.2", certificate, key, *ports
             )
@@ -195,20 +199,25 @@ class Fabric:
             "http.server.ThreadingHTTPServer(('10.6.0.2', 9001), o.Service).serve_forever()\n"
         )
 
-    def filter(self, verdict, leaks=()):
-        """What red sends to the other tenants is dropped or rejected, but for the ports of `leaks`; storage is for all."""
+    def filter(self, verdict, leaks=(), replies="accept"):
+        """What red sends to the other tenants is dropped or rejected, but for the ports of `leaks`; storage is for all. `replies`: what becomes of
+        those to red."""
         rules = [f"ip saddr 10.3.0.0/16 ip daddr 10.6.0.2 accept"]
         for kind in leaks:
             if kind in ("l2", "nfs", "s3"):
                 continue
-            protocol = "udp" if kind in ("udp", "bmc_ipmi") else "tcp"
-            rules.append(f"ip saddr 10.3.0.0/16 {protocol} dport {PORTS[kind]} accept")
+            protocol = "udp" if kind in ("udp", "deaf", "bmc_ipmi") else "tcp"
+            port = DEAF if kind == "deaf" else PORTS[kind]
+            rules.append(f"ip saddr 10.3.0.0/16 {protocol} dport {port} accept")
         if verdict == "reject":
             rules.append("ip saddr 10.3.0.0/16 meta l4proto tcp reject with tcp reset")
             rules.append("ip saddr 10.3.0.0/16 reject with icmp type admin-prohibited")
         else:
             rules.append("ip saddr 10.3.0.0/16 drop")
-        table = "flush ruleset\ntable inet apart { chain forward { type filter hook forward priority 0; policy accept; ct direction reply accept\n"
+        table = (
+            "flush ruleset\ntable inet apart { chain forward { type filter hook forward priority 0; policy accept;\n"
+            f"ip daddr 10.3.0.0/16 ct direction reply {replies}\nct direction reply accept\n"
+        )
         self.at("router", "nft", "-f", "-", input=table + "\n".join(rules) + "\n}\n}\n")
         self.cable("red1", "blue" if "l2" in leaks else "red")
 

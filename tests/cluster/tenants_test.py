@@ -6,6 +6,7 @@ import unittest
 
 from bench import ClusterBench
 from harness import main
+from nightly import nightly
 from node import command
 
 CONSENT = "the test, today, its own namespaces"
@@ -29,7 +30,7 @@ class Tenants(ClusterBench):
             table = f"flush ruleset\ntable inet apart {{ chain input {{ type filter hook input priority 0; policy accept;\n{rules}\n}}\n}}\n"
             command(*self.cluster[name].inside("nft", "-f", "-"), input=table)
 
-    def run_apart(self, *paths, out="run"):
+    def site_with(self, *paths, **more_of_all):
         site = self.cluster.site()
         site["crossings"] = {
             "consent": CONSENT,
@@ -38,14 +39,18 @@ class Tenants(ClusterBench):
                 {"name": name, "class": kind, "tenant": "blue", "address": address, **more}
                 for name, kind, address, more in paths
             ],
+            **more_of_all,
         }
+        return self.write("tenants.json", site)
+
+    def run_apart(self, *paths, out="run"):
         self.run_directory = self.scratch / out
         words = [
             "accept",
             "--profile",
             "tenants-apart",
             "--site",
-            self.write("tenants.json", site),
+            self.site_with(*paths),
             "--out",
             self.run_directory,
         ]
@@ -96,6 +101,29 @@ class Tenants(ClusterBench):
         self.assertIn("crossing_refused.answered", flags[0]["metric"])
         explained = self.assay("drift", "explain", "n04", "--db", self.scratch / "history.db")
         self.assertIn("note on fleet: new rules on leaf 3", explained.stdout)
+
+    def sweep(self, night, site):
+        words = ("--profile", self.write("night.json", nightly()), "--site", site, "--state", self.scratch / "ledger")
+        times = ("--night", night, "--now", f"{night}T23:00:00.000Z", "--rotate", 4)
+        history = ("--history", self.scratch / "history.db", "--out", self.scratch / night)
+        done = self.assay("sweep", *words, *times, *history)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("2 nodes of red try blue-ssh of blue: a TCP connection, on which nothing is sent", done.stderr)
+        judged = self.assay("drift", "judge", "--json", "--db", self.scratch / "history.db")
+        return json.loads(judged.stdout)["flags"]
+
+    def test_a_sweep_tries_the_paths_from_all_nodes_and_flags_the_first_night_one_is_open(self):
+        site = self.site_with(("blue-ssh", "tcp", self.addresses["n01"], {"port": PORT}), nightly=True)
+        self.assertEqual(self.sweep("2026-01-05", site), [])
+        self.filter(red=("n03",))
+        opened = self.sweep("2026-01-06", site)
+        self.assertEqual(
+            [(one["node"], one["slot"], one["raised"]) for one in opened], [("n04", "blue-ssh", "2026-01-06")]
+        )
+        self.filter(red=("n03", "n04"))
+        closed = self.sweep("2026-01-07", site)
+        self.assertEqual([one["node"] for one in closed], ["n04"])
+        self.assertTrue(closed[0]["words"].endswith("None since 2026-01-07."), closed)
 
     def test_without_an_answered_control_nothing_is_judged(self):
         done = self.run_apart(("nobody", "tcp", "10.77.200.1", {"port": PORT}))

@@ -3,7 +3,10 @@
 // addresses that it gives lead to pages that no process may touch, as a real GPU's do. A fabric handle is the process
 // and the number of such a file. ASSAY_FAKE_CUDA names one fault: none, stub, broken, old, no_dma_buf, no_range, full,
 // bit_flip, mig (the first GPU is an instance of a partitioned one); of memory that processes share: no_fabric,
-// no_handles, import_refused, and of copies on the first GPU: copy_flips, copy_hangs, copy_dies.
+// no_handles, import_refused, foreign_refused (handles of other processes); residue (freed memory goes, by a file that
+// ASSAY_FAKE_CUDA_LEFT names, into the next allocation of any process), and of copies on the first GPU: copy_flips,
+// copy_hangs, copy_dies.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -156,6 +159,10 @@ api::Result cuMemAlloc_v2(api::Address* address, std::size_t size) {
   void* const seen = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (content == MAP_FAILED || seen == MAP_FAILED) return kOutOfMemory;
   std::memset(content, 0xee, size);  // what was there before
+  if (FILE* const left = fault("residue") ? std::fopen(std::getenv("ASSAY_FAKE_CUDA_LEFT"), "rb") : nullptr) {
+    (void)std::fread(content, 1, std::min(size, kPage), left);
+    (void)std::fclose(left);
+  }
   const std::lock_guard guard(world.lock);
   *address = reinterpret_cast<api::Address>(seen);
   world.allocations[*address] = {.file = file, .content = static_cast<std::byte*>(content), .size = size};
@@ -165,6 +172,10 @@ api::Result cuMemFree_v2(api::Address address) {
   const std::lock_guard guard(world.lock);
   const auto found = world.allocations.find(address);
   if (found == world.allocations.end()) return kInvalidValue;
+  if (FILE* const left = fault("residue") ? std::fopen(std::getenv("ASSAY_FAKE_CUDA_LEFT"), "wb") : nullptr) {
+    (void)std::fwrite(found->second.content, 1, std::min(found->second.size, kPage), left);
+    (void)std::fclose(left);
+  }
   munmap(found->second.content, found->second.size);
   munmap(reinterpret_cast<void*>(address), found->second.size);
   close(found->second.file);
@@ -274,6 +285,9 @@ api::Result cuMemImportFromShareableHandle(api::Handle* handle, void* given, int
   if (fault("import_refused")) return kNotPermitted;
   if (type == api::kHandlePosix) return keep(dup(static_cast<int>(reinterpret_cast<std::intptr_t>(given))), handle);
   const auto* const bytes = static_cast<const api::FabricHandle*>(given);
+  const std::string own = "/proc/" + std::to_string(getpid()) + "/";
+  if (fault("foreign_refused") && !std::string_view(reinterpret_cast<const char*>(bytes->bytes)).starts_with(own))
+    return kNotPermitted;
   return keep(open(reinterpret_cast<const char*>(bytes->bytes), O_RDWR | O_CLOEXEC), handle);
 }
 api::Result cuMemAddressReserve(api::Address* address, std::size_t size, std::size_t, api::Address,

@@ -1,5 +1,6 @@
 // crossing_refused: one path between tenants, tried by a node that must not reach it and, at the same time, by one that
-// does. The two ranks never talk to each other: where tenants are kept apart they could not.
+// does; a third watches at the target where the site names its node. The ranks never talk to each other: where tenants
+// are kept apart they could not. Ports and marks that they have in common follow from the token of the step.
 #include <chrono>
 
 #include <fmt/format.h>
@@ -11,8 +12,11 @@
 #include "probes/core/secret_file.h"
 #include "probes/core/text.h"
 #include "workloads/crossing/next_hop.h"
+#include "workloads/crossing/nvlink.h"
+#include "workloads/crossing/rdma.h"
 #include "workloads/crossing/services.h"
 #include "workloads/crossing/tried.h"
+#include "workloads/crossing/watch.h"
 
 namespace assay::crossing {
 namespace {
@@ -20,18 +24,27 @@ namespace {
 constexpr std::int64_t kMostTries = 10;
 constexpr double kLongestTimeout_s = 4;  // so that a try ends within 5 s of a stop
 constexpr std::chrono::seconds kBetweenTries{1};
+constexpr std::chrono::seconds kAhead{2};  // so much earlier the target watches: agents start ranks one after another
+constexpr double kBehind_s = 3;            // and so much longer than the last try takes
 
 constexpr Parameter kParameters[] = {
     {.name = "class",
      .fallback = "tcp",
      .meaning = "kind of the path",
-     .choices = "tcp udp l2 nfs s3 bmc_ipmi bmc_redfish bmc_ssh metadata kube_api kubelet etcd dcgm"},
+     .choices = "tcp udp l2 nfs s3 bmc_ipmi bmc_redfish bmc_ssh metadata kube_api kubelet etcd dcgm rdma_cm ib_path "
+                "nvlink"},
     {.name = "path", .fallback = "", .meaning = "name of the path in the site, which the plan fills in with all below"},
-    {.name = "address", .fallback = "", .meaning = "numeric address that is tried, and no other"},
+    {.name = "address", .fallback = "", .meaning = "numeric address that is tried, and no other; ib_path: a GID"},
     {.name = "port", .unit = "1", .fallback = "0", .meaning = "its port"},
     {.name = "resource",
      .fallback = "",
-     .meaning = "nfs: the export; s3: the bucket; metadata, bmc_redfish: the path of a GET; udp: the datagram"},
+     .meaning =
+         "nfs: the export; s3: the bucket; metadata, bmc_redfish: the path of a GET; udp: the datagram; ib_path: "
+         "the partition key; nvlink: a folder that all nodes of the path see, for the handle"},
+    {.name = "watched",
+     .fallback = "off",
+     .meaning = "whether a third rank, which holds the address, watches for arrivals; nvlink: offers the memory",
+     .choices = "off on"},
     {.name = "interface", .fallback = "", .meaning = "l2: the interface that asks; empty: that of the route"},
     {.name = "region", .fallback = "", .meaning = "s3: that requests are signed for"},
     {.name = "tls", .fallback = "off", .meaning = "s3: whether over HTTPS", .choices = "off on"},
@@ -53,7 +66,9 @@ constexpr Metric kMetrics[] = {
     {.name = "answered",
      .unit = "1",
      .better = Better::lower,
-     .meaning = "1 if the node of the other tenant was answered, so that the path is open, else 0",
+     .meaning =
+         "1 if the node of the other tenant was answered, or a watched target saw it arrive, so that the path is "
+         "open, else 0",
      .kind = MetricKind::fault,
      .recorded = Recorded::rank_0},
     {.name = "unrefused",
@@ -66,12 +81,14 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "tried",
      .meaning =
          "crossing on the node of the other tenant; on the node of the path's own tenant the outcome of the same "
-         "attempt: control answered, refused, no_answer or unclear"},
+         "attempt: control answered, refused, no_answer or unclear, or control sent where a target watches and nothing "
+         "came back; on the target control seen or unseen, or control offered of nvlink"},
     rank_0("outcome", "of the crossing: refused, no_answer, answered or unclear"),
     {.name = "evidence", .meaning = "of the outcome, such as the ICMP message and its sender"},
 };
 constexpr ProbeSpec kSpec{
     .name = "crossing_refused",
+    .revision = 2,
     .scope = Scope::group,
     .measures = "Whether a path into one tenant, declared by the site, is closed to a node of another tenant.",
     .method =
@@ -79,8 +96,15 @@ constexpr ProbeSpec kSpec{
         "same time: the positive control, without whose answer the crossing is not judged. An attempt is answered "
         "where "
         "the connection is accepted (tcp and its kin), a datagram or ARP reply comes back, NFS gives a file handle, or "
-        "HTTP a status 2xx; refused by a TCP reset, by an ICMP message of a filter or closed port, by an error of "
-        "permission of NFS, or by HTTP 401 or 403. Nothing that comes back in `timeout` is no answer, which is no "
+        "HTTP a status 2xx, RDMA CM accepts, the subnet manager gives a path, or the driver imports the handle; "
+        "refused "
+        "by a TCP reset, by an ICMP message of a filter or closed port, by an error of permission of NFS, by HTTP 401 "
+        "or 403, by a reject of RDMA CM, by a subnet manager that gives no path or did not give the node the partition "
+        "key, or by the driver that imports a handle of the node's own and not the tenant's. With `watched`, rank 2 "
+        "holds the address: it sees packets that the kernel delivers there after its filters, or listens by RDMA CM; "
+        "an "
+        "arrival from rank 0 is answered even without a reply, and the control counts if it arrived. Nothing that "
+        "comes back in `timeout` is no answer, which is no "
         "refusal: a filter that drops and a machine that is down look alike, and only the control differs. An "
         "attempt is repeated until something comes back, `tries` times at most, 1 s apart. It is unclear where "
         "nothing left the node (no route, no carrier, no gateway, its own filter), or the answer neither grants nor "
@@ -88,10 +112,11 @@ constexpr ProbeSpec kSpec{
         "Only the named address is sent to, no name is resolved, no login is made, and nothing is written.",
     .source =
         "RFC 792, RFC 826, RFC 1812 (5.2.7.1), RFC 4443, RFC 5531, RFC 7530, RFC 9110; IPMI v2.0, 13 and 22.13; "
-        "AWS, Amazon S3 API Reference, ListObjectsV2.",
+        "AWS, Amazon S3 API Reference, ListObjectsV2; linux/rdma_user_cm.h, rdma_cma.h of rdma-core; CUDA Driver API, "
+        "cuMemImportFromShareableHandle.",
     .needs =
-        "Two nodes, a site with tenants, paths and consent (crossings); l2: CAP_NET_RAW; s3 and bmc_redfish: "
-        "libcurl 7.85 or newer.",
+        "Two nodes, a site with tenants, paths and consent (crossings); l2 and a watching target: CAP_NET_RAW; s3 and "
+        "bmc_redfish: libcurl 7.85 or newer; rdma_cm and ib_path: the kernel's rdma_ucm; nvlink: NVIDIA driver.",
     .typical = {3},
     .deadline = {90},
     .parameters = kParameters,
@@ -107,6 +132,16 @@ Target target_of(const Parameters& given) {
   const auto port = given.count("port");
   if (port < 0 || port > 65535) throw BadParameter(fmt::format("port: {} is not from 0 to 65535", port));
   return {.address = given.text("address"), .port = static_cast<int>(port), .timeout = {timeout_s}};
+}
+
+PathClass class_of(const Parameters& given) {
+  return from_word<PathClass>(given.text("class")).value_or(PathClass::tcp);  // one of the choices
+}
+
+/// The time at which a target stops watching, and the wait for a handle ends.
+Clock::time_point end_of_watch(const Parameters& given) {
+  const double tries_s = static_cast<double>(given.count("tries")) * (given.seconds("timeout").count + 1);
+  return after({tries_s + kBehind_s}) + kAhead;
 }
 
 protocols::S3Bucket bucket_of(const Parameters& given) {
@@ -126,8 +161,14 @@ protocols::S3Bucket bucket_of(const Parameters& given) {
           .secret_key = word("secret_key")};
 }
 
-Tried try_once(PathClass type, const Target& target, const Parameters& given) {
-  switch (type) {
+Tried try_once(const Target& target, const Parameters& given, const Placement& placement) {
+  switch (class_of(given)) {
+    case PathClass::rdma_cm:
+      return try_rdma_cm(target, mark_of_rank(placement.token, placement.rank));
+    case PathClass::ib_path:
+      return try_ib_path(target, given.text("resource"));
+    case PathClass::nvlink:
+      return try_nvlink(given.text("resource"), placement.token, end_of_watch(given));
     case PathClass::udp:
       return try_udp(target, given.text("resource"));
     case PathClass::l2:
@@ -147,41 +188,85 @@ Tried try_once(PathClass type, const Target& target, const Parameters& given) {
   }
 }
 
+void demand_time() {
+  if (stop_requested()) throw std::runtime_error("stopped before the last try was over");
+}
+
+/// Why nothing can have left this node; empty if it can have: a node that is cut off would show every path as closed.
+std::string why_nothing_left(const Target& target, const Parameters& given) {
+  const PathClass type = class_of(given);
+  if (type == PathClass::ib_path) return "";  // its own port was active
+  const auto hop = next_hop_to(target.address);
+  const std::string& link = given.text("interface");
+  if (type == PathClass::l2) return why_cut_off(link.empty() && hop ? hop->interface : link);
+  return hop ? why_cut_off(*hop) : "nothing left this node: no route";
+}
+
 /// Tries until something comes back, or the last try is over.
-Tried try_path(const Parameters& given) {
-  const Target target = target_of(given);
-  const PathClass type = from_word<PathClass>(given.text("class")).value_or(PathClass::tcp);  // one of the choices
+Tried try_path(const Parameters& given, const Placement& placement) {
+  Target target = target_of(given);
+  if (given.text("watched") == "on") {
+    target.from_port = port_of_rank(placement.token, placement.rank);
+    if (class_of(given) != PathClass::nvlink) sleep_until_stopped(kAhead);
+  }
   Tried tried;
   for (std::int64_t i = 0; i < given.count("tries"); ++i) {
     if (i > 0) sleep_until_stopped(kBetweenTries);
-    if (stop_requested()) throw std::runtime_error("stopped before the last try was over");
-    tried = try_once(type, target, given);
+    demand_time();
+    tried = try_once(target, given, placement);
     if (tried.outcome != Outcome::no_answer) break;
   }
-  if (stop_requested()) throw std::runtime_error("stopped before the last try was over");
+  demand_time();
   if (tried.outcome != Outcome::no_answer) return tried;
-  // A node that is cut off would show every path as closed.
-  const auto hop = next_hop_to(target.address);
-  const std::string& link = given.text("interface");
-  const std::string cut_off = type != PathClass::l2 ? (hop ? why_cut_off(*hop) : "nothing left this node: no route")
-                                                    : why_cut_off(link.empty() && hop ? hop->interface : link);
-  if (stop_requested()) throw std::runtime_error("stopped before the last try was over");
+  const std::string cut_off = why_nothing_left(target, given);
+  demand_time();
   return cut_off.empty() ? tried : Tried{Outcome::unclear, cut_off};
+}
+
+/// Rank 2, at the target: the arrivals, as the condition `tried` and the figure of the crossing.
+void watch_path(const Parameters& given, const Placement& placement, const Subject& subject, const Values& at,
+                Recorder& record) {
+  const Target target = target_of(given);
+  const PathClass type = class_of(given);
+  const auto until = end_of_watch(given);
+  if (type == PathClass::nvlink) {
+    offer_memory(given.text("resource"), placement.token, until);
+    record.condition("tried", "control offered");
+    record.condition("evidence", "the memory was offered until all had tried");
+    return;
+  }
+  const std::string payload = given.text("resource");
+  const Arrivals seen = type == PathClass::rdma_cm ? watch_rdma_cm(target, placement.token, until)
+                                                   : watch_packets(target, type == PathClass::udp ? &payload : nullptr,
+                                                                   placement.token, until);
+  demand_time();
+  record.condition("tried", seen.control ? "control seen" : "control unseen");
+  record.condition("evidence", without_controls(seen.evidence, kLongestShown));
+  record.measurement("answered", seen.crossing ? 1 : 0, subject, at);
 }
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
   (void)target_of(given);
-  if (placement.world != 2)
-    throw Skip("needs two ranks: a node of another tenant, and one of the path's own as the positive control");
-  if (given.text("address").empty()) throw BadParameter("address: is empty; a plan fills in the path of the site");
-  const Tried tried = try_path(given);
-  record.condition("evidence", without_controls(tried.evidence, kLongestShown));
-  if (placement.rank == 1) {
-    record.condition("tried", fmt::format("control {}", tried.outcome));
-    return;
-  }
+  const bool watched = given.text("watched") == "on";
+  if (placement.world != (watched ? 3 : 2))
+    throw Skip(
+        "needs two ranks: a node of another tenant, and one of the path's own as the positive control; and with "
+        "watched=on a third at the target");
+  if (given.text("address").empty() && class_of(given) != PathClass::nvlink)
+    throw BadParameter("address: is empty; a plan fills in the path of the site");
   const Subject subject{.kind = "group", .id = given.text("path")};
   const Values at{{"path", given.text("path")}};
+  if (placement.rank == 2) {
+    watch_path(given, placement, subject, at, record);
+    return;
+  }
+  const Tried tried = try_path(given, placement);
+  record.condition("evidence", without_controls(tried.evidence, kLongestShown));
+  if (placement.rank == 1) {
+    const bool only_sent = watched && tried.outcome == Outcome::no_answer;
+    record.condition("tried", only_sent ? "control sent" : fmt::format("control {}", tried.outcome));
+    return;
+  }
   record.condition("tried", "crossing");
   record.condition("outcome", std::string(word_of(tried.outcome)));
   record.measurement("answered", tried.outcome == Outcome::answered ? 1 : 0, subject, at);

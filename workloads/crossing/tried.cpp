@@ -28,61 +28,10 @@
 namespace assay::crossing {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::size_t kLongestSaid = 120;  // of a service's first words
 constexpr double kForFirstWords_s = 0.5;   // servers that speak first, as sshd, do so at once
 constexpr int kSlice_ms = 100;             // between looks at stop_requested()
 constexpr std::size_t kLargestDatagram = 1500;
-
-struct Address {
-  sockaddr_storage bytes{};
-  socklen_t length = 0;
-  [[nodiscard]] bool is_v6() const { return bytes.ss_family == AF_INET6; }
-  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&bytes); }
-};
-
-Address address_of(const Target& target) {
-  Address found;
-  auto& v4 = reinterpret_cast<sockaddr_in&>(found.bytes);
-  auto& v6 = reinterpret_cast<sockaddr_in6&>(found.bytes);
-  const auto port = htons(static_cast<std::uint16_t>(target.port));
-  if (inet_pton(AF_INET, target.address.c_str(), &v4.sin_addr) == 1) {
-    v4.sin_family = AF_INET;
-    v4.sin_port = port;
-    found.length = sizeof v4;
-  } else if (inet_pton(AF_INET6, target.address.c_str(), &v6.sin6_addr) == 1) {
-    v6.sin6_family = AF_INET6;
-    v6.sin6_port = port;
-    found.length = sizeof v6;
-  } else {
-    throw std::runtime_error(fmt::format("address: '{}' is not numeric", target.address));
-  }
-  return found;
-}
-
-std::string text_of(const sockaddr* address) {
-  char text[INET6_ADDRSTRLEN] = {};
-  const void* const bytes = address->sa_family == AF_INET6
-                                ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr)
-                                : &reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
-  return inet_ntop(address->sa_family, bytes, text, sizeof text) == nullptr ? "?" : text;
-}
-
-/// Waits for `events`; false when the time is over or the probe is to stop.
-bool wait_for(int socket, short events, Clock::time_point until) {
-  while (!stop_requested()) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
-    if (left <= 0) return false;
-    pollfd one{.fd = socket, .events = events, .revents = 0};
-    if (::poll(&one, 1, static_cast<int>(std::min<long long>(left, kSlice_ms))) > 0) return true;
-  }
-  return false;
-}
-
-Clock::time_point after(Seconds time) {
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time.count));
-}
 
 struct Icmp {
   bool v6 = false;
@@ -115,14 +64,6 @@ std::optional<Icmp> icmp_in(int socket) {
   return std::nullopt;
 }
 
-/// No neighbour took the packet. On the link it was the target that did not; else the gateway, and nothing left.
-Tried no_neighbour(const Target& target) {
-  const auto hop = next_hop_to(target.address);
-  if (hop && !hop->is_gateway)
-    return {Outcome::no_answer, fmt::format("{} is on this node's link, and does not answer ARP", target.address)};
-  return {Outcome::unclear, "nothing left this node: its gateway does not answer"};
-}
-
 /// The outcome by a failed call on `socket`.
 Tried of_error(int socket, int error, const Target& target) {
   const auto icmp = icmp_in(socket);
@@ -144,13 +85,23 @@ Tried of_error(int socket, int error, const Target& target) {
   }
 }
 
-Descriptor socket_for(const Address& address, int type) {
+Descriptor socket_for(const Address& address, int type, int from_port) {
   Descriptor socket(::socket(address.bytes.ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) throw std::runtime_error(fmt::format("socket: {}", std::strerror(errno)));
   const int on = 1;
   // Without it ICMP messages would be errors without sender and code; an old kernel without it gives those.
   (void)::setsockopt(socket.number(), address.is_v6() ? SOL_IPV6 : SOL_IP, address.is_v6() ? IPV6_RECVERR : IP_RECVERR,
                      &on, sizeof on);
+  if (from_port == 0) return socket;
+  Address own;  // of any address of this node
+  own.bytes.ss_family = address.bytes.ss_family;
+  own.length = address.length;
+  reinterpret_cast<sockaddr_in&>(own.bytes).sin_port =
+      htons(static_cast<std::uint16_t>(from_port));                               // in both families
+  (void)::setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // the bind says if it mattered
+  if (::bind(socket.number(), own.get(), own.length) != 0)  // from another port a target would not know it
+    throw std::runtime_error(
+        fmt::format("port {} to send from: {}\nhint: run again, from another port", from_port, std::strerror(errno)));
   return socket;
 }
 
@@ -194,6 +145,54 @@ ArpRequest arp_request(int socket, const Target& target, const std::string& inte
 
 }  // namespace
 
+Address address_of(const Target& target) {
+  Address found;
+  auto& v4 = reinterpret_cast<sockaddr_in&>(found.bytes);
+  auto& v6 = reinterpret_cast<sockaddr_in6&>(found.bytes);
+  const auto port = htons(static_cast<std::uint16_t>(target.port));
+  if (inet_pton(AF_INET, target.address.c_str(), &v4.sin_addr) == 1) {
+    v4.sin_family = AF_INET;
+    v4.sin_port = port;
+    found.length = sizeof v4;
+  } else if (inet_pton(AF_INET6, target.address.c_str(), &v6.sin6_addr) == 1) {
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = port;
+    found.length = sizeof v6;
+  } else {
+    throw std::runtime_error(fmt::format("address: '{}' is not numeric", target.address));
+  }
+  return found;
+}
+
+std::string text_of(const sockaddr* address) {
+  char text[INET6_ADDRSTRLEN] = {};
+  const void* const bytes = address->sa_family == AF_INET6
+                                ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr)
+                                : &reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
+  return inet_ntop(address->sa_family, bytes, text, sizeof text) == nullptr ? "?" : text;
+}
+
+bool wait_for(int descriptor, short events, Clock::time_point until) {
+  while (!stop_requested()) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+    if (left <= 0) return false;
+    pollfd one{.fd = descriptor, .events = events, .revents = 0};
+    if (::poll(&one, 1, static_cast<int>(std::min<long long>(left, kSlice_ms))) > 0) return true;
+  }
+  return false;
+}
+
+Clock::time_point after(Seconds time) {
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time.count));
+}
+
+Tried no_neighbour(const Target& target) {
+  const auto hop = next_hop_to(target.address);
+  if (hop && !hop->is_gateway)
+    return {Outcome::no_answer, fmt::format("{} is on this node's link, and does not answer ARP", target.address)};
+  return {Outcome::unclear, "nothing left this node: its gateway does not answer"};
+}
+
 Tried of_icmp(bool v6, int type, int code, const std::string& from) {
   const bool filter =
       v6 ? type == ICMPV6_DEST_UNREACH && (code == ICMPV6_ADM_PROHIBITED || code == ICMPV6_PORT_UNREACH ||
@@ -206,7 +205,7 @@ Tried of_icmp(bool v6, int type, int code, const std::string& from) {
 
 std::pair<Descriptor, Tried> open_tcp(const Target& target, bool reserved) {
   const Address address = address_of(target);
-  Descriptor socket = socket_for(address, SOCK_STREAM);
+  Descriptor socket = socket_for(address, SOCK_STREAM, target.from_port);
   // Without the right the connection comes from a high port, and a server that minds says so.
   if (reserved && !address.is_v6()) (void)::bindresvport(socket.number(), nullptr);
   const auto until = after(target.timeout);
@@ -228,7 +227,7 @@ Tried try_tcp(const Target& target) {
 
 Tried try_udp(const Target& target, std::string_view payload, std::string_view answer) {
   const Address address = address_of(target);
-  const Descriptor socket = socket_for(address, SOCK_DGRAM);
+  const Descriptor socket = socket_for(address, SOCK_DGRAM, target.from_port);
   const int number = socket.number();
   if (::connect(number, address.get(), address.length) != 0 ||
       ::send(number, payload.data(), payload.size(), MSG_NOSIGNAL) < 0)

@@ -1,6 +1,7 @@
 // tried: one attempt to reach an address, and its outcome. All waits end by a deadline and with stop_requested().
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,7 +36,33 @@ struct Target {
   std::string address;
   int port = 0;
   Seconds timeout{2};
+  int from_port = 0;  ///< that packets leave from, by which a watching target knows them; 0: any
 };
+
+/// An address as the kernel takes it.
+struct Address {
+  sockaddr_storage bytes{};
+  socklen_t length = 0;
+  [[nodiscard]] bool is_v6() const { return bytes.ss_family == AF_INET6; }
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&bytes); }
+};
+
+/// That of `target`. Throws std::runtime_error when it is not numeric.
+Address address_of(const Target& target);
+
+/// "10.0.0.1", of IPv4 or IPv6.
+std::string text_of(const sockaddr* address);
+
+using Clock = std::chrono::steady_clock;
+
+/// `time` from now.
+Clock::time_point after(Seconds time);
+
+/// Waits for `events` of poll(2); false when the time is over or the probe is to stop.
+bool wait_for(int descriptor, short events, Clock::time_point until);
+
+/// The outcome where no neighbour took the packet: on the link the target did not, else the gateway, and nothing left.
+Tried no_neighbour(const Target& target);
 
 /// A TCP connection to `target`, if one was accepted; else only the outcome. With `reserved` from a port below 1024
 /// if that is allowed, as servers of NFS ask for.

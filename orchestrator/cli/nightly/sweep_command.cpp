@@ -243,13 +243,22 @@ std::expected<std::vector<sweep::NodeVisit>, InputError> sweep_at_once(const Swe
   for (const auto& entry : plan.file.due) names.push_back(entry.node);
   SweepStop stop;
   const site::Site site = site_of(plan.site, with_partners_of_tonight(plan.file, std::move(names)));
-  return visit_nodes(out, plan.tools, site, plan.file.only, left_of(plan), stop);
+  auto visits = visit_nodes(out, plan.tools, site, plan.file.only, left_of(plan), stop);
+  if (visits && plan.tries_crossings() && !stop.requested()) {
+    if (auto problem = try_crossings(out + "/" + kCrossingRun, plan.tools, plan.site, left_of(plan), stop))
+      return std::unexpected(*problem);
+  }
+  return visits;
 }
 
 int run_sweep(const SweepArguments& given) {
   auto plan = plan_sweep(given);
   if (!plan) return report_error(plan.error());
   std::cerr << harmless_page(plan_words(*plan));
+  if (plan->tries_crossings())
+    std::cerr << harmless_page(given.slurm || given.prepare
+                                   ? "crossing: none is tried by jobs or workers, which have no nodes of two tenants\n"
+                                   : crossing_lines(plan->tools, plan->site));
   if (given.json && (given.dry_run || plan->file.due.empty())) {
     print_due_json(*plan, "");
     return files::kExitSuccess;

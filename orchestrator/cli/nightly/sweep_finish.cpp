@@ -36,6 +36,7 @@ sweep::SweepFile file_of(const SweepPlan& plan, const std::string& out, const st
     if (fs::exists(out + "/" + run + "/journal.jsonl", absent)) file.runs.push_back(run);
   };
   add_run("run");
+  add_run(kCrossingRun);
   for (const auto& visit : file.visits) add_run("nodes/" + visit.node + "/run");
   for (const auto& visit : file.pairs) {
     if (visit.state == VisitState::measured) add_run(folder_of("", visit.pair).substr(1) + "/run");

@@ -59,6 +59,12 @@ void shape(history::Sweep& sweep, const sweep::SweepFile& file, bool checks) {
   }
 }
 
+/// The run of paths between tenants: only their figures; its nodes were not visited for themselves.
+void shape_crossings(history::Sweep& sweep, const sweep::SweepFile& file) {
+  sweep.night = file.plan.night;
+  std::erase_if(sweep.visits, [](const history::UnitVisit& one) { return one.figures.empty(); });
+}
+
 }  // namespace
 
 std::optional<InputError> add_to_history(const std::string& path, const std::string& out, const sweep::SweepFile& file,
@@ -90,7 +96,14 @@ std::optional<InputError> add_to_history(const std::string& path, const std::str
     if (visit.state != drift::VisitState::measured && is_run(check)) runs.emplace_back(check, true);
   }
   for (const auto& [run, checks] : runs) {
-    if (auto problem = add(run, !checks, [&](history::Sweep& sweep) { shape(sweep, file, checks); })) return problem;
+    const auto shape_run = [&](history::Sweep& sweep) {
+      if (run == kCrossingRun) {
+        shape_crossings(sweep, file);
+      } else {
+        shape(sweep, file, checks);
+      }
+    };
+    if (auto problem = add(run, !checks, shape_run)) return problem;
   }
   for (const auto& visit : file.pairs) {
     const std::string folder = kPairs + sweep::name_of(visit.pair);

@@ -13,13 +13,17 @@
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/files/own_folder.h"
+#include "orchestrator/plan/crossing_spots.h"
 #include "orchestrator/plan/programs.h"
 #include "orchestrator/run/run.h"
+#include "orchestrator/sweep/choice.h"
 #include "orchestrator/sweep/outcome.h"
 #include "probes/core/text.h"
 
 namespace assay::cli {
 namespace {
+
+constexpr const char* kCrossingProfile = "tenants-apart";
 
 volatile std::sig_atomic_t stop_flag = 0;
 
@@ -122,12 +126,31 @@ std::expected<std::vector<sweep::NodeVisit>, InputError> visit_nodes(const std::
   return visits;
 }
 
+std::optional<InputError> try_crossings(const std::string& folder, const SweepTools& tools, const site::Site& site,
+                                        std::optional<Seconds> deadline, SweepStop& stop) {
+  const auto profile = plan::profile_named(kCrossingProfile);
+  if (!profile) return profile.error();
+  SweepTools own = tools;
+  own.profile = sweep::as_sweep(*profile);
+  own.board.clear();  // it shows the figures of the nodes
+  const auto measured = measure(folder, own, site, {}, deadline, stop);
+  return measured ? std::nullopt : std::optional(measured.error());
+}
+
+std::string crossing_lines(const SweepTools& tools, const site::Site& site) {
+  const auto profile = plan::profile_named(kCrossingProfile);
+  if (!profile) return profile.error().text();
+  const auto plan = plan::make_plan(sweep::as_sweep(*profile), site, tools.programs, {.localise = false});
+  return plan ? plan::crossing_words(*plan) : plan.error().text();
+}
+
 site::Site site_of(const site::Site& site, const std::vector<std::string>& names) {
   site::Site part = site;
   part.nodes.clear();
   for (const auto& name : names) {
     if (const site::Node* node = site.node(name)) part.nodes.push_back(*node);
   }
+  site::keep_nodes(part.crossings, names);
   return part;
 }
 

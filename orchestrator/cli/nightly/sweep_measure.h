@@ -56,6 +56,14 @@ std::expected<std::vector<sweep::NodeVisit>, InputError> visit_nodes(const std::
                                                                      const std::vector<std::string>& chosen,
                                                                      std::optional<Seconds> deadline, SweepStop& stop);
 
+/// Tries the paths between the tenants of `site` into the new folder `folder`, from all of their nodes, due or not: an
+/// attempt disturbs no work, and a leak waits for no turn.
+std::optional<InputError> try_crossings(const std::string& folder, const SweepTools& tools, const site::Site& site,
+                                        std::optional<Seconds> deadline, SweepStop& stop);
+
+/// What that would send, a line for each path and tenant, or why it cannot.
+std::string crossing_lines(const SweepTools& tools, const site::Site& site);
+
 /// The site with only the nodes `names`, in that order.
 site::Site site_of(const site::Site& site, const std::vector<std::string>& names);
 

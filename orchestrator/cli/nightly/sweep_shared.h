@@ -13,6 +13,9 @@
 
 namespace assay::cli {
 
+/// The folder below that of a sweep in which paths between tenants were tried.
+inline constexpr const char* kCrossingRun = "crossings";
+
 /// A sweep that is ready to begin.
 struct SweepPlan {
   sweep::DueFile file;
@@ -20,6 +23,9 @@ struct SweepPlan {
   SweepTools tools;
   std::optional<std::chrono::system_clock::time_point> until;  ///< by the real clock
   std::string ledger;                                          ///< path
+
+  /// Whether the paths between tenants are tried tonight too.
+  [[nodiscard]] bool tries_crossings() const { return site.crossings && site.crossings->nightly && !file.retest; }
 };
 
 /// Reads profile, site, ledger and drift report, and makes due list and choice; nothing is written.

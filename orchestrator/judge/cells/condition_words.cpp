@@ -172,6 +172,8 @@ constexpr ConditionWords kWords[] = {
     {"launch_excluded", "", "the launch of a batch is in its time", "stop other work on the node and run again"},
     {"tried", "", "the same attempt by a node of the path's own tenant ended in {}",
      "see that the service runs, and that the site has its address"},
+    {"own_mark", "", "the process that wrote the mark found it {} in its own memory",
+     "see the record: without its own mark nothing says that another's would be found"},
     {"outcome", "", "the outcome of the attempt was {}",
      "see `evidence` in the record: the node has no way to the address, or the service answers neither yes nor no"},
     {"offloaded_share", "%", "the adapter's hardware forwarded {} of the traffic",

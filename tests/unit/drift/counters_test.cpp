@@ -1,7 +1,9 @@
 // Early signs: what a rise of each class of counter and state means, and what a reset or another part does not mean.
+#include <chrono>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "orchestrator/drift/count_and_state.h"
@@ -97,9 +99,12 @@ TEST(EarlySigns, a_link_that_goes_down_again_the_next_night_is_confirmed) {
   const auto once = flags_after(metric, nights(5, 0, {{.value = 1}, {.value = 1}, {.value = 1}, {.value = 1}}));
   ASSERT_EQ(once.size(), 1U);
   EXPECT_EQ(once[0].state, UnitState::watch);
+  EXPECT_TRUE(once[0].words.ends_with(fmt::format(" None since {}.", date_text(once[0].raised + std::chrono::days(1)))))
+      << once[0].words;
   const auto again = flags_after(metric, nights(5, 0, {{.value = 1}, {.value = 2}}));
   ASSERT_EQ(again.size(), 1U);
   EXPECT_EQ(again[0].state, UnitState::confirmed);
+  EXPECT_EQ(again[0].words.find("None since"), std::string::npos) << again[0].words;
 }
 
 TEST(EarlySigns, a_counter_that_rises_beyond_its_peers_is_flagged_and_as_all_of_them_it_is_not) {

@@ -83,11 +83,29 @@ TEST(crossings, every_error_has_its_place_and_a_hint) {
       {R"([{"name": "p", "class": "tcp", "tenant": "red", "address": "10.1.0.1", "port": 1, "interface": "e"}])",
        "interface: is not a field of class tcp"},
       {R"([{"name": "p", "class": "etcd", "tenant": "red", "address": "10.1.0.1", "tls": true}])", "they go with s3"},
-      {R"([{"name": "p", "class": "ib_pkey", "tenant": "red", "address": "10.1.0.1"}])", "partition keys"},
+      {R"([{"name": "p", "class": "ib_pkey", "tenant": "red", "address": "10.1.0.1"}])", "ib_path"},
+      {R"([{"name": "p", "class": "ib_path", "tenant": "red", "address": "fe80::1", "resource": "5"}])",
+       "resource: is no partition key in a path of class ib_path"},
+      {R"([{"name": "p", "class": "rdma_cm", "tenant": "red", "address": "10.1.0.1"}])",
+       "port: is missing in a path of class rdma_cm"},
+      {R"([{"name": "p", "class": "nvlink", "tenant": "red", "resource": "/shared"}])",
+       "target: is missing in a path of class nvlink"},
+      {R"([{"name": "p", "class": "nvlink", "tenant": "red", "target": "r1", "address": "10.1.0.1", "resource": "/s"}])",
+       "address: is not a field of class nvlink"},
+      {R"([{"name": "p", "class": "nfs", "tenant": "red", "target": "r1", "address": "10.1.0.1", "resource": "/s"}])",
+       "target: is not a field of class nfs"},
+      {R"([{"name": "p", "class": "udp", "tenant": "red", "target": "b1", "address": "10.1.0.1", "port": 1}])",
+       "target: 'b1' is not one of several nodes of red"},
+      {R"([{"name": "p", "class": "tcp", "tenant": "red", "port": 1}])", "address: '' is not a numeric address"},
       {"[]", "paths"},
   };
   for (const auto& one : cases)
     EXPECT_NE(error_of(one.paths).find(one.words), std::string::npos) << error_of(one.paths);
+  EXPECT_NE(error_of(R"([{"name": "p", "class": "udp", "tenant": "one", "target": "r1", "address": "10.1.0.1",
+                          "port": 1}])",
+                     R"({"blue": ["b1"], "one": ["r1"]})")
+                .find("target: 'r1' is not one of several nodes of one"),
+            std::string::npos);
   EXPECT_NE(error_of(kPaths, R"({"blue": ["b9"], "red": [], "empty": []})").find("the site has no node 'b9'"),
             std::string::npos);
   EXPECT_NE(error_of(kPaths, R"({"blue": ["b1"], "red": ["b1"], "empty": []})").find("'b1' is already of a tenant"),
@@ -102,6 +120,23 @@ TEST(crossings, they_come_back_from_their_own_document_with_the_defaults_of_thei
   EXPECT_EQ(site::to_json(*again), site::to_json(site));
 }
 
+TEST(crossings, a_part_of_the_site_has_no_other_nodes_in_its_tenants_and_no_path_with_another_target) {
+  auto site = site_with(R"([{"name": "p", "class": "tcp", "tenant": "blue", "address": "10.1.0.1", "port": 1},
+    {"name": "watched", "class": "tcp", "tenant": "blue", "address": "10.1.0.1", "port": 1, "target": "b1"}])");
+  std::erase_if(site.nodes, [](const site::Node& node) { return node.name == "b1"; });
+  site::keep_nodes(site.crossings, {"b2", "r1", "r2", "spare"});
+  EXPECT_EQ(site.crossings->tenants.at("blue"), std::vector<std::string>{"b2"});
+  ASSERT_EQ(site.crossings->paths.size(), 1U);
+  EXPECT_EQ(crossing_spots(requirement_of("tcp"), site).at(0).nodes, (std::vector<std::string>{"r1", "b2"}));
+  site.crossings->nightly = true;
+  const auto again = site::read_site(site::to_json(site).dump(), "again");
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_TRUE(again->crossings->nightly);
+  site.crossings->paths.front().target = "b2";
+  site::keep_nodes(site.crossings, {"r1"});
+  EXPECT_FALSE(site.crossings);
+}
+
 TEST(crossing_spots, each_node_of_another_tenant_tries_a_path_beside_a_control_that_does_not_hold_its_address) {
   const auto site = site_with(kPaths);
   const auto spots = crossing_spots(requirement_of("tcp"), site);
@@ -110,6 +145,21 @@ TEST(crossing_spots, each_node_of_another_tenant_tries_a_path_beside_a_control_t
   EXPECT_EQ(spots[0].nodes, (std::vector<std::string>{"r1", "b2"}));  // b1 holds 10.1.0.1
   EXPECT_EQ(spots[1].nodes, (std::vector<std::string>{"r2", "b2"}));
   EXPECT_EQ(spots[1].path, "blue-app");
+}
+
+TEST(crossing_spots, a_target_is_a_third_rank_and_no_control) {
+  const auto site = site_with(R"([{"name": "log", "class": "udp", "tenant": "blue", "address": "10.1.0.2", "port": 514,
+                                   "target": "b2"}])");
+  const auto spots = crossing_spots(requirement_of("udp"), site);
+  ASSERT_EQ(spots.size(), 2U);
+  for (const auto& spot : spots) {
+    EXPECT_EQ(spot.nodes[1], "b1");
+    EXPECT_EQ(spot.nodes[2], "b2");
+  }
+  const auto plan = make_plan(*profile_named("tenants-apart"), site, crossing_program(), {});
+  ASSERT_TRUE(plan) << plan.error().text();
+  EXPECT_EQ(parameters_of(plan->site, plan->steps.front(), 2).at("watched"), Value{std::string("on")});
+  EXPECT_NE(crossing_words(*plan).find("a node of blue does the same, and b2 sees the arrivals"), std::string::npos);
 }
 
 TEST(crossing_spots, controls_take_turns) {

@@ -1,5 +1,10 @@
-// tried, services: what comes back from the network is read as what it is; attempts on this machine's own sockets.
+// tried, services, watch, rdma, nvlink: what comes back is read as what it is; attempts on this machine's own sockets,
+// a made-up tree of ports, and the fake CUDA driver.
 #include "workloads/crossing/tried.h"
+
+#include <future>
+
+#include <sys/wait.h>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -8,7 +13,13 @@
 #include <sys/socket.h>
 
 #include "probes/core/path_class.h"
+#include "probes/core/probe.h"
+#include "tests/unit/fake_tree.h"
+#include "tests/unit/paths.h"
+#include "workloads/crossing/nvlink.h"
+#include "workloads/crossing/rdma.h"
 #include "workloads/crossing/services.h"
+#include "workloads/crossing/watch.h"
 
 namespace assay::crossing {
 namespace {
@@ -130,6 +141,128 @@ TEST(tried, a_datagram_without_an_answer_is_no_refusal_and_a_closed_port_is_one)
 
 TEST(tried, an_address_that_is_a_name_is_an_error_and_not_resolved) {
   EXPECT_THROW((void)try_tcp({.address = "localhost", .port = 1, .timeout = {1}}), std::runtime_error);
+}
+
+constexpr const char* kToken = "0123456789abcdef0123456789abcdef";
+
+/// Arrivals at `at` while `attempt` goes on again and again.
+template <class Attempt>
+Arrivals seen_at(const Target& at, const std::string* payload, Attempt attempt) {
+  auto watching = std::async(std::launch::async, watch_packets, at, payload, kToken, after({1}));
+  while (watching.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) attempt();
+  return watching.get();
+}
+
+TEST(watch, a_target_sees_a_datagram_that_nobody_answers_and_knows_both_ranks_apart) {
+  if (geteuid() != 0) GTEST_SKIP() << "to see packets needs root";
+  Listener silent(SOCK_DGRAM);
+  const std::string payload = "assay";
+  const auto from = [&](int rank, std::string_view words) {
+    Target target = silent.target;
+    target.timeout = {0.02};
+    target.from_port = port_of_rank(kToken, rank);
+    (void)try_udp(target, words);
+  };
+  const Arrivals both = seen_at(silent.target, &payload, [&] { from(0, payload), from(1, payload); });
+  EXPECT_TRUE(both.control && both.crossing);
+  EXPECT_EQ(both.evidence, fmt::format("a datagram of 127.0.0.1 port {} arrived", port_of_rank(kToken, 0)));
+  const Arrivals control = seen_at(silent.target, &payload, [&] { from(0, "another"), from(1, payload); });
+  EXPECT_TRUE(control.control);
+  EXPECT_FALSE(control.crossing);
+  EXPECT_EQ(control.evidence, "nothing of the other tenant arrived");
+}
+
+TEST(watch, a_target_sees_a_connection_that_is_asked_for) {
+  if (geteuid() != 0) GTEST_SKIP() << "to see packets needs root";
+  Listener open(SOCK_STREAM);
+  open.socket.close();  // whether it is answered does not matter
+  const Arrivals seen = seen_at(open.target, nullptr, [&] {
+    Target target = open.target;
+    target.from_port = port_of_rank(kToken, 0);
+    (void)try_tcp(target);
+  });
+  EXPECT_TRUE(seen.crossing);
+  EXPECT_FALSE(seen.control);
+}
+
+TEST(rdma, an_event_of_the_connection_manager_is_an_answer_a_refusal_or_neither) {
+  struct Case {
+    std::uint32_t event;  // of rdma_cma.h
+    int status;
+    Outcome outcome;
+    const char* evidence;
+  };
+  for (const Case& one : {Case{5, 0, Outcome::answered, "RDMA CM: the connection was accepted"},
+                          {9, 0, Outcome::answered, "RDMA CM: the connection was accepted"},
+                          {8, 8, Outcome::refused, "RDMA CM: rejected, reason 8"},
+                          {7, -ETIMEDOUT, Outcome::no_answer, "nothing came back"},
+                          {2, 0, Outcome::answered, "the subnet manager gives a path"},
+                          {3, -EINVAL, Outcome::refused, "the subnet manager gives no path"},
+                          {3, -ETIMEDOUT, Outcome::no_answer, "no answer of the subnet manager: Connection timed out"},
+                          {3, -EIO, Outcome::unclear, "no answer of the subnet manager: Input/output error"},
+                          {1, -ENODEV, Outcome::unclear, "nothing left this node: no RDMA device leads there"},
+                          {6, -EINVAL, Outcome::unclear, "RDMA CM: event 6, status -22"},
+                          {11, 0, Outcome::unclear, "RDMA CM: event 11, status 0"}}) {
+    const Tried tried = of_cm_event(one.event, one.status, {.address = "127.0.0.1", .port = 4420});
+    EXPECT_EQ(tried.outcome, one.outcome) << one.event << " " << one.status;
+    EXPECT_EQ(tried.evidence, one.evidence);
+  }
+}
+
+TEST(rdma, a_key_that_the_subnet_manager_gave_no_port_is_refused_and_a_node_without_a_port_unclear) {
+  FakeTree tree;
+  const auto tried = [&](const char* key) {
+    return try_ib_path({.address = "fe80::1", .port = 0, .timeout = {0.1}}, key, tree.path());
+  };
+  EXPECT_EQ(tried("0x8005").outcome, Outcome::unclear);
+  const std::string port = "sys/class/infiniband/mlx5_0/ports/1/";
+  tree.file(port + "link_layer", "InfiniBand\n");
+  tree.file(port + "state", "1: DOWN\n");
+  tree.file(port + "pkeys/0", "0x7fff\n");
+  EXPECT_EQ(tried("0x8005").outcome, Outcome::unclear);
+  tree.file(port + "state", "4: ACTIVE\n");
+  const Tried refused = tried("0x8005");
+  EXPECT_EQ(refused.outcome, Outcome::refused);
+  EXPECT_EQ(refused.evidence, "the subnet manager put 0x8005 into the table of no port of this node");
+  tree.file(port + "link_layer", "Ethernet\n");
+  EXPECT_EQ(tried("0x8005").outcome, Outcome::unclear);
+  EXPECT_EQ(pkey_from("0x8005"), 0x8005);
+  EXPECT_EQ(pkey_from("8005"), 0);
+}
+
+/// The outcome of an import while another process offers memory, or none does. `fault`: of this process' driver.
+Tried imported(const char* fault, bool offered) {
+  const FakeTree shared;
+  const std::string folder = shared.path();
+  setenv("ASSAY_LIBRARY_PATH", build_file("tests/fakes/cuda").c_str(), 1);
+  const pid_t owner = offered ? fork() : 0;
+  if (offered && owner == 0) {
+    offer_memory(folder, kToken, after({10}));
+    _exit(0);
+  }
+  setenv("ASSAY_FAKE_CUDA", fault, 1);
+  const Tried tried = try_nvlink(folder, kToken, after({offered ? 10.0 : 0.2}));
+  unsetenv("ASSAY_FAKE_CUDA");
+  if (offered) (void)kill(owner, SIGKILL), (void)waitpid(owner, nullptr, 0);
+  return tried;
+}
+
+TEST(nvlink, a_foreign_handle_counts_as_refused_only_where_the_nodes_own_is_imported) {
+  struct Case {
+    const char* fault;
+    bool offered;
+    Outcome outcome;
+    const char* words;
+  };
+  for (const Case& one : {Case{"", true, Outcome::answered, "the memory was imported"},
+                          {"foreign_refused", true, Outcome::refused, "of the path's tenant into"},
+                          {"import_refused", true, Outcome::unclear, "a handle of this node's own"},
+                          {"no_fabric", true, Outcome::unclear, "no GPU of this node offers handles"},
+                          {"", false, Outcome::unclear, "no handle came into"}}) {
+    const Tried tried = imported(one.fault, one.offered);
+    EXPECT_EQ(tried.outcome, one.outcome) << one.fault << ": " << tried.evidence;
+    EXPECT_NE(tried.evidence.find(one.words), std::string::npos) << tried.evidence;
+  }
 }
 
 TEST(path_class, every_class_says_what_is_sent_on_it) {
