@@ -11,6 +11,7 @@ namespace {
 constexpr auto kConditions = join(cuda::kHbmConditions, cuda::kWalkConditions, kDeviceConditions, kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "amd_hbm_bandwidth",
+    .revision = 2,
     .sampled = true,
     .measures = "Bandwidth of an AMD GPU's memory by its compute units, and of every slice of that memory.",
     .method =

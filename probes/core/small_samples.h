@@ -27,8 +27,9 @@ double f_upper_tail(double f, double degrees_above, double degrees_below);
 /// P(X >= `least`) for X ~ Binomial(`n`, `p`), 0 < p < 1.
 double binomial_at_least(std::size_t n, double p, std::size_t least);
 
-/// Upper bound of the probability of an event that was seen `seen` times in `n`, one-sided with this confidence: Clopper
-/// and Pearson 1934. 200 without one bound it by 1.5 % with 0.95. A lower bound is 1 less that of the opposite event.
+/// Upper bound of the probability of an event that was seen `seen` times in `n`, one-sided with this confidence:
+/// Clopper and Pearson 1934. 200 without one bound it by 1.5 % with 0.95. A lower bound is 1 less that of the opposite
+/// event.
 double share_at_most(std::size_t n, std::size_t seen, double confidence);
 
 }  // namespace assay

@@ -138,7 +138,7 @@ constexpr auto kConditions =
     join_conditions(kOwnConditions, kResultFaultConditions, kDeviceConditions, nvml::kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_gemm",
-    .revision = 5,
+    .revision = 6,
     .sampled = true,
     .measures = "Sustained rate of an NVIDIA GPU on dense matrix products of one element type.",
     .method =
@@ -158,7 +158,9 @@ constexpr ProbeSpec kSpec{
         "that split k, that of the partial sums they store. Last, both algorithms multiply operands of -1, 0 and 1, "
         "and operands with all bits of the type (20 at most) by single ones, "
         "whose results are exact in every type, and every line of the whole result is compared with A (B x) for random "
-        "weights x, modulo 2^64 (Freivalds 1979). Energy is the difference of the GPU's counter.",
+        "weights x, modulo 2^64 (Freivalds 1979). Before, faults of published classes are put into results, and those "
+        "that their "
+        "sums show are counted. Energy is the difference of the GPU's counter.",
     .source =
         "cuBLAS manual (cublasLtMatmul, block scaling layouts); OCP Microscaling 1.0; FP8 accumulation: arXiv "
         "2412.19437, section 3.3.2.",

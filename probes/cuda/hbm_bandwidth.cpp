@@ -11,7 +11,7 @@ constexpr auto kConditions =
     join_conditions(kHbmConditions, kWalkConditions, kDeviceConditions, nvml::kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_hbm_bandwidth",
-    .revision = 4,
+    .revision = 5,
     .sampled = true,
     .measures = "Bandwidth of a GPU's memory by its multiprocessors, and of every slice of that memory.",
     .method =
@@ -28,7 +28,8 @@ constexpr ProbeSpec kSpec{
         "compared in turn, so that every bit has held 0 and 1, and every word, being different from all others, proves "
         "its address. In each pass moving inversions of twelve patterns follow: address, random bits, solid, stripes "
         "of 1 to 32 bits, a walking bit, checkerboards of words; upwards and downwards. A wrong word is read again and "
-        "recorded. A copy engine is not used: it does not measure this memory.",
+        "recorded. Last, faults of published classes are put into slices between a write and its comparison, and those "
+        "that it finds are counted. A copy engine is not used: it does not measure this memory.",
     .source =
         "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream; Deakin et al., BabelStream, IJCSE 17(3), 2018; patterns: "
         "NVIDIA DCGM, Memtest Diagnostic; the uncertainties are inferred from the resolution of CUDA events.",

@@ -141,7 +141,7 @@ constexpr auto kConditions = [] {
 
 constexpr ProbeSpec kSpec{
     .name = "thermal_soak",
-    .revision = 5,
+    .revision = 6,
     .measures = "Temperatures, clocks, power and throttling of a node once a long load has warmed it up for good.",
     .method =
         "Multiplies matrices of normal numbers on all CPUs or GPUs, or watches while something else loads the node, "
@@ -157,7 +157,9 @@ constexpr ProbeSpec kSpec{
         "rest of its memory at once, again and again: every result is compared bit by bit with the first of the same "
         "operands, every word that is copied or stored with the one that was written, in all patterns that "
         "cuda_hbm_bandwidth "
-        "has; errors, clocks and power are watched from begin to end. The load of a stop is ramped down within four "
+        "has; errors, clocks and power are watched from begin to end, and at the end faults "
+        "are put into results and slices as in cuda_gemm and cuda_hbm_bandwidth. The load of a stop is ramped down "
+        "within four "
         "seconds. "
         "The limits of the slopes are proposals of this project. The relative standard uncertainty of power, 5 %, is "
         "inferred, as power_sampler has it.",

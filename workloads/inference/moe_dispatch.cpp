@@ -215,7 +215,9 @@ constexpr ProbeSpec kSpec{
         "kernels compare every slot that came, every result and every sum, over memory that was overwritten before. "
         "Waits are the groups and meetings, self_time is the kernels of packing, experts and sums. Then the steps "
         "follow each other without meetings (pair_time), and their sums are compared at the end. The GPU of a single "
-        "rank sends its slots to itself.",
+        "rank sends its slots to itself. Engine nccl-device does the same, but kernels store slots into windows of the "
+        "other GPUs' memory and raise counts there, for which kernels of those wait: no library's kernel or proxy "
+        "takes part between the meetings. No GPU has run it.",
     .source =
         "DeepEP's and NCCL EP's documentation, for the shapes and how copies are counted; Megatron-LM's benchmark of "
         "skewed routing, for the families.",

@@ -1,4 +1,4 @@
-// put_kernels: stores to the memory of peers (LSA windows of NCCL's device API, nccl_device.h) and counts beside them.
+// put_kernels: stores to the memory of peers (LSA windows of NCCL's device API, nccl_device.h), and counts.
 #include <algorithm>
 
 #include <cuda_runtime.h>

@@ -16,7 +16,7 @@ int nccl_of_put_kernels();
 void enqueue_puts(const std::byte* sent, ncclWindow_vidmem* window, const PutPlan& plan, const cuda::Stream& stream);
 
 /// Enqueues: raises the counts of `plan` in `window` of the others, when all work before is done and seen there, and
-/// waits for the awaited in its own; gives up after `limit`, so that what did not come is found by the checks.
+/// waits for the awaited in its own; gives up after `limit`, so that the checks find missing parts.
 void enqueue_signals(ncclWindow_vidmem* window, const SignalPlan& plan, Seconds limit, const cuda::Stream& stream);
 
 }  // namespace assay::inference

@@ -1,8 +1,8 @@
-// put_plan: one exchange between GPUs that put their parts into the memory of others themselves, and what they signal.
+// put_plan: one exchange between GPUs that put their parts into the memory of others, and the counts that they raise.
 //
 // Every rank has a count for each other, which that one raises in its memory when its parts are there. A rank waits
-// for the counts that it expects, so that at the end of an exchange of all every rank has come to that end: what is put
-// next can overwrite nothing that a rank still reads before it. Who signals whom follows from the exchange alone.
+// for the counts that it expects, so that an exchange of all ends on a rank when it has begun to end on every other:
+// the next parts then overwrite nothing that a rank still reads before it. The counts follow from the exchange.
 #pragma once
 
 #include <cstdint>

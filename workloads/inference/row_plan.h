@@ -24,7 +24,7 @@ struct RowPlan {
   std::vector<std::uint16_t> experts;
   std::vector<std::uint64_t> rows_of;
   std::vector<std::uint16_t> routes;
-  std::vector<std::uint64_t> came_at, returned_at;  ///< by rank: where its memory has what this rank sends it, in B
+  std::vector<std::uint64_t> came_at, returned_at;  ///< by rank: where parts of this rank land in its memory, in B
   std::uint64_t tokens = 0;                         ///< of this rank
   ExchangeTraffic traffic;                          ///< copies and slots; bytes are counted from messages
 

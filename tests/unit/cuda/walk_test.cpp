@@ -234,7 +234,7 @@ TEST(detection, of_an_hour_is_the_share_of_faults_found_times_what_the_check_see
       {FaultClass::single_bit, {256, 0}, {}, {0, 0.01431}},
       {FaultClass::rare_stuck, {20, 5}, {.transient = 0.1, .stuck = 1, .rounds = 1}, {0.08657, 0.49105}},
       {FaultClass::rare_stuck, {20, 5}, {.transient = 1, .stuck = 0.9, .rounds = 2}, {0.14908, 0.66687}},
-      {FaultClass::rare_stuck, {20, 20}, {.transient = 1, .stuck = 0.9, .rounds = 2}, {0.87444, 0.9}},
+      {FaultClass::rare_stuck, {20, 20}, {.transient = 1, .stuck = 0.9, .rounds = 2}, {0.87447, 0.9}},
   };
   for (const Case& one : cases) {
     const ShareBounds found = found_in_hour(one.fault, one.count, one.hour);

@@ -69,6 +69,7 @@ TEST(DeviceExchange, is_right_where_ranks_put_their_slots_into_the_memory_of_oth
     ExchangeJob job = kJob;
     job.routing = {.tokens = 40, .experts = 30, .top_k = 3, .ranks = ranks, .seed = 4};
     for (const auto& [family, word] : words_of(Family{})) {
+      if (ranks == 1 && family != Family::uniform) continue;  // not every family is of one rank
       std::vector<MoeSteps> steps(train::sized(ranks));
       (void)on_fake_ranks<FakePuts>(job, [&](std::size_t rank, Putting& exchange) {
         for (std::uint64_t time = 0; time < 2; ++time) {
