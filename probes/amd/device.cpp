@@ -191,8 +191,8 @@ Bytes free_memory() {
   return {free};
 }
 
-void clear(std::byte* memory, Bytes size, const Stream& stream) {
-  check(hip().set(memory, 0, size.count, stream.get()), "clearing memory of the GPU");
+void clear(std::byte* memory, Bytes size, const Stream& stream, int value) {
+  check(hip().set(memory, value, size.count, stream.get()), "clearing memory of the GPU");
 }
 
 void copy_up(std::byte* target, const std::byte* host, Bytes size, const Stream& stream) {

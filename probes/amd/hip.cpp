@@ -74,6 +74,12 @@ void find_runtime(const Library& in, api::Functions& f) {
   find(f.unlock_pages, "hipHostUnregister");
   find(f.device_pointer, "hipHostGetDevicePointer");
   find(f.set, "hipMemsetAsync");
+  find(f.begin_capture, "hipStreamBeginCapture");
+  find(f.end_capture, "hipStreamEndCapture");
+  find(f.make_ready, "hipGraphInstantiate");
+  find(f.destroy_graph, "hipGraphDestroy");
+  find(f.destroy_ready, "hipGraphExecDestroy");
+  find(f.launch_graph, "hipGraphLaunch");
   find(f.load, "hipModuleLoadData");
   find(f.function, "hipModuleGetFunction");
   find(f.launch, "hipModuleLaunchKernel");

@@ -1,7 +1,8 @@
 # kernel_text: one text of the kernels and of what they include, for a compiler without a standard library: includes are
 # left out, and std:: is device_std::. It is written as kernels.hip, for tests, and as kernel_text.cpp.
 set(parts device_std.h ../cuda/kernel_words.h ../cuda/mixed.h ../cuda/payload_words.h ../cuda/walk_words.h
-  ../cuda/stream_values.h ../cuda/fold.h ../cuda/memory_kernels.cuh gate_kernel.cuh)
+  ../cuda/stream_values.h ../cuda/fold.h ../cuda/memory_kernels.cuh
+  gate_kernel.cuh ../cuda/quantise.h ../cuda/gemm_format.h ../cuda/whole.h ../cuda/gemm_kernels.cuh)
 set(kernels "")
 foreach(part IN LISTS parts)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${part})

@@ -3,14 +3,12 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "probes/core/units.h"
-#include "probes/cuda/barrier.h"
 #include "probes/cuda/choice.h"
 
 struct CUstream_st;  // the target of cudaStream_t
@@ -47,10 +45,6 @@ Device entered(std::string_view uuid);
 std::string cuda_driver_version();
 /// The version of the CUDA runtime linked into this probe, as "13.0".
 std::string cuda_runtime_version();
-
-/// Runs `work(device, barrier)` on every device by `schedule` (see for_each_index), with the device made current.
-void for_each_device(std::span<const Device> devices, std::string_view schedule,
-                     const std::function<void(const Device&, Barrier&)>& work);
 
 /// Longest wait for enqueued work: far above the seconds that any sample takes, below the deadline of every probe.
 inline constexpr Seconds kLongestDeviceWait = {120};
@@ -122,8 +116,8 @@ using PinnedBuffer = CudaBuffer<PinnedMemory>;
 /// Free memory of the current device.
 Bytes free_memory();
 
-/// Sets `size` of memory of the current device to 0, in order with the other work of `stream`.
-void clear(std::byte* memory, Bytes size, const Stream& stream);
+/// Sets every byte of `size` of memory of the current device to `value`, in order with the other work of `stream`.
+void clear(std::byte* memory, Bytes size, const Stream& stream, int value = 0);
 
 /// Enqueues a copy of `size` from memory of the host to that of the current device, or back, by a copy engine where the
 /// host's memory is locked.
