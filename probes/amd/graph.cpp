@@ -5,15 +5,14 @@
 
 namespace assay::cuda {
 
-namespace api = amd::hip_api;
 using amd::hip;
 
 // A deleter reports nothing: the work before it was checked.
 void DestroyGraph::operator()(CUgraphExec_st* graph) const noexcept { (void)hip().destroy_ready(graph); }
 
 Graph capture(const Stream& stream, const std::function<void()>& enqueue) {
-  check(hip().begin_capture(stream.get(), api::kCaptureOfThread), "recording a graph (hipStreamBeginCapture)");
-  api::Graph recorded = nullptr;
+  check(hip().begin_capture(stream.get(), amd::hip_api::kCaptureOfThread), "recording a graph (hipStreamBeginCapture)");
+  amd::hip_api::Graph recorded = nullptr;
   try {
     enqueue();
   } catch (...) {
@@ -23,7 +22,7 @@ Graph capture(const Stream& stream, const std::function<void()>& enqueue) {
     throw;
   }
   check(hip().end_capture(stream.get(), &recorded), "recording a graph (hipStreamEndCapture)");
-  api::ReadyGraph graph = nullptr;
+  amd::hip_api::ReadyGraph graph = nullptr;
   const int state = hip().make_ready(&graph, recorded, nullptr, nullptr, 0);
   (void)hip().destroy_graph(recorded);  // the executable graph does not need it any more
   check(state, "making a graph executable (hipGraphInstantiate)");

@@ -16,10 +16,10 @@
 
 namespace assay::cuda {
 
-namespace api = amd::hipblaslt;
+namespace blas = amd::hipblaslt;
 
 struct GemmFunctions {
-  api::Functions f;
+  blas::Functions f;
 };
 
 namespace {
@@ -29,8 +29,8 @@ namespace {
 constexpr Bytes kWorkspace = {std::uint64_t{76} << 20};
 constexpr const char* kRocmFolder = "/opt/rocm/lib";  // where ROCm's packages link the newest
 
-api::Functions look_up(const Library& in) {
-  api::Functions f = {};
+blas::Functions look_up(const Library& in) {
+  blas::Functions f = {};
   const auto find = [&in]<class F>(F& function, const char* name) { function = in.symbol<F>(name); };
   find(f.version, "hipblasLtGetVersion");
   find(f.create, "hipblasLtCreate");
@@ -48,66 +48,66 @@ api::Functions look_up(const Library& in) {
   return f;
 }
 
-std::string words_of(api::Status status) {
+std::string words_of(blas::Status status) {
   const auto place = static_cast<std::size_t>(status);
-  return fmt::format("{} (hipBLASLt {})", place < std::size(api::kStatusWords) ? api::kStatusWords[place] : "no words",
-                     status);
+  return fmt::format("{} (hipBLASLt {})",
+                     place < std::size(blas::kStatusWords) ? blas::kStatusWords[place] : "no words", status);
 }
-void demand(api::Status status, std::string_view what) {
-  if (status != api::kSuccess)
+void demand(blas::Status status, std::string_view what) {
+  if (status != blas::kSuccess)
     throw std::runtime_error(fmt::format("{}: {}: {}", GemmLibrary::kTitle, what, words_of(status)));
 }
 
-api::Type type_of(Format format) {
+blas::Type type_of(Format format) {
   switch (format) {
     case Format::fp64:
-      return api::Type::fp64;
+      return blas::Type::fp64;
     case Format::fp32:
     case Format::tf32:
-      return api::Type::fp32;
+      return blas::Type::fp32;
     case Format::fp16:
-      return api::Type::fp16;
+      return blas::Type::fp16;
     case Format::bf16:
-      return api::Type::bf16;
+      return blas::Type::bf16;
     case Format::e4m3:
-      return api::Type::e4m3;
+      return blas::Type::e4m3;
     case Format::e5m2:
-      return api::Type::e5m2;
+      return blas::Type::e5m2;
     case Format::e4m3_fnuz:
-      return api::Type::e4m3_fnuz;
+      return blas::Type::e4m3_fnuz;
     case Format::e5m2_fnuz:
-      return api::Type::e5m2_fnuz;
+      return blas::Type::e5m2_fnuz;
     case Format::int8:
-      return api::Type::int8;
+      return blas::Type::int8;
     case Format::int32:
-      return api::Type::int32;
+      return blas::Type::int32;
     case Format::e2m1:
       break;
   }
   throw std::logic_error("a format that amd_gemm does not have");
 }
 
-api::Compute compute_of(Format operand) {
+blas::Compute compute_of(Format operand) {
   switch (operand) {
     case Format::fp64:
-      return api::Compute::fp64;
+      return blas::Compute::fp64;
     case Format::tf32:
-      return api::Compute::fast_tf32;
+      return blas::Compute::fast_tf32;
     case Format::int8:
-      return api::Compute::int32;
+      return blas::Compute::int32;
     default:
-      return api::Compute::fp32;
+      return blas::Compute::fp32;
   }
 }
 
 /// The type of alpha and beta.
-api::Type factor_of(Format operand) {
-  return operand == Format::fp64 ? api::Type::fp64 : operand == Format::int8 ? api::Type::int32 : api::Type::fp32;
+blas::Type factor_of(Format operand) {
+  return operand == Format::fp64 ? blas::Type::fp64 : operand == Format::int8 ? blas::Type::int32 : blas::Type::fp32;
 }
 
-api::Algorithm algorithm_in(const Algorithm& kept) {
-  api::Algorithm algorithm;
-  std::memcpy(&algorithm, kept.opaque.data(), sizeof algorithm);
+blas::Algorithm algorithm_in(const Algorithm& kept) {
+  blas::Algorithm algorithm;
+  std::memcpy(static_cast<void*>(&algorithm), kept.opaque.data(), sizeof algorithm);
   return algorithm;
 }
 
@@ -121,33 +121,33 @@ GemmLibrary::GemmLibrary(std::string_view folders) {
   for (const char* variable : {"HIPBLASLT_OVERRIDE_COMPUTE_TYPE_XF32", "HIPBLASLT_TUNING_OVERRIDE_FILE"}) {
     if (unsetenv(variable) != 0) throw std::runtime_error(fmt::format("removing {} failed", variable));
   }
-  const std::array<std::string_view, std::size(api::kLibraries)> names = {api::kLibraries[0], api::kLibraries[1]};
+  const std::array<std::string_view, std::size(blas::kLibraries)> names = {blas::kLibraries[0], blas::kLibraries[1]};
   const Library library =
       Library::open(names, kTitle, folders.empty() ? kRocmFolder : fmt::format("{}:{}", folders, kRocmFolder));
   functions_ = std::make_unique<GemmFunctions>(GemmFunctions{look_up(library)});
   path_ = library.path();
-  const api::Functions& f = functions_->f;
-  api::Handle handle = nullptr;
+  const blas::Functions& f = functions_->f;
+  blas::Handle handle = nullptr;
   demand(f.create(&handle), "opening a handle");
   int number = 0;
-  const api::Status status = f.version(handle, &number);
+  const blas::Status status = f.version(handle, &number);
   (void)f.destroy(handle);  // nothing was done with it
   demand(status, "reading the version");
-  version_ = fmt::format("{}.{}.{}", number / api::kMajorUnit, number % api::kMajorUnit / api::kMinorUnit,
-                         number % api::kMinorUnit);
+  version_ = fmt::format("{}.{}.{}", number / blas::kMajorUnit, number % blas::kMajorUnit / blas::kMinorUnit,
+                         number % blas::kMinorUnit);
 }
 
 GemmLibrary::~GemmLibrary() = default;
 
 /// Handle and descriptors; those made are destroyed.
 struct Matmul::State {
-  explicit State(const api::Functions& functions) : lt(functions) {}
+  explicit State(const blas::Functions& functions) : lt(functions) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
     // A destructor reports nothing.
     if (preference != nullptr) (void)lt.preference_destroy(preference);
-    for (api::Layout layout : {a, b, d}) {
+    for (blas::Layout layout : {a, b, d}) {
       if (layout != nullptr) (void)lt.layout_destroy(layout);
     }
     if (description != nullptr) (void)lt.description_destroy(description);
@@ -162,15 +162,15 @@ struct Matmul::State {
   /// The library reads the scales' places when a product is enqueued, so they may change from one to the next.
   void point_at(const OperandSet& operands) const {
     if (!scaled) return;
-    set(api::kScaleA, operands.a_scale);
-    set(api::kScaleB, operands.b_scale);
+    set(blas::kScaleA, operands.a_scale);
+    set(blas::kScaleB, operands.b_scale);
   }
 
-  const api::Functions& lt;
-  api::Handle handle = nullptr;
-  api::Description description = nullptr;
-  api::Layout a = nullptr, b = nullptr, d = nullptr;
-  api::Preference preference = nullptr;
+  const blas::Functions& lt;
+  blas::Handle handle = nullptr;
+  blas::Description description = nullptr;
+  blas::Layout a = nullptr, b = nullptr, d = nullptr;
+  blas::Preference preference = nullptr;
   DeviceBuffer workspace;
   bool scaled = false;
   // Alpha 1 and beta 0, in the type that goes with the operands.
@@ -184,8 +184,8 @@ Matmul::Matmul(const GemmLibrary& library, const GemmType& type, const GemmShape
   state.scaled = type.scaling == Scaling::tensor;
   demand(lt.create(&state.handle), "opening a handle");
   demand(lt.description_create(&state.description, compute_of(type.a), factor_of(type.a)), "describing a product");
-  state.set(api::kTransA, api::kTransposed);
-  state.set(api::kTransB, api::kNormal);
+  state.set(blas::kTransA, blas::kTransposed);
+  state.set(blas::kTransB, blas::kNormal);
   const auto [m, n, k] = shape;
   const auto leading = [](std::size_t size) { return static_cast<std::int64_t>(size); };
   demand(lt.layout_create(&state.a, type_of(type.a), k, m, leading(k)), "describing A");
@@ -193,7 +193,7 @@ Matmul::Matmul(const GemmLibrary& library, const GemmType& type, const GemmShape
   demand(lt.layout_create(&state.d, type_of(type.d), m, n, leading(m)), "describing D");
   demand(lt.preference_create(&state.preference), "making preferences");
   const std::uint64_t workspace = kWorkspace.count;
-  demand(lt.preference_set(state.preference, api::kMostWorkspace, &workspace, sizeof workspace),
+  demand(lt.preference_set(state.preference, blas::kMostWorkspace, &workspace, sizeof workspace),
          "preferring a workspace");
   state.workspace = DeviceBuffer(kWorkspace);
   const auto put_one = [&state](auto number) { std::memcpy(state.one.data(), &number, sizeof number); };
@@ -210,16 +210,16 @@ Matmul::~Matmul() = default;
 std::vector<Algorithm> Matmul::algorithms(const OperandSet& set, std::size_t most) {
   const State& state = *state_;
   state.point_at(set);
-  std::vector<api::Proposal> proposals(most);
+  std::vector<blas::Proposal> proposals(most);
   int returned = 0;
-  const api::Status status = state.lt.heuristic(state.handle, state.description, state.a, state.b, state.d, state.d,
-                                                state.preference, static_cast<int>(most), proposals.data(), &returned);
-  if (status == api::kNotSupported || status == api::kArchMismatch || status == api::kInvalidValue) return {};
+  const blas::Status status = state.lt.heuristic(state.handle, state.description, state.a, state.b, state.d, state.d,
+                                                 state.preference, static_cast<int>(most), proposals.data(), &returned);
+  if (status == blas::kNotSupported || status == blas::kArchMismatch || status == blas::kInvalidValue) return {};
   demand(status, "asking for algorithms");
   proposals.resize(std::min(most, static_cast<std::size_t>(std::max(returned, 0))));
   std::vector<Algorithm> usable;
-  for (const api::Proposal& proposal : proposals) {
-    if (proposal.state != api::kSuccess || proposal.workspace > kWorkspace.count) continue;
+  for (const blas::Proposal& proposal : proposals) {
+    if (proposal.state != blas::kSuccess || proposal.workspace > kWorkspace.count) continue;
     Algorithm algorithm{.opaque = {}, .workspace = {proposal.workspace}};
     static_assert(sizeof algorithm.opaque >= sizeof proposal.algorithm);
     std::memcpy(algorithm.opaque.data(), &proposal.algorithm, sizeof proposal.algorithm);
@@ -231,11 +231,11 @@ std::vector<Algorithm> Matmul::algorithms(const OperandSet& set, std::size_t mos
 void Matmul::enqueue(const Algorithm& algorithm, const OperandSet& set, const Stream& stream) {
   const State& state = *state_;
   state.point_at(set);
-  const api::Algorithm algo = algorithm_in(algorithm);
-  const api::Status status = state.lt.matmul(state.handle, state.description, state.one.data(), set.a, state.a, set.b,
-                                             state.b, state.zero.data(), set.d, state.d, set.d, state.d, &algo,
-                                             state.workspace.data(), state.workspace.size().count, stream.get());
-  if (status != api::kSuccess) {
+  const blas::Algorithm algo = algorithm_in(algorithm);
+  const blas::Status status = state.lt.matmul(state.handle, state.description, state.one.data(), set.a, state.a, set.b,
+                                              state.b, state.zero.data(), set.d, state.d, set.d, state.d, &algo,
+                                              state.workspace.data(), state.workspace.size().count, stream.get());
+  if (status != blas::kSuccess) {
     throw AlgorithmRefused(
         fmt::format("{}: enqueueing a product ({}): {}", GemmLibrary::kTitle, text(algorithm), words_of(status)));
   }

@@ -66,6 +66,12 @@ class AmdGpu {
   [[nodiscard]] Answer<std::vector<std::uint32_t>> processes() const;
   /// Energy since the driver was loaded, in J.
   [[nodiscard]] Answer<double> energy_j() const;
+  /// Power now, or its mean where only that is reported, in W; the power limit in force.
+  [[nodiscard]] Answer<double> power_w() const;
+  [[nodiscard]] Answer<double> power_limit_w() const;
+  /// Temperature at smi::kHotspot or smi::kMemoryTemperature, in degC; clock of the compute units.
+  [[nodiscard]] Answer<double> temperature_c(unsigned where) const;
+  [[nodiscard]] Answer<double> gfx_clock_hz() const;
   /// The largest cache before the memory, in B.
   [[nodiscard]] Answer<std::uint64_t> last_cache() const;
 
@@ -115,6 +121,9 @@ std::optional<std::string> text_in(const char (&text)[smi::kText]);
 
 /// "0000:1b:00.0" of the bits of an address.
 std::string pci_address_of(std::uint64_t bits);
+
+/// Whether the driver amdgpu is loaded.
+bool has_driver();
 
 /// A hint of why an AMD GPU cannot be reached here: the driver, or a container without its devices.
 std::string reach_hint();

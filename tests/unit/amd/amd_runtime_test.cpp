@@ -124,7 +124,7 @@ TEST(amd_gemm, every_type_is_right_on_the_architecture_that_has_it) {
     EXPECT_LT(samples_of(record, "largest_error_share", kGpu).at(0), 1) << one.name;
     for (const char* rate : {"throughput", "throughput_first", "throughput_best"})
       EXPECT_FALSE(samples_of(record, rate, kGpu).empty()) << rate << " of " << one.name;
-    EXPECT_EQ(value_of(record, "fp8_encoding").value_or(std::string()), Value(one.encoding)) << one.name;
+    EXPECT_EQ(value_of(record, "fp8_encoding", Subject{}).value_or(std::string()), Value(one.encoding)) << one.name;
   }
 }
 
@@ -143,7 +143,7 @@ TEST(amd_gemm, two_gpus_together_take_one_solution_that_is_named) {
                                                    {"architecture", std::string("9.4")},
                                                    {"amd_smi", std::string("present")}};
   for (const auto& [name, value] : conditions) EXPECT_EQ(value_of(record, name, kGpu), value) << name;
-  EXPECT_EQ(value_of(record, "library_version"), Value(std::string("1.4.1")));
+  EXPECT_EQ(value_of(record, "library_version", Subject{}), Value(std::string("1.4.1")));
 }
 
 TEST(amd_gemm, each_fault_of_a_product_is_found_by_the_check_that_is_for_it) {
