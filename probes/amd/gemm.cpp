@@ -29,7 +29,8 @@ constexpr auto kMetrics = join(cuda::kGemmRates, cuda::kGemmChecks);
 constexpr ConditionSpec kOwnConditions[] = {
     if_asked("fp8_encoding", "How elements of 8 bits are stored, fnuz or ocp, where the type is fp8_e4m3 or fp8_e5m2."),
 };
-constexpr auto kConditions = join(cuda::kGemmConditions, kOwnConditions, kDeviceConditions, kGpuWatchConditions);
+constexpr auto kConditions = join(cuda::kProductConditions, kOwnConditions, cuda::kAlgorithmConditions,
+                                  cuda::kCheckConditions, kDeviceConditions, kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "amd_gemm",
     .sampled = true,

@@ -42,11 +42,14 @@ constexpr ConditionSpec kOwnConditions[] = {
     if_asked("fast_accumulation",
              "Whether products may accumulate with less precision, where the type is fp8_e4m3 or fp8_e5m2."),
     {.name = "emulated", .meaning = "Whether algorithms that emulate the type by narrower ones were allowed."},
+};
+constexpr ConditionSpec kCycleConditions[] = {
     if_reported("sm_clock_counted_hz",
                 "Mean SM clock while throughput was measured, by the multiprocessors' own counters, where all of them "
                 "were read; NVML's readings may be 10 % away under a power cap."),
 };
-constexpr auto kConditions = join(kOwnConditions, kGemmConditions, kDeviceConditions, nvml::kGpuWatchConditions);
+constexpr auto kConditions = join(kProductConditions, kOwnConditions, kAlgorithmConditions, kCycleConditions,
+                                  kCheckConditions, kDeviceConditions, nvml::kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_gemm",
     .revision = 5,

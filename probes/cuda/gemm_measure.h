@@ -85,10 +85,13 @@ inline constexpr Metric kGemmChecks[] = {
            "mean rate over mean power while throughput is measured, where the GPU counts its energy",
            Recorded::if_present, gemm::kEnergyInstrument),
 };
-inline constexpr ConditionSpec kGemmConditions[] = {
+/// Of the products, of the library and its algorithms, of operands and checks: between them stand those of one vendor.
+inline constexpr ConditionSpec kProductConditions[] = {
     {.name = "layout", .meaning = "How A and B are stored: TN is A transposed, B not, all column-major."},
     {.name = "data", .meaning = "Values of the operands."},
     {.name = "result_type", .meaning = "Element type of the result."},
+};
+inline constexpr ConditionSpec kAlgorithmConditions[] = {
     {.name = "library_version", .meaning = "Version of the library of products."},
     {.name = "library_path", .meaning = "File of that library."},
     {.name = "algorithm",
@@ -102,6 +105,8 @@ inline constexpr ConditionSpec kGemmConditions[] = {
     if_occurred("choice_margin",
                 "Rate of the chosen algorithm in those trials over that of the best other, less 1: under 0.005 there "
                 "is no difference."),
+};
+inline constexpr ConditionSpec kCheckConditions[] = {
     {.name = "operand_sets", .meaning = "Sets of matrices used in turn."},
     {.name = "operand_bytes", .meaning = "Size of all sets together, in B."},
     {.name = "products_per_batch", .meaning = "Products between two comparisons of the results."},

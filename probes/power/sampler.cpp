@@ -67,9 +67,7 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "window_s", .meaning = "time from the first to the last reading, in s"},
     if_occurred("instruments_absent", "why an instrument was not read"),
     if_occurred("nvml_library", "path of the NVML that answered"),
-    if_present("driver_version", "version of the NVIDIA driver"),
-    if_occurred("amd_smi_library", "path of the AMD SMI that answered"),
-    if_present("amd_driver_version", "version of the driver amdgpu, where AMD SMI reports it"),
+    if_present("driver_version", "version of the NVIDIA driver, or of amdgpu where AMD SMI is the instrument"),
     if_present("domains", "RAPL zones measured, none of which contains another"),
     if_present("domains_left_out",
                "zones not measured, where there are any: they are part of a measured zone (core, uncore) or contain "
@@ -232,9 +230,9 @@ void measure(const Parameters& given, Recorder& record) {
     record.condition("domains_left_out", fmt::format("{}", fmt::join(instruments.rapl->left_out, " ")));
   }
   for (const GpuPower& vendor : instruments.gpus) {
-    record.condition(vendor.instrument == "nvml" ? "nvml_library" : "amd_smi_library", vendor.library);
-    if (!vendor.driver.empty())
-      record.condition(vendor.instrument == "nvml" ? "driver_version" : "amd_driver_version", vendor.driver);
+    if (vendor.instrument == "nvml") record.condition("nvml_library", vendor.library);
+    if (&vendor == &instruments.gpus.front() && !vendor.driver.empty())
+      record.condition("driver_version", vendor.driver);
   }
 }
 

@@ -1,12 +1,17 @@
-// fake_hipblaslt: hipBLASLt over the made-up HIP runtime: products in long double on the host, rounded once. It
-// proposes solutions 7 and 8, of which 8 wants a workspace. The word fault= of ASSAY_FAKE_AMDHIP has what differs:
-//   none_for_type   no solution                         refuses     solution 7 does not run
-//   all_refuse      none runs                           wrong       one element of each result is a quarter too large
-//   line            one line of each result is that of the next
-//   stuck_bit       the lowest bit of every stored operand reads as 0
-//   unscaled        the scales are not applied          late        from the 40th product on one bit of a result is
-//   wrong not_a_number    the last element is none            unwritten   the last column is not written ocp FNUZ
-//   operands are read as OCP       cut         every 16th product of a sum is left out
+// fake_hipblaslt: hipBLASLt over the made-up HIP runtime: sums in double on the host, rounded once. It proposes
+// solutions 7 and 8, of which 8 wants a workspace. The word fault= of ASSAY_FAKE_AMDHIP has what differs:
+//
+// none_for_type: it has no solution
+// refuses, all_refuse: solution 7 does not run, none runs
+// wrong: the last element of each result is a quarter too large
+// not_a_number: the last element is none
+// varies: the last element differs from the product before
+// line: the first line of each result is the second one
+// unwritten: the last column is not written
+// cut: every 16th product of a sum is left out
+// stuck_bit: the lowest bit of every stored operand reads as 0
+// unscaled: the scales are not applied
+// ocp: FNUZ operands are read as OCP
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -132,7 +137,7 @@ void multiply(const Call& call) {
       if (row == m - 1 && column == n - 1) {
         if (is_faulty("wrong")) result *= 1.25L;
         if (is_faulty("not_a_number")) result = std::numeric_limits<long double>::quiet_NaN();
-        if (is_faulty("late") && products > 40) result += std::abs(result) / 64 + 1;
+        if (is_faulty("varies")) result += products % 1024;
       }
       store(call.to, call.d.type, column * m + row, result);
     }

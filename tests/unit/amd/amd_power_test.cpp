@@ -39,7 +39,7 @@ TEST(amd_power, each_board_is_metered_and_a_partition_of_one_is_not_metered_agai
     EXPECT_EQ(samples_of(two, "power_instant", gpu).at(0), 140);
   }
   EXPECT_EQ(value_of(two, "instrument", node_of(two)), Value(std::string("amd_smi")));
-  EXPECT_EQ(value_of(two, "amd_driver_version", node_of(two)), Value(std::string("simulated 6.12.12")));
+  EXPECT_EQ(value_of(two, "driver_version", node_of(two)), Value(std::string("simulated 6.12.12")));
 
   const Record parts =
       record_on(R"({"count": 2, "gpus": {"1": {"bus": 5, "function": 1}}})", "power_sampler", arguments);

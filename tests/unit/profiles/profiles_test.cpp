@@ -114,7 +114,6 @@ TEST(profiles, design_data_without_probes_is_planned_as_missing_by_name) {
     const auto cell = std::ranges::find(plan.coverage, requirement, &plan::Cell::requirement);
     return cell == plan.coverage.end() ? "no cell" : cell->reason;
   };
-  EXPECT_EQ(reason_of("amd_gemm.bf16.throughput"), "the probe amd_gemm is not part of this build");
   EXPECT_EQ(reason_of("peer.read.bandwidth"), "the probe amd_peer_bandwidth is not part of this build");
   EXPECT_EQ(reason_of("two_node.all_reduce.16gib.busbw"), "the probe rccl_collective is not part of this build");
   EXPECT_EQ(reason_of("transferbench.a2a.average"), "the probe transferbench is not part of this build");
@@ -125,7 +124,7 @@ TEST(profiles, a_node_without_probes_for_its_accelerators_cannot_be_accepted_by_
     const auto plan = planned(name);
     EXPECT_TRUE(std::ranges::any_of(plan.coverage, [&](const plan::Cell& cell) {
       return cell.step.empty() && plan.requirement(cell.requirement)->required &&
-             plan.requirement(cell.requirement)->scope == plan::JudgedScope::gpu;
+             cell.reason.ends_with("is not part of this build");
     })) << name;
   }
 }
