@@ -152,16 +152,10 @@ void ask_throttling(const AmdGpu& gpu, const smi::Functions& f, Facts& facts) {
 }
 
 void ask_conditions(const AmdGpu& gpu, const smi::Functions& f, Facts& facts) {
-  const auto temperature = [&](const char* what, unsigned where) {
-    return facts.told(what, [&] { return gpu.ask<std::int64_t>(f.temperature, where, smi::kTemperatureNow); });
-  };
-  facts.scaled("temperature_c", temperature("temperature", smi::kHotspot), 1);
-  facts.scaled("memory_temperature_c", temperature("memory_temperature", smi::kMemoryTemperature), 1);
-  if (const auto power = facts.told("power", [&] { return gpu.ask<smi::Power>(f.power); })) {
-    constexpr std::uint32_t kNone = 0xffff;  // of the table of 16 bit numbers that it is from
-    const std::uint32_t now = power->now < kNone ? power->now : power->average;
-    if (now < kNone) facts.scaled("power_w", std::optional(now), 1);
-  }
+  facts.condition("temperature_c", facts.told("temperature", [&] { return gpu.temperature_c(smi::kHotspot); }));
+  facts.condition("memory_temperature_c",
+                  facts.told("memory_temperature", [&] { return gpu.temperature_c(smi::kMemoryTemperature); }));
+  facts.condition("power_w", facts.told("power", [&] { return gpu.power_w(); }));
   if (const auto cap = facts.told("power_cap", [&] { return gpu.ask<smi::PowerCap>(f.power_cap, 0U); })) {
     const auto now = reported(cap->now), by_default = reported(cap->by_default);
     facts.scaled("power_limit_w", now, kMicro);

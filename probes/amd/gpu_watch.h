@@ -1,16 +1,10 @@
 // gpu_watch: the state of one AMD GPU during a measurement: clocks, temperature, power, throttling, errors.
 #pragma once
 
-#include <memory>
-#include <optional>
 #include <string>
 
 #include "probes/core/probe.h"
-#include "probes/core/record.h"
-
-namespace assay {
-class Recorder;
-}  // namespace assay
+#include "probes/nvml/gpu_watch.h"
 
 namespace assay::amd {
 
@@ -49,33 +43,10 @@ inline constexpr ConditionSpec kGpuWatchConditions[] = {
                 "see those of others"),
 };
 
-/// Watches one GPU from start() to stop(). Readings are taken every 100 ms in a thread of its own. Where AMD SMI or the
-/// GPU in it is absent everything is allowed and nothing is known.
-class GpuWatch {
- public:
+/// A watch of AMD SMI; its energy counter is in J since the driver was loaded.
+struct GpuWatch : nvml::GpuWatch {
   /// `pci_address` as Linux spells it.
   explicit GpuWatch(const std::string& pci_address);
-  ~GpuWatch();
-  GpuWatch(GpuWatch&&) noexcept;
-  GpuWatch& operator=(GpuWatch&&) noexcept;
-
-  /// Begins a window.
-  void start();
-  /// Ends the readings; errors and throttling are counted on until stop().
-  void end_load();
-  /// Ends the window. Without one it does nothing.
-  void stop();
-  /// Lowest PCIe generation and fewest lanes that the last window saw, and replays that it added.
-  [[nodiscard]] std::optional<int> pcie_generation_min() const;
-  [[nodiscard]] std::optional<int> pcie_width_min() const;
-  [[nodiscard]] std::optional<int> pcie_replays() const;
-  /// Records kGpuWatchConditions of `subject`: those that AMD SMI reported.
-  void record(Recorder& record, const Subject& subject) const;
-
- private:
-  class Watched;
-  std::unique_ptr<Watched> watched_;  // null where AMD SMI is absent
-  std::string absence_;
 };
 
 }  // namespace assay::amd

@@ -78,6 +78,12 @@ void find_runtime(const Library& in, api::Functions& f) {
   find(f.open_access, "hipDeviceEnablePeerAccess");
   find(f.copy_between, "hipMemcpyPeerAsync");
   find(f.link, "hipExtGetLinkTypeAndHopCount");
+  find(f.begin_capture, "hipStreamBeginCapture");
+  find(f.end_capture, "hipStreamEndCapture");
+  find(f.make_ready, "hipGraphInstantiate");
+  find(f.destroy_graph, "hipGraphDestroy");
+  find(f.destroy_ready, "hipGraphExecDestroy");
+  find(f.launch_graph, "hipGraphLaunch");
   find(f.load, "hipModuleLoadData");
   find(f.function, "hipModuleGetFunction");
   find(f.launch, "hipModuleLaunchKernel");

@@ -7,6 +7,7 @@
 
 struct CUstream_st;  // the pointees of probes/cuda/device.h, of any runtime
 struct CUevent_st;
+struct CUgraphExec_st;
 
 namespace assay::amd::hip_api {
 
@@ -18,7 +19,8 @@ inline constexpr const char* kFirstRocm = "ROCm 6.0";
 
 using Status = int;
 inline constexpr Status kSuccess = 0, kNotInitialised = 3, kInsufficientDriver = 35, kNoDevice = 100, kNotReady = 600;
-inline constexpr int kNonBlocking = 1, kHostToDevice = 1, kDeviceToHost = 2;
+inline constexpr int kNonBlocking = 1, kHostToDevice = 1, kDeviceToHost = 2, kDeviceToDevice = 3;
+inline constexpr int kCaptureOfThread = 1;  ///< hipStreamCaptureModeThreadLocal
 /// Page-locked memory that every GPU may use and that both sides see at once.
 inline constexpr unsigned kPortable = 0x1, kMapped = 0x2, kCoherent = 0x4000'0000;
 
@@ -30,6 +32,8 @@ inline constexpr int kEcc = 0, kL2 = 19, kMajor = 23, kBusWidth = 59, kMemoryClo
 
 using Stream = CUstream_st*;
 using Event = CUevent_st*;
+using Graph = void*;
+using ReadyGraph = CUgraphExec_st*;
 using Module = void*;
 using Function = void*;
 using Program = void*;
@@ -71,6 +75,12 @@ struct Functions {
   Call<int, unsigned> open_access;
   Call<void*, int, const void*, int, std::size_t, Stream> copy_between;  ///< target, its GPU, source, its GPU
   Call<int, int, unsigned*, unsigned*> link;                             ///< type and hops
+  Call<Stream, int> begin_capture;
+  Call<Stream, Graph*> end_capture;
+  Call<ReadyGraph*, Graph, void**, char*, std::size_t> make_ready;
+  Call<Graph> destroy_graph;
+  Call<ReadyGraph> destroy_ready;
+  Call<ReadyGraph, Stream> launch_graph;
   Call<Module*, const void*> load;
   Call<Function*, Module, const char*> function;
   Call<Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**, void**> launch;

@@ -2,7 +2,8 @@
 # left out, and std:: is device_std::. It is written as kernels.hip, for tests, and as kernel_text.cpp.
 set(parts device_std.h ../cuda/kernel_words.h ../cuda/mixed.h ../cuda/payload_words.h ../cuda/walk_words.h
   ../cuda/stream_values.h ../cuda/fold.h ../cuda/memory_kernels.cuh gate_kernel.cuh
-  ../collective/kinds.h ../collective/pattern.h ../nccl/check_kernels.cuh)
+  ../collective/kinds.h ../collective/pattern.h ../nccl/check_kernels.cuh
+  ../cuda/quantise.h ../cuda/gemm_format.h ../cuda/whole.h ../cuda/gemm_kernels.cuh)
 set(kernels "")
 foreach(part IN LISTS parts)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${part})

@@ -1,54 +1,36 @@
 // memory_kernels: the kernels of probes/cuda/memory_kernels.cuh, the gate's and those that check collectives, launched
 // by the HIP runtime. They are compiled here too, but only for the types of their parameters: they run as the node's
 // compiler makes them.
-#include <algorithm>
-#include <array>
-#include <stdexcept>
-#include <tuple>
-#include <utility>
-
+#include "probes/cuda/memory_kernels.cuh"
 #include "probes/amd/current.h"
 #include "probes/amd/gate_kernel.cuh"
-#include "probes/amd/hip.h"
+#include "probes/amd/launch.h"
 #include "probes/cuda/gate.h"
-#include "probes/cuda/memory_kernels.cuh"
 #include "probes/cuda/memory_kernels.h"
 #include "probes/nccl/check_kernels.cuh"
 
 namespace assay::cuda {
 namespace {
 
-/// The names by which the compiled text has the kernels.
-const char* name_of(const void* kernel) {
-  const auto address = [](auto* function) { return reinterpret_cast<const void*>(function); };
-  static const std::pair<const void*, const char*> kNames[] = {
-      {address(kernels::assay_copy), "assay_copy"},
-      {address(kernels::assay_scale), "assay_scale"},
-      {address(kernels::assay_add), "assay_add"},
-      {address(kernels::assay_dot), "assay_dot"},
-      {address(kernels::assay_sum), "assay_sum"},
-      {address(kernels::assay_right_dot), "assay_right_dot"},
-      {address(kernels::assay_fill), "assay_fill"},
-      {address(kernels::assay_right_sum), "assay_right_sum"},
-      {address(kernels::assay_walk), "assay_walk"},
-      {address(kernels::assay_start), "assay_start"},
-      {address(kernels::assay_check), "assay_check"},
-      {address(kernels::assay_chase), "assay_chase"},
-      {address(kernels::assay_hold), "assay_hold"},
-      {address(nccl::kernels::assay_send), "assay_send"},
-      {address(nccl::kernels::assay_compare), "assay_compare"}};
-  const auto* const found = std::ranges::find(kNames, kernel, &std::pair<const void*, const char*>::first);
-  if (found == std::end(kNames)) throw std::logic_error("a kernel without a name");
-  return found->second;
-}
-
 template <class... Parameters>
 void launch(unsigned blocks, unsigned threads, const Stream& stream, void (*kernel)(Parameters...),
             Parameters... arguments) {
-  std::array<void*, sizeof...(Parameters)> places = {&arguments...};
-  check(amd::hip().launch(amd::kernel(name_of(reinterpret_cast<const void*>(kernel))), blocks, 1, 1, threads, 1, 1, 0,
-                          stream.get(), places.data(), nullptr),
-        "launching a kernel");
+  static const amd::Named kNames[] = {amd::named(kernels::assay_copy, "assay_copy"),
+                                      amd::named(kernels::assay_scale, "assay_scale"),
+                                      amd::named(kernels::assay_add, "assay_add"),
+                                      amd::named(kernels::assay_dot, "assay_dot"),
+                                      amd::named(kernels::assay_sum, "assay_sum"),
+                                      amd::named(kernels::assay_right_dot, "assay_right_dot"),
+                                      amd::named(kernels::assay_fill, "assay_fill"),
+                                      amd::named(kernels::assay_right_sum, "assay_right_sum"),
+                                      amd::named(kernels::assay_walk, "assay_walk"),
+                                      amd::named(kernels::assay_start, "assay_start"),
+                                      amd::named(kernels::assay_check, "assay_check"),
+                                      amd::named(kernels::assay_chase, "assay_chase"),
+                                      amd::named(kernels::assay_hold, "assay_hold"),
+                                      amd::named(nccl::kernels::assay_send, "assay_send"),
+                                      amd::named(nccl::kernels::assay_compare, "assay_compare")};
+  amd::launch(kNames, blocks, threads, stream, kernel, arguments...);
 }
 
 template <class... Parameters, class... Arguments>

@@ -134,8 +134,10 @@ std::string pci_address_of(std::uint64_t bits) {
   return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", bits >> 16, bits >> 8 & 0xff, bits >> 3 & 0x1f, bits & 0x7);
 }
 
+bool has_driver() { return exists("/sys/module/amdgpu"); }
+
 std::string reach_hint() {
-  if (!exists("/sys/module/amdgpu")) return "hint: load the driver amdgpu, or run where the GPUs are";
+  if (!has_driver()) return "hint: load the driver amdgpu, or run where the GPUs are";
   if (!exists("/dev/kfd"))
     return "hint: give the container /dev/kfd and /dev/dri (--device=/dev/kfd --device=/dev/dri)";
   return "hint: is the user in the groups video and render?";
@@ -263,6 +265,44 @@ Answer<LinkFacts> AmdGpu::link_to(const AmdGpu& other) const {
   if (code != smi::kSuccess || (type != smi::kLinkPcie && type != smi::kLinkXgmi))
     return {.value = std::nullopt, .code = code};
   return {.value = LinkFacts{.is_xgmi = type == smi::kLinkXgmi, .hops = static_cast<std::int64_t>(hops)}, .code = code};
+}
+
+namespace {
+
+/// The number that `pick` finds in an answer; not supported where it finds none.
+template <class T, class Pick>
+Answer<double> number_of(const Answer<T>& answer, Pick pick) {
+  if (!answer.value) return {.value = std::nullopt, .code = answer.code};
+  const std::optional<double> number = pick(*answer.value);
+  return {.value = number, .code = number ? answer.code : smi::kNotSupported};
+}
+template <class Number>
+std::optional<double> scaled(std::optional<Number> number, double unit) {
+  return number ? std::optional(static_cast<double>(*number) * unit) : std::nullopt;
+}
+
+}  // namespace
+
+Answer<double> AmdGpu::power_w() const {
+  return number_of(ask<smi::Power>(library_->functions().power), [](const smi::Power& power) -> std::optional<double> {
+    constexpr std::uint32_t kNone = 0xffff;  // of the table of 16 bit numbers that it is from
+    const std::uint32_t now = power.now < kNone ? power.now : power.average;
+    return now < kNone ? std::optional<double>(now) : std::nullopt;
+  });
+}
+Answer<double> AmdGpu::power_limit_w() const {
+  constexpr double kMicro = 1e-6;
+  return number_of(ask<smi::PowerCap>(library_->functions().power_cap, 0U),
+                   [](const smi::PowerCap& cap) { return scaled(reported(cap.now), kMicro); });
+}
+Answer<double> AmdGpu::temperature_c(unsigned where) const {
+  return number_of(ask<std::int64_t>(library_->functions().temperature, where, smi::kTemperatureNow),
+                   [](std::int64_t now) { return std::optional(static_cast<double>(now)); });
+}
+Answer<double> AmdGpu::gfx_clock_hz() const {
+  constexpr double kMega = 1e6;
+  return number_of(ask<smi::Clock>(library_->functions().clock, smi::kClockGfx),
+                   [](const smi::Clock& clock) { return scaled(reported(clock.now), kMega); });
 }
 
 Answer<std::uint64_t> AmdGpu::last_cache() const {

@@ -74,6 +74,12 @@ class AmdGpu {
   [[nodiscard]] Answer<double> energy_j() const;
   /// Its link to `other`; nothing for one that is neither XGMI nor PCIe.
   [[nodiscard]] Answer<LinkFacts> link_to(const AmdGpu& other) const;
+  /// Power now, or its mean where only that is reported, in W; the power limit in force.
+  [[nodiscard]] Answer<double> power_w() const;
+  [[nodiscard]] Answer<double> power_limit_w() const;
+  /// Temperature at smi::kHotspot or smi::kMemoryTemperature, in degC; clock of the compute units.
+  [[nodiscard]] Answer<double> temperature_c(unsigned where) const;
+  [[nodiscard]] Answer<double> gfx_clock_hz() const;
   /// The largest cache before the memory, in B.
   [[nodiscard]] Answer<std::uint64_t> last_cache() const;
 
@@ -123,6 +129,9 @@ std::optional<std::string> text_in(const char (&text)[smi::kText]);
 
 /// "0000:1b:00.0" of the bits of an address.
 std::string pci_address_of(std::uint64_t bits);
+
+/// Whether the driver amdgpu is loaded.
+bool has_driver();
 
 /// A hint of why an AMD GPU cannot be reached here: the driver, or a container without its devices.
 std::string reach_hint();

@@ -1,6 +1,6 @@
 // cublaslt: the one file that includes cuBLASLt's header. The library is never linked, only its functions are looked
 // up.
-#include "probes/cuda/cublaslt.h"
+#include "probes/cuda/gemm_library.h"
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace assay::cuda {
 
-struct CublasLtFunctions {
+struct GemmFunctions {
   Library library;
   decltype(&::cublasLtGetProperty) get_property;
   decltype(&::cublasLtGetStatusString) status_string;
@@ -39,7 +39,9 @@ struct CublasLtFunctions {
 
 namespace {
 
-constexpr const char* kTitle = "cuBLASLt";
+/// Memory that algorithms may use beside the operands: 32 MiB, NVIDIA's advice for Hopper and later (cuBLAS manual,
+/// cublasSetWorkspace).
+constexpr Bytes kGemmWorkspace = {std::uint64_t{32} << 20};
 
 constexpr std::array kEmulationVariables = {"CUBLAS_EMULATE_DOUBLE_PRECISION", "CUBLAS_EMULATE_SINGLE_PRECISION"};
 
@@ -55,7 +57,7 @@ bool emulation_allowed() {
 
 std::string library_name() { return fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR); }
 
-CublasLtFunctions look_up(Library library) {
+GemmFunctions look_up(Library library) {
   return {
       .library = library,
       .get_property = library.symbol<decltype(&::cublasLtGetProperty)>("cublasLtGetProperty"),
@@ -102,6 +104,9 @@ cudaDataType cuda_type(Format format) {
       return CUDA_R_8I;
     case Format::int32:
       return CUDA_R_32I;
+    case Format::e4m3_fnuz:
+    case Format::e5m2_fnuz:
+      break;
   }
   throw std::logic_error("a format without a CUDA type");
 }
@@ -126,7 +131,7 @@ cudaDataType factor_type(Format operand) {
 
 }  // namespace
 
-CublasLt::CublasLt(std::string_view folders) {
+GemmLibrary::GemmLibrary(std::string_view folders) {
   // 0 would run TF32 on the slower units of FP32 (cuBLAS manual, "Tensor Core Usage"), and a healthy GPU would look
   // slow.
   if (unsetenv("NVIDIA_TF32_OVERRIDE") != 0) throw std::runtime_error("removing NVIDIA_TF32_OVERRIDE failed");
@@ -144,14 +149,16 @@ CublasLt::CublasLt(std::string_view folders) {
   library.require_major(major, CUBLAS_VER_MAJOR);
   version_ = fmt::format("{}.{}.{}", major, minor, patch);
   path_ = library.path();
-  functions_ = std::make_unique<CublasLtFunctions>(look_up(std::move(library)));
+  functions_ = std::make_unique<GemmFunctions>(look_up(std::move(library)));
 }
 
-CublasLt::~CublasLt() = default;
+GemmLibrary::~GemmLibrary() = default;
+
+const char* const GemmLibrary::kTitle = "cuBLASLt";
 
 /// Handle and descriptors; those made are destroyed.
 struct Matmul::State {
-  explicit State(const CublasLtFunctions& functions) : lt(functions) {}
+  explicit State(const GemmFunctions& functions) : lt(functions) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
@@ -166,7 +173,7 @@ struct Matmul::State {
 
   void demand(cublasStatus_t status, std::string_view what) const {
     if (status != CUBLAS_STATUS_SUCCESS) {
-      throw std::runtime_error(fmt::format("{}: {}: {}", kTitle, what, lt.status_string(status)));
+      throw std::runtime_error(fmt::format("{}: {}: {}", GemmLibrary::kTitle, what, lt.status_string(status)));
     }
   }
   template <class T>
@@ -198,7 +205,7 @@ struct Matmul::State {
     set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, operands.b_scale);
   }
 
-  const CublasLtFunctions& lt;
+  const GemmFunctions& lt;
   cublasLtHandle_t handle = nullptr;
   cublasLtMatmulDesc_t description = nullptr;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, d = nullptr;
@@ -210,7 +217,7 @@ struct Matmul::State {
   std::array<std::byte, sizeof(double)> one = {}, zero = {};
 };
 
-Matmul::Matmul(const CublasLt& library, const GemmType& type, const GemmShape& shape, bool fast_accumulation)
+Matmul::Matmul(const GemmLibrary& library, const GemmType& type, const GemmShape& shape, bool fast_accumulation)
     : state_(std::make_unique<State>(library.functions())) {
   State& state = *state_;
   const auto& lt = state.lt;
@@ -291,8 +298,8 @@ void Matmul::enqueue(const Algorithm& algorithm, const OperandSet& set, const St
       state.handle, state.description, state.one.data(), set.a, state.a, set.b, state.b, state.zero.data(), set.d,
       state.d, set.d, state.d, &algo, state.workspace.data(), state.workspace.size().count, stream.get());
   if (status != CUBLAS_STATUS_SUCCESS) {
-    throw AlgorithmRefused(
-        fmt::format("{}: enqueueing a product ({}): {}", kTitle, text(algorithm), state.lt.status_string(status)));
+    throw AlgorithmRefused(fmt::format("{}: enqueueing a product ({}): {}", GemmLibrary::kTitle, text(algorithm),
+                                       state.lt.status_string(status)));
   }
 }
 

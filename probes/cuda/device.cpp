@@ -145,14 +145,6 @@ std::string cuda_runtime_version() {
   return version_text(version);
 }
 
-void for_each_device(std::span<const Device> devices, std::string_view schedule,
-                     const std::function<void(const Device&, Barrier&)>& work) {
-  for_each_index(devices.size(), schedule, [&](std::size_t index, Barrier& barrier) {
-    use(devices[index]);
-    work(devices[index], barrier);
-  });
-}
-
 // A deleter reports nothing: the work before it was checked.
 void DestroyStream::operator()(CUstream_st* stream) const noexcept { (void)cudaStreamDestroy(stream); }
 void DestroyEvent::operator()(CUevent_st* event) const noexcept { (void)cudaEventDestroy(event); }

@@ -3,14 +3,12 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "probes/core/units.h"
-#include "probes/cuda/barrier.h"
 #include "probes/cuda/choice.h"
 
 struct CUstream_st;  // the target of cudaStream_t
@@ -47,10 +45,6 @@ Device entered(std::string_view uuid);
 std::string cuda_driver_version();
 /// The version of the CUDA runtime linked into this probe, as "13.0".
 std::string cuda_runtime_version();
-
-/// Runs `work(device, barrier)` on every device by `schedule` (see for_each_index), with the device made current.
-void for_each_device(std::span<const Device> devices, std::string_view schedule,
-                     const std::function<void(const Device&, Barrier&)>& work);
 
 /// Longest wait for enqueued work: far above the seconds that any sample takes, below the deadline of every probe.
 inline constexpr Seconds kLongestDeviceWait = {120};

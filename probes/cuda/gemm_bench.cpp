@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <optional>
 
-#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
 #include "probes/core/probe.h"
@@ -20,7 +19,7 @@ constexpr std::size_t kCheckedSets = 8;      // 4096 elements each; with k = 819
 
 }  // namespace
 
-GemmBench::GemmBench(const Device& device, const CublasLt& library, const GemmType& type, const GemmShape& shape,
+GemmBench::GemmBench(const Device& device, const GemmLibrary& library, const GemmType& type, const GemmShape& shape,
                      Pattern pattern, bool fast_accumulation, std::uint64_t seed)
     : shape_(shape),
       stream_(make_stream()),
@@ -32,10 +31,9 @@ GemmBench::GemmBench(const Device& device, const CublasLt& library, const GemmTy
     candidates_.push_back({.algorithm = algorithm});
   }
   if (candidates_.empty()) {
-    throw Skip(
-        fmt::format("cuBLASLt {} has no algorithm for type {} with m {}, n {}, k {} on {} ({}, compute capability {})",
-                    library.version(), type.name, shape.m, shape.n, shape.k, device.uuid, device.name,
-                    device.compute_capability()));
+    throw Skip(fmt::format("{} {} has no algorithm for type {} with m {}, n {}, k {} on {} ({}, compute capability {})",
+                           GemmLibrary::kTitle, library.version(), type.name, shape.m, shape.n, shape.k, device.uuid,
+                           device.name, device.compute_capability()));
   }
   drop_refused();
 }
@@ -127,9 +125,7 @@ void GemmSeries::enqueue(Slot& slot) {
   for (std::size_t i = 0; i < plan_.launches; ++i) launch(graph_, stream);
   mark(slot.end, stream);
   bench_.operands().sum_results(stream, slot.sums.as<std::uint64_t>());
-  check(cudaMemcpyAsync(slot.copied.data(), slot.sums.data(), slot.sums.size().count, cudaMemcpyDeviceToHost,
-                        stream.get()),
-        "copying the sums of results");
+  copy_down(slot.copied.data(), slot.sums.data(), slot.sums.size(), stream);
   mark(slot.summed, stream);
   enqueued_flop_ += bench_.shape().flop() * static_cast<double>(products());
 }

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "probes/cuda/algorithm_choice.h"
-#include "probes/cuda/cublaslt.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/gemm_check.h"
+#include "probes/cuda/gemm_library.h"
 #include "probes/cuda/gemm_operands.h"
 #include "probes/cuda/gemm_type.h"
 #include "probes/cuda/graph.h"
@@ -30,7 +30,7 @@ class GemmBench {
   /// Makes the operands and asks for algorithms, on the current device, which is `device`; leaves out those that the
   /// library then refuses to run. Throws Skip naming type and device when the library has no algorithm for them,
   /// AlgorithmRefused when it runs none.
-  GemmBench(const Device& device, const CublasLt& library, const GemmType& type, const GemmShape& shape,
+  GemmBench(const Device& device, const GemmLibrary& library, const GemmType& type, const GemmShape& shape,
             Pattern pattern, bool fast_accumulation, std::uint64_t seed);
 
   /// Times every candidate on rotating sets for some 20 ms, after a second of the library's first: enough to see which

@@ -25,6 +25,12 @@ double decode_16(MiniFloat format, std::uint16_t code) {
   return magnitude > format.largest ? std::nan("") : decode(format, code);
 }
 
+/// The same of the formats of 8 bits without -0.
+double decode_fnuz(MiniFloat format, std::uint8_t code) {
+  constexpr std::uint8_t kNotANumber = 0x80;
+  return code == kNotANumber ? std::nan("") : decode(format, code);
+}
+
 double decode_one(Format format, std::span<const std::byte> bytes, std::size_t index) {
   switch (format) {
     case Format::fp64:
@@ -40,6 +46,10 @@ double decode_one(Format format, std::span<const std::byte> bytes, std::size_t i
       return decode(kE4m3, stored_at<std::uint8_t>(bytes, index));
     case Format::e5m2:
       return decode(kE5m2, stored_at<std::uint8_t>(bytes, index));
+    case Format::e4m3_fnuz:
+      return decode_fnuz(kE4m3Fnuz, stored_at<std::uint8_t>(bytes, index));
+    case Format::e5m2_fnuz:
+      return decode_fnuz(kE5m2Fnuz, stored_at<std::uint8_t>(bytes, index));
     case Format::e2m1:
       return decode(kE2m1, (stored_at<std::uint8_t>(bytes, index / 2) >> (index % 2 * 4)) & 0xfU);
     case Format::int8:

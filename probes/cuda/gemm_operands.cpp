@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
 #include "probes/core/rotation.h"
@@ -62,11 +61,12 @@ void GemmOperands::make(Matrices& matrices, const Stream& stream, std::uint64_t 
   if (matrices.scale_stride != 0) {
     matrices.scales = DeviceBuffer({matrices.scale_stride * sets_});
     // The padding of the layout belongs to no line, and zero is a number in both formats of scales.
-    check(cudaMemsetAsync(matrices.scales.data(), 0, matrices.scales.size().count, stream.get()), "clearing scales");
+    clear(matrices.scales.data(), matrices.scales.size(), stream);
   } else if (type_.scaling == Scaling::tensor) {
     matrices.scales = DeviceBuffer({sizeof(float)});
-    check(cudaMemcpy(matrices.scales.data(), &matrices.tensor_scale, sizeof(float), cudaMemcpyHostToDevice),
-          "copying a scale");
+    copy_up(matrices.scales.data(), reinterpret_cast<const std::byte*>(&matrices.tensor_scale), {sizeof(float)},
+            stream);
+    wait(stream);
   }
   for (std::size_t index = 0; index < sets_; ++index) {
     std::byte* target = matrices.data.data() + index * matrices.stride;
@@ -135,7 +135,7 @@ FaultCounts GemmOperands::put_faults(const Stream& stream) const {
 
 void GemmOperands::clear_results(const Stream& stream) const {
   constexpr int kAllOnes = 0xff;  // not a number in every floating-point format
-  check(cudaMemsetAsync(d_.data(), kAllOnes, d_.size().count, stream.get()), "clearing results");
+  clear(d_.data(), d_.size(), stream, kAllOnes);
   wait(stream);
 }
 
@@ -151,14 +151,14 @@ void GemmOperands::make_whole(const Stream& stream, WholeForm form) {
                matrices == &a_ ? WholeStream::a : WholeStream::b, matrices->lines);
     if (matrices->scale_stride == 0) continue;
     const int one = static_cast<int>(type_.scaling == Scaling::mx ? kOneUe8m0 : encode(kE4m3, 1.0F));
-    check(cudaMemsetAsync(matrices->scales.data(), one, matrices->scale_stride, stream.get()), "setting scales to 1");
+    clear(matrices->scales.data(), {matrices->scale_stride}, stream, one);
   }
   clear_results(stream);
 }
 
 std::uint64_t GemmOperands::wrong_whole_lines(const Stream& stream, WholeForm form) const {
   const DeviceBuffer terms({shape_.k * sizeof(std::uint64_t)}), wrong({sizeof(std::uint64_t)});
-  check(cudaMemsetAsync(wrong.data(), 0, wrong.size().count, stream.get()), "clearing a count");
+  clear(wrong.data(), wrong.size(), stream);
   const double factor = type_.scaling == Scaling::tensor ? 1.0 / (kTensorScaleA * kTensorScaleB) : 1.0;
   check_whole(stream, d_.data(), type_.d, factor, whole(form), terms.as<std::uint64_t>(), wrong.as<std::uint64_t>());
   wait(stream);

@@ -14,9 +14,6 @@
 
 namespace assay::cuda {
 
-/// Values of the operands: standard normal numbers, or ones, which overstate the rate.
-enum class Pattern { gaussian, constant };
-
 /// Enqueues: fills `count` elements of `format` at `target` with the stream of numbers `seed`. Formats without block
 /// scales.
 void fill_elements(const Stream& stream, std::byte* target, Format format, std::size_t count, std::uint64_t seed,

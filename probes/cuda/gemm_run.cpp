@@ -66,11 +66,11 @@ void check(const std::vector<SampledProduct>& samples, const GemmType& type, std
 }  // namespace
 
 GemmOutcome measure_device(const Device& device, std::size_t place, Barrier& barrier, TrialBoard& board,
-                           const CublasLt& library, const GemmPlan& plan) {
+                           const GemmLibrary& library, const GemmPlan& plan) {
   using Clock = std::chrono::steady_clock;
-  GemmBench bench(device, library, plan.type, plan.shape, plan.pattern, plan.fast_accumulation, plan.seed);
+  GemmBench bench(device, library, *plan.type, plan.shape, plan.pattern, plan.fast_accumulation, plan.seed);
   GemmOutcome outcome;
-  outcome.watch.emplace(device.pci_bus_id);
+  outcome.watch.emplace(plan.watch(device.pci_bus_id));
   const auto begin = Clock::now();
   outcome.choice = choose_algorithm(bench, device, place, barrier, board, plan, outcome.changes);
   const std::size_t best = bench.place_of(outcome.choice.algorithm).value();
@@ -85,13 +85,13 @@ GemmOutcome measure_device(const Device& device, std::size_t place, Barrier& bar
     outcome.efficiency = outcome.chosen.mean_rate / (*energy_j / *window_s);
     outcome.energy_window_s = window_s;
   }
-  check(take_samples(bench), plan.type, bench.stored_parts(best), outcome);
+  check(take_samples(bench), *plan.type, bench.stored_parts(best), outcome);
   outcome.first = outcome.chosen;
   if (best != 0) {
     GemmSeries series_first(bench, 0);
     outcome.first = measure_candidate(series_first, device, plan.sampling_first, plan.sample_length, nullptr);
     outcome.changes += series_first.changes();
-    check(take_samples(bench), plan.type, bench.stored_parts(0), outcome);
+    check(take_samples(bench), *plan.type, bench.stored_parts(0), outcome);
   }
   barrier.finish();
   while (!barrier.all_finished())

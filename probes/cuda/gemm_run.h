@@ -1,4 +1,4 @@
-// gemm_run: one GPU's part of cuda_gemm: trials, the load, the checks.
+// gemm_run: one GPU's part of a measurement: trials, the load, the checks.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ struct GemmOutcome {
 };
 
 struct GemmPlan {
-  const GemmType& type;
+  const GemmType* type;
   GemmShape shape;
   Pattern pattern;
   bool fast_accumulation;
@@ -47,10 +47,11 @@ struct GemmPlan {
   Seconds sample_length;
   SamplingPlan sampling;        ///< of throughput
   SamplingPlan sampling_first;  ///< of throughput_first: without the long load
+  nvml::GpuWatch (*watch)(const std::string& pci_bus_id);
 };
 
 /// Measures `device`, which is current, as all GPUs of the run are; `place` is its place among them.
 GemmOutcome measure_device(const Device& device, std::size_t place, Barrier& barrier, TrialBoard& board,
-                           const CublasLt& library, const GemmPlan& plan);
+                           const GemmLibrary& library, const GemmPlan& plan);
 
 }  // namespace assay::cuda

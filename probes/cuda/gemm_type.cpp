@@ -79,7 +79,22 @@ constexpr GemmType kTypes[] = {
      .exactness = kFp8},
 };
 
+/// A copy of the type called `name` whose operands are stored as `a` and `b`.
+GemmType stored_as(std::string_view name, Format a, Format b) {
+  GemmType type = *std::ranges::find(kTypes, name, &GemmType::name);
+  type.a = a;
+  type.b = b;
+  return type;
+}
+
 }  // namespace
+
+const GemmType& fnuz_type(const GemmType& type) {
+  static const GemmType kFnuz[] = {stored_as("fp8_e4m3", Format::e4m3_fnuz, Format::e4m3_fnuz),
+                                   stored_as("fp8_e5m2", Format::e5m2_fnuz, Format::e4m3_fnuz)};
+  const auto* found = std::ranges::find(kFnuz, type.name, &GemmType::name);
+  return found == std::end(kFnuz) ? type : *found;
+}
 
 const GemmType& gemm_type(std::string_view name) {
   const auto* found = std::ranges::find(kTypes, name, &GemmType::name);

@@ -1,4 +1,5 @@
-// gemm_type: the element types of cuda_gemm, their demands on shape and device, and how exact their results can be.
+// gemm_type: the element types of cuda_gemm and amd_gemm, their demands on shape and device, and how exact their
+// results can be.
 #pragma once
 
 #include <cstddef>
@@ -8,64 +9,9 @@
 #include <string_view>
 
 #include "probes/core/units.h"
+#include "probes/cuda/gemm_format.h"
 
 namespace assay::cuda {
-
-/// How one element is stored.
-enum class Format { fp64, fp32, tf32, fp16, bf16, e4m3, e5m2, e2m1, int8, int32 };
-
-/// Bits of one element in memory.
-constexpr std::size_t bits_of(Format format) {
-  switch (format) {
-    case Format::fp64:
-      return 64;
-    case Format::fp32:
-    case Format::tf32:
-    case Format::int32:
-      return 32;
-    case Format::fp16:
-    case Format::bf16:
-      return 16;
-    case Format::e2m1:
-      return 4;
-    default:
-      return 8;
-  }
-}
-
-/// Bits of the whole numbers that a format holds, all of them below 2^bits.
-constexpr unsigned whole_bits_of(Format format) {
-  switch (format) {
-    case Format::fp64:
-      return 53;
-    case Format::fp32:
-      return 24;
-    case Format::tf32:
-    case Format::fp16:
-      return 11;
-    case Format::bf16:
-      return 8;
-    case Format::e4m3:
-      return 4;
-    case Format::e5m2:
-      return 3;
-    case Format::e2m1:
-      return 2;
-    case Format::int8:
-      return 7;
-    case Format::int32:
-      return 31;
-  }
-  return 1;
-}
-
-/// Which scales go with the operands: none, one number for each matrix, or one for each block along k.
-enum class Scaling { none, tensor, mx, nv };
-
-/// Elements along k that share one scale; 0 where scales do not belong to blocks.
-constexpr std::size_t block_of(Scaling scaling) {
-  return scaling == Scaling::mx ? 32 : scaling == Scaling::nv ? 16 : 0;
-}
 
 /// Scales of A and B with Scaling::tensor: powers of two, so that they cost no accuracy, and not 1, so that a library
 /// that ignores them is found out.
@@ -94,6 +40,9 @@ inline constexpr std::string_view kGemmTypeNames = "fp8_e4m3 fp8_e5m2 bf16 fp16 
 
 /// The type called `name`, one of kGemmTypeNames.
 const GemmType& gemm_type(std::string_view name);
+
+/// The same with FP8 elements stored as FNUZ (see quantise.h); `type` itself where it has no such elements.
+const GemmType& fnuz_type(const GemmType& type);
 
 /// C (m x n) = op(A) (m x k) op(B) (k x n), all column-major, A stored transposed: lines of op(A) and columns of op(B)
 /// are contiguous ("TN").

@@ -245,9 +245,9 @@ void measure_link(Group<Watch>& group, Recorder& record) {
     return;
   }
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    if (const auto generation = watches[i].pcie_generation_min())
-      record.measurement("pcie_generation", *generation, devices[i].subject());
-    if (const auto width = watches[i].pcie_width_min()) record.measurement("pcie_width", *width, devices[i].subject());
+    const auto pcie = watches[i].pcie();
+    if (pcie.generation_min) record.measurement("pcie_generation", *pcie.generation_min, devices[i].subject());
+    if (pcie.width_min) record.measurement("pcie_width", *pcie.width_min, devices[i].subject());
   }
 }
 
@@ -293,7 +293,7 @@ void measure_group(const Parameters& given, const std::vector<Device>& devices, 
     Watch& watch = group.watches[i];
     watch.stop();
     watch.record(record, devices[i].subject());
-    if (const auto replays = watch.pcie_replays()) record.measurement("pcie_replays", *replays, devices[i].subject());
+    if (const auto replays = watch.pcie().replays) record.measurement("pcie_replays", *replays, devices[i].subject());
     record.measurement("mismatches", group.mismatches[i], devices[i].subject());
     if (given.text("schedule") == "together") record.condition("overlap", median(group.overlaps), devices[i].subject());
   }

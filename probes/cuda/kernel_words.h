@@ -35,6 +35,10 @@ __device__ inline Word add_atomically(Word* to, Word value) { return atomicAdd(t
 __device__ inline std::uint64_t bits_of(double number) {
   return static_cast<std::uint64_t>(__double_as_longlong(number));
 }
+__device__ inline float square_root(float number) { return sqrtf(number); }
+__device__ inline float logarithm(float number) { return logf(number); }
+/// Of an angle in turns, 0 to 1.
+__device__ inline float cosine_of(float turns) { return cospif(2.0F * turns); }
 /// Loads of memory that no thread writes; a load that no cache of the multiprocessor answers.
 template <class T>
 __device__ T load(const T* from) {
@@ -75,6 +79,8 @@ __device__ T load(const T* from) {
   return *from;
 }
 __device__ inline std::uint64_t bits_of(double number) { return __builtin_bit_cast(std::uint64_t, number); }
+__device__ inline float square_root(float number) { return __builtin_sqrtf(number); }
+__device__ inline float logarithm(float number) { return __builtin_logf(number); }
 
 #if defined(__HIP__)
 __device__ inline unsigned thread_index() { return __builtin_amdgcn_workitem_id_x(); }
@@ -88,6 +94,7 @@ __device__ inline Word load_again(const Word* from) {
 __device__ inline Word add_for_host(Word* to, Word value) {
   return __hip_atomic_fetch_add(to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
+__device__ inline float cosine_of(float turns) { return __builtin_amdgcn_cosf(turns); }
 /// A clock of constant rate (hipDeviceAttributeWallClockRate).
 __device__ inline Word ticks() { return __builtin_amdgcn_s_memrealtime(); }
 __device__ inline void block_barrier() {
@@ -107,6 +114,7 @@ inline unsigned block_index() { return host_place.block; }
 inline Word add_atomically(Word* to, Word value) { return __atomic_fetch_add(to, value, __ATOMIC_RELAXED); }
 inline Word load_again(const Word* from) { return *static_cast<const volatile Word*>(from); }
 inline Word add_for_host(Word* to, Word value) { return add_atomically(to, value); }
+inline float cosine_of(float turns) { return __builtin_cosf(6.2831853F * turns); }
 inline Word ticks() {
   static Word looks = 0;
   return ++looks;

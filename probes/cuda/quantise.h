@@ -13,7 +13,8 @@ struct MiniFloat {
   int exponent_bits = 0;
   int mantissa_bits = 0;
   int bias = 0;
-  std::uint32_t largest = 0;  ///< code of the largest finite number
+  std::uint32_t largest = 0;   ///< code of the largest finite number
+  bool unsigned_zero = false;  ///< whether the code of -0 is not a number (FNUZ)
 
   /// All bits of a code.
   [[nodiscard]] constexpr int bits() const { return 1 + exponent_bits + mantissa_bits; }
@@ -21,6 +22,9 @@ struct MiniFloat {
 
 /// FP8 formats of Micikevicius et al. 2022 (arXiv 2209.05433): E4M3 has no infinity and reaches 448.
 inline constexpr MiniFloat kE4m3{4, 3, 7, 0x7e}, kE5m2{5, 2, 15, 0x7b};
+/// FP8 formats FNUZ of Noune et al. 2022 (arXiv 2206.02915), which gfx942 multiplies: biases one higher, no infinity,
+/// no -0, whose code is the only one that is not a number; they reach 240 and 57344.
+inline constexpr MiniFloat kE4m3Fnuz{4, 3, 8, 0x7f, true}, kE5m2Fnuz{5, 2, 16, 0x7f, true};
 /// FP4 of the OCP Microscaling specification 1.0: 0, 0.5, 1, 1.5, 2, 3, 4, 6.
 inline constexpr MiniFloat kE2m1{2, 1, 1, 0x7};
 /// IEEE 754 binary16, bfloat16, and TF32 (19 bits, here in the upper ones of a binary32, see encode_tf32).
@@ -38,13 +42,14 @@ constexpr std::uint32_t encode(MiniFloat format, float value) {
   const int exponent = (biased == 0 ? 1 : biased) - kSingleBias;
   const int target = exponent + format.bias;  // below 1 the number is subnormal there
   const int shift = kSingleMantissa - format.mantissa_bits + (target < 1 ? 1 - target : 0);
-  if (shift > kSingleMantissa + 2) return sign;  // less than half of the smallest number
+  const std::uint32_t zero = format.unsigned_zero ? 0U : sign;
+  if (shift > kSingleMantissa + 2) return zero;  // less than half of the smallest number
   const std::uint32_t kept = significand >> shift, rest = significand & ((1U << shift) - 1), half = 1U << (shift - 1);
   const std::uint32_t rounded = kept + (rest > half || (rest == half && (kept & 1U) != 0) ? 1U : 0U);
   // The hidden bit adds one to the exponent field; so does a carry out of the mantissa, as it should.
   const std::uint32_t code =
       rounded + (target > 1 ? static_cast<std::uint32_t>(target - 1) << format.mantissa_bits : 0U);
-  return sign | (code < format.largest ? code : format.largest);
+  return code == 0 ? zero : sign | (code < format.largest ? code : format.largest);
 }
 
 /// 2^exponent for -126 <= exponent <= 127.
@@ -67,6 +72,8 @@ constexpr float decode(MiniFloat format, std::uint32_t code) {
 }
 static_assert(decode(kE4m3, encode(kE4m3, 1000.0F)) == 448.0F);
 static_assert(decode(kE5m2, encode(kE5m2, -3.3F)) == -3.5F);
+static_assert(decode(kE4m3Fnuz, encode(kE4m3Fnuz, -1000.0F)) == -240.0F);
+static_assert(decode(kE5m2Fnuz, kE5m2Fnuz.largest) == 57344.0F && encode(kE5m2Fnuz, -0x1p-20F) == 0);
 static_assert(decode(kE2m1, encode(kE2m1, 2.5F)) == 2.0F);  // a tie, to even
 static_assert(decode(kFp16, encode(kFp16, 1.0009765625F)) == 1.0009765625F);
 static_assert(decode(kBf16, encode(kBf16, 1.00390625F)) == 1.0F);

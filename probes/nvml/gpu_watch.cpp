@@ -59,10 +59,8 @@ std::optional<double> seconds(const std::optional<std::uint64_t>& before, const 
   return ns ? std::optional(static_cast<double>(*ns) * kNanosecond) : std::nullopt;
 }
 
-}  // namespace
-
 /// The state of a watch on a GPU that NVML knows.
-class GpuWatch::Watched {
+class Watched final : public WatchedGpu {
   /// The energy counter and when it was read: rates are compared with it, so nothing else is asked in between.
   struct Energy {
     Clock::time_point time;
@@ -79,7 +77,7 @@ class GpuWatch::Watched {
  public:
   Watched(const std::string& pci_bus_id, const std::string& library) : nvml_(library), gpu_(find(nvml_, pci_bus_id)) {}
 
-  void start() {
+  void start() override {
     if (open_) throw std::logic_error("a GpuWatch was started twice");
     open_ = true;
     sm_clock_ = memory_clock_ = temperature_ = memory_temperature_ = power_ = pcie_generation_ = pcie_width_ = {};
@@ -94,7 +92,7 @@ class GpuWatch::Watched {
     thread_ = std::jthread([this](const std::stop_token& stop) { sample_until(stop); });
   }
 
-  void end_load() {
+  void end_load() override {
     if (!thread_.joinable()) return;
     const auto mj = gpu_.energy_mj();  // first, and apart from the thread, which may be in the middle of a reading
     energy_end_ = {.time = Clock::now(), .mj = mj.value};
@@ -104,7 +102,7 @@ class GpuWatch::Watched {
     if (mj.failed()) ++failures_;
   }
 
-  void stop() {
+  void stop() override {
     if (!open_) return;
     open_ = false;
     end_load();
@@ -113,24 +111,26 @@ class GpuWatch::Watched {
     if (xids_->failed()) ++failures_;
   }
 
-  [[nodiscard]] Values conditions() const;
+  [[nodiscard]] Values conditions() const override;
 
-  [[nodiscard]] std::optional<double> energy_j() const {
+  [[nodiscard]] std::optional<double> energy_j() const override {
     if (!energy_end_) return std::nullopt;
     const auto mj = growth(energy_begin_.mj, energy_end_->mj);
     return mj ? std::optional(static_cast<double>(*mj) * 1e-3) : std::nullopt;
   }
-  [[nodiscard]] std::optional<double> window_s() const {
+  [[nodiscard]] std::optional<double> window_s() const override {
     if (!energy_end_) return std::nullopt;
     return std::chrono::duration<double>(energy_end_->time - energy_begin_.time).count();
   }
-  [[nodiscard]] std::optional<int> pcie_replays() const {
-    if (!end_) return std::nullopt;
-    const auto replays = growth(begin_.errors.pcie_replays, end_->errors.pcie_replays);
-    return replays ? std::optional(static_cast<int>(*replays)) : std::nullopt;
+  [[nodiscard]] Pcie pcie() const override {
+    const auto least = [](const Readings& readings) {
+      return readings.empty() ? std::nullopt : std::optional(static_cast<int>(readings.min()));
+    };
+    const auto replays = end_ ? growth(begin_.errors.pcie_replays, end_->errors.pcie_replays) : std::nullopt;
+    return {.generation_min = least(pcie_generation_),
+            .width_min = least(pcie_width_),
+            .replays = replays ? std::optional(static_cast<int>(*replays)) : std::nullopt};
   }
-  [[nodiscard]] const Readings& pcie_generation() const { return pcie_generation_; }
-  [[nodiscard]] const Readings& pcie_width() const { return pcie_width_; }
 
  private:
   static NvmlGpu find(const Nvml& nvml, const std::string& pci_bus_id) {
@@ -204,7 +204,7 @@ class GpuWatch::Watched {
   std::jthread thread_;  // last, so that it ends before the members it uses
 };
 
-Values GpuWatch::Watched::conditions() const {
+Values Watched::conditions() const {
   Values values;
   values.emplace("nvml", std::string("present"));
   values.emplace("nvml_library", nvml_.path());
@@ -224,7 +224,7 @@ Values GpuWatch::Watched::conditions() const {
   return values;
 }
 
-void GpuWatch::Watched::add_readings(Values& values) const {
+void Watched::add_readings(Values& values) const {
   const auto tell = [&](const char* name, const Readings& readings, auto what) {
     if (!readings.empty()) values.emplace(name, std::invoke(what, readings));
   };
@@ -248,7 +248,7 @@ void GpuWatch::Watched::add_readings(Values& values) const {
   }
 }
 
-void GpuWatch::Watched::add_growth(Values& values) const {
+void Watched::add_growth(Values& values) const {
   const auto tell = [&](const char* name, std::optional<std::uint64_t> before, std::optional<std::uint64_t> after) {
     if (const auto grown = growth(before, after)) values.emplace(name, static_cast<std::int64_t>(*grown));
   };
@@ -276,17 +276,15 @@ void GpuWatch::Watched::add_growth(Values& values) const {
   }
 }
 
+}  // namespace
+
 GpuWatch::GpuWatch(const std::string& pci_bus_id, const std::string& library) {
   try {
     watched_ = std::make_unique<Watched>(pci_bus_id, library);
   } catch (const Skip& skip) {
-    absence_ = absent_because(skip.what());  // a probe measures without NVML too, and says so
+    absence_ = {{"nvml", absent_because(skip.what())}};  // a probe measures without NVML too, and says so
   }
 }
-
-GpuWatch::~GpuWatch() = default;
-GpuWatch::GpuWatch(GpuWatch&&) noexcept = default;
-GpuWatch& GpuWatch::operator=(GpuWatch&&) noexcept = default;
 
 void GpuWatch::start() {
   if (watched_) watched_->start();
@@ -300,27 +298,8 @@ void GpuWatch::stop() {
   if (watched_) watched_->stop();
 }
 
-Values GpuWatch::conditions() const {
-  if (watched_) return watched_->conditions();
-  return {{"nvml", absence_}};
-}
-
 void GpuWatch::record(Recorder& record, const Subject& subject) const {
   for (const auto& [name, value] : conditions()) record.condition(name, value, subject);
-}
-
-std::optional<double> GpuWatch::energy_j() const { return watched_ ? watched_->energy_j() : std::nullopt; }
-std::optional<double> GpuWatch::window_s() const { return watched_ ? watched_->window_s() : std::nullopt; }
-std::optional<int> GpuWatch::pcie_replays() const { return watched_ ? watched_->pcie_replays() : std::nullopt; }
-
-std::optional<int> GpuWatch::pcie_generation_min() const {
-  if (!watched_ || watched_->pcie_generation().empty()) return std::nullopt;
-  return static_cast<int>(watched_->pcie_generation().min());
-}
-
-std::optional<int> GpuWatch::pcie_width_min() const {
-  if (!watched_ || watched_->pcie_width().empty()) return std::nullopt;
-  return static_cast<int>(watched_->pcie_width().min());
 }
 
 }  // namespace assay::nvml

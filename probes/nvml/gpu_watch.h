@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "probes/core/probe.h"
@@ -91,17 +92,34 @@ inline constexpr ConditionSpec kGpuWatchConditions[] = {
                 "has counts as one more"),
 };
 
+/// What a watch asks of one GPU of any vendor; GpuWatch says what each does.
+class WatchedGpu {
+ public:
+  virtual ~WatchedGpu() = default;
+  virtual void start() = 0;
+  virtual void end_load() = 0;
+  virtual void stop() = 0;
+  [[nodiscard]] virtual Values conditions() const = 0;
+  [[nodiscard]] virtual std::optional<double> energy_j() const = 0;
+  [[nodiscard]] virtual std::optional<double> window_s() const = 0;
+  /// Lowest PCIe generation and fewest lanes that the last window saw, and replays that it added.
+  struct Pcie {
+    std::optional<int> generation_min{}, width_min{}, replays{};
+  };
+  [[nodiscard]] virtual Pcie pcie() const = 0;
+};
+
 /// Watches one GPU, on which this process has a context, from start() to stop(). Readings are taken every 100 ms in a
-/// thread of its own, and one at once: start it when the load runs. Where NVML is absent everything is allowed and
-/// nothing is known.
+/// thread of its own, and one at once: start it when the load runs. Where the vendor's library is absent everything is
+/// allowed and nothing is known.
 class GpuWatch {
  public:
-  /// `pci_bus_id` in any spelling ("0000:1B:00.0"). `library` is a file name or path of NVML; empty:
+  /// Of NVML. `pci_bus_id` in any spelling ("0000:1B:00.0"). `library` is a file name or path of NVML; empty:
   /// Nvml::default_library().
   explicit GpuWatch(const std::string& pci_bus_id, const std::string& library = "");
-  ~GpuWatch();
-  GpuWatch(GpuWatch&&) noexcept;
-  GpuWatch& operator=(GpuWatch&&) noexcept;
+  /// Of another library: `watched`, or null and the conditions that say why.
+  GpuWatch(std::unique_ptr<WatchedGpu> watched, Values absence)
+      : watched_(std::move(watched)), absence_(std::move(absence)) {}
 
   /// Begins a window; readings of an earlier one are dropped. The questions take milliseconds each, and the energy
   /// counter is read last. Throws std::logic_error while a window is open.
@@ -111,24 +129,21 @@ class GpuWatch {
   void end_load();
   /// Ends the window: the energy counter is read first, where end_load() has not. Without a window it does nothing.
   void stop();
-  /// Readings of the last window: those of kGpuWatchConditions that NVML reported.
-  [[nodiscard]] Values conditions() const;
+  /// Readings of the last window: those conditions of the vendor that its library reported.
+  [[nodiscard]] Values conditions() const { return watched_ ? watched_->conditions() : absence_; }
   /// Records conditions() of `subject`.
   void record(Recorder& record, const Subject& subject) const;
 
   /// Energy of the last whole window in J.
-  [[nodiscard]] std::optional<double> energy_j() const;
+  [[nodiscard]] std::optional<double> energy_j() const { return watched_ ? watched_->energy_j() : std::nullopt; }
   /// Time between the two readings of the energy counter, in s.
-  [[nodiscard]] std::optional<double> window_s() const;
-  /// Lowest PCIe generation and fewest lanes that the last window saw, and replays that it added.
-  [[nodiscard]] std::optional<int> pcie_generation_min() const;
-  [[nodiscard]] std::optional<int> pcie_width_min() const;
-  [[nodiscard]] std::optional<int> pcie_replays() const;
+  [[nodiscard]] std::optional<double> window_s() const { return watched_ ? watched_->window_s() : std::nullopt; }
+  /// See WatchedGpu::pcie.
+  [[nodiscard]] WatchedGpu::Pcie pcie() const { return watched_ ? watched_->pcie() : WatchedGpu::Pcie{}; }
 
  private:
-  class Watched;
-  std::unique_ptr<Watched> watched_;  // null where NVML is absent
-  std::string absence_;
+  std::unique_ptr<WatchedGpu> watched_;  // null where the library is absent
+  Values absence_;
 };
 
 }  // namespace assay::nvml

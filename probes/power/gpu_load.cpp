@@ -12,7 +12,7 @@
 
 #include "probes/core/probe.h"
 #include "probes/cuda/choice.h"
-#include "probes/cuda/cublaslt.h"
+#include "probes/cuda/gemm_library.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/gemm_check.h"
 #include "probes/cuda/gemm_operands.h"
@@ -30,7 +30,7 @@ constexpr std::size_t kMostAlgorithms = 8;  // that are tried until the library 
 
 /// Objects of the GPU; made and freed by the unit's own thread.
 struct GpuWork {
-  GpuWork(const cuda::CublasLt& library, const cuda::Device& device, bool with_job)
+  GpuWork(const cuda::GemmLibrary& library, const cuda::Device& device, bool with_job)
       : stream(cuda::make_stream()),
         operands(device, type(), kShape, cuda::Pattern::gaussian, kSeed),
         matmul(library, type(), kShape, false) {
@@ -97,7 +97,7 @@ struct GpuWork {
 
 class GpuUnit : public LoadUnit {
  public:
-  GpuUnit(std::shared_ptr<const cuda::CublasLt> library, cuda::Device device, bool job)
+  GpuUnit(std::shared_ptr<const cuda::GemmLibrary> library, cuda::Device device, bool job)
       : library_(std::move(library)), device_(std::move(device)), job_(job) {}
 
   void prepare() override {
@@ -135,7 +135,7 @@ class GpuUnit : public LoadUnit {
     if (work_->job) mismatches_ = work_->job->mismatches();
   }
 
-  std::shared_ptr<const cuda::CublasLt> library_;
+  std::shared_ptr<const cuda::GemmLibrary> library_;
   cuda::Device device_;
   bool job_;
   std::optional<GpuWork> work_;
@@ -147,7 +147,7 @@ class GpuUnit : public LoadUnit {
 
 std::vector<LoadedGpu> gpu_load(std::string_view device, std::string_view library_path, bool job) {
   const auto devices = cuda::choose_devices(cuda::all_devices(), device);
-  const auto library = std::make_shared<const cuda::CublasLt>(library_path);
+  const auto library = std::make_shared<const cuda::GemmLibrary>(library_path);
   std::vector<LoadedGpu> all;
   for (const auto& one : devices) {
     LoadedGpu& gpu = all.emplace_back();

@@ -2,6 +2,7 @@
 #include "probes/power/in_band_power.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "probes/core/probe.h"
 #include "probes/meters/session.h"
@@ -10,19 +11,15 @@
 namespace assay::power {
 
 InBandPower::InBandPower(const std::string& powercap, const std::string& nvml_library) {
-  std::string causes;
+  std::vector<std::string> causes;
   try {
     for (const RaplZone& zone : find_rapl_zones(powercap).measured) counters_.push_back(rapl_counter(zone));
   } catch (const Skip& skip) {
-    causes = skip.what();
+    causes.emplace_back(skip.what());
   }
-  try {
-    gpus_.emplace(nvml_library);
-    for (auto& counter : gpus_->counters()) counters_.push_back(std::move(counter));
-  } catch (const Skip& skip) {
-    causes += (causes.empty() ? "" : "; ") + std::string(skip.what());
-  }
-  if (counters_.empty()) throw Skip(causes);
+  for (auto& vendor : gpu_power(nvml_library, causes))
+    for (auto& counter : vendor.counters) counters_.push_back(std::move(counter));
+  if (counters_.empty()) throw Skip(fmt::format("{}", fmt::join(causes, "; ")));
 }
 
 std::optional<meters::MeterReading> InBandPower::read() {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "probes/meters/reading.h"
-#include "probes/power/nvml_power.h"
+#include "probes/power/gpu_power.h"
 #include "probes/power/rapl.h"
 
 namespace assay::power {
@@ -16,7 +16,7 @@ namespace assay::power {
 /// The counters of all packages, dram zones and GPUs. A node without one of the two kinds is read without it.
 class InBandPower {
  public:
-  /// Opens RAPL under `powercap` and NVML; throws Skip with both causes when neither is there.
+  /// Opens RAPL under `powercap`, NVML and AMD SMI; throws Skip with the causes when none is there.
   InBandPower(const std::string& powercap, const std::string& nvml_library);
 
   /// The power since the last call, all counters together; nothing the first time. Throws MeterFault when a counter
@@ -26,7 +26,6 @@ class InBandPower {
   [[nodiscard]] std::string boundary() const;
 
  private:
-  std::optional<NvmlPower> gpus_;
   std::vector<EnergyCounter> counters_;
   std::vector<std::uint64_t> last_uj_;
   double last_s_ = 0;

@@ -19,8 +19,9 @@
 #include "probes/core/sampling.h"
 #include "probes/host/blas_kernels.h"
 #include "probes/meters/bmc_device.h"
+#include "probes/nvml/nvml_api.h"
+#include "probes/power/gpu_power.h"
 #include "probes/power/load_choice.h"
-#include "probes/power/nvml_power.h"
 #include "probes/power/power_caps.h"
 
 namespace assay::power {
@@ -32,7 +33,6 @@ constexpr double kTimeout_s = 5;   // of a BMC's answer
 constexpr double kReached = 0.95;  // of a limit: below it nothing is shown of it
 constexpr double kKept = 1.02;     // of a lowered limit: settled power is below it
 constexpr double kWatts_uj = 1e-6;
-constexpr unsigned kSmoothingEnabled = 256, kSmoothingFloor = 260;  // nvml.h: NVML_FI_PWR_SMOOTHING_ENABLED and others
 
 constexpr Parameter kParameters[] = {
     {.name = "hold", .unit = "s", .fallback = "60s", .quick = "3s", .meaning = "the full load, 1s to 1h"},
@@ -83,7 +83,8 @@ constexpr ProbeSpec kSpec{
     .revision = 2,
     .measures = "Whether packages, GPUs and the node stay within the power limits that are in force.",
     .method =
-        "Reads the lasting limit of each package (RAPL long_term), the enforced limit of each GPU and the power limit "
+        "Reads the lasting limit of each package (RAPL long_term), the enforced limit of each GPU (NVML or AMD SMI) "
+        "and the power limit "
         "of the BMC (DCMI), multiplies matrices of normal numbers on all CPUs or GPUs, and holds means of a second, or "
         "of the limit's own window, against the limit. With lower_to and allow_settings it lowers the limit of each "
         "package half way through and takes the time until the power has settled; a guardian process puts the limit "
@@ -92,7 +93,8 @@ constexpr ProbeSpec kSpec{
     .source =
         "Linux Documentation/power/powercap; NVIDIA NVML API Reference Guide and nvml.h (fields 256 and 260); DCMI "
         "specification 1.5, 6.6.2.",
-    .needs = "a limit of RAPL with its counter (root), of an NVIDIA driver, or of a BMC with DCMI",
+    .needs =
+        "a limit of RAPL with its counter (root), of an NVIDIA driver or amdgpu with AMD SMI, or of a BMC with DCMI",
     .typical = {75},
     .deadline = {3800},
     .parameters = kParameters,
@@ -109,7 +111,6 @@ struct Watched {
 };
 
 struct Caps {
-  std::unique_ptr<NvmlPower> gpus;
   meters::MeterSession bmc;
   std::deque<Watched> watched;
   std::string absent;
@@ -142,30 +143,26 @@ void find_packages(const std::string& powercap, Caps& caps) try {
   caps.leave_out(skip.what());
 }
 
-void find_gpus(const std::string& library, Caps& caps, Recorder& record) try {
-  caps.gpus = std::make_unique<NvmlPower>(library);
-  const auto counters = caps.gpus->counters();
-  for (const auto& gpu : caps.gpus->nvml().gpus()) {
-    const auto uuid = gpu.uuid().value;
-    const auto limit_w = gpu.power_limit_w().value;
-    const auto counter =
-        std::ranges::find_if(counters, [&](const EnergyCounter& one) { return uuid && one.subject.id == *uuid; });
-    if (counter == counters.end()) continue;
-    if (!limit_w) {
-      caps.leave_out(*uuid + " reports no limit");
-      continue;
+void find_gpus(const std::string& library, Caps& caps, Recorder& record) {
+  std::vector<std::string> absences;
+  for (const GpuPower& vendor : gpu_power(library, absences)) {
+    for (std::size_t i = 0; i < vendor.counters.size(); ++i) {
+      const GpuLimit& limit = vendor.limits[i];
+      if (limit.smooths) record.condition("smoothing_enabled", *limit.smooths, limit.subject);
+      if (limit.smoothing_floor) record.condition("smoothing_floor", *limit.smoothing_floor, limit.subject);
+      if (!limit.limit_w) {
+        caps.leave_out(limit.subject.id + " reports no limit");
+        continue;
+      }
+      caps.watched.push_back({.cap = {.subject = limit.subject,
+                                      .limit_w = *limit.limit_w,
+                                      .source = vendor.instrument == "nvml" ? "NVML" : "AMD SMI",
+                                      .file = {}},
+                              .energy_j = joules_of(vendor.counters[i]),
+                              .power_w = {}});
     }
-    if (const auto on = gpu.field(kSmoothingEnabled).value) {
-      record.condition("smoothing_enabled", *on != 0, counter->subject);
-      if (const auto floor = gpu.field(kSmoothingFloor).value)
-        record.condition("smoothing_floor", *floor, counter->subject);
-    }
-    caps.watched.push_back({.cap = {.subject = counter->subject, .limit_w = *limit_w, .source = "NVML", .file = {}},
-                            .energy_j = joules_of(*counter),
-                            .power_w = {}});
   }
-} catch (const Skip& skip) {
-  caps.leave_out(skip.what());
+  for (const std::string& absence : absences) caps.leave_out(absence);
 }
 
 void find_bmc(const std::string& device, Caps& caps) try {

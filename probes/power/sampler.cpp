@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -12,8 +13,9 @@
 
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
+#include "probes/nvml/nvml_api.h"
+#include "probes/power/gpu_power.h"
 #include "probes/power/meter.h"
-#include "probes/power/nvml_power.h"
 #include "probes/power/rapl.h"
 
 namespace assay::power {
@@ -55,7 +57,7 @@ constexpr Metric kMetrics[] = {
           Recorded::if_present, 0.05),
 };
 constexpr ConditionSpec kConditions[] = {
-    {.name = "instrument", .meaning = "which counters were read: rapl, nvml, or both with a space between"},
+    {.name = "instrument", .meaning = "which counters were read: rapl, nvml, amd_smi, or several with spaces between"},
     {.name = "interval_s", .meaning = "time between readings that was asked for, in s"},
     {.name = "interval_max_s",
      .meaning =
@@ -65,7 +67,7 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "window_s", .meaning = "time from the first to the last reading, in s"},
     if_occurred("instruments_absent", "why an instrument was not read"),
     if_occurred("nvml_library", "path of the NVML that answered"),
-    if_present("driver_version", "version of the NVIDIA driver"),
+    if_present("driver_version", "version of the NVIDIA driver, or of amdgpu where AMD SMI is the instrument"),
     if_present("domains", "RAPL zones measured, none of which contains another"),
     if_present("domains_left_out",
                "zones not measured, where there are any: they are part of a measured zone (core, uncore) or contain "
@@ -84,12 +86,14 @@ constexpr ProbeSpec kSpec{
         "state none, and published comparisons with meters (Khan et al. 2018, Desrochers et al. 2016) find the trend "
         "right with offsets that differ between models. The 5 % of GPUs is inferred from Yang et al. 2024, who find "
         "errors of up to 5 % against meters. The driver's own averages and readings are kept beside it: on A100 and "
-        "H100 they see only a part of the time, so they are never added up to energy.",
+        "H100 they see only a part of the time, so they are never added up to energy. AMD's boards are read by AMD "
+        "SMI, with "
+        "the same uncertainty inferred; that has run over a made-up library only, on no AMD GPU yet.",
     .source =
         "Linux Documentation/power/powercap; K. N. Khan et al., RAPL in Action, ACM TOMPECS 3(2), 2018; S. Desrochers "
         "et al., A Validation of DRAM RAPL Power Measurements, MEMSYS 2016; NVIDIA NVML API Reference Guide; Z. Yang "
         "et al., Part-time Power Measurements: nvidia-smi's Lack of Attention, SC24 (arXiv 2312.02741).",
-    .needs = "RAPL counters under powercap, readable (root), or the NVIDIA driver",
+    .needs = "RAPL counters under powercap, readable (root), the NVIDIA driver, or amdgpu with AMD SMI of ROCm 7.0",
     .deadline = {kLongestSoak_s},
     .parameters = kParameters,
     .metrics = kMetrics,
@@ -98,20 +102,17 @@ constexpr ProbeSpec kSpec{
 /// The instruments of this machine, and why others are not there.
 struct Instruments {
   std::optional<RaplZones> rapl;
-  std::optional<NvmlPower> gpus;
+  std::vector<GpuPower> gpus;
   std::vector<std::string> absences;
 };
 
 void find_instruments(const Parameters& given, Instruments& found) {
-  const auto unless_absent = [&](const auto& find) {
-    try {
-      find();
-    } catch (const Skip& skip) {
-      found.absences.emplace_back(skip.what());  // one instrument is enough; without any the probe skips with these
-    }
-  };
-  unless_absent([&] { found.rapl = find_rapl_zones(given.text("powercap")); });
-  unless_absent([&] { found.gpus.emplace(given.text("nvml_library")); });
+  try {
+    found.rapl = find_rapl_zones(given.text("powercap"));
+  } catch (const Skip& skip) {
+    found.absences.emplace_back(skip.what());  // one instrument is enough; without any the probe skips with these
+  }
+  found.gpus = gpu_power(given.text("nvml_library"), found.absences);
 }
 
 /// Everything that is read on the way.
@@ -131,9 +132,9 @@ Meters meters_of(const Instruments& instruments) {
   if (instruments.rapl) {
     for (const RaplZone& zone : instruments.rapl->measured) meters.energy.emplace_back(rapl_counter(zone));
   }
-  if (instruments.gpus) {
-    for (auto& counter : instruments.gpus->counters()) meters.energy.emplace_back(std::move(counter));
-    for (auto& gauge : instruments.gpus->gauges()) meters.gauges.emplace_back(std::move(gauge));
+  for (const GpuPower& vendor : instruments.gpus) {
+    for (const auto& counter : vendor.counters) meters.energy.emplace_back(counter);
+    for (const auto& gauge : vendor.gauges) meters.gauges.emplace_back(gauge);
   }
   return meters;
 }
@@ -177,7 +178,7 @@ void record_meters(const Meters& meters, Instruments& instruments, Recorder& rec
   }
   std::vector<std::string> domains;
   double longest_s = 0;
-  bool of_gpus = false;
+  std::set<std::string> of_gpus;  // their libraries
   for (const EnergyMeter& meter : meters.energy) {
     const EnergyCounter& counter = meter.counter();
     if (meter.broken()) {
@@ -189,15 +190,18 @@ void record_meters(const Meters& meters, Instruments& instruments, Recorder& rec
     }
     record_meter(meter, record);
     longest_s = std::max(longest_s, meter.longest_s());
-    of_gpus = of_gpus || counter.subject.kind == "gpu";
+    if (counter.subject.kind == "gpu") of_gpus.insert(counter.source);
     if (counter.subject.kind == "cpu") domains.push_back(counter.name);
   }
   for (const GaugeMeter& meter : meters.gauges) {
     if (meter.power_w().empty()) continue;
     record.measurement(meter.gauge().metric, sampling_of(meter.power_w()), meter.gauge().subject);
   }
-  const std::string both = of_gpus && !domains.empty() ? " " : "";
-  record.condition("instrument", fmt::format("{}{}{}", domains.empty() ? "" : "rapl", both, of_gpus ? "nvml" : ""));
+  std::vector<std::string> names;
+  if (!domains.empty()) names.emplace_back("rapl");
+  for (const GpuPower& vendor : instruments.gpus)
+    if (of_gpus.contains(vendor.library)) names.push_back(vendor.instrument);
+  record.condition("instrument", fmt::format("{}", fmt::join(names, " ")));
   record.condition("interval_max_s", longest_s);
   if (!domains.empty()) record.condition("domains", fmt::format("{}", fmt::join(domains, " ")));
 }
@@ -225,9 +229,10 @@ void measure(const Parameters& given, Recorder& record) {
   if (instruments.rapl && !instruments.rapl->left_out.empty()) {
     record.condition("domains_left_out", fmt::format("{}", fmt::join(instruments.rapl->left_out, " ")));
   }
-  if (instruments.gpus) {
-    record.condition("nvml_library", instruments.gpus->nvml().path());
-    record.condition("driver_version", instruments.gpus->nvml().driver_version());
+  for (const GpuPower& vendor : instruments.gpus) {
+    if (vendor.instrument == "nvml") record.condition("nvml_library", vendor.library);
+    if (&vendor == &instruments.gpus.front() && !vendor.driver.empty())
+      record.condition("driver_version", vendor.driver);
   }
 }
 

@@ -45,6 +45,8 @@ ThermalSensors::ThermalSensors(const std::string& root, const std::string& nvml_
   if (series_.empty()) find_zones();
   find_packages();
   find_gpus(nvml_library);
+  find_amd();
+  if (gpus_ > 0) no_gpus_.clear();
 }
 
 void ThermalSensors::find_hwmon() {
@@ -133,6 +135,36 @@ void ThermalSensors::find_gpus(const std::string& library) {
     if (const auto uuid = gpu.uuid(); uuid.value) add_gpu(gpu, *uuid.value);
   }
   if (gpus_ == 0) no_gpus_ = nvml_->path() + " knows no GPU";
+}
+
+void ThermalSensors::find_amd() {
+  try {
+    smi_ = std::make_unique<amd::AmdSmi>();
+  } catch (const Skip& skip) {
+    if (amd::has_driver()) no_gpus_ += std::string("; ") + skip.what();
+    return;
+  }
+  for (const auto& gpu : smi_->gpus()) {
+    if (const auto uuid = gpu.uuid(); uuid.value) add_amd(gpu, *uuid.value);
+  }
+}
+
+void ThermalSensors::add_amd(const amd::AmdGpu& gpu, const std::string& uuid) {
+  ++gpus_;
+  const auto add = [&](const char* metric, SteadyKind kind, const char* what, auto read) {
+    if (read(gpu).value)
+      series_.push_back({.name = fmt::format("{} of {}", what, uuid),
+                         .metric = metric,
+                         .kind = kind,
+                         .subject = {.kind = "gpu", .id = uuid},
+                         .read = [gpu, read] { return read(gpu).value; }});
+  };
+  using amd::AmdGpu;
+  add("temperature", SteadyKind::temperature, "temperature",
+      [](const AmdGpu& one) { return one.temperature_c(amd::smi::kHotspot); });
+  add("memory_temperature", SteadyKind::temperature, "temperature of the memory",
+      [](const AmdGpu& one) { return one.temperature_c(amd::smi::kMemoryTemperature); });
+  add("clock", SteadyKind::clock, "clock", [](const AmdGpu& one) { return one.gfx_clock_hz(); });
 }
 
 void ThermalSensors::add_gpu(const nvml::NvmlGpu& gpu, const std::string& uuid) {

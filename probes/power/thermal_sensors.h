@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "probes/amd/smi.h"
 #include "probes/core/machine_tree.h"
 #include "probes/core/parameters.h"
 #include "probes/core/record.h"
@@ -41,13 +42,13 @@ struct ThrottleCounter {
 /// The sensors of one machine. Their functions are good for as long as this lives, and it must not move.
 class ThermalSensors {
  public:
-  /// Looks under `root` ("/": this machine) and asks NVML in `nvml_library`. Missing parts are left out.
+  /// Looks under `root` ("/": this machine), asks NVML in `nvml_library`, and AMD SMI. Missing parts are left out.
   ThermalSensors(const std::string& root, const std::string& nvml_library);
   ThermalSensors(const ThermalSensors&) = delete;
   ThermalSensors& operator=(const ThermalSensors&) = delete;
 
   /// Temperatures of packages (hwmon coretemp or k10temp; else every thermal zone, as a sensor of the node), clocks of
-  /// packages (cpufreq), and temperatures and SM clocks of GPUs.
+  /// packages (cpufreq), and temperatures and clocks of GPUs, by NVML and AMD SMI.
   [[nodiscard]] const std::vector<ThermalSeries>& series() const { return series_; }
   /// Throttled time of packages (Intel's thermal_throttle) and GPUs.
   [[nodiscard]] const std::vector<ThrottleCounter>& counters() const { return counters_; }
@@ -61,10 +62,13 @@ class ThermalSensors {
   void find_zones();
   void find_packages();
   void find_gpus(const std::string& library);
+  void find_amd();
   void add_gpu(const nvml::NvmlGpu& gpu, const std::string& uuid);
+  void add_amd(const amd::AmdGpu& gpu, const std::string& uuid);
 
   MachineTree tree_;
   std::unique_ptr<nvml::Nvml> nvml_;
+  std::unique_ptr<amd::AmdSmi> smi_;
   std::vector<ThermalSeries> series_;
   std::vector<ThrottleCounter> counters_;
   std::size_t gpus_ = 0;

@@ -157,16 +157,18 @@ constexpr ProbeSpec kSpec{
         "rest of its memory at once, again and again: every result is compared bit by bit with the first of the same "
         "operands, every word that is copied or stored with the one that was written, in all patterns that "
         "cuda_hbm_bandwidth "
-        "has; errors, clocks and power are watched from begin to end, and at the end faults "
-        "are put into results and slices as in cuda_gemm and cuda_hbm_bandwidth. The load of a stop is ramped down "
-        "within four "
-        "seconds. "
+        "has; errors, clocks and power are watched from begin to end, and at the end faults are put into results and "
+        "slices as in cuda_gemm and cuda_hbm_bandwidth. The load of a stop is ramped down within four seconds. AMD's "
+        "GPUs are watched by AMD SMI, which has run over a made-up library only, and not loaded. "
         "The limits of the slopes are proposals of this project. The relative standard uncertainty of power, 5 %, is "
         "inferred, as power_sampler has it.",
     .source =
         "Linux Documentation/hwmon (coretemp, k10temp), admin-guide/pm/cpufreq.rst, power/powercap; NVIDIA NVML API "
         "Reference Guide.",
-    .needs = "a temperature of the processors (hwmon or thermal zones) or GPUs with the NVIDIA driver",
+    .needs =
+        "a temperature of the processors (hwmon or thermal zones) or of GPUs with the NVIDIA driver, or with amdgpu "
+        "and AMD "
+        "SMI",
     .typical = {3600},
     .deadline = {kLongest_s},
     .parameters = kParameters,

@@ -144,7 +144,9 @@ Status amdsmi_get_gpu_device_uuid(Handle gpu, unsigned* length, char* to) {
   });
 }
 Status amdsmi_get_gpu_device_bdf(Handle gpu, std::uint64_t* bits) {
-  return about(gpu, "bus", [&](const json& bus) { *bits = bus.get<std::uint64_t>() << 8; });
+  return about(gpu, "bus", [&](const json& bus) {
+    *bits = bus.get<std::uint64_t>() << 8 | static_cast<const Gpu*>(gpu)->state.value("function", 0U);
+  });
 }
 Status amdsmi_get_gpu_asic_info(Handle gpu, Asic* to) {
   return about(gpu, "name", [&](const json& name) {
@@ -242,7 +244,15 @@ Status amdsmi_get_gpu_memory_total(Handle gpu, unsigned type, std::uint64_t* to)
   return about(gpu, "memory", [&](const json& bytes) { *to = bytes; });
 }
 Status amdsmi_get_energy_count(Handle gpu, std::uint64_t* counts, float* resolution, std::uint64_t* time) {
-  return about(gpu, "energy", [&](const json& count) { *counts = count, *resolution = 15.259F, *time = 1; });
+  return about(gpu, "energy", [&](const json& count) {
+    // As many counts more as the power makes of the time since the first question.
+    constexpr double kMicro = 1e-6, kResolution_uj = 15.259;
+    static const auto kFirst = std::chrono::steady_clock::now();
+    const double time_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - kFirst).count();
+    const double power_w = static_cast<const Gpu*>(gpu)->state.value("power", 0);
+    *counts = count.get<std::uint64_t>() + static_cast<std::uint64_t>(power_w * time_s / (kResolution_uj * kMicro));
+    *resolution = static_cast<float>(kResolution_uj), *time = 1;
+  });
 }
 Status amdsmi_get_gpu_process_list(Handle gpu, std::uint32_t* count, Process* to) {
   return about(gpu, "processes", [&](const json& ids) {

@@ -17,9 +17,9 @@ foreach(number 26 25)
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes/amd_${number})
 endforeach()
 
-# The HIP runtime and its compiler: one source under both names; its threads are fibres, which jump between stacks.
+# The HIP runtime and its compiler. The threads of its kernels are fibres, which jump between stacks.
 foreach(name amdhip64 hiprtc)
-  add_library(fake_${name} SHARED fakes/fake_amdhip.cpp)
+  add_library(fake_${name} SHARED fakes/fake_${name}.cpp)
   target_link_libraries(fake_${name} PRIVATE assay_flags)
   target_compile_options(fake_${name} PRIVATE -O2 -Wno-unknown-pragmas -Wno-clobbered -U_FORTIFY_SOURCE)
   set_target_properties(fake_${name} PROPERTIES PREFIX "" OUTPUT_NAME lib${name} SUFFIX .so.7
@@ -29,6 +29,13 @@ add_library(fake_rccl SHARED fakes/fake_rccl.cpp)
 target_link_libraries(fake_rccl PRIVATE assay_flags fake_amdhip64)
 set_target_properties(fake_rccl PROPERTIES PREFIX "" OUTPUT_NAME librccl SUFFIX .so.1
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes/rccl)
+
+# hipBLASLt, which puts its work into the streams of the made-up runtime.
+add_library(fake_hipblaslt SHARED fakes/fake_hipblaslt.cpp)
+target_link_libraries(fake_hipblaslt PRIVATE assay_flags fake_amdhip64)
+target_compile_options(fake_hipblaslt PRIVATE -O2)
+set_target_properties(fake_hipblaslt PROPERTIES PREFIX "" OUTPUT_NAME libhipblaslt SUFFIX .so.1
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes/amdhip)
 
 # Programs that tests start in the place of others.
 add_executable(fake_rank fakes/fake_rank.cpp)

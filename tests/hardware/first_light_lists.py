@@ -42,6 +42,12 @@ def fp8(machine, *more, expected=55, limit=68, chosen=True):
     return Stage("fp8", expected, limit, machine.probe("cuda_gemm", *load, *more), chosen=chosen)
 
 
+def over_hip(machine, name, expected, limit):
+    """The host code of an AMD probe, once, over HIP calls that are CUDA's."""
+    libraries = {"ASSAY_LIBRARY_PATH": str(machine.tree / "lib/hip_over_cuda")}
+    return Stage(name, expected, limit, machine.probe(name, "--quick"), environment=libraries, chosen=False)
+
+
 def experts(machine, families, engine="nccl"):
     """Tokens of DeepSeek-V3 to their experts and back between GPUs; one GPU alone sends its slots to itself."""
     job = "--quick --model deepseek-v3 --tokens 1024 --dispatch-element 1".split()
@@ -200,6 +206,8 @@ def one_gpu(machine):
             environment=without_nvrtc(machine),
             chosen=False,  # answered
         ),
+        over_hip(machine, "amd_hbm_bandwidth", 15, 60),
+        over_hip(machine, "amd_host_link", 15, 60),
         Stage("thermal_soak", 23, 38, machine.probe("thermal_soak", "--engine", "job", "--quick")),
         Stage("load_bank", 6, 8, machine.probe("load_bank", *gpu), chosen=False),  # these have run
         Stage("power_cap", 5, 8, machine.probe("power_cap", *gpu), chosen=False),

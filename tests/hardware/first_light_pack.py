@@ -19,6 +19,8 @@ PROGRAMS = (
     "bin/hardware_hbm_bandwidth",
     "bin/hardware_host_link",
     "bin/hardware_peer_bandwidth",
+    "lib/hip_over_cuda/libamdhip64.so.7",
+    "lib/hip_over_cuda/libhiprtc.so.7",
 )
 SCRIPTS = (
     "first_light",

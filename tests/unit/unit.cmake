@@ -87,7 +87,7 @@ unit_program(processes FILES amd/* gloo/* nccl/* nvml/* power/* health/* verbs/*
   train_gpu/*_process inference/*_process
   LIBRARIES assay_amd_smi assay_gloo_facts assay_nccl assay_verbs_facts power_steps
   assay_run assay_train_plan assay_inference
-  STARTS ${every_probe} fake_rank fake_nvml fake_amd_smi_26 fake_amd_smi_25 fake_amdhip64 fake_hiprtc fake_rccl
+  STARTS ${every_probe} fake_rank fake_nvml fake_amd_smi_26 fake_amd_smi_25 fake_amdhip64 fake_hiprtc fake_hipblaslt fake_rccl
   fake_cuda fake_verbs_without_dmabuf fake_cuda_without_dmabuf old_verbs old_cuda)
 target_sources(unit_processes PRIVATE ${PROJECT_SOURCE_DIR}/probes/gloo/rank_check.cpp)
 unit_program(profiles FILES profiles/* LIBRARIES assay_simulate STARTS ${every_probe})

@@ -1,5 +1,5 @@
-// The probes of AMD GPUs as processes over a made-up HIP runtime, which runs the kernels' text on the host, and a
-// made-up RCCL; and that text as clang makes it for AMD GPUs.
+// The probes of AMD GPUs as processes over a made-up HIP runtime, which runs the kernels' text on the host, and made-up
+// hipBLASLt and RCCL; and that text as clang makes it for AMD GPUs.
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -47,6 +47,11 @@ Record rccl_on(const Node& node, const std::string& operation = "all_reduce", co
 /// Nodes of three GPUs, which links and collectives need.
 Node three(const std::string& fault = "none", const std::string& smi = "{}") {
   return {.hip = "gpus=3 memory=64 fault=" + fault, .smi = smi == "{}" ? R"({"count": 3})" : smi};
+}
+/// Small products, whose sets pass the fake's small cache.
+Record gemm_on(const std::string& hip, const std::string& type, std::vector<std::string> more = {}) {
+  more.insert(more.end(), {"--type=" + type, "--m=64", "--n=64", "--k=128", "--sample-length=10ms", "--trials=1"});
+  return record_on({.hip = "memory=259 " + hip, .more = more}, "amd_gemm", {});
 }
 
 const Subject kGpu = {"gpu", "a1ff74a1-0000-1000-8000-000000000000"};
@@ -132,6 +137,68 @@ TEST(amd_host_link, a_byte_that_does_not_arrive_is_found) {
   const Record record = link_on({.hip = "gpus=1 memory=259 fault=copy"});
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_GE(mismatches(record), 1);
+}
+
+TEST(amd_gemm, every_type_is_right_on_the_architecture_that_has_it) {
+  struct Type {
+    std::string name, minor, encoding;
+  };
+  const std::vector<Type> cases = {{"fp8_e4m3", "4", "fnuz"}, {"fp8_e5m2", "4", "fnuz"}, {"fp8_e4m3", "5", "ocp"},
+                                   {"fp8_e5m2", "5", "ocp"},  {"bf16", "0", ""},         {"bf16", "4", ""},
+                                   {"fp16", "4", ""},         {"tf32", "4", ""},         {"fp32", "5", ""},
+                                   {"fp64", "4", ""},         {"int8", "4", ""}};
+  for (const Type& one : cases) {
+    const Record record = gemm_on("gpus=1 minor=" + one.minor, one.name);
+    ASSERT_EQ(record.end.status, Status::complete) << one.name << ": " << record.end.reason;
+    for (const char* fault : {"mismatches", "whole_mismatches", "checksum_changes"})
+      EXPECT_EQ(samples_of(record, fault, kGpu), std::vector<double>{0}) << fault << " of " << one.name;
+    EXPECT_LT(samples_of(record, "largest_error_share", kGpu).at(0), 1) << one.name;
+    for (const char* rate : {"throughput", "throughput_first", "throughput_best"})
+      EXPECT_FALSE(samples_of(record, rate, kGpu).empty()) << rate << " of " << one.name;
+    EXPECT_EQ(value_of(record, "fp8_encoding", Subject{}).value_or(std::string()), Value(one.encoding)) << one.name;
+  }
+}
+
+TEST(amd_gemm, two_gpus_together_take_one_solution_that_is_named) {
+  const Record record = record_on({.hip = "gpus=2 memory=259",
+                                   .smi = R"({"count": 2, "gpu": {"cache_kb": 64}})",
+                                   .more = {"--schedule=together", "--m=64", "--n=64", "--k=64", "--trials=2",
+                                            "--sample-length=10ms", "--type=bf16"}},
+                                  "amd_gemm", {});
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  const Subject other = {"gpu", "a1ff74a1-0000-1000-8000-000000000001"};
+  EXPECT_EQ(value_of(record, "algorithm", kGpu), value_of(record, "algorithm", other));
+  const std::map<std::string, Value> conditions = {{"algorithm_first", std::string("solution 7, workspace 0 B")},
+                                                   {"algorithms_timed", std::int64_t{2}},
+                                                   {"algorithms_refused", std::int64_t{0}},
+                                                   {"architecture", std::string("9.4")},
+                                                   {"amd_smi", std::string("present")}};
+  for (const auto& [name, value] : conditions) EXPECT_EQ(value_of(record, name, kGpu), value) << name;
+  EXPECT_EQ(value_of(record, "library_version", Subject{}), Value(std::string("1.4.1")));
+}
+
+TEST(amd_gemm, each_fault_of_a_product_is_found_by_the_check_that_is_for_it) {
+  struct Fault {
+    std::string name, type, metric;
+  };
+  const std::vector<Fault> cases = {{"wrong", "bf16", "mismatches"},         {"line", "fp16", "mismatches"},
+                                    {"not_a_number", "fp16", "mismatches"},  {"unwritten", "fp32", "mismatches"},
+                                    {"unscaled", "fp8_e4m3", "mismatches"},  {"ocp", "fp8_e4m3", "mismatches"},
+                                    {"ocp", "fp8_e5m2", "whole_mismatches"}, {"cut", "fp8_e4m3", "whole_mismatches"},
+                                    {"cut", "int8", "mismatches"},           {"stuck_bit", "bf16", "whole_mismatches"},
+                                    {"varies", "tf32", "checksum_changes"}};
+  for (const Fault& one : cases) {
+    const Record record = gemm_on("gpus=1 fault=" + one.name, one.type);
+    ASSERT_EQ(record.end.status, Status::complete) << one.name << ": " << record.end.reason;
+    EXPECT_GE(samples_of(record, one.metric, kGpu).at(0), 1) << one.name << " of " << one.type;
+  }
+}
+
+TEST(amd_gemm, a_solution_that_does_not_run_is_left_out_and_counted) {
+  const Record record = gemm_on("gpus=1 fault=refuses", "bf16");
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  EXPECT_EQ(value_of(record, "algorithms_refused", kGpu), Value(std::int64_t{1}));
+  EXPECT_EQ(value_of(record, "algorithm_first", kGpu), Value(std::string("solution 8, workspace 79691776 B")));
 }
 
 TEST(amd_hbm, without_amd_smi_the_cache_is_taken_to_be_large) {
@@ -262,6 +329,28 @@ TEST(rccl, a_rank_that_fails_is_named_and_what_is_missing_a_skip) {
   EXPECT_EQ(rccl_on({}).end.reason, "one GPU: a collective needs two ranks");
 }
 
+TEST(amd_gemm, what_a_gpu_or_the_library_does_not_have_is_a_skip_and_what_fails_an_error) {
+  struct Case {
+    std::string hip, type;
+    Status status;
+    std::string words;
+  };
+  const std::vector<Case> cases = {
+      {"minor=0", "fp8_e4m3", Status::skip, "architecture 9.0) has no instruction for it; MI300 (9.4) and later have"},
+      {"minor=0", "tf32", Status::skip, "only MI300 (9.4) has, others emulate it"},
+      {"minor=5", "tf32", Status::skip, "type tf32: a1ff74a1-0000-1000-8000-000000000000 ("},
+      {"fault=none_for_type", "int8", Status::skip, "hipBLASLt 1.4.1 has no algorithm for type int8 with m 64"},
+      {"fault=all_refuse", "bf16", Status::error,
+       "hipBLASLt: enqueueing a product (solution 7, workspace 0 B): not supported (hipBLASLt 7)"},
+      {"fault=launch", "bf16", Status::error, "launching a kernel: unspecified launch failure"},
+  };
+  for (const Case& one : cases) {
+    const Record record = gemm_on("gpus=1 " + one.hip, one.type);
+    EXPECT_EQ(record.end.status, one.status) << one.hip;
+    EXPECT_NE(record.end.reason.find(one.words), std::string::npos) << record.end.reason;
+  }
+}
+
 TEST(amd_hbm, a_node_without_the_runtime_is_a_skip_that_says_what_to_install) {
   if (std::filesystem::exists("/opt/rocm")) GTEST_SKIP() << "this machine has ROCm";
   const Record record = record_of(probe_file("amd_hbm_bandwidth"), {"--quick"});
@@ -292,10 +381,12 @@ std::string assembly_for(const std::string& architecture) {
 TEST(amd_kernels, clang_makes_every_kernel_for_each_architecture_without_a_spill) {
   if (std::system("clang-19 --version > /dev/null 2>&1") != 0)
     GTEST_SKIP() << "clang-19 is not here: apt-get install clang-19";
-  const std::set<std::string> wanted = {"assay_add",       "assay_check", "assay_chase",  "assay_copy",
-                                        "assay_dot",       "assay_fill",  "assay_hold",   "assay_right_dot",
-                                        "assay_right_sum", "assay_scale", "assay_start",  "assay_sum",
-                                        "assay_walk",      "assay_send",  "assay_compare"};
+  const std::set<std::string> wanted = {
+      "assay_gemm_fill",   "assay_gemm_sum", "assay_whole_check", "assay_whole_fill", "assay_whole_halves",
+      "assay_whole_terms", "assay_add",      "assay_check",       "assay_chase",      "assay_copy",
+      "assay_dot",         "assay_fill",     "assay_hold",        "assay_right_dot",  "assay_right_sum",
+      "assay_scale",       "assay_start",    "assay_sum",         "assay_walk",       "assay_send",
+      "assay_compare"};
   for (const char* architecture : {"gfx942", "gfx90a"}) {
     const std::string text = assembly_for(architecture);
     EXPECT_NE(text.find(std::string("amdhsa--") + architecture), std::string::npos) << text.substr(0, 400);

@@ -138,6 +138,28 @@ TEST(quantise, every_scale_of_a_padded_tensor_has_a_place_of_its_own) {
   }
 }
 
+TEST(quantise, numbers_without_minus_zero_are_half_of_the_ocp_ones_and_one_code_is_none) {
+  const std::pair<MiniFloat, MiniFloat> formats[] = {{kE4m3Fnuz, kE4m3}, {kE5m2Fnuz, kE5m2}};
+  for (const auto& [fnuz, ocp] : formats) {
+    for (std::uint32_t code = 0; code <= fnuz.largest; ++code) {
+      const float value = decode(fnuz, code);
+      if (code <= ocp.largest) EXPECT_EQ(value, decode(ocp, code) / 2) << code;
+      EXPECT_EQ(encode(fnuz, value), code);
+      EXPECT_EQ(encode(fnuz, -value), code == 0 ? 0 : code | 0x80U);
+    }
+    EXPECT_EQ(encode(fnuz, -power_of_two(-40)), 0U);
+    EXPECT_EQ(encode(fnuz, -1e9F), fnuz.largest | 0x80U);
+  }
+  const auto none = decode_elements(Format::e4m3_fnuz, bytes_from({0x80}), 1);
+  EXPECT_TRUE(std::isnan(none.at(0)));
+}
+
+TEST(gemm_type, fp8_is_stored_as_fnuz_where_that_is_asked_and_nothing_else_is) {
+  EXPECT_EQ(fnuz_type(gemm_type("fp8_e5m2")).a, Format::e5m2_fnuz);
+  EXPECT_EQ(fnuz_type(gemm_type("fp8_e5m2")).b, Format::e4m3_fnuz);
+  EXPECT_EQ(&fnuz_type(gemm_type("bf16")), &gemm_type("bf16"));
+}
+
 TEST(gemm_check, every_strip_is_sampled_and_so_are_both_edges) {
   const auto indices = sampled_indices(8192, 64, 5);
   ASSERT_EQ(indices.size(), 64U);

@@ -99,9 +99,9 @@ TEST(gpu_watch, a_window_has_the_state_of_its_gpu_and_differences_of_counters) {
   EXPECT_EQ(number_of(record, "watch_failures"), 0);
   EXPECT_TRUE(watch.energy_j());
   EXPECT_GT(*watch.window_s(), 0);
-  EXPECT_EQ(watch.pcie_generation_min(), 5);
-  EXPECT_EQ(watch.pcie_width_min(), 16);
-  EXPECT_EQ(watch.pcie_replays(), 0);
+  EXPECT_EQ(watch.pcie().generation_min, 5);
+  EXPECT_EQ(watch.pcie().width_min, 16);
+  EXPECT_EQ(watch.pcie().replays, 0);
 }
 
 TEST(gpu_watch, other_processes_are_counted) {

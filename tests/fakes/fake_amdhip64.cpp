@@ -1,7 +1,8 @@
-// fake_amdhip: the HIP runtime and its compiler over the host's memory, under both names. Work is put in streams and
+// fake_amdhip64: the HIP runtime over the host's memory (its compiler is fake_hiprtc). Work is put in streams and
 // done when a stream or an event is asked for, in the order of dependence; kernels are the text of probes/cuda compiled
 // for the host, so that what they compute is real and how long it takes is not. ASSAY_FAKE_AMDHIP has what differs:
 //   gpus=2 memory=64 (MiB)   how many GPUs, and how large
+//   minor=4                  of the architecture: 4 is gfx942, 5 is gfx950, 0 is gfx90a
 //   fault=KIND               no_gpu, compile (the text is refused), launch (a kernel fails), hang (no work is ever
 //   done),
 //                            flip (one bit of each large allocation, once), stuck (bit 5 of word 77 of each),
@@ -17,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <sstream>
 #include <string>
 #include <tuple>
@@ -25,6 +27,7 @@
 
 #include "probes/amd/gate_kernel.cuh"
 #include "probes/amd/hip_api.h"
+#include "probes/cuda/gemm_kernels.cuh"
 #include "probes/cuda/memory_kernels.cuh"
 #include "probes/nccl/check_kernels.cuh"
 #include "tests/fakes/host_block.h"
@@ -35,7 +38,11 @@ struct CUevent_st {
   std::chrono::steady_clock::time_point at;
 };
 struct CUstream_st {
-  std::deque<std::function<bool()>> work;  ///< false: it waits for an event of another stream
+  std::deque<std::function<bool()>> work;                 ///< false: it waits for an event of another stream
+  std::deque<std::function<bool()>>* recorded = nullptr;  ///< takes the work instead, while a graph is recorded
+};
+struct CUgraphExec_st {
+  std::deque<std::function<bool()>> work;
 };
 
 namespace {
@@ -48,7 +55,7 @@ constexpr Status kInvalid = 1, kLaunchFailed = 719, kNotFound = 500, kOutOfMemor
 constexpr std::size_t kMib = std::size_t{1} << 20;
 
 std::map<std::string, std::string> settings() {
-  std::map<std::string, std::string> all = {{"gpus", "1"}, {"memory", "64"}, {"fault", "none"}};
+  std::map<std::string, std::string> all = {{"gpus", "1"}, {"memory", "64"}, {"minor", "4"}, {"fault", "none"}};
   std::istringstream words(assay::fakes::told("ASSAY_FAKE_AMDHIP", reinterpret_cast<const void*>(&settings)));
   for (std::string word; words >> word;) all[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
   return all;
@@ -64,6 +71,8 @@ std::size_t memory_size() { return std::stoul(setting("memory")) * kMib; }
 thread_local int device = 0;
 std::map<void*, std::pair<int, std::size_t>> allocations;  ///< of devices: whose, and how large
 std::vector<Stream> streams;
+std::recursive_mutex lock;  ///< of both, and of all work
+using Locked = std::lock_guard<std::recursive_mutex>;
 
 std::size_t used() {
   std::size_t sum = 0;
@@ -80,6 +89,7 @@ void* target_start(void* pointer) {
 /// Does what can be done in all streams.
 void progress() {
   if (is_faulty("hang")) return;
+  const Locked locked(lock);
   for (bool any = true; any;) {
     any = false;
     for (Stream stream : streams) {
@@ -92,7 +102,8 @@ void progress() {
 }
 
 void enqueue(Stream stream, std::function<void()> work) {
-  stream->work.emplace_back([work = std::move(work)] {
+  const Locked locked(lock);
+  (stream->recorded != nullptr ? *stream->recorded : stream->work).emplace_back([work = std::move(work)] {
     work();
     return true;
   });
@@ -123,25 +134,33 @@ std::function<void(unsigned, unsigned)> bound(void (*kernel)(Parameters...), voi
 
 using Bind = std::function<std::function<void(unsigned, unsigned)>(void**)>;
 template <class Kernel>
-Bind bind(Kernel* kernel, bool barriers = false) {
-  return [=](void** places) { return bound(kernel, places, barriers); };
+std::pair<const std::string, Bind> entry(const char* name, Kernel* kernel, bool barriers = false) {
+  return {name, [=](void** places) { return bound(kernel, places, barriers); }};
 }
+#define KERNEL(name) entry(#name, kernels::name)
+#define KERNEL_OF_FIBRES(name) entry(#name, kernels::name, true)
 const std::map<std::string, Bind>& table() {
-  static const std::map<std::string, Bind> kTable = {{"assay_copy", bind(kernels::assay_copy)},
-                                                     {"assay_scale", bind(kernels::assay_scale)},
-                                                     {"assay_add", bind(kernels::assay_add)},
-                                                     {"assay_fill", bind(kernels::assay_fill)},
-                                                     {"assay_walk", bind(kernels::assay_walk)},
-                                                     {"assay_start", bind(kernels::assay_start)},
-                                                     {"assay_chase", bind(kernels::assay_chase)},
-                                                     {"assay_hold", bind(kernels::assay_hold)},
-                                                     {"assay_dot", bind(kernels::assay_dot, true)},
-                                                     {"assay_right_dot", bind(kernels::assay_right_dot, true)},
-                                                     {"assay_sum", bind(kernels::assay_sum, true)},
-                                                     {"assay_right_sum", bind(kernels::assay_right_sum, true)},
-                                                     {"assay_check", bind(kernels::assay_check, true)},
-                                                     {"assay_send", bind(assay::nccl::kernels::assay_send)},
-                                                     {"assay_compare", bind(assay::nccl::kernels::assay_compare)}};
+  static const std::map<std::string, Bind> kTable = {KERNEL(assay_copy),
+                                                     KERNEL(assay_scale),
+                                                     KERNEL(assay_add),
+                                                     KERNEL(assay_fill),
+                                                     KERNEL(assay_walk),
+                                                     KERNEL(assay_start),
+                                                     KERNEL(assay_chase),
+                                                     KERNEL(assay_hold),
+                                                     KERNEL_OF_FIBRES(assay_dot),
+                                                     KERNEL_OF_FIBRES(assay_right_dot),
+                                                     KERNEL_OF_FIBRES(assay_sum),
+                                                     KERNEL_OF_FIBRES(assay_right_sum),
+                                                     KERNEL_OF_FIBRES(assay_check),
+                                                     KERNEL(assay_gemm_fill),
+                                                     KERNEL_OF_FIBRES(assay_gemm_sum),
+                                                     KERNEL(assay_whole_fill),
+                                                     KERNEL(assay_whole_halves),
+                                                     KERNEL(assay_whole_terms),
+                                                     KERNEL(assay_whole_check),
+                                                     entry("assay_send", assay::nccl::kernels::assay_send),
+                                                     entry("assay_compare", assay::nccl::kernels::assay_compare)};
   return kTable;
 }
 
@@ -185,7 +204,7 @@ Status hipDeviceGetAttribute(int* value, int which, int) {
   const std::map<int, int> all = {{kEcc, 1},
                                   {kL2, 4096},
                                   {kMajor, 9},
-                                  {kMinor, 4},
+                                  {kMinor, std::stoi(setting("minor"))},
                                   {kComputeUnits, 304},
                                   {kBusWidth, 8192},
                                   {kMemoryClockKhz, 1'300'000},
@@ -212,17 +231,53 @@ Status hipDeviceGetPCIBusId(char* text, int room, int ordinal) {
   std::snprintf(text, static_cast<std::size_t>(room), "0000:%02x:00.0", 5 + 16 * ordinal);
   return kSuccess;
 }
+/// For other fakes: does `work(data)` in order with the rest of `stream`.
+void fake_hip_enqueue(Stream stream, void (*work)(void*), void* data) {
+  enqueue(stream, [=] { work(data); });
+}
+Status hipStreamBeginCapture(Stream stream, int) {
+  stream->recorded = new std::deque<std::function<bool()>>;
+  return kSuccess;
+}
+Status hipStreamEndCapture(Stream stream, Graph* graph) {
+  *graph = stream->recorded;
+  stream->recorded = nullptr;
+  return kSuccess;
+}
+Status hipGraphInstantiate(ReadyGraph* ready, Graph graph, void**, char*, std::size_t) {
+  *ready = new CUgraphExec_st{*static_cast<std::deque<std::function<bool()>>*>(graph)};
+  return kSuccess;
+}
+Status hipGraphDestroy(Graph graph) {
+  delete static_cast<std::deque<std::function<bool()>>*>(graph);
+  return kSuccess;
+}
+Status hipGraphExecDestroy(ReadyGraph ready) {
+  delete ready;
+  return kSuccess;
+}
+Status hipGraphLaunch(ReadyGraph ready, Stream stream) {
+  const Locked locked(lock);
+  stream->work.insert(stream->work.end(), ready->work.begin(), ready->work.end());
+  return kSuccess;
+}
 Status hipStreamCreateWithFlags(Stream* stream, unsigned) {
+  const Locked locked(lock);
   *stream = streams.emplace_back(new CUstream_st);
   return kSuccess;
 }
 Status hipStreamDestroy(Stream stream) {
+  const Locked locked(lock);
   std::erase(streams, stream);
   delete stream;
   return kSuccess;
 }
-Status hipStreamQuery(Stream stream) { return finished(stream->work.empty()); }
+Status hipStreamQuery(Stream stream) {
+  const Locked locked(lock);
+  return finished(stream->work.empty());
+}
 Status hipStreamWaitEvent(Stream stream, Event event, unsigned) {
+  const Locked locked(lock);
   stream->work.emplace_back([event] { return event->done; });
   return kSuccess;
 }
@@ -235,6 +290,7 @@ Status hipEventDestroy(Event event) {
   return kSuccess;
 }
 Status hipEventRecord(Event event, Stream stream) {
+  const Locked locked(lock);
   event->done = false;
   enqueue(stream, [event] {
     event->at = Clock::now();
@@ -242,18 +298,23 @@ Status hipEventRecord(Event event, Stream stream) {
   });
   return kSuccess;
 }
-Status hipEventQuery(Event event) { return finished(event->done); }
+Status hipEventQuery(Event event) {
+  const Locked locked(lock);
+  return finished(event->done);
+}
 Status hipEventElapsedTime(float* ms, Event begin, Event end) {
   *ms = std::chrono::duration<float, std::milli>(end->at - begin->at).count();
   return kSuccess;
 }
 Status hipMalloc(void** pointer, std::size_t size) {
+  const Locked locked(lock);
   if (used() + size > memory_size()) return kOutOfMemory;
   *pointer = std::aligned_alloc(256, (size + 255) / 256 * 256);
   allocations[*pointer] = {device, size};
   return kSuccess;
 }
 Status hipFree(void* pointer) {
+  const Locked locked(lock);
   allocations.erase(pointer);
   std::free(pointer);
   return kSuccess;
@@ -268,11 +329,13 @@ Status hipHostFree(void* pointer) {
   return kSuccess;
 }
 Status hipMemGetInfo(std::size_t* free, std::size_t* total) {
+  const Locked locked(lock);
   *total = memory_size();
   *free = memory_size() - used();
   return kSuccess;
 }
 Status hipMemcpy(void* target, const void* source, std::size_t size, int) {
+  const Locked locked(lock);
   progress();
   std::memcpy(target, source, size);
   return kSuccess;
@@ -350,33 +413,5 @@ const char* hipGetErrorName(Status status) {
                                   : "hipError";
 }
 Status hipGetLastError() { return kSuccess; }
-
-/// The program is its text.
-Status hiprtcCreateProgram(Program* program, const char* text, const char*, int, const char**, const char**) {
-  *program = new std::string(text);
-  return kSuccess;
-}
-Status hiprtcCompileProgram(Program program, int, const char**) {
-  const auto& text = *static_cast<const std::string*>(program);
-  const bool whole = text.find("assay_hold(") != std::string::npos && text.find("#include") == std::string::npos &&
-                     text.find(" std::") == std::string::npos;
-  return is_faulty("compile") || !whole ? 6 : kSuccess;
-}
-Status hiprtcGetProgramLogSize(Program, std::size_t* size) {
-  *size = sizeof "kernels:1:1: error: refused";
-  return kSuccess;
-}
-Status hiprtcGetProgramLog(Program, char* to) {
-  std::strcpy(to, "kernels:1:1: error: refused");
-  return kSuccess;
-}
-Status hiprtcGetCodeSize(Program, std::size_t* size) {
-  *size = sizeof "kernels for the host";
-  return kSuccess;
-}
-Status hiprtcGetCode(Program, char* to) {
-  std::strcpy(to, "kernels for the host");
-  return kSuccess;
-}
 
 }  // extern "C"

@@ -1,4 +1,5 @@
-// cublaslt: cuBLASLt opened at run time, and one product described to it. No CUDA header is needed to include this.
+// gemm_library: the vendor's library of matrix products, opened at run time, and one product described to it: cuBLASLt
+// (cublaslt.cpp) or hipBLASLt (probes/amd/hipblaslt.cpp), whichever this is linked with. No header of either is needed.
 #pragma once
 
 #include <array>
@@ -16,30 +17,32 @@
 
 namespace assay::cuda {
 
-struct CublasLtFunctions;  // the library's functions; in cublaslt.cpp
+struct GemmFunctions;  // the library's functions; in the file that opens it
 
 /// The library of this node. One for the process; its functions may be called from any thread.
-class CublasLt {
+class GemmLibrary {
  public:
-  /// Opens libcublasLt of the major version this probe was built for and switches off the emulation of FP64 and FP32
-  /// and keeps TF32 as it is, despite a user's environment. `folders` are searched first. Throws Skip when it is
-  /// missing or of another version. Call before other threads run: it sets environment variables.
-  explicit CublasLt(std::string_view folders);
-  ~CublasLt();
+  /// Opens the library of a major version that is known, switches off the emulation of FP64 and FP32 and keeps TF32 as
+  /// it is, despite a user's environment. `folders` are searched first. Throws Skip when it is missing or of another
+  /// version. Call before other threads run: it sets environment variables.
+  explicit GemmLibrary(std::string_view folders);
+  ~GemmLibrary();
 
+  /// Its common name.
+  static const char* const kTitle;
   /// "13.1.0" and its path.
   [[nodiscard]] const std::string& version() const { return version_; }
   [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] const CublasLtFunctions& functions() const { return *functions_; }
+  [[nodiscard]] const GemmFunctions& functions() const { return *functions_; }
 
  private:
-  std::unique_ptr<CublasLtFunctions> functions_;
+  std::unique_ptr<GemmFunctions> functions_;
   std::string version_, path_;
 };
 
 /// One way to compute a product, as the library proposes it.
 struct Algorithm {
-  std::array<std::uint64_t, 8> opaque = {};  ///< cublasLtMatmulAlgo_t
+  std::array<std::uint64_t, 8> opaque = {};  ///< cublasLtMatmulAlgo_t, or hipblasLtMatmulAlgo_t and zeros
   Bytes workspace;
 
   friend bool operator==(const Algorithm&, const Algorithm&) = default;
@@ -51,15 +54,11 @@ struct AlgorithmRefused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Memory that algorithms may use beside the operands: 32 MiB, NVIDIA's advice for Hopper and later (cuBLAS manual,
-/// cublasSetWorkspace).
-inline constexpr Bytes kGemmWorkspace = {std::uint64_t{32} << 20};
-
 /// Products of one type and shape on the current device: D = op(A) op(B), nothing added.
 class Matmul {
  public:
-  /// Throws std::runtime_error when the library refuses the description.
-  Matmul(const CublasLt& library, const GemmType& type, const GemmShape& shape, bool fast_accumulation);
+  /// Throws std::runtime_error when the library refuses the description; Skip when it knows no type like these.
+  Matmul(const GemmLibrary& library, const GemmType& type, const GemmShape& shape, bool fast_accumulation);
   ~Matmul();
 
   /// The proposals of the library's heuristic, the best ranked first, at most `most`; algorithms that its own check
@@ -70,8 +69,8 @@ class Matmul {
   void enqueue(const Algorithm& algorithm, const OperandSet& set, const Stream& stream);
   /// How many partial sums `algorithm` rounds to the type of the result before it adds them up; 1: none.
   [[nodiscard]] std::size_t stored_parts(const Algorithm& algorithm) const;
-  /// "id 66, tile 20, stages 36, split_k 1, reduction 0, inner_shape 0, cluster 5, workspace 0 B" in the library's own
-  /// numbers.
+  /// "id 66, tile 20, stages 36, split_k 1, reduction 0, inner_shape 0, cluster 5, workspace 0 B" or "solution 4438,
+  /// workspace 0 B", in the library's own numbers.
   [[nodiscard]] std::string text(const Algorithm& algorithm) const;
 
  private:
