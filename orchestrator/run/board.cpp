@@ -126,7 +126,7 @@ std::string board_html(const BoardView& view) {
   html += fmt::format("<h1>{}: {}</h1>\n", escaped(view.site), escaped(view.profile));
   html += fmt::format("<p class=\"soft\">As of {}. {}</p>\n", escaped(view.time),
                       view.over ? "assay has ended; this page does not change any more."
-                                : "Written again every few seconds: where that time stands still, so does assay.");
+                                : "Written again every few seconds: if that time does not change, assay has stopped.");
   html +=
       fmt::format("<progress max=\"{}\" value=\"{}\"></progress>\n", std::max<std::size_t>(view.total, 1), view.done);
   html += fmt::format("<p>{} of {} attempts{}, {} elapsed{}</p>\n", view.done, view.total,
@@ -134,9 +134,9 @@ std::string board_html(const BoardView& view) {
                       clock_text(view.elapsed_s),
                       view.over ? "" : fmt::format(", about {} left", clock_text(view.remaining_s)));
   if (view.cells.steps > 0)
-    html += fmt::format("<p>{}. Each step is judged by itself here; the verdict compares them.</p>\n",
+    html += fmt::format("<p>{}. Here no step is compared with others; the verdict does that.</p>\n",
                         view.cells.text(view.steps));
-  html += list("What failed", view.failures, "nothing so far") + fleet(view.nodes) + table(view.nodes);
+  html += list("Failures", view.failures, "nothing so far") + fleet(view.nodes) + table(view.nodes);
   html += list("Ended last", view.recent, "nothing yet");
   return html +
          "<p class=\"soft\">This page decides nothing: the verdict is in verdict.json and report.html.</p>\n"

@@ -39,7 +39,7 @@ struct GemmFunctions {
 
 namespace {
 
-/// Memory that algorithms may use beside the operands: 32 MiB, NVIDIA's advice for Hopper and later (cuBLAS manual,
+/// Memory that algorithms may use besides the operands: 32 MiB, NVIDIA's advice for Hopper and later (cuBLAS manual,
 /// cublasSetWorkspace).
 constexpr Bytes kGemmWorkspace = {std::uint64_t{32} << 20};
 

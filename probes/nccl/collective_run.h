@@ -1,4 +1,4 @@
-// collective_run: the method of the probes of collectives of GPUs, whatever library and runtime they are linked with:
+// collective_run: the method of the probes of collectives of GPUs, over any library and runtime:
 // parameters, metrics, the ranks of a node and their leader.
 #pragma once
 
@@ -69,7 +69,7 @@ inline constexpr Metric kCollectiveMetrics[] = {
            Recorded::if_reported),
     fault(
         "mismatches",
-        "elements, of all ranks and of a check before and one after the timing, that are not exactly what they must be",
+        "elements, of all ranks and of a check before and one after the timing, that are not exact",
         Recorded::rank_0),
 };
 inline constexpr ConditionSpec kPlacementConditions[] = {
@@ -77,10 +77,10 @@ inline constexpr ConditionSpec kPlacementConditions[] = {
     {.name = "nodes", .meaning = "nodes that took part"},
     {.name = "gpus_per_node", .meaning = "GPUs that took part on each node"},
     {.name = "node_names", .meaning = "names of the nodes by rank, separated by commas"},
-    rank_0("sizes_left_out", "sizes in B that were asked for and do not fit, or none, where this is rank 0"),
+    rank_0("sizes_left_out", "sizes in B that were asked for and do not fit, or none, on rank 0"),
 };
 
-/// What differs between the libraries.
+/// Differences between the libraries.
 struct CollectiveRun {
   const Product& product;
   Forced forced;

@@ -19,11 +19,11 @@ struct ncclWindow_vidmem;  // the target of ncclWindow_t
 
 namespace assay::nccl {
 
-/// A library with NCCL's interface, and what differs in words.
+/// A library with NCCL's interface, and its names.
 struct Product {
   const char* title = "NCCL";
   const char* library = "libnccl.so.2";
-  const char* folders = "";  ///< where it is looked for beside the usual places
+  const char* folders = "";  ///< searched besides the usual places
   const char* probe = "nccl_collective";
   const char* memory = "cudaMalloc";  ///< of the runtime, where the library gives none
   const char* version_condition = "nccl_version";
@@ -61,7 +61,7 @@ class Nccl {
   std::unique_ptr<Functions> functions_;
 };
 
-/// Device memory from ncclMemAlloc, which the library can map into its peers; from the runtime where it has none.
+/// Device memory from ncclMemAlloc, which the library can map into its peers; from the runtime if it has none.
 class CollectiveBuffer {
  public:
   CollectiveBuffer() = default;

@@ -122,15 +122,14 @@ class Judge {
     auto pools = pooled(step, requirement, plan_.probes.at(requirement.probe).description);
     const auto unknown = rises_.take(requirement, planned, pools);
     if (pools.empty() && unknown.empty()) {
+      const std::string judged = requirement.judged();
       if (const std::string kind = other_kind(step, requirement); !kind.empty()) {
         whole.outcome = Outcome::inconclusive;
-        whole.reason = fmt::format("The record has {} of a {}, and a {} is judged.", requirement.judged(), kind,
-                                   requirement.scope);
+        whole.reason = fmt::format("The record has {} of a {}, and a {} is judged.", judged, kind, requirement.scope);
         return {settled_cell(std::move(whole))};
       }
       if (requirement.when_told)
-        return {
-            unchecked_cell(std::move(whole), fmt::format("this machine does not report {}.", requirement.judged()))};
+        return {unchecked_cell(std::move(whole), fmt::format("this machine does not report {}.", judged))};
       whole.reason = fmt::format("No {} was recorded.", requirement.figure());
       return {settled_cell(std::move(whole))};
     }
