@@ -134,7 +134,7 @@ std::string board_html(const BoardView& view) {
                       clock_text(view.elapsed_s),
                       view.over ? "" : fmt::format(", about {} left", clock_text(view.remaining_s)));
   if (view.cells.steps > 0)
-    html += fmt::format("<p>{}. Here no step is compared with others; the verdict does that.</p>\n",
+    html += fmt::format("<p>{}. Each step is judged without the others; the verdict compares them.</p>\n",
                         view.cells.text(view.steps));
   html += list("Failures", view.failures, "nothing so far") + fleet(view.nodes) + table(view.nodes);
   html += list("Ended last", view.recent, "nothing yet");

@@ -25,7 +25,7 @@ struct BoardNode {
   double ran_s = 0, usual_s = 0;       ///< of the step that runs
 };
 
-/// Required cells of steps that have had the attempts of their stage, each judged by its own step alone: limits
+/// Required cells of steps that have had the attempts of their stage, each judged without the other steps: limits
 /// relative to others are open, and the scatter of the whole run is not known yet. The verdict decides.
 struct CellCounts {
   std::size_t steps = 0;  ///< that they are of

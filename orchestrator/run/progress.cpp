@@ -62,7 +62,7 @@ void Progress::add(const plan::Step& step, int attempts) {
   for (const auto& node : step.nodes) nodes_[node].total += static_cast<std::size_t>(attempts);
 }
 
-/// Its cells count once, however often the step is judged: a second stage replaces what the first one gave.
+/// Its cells count once, however often the step is judged: a second stage replaces the counts of the first.
 void Progress::count(const plan::Step& step, const StepWords& words) {
   const auto known = planned_.find(step.id);
   if (known == planned_.end() || words.cells.steps == 0) return;

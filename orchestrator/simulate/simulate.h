@@ -44,7 +44,7 @@ judge::EvidenceReader simulated_evidence(const plan::Plan& plan, const judge::Jo
 /// A run as it would have been: the journal as read back, its text, and its duration in virtual time.
 struct SimulatedRun {
   judge::Journal journal;
-  std::string journal_text;    ///< empty once it was handed over
+  std::string journal_text;    ///< empty if it was handed over
   double duration_s = 0;       ///< of the steps, both stages
   double localisation_s = 0;   ///< of the searches after them
   std::size_t rounds = 0;      ///< of extra tests; those of one round run side by side

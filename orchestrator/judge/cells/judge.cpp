@@ -144,8 +144,7 @@ class Judge {
     std::vector<UndecidedCell> all;
     for (const auto& [subject, pool] : pools) {
       Result one = whole;
-      if (evidence_ != pool.evidence) evidence_ = pool.evidence;
-      one.evidence = evidence_;
+      one.evidence = evidence_ == pool.evidence ? evidence_ : (evidence_ = pool.evidence);
       if ((subject.kind != "node" && cell.subject.kind == "node") || pools.size() > 1) one.subject = subject;
       all.push_back(requirement.contrast ? contrast_cell(requirement, planned, step, subject, pool, std::move(one))
                     : requirement.demand ? demand_cell(requirement, planned, subject, pool, std::move(one))

@@ -22,7 +22,7 @@ std::string key_of(const EvidenceFile& file) { return fmt::format("{} {} {}\n", 
 
 }  // namespace
 struct KeptRecords::Internal {
-  /// A record in as little memory as it takes: its key and, behind that, what is packed.
+  /// A record in as little memory as it takes: its key and, behind that, the packed bytes.
   struct Kept {
     std::string bytes;
     std::uint32_t key = 0;  ///< its length
@@ -45,7 +45,7 @@ struct KeptRecords::Internal {
   bool full = false;
   std::atomic<std::size_t> parsed = 0;
 
-  /// What is kept of a file, or why it is refused; empty if neither is known. Entries never move or vanish.
+  /// The packed record of a file, or why it is refused; empty if neither is known. Entries never move or vanish.
   std::expected<std::string_view, InputError> find(std::string_view key) {
     const std::lock_guard lock(mutex);
     if (const auto why = refused.find(key); why != refused.end()) return std::unexpected(why->second);

@@ -177,7 +177,7 @@ TEST(Board, counts_the_cells_of_steps_that_are_over_once_however_often_they_are_
   const std::string counts = "3 of 8 steps judged: 5 required cells pass, 1 fail, 3 open";
   EXPECT_NE(block.find("  " + counts + "\n"), std::string::npos) << block;
   EXPECT_NE(block.find("  failed on 3: n1, n2, n3\n"), std::string::npos) << block;
-  EXPECT_NE(read_file(path)->find("<p>" + counts + ". Each step is judged by itself here"), std::string::npos);
+  EXPECT_NE(read_file(path)->find("<p>" + counts + ". Each step is judged without the others"), std::string::npos);
   std::remove(path.c_str());
 }
 
