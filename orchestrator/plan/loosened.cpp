@@ -177,10 +177,10 @@ std::vector<Loosened> loosened_in(const Requirement& before, const Requirement& 
   if (before.by != changed.by)
     found.add("by", std::string(word_of(before.by.value_or(Grouping::rack))),
               std::string(word_of(changed.by.value_or(Grouping::rack))));
-  const auto kept_up_to = [](const Requirement& one) {
-    return one.knee && one.knee->at_least ? static_cast<double>(*one.knee->at_least) : 1e9;
-  };
-  found.floor("knee.at_least", kept_up_to(before), kept_up_to(changed));
+  const auto kept = [](const Requirement& one) { return one.knee ? one.knee->at_least : std::nullopt; };
+  if (kept(changed) && (!kept(before) || *kept(changed) < *kept(before)))
+    found.add("knee.at_least", kept(before) ? std::to_string(*kept(before)) : "all nodes",
+              std::to_string(*kept(changed)));
   const auto rounds = [](const Requirement& one) { return one.rounds == 0 ? 1e9 : static_cast<double>(one.rounds); };
   if (rounds(changed) < rounds(before))
     found.add("rounds", before.rounds == 0 ? "all pairs" : std::to_string(before.rounds),

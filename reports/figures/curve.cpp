@@ -98,7 +98,7 @@ std::string draw_axes(const Curve& curve, const Frame& frame) {
   for (const auto& point : curve.points) {
     const double x = frame.x(point.x);
     svg += svg_line(x, kCurveBottom, x, kCurveBottom + 5, "axis");
-    if (x - last < kRoom) continue;
+    if (point.label.empty() || x - last < kRoom) continue;
     last = x;
     svg += svg_text(x, kCurveBottom + 18, "middle", "mark", point.label);
   }

@@ -13,7 +13,7 @@ namespace assay::figures {
 /// The values at one size; numbers in the base unit of the curve.
 struct CurvePoint {
   double x = 0;                             ///< size, above 0
-  std::string label;                        ///< of the size
+  std::string label;                        ///< of the size; empty: none
   std::size_t subjects = 0;                 ///< that have a value here
   std::optional<double> low, high;          ///< smallest and largest value of all subjects; absent if none was measured
   std::optional<double> value;              ///< of the one that is drawn as a line

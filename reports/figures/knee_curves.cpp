@@ -9,9 +9,12 @@
 namespace assay::figures {
 namespace {
 
+/// Sizes near the knee have no label, so that there is room for its own.
 std::string label_of(const judge::KneeFound& knee, std::size_t nodes) {
-  const bool is_knee = knee.state == judge::KneeState::found && nodes == knee.kept;
-  return fmt::format("{}{}", is_knee ? "knee " : "", nodes);
+  constexpr std::size_t kNear = 2;
+  if (knee.state != judge::KneeState::found) return std::to_string(nodes);
+  if (nodes == knee.kept) return fmt::format("knee {}", nodes);
+  return nodes <= kNear * knee.kept && knee.kept <= kNear * nodes ? "" : std::to_string(nodes);
 }
 
 Curve figure_of(const plan::Requirement& requirement, const judge::KneeFound& knee) {

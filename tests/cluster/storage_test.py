@@ -93,7 +93,7 @@ class FullBeyondFour(StorageBench):
         "accelerators": 1,
         "readers": 2,
         "ahead": 1,
-        "steps": 12,
+        "steps": 8,
         "repetitions": 6,
     }
     wants = 4 * 64 * 1024 / 0.050  # B/s of one node

@@ -167,7 +167,8 @@ void Searches::tell_knee(const SearchRecord& inquiry, Localised& found) const {
   if (knee.cause() == FallCause::count) {
     found.state = SearchState::common_cause;
     found.reason =
-        fmt::format("Knee: {}. It is of the number of nodes: {} are no worse than the others.", range, listed(last));
+        fmt::format("Knee: {}. It is of the number of nodes: the last ones ({}) are no worse than the others.", range,
+                    listed(last));
   } else if (knee.cause() == FallCause::nodes && last.size() == 1) {
     found.state = SearchState::found;
     found.reason =

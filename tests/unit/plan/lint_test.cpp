@@ -233,6 +233,18 @@ TEST(loosened, every_inherited_limit_that_became_easier_is_listed) {
   EXPECT_EQ(again->loosened, profile->loosened);
 }
 
+TEST(loosened, a_knee_at_fewer_nodes_is_listed) {
+  constexpr const char* kBase = R"({"probe": "fabric", "scope": "group", "by": "growing",
+      "limit": {"at_least": 0.9, "unit": "B/s", "of": "smallest_group"}})";
+  const auto profile = child({kBase}, replaced(kBase, {{"knee", {{"at_least", 24}}}}));
+  ASSERT_TRUE(profile) << profile.error().text();
+  ASSERT_EQ(profile->loosened.size(), 1U);
+  EXPECT_EQ(words_of_loosened(profile->loosened[0]),
+            "The profile asks less than base, which it extends: r0: knee.at_least is 24 instead of all nodes.");
+  const auto all = child({kBase}, replaced(kBase, {{"knee", json::object()}}));
+  EXPECT_TRUE(all->loosened.empty());
+}
+
 TEST(loosened, what_became_stricter_is_not_listed_and_a_plan_may_not_bring_its_own_list) {
   constexpr const char* kBase = R"({"limit": {"at_least": 100, "unit": "B/s"}})";
   const auto stricter = child({kBase}, replaced(kBase, {{"limit", {{"at_least", 200}, {"unit", "B/s"}}}}));

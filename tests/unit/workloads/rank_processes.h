@@ -160,6 +160,7 @@ inline Declared recorded_in(const std::vector<Record>& records) {
   }
   for (const char* of_kernel : {"cpu_load_by_others", "cpu_steal", "clock_synchronised"})
     found.conditions.insert(of_kernel);
+  for (const char* of_nfs : {"rpc_backlog", "rpc_slots"}) found.conditions.erase(of_nfs);  // there may be no such mount
   return found;
 }
 inline Declared declared_by(const std::string& probe) {
@@ -169,6 +170,7 @@ inline Declared declared_by(const std::string& probe) {
   for (const auto& one : description.conditions) found.conditions.insert(one.name);
   for (const char* of_kernel : {"cpu_load_by_others", "cpu_steal", "clock_synchronised"})
     found.conditions.insert(of_kernel);
+  for (const char* of_nfs : {"rpc_backlog", "rpc_slots"}) found.conditions.erase(of_nfs);  // there may be no such mount
   return found;
 }
 
