@@ -1,4 +1,5 @@
 """TPMs of nodes: swtpm with tpm2-tools stands for the real one. A quote is made, bound, verified, relayed, stale and foreign."""
+import hashlib
 import json
 import pathlib
 import shutil
@@ -109,29 +110,34 @@ class Tpm(Bench):
         self.assertEqual(self.ask(foreign, out="foreign-run").returncode, 0)
         self.assertIn("other_root", self.check("--tpm-roots", self.roots(maker), status=4))
 
-        # The record of an earlier challenge in the place of this one's.
+        # The head puts an earlier answer of the same TPM in the place of this one's.
         self.assertEqual(self.ask(mine, challenge=EARLIER, out="earlier").returncode, 0)
-        record = next((self.scratch / "earlier/records").glob("*/1/0.jsonl")).read_text().splitlines()
         self.assertEqual(self.key(), own, "the key is the same each time")
-        self.assertEqual(self.ask(self.stale(record), out="stale").returncode, 3)
-        (reason,) = self.reasons().values()
-        self.assertIn("the TPM: its quote answers another question than that of this attempt", reason)
+        earlier = self.said()
+        self.assertEqual(self.ask(mine, out="stale").returncode, 0)
+        self.assertEqual(self.assay("judge", self.run_directory).returncode, 0)
+        self.replace({text: earlier[name] for name, text in self.said().items() if name in ("quote", "signature")})
+        got = self.assay("judge", self.run_directory)
+        self.assertEqual(got.returncode, 3, got.stdout + got.stderr)
+        self.assertIn("the TPM: its quote answers another question than that of this attempt", got.stdout)
 
-    def stale(self, record):
-        """Replaces tpm2_quote by a program that gives the quote of `record`; the TPM is the same."""
-        conditions = [line["condition"] for line in map(json.loads, record) if "condition" in line]
-        said = {condition["name"]: condition["value"] for condition in conditions}
-        folder = self.scratch / "bin"
-        folder.mkdir()
-        program = folder / "tpm2_quote"
-        program.write_text(
-            "#!/usr/bin/env python3\nimport sys\ngiven = sys.argv\n"
-            f"for flag, text in (('-m', '{said['quote']}'), ('-s', '{said['signature']}')):\n"
-            "    open(given[given.index(flag) + 1], 'wb').write(bytes.fromhex(text))\n"
-        )
-        program.chmod(0o755)
-        self.environment["PATH"] = f"{folder}:{self.environment['PATH']}"
-        return f"swtpm:path={self.scratch / 'mine.s'}"
+    def record(self):
+        return next((self.run_directory / "records").glob("*/1/0.jsonl"))
+
+    def said(self):
+        conditions = [line["condition"] for line in map(json.loads, self.record().open()) if "condition" in line]
+        return {condition["name"]: condition["value"] for condition in conditions}
+
+    def replace(self, texts):
+        """Other texts in the record, and its digest and size in the journal, as who writes the evidence can do."""
+        record, journal = self.record(), self.run_directory / "journal.jsonl"
+        before, content = record.read_bytes(), record.read_text()
+        for old, new in texts.items():
+            content = content.replace(old, new)
+        record.write_text(content)
+        digest = [hashlib.sha256(data).hexdigest() for data in (before, content.encode())]
+        account = journal.read_text().replace(digest[0], digest[1])
+        journal.write_text(account.replace(f'"bytes":{len(before)}', f'"bytes":{len(content)}'))
 
     def test_no_tpm_is_not_measured_and_informs_or_is_refused_as_the_receiver_demands(self):
         got = self.ask(f"device:{self.scratch / 'no-tpm'}")
