@@ -152,14 +152,15 @@ class DeviceExchange {
       if (rank != all_.own) words[rank] = {.offset = rank * sizeof(std::uint64_t), .bytes = sizeof(std::uint64_t)};
     std::vector<std::uint64_t> counts(ranks), told(ranks);
     const std::vector<std::uint64_t> at(ranks, all_.own * sizeof(std::uint64_t));
+    wire_.barrier();  // slots of round trips are read
     for (std::size_t i = 0; i < count_; ++i) {
       const RowPlan& plan = steps_[i].plan;
       for (std::size_t rank = 0; rank < ranks; ++rank) counts[rank] = plan.to[rank + 1] - plan.to[rank];
       put(all_.leaving, counts);
-      wire_.barrier();  // all have read the counts before
       wire_.exchange(all_.leaving, words, all_.came, words, {.at = at});
       wire_.finish();
       device_.get(std::as_writable_bytes(std::span(told)), all_.came);
+      wire_.barrier();  // all have read the counts, and slots may come
       for (std::size_t rank = 0; rank < ranks; ++rank) {
         const std::uint64_t due = plan.from[rank + 1] - plan.from[rank];
         if (rank != all_.own && told[rank] != due)
