@@ -2,6 +2,7 @@
 #include "orchestrator/plan/crossing_spots.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -42,7 +43,8 @@ constexpr const char* kPaths = R"([
 
 /// The probe as the catalogue describes it.
 std::vector<Program> crossing_program() {
-  const auto known = std::ranges::find(known_probes(), kCrossingProbe, &KnownProbe::name);
+  const auto newest_first = std::views::reverse(known_probes());
+  const auto known = std::ranges::find(newest_first, kCrossingProbe, &KnownProbe::name);
   return {{.name = kCrossingProbe,
            .sha256 = std::string(64, '1'),
            .path = "/p",
