@@ -2,6 +2,9 @@
 // everywhere that nothing was measured.
 #include "orchestrator/simulate/simulate.h"
 
+#include <algorithm>
+#include <ranges>
+
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/run_verdict.h"
