@@ -13,7 +13,7 @@ from harness import main
 
 SCRIPT = pathlib.Path(__file__).with_name("encryption_guest")
 NEEDED = ("qemu-system-x86_64", "busybox", "cpio", "depmod", "apt-get", "dpkg", "ip", "rdma")
-MODULES = ("veth", "rdma_rxe", "rdma_ucm")
+MODULES = ("crc32_generic", "veth", "rdma_rxe", "rdma_ucm")
 PATIENCE_S = 900  # the kernel comes by the network the first time
 
 

@@ -23,6 +23,7 @@ namespace assay::crossing {
 namespace {
 
 constexpr const char* kDevice = "/dev/infiniband/rdma_cm";
+constexpr std::chrono::seconds kForReplies{1};
 constexpr std::size_t kMark = 8;  // B of private data, of at most 56
 constexpr std::uint16_t kKeyWithoutMembership = 0x7fff;
 constexpr std::uint8_t kReliable = 2;     // IBV_QPT_RC of infiniband/verbs.h
@@ -261,6 +262,7 @@ Arrivals watch_rdma_cm(const Target& at, std::string_view token, Clock::time_poi
     accepted.uid = 2;
     (void)manager.command(RDMA_USER_CM_CMD_ACCEPT, accepted);  // the other side shows whether it was answered
   }
+  sleep_until_stopped(kForReplies);  // an identifier that is closed takes its reply back
   return found;
 }
 

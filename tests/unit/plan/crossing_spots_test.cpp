@@ -2,6 +2,7 @@
 #include "orchestrator/plan/crossing_spots.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -42,7 +43,8 @@ constexpr const char* kPaths = R"([
 
 /// The probe as the catalogue describes it.
 std::vector<Program> crossing_program() {
-  const auto known = std::ranges::find(known_probes(), kCrossingProbe, &KnownProbe::name);
+  const auto newest_first = std::views::reverse(known_probes());
+  const auto known = std::ranges::find(newest_first, kCrossingProbe, &KnownProbe::name);
   return {{.name = kCrossingProbe,
            .sha256 = std::string(64, '1'),
            .path = "/p",
@@ -73,7 +75,8 @@ TEST(crossings, every_error_has_its_place_and_a_hint) {
        "is not a numeric address"},
       {R"([{"name": "p", "class": "tcp", "tenant": "red", "address": "dead.beef", "port": 1}])", "no name is resolved"},
       {R"([{"name": "p", "class": "l2", "tenant": "red", "address": "fd00::1"}])", "ARP asks for an IPv4 address"},
-      {R"([{"name": "p", "class": "l2", "tenant": "red", "address": "10.1.0.1", "port": 1}])", "ARP has no ports"},
+      {R"([{"name": "p", "class": "l2", "tenant": "red", "address": "10.1.0.1", "port": 1}])",
+       "ARP, paths of InfiniBand and memory have no ports"},
       {R"([{"name": "p", "class": "tcp", "tenant": "red", "address": "10.1.0.1"}])",
        "port: is missing in a path of class tcp"},
       {R"([{"name": "p", "class": "nfs", "tenant": "red", "address": "10.1.0.1"}])", "resource: is no absolute path"},

@@ -2,6 +2,9 @@
 // everywhere that nothing was measured.
 #include "orchestrator/simulate/simulate.h"
 
+#include <algorithm>
+#include <ranges>
+
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/run_verdict.h"
@@ -70,7 +73,8 @@ TEST(simulate, a_leak_between_tenants_is_found_as_a_link_between_a_node_and_a_pa
   ASSERT_TRUE(profile) << profile.error().text();
   site::Site site = simulated_site({.nodes = 6});
   tell_parts(*profile, site);
-  const auto known = std::ranges::find(plan::known_probes(), plan::kCrossingProbe, &plan::KnownProbe::name);
+  const auto newest_first = std::views::reverse(plan::known_probes());
+  const auto known = std::ranges::find(newest_first, plan::kCrossingProbe, &plan::KnownProbe::name);
   const plan::Program probe{.name = plan::kCrossingProbe,
                             .sha256 = std::string(64, '1'),
                             .path = "/p",
