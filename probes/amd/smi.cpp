@@ -257,7 +257,7 @@ Answer<double> AmdGpu::energy_j() const {
 
 namespace {
 
-/// The number that `pick` finds in an answer; not supported where it finds none.
+/// The number that `pick` finds in an answer, or the status "not supported".
 template <class T, class Pick>
 Answer<double> number_of(const Answer<T>& answer, Pick pick) {
   if (!answer.value) return {.value = std::nullopt, .code = answer.code};
