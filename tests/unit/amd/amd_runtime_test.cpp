@@ -269,7 +269,8 @@ TEST(amd_kernels, clang_makes_every_kernel_for_each_architecture_without_a_spill
       found.insert((*one)[1]);
       EXPECT_EQ((*one)[3], "0") << (*one)[1] << " on " << architecture;
       // Scalars of a wave may go to lanes of a vector register where nothing is timed: operands are made once.
-      if (!(*one)[1].str().ends_with("_fill")) EXPECT_EQ((*one)[2], "0") << (*one)[1] << " on " << architecture;
+      if ((*one)[1] != "assay_gemm_fill" && (*one)[1] != "assay_whole_fill")
+        EXPECT_EQ((*one)[2], "0") << (*one)[1] << " on " << architecture;
     }
     EXPECT_EQ(found, wanted) << architecture;
     // A thread moves 16 bytes at once, and the gate is held by the clock of constant rate.
