@@ -18,7 +18,7 @@ Graph capture(const Stream& stream, const std::function<void()>& enqueue) {
   } catch (...) {
     (void)hip().end_capture(stream.get(), &recorded);  // the first failure is the one to report
     if (recorded != nullptr) (void)hip().destroy_graph(recorded);
-    (void)hip().last_error();  // the exception reports a capture that was spoilt
+    (void)hip().last_error();  // of the spoilt capture; the exception has its cause
     throw;
   }
   check(hip().end_capture(stream.get(), &recorded), "recording a graph (hipStreamEndCapture)");

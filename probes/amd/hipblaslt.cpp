@@ -24,7 +24,7 @@ struct GemmFunctions {
 
 namespace {
 
-/// Memory that algorithms may use besides the operands: 76 MiB, which hipBLASLt's authors advise (PyTorch,
+/// Workspace of an algorithm at most: 76 MiB, which hipBLASLt's authors advise (PyTorch,
 /// aten/src/ATen/cuda/tunable/GemmHipblaslt.h).
 constexpr Bytes kWorkspace = {std::uint64_t{76} << 20};
 constexpr const char* kRocmFolder = "/opt/rocm/lib";  // where ROCm's packages link the newest

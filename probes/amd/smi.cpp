@@ -269,7 +269,7 @@ Answer<LinkFacts> AmdGpu::link_to(const AmdGpu& other) const {
 
 namespace {
 
-/// The number that `pick` finds in an answer; not supported if it finds none.
+/// The number that `pick` finds in an answer, or the status "not supported".
 template <class T, class Pick>
 Answer<double> number_of(const Answer<T>& answer, Pick pick) {
   if (!answer.value) return {.value = std::nullopt, .code = answer.code};

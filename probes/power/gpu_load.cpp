@@ -12,9 +12,9 @@
 
 #include "probes/core/probe.h"
 #include "probes/cuda/choice.h"
-#include "probes/cuda/gemm_library.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/gemm_check.h"
+#include "probes/cuda/gemm_library.h"
 #include "probes/cuda/gemm_operands.h"
 #include "probes/cuda/gemm_type.h"
 #include "probes/cuda/graph.h"

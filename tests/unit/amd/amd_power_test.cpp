@@ -57,10 +57,10 @@ TEST(amd_power, a_library_without_counters_of_energy_is_no_instrument) {
 
 TEST(amd_power, a_gpu_over_its_limit_is_over_it_and_one_without_a_limit_is_named) {
   const FakeTree no_packages;
-  const Record record =
-      record_on(R"({"count": 2, "gpus": {"0": {"cap": [100000000, 750000000]}, "1": {"cap": null}}})", "power_cap",
-                {"--powercap", no_packages.path(), "--device", "/no-such-bmc", "--hold", "2s", "--ramp", "100ms",
-                 "--threads", "1"});
+  const Record record = record_on(
+      R"({"count": 2, "gpus": {"0": {"cap": [100000000, 750000000]}, "1": {"fails": {"cap": 2}}}})", "power_cap",
+      {"--powercap", no_packages.path(), "--device", "/no-such-bmc", "--hold", "2s", "--ramp", "100ms", "--threads",
+       "1"});
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
   EXPECT_EQ(value_of(record, "cap_w", kFirst), Value{100.0});
   EXPECT_EQ(value_of(record, "cap_source", kFirst), Value(std::string("AMD SMI")));

@@ -54,6 +54,8 @@ Record gemm_on(const std::string& hip, const std::string& type, std::vector<std:
   return record_on({.hip = "memory=259 " + hip, .more = more}, "amd_gemm", {});
 }
 
+Subject node_of(const Record& record) { return {"node", std::get<std::string>(record.start.host.at("name"))}; }
+
 const Subject kGpu = {"gpu", "a1ff74a1-0000-1000-8000-000000000000"};
 
 double mismatches(const Record& record) {
@@ -155,7 +157,8 @@ TEST(amd_gemm, every_type_is_right_on_the_architecture_that_has_it) {
     EXPECT_LT(samples_of(record, "largest_error_share", kGpu).at(0), 1) << one.name;
     for (const char* rate : {"throughput", "throughput_first", "throughput_best"})
       EXPECT_FALSE(samples_of(record, rate, kGpu).empty()) << rate << " of " << one.name;
-    EXPECT_EQ(value_of(record, "fp8_encoding", Subject{}).value_or(std::string()), Value(one.encoding)) << one.name;
+    EXPECT_EQ(value_of(record, "fp8_encoding", node_of(record)).value_or(std::string()), Value(one.encoding))
+        << one.name;
   }
 }
 
@@ -174,7 +177,7 @@ TEST(amd_gemm, two_gpus_together_take_one_solution_that_is_named) {
                                                    {"architecture", std::string("9.4")},
                                                    {"amd_smi", std::string("present")}};
   for (const auto& [name, value] : conditions) EXPECT_EQ(value_of(record, name, kGpu), value) << name;
-  EXPECT_EQ(value_of(record, "library_version", Subject{}), Value(std::string("1.4.1")));
+  EXPECT_EQ(value_of(record, "library_version", node_of(record)), Value(std::string("1.4.1")));
 }
 
 TEST(amd_gemm, each_fault_of_a_product_is_found_by_the_check_that_is_for_it) {
@@ -395,7 +398,10 @@ TEST(amd_kernels, clang_makes_every_kernel_for_each_architecture_without_a_spill
     std::set<std::string> found;
     for (std::sregex_iterator one(text.begin(), text.end(), kernel), end; one != end; ++one) {
       found.insert((*one)[1]);
-      EXPECT_EQ((*one)[2].str() + (*one)[3].str(), "00") << (*one)[1] << " on " << architecture;
+      EXPECT_EQ((*one)[3], "0") << (*one)[1] << " on " << architecture;
+      // Scalars of a wave may go to lanes of a vector register where nothing is timed: operands are made once.
+      if ((*one)[1] != "assay_gemm_fill" && (*one)[1] != "assay_whole_fill")
+        EXPECT_EQ((*one)[2], "0") << (*one)[1] << " on " << architecture;
     }
     EXPECT_EQ(found, wanted) << architecture;
     // A thread moves 16 bytes at once, and the gate is held by the clock of constant rate.
