@@ -13,7 +13,8 @@ constexpr ConditionSpec kOwnConditions[] = {
     if_reported("link_hops", "Links from one GPU of a pair to the other, where AMD SMI or the runtime counts them."),
     kGpuErrorsCondition,
 };
-constexpr auto kConditions = join(cuda::kPeerConditions, kOwnConditions, kDeviceConditions, kGpuWatchConditions);
+constexpr auto kConditions =
+    join(cuda::kPeerWayConditions, kOwnConditions, cuda::kPeerSampleConditions, kDeviceConditions, kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "amd_peer_bandwidth",
     .sampled = true,

@@ -223,7 +223,7 @@ TEST(rccl, a_rank_that_fails_is_named_and_what_is_missing_a_skip) {
   const std::vector<Failure> cases = {
       {"rank=1 fault=dies", Status::error, "rank 1 (" + second + ") was killed by signal 9"},
       {"rank=1 fault=refuses", Status::error,
-       second + ": entering the communicator: unhandled system error: a word of RCCL"},
+       second + "): entering the communicator: unhandled system error: a word of RCCL"},
       {"rank=1 fault=hang", Status::error, "the collective is not done after 20 s"},
       {"version=21700", Status::skip, "is older than 2.18"},
   };
