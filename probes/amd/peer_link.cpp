@@ -18,7 +18,7 @@ bool may_access(const Device& device, const Device& peer) {
   return can != 0;
 }
 
-/// Nothing where AMD SMI is absent, or does not list both.
+/// Nothing if AMD SMI is absent, or does not list both.
 std::optional<amd::LinkFacts> known_to_smi(const Device& source, const Device& target) {
   const amd::AmdSmi* smi = amd::smi_beside();
   if (smi == nullptr) return std::nullopt;

@@ -11,8 +11,8 @@ inline constexpr Seconds kHelloLimit = {120};
 inline constexpr Seconds kEnterLimit = {240};
 /// Device work of one request: 16 GiB over one 1 Gbit/s port and back are about as long.
 inline constexpr Seconds kBatchLimit = {300};
-/// The same of a batch in which a rank sends and receives `moved` together: what a connection takes to be made, a gate
-/// to give up and a slow start, and the data over 1 Gbit/s; so that a rank that hangs is named early.
+/// The same of a batch in which a rank sends and receives `moved` together: time for new connections, for a gate to
+/// give up and for a slow start, and for the data over 1 Gbit/s; so that a rank that hangs is named early.
 constexpr Seconds batch_limit(Bytes moved) {
   constexpr double kStart_s = 20, kSlowest = 125e6;  // B/s
   const double wanted = kStart_s + static_cast<double>(moved.count) / kSlowest;

@@ -14,7 +14,7 @@ struct RankPatience {
   Seconds stopped = {5};
   /// None of them has run for so long. Only for ranks that wait for no other node; nothing: they are waited for.
   std::optional<Seconds> idle = {};
-  /// One of them has answered with an error so long ago: the others may wait for it, and {} stands for their answers.
+  /// One of them has answered with an error so long ago: the others may wait for it, and {} replaces their answers.
   /// Nothing: they are waited for.
   std::optional<Seconds> after_error = {};
 };

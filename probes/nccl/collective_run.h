@@ -1,5 +1,5 @@
-// collective_run: the method of the probes of collectives of GPUs, whatever library and runtime they are linked with:
-// parameters, metrics, the ranks of a node and their leader.
+// collective_run: the method of the probes of collectives of GPUs, by NCCL and by RCCL: parameters, metrics, the ranks
+// of a node and their leader.
 #pragma once
 
 #include <string>
@@ -80,7 +80,7 @@ inline constexpr ConditionSpec kPlacementConditions[] = {
     rank_0("sizes_left_out", "sizes in B that were asked for and do not fit, or none, where this is rank 0"),
 };
 
-/// What differs between the libraries.
+/// Differences between the libraries.
 struct CollectiveRun {
   const Product& product;
   Forced forced;

@@ -18,11 +18,11 @@ struct ncclComm;  // the target of ncclComm_t
 
 namespace assay::nccl {
 
-/// A library with NCCL's interface, and what differs in words.
+/// The names of a library with NCCL's interface.
 struct Product {
   const char* title = "NCCL";
   const char* library = "libnccl.so.2";
-  const char* folders = "";  ///< where it is looked for beside the usual places
+  const char* folders = "";  ///< more to search
   const char* probe = "nccl_collective";
   const char* memory = "cudaMalloc";  ///< of the runtime, where the library gives none
   const char* version_condition = "nccl_version";
@@ -60,7 +60,7 @@ class Nccl {
   std::unique_ptr<Functions> functions_;
 };
 
-/// Device memory from ncclMemAlloc, which the library can map into its peers; from the runtime where it has none.
+/// Device memory from ncclMemAlloc, which the library can map into its peers; else from the runtime.
 class CollectiveBuffer {
  public:
   CollectiveBuffer() = default;

@@ -45,7 +45,7 @@ class Scanner {
     return number() && literal("[") && until("]", address) &&
            address.find_first_not_of("0123456789abcdef") == std::string_view::npos;
   }
-  /// Cuts off what RCCL says of its communicator: " comm 0x55d0 nRanks 08".
+  /// Cuts off RCCL's words on its communicator: " comm 0x55d0 nRanks 08".
   void cut_communicator() {
     const auto at = rest_.rfind(" comm 0x");
     Scanner behind(at == std::string_view::npos ? "" : rest_.substr(at));

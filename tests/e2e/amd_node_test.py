@@ -58,6 +58,18 @@ def small(one, driver):
 
 
 class AmdNode(Fakes):
+    @staticmethod
+    def profile(requirements):
+        return {
+            "schema": "assay.profile/1",
+            "name": "amd-node",
+            "title": "Test",
+            "revision": 1,
+            "relative_only": "a test",
+            "node": {"gpu": 8, "pair": 56},
+            "requirements": requirements,
+        }
+
     def judge(self, probes, driver=MADE_UP, hip=None, smi=None, rccl="", without=()):
         """Accepts the node by what amd-mi300x asks of `probes`; (requirement, subject) to outcome for every cell that does not pass."""
         libraries = self.work / "n01/lib/assay"
@@ -72,15 +84,7 @@ class AmdNode(Fakes):
         }
         for name, text in told.items():
             (libraries / name).write_text(text)
-        profile = {
-            "schema": "assay.profile/1",
-            "name": "amd-node",
-            "title": "Test",
-            "revision": 1,
-            "relative_only": "a test",
-            "node": {"gpu": 8, "pair": 56},
-            "requirements": [small(one, driver or one) for one in shipped(probes)],
-        }
+        profile = self.profile([small(one, driver) for one in shipped(probes)])
         site = self.site(self.pod("n01"))
         self.done = self.assay(
             "accept", "--profile", self.write("profile.json", profile), "--site", site, "--out", self.run_directory
@@ -116,6 +120,17 @@ class AmdNode(Fakes):
         self.assertEqual(self.done.returncode, 3, self.done.stdout)
         self.assertEqual(set(left.values()), {"inconclusive"})
         self.assertIn("simulated 6.12.12", self.reason_of("health.gpus"))
+
+    def test_a_simulated_fleet_is_measured_by_all_of_it_and_its_slow_node_found(self):
+        profile = self.profile(shipped(PROBES))
+        faults = {"schema": "assay.faults/1", "bad_nodes": [{"node": "n00003", "factor": 0.5}]}
+        done = self.assay(
+            *("simulate", "--profile", self.write("profile.json", profile), "--nodes", 8, "--seed", 7),
+            *("--faults", self.write("faults.json", faults)),
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.startswith("SIMULATION: nothing was measured\n"), done.stdout)
+        self.assertIn("1 found, 0 missed, 0 false alarms", done.stdout)
 
     def check(self, probes, faults, **node):
         left = self.judge(probes, **node)
