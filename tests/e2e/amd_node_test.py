@@ -175,7 +175,7 @@ class AmdNode(Fakes):
         self.judge(["amd_peer_bandwidth"], smi={"gpu": {"cache_kb": 64, "link": [2, 1]}})
         cells = [result for result in self.results if result["requirement"] == "peer.read.bandwidth"]
         self.assertEqual({result["outcome"] for result in cells}, {"inconclusive"})
-        self.assertIn("the GPUs reached each other by pcie", self.reason_of("peer.read.bandwidth"))
+        self.assertIn("The GPUs reached each other by pcie", self.reason_of("peer.read.bandwidth"))
 
     def test_a_wrong_sum_rejects_the_node(self):
         self.check(["rccl_collective"], {("rccl.all_reduce.mismatches", ""): "fail"}, rccl="rank=5 fault=wrong")
