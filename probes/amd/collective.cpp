@@ -30,8 +30,8 @@ constexpr ProbeSpec kSpec{
         "As nccl_collective, line by line: one process for each GPU, in the order of PCI addresses; every wait with a "
         "deadline; batches behind a gate, timed by events on every rank, the longest of all ranks; algbw and busbw as "
         "rccl-tests counts them; before and after the timing of each size every received element compared with its "
-        "exact value on the device. Of a partitioned GPU each partition is a rank. Algorithm and channels are "
-        "those of RCCL's log; older versions do not log them. It has run over made-up libraries only, on no AMD GPU yet.",
+        "exact value on the device. Of a partitioned GPU each partition is a rank. Algorithm and channels are those of "
+        "RCCL's log; older ones have none. It has run over made-up libraries only, on no AMD GPU yet.",
     .source =
         "NVIDIA nccl-tests, doc/PERFORMANCE.md, as ROCm/rccl-tests has it; RCCL's nccl.h and source for the lines of "
         "its log (ROCm/rccl 0cbce2a; ROCm/rocm-systems, projects/rccl).",

@@ -13,18 +13,19 @@ constexpr ConditionSpec kOwnConditions[] = {
     if_reported("link_hops", "Links from one GPU of a pair to the other, where AMD SMI or the runtime counts them."),
     kGpuErrorsCondition,
 };
-constexpr auto kConditions = join(cuda::kPeerConditions, kOwnConditions, kDeviceConditions, kGpuWatchConditions);
+constexpr auto kConditions =
+    join(cuda::kPeerWayConditions, kOwnConditions, cuda::kPeerSampleConditions, kDeviceConditions, kGpuWatchConditions);
 constexpr ProbeSpec kSpec{
     .name = "amd_peer_bandwidth",
     .sampled = true,
     .measures =
-        "Bandwidth and latency between the AMD GPUs of one node, over XGMI or PCIe: one ordered pair at a time, one to "
+        "Bandwidth and latency between the AMD GPUs of one node, over XGMI or PCIe: every ordered pair, one to "
         "all others, and all pairs at once.",
     .method =
         "As cuda_peer_bandwidth, line by line: peer access opened wherever both GPUs of a pair may reach each other; "
         "copies behind a gate, timed by events on the devices; every word of the last copy of a sample compared; the "
-        "latency that of a random cycle of pointers. Whether a pair is linked by XGMI or PCIe is from AMD SMI, "
-        "or, without it, from the runtime. Copies by the copy engine are the runtime's own, which takes compute units where "
+        "latency that of a random cycle of pointers. AMD SMI reports whether a pair is linked by XGMI or PCIe; without "
+        "it, the runtime. Copies by the copy engine are the runtime's own, which takes compute units where "
         "HSA_ENABLE_SDMA is 0; a metric that ends in _sm is of a kernel. Of a partitioned GPU each partition is a "
         "device of its own. It has run over a made-up runtime only, on no AMD GPU yet.",
     .source =

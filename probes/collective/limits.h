@@ -11,15 +11,16 @@ inline constexpr Seconds kHelloLimit = {120};
 inline constexpr Seconds kEnterLimit = {240};
 /// Device work of one request: 16 GiB over one 1 Gbit/s port and back are about as long.
 inline constexpr Seconds kBatchLimit = {300};
-/// The same of a batch in which a rank sends and receives `moved` together: the time to connect, for a gate
-/// to give up and for a slow start, and the data over 1 Gbit/s; so that a rank that hangs is named early.
-constexpr Seconds batch_limit(Bytes moved) {
-  constexpr double kStart_s = 20, kSlowest = 125e6;  // B/s
-  const double wanted = kStart_s + static_cast<double>(moved.count) / kSlowest;
+/// The same of a batch in which each of `ranks` sends and receives `moved` together: time for new connections, for a
+/// gate to give up and for a slow start of so many, and for the data over 1 Gbit/s that sixteen ranks share; so that a
+/// rank that hangs is named early.
+constexpr Seconds batch_limit(Bytes moved, int ranks) {
+  constexpr double kStart_s = 20, kOfRank_s = 0.1, kSlowest = 125e6 / 16;  // B/s
+  const double wanted = kStart_s + kOfRank_s * ranks + static_cast<double>(moved.count) / kSlowest;
   return wanted < kBatchLimit.count ? Seconds{wanted} : kBatchLimit;
 }
-static_assert(batch_limit({0}).count == 20 && batch_limit({1'250'000'000}).count == 30);
-static_assert(batch_limit({std::uint64_t{32} << 30}).count < kBatchLimit.count + 1);
+static_assert(batch_limit({0}, 0).count == 20 && batch_limit({78'125'000}, 10).count == 31);
+static_assert(batch_limit({std::uint64_t{32} << 30}, 8).count == kBatchLimit.count);
 
 /// Time that a leader waits for a rank beyond the rank's own limit, so that the rank's reason comes first.
 inline constexpr Seconds kGrace = {30};

@@ -8,11 +8,12 @@
 namespace assay::cuda {
 namespace {
 
-constexpr ConditionSpec kOwnConditions[] = {
+constexpr ConditionSpec kRankConditions[] = {
     {.name = "performance_rank", .meaning = "The CUDA runtime's relative rank of a pair's link; lower is better."},
-    nvml::kGpuErrorsCondition,
 };
-constexpr auto kConditions = join(kPeerConditions, kOwnConditions, kDeviceConditions, nvml::kGpuWatchConditions);
+constexpr ConditionSpec kErrorConditions[] = {nvml::kGpuErrorsCondition};
+constexpr auto kConditions = join(kPeerWayConditions, kRankConditions, kPeerSampleConditions, kDeviceConditions,
+                                  nvml::kGpuWatchConditions, kErrorConditions);
 constexpr ProbeSpec kSpec{
     .name = "cuda_peer_bandwidth",
     .sampled = true,

@@ -70,11 +70,13 @@ inline constexpr Metric kPeerMetrics[] = {
     higher("all_pairs_bandwidth", "B/s", "the same of each GPU while all GPUs do so", Recorded::always,
            peer::kTogetherInstrument),
 };
-inline constexpr ConditionSpec kPeerConditions[] = {
+inline constexpr ConditionSpec kPeerWayConditions[] = {
     {.name = "payload_bytes", .meaning = "Payload of one copy, in B."},
     {.name = "peer_access",
      .meaning = "How source and target of a pair reach each other's memory: nvlink, xgmi, pcie, or none."},
     {.name = "path", .meaning = "Way of a pair's copies: direct, or host, through memory of the host."},
+};
+inline constexpr ConditionSpec kPeerSampleConditions[] = {
     {.name = "copies_per_sample",
      .meaning = "Copies that one sample of a pair spans: as many as take 50 ms, at most 16."},
     {.name = "overlap",

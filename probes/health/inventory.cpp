@@ -33,7 +33,7 @@ constexpr Parameter kParameters[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "health_inventory",
-    .revision = 2,
+    .revision = 3,
     .measures = "Counts, capacities, link rates, models, serial numbers and firmware of the node's parts.",
     .method =
         "Reads /proc, /sys and the SMBIOS table once and asks NVML about NVIDIA's GPUs; nothing is changed. Values "

@@ -1,5 +1,5 @@
-// collective_run: the method of the probes of collectives of GPUs, over any library and runtime:
-// parameters, metrics, the ranks of a node and their leader.
+// collective_run: the method of the probes of collectives of GPUs, by NCCL and by RCCL: parameters, metrics, the ranks
+// of a node and their leader.
 #pragma once
 
 #include <string>

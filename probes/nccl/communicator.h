@@ -19,11 +19,11 @@ struct ncclWindow_vidmem;  // the target of ncclWindow_t
 
 namespace assay::nccl {
 
-/// A library with NCCL's interface, and its names.
+/// The names of a library with NCCL's interface.
 struct Product {
   const char* title = "NCCL";
   const char* library = "libnccl.so.2";
-  const char* folders = "";  ///< searched besides the usual places
+  const char* folders = "";  ///< more to search
   const char* probe = "nccl_collective";
   const char* memory = "cudaMalloc";  ///< of the runtime, where the library gives none
   const char* version_condition = "nccl_version";
@@ -61,7 +61,7 @@ class Nccl {
   std::unique_ptr<Functions> functions_;
 };
 
-/// Device memory from ncclMemAlloc, which the library can map into its peers; from the runtime if it has none.
+/// Device memory from ncclMemAlloc, which the library can map into its peers; else from the runtime.
 class CollectiveBuffer {
  public:
   CollectiveBuffer() = default;

@@ -137,9 +137,9 @@ Bytes admitted(const std::vector<json>& hellos) {
   for (const auto& hello : hellos) {
     least = std::min(least, Bytes{hello.at("free").get<std::uint64_t>()});
     if (hello.at("version") != hellos.front().at("version")) {
-      throw std::runtime_error(
-          fmt::format("versions {} and {} of the library on different nodes; install the same version on all",
-                      hellos.front().at("version").get<std::string>(), hello.at("version").get<std::string>()));
+      throw std::runtime_error(fmt::format("NCCL {} and {} on different nodes; install the same version on all",
+                                           hellos.front().at("version").get<std::string>(),
+                                           hello.at("version").get<std::string>()));
     }
   }
   return memory_for_buffers(least);

@@ -42,7 +42,7 @@ inline constexpr ConditionSpec kFactConditions[] = {
                 "of send and receive)"),
     if_reported("protocol", "protocols of the sizes measured, where NCCL names them"),
     if_reported("channels", "channels of the largest size, where NCCL names them"),
-    {.name = "buffers", .meaning = "where buffers come from, ncclMemAlloc, cudaMalloc or hipMalloc"},
+    {.name = "buffers", .meaning = "where buffers come from, ncclMemAlloc or cudaMalloc"},
     {.name = "launch_excluded",
      .meaning = "whether all work of a batch was enqueued before it began on each GPU, so that no launch is in a time"},
 };
@@ -53,6 +53,7 @@ inline constexpr auto kRcclFactConditions = [] {
   auto* to = all.data();
   for (const ConditionSpec& one : kFactConditions) {
     if (one.name != "nvls") *to++ = one;
+    if (one.name == "buffers") to[-1].meaning = "where buffers come from, ncclMemAlloc or hipMalloc";
   }
   all[0] = {.name = kRccl.version_condition, .meaning = "version of NCCL that the RCCL that was opened is made from"};
   all[1].name = kRccl.library_condition;

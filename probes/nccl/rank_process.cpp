@@ -22,10 +22,10 @@ namespace {
 
 using nlohmann::json;
 
-/// The longest wait for `count` iterations like `at`.
-Seconds limit_of(const collective::Iteration& at, std::int64_t count) {
+/// The longest wait of one of `ranks` for `count` iterations like `at`.
+Seconds limit_of(const collective::Iteration& at, std::int64_t count, int ranks) {
   const std::size_t bytes = (at.shape.sent + at.shape.received) * collective::size_of(at.element);
-  return collective::batch_limit({bytes * static_cast<std::size_t>(count)});
+  return collective::batch_limit({bytes * static_cast<std::size_t>(count)}, ranks);
 }
 
 /// Buffers in memory of one GPU, and the communicator that works on them.
@@ -58,7 +58,7 @@ class NcclRank {
     cuda::clear(at.target, {at.shape.received * collective::size_of(at.element)}, stream_, kAllOnes);
     enqueue(at);
     count_mismatches(at.target, at.shape.received, at.element, pattern, mismatches_.as<std::uint64_t>(), stream_);
-    communicator_->finish(stream_, limit_of(at, 1));
+    communicator_->finish(stream_, limit_of(at, 1, place_.ranks));
     std::uint64_t found = 0;
     cuda::copy_to_host(std::as_writable_bytes(std::span(&found, 1)), mismatches_.data());
     return found;
@@ -77,7 +77,7 @@ class NcclRank {
       if (i >= lead) cuda::mark(marks[static_cast<std::size_t>(i - lead)].second, stream_);
     }
     gate_.open();
-    communicator_->finish(stream_, limit_of(iteration(0), lead + counted));
+    communicator_->finish(stream_, limit_of(iteration(0), lead + counted, place_.ranks));
     notice_gate();
     std::vector<double> times;
     times.reserve(marks.size());

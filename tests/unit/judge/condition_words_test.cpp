@@ -47,9 +47,9 @@ TEST(ConditionWords, words_and_counts_are_shown_as_they_are) {
   EXPECT_EQ(
       condition_sentence(equals("transport", std::string("RoCE v2")), seen("transport", std::string("RoCE v1")), ""),
       "The transport was RoCE v1, demanded is RoCE v2: check the GID index and the mode of the port.");
-  EXPECT_EQ(
-      condition_sentence(at_most("other_processes", 0), seen("other_processes", std::int64_t{3}), ""),
-      "3 other processes were on the GPU, at most 0 is allowed: stop them (`nvidia-smi` or `amd-smi process` lists them) and run again.");
+  EXPECT_EQ(condition_sentence(at_most("other_processes", 0), seen("other_processes", std::int64_t{3}), ""),
+            "3 other processes were on the GPU, at most 0 is allowed: stop them (`nvidia-smi` or `amd-smi process` "
+            "lists them) and run again.");
 }
 
 TEST(ConditionWords, a_condition_without_words_of_its_own_is_explained_by_its_probe) {
