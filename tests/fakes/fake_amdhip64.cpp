@@ -21,16 +21,11 @@
 #include <mutex>
 #include <sstream>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "probes/amd/gate_kernel.cuh"
 #include "probes/amd/hip_api.h"
-#include "probes/cuda/gemm_kernels.cuh"
-#include "probes/cuda/memory_kernels.cuh"
-#include "probes/nccl/check_kernels.cuh"
-#include "tests/fakes/host_block.h"
+#include "tests/fakes/amd_kernels.h"
 #include "tests/fakes/settings.h"
 
 struct CUevent_st {
@@ -48,7 +43,8 @@ struct CUgraphExec_st {
 namespace {
 
 using namespace assay::amd::hip_api;  // NOLINT(google-build-using-namespace): a fake of all of it
-namespace kernels = assay::cuda::kernels;
+using assay::fakes::Bind;
+using assay::fakes::table;
 using Clock = std::chrono::steady_clock;
 
 constexpr Status kInvalid = 1, kLaunchFailed = 719, kNotFound = 500, kOutOfMemory = 2;
@@ -107,61 +103,6 @@ void enqueue(Stream stream, std::function<void()> work) {
     work();
     return true;
   });
-}
-
-/// A kernel that waits for nobody: every thread in turn.
-template <class Call>
-void each_thread(unsigned blocks, unsigned threads, const Call& call) {
-  auto& place = assay::cuda::words::host_place;
-  for (place.block = 0; place.block < blocks; ++place.block)
-    for (place.thread = 0; place.thread < threads; ++place.thread) call();
-}
-
-/// A launch of `kernel` with the arguments at `places`; with barriers its threads are fibres.
-template <class... Parameters>
-std::function<void(unsigned, unsigned)> bound(void (*kernel)(Parameters...), void** places, bool barriers) {
-  std::tuple<Parameters...> arguments;
-  [&]<std::size_t... i>(std::index_sequence<i...>) {
-    ((std::get<i>(arguments) = *static_cast<Parameters*>(places[i])), ...);
-  }
-  (std::index_sequence_for<Parameters...>{});
-  return [=](unsigned blocks, unsigned threads) {
-    const auto call = [&] { std::apply(kernel, arguments); };
-    if (barriers) return assay::host_block::run(blocks, threads, call);
-    each_thread(blocks, threads, call);
-  };
-}
-
-using Bind = std::function<std::function<void(unsigned, unsigned)>(void**)>;
-template <class Kernel>
-std::pair<const std::string, Bind> entry(const char* name, Kernel* kernel, bool barriers = false) {
-  return {name, [=](void** places) { return bound(kernel, places, barriers); }};
-}
-#define KERNEL(name) entry(#name, kernels::name)
-#define KERNEL_OF_FIBRES(name) entry(#name, kernels::name, true)
-const std::map<std::string, Bind>& table() {
-  static const std::map<std::string, Bind> kTable = {KERNEL(assay_copy),
-                                                     KERNEL(assay_scale),
-                                                     KERNEL(assay_add),
-                                                     KERNEL(assay_fill),
-                                                     KERNEL(assay_walk),
-                                                     KERNEL(assay_start),
-                                                     KERNEL(assay_chase),
-                                                     KERNEL(assay_hold),
-                                                     KERNEL_OF_FIBRES(assay_dot),
-                                                     KERNEL_OF_FIBRES(assay_right_dot),
-                                                     KERNEL_OF_FIBRES(assay_sum),
-                                                     KERNEL_OF_FIBRES(assay_right_sum),
-                                                     KERNEL_OF_FIBRES(assay_check),
-                                                     KERNEL(assay_gemm_fill),
-                                                     KERNEL_OF_FIBRES(assay_gemm_sum),
-                                                     KERNEL(assay_whole_fill),
-                                                     KERNEL(assay_whole_halves),
-                                                     KERNEL(assay_whole_terms),
-                                                     KERNEL(assay_whole_check),
-                                                     entry("assay_send", assay::nccl::kernels::assay_send),
-                                                     entry("assay_compare", assay::nccl::kernels::assay_compare)};
-  return kTable;
 }
 
 /// Faults of memory, put in around each kernel: a flip once, after the first array was filled.
