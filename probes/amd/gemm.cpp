@@ -42,10 +42,9 @@ constexpr ProbeSpec kSpec{
         "GPU, sets of them in turn that pass twice the last cache, the library's algorithms in trials under load, "
         "samples of HIP graphs of products, 4096 elements of up to 8 sets recomputed on the host, whole products of "
         "whole numbers, results compared bit by bit. An algorithm is named by the number of its solution, which "
-        "belongs "
-        "to one version of the library; one that adds up partial sums in no fixed order counts as changed results. FP8 "
-        "has one device scale for each matrix. Types that a GPU has no instructions for are skipped: FP8 before "
-        "gfx942, XF32 on all but gfx942. Cycles of the compute units are not counted. It has run over made-up "
+        "belongs to one version of the library; one that adds up partial sums in no fixed order counts as changed "
+        "results. FP8 has one device scale for each matrix. Types that a GPU has no instructions for are skipped: FP8 "
+        "before gfx942, XF32 on all but gfx942. Cycles of the compute units are not counted. It has run over made-up "
         "libraries only, on no AMD GPU yet.",
     .source =
         "hipblaslt.h (ROCm/hipBLASLt); hipBLASLt release notes of ROCm 7.0 (TF32 is emulated on gfx950); HIP "

@@ -18,11 +18,10 @@ constexpr ProbeSpec kSpec{
         "As cuda_hbm_bandwidth, line by line: STREAM's copy, scale, add and triad, BabelStream's dot, a plain read and "
         "write on arrays of doubles, ten passes a sample behind a gate, timed by events on the device; every element "
         "and every sum compared with its exact value; then all memory in slices, read in sweeps and walked through "
-        "from "
-        "content to content. The kernels are compiled on the node for the GPU that is there. The arrays are at least "
-        "four times the largest cache before the memory, the Infinity Cache of GPUs that have one. Of a partitioned "
-        "GPU "
-        "each partition is a device of its own. It has run over a made-up runtime only, on no AMD GPU yet.",
+        "from content to content. The kernels are compiled on the node for the GPU that is there. The arrays are at "
+        "least four times the largest cache before the memory, the Infinity Cache of GPUs that have one. Of a "
+        "partitioned GPU each partition is a device of its own. It has run over a made-up runtime only, on no AMD GPU "
+        "yet.",
     .source =
         "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream; Deakin et al., BabelStream, IJCSE 17(3), 2018; patterns: "
         "NVIDIA DCGM, Memtest Diagnostic; the uncertainties are those of cuda_hbm_bandwidth, not measured yet.",

@@ -21,8 +21,7 @@ constexpr ProbeSpec kSpec{
         "AMD GPU yet.",
     .source =
         "NVIDIA nvbandwidth 0.8, README and testcases, for size, number of copies and gate; the uncertainties are "
-        "those "
-        "of cuda_host_link, not measured yet.",
+        "those of cuda_host_link, not measured yet.",
     .needs = "the driver amdgpu; the HIP runtime and hiprtc of ROCm 6.0 or newer; AMD SMI of ROCm 7.0 for the watch",
     .typical = {60},
     .deadline = {1800},

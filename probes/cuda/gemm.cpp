@@ -72,11 +72,10 @@ constexpr ProbeSpec kSpec{
         "sets, one in every tile of a 64 by 64 grid, are recomputed on the host from the operands as the GPU stores "
         "them, in FP64 or wider, and compared within the accumulator's precision (FP8: 14 bits) and, of algorithms "
         "that split k, that of the partial sums they store. Last, both algorithms multiply operands of -1, 0 and 1, "
-        "and operands with all bits of the type (20 at most) by single ones, "
-        "whose results are exact in every type, and every line of the whole result is compared with A (B x) for random "
-        "weights x, modulo 2^64 (Freivalds 1979). Before, faults of published classes are put into results, and those "
-        "that their "
-        "sums show are counted. Energy is the difference of the GPU's counter.",
+        "and operands with all bits of the type (20 at most) by single ones, whose results are exact in every type, "
+        "and every line of the whole result is compared with A (B x) for random weights x, modulo 2^64 (Freivalds "
+        "1979). Before, faults of published classes are put into results, and those that their sums show are counted. "
+        "Energy is the difference of the GPU's counter.",
     .source =
         "cuBLAS manual (cublasLtMatmul, block scaling layouts); OCP Microscaling 1.0; FP8 accumulation: arXiv "
         "2412.19437, section 3.3.2.",

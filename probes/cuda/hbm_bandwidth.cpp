@@ -21,15 +21,14 @@ constexpr ProbeSpec kSpec{
         "passes, enqueued behind a gate and timed by events on the device. Bytes are those that the kernel asks to "
         "read and write; the best of the samples is what BabelStream quotes. After each kernel every element of every "
         "array is compared with its exact value, and every sum with the exact sum; in read and dot a second sum of "
-        "mixed "
-        "bits, in which no errors cancel, is compared with that of words made anew. Then memory is taken in slices "
-        "until 256 MiB are left; each is filled with a payload of its own, read ten times in sweeps over all of them, "
-        "so that no read finds it in the cache, and compared word by word while its complement is written, which is "
-        "compared in turn, so that every bit has held 0 and 1, and every word, being different from all others, proves "
-        "its address. In each pass moving inversions of twelve patterns follow: address, random bits, solid, stripes "
-        "of 1 to 32 bits, a walking bit, checkerboards of words; upwards and downwards. A wrong word is read again and "
-        "recorded. Last, faults of published classes are put into slices between a write and its comparison, and those "
-        "that it finds are counted. A copy engine is not used: it does not measure this memory.",
+        "mixed bits, in which no errors cancel, is compared with that of words made anew. Then memory is taken in "
+        "slices until 256 MiB are left; each is filled with a payload of its own, read ten times in sweeps over all of "
+        "them, so that no read finds it in the cache, and compared word by word while its complement is written, which "
+        "is compared in turn, so that every bit has held 0 and 1, and every word, being different from all others, "
+        "proves its address. In each pass moving inversions of twelve patterns follow: address, random bits, solid, "
+        "stripes of 1 to 32 bits, a walking bit, checkerboards of words; upwards and downwards. A wrong word is read "
+        "again and recorded. Last, faults of published classes are put into slices between a write and its comparison, "
+        "and those that it finds are counted. A copy engine is not used: it does not measure this memory.",
     .source =
         "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream; Deakin et al., BabelStream, IJCSE 17(3), 2018; patterns: "
         "NVIDIA DCGM, Memtest Diagnostic; the uncertainties are inferred from the resolution of CUDA events.",

@@ -44,9 +44,7 @@ constexpr ProbeSpec kSpec{
         "mode; nothing is changed, and no program is started but rpm where packages are its. The meaning of each value "
         "names its file. A value that is not readable, or has not the form that its kernel documents, is absent and "
         "never a default. GPUs are functions of class 3D controller or processing accelerator; RDMA functions are "
-        "those with "
-        "an "
-        "RDMA device. All values are the reports of the node itself.",
+        "those with an RDMA device. All values are the reports of the node itself.",
     .source =
         "Linux Documentation/ABI/testing/sysfs-bus-pci, sysfs-kernel-iommu_groups and "
         "admin-guide/kernel-parameters.txt; linux/pci_regs.h and linux/dcbnl.h; NCCL User Guide, Troubleshooting and "

@@ -37,15 +37,13 @@ constexpr ProbeSpec kSpec{
     .measures = "Counts, capacities, link rates, models, serial numbers and firmware of the node's parts.",
     .method =
         "Reads /proc, /sys and the SMBIOS table once and asks NVML about NVIDIA's GPUs; nothing is changed. Values "
-        "that the "
-        "machine does not report are absent. Counted are parts with hardware behind them: no loop, ram, device-mapper "
-        "or md drives, no bridges, bonds or virtual functions, no removable drive without a medium. A PCIe link is "
-        "compared with the device's own maximum, so a device in a slower slot counts as degraded.",
+        "that the machine does not report are absent. Counted are parts with hardware behind them: no loop, ram, "
+        "device-mapper or md drives, no bridges, bonds or virtual functions, no removable drive without a medium. A "
+        "PCIe link is compared with the device's own maximum, so a device in a slower slot counts as degraded.",
     .source =
         "DMTF DSP0134 (SMBIOS) sections 7.18 and 7.38; Linux Documentation/ABI/testing/sysfs-bus-pci, sysfs-class-net "
-        "and "
-        "stable/sysfs-block, gpu/amdgpu/driver-misc; PCI Code and ID Assignment Specification 1.16; NVIDIA NVML API "
-        "Reference Guide.",
+        "and stable/sysfs-block, gpu/amdgpu/driver-misc; PCI Code and ID Assignment Specification 1.16; NVIDIA NVML "
+        "API Reference Guide.",
     .typical = {1},
     .deadline = {60},
     .parameters = kParameters,

@@ -56,11 +56,9 @@ constexpr ProbeSpec kSpec{
         "The head asks for the keys of the TPM, makes a secret for them (TPM2_MakeCredential) and journals its digest; "
         "the TPM then recovers the secret (TPM2_ActivateCredential), which binds the key that signs to the endorsement "
         "key, and quotes its registers over the SHA-256 of the receiver's challenge, the plan, the node and the "
-        "journal "
-        "so far. Judging checks key, signature, question, registers and secret; `assay-report verify --tpm-roots` and "
-        "`--tpm-keys` check whose TPM it is. tpm2-tools does it; nothing is stored in the TPM. Run with an emulated "
-        "TPM "
-        "only so far, on no real one.",
+        "journal so far. Judging checks key, signature, question, registers and secret; `assay-report verify "
+        "--tpm-roots` and `--tpm-keys` check whose TPM it is. tpm2-tools does it; nothing is stored in the TPM. Run "
+        "with an emulated TPM only so far, on no real one.",
     .source =
         "TCG, Trusted Platform Module Library Family 2.0, Parts 1 to 3, and EK Credential Profile for the template "
         "and the index of the certificate (0x01C00002), as tpm2-tools 5.4 has them.",

@@ -18,8 +18,7 @@ inline constexpr Parameter kOffloadCounters = {
     .fallback = "auto",
     .meaning =
         "counters of packets forwarded by hardware: of ports whose driver counts packets that passed the processors, "
-        "of "
-        "flows of Open vSwitch, or none; auto: the first of these that exist",
+        "of flows of Open vSwitch, or none; auto: the first of these that exist",
     .choices = "auto ports ovs none"};
 
 /// Packets and their bytes.

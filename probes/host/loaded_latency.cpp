@@ -93,16 +93,13 @@ constexpr ProbeSpec kSpec{
     .measures = "Latency of the host's memory on one core against the rate at which the other cores read it.",
     .method =
         "One pinned thread walks a random cycle as host_memory_latency does; a pinned thread on every other core, or "
-        "on "
-        "as many as injectors says, reads or copies its own slice of other memory, 4 KiB at a time, and spins for the "
-        "delay after each. First all but the walk rest; then the delays follow from the longest to the shortest, each "
-        "a "
-        "point of the curve. A sample is the wall time of a walk of about 50 ms over its loads; the rate is of the "
-        "bytes that the "
-        "injectors moved during exactly that walk. Bytes are those that the code asks for, no reads for ownership and "
-        "not those of the walk itself. With memory_node the memory of both is placed by the kernel's policy (mbind). "
-        "The "
-        "kernel is asked at the end on which node every page is. The knee of the curve is not computed.",
+        "on as many as injectors says, reads or copies its own slice of other memory, 4 KiB at a time, and spins for "
+        "the delay after each. First all but the walk rest; then the delays follow from the longest to the shortest, "
+        "each a point of the curve. A sample is the wall time of a walk of about 50 ms over its loads; the rate is of "
+        "the bytes that the injectors moved during exactly that walk. Bytes are those that the code asks for, no reads "
+        "for ownership and not those of the walk itself. With memory_node the memory of both is placed by the kernel's "
+        "policy (mbind). The kernel is asked at the end on which node every page is. The knee of the curve is not "
+        "computed.",
     .source =
         "Intel Memory Latency Checker, --loaded_latency, for the form of the experiment; McVoy & Staelin 1996, "
         "lmbench; mbind(2), move_pages(2).",

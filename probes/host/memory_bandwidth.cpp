@@ -92,9 +92,8 @@ constexpr ProbeSpec kSpec{
         "ownership. Every round is one sample of each kernel; sampling ends when the median of triad is known. At the "
         "end every element is compared with the value that the rounds must have given, to a relative 1e-13. STREAM "
         "quotes the best of n: that is the largest of the samples. With memory_node the arrays are placed by the "
-        "kernel's "
-        "policy (mbind), rounds in local memory come first, and the kernel is asked at the end on which node every "
-        "page is.",
+        "kernel's policy (mbind), rounds in local memory come first, and the kernel is asked at the end on which node "
+        "every page is.",
     .source = "McCalpin, STREAM 5.10, www.cs.virginia.edu/stream; mbind(2), move_pages(2).",
     .typical = {5},
     .deadline = {120},

@@ -94,13 +94,11 @@ constexpr ProbeSpec kSpec{
         "is the switch, and the switch's own list), found by ifName, else by ifDescr. Counters are read at the begin, "
         "once an interval, and four seconds after the stop; a figure is the sum of the rises from reading to reading, "
         "with the times of the first and the last in at (from_s, to_s). A 32-bit counter may wrap between two "
-        "readings. "
-        "Where a counter went back otherwise, ifCounterDiscontinuityTime changed, or sysUpTime shows that the agent "
-        "started anew or is missing, its rise is not known and the figure is absent (uncounted). A switch that does "
-        "not "
-        "answer the last question has no figures. A table whose rows are out of order, of more than 8,192 rows or "
-        "longer than a minute is not read; an object of a wrong type is absent. Counters of FEC are absent: those of "
-        "IEEE8023-MAU-MIB are of links up to 100 Gb/s without RS-FEC.",
+        "readings. Where a counter went back otherwise, ifCounterDiscontinuityTime changed, or sysUpTime shows that "
+        "the agent started anew or is missing, its rise is not known and the figure is absent (uncounted). A switch "
+        "that does not answer the last question has no figures. A table whose rows are out of order, of more than "
+        "8,192 rows or longer than a minute is not read; an object of a wrong type is absent. Counters of FEC are "
+        "absent: those of IEEE8023-MAU-MIB are of links up to 100 Gb/s without RS-FEC.",
     .source =
         "IF-MIB (RFC 2863), EtherLike-MIB (RFC 3635), ENTITY-MIB (RFC 6933), ENTITY-SENSOR-MIB (RFC 3433), LLDP-MIB "
         "(IEEE 802.1AB-2005), IEEE8023-MAU-MIB (IEEE 802.3.1-2013).",

@@ -37,8 +37,7 @@ constexpr ProbeSpec kSpec{
     .sampled = true,
     .measures =
         "Time, algorithm bandwidth and bus bandwidth of an NCCL collective over GPUs of one node or of several, and "
-        "the "
-        "share of line rate that it takes of network adapters.",
+        "the share of line rate that it takes of network adapters.",
     .method =
         "One process for each GPU; ranks count node by node in the order of PCI bus ids. The communicator is "
         "non-blocking and every wait has a deadline. Buffers come from ncclMemAlloc, are used out of place, and their "

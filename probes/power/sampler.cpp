@@ -87,8 +87,7 @@ constexpr ProbeSpec kSpec{
         "right with offsets that differ between models. The 5 % of GPUs is inferred from Yang et al. 2024, who find "
         "errors of up to 5 % against meters. The driver's own averages and readings are kept beside it: on A100 and "
         "H100 they see only a part of the time, so they are never added up to energy. AMD's boards are read by AMD "
-        "SMI, with "
-        "the same uncertainty inferred; that has run over a made-up library only, on no AMD GPU yet.",
+        "SMI, with the same uncertainty inferred; that has run over a made-up library only, on no AMD GPU yet.",
     .source =
         "Linux Documentation/power/powercap; K. N. Khan et al., RAPL in Action, ACM TOMPECS 3(2), 2018; S. Desrochers "
         "et al., A Validation of DRAM RAPL Power Measurements, MEMSYS 2016; NVIDIA NVML API Reference Guide; Z. Yang "

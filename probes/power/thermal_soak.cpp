@@ -167,8 +167,7 @@ constexpr ProbeSpec kSpec{
         "Reference Guide.",
     .needs =
         "a temperature of the processors (hwmon or thermal zones) or of GPUs with the NVIDIA driver, or with amdgpu "
-        "and AMD "
-        "SMI",
+        "and AMD SMI",
     .typical = {3600},
     .deadline = {kLongest_s},
     .parameters = kParameters,

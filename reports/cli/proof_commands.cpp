@@ -279,8 +279,7 @@ void add_proof_commands(CLI::App& app, ProofArguments& given, std::function<int(
       ->needs(every);
   witness->footer(
       "Example: assay witness run --key witness.key --out 0001.head; assay witness run --key witness.key --every 60s "
-      "--out "
-      "heads");
+      "--out heads");
   witness->callback([&] { action = [&] { return run_witness(given.witness); }; });
 }
 

@@ -134,8 +134,7 @@ std::string cover_section(const ReportContent& content) {
   return html +
          "<p class=\"small\">The results relate only to the items tested, at the time of the test and under the "
          "recorded conditions. <span class=\"on-paper\">This is the short form for paper: report.html in the dossier "
-         "lists "
-         "every result, figure, method, condition and attempt.</span> " +
+         "lists every result, figure, method, condition and attempt.</span> " +
          (content.waivers.empty() ? "This page is rendered from the signed evidence alone.</p>\n"
                                   : "This page is rendered from the signed evidence and the waivers above; it is not "
                                     "the one in the dossier.</p>\n");

@@ -118,12 +118,11 @@ constexpr ProbeSpec kSpec{
         "step to step, outputs are overwritten before each, and each step's logits must be in every bit those that one "
         "thread had for that input, so that no work can be left out. Engine cuda has products of BF16 inputs on the "
         "tensor cores with fp32 sums, those of more than 8 sequences by cuBLASLt where it is there, at most 64 "
-        "sequences, attention in tasks of 128 tokens, and a cache of pages of 16 tokens in the order of a page "
-        "table; a step is one CUDA graph, times are of the device, from a gate that opens when all is enqueued, and a "
-        "plain kernel reads. Numbers are drawn on the GPU; the exact step's logits are compared there with sums of "
-        "whole numbers over weights drawn anew, and a small model's with those of the host. Each step's logits must be "
-        "in every bit those of the first step with that input; after all steps every weight and key must be the one "
-        "that "
+        "sequences, attention in tasks of 128 tokens, and a cache of pages of 16 tokens in the order of a page table; "
+        "a step is one CUDA graph, times are of the device, from a gate that opens when all is enqueued, and a plain "
+        "kernel reads. Numbers are drawn on the GPU; the exact step's logits are compared there with sums of whole "
+        "numbers over weights drawn anew, and a small model's with those of the host. Each step's logits must be in "
+        "every bit those of the first step with that input; after all steps every weight and key must be the one that "
         "was drawn. Clocks, power, errors and other users of the GPU are read during the steps.",
     .source =
         "Pope et al. 2022, Efficiently Scaling Transformer Inference, for the bound by memory; the model's card for "

@@ -205,9 +205,8 @@ constexpr ProbeSpec kSpec{
     .scope = Scope::pair,
     .measures =
         "The cache of keys and values of one sequence sent from one node's memory, or a GPU's, to another's over TCP "
-        "or "
-        "by RDMA, page by page as a serving engine keeps it: bandwidth, time to the first block and to the last, every "
-        "byte right.",
+        "or by RDMA, page by page as a serving engine keeps it: bandwidth, time to the first block and to the last, "
+        "every byte right.",
     .method =
         "Layers, heads and widths of the model give the bytes of a token. Pages of 16 tokens lie in memory by a page "
         "table, another one on each side; each block has a head with its number, and the receiver writes it where its "
@@ -216,14 +215,11 @@ constexpr ProbeSpec kSpec{
         "run, transfer and block and compared, and every block must have come once; that is not timed. In turns with "
         "it the same memory goes without pages, one piece a stream. Forward is from rank 0 to rank 1, then backward, "
         "each after one transfer that does not count. With engine verbs a block is an RDMA write to where the "
-        "receiver's "
-        "table says, a contiguous piece one of at most 64 MiB after another, and a word behind the first and the last "
-        "block of each queue pair follows; time runs from when it asks until all have come. A GPU's memory "
-        "is "
-        "registered as a dma-buf, or where that is refused through nvidia-peermem, and filled and compared by copies "
-        "through the driver, which are not timed; from a GPU's memory it has not run on hardware yet. Two ranks on one "
-        "machine are an error unless path=loopback, "
-        "which has metrics of its own.",
+        "receiver's table says, a contiguous piece one of at most 64 MiB after another, and a word behind the first "
+        "and the last block of each queue pair follows; time runs from when it asks until all have come. A GPU's "
+        "memory is registered as a dma-buf, or where that is refused through nvidia-peermem, and filled and compared "
+        "by copies through the driver, which are not timed; from a GPU's memory it has not run on hardware yet. Two "
+        "ranks on one machine are an error unless path=loopback, which has metrics of its own.",
     .source =
         "Kwon et al. 2023, PagedAttention, for pages; Zhong et al. 2024, DistServe, for prefill apart from decode; the "
         "model's card for bytes.",

@@ -34,8 +34,7 @@ constexpr Parameter kDevice = [] {
   Parameter device = cuda::kDeviceParameter;
   device.meaning =
       "of engines nccl and nccl-device, GPUs to use, one rank each: all, a UUID, a PCI bus id, or an index in the "
-      "order of "
-      "PCI bus ids";
+      "order of PCI bus ids";
   return device;
 }();
 constexpr Parameter kOwnParameters[] = {
