@@ -72,7 +72,7 @@ class Attempts(Bench):
         """A soak of at most six attempts of an hour, as the probe says, with as many interruptions as the lines."""
         once = {"repeat": {"n": 1, "attempts": 1, "more_attempts": 0}}
         script = self.write("soak.txt", "".join(f"{line}\n" for line in lines))
-        of = {"parameters": {"script": script, "load_least": "1h"}, **once}
+        of = {"parameters": {"script": script, "load_least": "60min"}, **once}
         done = self.accept(
             requirement(
                 "stops", metric="interruptions", at="every", statistic="max", limit={"at_most": 9, "unit": "1"}, **of

@@ -63,7 +63,7 @@ struct SoakRecord {
 struct SoakRun : MemoryRun {
   explicit SoakRun(
       const std::string& agreed = "hours=72,tolerated=4,refused=28,accepted=180,vendor=8,buyer=8,stop=early")
-      : MemoryRun({}, 4) {
+      : MemoryRun({R"({"limit": {"at_least": 1, "unit": "B/s"}})"}, 4) {  // whose plan is replaced
     auto made = soak_plan(agreed);
     if (!made) throw std::runtime_error(made.error().text());
     plan = std::move(*made);

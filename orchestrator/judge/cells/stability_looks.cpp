@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -50,18 +51,20 @@ void StabilityLooks::look(const plan::Plan& plan, const plan::Step& step, const 
   if (!is_of_stability(plan, step)) return;
   Node& node = nodes_[step.id];
   node.name = step.nodes.front();
-  node.reason = found.reason;
+  node.reason = found.records.empty() || found.broken ? found.reason : "";
+  bool ended = false;
   for (std::size_t i = 0; i < found.records.size(); ++i) {
     // A number that is missing is of an attempt without a whole record.
     const bool next = found.numbers[i] == static_cast<int>(node.interruptions.size()) + 1;
     const auto count = interruptions_in(plan, found.records[i]);
     const double share = load_share_in(found.records[i]), least = plan::least_load_share(plan);
-    if (next && count && share >= least) {
+    if (!ended && next && count && share >= least) {
       node.interruptions.push_back(*count);
       node.load_h += share * plan.looks.front().hours;
       continue;
     }
     node.others += count.value_or(0);
+    if (std::exchange(ended, true)) continue;
     if (!next)
       node.reason = fmt::format("Attempt {} is no whole one", node.interruptions.size() + 1);
     else if (!count)

@@ -36,7 +36,7 @@ std::vector<Case> whole_attempts() {
       {[](SoakRun& run) {
          all(run, {1, 0, 0, 0});
        },
-       pass, "look 3 of 6, after 36 h of each node, accepts up to 1.", Overall::accepted},
+       pass, "look 4 of 6, after 48 h of each node, accepts up to 1.", Overall::accepted},
       {[](SoakRun& run) { all(run, {0}); }, inconclusive, "decide nothing after 1 of 6 looks"},
       {[](SoakRun& run) { all(run, {3}); }, fail, "look 1 of 6, after 12 h of each node, refuses from 3.",
        Overall::rejected},

