@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
+#include <random>
 #include <vector>
 
 #include <fcntl.h>
@@ -26,8 +27,9 @@ constexpr const char* kDevice = "/dev/infiniband/rdma_cm";
 constexpr std::chrono::seconds kForReplies{1};
 constexpr std::size_t kMark = 8;  // B of private data, of at most 56
 constexpr std::uint16_t kKeyWithoutMembership = 0x7fff;
-constexpr std::uint8_t kReliable = 2;     // IBV_QPT_RC of infiniband/verbs.h
-constexpr std::uint32_t kQueuePair = 17;  // a number, since a request must name one; nothing is ever sent to it
+constexpr std::uint8_t kReliable = 2;  // IBV_QPT_RC of infiniband/verbs.h
+constexpr std::uint32_t kQueuePairs = 1U << 24;
+constexpr int kNoService = 8, kRefusedByService = 28;  // ib_cm.h of Linux: enum ib_cm_rej_reason
 
 // rdma_cma.h of rdma-core (2026-11-28): enum rdma_cm_event_type.
 enum Event : std::uint32_t {
@@ -101,7 +103,8 @@ class Manager {
 
 rdma_ucm_conn_param parameters(std::string_view mark) {
   rdma_ucm_conn_param given{};
-  given.qp_num = kQueuePair;
+  // A request must name one; nothing is ever sent to it. One number twice is a stale connection to the other side.
+  given.qp_num = 2 + std::random_device{}() % (kQueuePairs - 2);
   std::ranges::copy(mark, given.private_data);
   given.private_data_len = static_cast<std::uint8_t>(mark.size());
   given.responder_resources = given.initiator_depth = given.valid = 1;
@@ -174,8 +177,9 @@ Tried of_cm_event(std::uint32_t event, int status, const Target& target) {
     case kConnectResponse:
     case kEstablished:
       return {Outcome::answered, "RDMA CM: the connection was accepted"};
-    case kRejected:
-      return {Outcome::refused, fmt::format("RDMA CM: rejected, reason {}", status)};
+    case kRejected:  // other reasons are of the connection, such as a stale one, and do not refuse
+      return {status == kNoService || status == kRefusedByService ? Outcome::refused : Outcome::unclear,
+              fmt::format("RDMA CM: rejected, reason {}", status)};
     case kUnreachable:
       return {Outcome::no_answer, "nothing came back"};
     case kAddressError:

@@ -195,6 +195,8 @@ TEST(rdma, an_event_of_the_connection_manager_is_an_answer_a_refusal_or_neither)
   for (const Case& one : {Case{5, 0, Outcome::answered, "RDMA CM: the connection was accepted"},
                           {9, 0, Outcome::answered, "RDMA CM: the connection was accepted"},
                           {8, 8, Outcome::refused, "RDMA CM: rejected, reason 8"},
+                          {8, 28, Outcome::refused, "RDMA CM: rejected, reason 28"},
+                          {8, 10, Outcome::unclear, "RDMA CM: rejected, reason 10"},
                           {7, -ETIMEDOUT, Outcome::no_answer, "nothing came back"},
                           {2, 0, Outcome::answered, "the subnet manager gives a path"},
                           {3, -EINVAL, Outcome::refused, "the subnet manager gives no path"},
