@@ -22,8 +22,8 @@ inline double rate_seen(double exposure) {
   return -std::log(kMissed) / exposure;
 }
 
-/// The part of an hour that a check sees: the share of transient faults, and of places where a bit may be stuck, within its
-/// data, and how many rounds it makes, each another chance to see a stuck bit.
+/// The part of an hour that a check sees: the share of transient faults, and of places where a bit may be stuck, within
+/// its data, and how many rounds it makes, each another chance to see a stuck bit.
 struct HourOfCheck {
   double transient = 1, stuck = 1, rounds = 1;
 };

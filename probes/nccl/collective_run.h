@@ -67,10 +67,8 @@ inline constexpr Metric kCollectiveMetrics[] = {
            "busbw at which an adapter of a node is at its line rate, where wire_share of all sizes is "
            "known; the least of all",
            Recorded::if_reported),
-    fault(
-        "mismatches",
-        "elements, of all ranks and of a check before and one after the timing, that are not exact",
-        Recorded::rank_0),
+    fault("mismatches", "elements, of all ranks and of a check before and one after the timing, that are not exact",
+          Recorded::rank_0),
 };
 inline constexpr ConditionSpec kPlacementConditions[] = {
     {.name = "ranks", .meaning = "GPUs that took part"},

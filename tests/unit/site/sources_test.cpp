@@ -330,7 +330,8 @@ TEST(SiteFrom, pods_are_named_after_their_nodes) {
       text_of(site_from_pods(R"({"items": [)" + pod + "]}", "kubectl", {})),
       R"({"schema":"assay.site/1","name":"site","nodes":[{"name":"n01","launcher":"kubernetes","pod":"assay-x7","namespace":"lab","address":"10.0.0.1","container":"assay"}]})");
   EXPECT_EQ(text_of(site_from_pods(R"({"items": [)" + pod + "," + pod + "]}", "kubectl", {})),
-            "kubectl: items[1]: runs on 'n01', as does items[0]\nhint: a DaemonSet, or a Job of ours, has one agent pod on each node");
+            "kubectl: items[1]: runs on 'n01', as does items[0]\nhint: a DaemonSet, or a Job of ours, has one agent "
+            "pod on each node");
   std::string pending = pod;
   pending.replace(pending.find("Running"), 7, "Pending");
   EXPECT_EQ(text_of(site_from_pods(R"({"items": [)" + pending + "]}", "kubectl", {})),
