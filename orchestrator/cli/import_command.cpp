@@ -37,12 +37,12 @@ std::optional<std::string> run_around(const std::string& path) {
 }
 
 /// Plan and results of a run.
-struct Judged {
+struct JudgedRun {
   plan::Plan plan;
   judge::Verdict verdict;
 };
 
-std::expected<Judged, InputError> judged_run(const std::string& directory) {
+std::expected<JudgedRun, InputError> judged_run(const std::string& directory) {
   const auto read = [&](const char* name, const char* hint) -> std::expected<std::string, InputError> {
     auto bytes = read_file((fs::path(directory) / name).string());
     if (!bytes) bytes.error().hint = hint;
@@ -56,11 +56,11 @@ std::expected<Judged, InputError> judged_run(const std::string& directory) {
   if (!plan) return std::unexpected(plan.error());
   auto verdict = judge::read_verdict(*verdict_bytes, directory + "/verdict.json");
   if (!verdict) return std::unexpected(verdict.error());
-  return Judged{.plan = std::move(*plan), .verdict = std::move(*verdict)};
+  return JudgedRun{.plan = std::move(*plan), .verdict = std::move(*verdict)};
 }
 
 /// A row for each figure with a requirement of the run, and one for each figure without a counterpart.
-void add_rows(nlohmann::ordered_json& rows, const judge::Import& import, const Judged& run) {
+void add_rows(nlohmann::ordered_json& rows, const judge::Import& import, const JudgedRun& run) {
   using Json = nlohmann::ordered_json;
   const auto theirs = [&](const judge::Figure& figure) {
     return Json{{"imported", true},         {"tool", import.source.tool}, {"file", import.source.file},
@@ -94,7 +94,7 @@ struct Imported {
 };
 
 /// Adds one import to `all`, with its table for a given run or profile.
-void add_import(Imported& all, const judge::Import& import, const std::optional<Judged>& run,
+void add_import(Imported& all, const judge::Import& import, const std::optional<JudgedRun>& run,
                 const std::optional<plan::Profile>& profile, bool json) {
   all.text += judge::import_text(import);
   if (run && json) add_rows(all.rows, import, *run);
@@ -121,7 +121,7 @@ int command_import(const ImportArguments& given) {
                            "imported figures are not evidence of a run: choose a path outside of it"});
     }
   }
-  std::optional<Judged> run;
+  std::optional<JudgedRun> run;
   if (!given.beside.empty()) {
     auto judged = judged_run(given.beside);
     if (!judged) return report_error(judged.error());
