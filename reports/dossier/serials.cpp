@@ -12,7 +12,7 @@
 namespace assay::dossier {
 namespace {
 
-constexpr const char* kBlanks = " \t";
+constexpr const char* kSpaceOrTab = " \t";
 
 InputError not_these(const std::string& what, const std::string& hint) {
   return {std::string(kEvidenceFolder), what, hint};
@@ -54,8 +54,8 @@ std::expected<Serials, InputError> read_serials(std::string_view text, const std
     };
     const auto line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
-    const auto space = line.find_first_of(kBlanks);
-    const auto begin = line.find_first_not_of(kBlanks, space);
+    const auto space = line.find_first_of(kSpaceOrTab);
+    const auto begin = line.find_first_not_of(kSpaceOrTab, space);
     if (space == 0 || begin == std::string_view::npos || line.find('\r', begin) != std::string_view::npos ||
         line.back() == ' ' || line.back() == '\t')
       return refused(fmt::format("is not a node and its {}", what));
