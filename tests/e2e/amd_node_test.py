@@ -85,7 +85,7 @@ class AmdNode(Fakes):
         for name, text in told.items():
             (libraries / name).write_text(text)
         profile = self.profile([small(one, driver) for one in shipped(probes)])
-        site = self.site(self.pod("n01"))
+        site = self.site({"name": "n01", "launcher": "local", "directory": str(self.work / "n01")})
         self.done = self.assay(
             "accept", "--profile", self.write("profile.json", profile), "--site", site, "--out", self.run_directory
         )
