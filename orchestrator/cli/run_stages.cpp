@@ -158,7 +158,7 @@ std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadli
   for (const auto& search : plan.searches) narrowing = std::max(narrowing, search.knee);
   if (narrowing > 0)
     text += fmt::format(
-        "if a figure with a knee falls: {} tests at most narrow it, with its groups 2 log2(nodes) steps in all\n",
+        "if a figure with a knee falls: {} tests at most narrow it, with its groups twice log2 of the nodes in all\n",
         narrowing);
   std::map<std::string, std::vector<std::string>> reasons;
   for (const auto& cell : plan.coverage) {

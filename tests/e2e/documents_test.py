@@ -220,7 +220,7 @@ class Commands(Bench):
         tools = self.scratch / "tools"
         tools.mkdir()
         self.api = start_cluster(self, pods=False)
-        self.api.add_pod("assay-x7", "n01", "lab")
+        self.api.add_pod("assay-x7", "n01")
         (tools / "scontrol").write_text("#!/bin/sh\necho NodeName=n01 NodeAddr=n01 State=IDLE Partitions=gpu\n")
         (tools / "scontrol").chmod(0o755)
         self.environment.update(

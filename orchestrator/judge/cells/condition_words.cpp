@@ -44,6 +44,8 @@ constexpr ConditionWords kWords[] = {
      "free memory of every node and run again"},
     {"non_temporal_stores", "", "results went through the caches",
      "this CPU has no kernels without them; leave the figure out"},
+    {"driver_version", "", "the driver states the version {}",
+     "install the driver of the GPUs that the profile is for"},
     {"credential", "", "the key that signs for the TPM is not bound to its endorsement key ({})",
      "run again; if it stays so, the keys are of two TPMs, or the TPM has no RSA endorsement key of the standard "
      "template"},

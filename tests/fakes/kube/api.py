@@ -305,7 +305,8 @@ class KubeApi:
 
     def add_pod(self, name, node, namespace="default", container="assay"):
         """A pod that runs, as a DaemonSet starts it."""
-        self.store.put("pods", controllers.pod(name, namespace, node, {"spec": {"containers": [{"name": container}]}}))
+        template = {"metadata": {"labels": {"app": "assay"}}, "spec": {"containers": [{"name": container}]}}
+        self.store.put("pods", controllers.pod(name, namespace, node, template))
 
     def delete(self, plural, namespace, name):
         document = self.store.remove(plural, namespace, name)

@@ -98,7 +98,8 @@ std::optional<Ceiling> peak_of(const Profile& profile, const Requirement& requir
   if (probe.ends_with("_hbm_bandwidth")) return of_profile("hbm");
   if (probe.ends_with("_host_link")) return Ceiling{design->second.host_link, design->second.host_link};
   if (probe.ends_with("_peer_bandwidth")) {
-    const double times = metric == "duplex_bandwidth" ? 2 : 1;
+    const bool own_link_each = profile.name.starts_with("amd-");  // to each of seven others; NVSwitch has all in one
+    const double times = metric == "duplex_bandwidth" ? 2 : metric == "all_pairs_bandwidth" && own_link_each ? 7 : 1;
     return Ceiling{times * design->second.peer, times * design->second.peer};
   }
   if (probe == "cuda_rack_bandwidth") return Ceiling{design->second.peer, design->second.peer};
