@@ -6,6 +6,7 @@ import pathlib
 import shutil
 
 from harness import ONCE, main
+from kubernetes import start_cluster
 from launchers_test import Fakes
 
 PROFILES = pathlib.Path(__file__).resolve().parent.parent.parent / "profiles"
@@ -58,6 +59,10 @@ def small(one, driver):
 
 
 class AmdNode(Fakes):
+    def setUp(self):
+        super().setUp()
+        start_cluster(self, "n01")
+
     @staticmethod
     def profile(requirements):
         return {
@@ -85,9 +90,15 @@ class AmdNode(Fakes):
         for name, text in told.items():
             (libraries / name).write_text(text)
         profile = self.profile([small(one, driver) for one in shipped(probes)])
-        site = self.site({"name": "n01", "launcher": "local", "directory": str(self.work / "n01")})
+        node = {"name": "n01", "launcher": "kubernetes", "pod": "assay-n01", "directory": str(self.work / "n01")}
         self.done = self.assay(
-            "accept", "--profile", self.write("profile.json", profile), "--site", site, "--out", self.run_directory
+            "accept",
+            "--profile",
+            self.write("profile.json", profile),
+            "--site",
+            self.site(node),
+            "--out",
+            self.run_directory,
         )
         self.assertTrue((self.run_directory / "verdict.json").exists(), self.done.stderr)
         self.results = self.verdict()["results"]

@@ -2,7 +2,7 @@
 import csv
 import json
 
-from harness import Bench, main, profile, requirement
+from harness import BIN, Bench, main, profile, requirement
 
 
 class Simulate(Bench):
@@ -72,6 +72,7 @@ class Simulate(Bench):
         self.assertEqual(judged.returncode, 2, judged.stdout)
 
     def test_a_knee_is_found_drawn_and_exported(self):
+        self.installed = BIN.parent.parent / "bin/assay"  # with the probes of storage
         full = {"nodes": 12, "metric": "bandwidth", "counter": "rpc_backlog"}
         faults = self.write("faults.json", {"schema": "assay.faults/1", "knees": [full]})
         more = ["--nodes", 32, "--seed", 3, "--faults", faults, "--out", self.run_directory]
