@@ -18,8 +18,9 @@ TEST(AgreedRiskPage, has_both_parties_risks_and_the_curve_of_the_plan) {
       plan::make_plan(fixture::profile({rate}), fixture::site(20), fixture::programs(), {.agreed_risk = *agreed});
   ASSERT_TRUE(plan) << plan.error().text();
   const std::string tables = agreed_risk_tables(*plan);
-  for (const char* part : {"one with 2 of 20 nodes 2 % short in one rate is accepted with", "(agreed: at most 5 %)",
-                           "<td>+4 %</td>", "<td>-5 %</td><td>&lt; 0.001 %</td>", "Nodes that are 2 % short in one rate"})
+  for (const char* part :
+       {"one with 2 of 20 nodes 2 % short in one rate is accepted with", "(agreed: at most 5 %)", "<td>+4 %</td>",
+        "<td>-5 %</td><td>&lt; 0.001 %</td>", "Nodes that are 2 % short in one rate"})
     EXPECT_TRUE(fixture::contains(tables, part)) << part << "\n" << tables;
   plan->agreed_risk.reset();
   EXPECT_EQ(agreed_risk_tables(*plan), "");
