@@ -112,15 +112,16 @@ FaultCounts GemmOperands::put_faults(const Stream& stream) const {
     copy_to_host(std::as_writable_bytes(std::span(&sum, 1)), on_device.data());
     return sum;
   };
+  std::vector<std::uint64_t> before(sets_);
+  for (std::size_t set = 0; set < sets_; ++set) before[set] = summed(set);
   const auto is_found = [&](FaultClass fault, std::uint64_t number, std::size_t set) {
     const std::uint64_t piece = mixed(seed_, number) % (result.count / window.count);
     std::byte* const place = d_.data() + set * d_stride_ + piece * window.count;
-    const std::uint64_t before = summed(set);
     for (const PinnedBuffer* copy : {&right, &host}) copy_down(copy->data(), place, window, stream);
     wait(stream);
     put_fault({host.as<std::uint64_t>(), words}, fault, number);
     copy_up(place, host.data(), window, stream);
-    const bool found = summed(set) != before;
+    const bool found = summed(set) != before[set];
     copy_up(place, right.data(), window, stream);
     wait(stream);
     return found;

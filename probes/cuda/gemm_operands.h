@@ -55,7 +55,7 @@ class GemmOperands {
   [[nodiscard]] Bytes size() const;
   /// Enqueues: 64 bits for the result of every set, to `sums[0..sets())` in the memory of the device.
   void sum_results(const Stream& stream, std::uint64_t* sums) const;
-  /// Puts faults of every class into results, each between two sums of them, and takes them out again; waits. Results
+  /// Puts faults of every class into results, sums them again, and takes the faults out; waits. Results
   /// of less than kLeastFaultWords have none.
   [[nodiscard]] FaultCounts put_faults(const Stream& stream) const;
   /// Forgets the results, so that what a product does not write is seen; waits.

@@ -45,7 +45,7 @@ Node three(const std::string& fault = "none", const std::string& smi = "{}") {
 }
 /// Small products, whose sets pass the fake's small cache.
 Record gemm_on(const std::string& hip, const std::string& type, std::vector<std::string> more = {}) {
-  more.insert(more.end(), {"--type=" + type, "--m=64", "--n=64", "--k=128", "--sample-length=10ms", "--trials=1"});
+  more.insert(more.end(), {"--type=" + type, "--m=16", "--n=16", "--k=128", "--sample-length=10ms", "--trials=1"});
   return record_on({.hip = "memory=259 " + hip, .more = more}, "amd_gemm", {});
 }
 
@@ -160,7 +160,7 @@ TEST(amd_gemm, every_type_is_right_on_the_architecture_that_has_it) {
 TEST(amd_gemm, two_gpus_together_take_one_solution_that_is_named) {
   const Record record = record_on({.hip = "gpus=2 memory=259",
                                    .smi = R"({"count": 2, "gpu": {"cache_kb": 64}})",
-                                   .more = {"--schedule=together", "--m=64", "--n=64", "--k=64", "--trials=2",
+                                   .more = {"--schedule=together", "--m=16", "--n=16", "--k=64", "--trials=2",
                                             "--sample-length=10ms", "--type=bf16"}},
                                   "amd_gemm", {});
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
@@ -337,7 +337,7 @@ TEST(amd_gemm, what_a_gpu_or_the_library_does_not_have_is_a_skip_and_what_fails_
       {"minor=0", "fp8_e4m3", Status::skip, "architecture 9.0) has no instruction for it; MI300 (9.4) and later have"},
       {"minor=0", "tf32", Status::skip, "only MI300 (9.4) has, others emulate it"},
       {"minor=5", "tf32", Status::skip, "type tf32: a1ff74a1-0000-1000-8000-000000000000 ("},
-      {"fault=none_for_type", "int8", Status::skip, "hipBLASLt 1.4.1 has no algorithm for type int8 with m 64"},
+      {"fault=none_for_type", "int8", Status::skip, "hipBLASLt 1.4.1 has no algorithm for type int8 with m 16"},
       {"fault=all_refuse", "bf16", Status::error,
        "hipBLASLt: enqueueing a product (solution 7, workspace 0 B): not supported (hipBLASLt 7)"},
       {"fault=launch", "bf16", Status::error, "launching a kernel: unspecified launch failure"},
