@@ -5,7 +5,7 @@ import shutil
 import unittest
 
 from bench import ClusterBench
-from harness import main
+from harness import main, requirement
 from nightly import nightly
 from node import command
 
@@ -103,7 +103,7 @@ class Tenants(ClusterBench):
         self.assertIn("note on fleet: new rules on leaf 3", explained.stdout)
 
     def sweep(self, night, site):
-        words = ("--profile", self.write("night.json", nightly()), "--site", site, "--state", self.scratch / "ledger")
+        words = ("--profile", self.write("night.json", nightly(requirement("r"))), "--site", site, "--state", self.scratch / "ledger")
         times = ("--night", night, "--now", f"{night}T23:00:00.000Z", "--rotate", 4)
         history = ("--history", self.scratch / "history.db", "--out", self.scratch / night)
         done = self.assay("sweep", *words, *times, *history)
