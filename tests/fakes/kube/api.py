@@ -32,9 +32,9 @@ WATCH_S = 300
 class Refused(Exception):
     """An answer that is a Status of Kubernetes."""
 
-    def __init__(self, code, reason, message):
+    def __init__(self, code, reason, message, details=None):
         super().__init__(message)
-        self.code, self.reason = code, reason
+        self.code, self.reason, self.details = code, reason, details or {}
 
 
 def not_found(plural, name):
@@ -77,6 +77,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 "status": "Failure",
                 "message": str(refused),
                 "reason": refused.reason,
+                "details": refused.details,
                 "code": refused.code,
             }
             self.answer(status, refused.code)
@@ -153,7 +154,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             raise Refused(400, "BadRequest", f"strict decoding error: {', '.join(unknown)}")
         if others:
             kind = schema.RESOURCES[plural][1]
-            raise Refused(422, "Invalid", f'{kind} "{name}" is invalid: {", ".join(others)}')
+            causes = [
+                {"reason": "FieldValueInvalid", "message": words, "field": words.split(":")[0]} for words in others
+            ]
+            details = {"name": name, "kind": kind, "causes": causes}
+            raise Refused(422, "Invalid", f'{kind} "{name}" is invalid: {", ".join(others)}', details)
         if self.query.get("dryRun") == "All":
             return document
         document = self.api.store.put(plural, document)
