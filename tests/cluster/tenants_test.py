@@ -103,7 +103,14 @@ class Tenants(ClusterBench):
         self.assertIn("note on fleet: new rules on leaf 3", explained.stdout)
 
     def sweep(self, night, site):
-        words = ("--profile", self.write("night.json", nightly(requirement("r"))), "--site", site, "--state", self.scratch / "ledger")
+        words = (
+            "--profile",
+            self.write("night.json", nightly(requirement("r"))),
+            "--site",
+            site,
+            "--state",
+            self.scratch / "ledger",
+        )
         times = ("--night", night, "--now", f"{night}T23:00:00.000Z", "--rotate", 4)
         history = ("--history", self.scratch / "history.db", "--out", self.scratch / night)
         done = self.assay("sweep", *words, *times, *history)
