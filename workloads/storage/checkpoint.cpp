@@ -22,18 +22,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr Parameter kParameters[] = {
-    {.name = "directory", .fallback = ".", .meaning = "directory on the filesystem to measure"},
-    {.name = "size", .unit = "B", .fallback = "512MiB", .quick = "128MiB", .meaning = "payload of all ranks together"},
-    {.name = "ranks", .unit = "1", .fallback = "2", .meaning = "writer threads, each with a shard of its own"},
-    {.name = "chunk",
-     .unit = "B",
-     .fallback = "4MiB",
-     .meaning = "bytes of one I/O, a multiple of 4 KiB from 4 MiB to 64 MiB"},
-    {.name = "queue_depth", .unit = "1", .fallback = "8", .meaning = "I/Os in flight of each rank, at most 1024"},
-    {.name = "repetitions",
-     .unit = "1",
-     .fallback = "10",
-     .meaning = "checkpoints saved and restored, after one as warm-up"},
+    parameter("directory", "", ".", "directory on the filesystem to measure"),
+    parameter("size", "B", "512MiB", "payload of all ranks together", "128MiB"),
+    parameter("ranks", "1", "2", "writer threads, each with a shard of its own"),
+    parameter("chunk", "B", "4MiB", "bytes of one I/O, a multiple of 4 KiB from 4 MiB to 64 MiB"),
+    parameter("queue_depth", "1", "8", "I/Os in flight of each rank, at most 1024"),
+    parameter("repetitions", "1", "10", "checkpoints saved and restored, after one as warm-up"),
 };
 constexpr Metric kMetrics[] = {
     lower("time_to_durable", "s", "from the common start of all ranks until every shard and its name are durable"),
