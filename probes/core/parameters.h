@@ -22,7 +22,7 @@ struct Parameter {
   std::string_view choices = "";  ///< for text: the allowed words, separated by one space; empty: any
 };
 
-/// A number of `unit`, or a text where that is empty.
+/// A number in `unit`; a text if `unit` is empty.
 constexpr Parameter parameter(std::string_view name, std::string_view unit, std::string_view fallback,
                               std::string_view meaning, std::string_view quick = "") {
   return {.name = name, .unit = unit, .fallback = fallback, .quick = quick, .meaning = meaning};

@@ -28,7 +28,7 @@ Chart fault_chart(const plan::Plan& plan, const plan::Requirement& requirement, 
 
 /// One figure for each step of host_loaded_latency, at most kMostMemoryCurves: latency of memory against the rate at
 /// which other cores use it, a point for each delay, the medians of all samples of its attempts; the band spans those
-/// of single attempts. None where no record has two points.
+/// of single attempts. None if no record has two points.
 std::vector<Chart> memory_curves(const plan::Plan& plan, const plan::Requirement& requirement,
                                  const ResultList& results, const RecordsOf& records);
 
@@ -51,14 +51,14 @@ std::vector<Chart> step_curves(const plan::Plan& plan, const plan::Requirement& 
                                const RecordsOf& records, const std::map<int, Record>& watches);
 
 /// One figure for each record of train_soak, at most kMostSoaks: its steps over time, the point at which it had settled
-/// and its interruptions; the caption has the conclusion from the time under load, as the record has it. None where a
+/// and its interruptions; the caption has the conclusion from the time under load, as the record has it. None if a
 /// record has no windows.
 std::vector<Chart> soak_charts(const plan::Plan& plan, const plan::Requirement& requirement, const ResultList& results,
                                const RecordsOf& records);
 
 /// Figures of train_step (parts of the step of each subject; of one subject also each rank's time outside of
 /// collectives, and the activities of ranks in one step) or fault_resume (parts of the time to repair, by kind of fault
-/// and part of the step), from the raw samples. None where no record has all parts.
+/// and part of the step), from the raw samples. None if no record has all parts.
 std::vector<Chart> training_charts(const plan::Plan& plan, const plan::Requirement& requirement,
                                    const ResultList& results, const RecordsOf& records);
 

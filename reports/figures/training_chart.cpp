@@ -20,7 +20,6 @@
 namespace assay::figures {
 namespace {
 
-
 /// One row: by activity, begin and end of each stretch in turn, in s.
 struct TimelineRow {
   std::string label;

@@ -19,7 +19,6 @@
 namespace assay::cluster_storage {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 
 constexpr Parameter kParameters[] = {
     parameter("directory", "", ".", "directory on the filesystem to measure"),
@@ -91,8 +90,6 @@ constexpr std::int64_t kMebi = 1 << 20;
 constexpr std::int64_t kChunkMin = 4 * kMebi, kChunkMax = 64 * kMebi;
 constexpr std::int64_t kRanksMax = 1024, kDepthMax = 1024;  // beyond both no node gains anything
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
 /// Measurements of one repetition.
 struct Repetition {
   double durable_s = 0, resume_s = 0, raw_s = 0;
@@ -133,18 +130,18 @@ class Job {
 
   void save(const std::string& at, std::uint64_t step, Repetition& now) {
     run_concurrently(ranks(), [&](std::size_t rank) { fill_payload(key_of(rank, step), 0, payloads_[rank].bytes()); });
-    const auto begin = Clock::now();
+    const auto begin = PhaseClock::now();
     now.write_s = run_concurrently(
         ranks(), [&](std::size_t rank) { save_shard(at, key_of(rank, step), payloads_[rank].bytes(), plan_); });
     sync_directory(at);
-    now.durable_s = seconds_since(begin);
+    now.durable_s = passed_since(begin);
   }
 
   void restore(const std::string& at, std::uint64_t step, Repetition& now) {
     // Remains of the payload in memory must not pass for data read.
     run_concurrently(ranks(), [&](std::size_t rank) { std::ranges::fill(payloads_[rank].bytes(), std::byte{0}); });
     std::vector<std::uint64_t> wrong(ranks());
-    const auto begin = Clock::now();
+    const auto begin = PhaseClock::now();
     now.restore_s = run_concurrently(ranks(), [&](std::size_t rank) {
       const auto footer = load_shard(at, key_of(rank, step), payloads_[rank].bytes(), plan_);
       footers_[rank] = footer ? std::optional(*footer) : std::nullopt;
@@ -152,7 +149,7 @@ class Job {
     run_concurrently(ranks(), [&](std::size_t rank) {
       wrong[rank] = footers_[rank] ? shard_mismatches(*footers_[rank], payloads_[rank].bytes()) : shard_;
     });
-    now.resume_s = seconds_since(begin);
+    now.resume_s = passed_since(begin);
     for (const auto count : wrong) now.mismatches += count;
   }
 
