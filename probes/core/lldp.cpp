@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kHint = "give what `lldpctl -f json` printed, unchanged";
+constexpr const char* kLldpHint = "give what `lldpctl -f json` printed, unchanged";
 
 /// A member of an object as a list: of one thing json has the thing itself, json0 an array.
 std::vector<json> list_of(const json& object, const char* name) {
@@ -71,16 +71,16 @@ std::expected<std::vector<Neighbour>, InputError> read_lldp(std::string_view tex
   const auto document = parse_json(text, where);
   if (!document) return std::unexpected(document.error());
   if (!document->is_object() || !document->contains("lldp"))
-    return std::unexpected(InputError{where, "has no member 'lldp'", kHint});
+    return std::unexpected(InputError{where, "has no member 'lldp'", kLldpHint});
   std::vector<Neighbour> neighbours;
   for (const auto& part : list_of(*document, "lldp")) {
     std::size_t number = 0;
     for (const auto& entry : list_of(part, "interface")) {
       const std::string here = fmt::format("{}: lldp.interface[{}]", where, number++);
-      if (!entry.is_object() || entry.empty()) return std::unexpected(InputError{here, "is no interface", kHint});
+      if (!entry.is_object() || entry.empty()) return std::unexpected(InputError{here, "is no interface", kLldpHint});
       for (const auto& [name, body] : named(entry)) {
         if (name.empty() || !body.is_object() || !body.contains("chassis") || !body.contains("port")) {
-          return std::unexpected(InputError{here, fmt::format("'{}' has no name, chassis or port", name), kHint});
+          return std::unexpected(InputError{here, fmt::format("'{}' has no name, chassis or port", name), kLldpHint});
         }
         neighbours.push_back({.interface = name, .system = system_of(body), .system_port = "", .other_name = ""});
         take_port(body, neighbours.back());

@@ -28,7 +28,7 @@ constexpr const char* kFolderPrefix = "assay-storage-";
 constexpr std::size_t kNonceDigits = 16;
 constexpr std::size_t kLongestMark = 4096;
 constexpr Seconds kGoes = {20};  // other ranks may still be writing while they learn that the run is over
-constexpr auto kPause = std::chrono::milliseconds(100);
+constexpr auto kRemovePause = std::chrono::milliseconds(100);
 
 std::string fact(const std::string& path) { return read_fact(path).value_or(""); }
 
@@ -86,7 +86,7 @@ void remove_folder(const std::string& path) noexcept {
   while (true) {
     fs::remove_all(path, ignored);
     if (!fs::exists(fs::symlink_status(path, ignored)) || std::chrono::steady_clock::now() > until) return;
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kRemovePause);
   }
 }
 

@@ -22,6 +22,17 @@ struct Parameter {
   std::string_view choices = "";  ///< for text: the allowed words, separated by one space; empty: any
 };
 
+/// A number in `unit`; a text if `unit` is empty.
+constexpr Parameter parameter(std::string_view name, std::string_view unit, std::string_view fallback,
+                              std::string_view meaning, std::string_view quick = "") {
+  return {.name = name, .unit = unit, .fallback = fallback, .quick = quick, .meaning = meaning};
+}
+/// One word of `choices`.
+constexpr Parameter choice(std::string_view name, std::string_view fallback, std::string_view choices,
+                           std::string_view meaning, std::string_view quick = "") {
+  return {.name = name, .fallback = fallback, .quick = quick, .meaning = meaning, .choices = choices};
+}
+
 /// A parameter's text that does not fit its type; what() names the type.
 struct BadParameter : std::runtime_error {
   using std::runtime_error::runtime_error;

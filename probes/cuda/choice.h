@@ -35,18 +35,12 @@ struct Device {
 };
 
 /// The parameter `device` that every GPU probe has.
-inline constexpr Parameter kDeviceParameter{
-    .name = "device",
-    .unit = "",
-    .fallback = "all",
-    .meaning = "GPUs to measure: all, a UUID, a PCI bus id, or an index in the order of PCI bus ids"};
+inline constexpr Parameter kDeviceParameter = parameter(
+    "device", "", "all", "GPUs to measure: all, a UUID, a PCI bus id, or an index in the order of PCI bus ids");
 
 /// The parameter `schedule` of probes that measure GPUs one by one or all at once.
-inline constexpr Parameter kScheduleParameter{.name = "schedule",
-                                              .unit = "",
-                                              .fallback = "one_by_one",
-                                              .meaning = "the chosen GPUs one after the other, or all at once",
-                                              .choices = "one_by_one together"};
+inline constexpr Parameter kScheduleParameter =
+    choice("schedule", "one_by_one", "one_by_one together", "the chosen GPUs one after the other, or all at once");
 
 /// "GPU-" and the 16 bytes in groups of 4, 2, 2, 2 and 6, as nvidia-smi prints them; "MIG-" for an instance of a
 /// partitioned GPU.

@@ -15,19 +15,13 @@ namespace {
 constexpr double kCycleInstrument = 1e-3;
 
 constexpr Parameter kType[] = {
-    {.name = "type", .unit = "", .fallback = "bf16", .meaning = "element type of A and B", .choices = kGemmTypeNames},
+    choice("type", "bf16", kGemmTypeNames, "element type of A and B"),
 };
 constexpr Parameter kOwnParameters[] = {
-    {.name = "fast_accumulation",
-     .unit = "1",
-     .fallback = "0",
-     .meaning = "1 lets FP8 products accumulate with less precision"},
+    parameter("fast_accumulation", "1", "0", "1 lets FP8 products accumulate with less precision"),
 };
 constexpr Parameter kLibraryParameter[] = {
-    {.name = "library_path",
-     .unit = "",
-     .fallback = "",
-     .meaning = "folders with libcublasLt, separated by colons, searched before the usual ones"},
+    parameter("library_path", "", "", "folders with libcublasLt, separated by colons, searched before the usual ones"),
 };
 constexpr auto kParameters =
     join(kGemmGpuParameters, kType, kGemmShapeParameters, kOwnParameters, kGemmLoadParameters, kLibraryParameter);

@@ -28,14 +28,10 @@ inline constexpr double kEnergyInstrument = 0.05;
 /// shape, which load.
 inline constexpr Parameter kGemmGpuParameters[] = {kDeviceParameter, kScheduleParameter};
 inline constexpr Parameter kGemmShapeParameters[] = {
-    {.name = "m", .unit = "1", .fallback = "8192", .quick = "4096", .meaning = "rows of the result"},
-    {.name = "n", .unit = "1", .fallback = "8192", .quick = "4096", .meaning = "columns of the result"},
-    {.name = "k", .unit = "1", .fallback = "8192", .quick = "4096", .meaning = "terms of each sum"},
-    {.name = "data",
-     .unit = "",
-     .fallback = "gaussian",
-     .meaning = "values of the operands; constant: ones, which overstate the rate",
-     .choices = "gaussian constant"},
+    parameter("m", "1", "8192", "rows of the result", "4096"),
+    parameter("n", "1", "8192", "columns of the result", "4096"),
+    parameter("k", "1", "8192", "terms of each sum", "4096"),
+    choice("data", "gaussian", "gaussian constant", "values of the operands; constant: ones, which overstate the rate"),
 };
 inline constexpr Parameter kGemmLoadParameters[] = {
     {.name = "sample_length",
@@ -44,17 +40,12 @@ inline constexpr Parameter kGemmLoadParameters[] = {
      .quick = "200ms",
      .meaning =
          "a sample is the mean rate over this time at least; under a power cap anything below a second is noise"},
-    {.name = "trials",
-     .unit = "1",
-     .fallback = "8",
-     .quick = "1",
-     .meaning = "algorithms that are tried under load at most, the library's first among them: as many as warmup_least "
-                "has time for, but two; 1: the library's first is taken"},
-    {.name = "load_least",
-     .unit = "s",
-     .fallback = "0s",
-     .quick = "0s",
-     .meaning = "throughput is measured for this long at least, despite max_samples and time_limit"},
+    parameter("trials", "1", "8",
+              "algorithms that are tried under load at most, the library's first among them: as many as warmup_least "
+              "has time for, but two; 1: the library's first is taken",
+              "1"),
+    parameter("load_least", "s", "0s",
+              "throughput is measured for this long at least, despite max_samples and time_limit", "0s"),
     {.name = "seed",
      .unit = "1",
      .fallback = "0",

@@ -41,25 +41,14 @@ inline constexpr std::int64_t kMostPasses = 10'000;  // the deadline ends it bef
 
 inline constexpr Parameter kHbmParameters[] = {
     kDeviceParameter,
-    {.name = "size",
-     .unit = "B",
-     .fallback = "4GiB",
-     .meaning = "size of each of the three arrays, at least four times the second-level cache"},
-    {.name = "slice",
-     .unit = "B",
-     .fallback = "1GiB",
-     .meaning = "size of the slices in which all free memory is walked; 0 for no walk"},
-    {.name = "passes",
-     .unit = "1",
-     .fallback = "1",
-     .quick = "0",
-     .meaning = "passes of the walk with the patterns of memory testers, at most 10000; 0: only the payload and "
-                "its complement"},
-    {.name = "load_least",
-     .unit = "s",
-     .fallback = "0s",
-     .quick = "0s",
-     .meaning = "each kernel is measured for this long at least, despite max_samples and time_limit"},
+    parameter("size", "B", "4GiB", "size of each of the three arrays, at least four times the second-level cache"),
+    parameter("slice", "B", "1GiB", "size of the slices in which all free memory is walked; 0 for no walk"),
+    parameter("passes", "1", "1",
+              "passes of the walk with the patterns of memory testers, at most 10000; 0: only the payload and "
+              "its complement",
+              "0"),
+    parameter("load_least", "s", "0s",
+              "each kernel is measured for this long at least, despite max_samples and time_limit", "0s"),
     kScheduleParameter,
 };
 inline constexpr Metric kHbmMetrics[] = {

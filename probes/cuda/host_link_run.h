@@ -46,11 +46,7 @@ inline constexpr std::array kBoth = {Direction::h2d, Direction::d2h};
 
 inline constexpr Parameter kLinkParameters[] = {
     kDeviceParameter,
-    {.name = "size",
-     .unit = "B",
-     .fallback = "512MiB",
-     .quick = "256MiB",
-     .meaning = "payload of one copy; 1 MiB or more"},
+    parameter("size", "B", "512MiB", "payload of one copy; 1 MiB or more", "256MiB"),
     kScheduleParameter,
 };
 inline constexpr Metric kLinkMetrics[] = {

@@ -37,11 +37,8 @@ inline constexpr Bytes kGranule = {1 << 20};
 }  // namespace peer
 
 inline constexpr Parameter kPeerParameters[] = {
-    {.name = "size",
-     .unit = "B",
-     .fallback = "512MiB",
-     .quick = "128MiB",
-     .meaning = "payload of one copy, a multiple of 1 MiB; each GPU holds one for every GPU"},
+    parameter("size", "B", "512MiB", "payload of one copy, a multiple of 1 MiB; each GPU holds one for every GPU",
+              "128MiB"),
 };
 inline constexpr Metric kPeerMetrics[] = {
     higher("write_bandwidth", "B/s",

@@ -31,23 +31,16 @@ constexpr std::size_t kLongestMessage = 8 << 20;  // the addresses of all ranks 
 
 constexpr Parameter kParameters[] = {
     host::kPathParameter,
-    {.name = "interface",
-     .fallback = host::kRendezvousPort,
-     .meaning = "network port to use on every node, such as eth1; rendezvous: the one on which the ranks meet"},
-    {.name = "ranks_per_node", .unit = "1", .fallback = "1", .meaning = "processes on each node"},
-    {.name = "operation",
-     .fallback = "all_reduce",
-     .meaning = "collective to measure",
-     .choices = collective::kOperations},
+    parameter("interface", "", host::kRendezvousPort,
+              "network port to use on every node, such as eth1; rendezvous: the one on which the ranks meet"),
+    parameter("ranks_per_node", "1", "1", "processes on each node"),
+    choice("operation", "all_reduce", collective::kOperations, "collective to measure"),
     {.name = "sizes",
      .fallback = "8..256MiB",
      .quick = "8,64KiB,1MiB",
      .meaning =
          "message sizes, separated by commas; first..last doubles; those that do not fit are left out and named"},
-    {.name = "type",
-     .fallback = "fp32",
-     .meaning = "type of the elements; reductions add them",
-     .choices = "fp32 fp64"},
+    choice("type", "fp32", "fp32 fp64", "type of the elements; reductions add them"),
 };
 constexpr Metric kMetrics[] = {
     lower("time", "s", "time of one collective, the longest of all ranks, where path is fabric", Recorded::if_asked),

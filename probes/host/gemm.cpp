@@ -27,12 +27,9 @@ constexpr double kInstrument = 1e-4;                         // barriers of abou
 constexpr Bytes kUnknownCache = {std::uint64_t{256} << 20};  // where the kernel does not say: larger than most
 
 constexpr Parameter kParameters[] = {
-    {.name = "type", .unit = "", .fallback = "fp64", .meaning = "element type", .choices = "fp64 fp32"},
-    {.name = "size", .unit = "1", .fallback = "4096", .quick = "2048", .meaning = "n of the n x n matrices"},
-    {.name = "threads",
-     .unit = "1",
-     .fallback = "0",
-     .meaning = "threads, each pinned to a core of its own; 0 for one on every physical core"},
+    choice("type", "fp64", "fp64 fp32", "element type"),
+    parameter("size", "1", "4096", "n of the n x n matrices", "2048"),
+    parameter("threads", "1", "0", "threads, each pinned to a core of its own; 0 for one on every physical core"),
 };
 constexpr Metric kMetrics[] = {
     higher("throughput", "FLOP/s", "2 n^3 over the wall time of one product", Recorded::always, kInstrument),

@@ -39,30 +39,14 @@ constexpr std::size_t kMostDelays = 32;
 constexpr std::int64_t kLongestDelay_ns = 1'000'000;  // 4 KiB a millisecond are no load
 
 constexpr Parameter kOwnParameters[] = {
-    {.name = "delays_ns",
-     .fallback = "0,100,200,400,800,1600,3200,6400",
-     .quick = "0,400,3200",
-     .meaning = "delays of an injector after each 4 KiB, in ns: one point of the curve each"},
-    {.name = "injectors",
-     .unit = "1",
-     .fallback = "0",
-     .meaning = "cores that read while another one walks; 0 for all others"},
-    {.name = "traffic",
-     .fallback = "read",
-     .meaning = "work of an injector: read, or copy with regular stores",
-     .choices = "read copy"},
-    {.name = "size",
-     .unit = "B",
-     .fallback = "0",
-     .meaning = "memory that the cycle runs through; 0 for eight times all last-level caches, at most 4 GiB"},
-    {.name = "array",
-     .unit = "B",
-     .fallback = "0",
-     .meaning = "memory of all injectors; 0 for four times all last-level caches"},
-    {.name = "huge_pages",
-     .fallback = "on",
-     .meaning = "whether transparent huge pages are asked for",
-     .choices = "on off"},
+    parameter("delays_ns", "", "0,100,200,400,800,1600,3200,6400",
+              "delays of an injector after each 4 KiB, in ns: one point of the curve each", "0,400,3200"),
+    parameter("injectors", "1", "0", "cores that read while another one walks; 0 for all others"),
+    choice("traffic", "read", "read copy", "work of an injector: read, or copy with regular stores"),
+    parameter("size", "B", "0",
+              "memory that the cycle runs through; 0 for eight times all last-level caches, at most 4 GiB"),
+    parameter("array", "B", "0", "memory of all injectors; 0 for four times all last-level caches"),
+    choice("huge_pages", "on", "on off", "whether transparent huge pages are asked for"),
 };
 constexpr auto kParameters = join(kOwnParameters, kPlacementParameters);
 constexpr Metric kMetrics[] = {

@@ -27,25 +27,10 @@ constexpr Bytes kUnknownCache = {std::uint64_t{128} << 20};
 constexpr std::size_t kLine = 8;  // doubles in a cache line; slices start and end on lines
 
 constexpr Parameter kOwnParameters[] = {
-    {.name = "array",
-     .unit = "B",
-     .fallback = "0",
-     .quick = "256MiB",
-     .meaning = "size of each of the three arrays; 0 for four times all last-level caches"},
-    {.name = "threads",
-     .unit = "1",
-     .fallback = "0",
-     .meaning = "threads, each pinned to a core of its own; 0 for one on every physical core"},
-    {.name = "stores",
-     .unit = "",
-     .fallback = "non_temporal",
-     .meaning = "whether results bypass the caches",
-     .choices = "non_temporal regular"},
-    {.name = "huge_pages",
-     .unit = "",
-     .fallback = "on",
-     .meaning = "whether transparent huge pages are asked for",
-     .choices = "on off"},
+    parameter("array", "B", "0", "size of each of the three arrays; 0 for four times all last-level caches", "256MiB"),
+    parameter("threads", "1", "0", "threads, each pinned to a core of its own; 0 for one on every physical core"),
+    choice("stores", "non_temporal", "non_temporal regular", "whether results bypass the caches"),
+    choice("huge_pages", "on", "on off", "whether transparent huge pages are asked for"),
 };
 constexpr auto kParameters = join(kOwnParameters, kPlacementParameters);
 constexpr Metric kMetrics[] = {

@@ -20,19 +20,10 @@ constexpr double kInstrument = 1e-4;  // two clock readings and a start of about
 constexpr Seconds kChunk = {0.05};
 
 constexpr Parameter kOwnParameters[] = {
-    {.name = "size",
-     .unit = "B",
-     .fallback = "0",
-     .meaning = "memory that the cycle runs through; 0 for eight times all last-level caches, at most 4 GiB"},
-    {.name = "cpu",
-     .unit = "1",
-     .fallback = "0",
-     .meaning = "which physical core walks, counted from 0 among those allowed"},
-    {.name = "huge_pages",
-     .unit = "",
-     .fallback = "on",
-     .meaning = "whether transparent huge pages are asked for",
-     .choices = "on off"},
+    parameter("size", "B", "0",
+              "memory that the cycle runs through; 0 for eight times all last-level caches, at most 4 GiB"),
+    parameter("cpu", "1", "0", "which physical core walks, counted from 0 among those allowed"),
+    choice("huge_pages", "on", "on off", "whether transparent huge pages are asked for"),
 };
 constexpr auto kParameters = join(kOwnParameters, kPlacementParameters);
 constexpr Metric kMetrics[] = {

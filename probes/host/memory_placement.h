@@ -36,11 +36,9 @@ inline constexpr Parameter kPlacementParameters[] = {
      .meaning =
          "memory nodes: local, which the touching thread chooses; numbers \"0,2-3\"; cxl; gpu; tier: all without "
          "CPUs but GPUs'; all: all but GPUs'"},
-    {.name = "policy",
-     .fallback = "bind",
-     .meaning = "how memory is placed on memory_node, unless that is local",
-     .choices = "bind interleave weighted_interleave"},
-    {.name = "cpu_node", .fallback = "all", .meaning = "memory node whose cores work, by its number; all: every core"},
+    choice("policy", "bind", "bind interleave weighted_interleave",
+           "how memory is placed on memory_node, unless that is local"),
+    parameter("cpu_node", "", "all", "memory node whose cores work, by its number; all: every core"),
 };
 
 /// The conditions of a placement.

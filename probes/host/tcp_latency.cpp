@@ -28,9 +28,9 @@ constexpr std::uint64_t kMostSize = std::uint64_t{1} << 20;
 constexpr Parameter kParameters[] = {
     kPathParameter,
     kInterfaceParameter,
-    {.name = "size", .unit = "B", .fallback = "8B", .meaning = "payload of one message"},
-    {.name = "count", .unit = "1", .fallback = "10000", .quick = "1000", .meaning = "round trips that are recorded"},
-    {.name = "warmup", .unit = "1", .fallback = "200", .meaning = "round trips before them, at least 1"},
+    parameter("size", "B", "8B", "payload of one message"),
+    parameter("count", "1", "10000", "round trips that are recorded", "1000"),
+    parameter("warmup", "1", "200", "round trips before them, at least 1"),
 };
 constexpr Metric kMetrics[] = {
     lower("latency", "s", "half a round trip, every one a sample, where path is fabric", Recorded::if_asked,

@@ -15,11 +15,9 @@
 namespace assay::host {
 
 /// The parameter of every probe that measures between two ranks over TCP.
-inline constexpr Parameter kPathParameter = {
-    .name = "path",
-    .fallback = "fabric",
-    .meaning = "what is measured: the network between two machines, or one machine's own loopback",
-    .choices = "fabric loopback"};
+inline constexpr Parameter kPathParameter =
+    choice("path", "fabric", "fabric loopback",
+           "what is measured: the network between two machines, or one machine's own loopback");
 
 /// `interface` of those probes. The parameter is checked, not enforced: the route is the machine's own, and a wrong one
 /// is a finding.

@@ -184,11 +184,8 @@ constexpr std::uint64_t kMostBlock = std::uint64_t{64} << 20;
 constexpr Parameter kOwnParameters[] = {
     kPathParameter,
     kInterfaceParameter,
-    {.name = "streams",
-     .unit = "1",
-     .fallback = "2",
-     .meaning = "TCP connections of each flow, with a thread at each end"},
-    {.name = "block", .unit = "B", .fallback = "256KiB", .meaning = "payload that is numbered and sent as one"},
+    parameter("streams", "1", "2", "TCP connections of each flow, with a thread at each end"),
+    parameter("block", "B", "256KiB", "payload that is numbered and sent as one"),
 };
 constexpr auto kParameters = join(kOwnParameters, traffic::kTrafficParameters);
 constexpr Metric kOwnMetrics[] = {

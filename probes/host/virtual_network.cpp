@@ -40,15 +40,11 @@ constexpr std::size_t kMark = 8;        // B
 constexpr Parameter kParameters[] = {
     kPathParameter,
     kInterfaceParameter,
-    {.name = "flows",
-     .unit = "1",
-     .fallback = "4",
-     .meaning = "flows of packets, and connections that are open at the same time, with a thread at each end"},
-    {.name = "size",
-     .unit = "B",
-     .fallback = "18B",
-     .meaning = "payload of one packet, at least 16 B; 18 B fill the smallest Ethernet frame over IPv4"},
-    {.name = "window", .unit = "s", .fallback = "100ms", .meaning = "time over which one sample is taken"},
+    parameter("flows", "1", "4",
+              "flows of packets, and connections that are open at the same time, with a thread at each end"),
+    parameter("size", "B", "18B",
+              "payload of one packet, at least 16 B; 18 B fill the smallest Ethernet frame over IPv4"),
+    parameter("window", "s", "100ms", "time over which one sample is taken"),
     kOffloadCounters,
 };
 constexpr Metric kOwnMetrics[] = {

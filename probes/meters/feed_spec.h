@@ -12,19 +12,12 @@ inline constexpr double kLongestFeed_s = 7 * 24 * 3600;
 
 /// The meters, how often, for how long, and the guard of a load.
 inline constexpr Parameter kFeedParameters[] = {
-    {.name = "meters",
-     .fallback = "",
-     .meaning = "a site file, or a plan, with the list meters; nothing: there are none"},
-    {.name = "interval", .unit = "s", .fallback = "1s", .meaning = "time between readings of a meter, 0.5s to 60s"},
-    {.name = "guard",
-     .fallback = "no",
-     .meaning = "end when a meter is over its rating (rating_w), or has not answered for ten seconds or intervals",
-     .choices = "no yes"},
-    {.name = "limit",
-     .unit = "1",
-     .fallback = "0",
-     .meaning = "with guard: end when all racks together are over so many W; 0: no limit"},
-    {.name = "duration", .unit = "s", .fallback = "0s", .meaning = "end after this time; 0 means on SIGTERM"},
+    parameter("meters", "", "", "a site file, or a plan, with the list meters; nothing: there are none"),
+    parameter("interval", "s", "1s", "time between readings of a meter, 0.5s to 60s"),
+    choice("guard", "no", "no yes",
+           "end when a meter is over its rating (rating_w), or has not answered for ten seconds or intervals"),
+    parameter("limit", "1", "0", "with guard: end when all racks together are over so many W; 0: no limit"),
+    parameter("duration", "s", "0s", "end after this time; 0 means on SIGTERM"),
 };
 
 /// A metric that is neither better high nor low.

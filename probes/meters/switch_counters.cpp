@@ -29,11 +29,9 @@ constexpr double kGrace_s = kSettle_s + kLastReading_s + 0.5;
 constexpr int kMostDoublings = 6;  // of the wait after a fault
 
 constexpr Parameter kParameters[] = {
-    {.name = "switches",
-     .fallback = "",
-     .meaning = "a site file, or a plan, with the list switches; nothing: there are none"},
-    {.name = "interval", .unit = "s", .fallback = "2s", .meaning = "time between readings of a switch, 0.5s to 60s"},
-    {.name = "duration", .unit = "s", .fallback = "0s", .meaning = "end after this time; 0 means on SIGTERM"},
+    parameter("switches", "", "", "a site file, or a plan, with the list switches; nothing: there are none"),
+    parameter("interval", "s", "2s", "time between readings of a switch, 0.5s to 60s"),
+    parameter("duration", "s", "0s", "end after this time; 0 means on SIGTERM"),
 };
 
 constexpr Metric kMetrics[] = {

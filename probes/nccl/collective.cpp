@@ -8,23 +8,12 @@ namespace assay::nccl {
 namespace {
 
 constexpr Parameter kChoiceParameters[] = {
-    {.name = "algorithm",
-     .fallback = "default",
-     .meaning = "algorithm to force, or NCCL's own choice",
-     .choices = kAlgorithms},
+    choice("algorithm", "default", kAlgorithms, "algorithm to force, or NCCL's own choice"),
     kProtocolParameter,
-    {.name = "nvls",
-     .fallback = "default",
-     .meaning = "reduction in NVLink switches: NCCL's own choice, off or on",
-     .choices = "default 0 1"},
-    {.name = "collnet",
-     .fallback = "default",
-     .meaning = "reduction in the switches of the network (SHARP): NCCL's own choice, off or on",
-     .choices = "default 0 1"},
-    {.name = "mnnvl",
-     .fallback = "default",
-     .meaning = "NVLink between nodes: NCCL's own choice, off or on",
-     .choices = "default 0 1"},
+    choice("nvls", "default", "default 0 1", "reduction in NVLink switches: NCCL's own choice, off or on"),
+    choice("collnet", "default", "default 0 1",
+           "reduction in the switches of the network (SHARP): NCCL's own choice, off or on"),
+    choice("mnnvl", "default", "default 0 1", "NVLink between nodes: NCCL's own choice, off or on"),
     kGpudirectParameter,
 };
 constexpr auto kParameters = join(kMessageParameters, kChoiceParameters);

@@ -28,24 +28,16 @@ namespace assay::nccl {
 
 inline constexpr Parameter kMessageParameters[] = {
     cuda::kDeviceParameter,
-    {.name = "operation",
-     .fallback = "all_reduce",
-     .meaning = "collective to measure",
-     .choices = collective::kOperations},
+    choice("operation", "all_reduce", collective::kOperations, "collective to measure"),
     {.name = "sizes",
      .fallback = "8..16GiB",
      .quick = "8,64KiB,8MiB",
      .meaning =
          "message sizes, separated by commas; first..last doubles; those that do not fit are left out and named"},
-    {.name = "type",
-     .fallback = "fp32",
-     .meaning = "type of the elements; reductions add them",
-     .choices = collective::kElements},
+    choice("type", "fp32", collective::kElements, "type of the elements; reductions add them"),
 };
-inline constexpr Parameter kProtocolParameter{.name = "protocol",
-                                              .fallback = "default",
-                                              .meaning = "protocol to force, or the library's own choice",
-                                              .choices = kProtocols};
+inline constexpr Parameter kProtocolParameter =
+    choice("protocol", "default", kProtocols, "protocol to force, or the library's own choice");
 inline constexpr Parameter kGpudirectParameter{
     .name = "gpudirect",
     .fallback = "default",

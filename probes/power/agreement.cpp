@@ -27,21 +27,14 @@ constexpr std::uint64_t kRounds =
 constexpr double kShares[] = {0, 0.5, 1};
 
 constexpr Parameter kParameters[] = {
-    {.name = "device", .fallback = "/dev/ipmi0", .meaning = "the kernel's IPMI device"},
-    {.name = "powercap", .fallback = "/sys/class/powercap", .meaning = "directory of the RAPL zones"},
-    {.name = "nvml_library", .fallback = nvml_api::kLibrary, .meaning = "file name or path of NVML"},
-    {.name = "window",
-     .unit = "s",
-     .fallback = "60s",
-     .quick = "2s",
-     .meaning = "length of each of the five windows of a level; a minute is the published procedure"},
-    {.name = "settle", .unit = "s", .fallback = "120s", .quick = "2s", .meaning = "time before the windows of a level"},
-    {.name = "interval",
-     .unit = "s",
-     .fallback = "1s",
-     .quick = "200ms",
-     .meaning = "time between readings, 0.1s to 1s"},
-    {.name = "threads", .unit = "1", .fallback = "0", .meaning = "threads of the full load; 0: one for each CPU"},
+    parameter("device", "", "/dev/ipmi0", "the kernel's IPMI device"),
+    parameter("powercap", "", "/sys/class/powercap", "directory of the RAPL zones"),
+    parameter("nvml_library", "", nvml_api::kLibrary, "file name or path of NVML"),
+    parameter("window", "s", "60s",
+              "length of each of the five windows of a level; a minute is the published procedure", "2s"),
+    parameter("settle", "s", "120s", "time before the windows of a level", "2s"),
+    parameter("interval", "s", "1s", "time between readings, 0.1s to 1s", "200ms"),
+    parameter("threads", "1", "0", "threads of the full load; 0: one for each CPU"),
 };
 constexpr Metric kMetrics[] = {
     neither("gain", "1", "rise of the BMC's power over the rise of packages, memory and GPUs together"),

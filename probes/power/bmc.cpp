@@ -25,9 +25,9 @@ constexpr std::size_t kMostStretches = 200;
 constexpr int kMostFaultsAtFirst = 3;
 
 constexpr Parameter kParameters[] = {
-    {.name = "device", .fallback = "/dev/ipmi0", .meaning = "the kernel's IPMI device"},
-    {.name = "interval", .unit = "s", .fallback = "1s", .meaning = "time between readings, 0.1s to 60s"},
-    {.name = "duration", .unit = "s", .fallback = "0s", .meaning = "end after this time; 0 means on SIGTERM"},
+    parameter("device", "", "/dev/ipmi0", "the kernel's IPMI device"),
+    parameter("interval", "s", "1s", "time between readings, 0.1s to 60s"),
+    parameter("duration", "s", "0s", "end after this time; 0 means on SIGTERM"),
 };
 constexpr Metric kMetrics[] = {
     neither("power", "W", "power of the node as its BMC reports it, at each reading", Recorded::always, 0.05),

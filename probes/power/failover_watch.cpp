@@ -18,14 +18,11 @@ namespace assay::power {
 namespace {
 
 constexpr Parameter kOwnParameters[] = {
-    {.name = "feed",
-     .fallback = "",
-     .meaning = "the feed that the operator takes away: its letter in the site, or the name of one meter; nothing: of "
-                "each rack whichever goes first"},
-    {.name = "event_deadline",
-     .unit = "s",
-     .fallback = "30min",
-     .meaning = "a loss that comes later than this after the first reading is not the one that was announced"},
+    parameter("feed", "", "",
+              "the feed that the operator takes away: its letter in the site, or the name of one meter; nothing: of "
+              "each rack whichever goes first"),
+    parameter("event_deadline", "s", "30min",
+              "a loss that comes later than this after the first reading is not the one that was announced"),
 };
 constexpr Metric kOwnMetrics[] = {
     lower("lost_nodes", "1", "nodes whose own supply fell below a tenth of its former value after the feed was lost",

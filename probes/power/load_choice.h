@@ -17,11 +17,8 @@ class Recorder;
 
 namespace assay::power {
 
-inline constexpr Parameter kLoadEngineParameter{
-    .name = "engine",
-    .fallback = "cpu",
-    .meaning = "engine of the products: the CPUs in FP64, or the GPUs in BF16 by cuBLASLt",
-    .choices = "cpu gpu"};
+inline constexpr Parameter kLoadEngineParameter =
+    choice("engine", "cpu", "cpu gpu", "engine of the products: the CPUs in FP64, or the GPUs in BF16 by cuBLASLt");
 inline constexpr Parameter kLoadThreadsParameter{
     .name = "threads",
     .unit = "1",
@@ -29,14 +26,11 @@ inline constexpr Parameter kLoadThreadsParameter{
     .meaning =
         "CPU threads of the load; 0: of engine cpu one for each CPU, of engine gpu none. Beside GPUs they load the "
         "node and are not counted in its rate"};
-inline constexpr Parameter kLoadGpusParameter{
-    .name = "gpus",
-    .fallback = "all",
-    .meaning = "of engine gpu, which: all, a UUID, a PCI bus id, or an index in the order of PCI bus ids"};
-inline constexpr Parameter kLoadLibraryParameter{
-    .name = "library_path",
-    .fallback = "",
-    .meaning = "of engine gpu: folders with libcublasLt, separated by colons, searched before the usual ones"};
+inline constexpr Parameter kLoadGpusParameter = parameter(
+    "gpus", "", "all", "of engine gpu, which: all, a UUID, a PCI bus id, or an index in the order of PCI bus ids");
+inline constexpr Parameter kLoadLibraryParameter =
+    parameter("library_path", "", "",
+              "of engine gpu: folders with libcublasLt, separated by colons, searched before the usual ones");
 
 inline constexpr ConditionSpec kLoadEngineCondition{
     .name = "engine",

@@ -35,23 +35,19 @@ constexpr double kKept = 1.02;     // of a lowered limit: settled power is below
 constexpr double kWatts_uj = 1e-6;
 
 constexpr Parameter kParameters[] = {
-    {.name = "hold", .unit = "s", .fallback = "60s", .quick = "3s", .meaning = "the full load, 1s to 1h"},
-    {.name = "ramp", .unit = "s", .fallback = "5s", .quick = "500ms", .meaning = "of the load, up and down"},
-    {.name = "lower_to",
-     .unit = "1",
-     .fallback = "0",
-     .meaning = "per cent of each package's limit to which it is lowered half way through; 0: nothing is changed"},
-    {.name = "allow_settings",
-     .fallback = "no",
-     .meaning = "yes: lower_to may change a limit, which is put back in every end of this probe",
-     .choices = "no yes"},
+    parameter("hold", "s", "60s", "the full load, 1s to 1h", "3s"),
+    parameter("ramp", "s", "5s", "of the load, up and down", "500ms"),
+    parameter("lower_to", "1", "0",
+              "per cent of each package's limit to which it is lowered half way through; 0: nothing is changed"),
+    choice("allow_settings", "no", "no yes",
+           "yes: lower_to may change a limit, which is put back in every end of this probe"),
     kLoadEngineParameter,
     kLoadThreadsParameter,
     kLoadGpusParameter,
     kLoadLibraryParameter,
-    {.name = "powercap", .fallback = "/sys/class/powercap", .meaning = "directory of the RAPL zones"},
-    {.name = "nvml_library", .fallback = nvml_api::kLibrary, .meaning = "file name or path of NVML"},
-    {.name = "device", .fallback = "/dev/ipmi0", .meaning = "the kernel's IPMI device"},
+    parameter("powercap", "", "/sys/class/powercap", "directory of the RAPL zones"),
+    parameter("nvml_library", "", nvml_api::kLibrary, "file name or path of NVML"),
+    parameter("device", "", "/dev/ipmi0", "the kernel's IPMI device"),
 };
 
 constexpr Metric kMetrics[] = {

@@ -29,24 +29,15 @@ constexpr double kHalfPeriod = 5;               // intervals, at least: edges cu
 constexpr double kTick_s = 0.005;               // between two looks at the level, at most
 
 constexpr Parameter kParameters[] = {
-    {.name = "shape",
-     .fallback = "step",
-     .meaning = "full load and none in turn, from ramp to ramp; or the same at a frequency, without ramps",
-     .choices = "step square"},
-    {.name = "hold",
-     .unit = "s",
-     .fallback = "20s",
-     .quick = "2s",
-     .meaning = "each half of a step, the time before the first one, and the whole square"},
-    {.name = "ramp", .unit = "s", .fallback = "2s", .quick = "400ms", .meaning = "of a step, up and down; 0s: an edge"},
-    {.name = "steps", .unit = "1", .fallback = "5", .quick = "2", .meaning = "of shape step: how many"},
-    {.name = "frequency_mhz",
-     .unit = "1",
-     .fallback = "1000",
-     .meaning = "of shape square, in thousandths of a Hz: 100 to 10000"},
-    {.name = "interval", .unit = "s", .fallback = "50ms", .meaning = "time between readings, 5ms to 1s"},
-    {.name = "threads", .unit = "1", .fallback = "0", .meaning = "threads of the load; 0: one for each CPU"},
-    {.name = "powercap", .fallback = "/sys/class/powercap", .meaning = "directory of the RAPL zones"},
+    choice("shape", "step", "step square",
+           "full load and none in turn, from ramp to ramp; or the same at a frequency, without ramps"),
+    parameter("hold", "s", "20s", "each half of a step, the time before the first one, and the whole square", "2s"),
+    parameter("ramp", "s", "2s", "of a step, up and down; 0s: an edge", "400ms"),
+    parameter("steps", "1", "5", "of shape step: how many", "2"),
+    parameter("frequency_mhz", "1", "1000", "of shape square, in thousandths of a Hz: 100 to 10000"),
+    parameter("interval", "s", "50ms", "time between readings, 5ms to 1s"),
+    parameter("threads", "1", "0", "threads of the load; 0: one for each CPU"),
+    parameter("powercap", "", "/sys/class/powercap", "directory of the RAPL zones"),
 };
 
 constexpr Metric kMetrics[] = {

@@ -31,14 +31,10 @@ constexpr double kShortestInterval_s = 0.01;
 constexpr double kLongestSoak_s = 7.0 * 24 * 3600;
 
 constexpr Parameter kParameters[] = {
-    {.name = "interval",
-     .unit = "s",
-     .fallback = "500ms",
-     .quick = "100ms",
-     .meaning = "time between readings, 10ms to 1s"},
-    {.name = "duration", .unit = "s", .fallback = "0s", .meaning = "end after this time; 0 means on SIGTERM"},
-    {.name = "powercap", .fallback = "/sys/class/powercap", .meaning = "directory of the RAPL zones"},
-    {.name = "nvml_library", .fallback = nvml_api::kLibrary, .meaning = "file name or path of NVML"},
+    parameter("interval", "s", "500ms", "time between readings, 10ms to 1s", "100ms"),
+    parameter("duration", "s", "0s", "end after this time; 0 means on SIGTERM"),
+    parameter("powercap", "", "/sys/class/powercap", "directory of the RAPL zones"),
+    parameter("nvml_library", "", nvml_api::kLibrary, "file name or path of NVML"),
 };
 constexpr Metric kMetrics[] = {
     lower("power", "W", "energy of one processor package or one GPU over the true time of each interval",

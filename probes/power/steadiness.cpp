@@ -100,11 +100,6 @@ std::optional<SteadySlope> Steadiness::slope_in(const Series& series, double now
                      .staircase = is_staircase(values, step)};
 }
 
-std::optional<SteadySlope> Steadiness::slope_of(std::string_view name, double now_s) const {
-  const auto found = series_.find(name);
-  return found == series_.end() ? std::nullopt : slope_in(found->second, now_s);
-}
-
 std::string Steadiness::words(const std::string& name, const Series& series, const SteadySlope& slope) const {
   constexpr double kMinute_s = 60, kPercent = 100;
   const double limit = limit_of(series, slope.mean), known = limits_.surely * slope.error;

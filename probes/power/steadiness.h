@@ -48,8 +48,6 @@ class Steadiness {
   /// Why the machine surely moves at `now_s`: a series whose slope is over its limit by three standard errors. Empty:
   /// nothing shows that it does.
   [[nodiscard]] std::string moving(double now_s) const;
-  /// The slope of one series over the window that ends at `now_s`; nothing with less than nine tenths of it.
-  [[nodiscard]] std::optional<SteadySlope> slope_of(std::string_view name, double now_s) const;
 
  private:
   struct Point {

@@ -17,10 +17,10 @@
 namespace assay::power {
 
 /// Where ThermalSensors looks.
-inline constexpr Parameter kSensorRootParameter{
-    .name = "root", .fallback = "/", .meaning = "directory that holds sys, for a tree saved from another machine"};
-inline constexpr Parameter kSensorLibraryParameter{
-    .name = "nvml_library", .fallback = "", .meaning = "file name or path of NVML; nothing: the usual one"};
+inline constexpr Parameter kSensorRootParameter =
+    parameter("root", "", "/", "directory that holds sys, for a tree saved from another machine");
+inline constexpr Parameter kSensorLibraryParameter =
+    parameter("nvml_library", "", "", "file name or path of NVML; nothing: the usual one");
 
 /// One number that is read again and again while a machine warms up.
 struct ThermalSeries {

@@ -6,8 +6,8 @@ namespace assay::storage {
 namespace {
 
 constexpr auto kParameters = with_fio_parameters(std::array{
-    Parameter{.name = "block_size", .unit = "B", .fallback = "1MiB", .meaning = "size of one I/O"},
-    Parameter{.name = "queue_depth", .unit = "1", .fallback = "32", .meaning = "I/Os in flight"},
+    parameter("block_size", "B", "1MiB", "size of one I/O"),
+    parameter("queue_depth", "1", "32", "I/Os in flight"),
 });
 constexpr Metric kMetrics[] = {
     higher("read_bandwidth", "B/s", "payload bytes read over the counted time of one fio run"),

@@ -32,24 +32,12 @@ struct FioPlan {
 
 /// The parameters that every storage probe has.
 inline constexpr std::array kFioParameters = {
-    Parameter{.name = "directory", .fallback = ".", .meaning = "directory on the filesystem to measure"},
-    Parameter{
-        .name = "file_size", .unit = "B", .fallback = "1GiB", .quick = "256MiB", .meaning = "size of the test file"},
-    Parameter{.name = "engine",
-              .fallback = "io_uring",
-              .meaning = "fio's I/O engine; libaio is used where io_uring fails",
-              .choices = "io_uring libaio"},
-    Parameter{.name = "runtime",
-              .unit = "s",
-              .fallback = "650ms",
-              .quick = "100ms",
-              .meaning = "counted time of one fio run"},
-    Parameter{.name = "ramp",
-              .unit = "s",
-              .fallback = "100ms",
-              .quick = "20ms",
-              .meaning = "time of one fio run before counting"},
-    Parameter{.name = "samples", .unit = "1", .fallback = "10", .meaning = "fio runs for each direction"},
+    parameter("directory", "", ".", "directory on the filesystem to measure"),
+    parameter("file_size", "B", "1GiB", "size of the test file", "256MiB"),
+    choice("engine", "io_uring", "io_uring libaio", "fio's I/O engine; libaio is used where io_uring fails"),
+    parameter("runtime", "s", "650ms", "counted time of one fio run", "100ms"),
+    parameter("ramp", "s", "100ms", "time of one fio run before counting", "20ms"),
+    parameter("samples", "1", "10", "fio runs for each direction"),
 };
 
 /// `own` after the shared ones.

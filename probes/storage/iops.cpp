@@ -6,9 +6,9 @@ namespace assay::storage {
 namespace {
 
 constexpr auto kParameters = with_fio_parameters(std::array{
-    Parameter{.name = "block_size", .unit = "B", .fallback = "4KiB", .meaning = "size of one I/O"},
-    Parameter{.name = "queue_depth", .unit = "1", .fallback = "32", .meaning = "I/Os in flight of each job"},
-    Parameter{.name = "jobs", .unit = "1", .fallback = "4", .meaning = "threads of fio on the one file"},
+    parameter("block_size", "B", "4KiB", "size of one I/O"),
+    parameter("queue_depth", "1", "32", "I/Os in flight of each job"),
+    parameter("jobs", "1", "4", "threads of fio on the one file"),
 });
 constexpr Metric kMetrics[] = {
     higher("read_iops", "1/s", "reads completed over the counted time of one fio run, all jobs together"),

@@ -6,13 +6,9 @@ namespace assay::storage {
 namespace {
 
 constexpr auto kParameters = with_fio_parameters(std::array{
-    Parameter{.name = "block_size", .unit = "B", .fallback = "4KiB", .meaning = "size of one I/O"},
-    Parameter{.name = "queue_depth", .unit = "1", .fallback = "1", .meaning = "I/Os in flight"},
-    Parameter{.name = "direction",
-              .fallback = "both",
-              .quick = "read",
-              .meaning = "which I/Os to time",
-              .choices = "read write both"},
+    parameter("block_size", "B", "4KiB", "size of one I/O"),
+    parameter("queue_depth", "1", "1", "I/Os in flight"),
+    choice("direction", "both", "read write both", "which I/Os to time", "read"),
 });
 // A bucket of fio's histogram is at most 1/64 of its value wide (stat.h, FIO_IO_U_PLAT_BITS 6); uniform within it.
 constexpr double kHistogram = 1.0 / 64 / 3.4641;

@@ -32,21 +32,12 @@ std::vector<Flow> flows_of(std::string_view pattern, int world, int shift);
 
 /// The parameters of every probe of traffic, besides those of its transport.
 inline constexpr Parameter kTrafficParameters[] = {
-    {.name = "pattern",
-     .fallback = "bisection",
-     .meaning = "the flows: each rank to the one `shift` further on; the halves to each other; all to rank 0",
-     .choices = "permutation bisection incast"},
-    {.name = "shift",
-     .unit = "1",
-     .fallback = "1",
-     .meaning = "of a permutation: how many ranks on the target of a rank is"},
-    {.name = "window", .unit = "s", .fallback = "100ms", .meaning = "time over which one sample is taken"},
-    {.name = "warmup", .unit = "1", .fallback = "5", .quick = "2", .meaning = "windows before those that count"},
-    {.name = "windows",
-     .unit = "1",
-     .fallback = "20",
-     .quick = "10",
-     .meaning = "windows that count, of each flow alone and of all together"},
+    choice("pattern", "bisection", "permutation bisection incast",
+           "the flows: each rank to the one `shift` further on; the halves to each other; all to rank 0"),
+    parameter("shift", "1", "1", "of a permutation: how many ranks on the target of a rank is"),
+    parameter("window", "s", "100ms", "time over which one sample is taken"),
+    parameter("warmup", "1", "5", "windows before those that count", "2"),
+    parameter("windows", "1", "20", "windows that count, of each flow alone and of all together", "10"),
 };
 
 /// The bandwidths of every probe of traffic, with the transport's own uncertainty of a window.

@@ -25,23 +25,12 @@ namespace {
 using nlohmann::json;
 
 constexpr Parameter kOwnParameters[] = {
-    {.name = "sizes",
-     .fallback = "64KiB,8MiB",
-     .quick = "64KiB",
-     .meaning = "message sizes, separated by commas; first..last doubles; 2 B to 64 MiB"},
-    {.name = "directions",
-     .fallback = "all",
-     .meaning = "which directions to measure",
-     .choices = "all forward backward both"},
-    {.name = "window",
-     .unit = "s",
-     .fallback = "200ms",
-     .quick = "50ms",
-     .meaning = "time of one sample, cut out of a stream that does not pause"},
-    {.name = "relaxed_ordering",
-     .fallback = "on",
-     .meaning = "whether the adapter may reorder its writes to memory (PCIe relaxed ordering)",
-     .choices = "on off"},
+    parameter("sizes", "", "64KiB,8MiB", "message sizes, separated by commas; first..last doubles; 2 B to 64 MiB",
+              "64KiB"),
+    choice("directions", "all", "all forward backward both", "which directions to measure"),
+    parameter("window", "s", "200ms", "time of one sample, cut out of a stream that does not pause", "50ms"),
+    choice("relaxed_ordering", "on", "on off",
+           "whether the adapter may reorder its writes to memory (PCIe relaxed ordering)"),
 };
 constexpr auto kParameters =
     join(kOperationParameter, kStationParameters, kPlaceParameters, kStreamParameters, kOwnParameters);

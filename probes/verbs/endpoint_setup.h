@@ -18,40 +18,24 @@ namespace assay::verbs {
 
 /// The parameters of every probe that moves messages over verbs, besides those of the payload's place.
 inline constexpr Parameter kStationParameters[] = {
-    {.name = "path",
-     .fallback = "fabric",
-     .meaning = "fabric: from one machine to another; loopback: one port of this machine, which is no test of cables "
-                "and switches",
-     .choices = "fabric loopback"},
-    {.name = "device",
-     .fallback = "auto",
-     .meaning = "RDMA device (mlx5_0) or port (mlx5_0/2); auto: the fastest active port, numa:1: that of a NUMA node; "
-                "with memory gpu the nearest of equals"},
-    {.name = "gid_index",
-     .fallback = "auto",
-     .meaning = "entry of the GID table; auto: RoCE v2 over IPv4 before others"},
-    {.name = "mtu",
-     .fallback = "auto",
-     .meaning = "path MTU in B; auto: the smaller of both ports' active MTUs",
-     .choices = "auto 256 512 1024 2048 4096"},
-    {.name = "traffic_class",
-     .unit = "1",
-     .fallback = "0",
-     .meaning = "of the global route header, 0 to 255; its upper six bits are the DSCP of RoCE v2"},
-    {.name = "service_level",
-     .unit = "1",
-     .fallback = "0",
-     .meaning = "InfiniBand service level, or Ethernet priority, 0 to 15"},
+    choice("path", "fabric", "fabric loopback",
+           "fabric: from one machine to another; loopback: one port of this machine, which is no test of cables "
+           "and switches"),
+    parameter("device", "", "auto",
+              "RDMA device (mlx5_0) or port (mlx5_0/2); auto: the fastest active port, numa:1: that of a NUMA node; "
+              "with memory gpu the nearest of equals"),
+    parameter("gid_index", "", "auto", "entry of the GID table; auto: RoCE v2 over IPv4 before others"),
+    choice("mtu", "auto", "auto 256 512 1024 2048 4096", "path MTU in B; auto: the smaller of both ports' active MTUs"),
+    parameter("traffic_class", "1", "0",
+              "of the global route header, 0 to 255; its upper six bits are the DSCP of RoCE v2"),
+    parameter("service_level", "1", "0", "InfiniBand service level, or Ethernet priority, 0 to 15"),
     {.name = "ack_timeout",
      .unit = "s",
      .fallback = "67ms",
      .meaning =
          "time until a message that was not acknowledged is sent again, rounded up to 4.096 us times a power of two"},
-    {.name = "stall_limit",
-     .unit = "s",
-     .fallback = "10s",
-     .meaning = "time without any completed message after which the measurement fails"},
-    {.name = "root", .fallback = "/", .meaning = "where /sys and /proc of the machine are; for tests"},
+    parameter("stall_limit", "s", "10s", "time without any completed message after which the measurement fails"),
+    parameter("root", "", "/", "where /sys and /proc of the machine are; for tests"),
 };
 
 /// The conditions that record() records, besides those of place and counters.

@@ -14,20 +14,11 @@ namespace assay::verbs {
 namespace {
 
 constexpr Parameter kOwnParameters[] = {
-    {.name = "sizes",
-     .fallback = "2,8,4KiB,64KiB",
-     .quick = "8",
-     .meaning = "message sizes, separated by commas; first..last doubles; 2 B to 64 MiB"},
-    {.name = "messages", .unit = "1", .fallback = "10000", .quick = "1000", .meaning = "messages in one batch"},
-    {.name = "batches",
-     .unit = "1",
-     .fallback = "10",
-     .meaning = "batches of each size; batches times messages at most 200,000"},
-    {.name = "warmup",
-     .unit = "1",
-     .fallback = "1000",
-     .quick = "100",
-     .meaning = "messages before the first batch, kept apart"},
+    parameter("sizes", "", "2,8,4KiB,64KiB", "message sizes, separated by commas; first..last doubles; 2 B to 64 MiB",
+              "8"),
+    parameter("messages", "1", "10000", "messages in one batch", "1000"),
+    parameter("batches", "1", "10", "batches of each size; batches times messages at most 200,000"),
+    parameter("warmup", "1", "1000", "messages before the first batch, kept apart", "100"),
 };
 constexpr auto kParameters = join(kOperationParameter, kStationParameters, kPlaceParameters, kOwnParameters);
 // Two readings of the clock, some 50 ns together, in 1 us or more; half of that in half of a round trip.

@@ -17,14 +17,11 @@ namespace assay::verbs {
 
 /// The parameters that say so, besides `device`.
 inline constexpr Parameter kPlaceParameters[] = {
-    {.name = "memory",
-     .fallback = "host",
-     .meaning = "where the payload is; gpu: in the memory of an NVIDIA GPU, never of the host in its place",
-     .choices = "host gpu"},
-    {.name = "gpu",
-     .fallback = "affine",
-     .meaning = "with memory gpu: affine (the one nearest to the port), a UUID or a PCI bus id; two, separated by a "
-                "comma: of rank 0 and of rank 1"},
+    choice("memory", "host", "host gpu",
+           "where the payload is; gpu: in the memory of an NVIDIA GPU, never of the host in its place"),
+    parameter("gpu", "", "affine",
+              "with memory gpu: affine (the one nearest to the port), a UUID or a PCI bus id; two, separated by a "
+              "comma: of rank 0 and of rank 1"),
 };
 
 /// The conditions that record() records.

@@ -15,7 +15,7 @@ namespace assay::verbs {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    {.name = "root", .fallback = "/", .meaning = "where /sys of the machine is; for tests"},
+    parameter("root", "", "/", "where /sys of the machine is; for tests"),
 };
 constexpr Metric kMetrics[] = {
     higher("ports_total", "1", "RDMA ports"),

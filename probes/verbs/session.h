@@ -14,10 +14,7 @@ namespace assay::verbs {
 
 /// The parameter of the probes of one pair.
 inline constexpr Parameter kOperationParameter[] = {
-    {.name = "operation",
-     .fallback = "write",
-     .meaning = "RDMA write, RDMA read, or send and receive",
-     .choices = kVerbsOperations},
+    choice("operation", "write", kVerbsOperations, "RDMA write, RDMA read, or send and receive"),
 };
 
 /// The conditions that a session records, besides those of its station.

@@ -16,12 +16,9 @@ namespace assay::verbs {
 
 /// The parameters of every probe that streams messages.
 inline constexpr Parameter kStreamParameters[] = {
-    {.name = "qps", .unit = "1", .fallback = "4", .meaning = "queue pairs, 1 to 16"},
-    {.name = "depth", .unit = "1", .fallback = "128", .meaning = "messages in flight on each queue pair, 2 to 1024"},
-    {.name = "buffer",
-     .unit = "B",
-     .fallback = "64MiB",
-     .meaning = "memory for messages at each end; one slot for each queue pair may take more"},
+    parameter("qps", "1", "4", "queue pairs, 1 to 16"),
+    parameter("depth", "1", "128", "messages in flight on each queue pair, 2 to 1024"),
+    parameter("buffer", "B", "64MiB", "memory for messages at each end; one slot for each queue pair may take more"),
 };
 
 /// The plan of these parameters for messages of `size`. Throws BadParameter if a value is out of range, with sizes as

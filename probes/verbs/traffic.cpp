@@ -16,11 +16,8 @@ constexpr Seconds kSlack = {60};      // connecting, filling and comparing on a 
 constexpr std::int64_t kMostOwnRanks = 16;
 
 constexpr Parameter kOwnParameters[] = {
-    {.name = "size", .unit = "B", .fallback = "64KiB", .meaning = "message size, 2 B to 64 MiB"},
-    {.name = "loopback_ranks",
-     .unit = "1",
-     .fallback = "3",
-     .meaning = "of a loopback alone: how many ranks this process plays on its one port"},
+    parameter("size", "B", "64KiB", "message size, 2 B to 64 MiB"),
+    parameter("loopback_ranks", "1", "3", "of a loopback alone: how many ranks this process plays on its one port"),
 };
 constexpr auto kParameters =
     join(kStationParameters, kPlaceParameters, traffic::kTrafficParameters, kStreamParameters, kOwnParameters);

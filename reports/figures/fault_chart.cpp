@@ -1,5 +1,5 @@
 // fault_chart: counts of the records, summed over attempts and subjects.
-#include "reports/figures/fault_chart.h"
+#include "reports/figures/record_charts.h"
 
 #include <algorithm>
 #include <set>
@@ -50,9 +50,8 @@ void add(Counts& counts, const Measurement& measured) {
 
 }  // namespace
 
-Chart fault_chart(const plan::Plan& plan, const plan::Requirement& requirement,
-                  const std::vector<const judge::Result*>& results,
-                  const std::map<std::string, std::vector<Record>>& records) {
+Chart fault_chart(const plan::Plan& plan, const plan::Requirement& requirement, const ResultList& results,
+                  const RecordsOf& records) {
   if (!allows_none(requirement, requirement)) return {};
   const auto metrics = columns_of(plan, requirement);
   std::set<std::string> steps;

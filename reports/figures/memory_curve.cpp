@@ -1,5 +1,5 @@
 // memory_curve: points by rising rate, as a curve over sizes is drawn; equal matrices of distances share a table.
-#include "reports/figures/memory_curve.h"
+#include "reports/figures/record_charts.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -122,9 +122,8 @@ std::string table_of(const Distances& distances, const std::vector<std::string>&
 
 }  // namespace
 
-std::string distance_tables(const plan::Plan& plan, const plan::Requirement& requirement,
-                            const std::vector<const judge::Result*>& results,
-                            const std::map<std::string, std::vector<Record>>& records) {
+std::string distance_tables(const plan::Plan& plan, const plan::Requirement& requirement, const ResultList& results,
+                            const RecordsOf& records) {
   if (requirement.probe != "health_memory" || !is_first_of_measurement(plan, requirement)) return "";
   std::map<Distances, std::vector<std::string>> hosts;
   for (const auto& step : steps_of(results)) {
@@ -142,8 +141,7 @@ std::string distance_tables(const plan::Plan& plan, const plan::Requirement& req
 }
 
 std::vector<Chart> memory_curves(const plan::Plan& plan, const plan::Requirement& requirement,
-                                 const std::vector<const judge::Result*>& results,
-                                 const std::map<std::string, std::vector<Record>>& records) {
+                                 const ResultList& results, const RecordsOf& records) {
   if (requirement.probe != "host_loaded_latency" || !is_first_of_measurement(plan, requirement)) return {};
   std::vector<Chart> charts;
   for (const auto& step : steps_of(results)) {

@@ -1,5 +1,5 @@
 // power_curves: records of soaks and steps as lines over time.
-#include "reports/figures/power_curves.h"
+#include "reports/figures/record_charts.h"
 
 #include <algorithm>
 #include <optional>
@@ -207,7 +207,7 @@ std::vector<Chart> charts_of_power_step(const plan::Plan& plan, const std::strin
 }
 
 /// The subjects of the results, each once.
-std::set<Subject> subjects_of(const std::vector<const judge::Result*>& results) {
+std::set<Subject> subjects_of(const ResultList& results) {
   std::set<Subject> subjects;
   for (const auto* one : results) subjects.insert(one->subject);
   return subjects;
@@ -251,8 +251,7 @@ bool is_first_of_steps(const plan::Plan& plan, const plan::Requirement& requirem
 
 /// `make` for every record of the steps of `results`, up to kMostCurves figures.
 template <class Make>
-std::vector<Chart> of_each_record(const std::vector<const judge::Result*>& results,
-                                  const std::map<std::string, std::vector<Record>>& records, const Make& make) {
+std::vector<Chart> of_each_record(const ResultList& results, const RecordsOf& records, const Make& make) {
   std::vector<Chart> charts;
   for (const auto& step : steps_of(results)) {
     const auto found = records.find(step);
@@ -266,19 +265,16 @@ std::vector<Chart> of_each_record(const std::vector<const judge::Result*>& resul
 
 }  // namespace
 
-std::vector<Chart> heat_curves(const plan::Plan& plan, const plan::Requirement& requirement,
-                               const std::vector<const judge::Result*>& results,
-                               const std::map<std::string, std::vector<Record>>& records) {
+std::vector<Chart> heat_curves(const plan::Plan& plan, const plan::Requirement& requirement, const ResultList& results,
+                               const RecordsOf& records) {
   if (requirement.probe != "thermal_soak" || !is_first_of_measurement(plan, requirement)) return {};
   return of_each_record(results, records, [&](const std::string& step, const Record& record) {
     return charts_of_soak(plan, place_of(plan, step, record), record);
   });
 }
 
-std::vector<Chart> step_curves(const plan::Plan& plan, const plan::Requirement& requirement,
-                               const std::vector<const judge::Result*>& results,
-                               const std::map<std::string, std::vector<Record>>& records,
-                               const std::map<int, Record>& watches) {
+std::vector<Chart> step_curves(const plan::Plan& plan, const plan::Requirement& requirement, const ResultList& results,
+                               const RecordsOf& records, const std::map<int, Record>& watches) {
   if (requirement.probe == "power_step" && is_first_of_measurement(plan, requirement))
     return of_each_record(results, records, [&](const std::string& step, const Record& record) {
       return charts_of_power_step(plan, place_of(plan, step, record), record);

@@ -1,5 +1,5 @@
 // soak_chart: a dot for each window, a line for each interruption.
-#include "reports/figures/soak_chart.h"
+#include "reports/figures/record_charts.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -98,9 +98,8 @@ std::string soak_svg(const Soaked& soak, const std::string& place) {
 
 }  // namespace
 
-std::vector<Chart> soak_charts(const plan::Plan& plan, const plan::Requirement& requirement,
-                               const std::vector<const judge::Result*>& results,
-                               const std::map<std::string, std::vector<Record>>& records) {
+std::vector<Chart> soak_charts(const plan::Plan& plan, const plan::Requirement& requirement, const ResultList& results,
+                               const RecordsOf& records) {
   if (requirement.probe != "train_soak" || !is_first_of_measurement(plan, requirement)) return {};
   std::vector<Chart> charts;
   for (const auto& step : steps_of(results)) {

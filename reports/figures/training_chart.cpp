@@ -1,5 +1,5 @@
 // training_chart: means of raw samples, because means of parts add up to the mean of the whole, which medians do not.
-#include "reports/figures/training_chart.h"
+#include "reports/figures/record_charts.h"
 
 #include <algorithm>
 #include <array>
@@ -19,8 +19,6 @@
 
 namespace assay::figures {
 namespace {
-
-using Records = std::map<std::string, std::vector<Record>>;
 
 /// One row: by activity, begin and end of each stretch in turn, in s.
 struct TimelineRow {
@@ -154,7 +152,7 @@ void add_repairs(const Record& record, std::map<std::string, PartsSum>& sums) {
   }
 }
 
-Chart repair_chart(const plan::Plan& plan, const std::set<std::string>& steps, const Records& records) {
+Chart repair_chart(const plan::Plan& plan, const std::set<std::string>& steps, const RecordsOf& records) {
   std::map<std::string, PartsSum> sums;
   for (const auto& step : steps) {
     const auto found = records.find(step);
@@ -209,7 +207,7 @@ std::string shown_words(std::size_t shown, std::size_t all, std::string_view wha
   return shown == all ? "" : fmt::format("Shown are the {} of {} {} that compute longest. ", shown, all, what);
 }
 
-Chart step_chart(const plan::Plan& plan, const std::set<std::string>& steps, const Records& records) {
+Chart step_chart(const plan::Plan& plan, const std::set<std::string>& steps, const RecordsOf& records) {
   std::map<std::string, PartsSum> sums;
   for (const auto& step : steps) {
     const auto found = records.find(step);
@@ -301,7 +299,7 @@ Chart timeline_chart(const plan::Plan& plan, const std::vector<Record>& records)
 }  // namespace
 
 std::vector<Chart> training_charts(const plan::Plan& plan, const plan::Requirement& requirement,
-                                   const std::vector<const judge::Result*>& results, const Records& records) {
+                                   const ResultList& results, const RecordsOf& records) {
   const bool step = requirement.probe == "train_step";
   if ((!step && requirement.probe != "fault_resume") || !is_first_of_measurement(plan, requirement)) return {};
   const std::set<std::string> steps = steps_of(results);

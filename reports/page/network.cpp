@@ -7,15 +7,11 @@
 
 #include "orchestrator/plan/metered.h"
 #include "probes/core/scale.h"
-#include "reports/figures/fault_chart.h"
 #include "reports/figures/html.h"
 #include "reports/figures/knee_curves.h"
-#include "reports/figures/memory_curve.h"
 #include "reports/figures/pair_chart.h"
-#include "reports/figures/power_curves.h"
 #include "reports/figures/rail_chart.h"
-#include "reports/figures/soak_chart.h"
-#include "reports/figures/training_chart.h"
+#include "reports/figures/record_charts.h"
 #include "reports/page/sections.h"
 
 namespace assay::page {

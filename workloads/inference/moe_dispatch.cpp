@@ -38,45 +38,29 @@ constexpr Parameter kDevice = [] {
   return device;
 }();
 constexpr Parameter kOwnParameters[] = {
-    {.name = "engine",
-     .fallback = "gloo",
-     .meaning = "carrier of the slots: gloo, TCP between processors; nccl, grouped sends and receives of NCCL between "
-                "GPUs; nccl-device, stores of the GPUs themselves into windows of NCCL 2.28, over NVLink",
-     .choices = "gloo nccl nccl-device"},
+    choice("engine", "gloo", "gloo nccl nccl-device",
+           "carrier of the slots: gloo, TCP between processors; nccl, grouped sends and receives of NCCL between "
+           "GPUs; nccl-device, stores of the GPUs themselves into windows of NCCL 2.28, over NVLink"),
     kDevice,
-    {.name = "model",
-     .fallback = "tiny-moe",
-     .meaning = "name of a built-in model with experts, or path of an assay.model/1 on every node: width of a token, "
-                "experts, and experts of each token"},
-    {.name = "experts_per_rank",
-     .unit = "1",
-     .fallback = "0",
-     .meaning = "experts of each rank; 0: the model's, which the ranks divide"},
-    {.name = "tokens",
-     .unit = "1",
-     .fallback = "128",
-     .quick = "32",
-     .meaning = "tokens of a rank in one step, the mean"},
-    {.name = "dispatch_element",
-     .unit = "1",
-     .fallback = "2",
-     .meaning = "B of a number on the way to the experts: 1 as FP8, with a scale of 4 B for every 128; 2 as BF16; 4"},
-    {.name = "combine_element", .unit = "1", .fallback = "2", .meaning = "B of a number on the way back, likewise"},
+    parameter("model", "", "tiny-moe",
+              "name of a built-in model with experts, or path of an assay.model/1 on every node: width of a token, "
+              "experts, and experts of each token"),
+    parameter("experts_per_rank", "1", "0", "experts of each rank; 0: the model's, which the ranks divide"),
+    parameter("tokens", "1", "128", "tokens of a rank in one step, the mean", "32"),
+    parameter("dispatch_element", "1", "2",
+              "B of a number on the way to the experts: 1 as FP8, with a scale of 4 B for every 128; 2 as BF16; 4"),
+    parameter("combine_element", "1", "2", "B of a number on the way back, likewise"),
     {.name = "copies",
      .fallback = "rank",
      .meaning =
          "rank: a token goes to a rank once for all its experts there, and their sum comes back; expert: once for each",
      .choices = "rank expert"},
-    {.name = "families",
-     .fallback = "balanced,spread,uniform,zipf,hot_expert,hot_rank,ragged_source,empty_rank,moving_hotspot,burst",
-     .meaning = "how tokens are routed, separated by commas; docs/FORMATS.md describes each; spread is always run"},
-    {.name = "rounds", .unit = "1", .fallback = "10", .quick = "2", .meaning = "rounds of eight steps of each family"},
-    {.name = "seed", .unit = "1", .fallback = "1", .meaning = "of the routes, which are the same on any ranks"},
-    {.name = "ranks_per_node",
-     .unit = "1",
-     .fallback = "1",
-     .quick = "2",
-     .meaning = "of engine gloo, processes on each node"},
+    parameter("families", "",
+              "balanced,spread,uniform,zipf,hot_expert,hot_rank,ragged_source,empty_rank,moving_hotspot,burst",
+              "how tokens are routed, separated by commas; docs/FORMATS.md describes each; spread is always run"),
+    parameter("rounds", "1", "10", "rounds of eight steps of each family", "2"),
+    parameter("seed", "1", "1", "of the routes, which are the same on any ranks"),
+    parameter("ranks_per_node", "1", "1", "of engine gloo, processes on each node", "2"),
 };
 constexpr auto kParameters = join(kOwnParameters, train::kPlaceParameters);
 constexpr Metric kMetrics[] = {

@@ -19,21 +19,14 @@
 namespace assay::cluster_storage {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 
 constexpr Parameter kParameters[] = {
-    {.name = "directory", .fallback = ".", .meaning = "directory on the filesystem to measure"},
-    {.name = "size", .unit = "B", .fallback = "512MiB", .quick = "128MiB", .meaning = "payload of all ranks together"},
-    {.name = "ranks", .unit = "1", .fallback = "2", .meaning = "writer threads, each with a shard of its own"},
-    {.name = "chunk",
-     .unit = "B",
-     .fallback = "4MiB",
-     .meaning = "bytes of one I/O, a multiple of 4 KiB from 4 MiB to 64 MiB"},
-    {.name = "queue_depth", .unit = "1", .fallback = "8", .meaning = "I/Os in flight of each rank, at most 1024"},
-    {.name = "repetitions",
-     .unit = "1",
-     .fallback = "10",
-     .meaning = "checkpoints saved and restored, after one as warm-up"},
+    parameter("directory", "", ".", "directory on the filesystem to measure"),
+    parameter("size", "B", "512MiB", "payload of all ranks together", "128MiB"),
+    parameter("ranks", "1", "2", "writer threads, each with a shard of its own"),
+    parameter("chunk", "B", "4MiB", "bytes of one I/O, a multiple of 4 KiB from 4 MiB to 64 MiB"),
+    parameter("queue_depth", "1", "8", "I/Os in flight of each rank, at most 1024"),
+    parameter("repetitions", "1", "10", "checkpoints saved and restored, after one as warm-up"),
 };
 constexpr Metric kMetrics[] = {
     lower("time_to_durable", "s", "from the common start of all ranks until every shard and its name are durable"),
@@ -97,8 +90,6 @@ constexpr std::int64_t kMebi = 1 << 20;
 constexpr std::int64_t kChunkMin = 4 * kMebi, kChunkMax = 64 * kMebi;
 constexpr std::int64_t kRanksMax = 1024, kDepthMax = 1024;  // beyond both no node gains anything
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
 /// Measurements of one repetition.
 struct Repetition {
   double durable_s = 0, resume_s = 0, raw_s = 0;
@@ -139,18 +130,18 @@ class Job {
 
   void save(const std::string& at, std::uint64_t step, Repetition& now) {
     run_concurrently(ranks(), [&](std::size_t rank) { fill_payload(key_of(rank, step), 0, payloads_[rank].bytes()); });
-    const auto begin = Clock::now();
+    const auto begin = PhaseClock::now();
     now.write_s = run_concurrently(
         ranks(), [&](std::size_t rank) { save_shard(at, key_of(rank, step), payloads_[rank].bytes(), plan_); });
     sync_directory(at);
-    now.durable_s = seconds_since(begin);
+    now.durable_s = passed_since(begin);
   }
 
   void restore(const std::string& at, std::uint64_t step, Repetition& now) {
     // Remains of the payload in memory must not pass for data read.
     run_concurrently(ranks(), [&](std::size_t rank) { std::ranges::fill(payloads_[rank].bytes(), std::byte{0}); });
     std::vector<std::uint64_t> wrong(ranks());
-    const auto begin = Clock::now();
+    const auto begin = PhaseClock::now();
     now.restore_s = run_concurrently(ranks(), [&](std::size_t rank) {
       const auto footer = load_shard(at, key_of(rank, step), payloads_[rank].bytes(), plan_);
       footers_[rank] = footer ? std::optional(*footer) : std::nullopt;
@@ -158,7 +149,7 @@ class Job {
     run_concurrently(ranks(), [&](std::size_t rank) {
       wrong[rank] = footers_[rank] ? shard_mismatches(*footers_[rank], payloads_[rank].bytes()) : shard_;
     });
-    now.resume_s = seconds_since(begin);
+    now.resume_s = passed_since(begin);
     for (const auto count : wrong) now.mismatches += count;
   }
 

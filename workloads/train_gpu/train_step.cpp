@@ -40,43 +40,27 @@ constexpr Parameter kOwnParameters[] = {
          "with fp32 weights for the update; fp8, linear layers multiply E4M3 and gradients in E5M2, all else as bf16; "
          "tf32, rounded in the tensor cores, of fp32 numbers",
      .choices = "bf16 fp8 tf32"},
-    {.name = "data",
-     .fallback = "gaussian",
-     .meaning = "gaussian: normal weights, other tokens on each replica; replicated: the same tokens on all, whose "
-                "gradients must be equal; ring: exact arithmetic modulo 7, which yields no rate",
-     .choices = "gaussian replicated ring"},
-    {.name = "overlap",
-     .fallback = "beside",
-     .meaning = "beside: gradients are reduced in a stream of their own during the backward pass; none: after it",
-     .choices = "beside none"},
+    choice("data", "gaussian", "gaussian replicated ring",
+           "gaussian: normal weights, other tokens on each replica; replicated: the same tokens on all, whose "
+           "gradients must be equal; ring: exact arithmetic modulo 7, which yields no rate"),
+    choice("overlap", "beside", "beside none",
+           "beside: gradients are reduced in a stream of their own during the backward pass; none: after it"),
     {.name = "launch",
      .fallback = "eager",
      .meaning =
          "eager: the operations of a step are started one after the other; graph: a full step is recorded once and "
          "started as one CUDA graph, of one GPU",
      .choices = "eager graph"},
-    {.name = "attention",
-     .fallback = "auto",
-     .meaning = "fused: kernels of cuDNN, whose backward pass adds up in one order if the library offers it; "
-                "fused_unordered: in any order, which needs less memory; products: of blocks of queries, with kept "
-                "probabilities; auto: fused where cuDNN is there and has a plan for the shape, else products",
-     .choices = "auto fused fused_unordered products"},
-    {.name = "reference",
-     .fallback = "auto",
-     .meaning = "one_rank: exact steps are compared with those of one rank on the host of rank 0; none: only with "
-                "themselves and with the replicas; auto: one_rank where a step is at most 1e11 FLOP",
-     .choices = "auto one_rank none"},
-    {.name = "steps",
-     .unit = "1",
-     .fallback = "200",
-     .quick = "30",
-     .meaning = "full steps that are timed; only whole blocks"},
-    {.name = "block",
-     .unit = "1",
-     .fallback = "20",
-     .quick = "5",
-     .meaning = "full steps in a row, between compute-only and communication-only ones"},
-    {.name = "warmup_steps", .unit = "1", .fallback = "10", .quick = "3", .meaning = "full steps before those"},
+    choice("attention", "auto", "auto fused fused_unordered products",
+           "fused: kernels of cuDNN, whose backward pass adds up in one order if the library offers it; "
+           "fused_unordered: in any order, which needs less memory; products: of blocks of queries, with kept "
+           "probabilities; auto: fused where cuDNN is there and has a plan for the shape, else products"),
+    choice("reference", "auto", "auto one_rank none",
+           "one_rank: exact steps are compared with those of one rank on the host of rank 0; none: only with "
+           "themselves and with the replicas; auto: one_rank where a step is at most 1e11 FLOP"),
+    parameter("steps", "1", "200", "full steps that are timed; only whole blocks", "30"),
+    parameter("block", "1", "20", "full steps in a row, between compute-only and communication-only ones", "5"),
+    parameter("warmup_steps", "1", "10", "full steps before those", "3"),
 };
 constexpr auto kParameters = join(train::kPlanParameters, kOwnParameters);
 constexpr Metric kOwnMetrics[] = {

@@ -2,7 +2,7 @@
 // nothing.
 #include <gtest/gtest.h>
 
-#include "reports/figures/fault_chart.h"
+#include "reports/figures/record_charts.h"
 #include "tests/unit/figures/chart_fixture.h"
 
 namespace assay::figures {

@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "reports/figures/memory_curve.h"
-#include "reports/figures/power_curves.h"
+#include "reports/figures/record_charts.h"
 #include "tests/unit/figures/chart_fixture.h"
 
 namespace assay::figures {

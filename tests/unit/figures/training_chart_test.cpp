@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "reports/figures/parts_bars.h"
-#include "reports/figures/training_chart.h"
+#include "reports/figures/record_charts.h"
 #include "tests/unit/figures/chart_fixture.h"
 
 namespace assay::figures {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "probes/core/parameters.h"
-#include "workloads/train/graph/accounting.h"
+#include "tests/unit/train/step_sums.h"
 #include "workloads/train/graph/step_graph.h"
 #include "workloads/train/graph/virtual_time.h"
 

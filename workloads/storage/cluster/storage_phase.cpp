@@ -18,11 +18,6 @@ namespace assay::cluster_storage {
 namespace {
 
 using nlohmann::json;
-using PhaseClock = std::chrono::steady_clock;
-
-double passed_since(PhaseClock::time_point begin) {
-  return std::chrono::duration<double>(PhaseClock::now() - begin).count();
-}
 
 template <class Number>
 void put(json& words, const char* name, const std::optional<Number>& value) {

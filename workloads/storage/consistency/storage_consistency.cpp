@@ -27,22 +27,13 @@ constexpr double kLeastPatience_s = 600, kChecksOfRound = 12;  // each of which 
 
 constexpr Parameter kParameters[] = {
     kDirectory,
-    {.name = "cases",
-     .fallback = "posix",
-     .meaning = "posix: all; close_to_open: leaves out the cases that NFS does not promise (held_open, "
-                "append_together, listing)",
-     .choices = "posix close_to_open"},
-    {.name = "size",
-     .unit = "B",
-     .fallback = "256KiB",
-     .quick = "16KiB",
-     .meaning = "bytes of each file, a multiple of 32 B from 4 KiB to 16 MiB"},
+    choice("cases", "posix", "posix close_to_open",
+           "posix: all; close_to_open: leaves out the cases that NFS does not promise (held_open, "
+           "append_together, listing)"),
+    parameter("size", "B", "256KiB", "bytes of each file, a multiple of 32 B from 4 KiB to 16 MiB", "16KiB"),
     kRounds,
-    {.name = "wait",
-     .unit = "s",
-     .fallback = "15s",
-     .quick = "2s",
-     .meaning = "an effect that another node does not see by then counts as one that never came, at most 2 min"},
+    parameter("wait", "s", "15s",
+              "an effect that another node does not see by then counts as one that never came, at most 2 min", "2s"),
     kClients,
     kState,
 };

@@ -28,15 +28,10 @@ namespace assay::cluster_storage {
 namespace {
 
 using nlohmann::json;
-using PhaseClock = std::chrono::steady_clock;
 
 constexpr std::size_t kPiece = 1 << 20;   // one read; a multiple of kDirectBlock
 constexpr double kStarvedAfter_s = 1e-3;  // a shorter wait is the scheduler's, not the storage's
 constexpr std::uint64_t kSamplesOfRank = std::uint64_t{1} << 32;
-
-double passed_since(PhaseClock::time_point begin) {
-  return std::chrono::duration<double>(PhaseClock::now() - begin).count();
-}
 
 json ingest_words(const IngestClient& client) {
   json words = {{"use", client.utilisation}, {"starved", client.starved},  {"time", client.time_s},

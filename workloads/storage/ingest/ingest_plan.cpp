@@ -30,8 +30,6 @@ double fraction(std::uint64_t hash) { return static_cast<double>(hash >> 11) * 0
 
 }  // namespace
 
-std::span<const IngestModel> ingest_models() { return kModels; }
-
 const IngestModel& ingest_model(std::string_view name) {
   const auto found = std::ranges::find(kModels, name, &IngestModel::name);
   if (found == kModels.end()) throw std::logic_error("no model " + std::string(name));

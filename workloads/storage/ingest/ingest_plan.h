@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,10 +17,7 @@ struct IngestModel {
   double compute_s;     ///< of one step, a sleep
 };
 
-/// unet3d and retinanet, each on a B200.
-std::span<const IngestModel> ingest_models();
-
-/// The model of this name. Throws std::logic_error when there is none.
+/// The model of this name, unet3d or retinanet, each on a B200. Throws std::logic_error when there is none.
 const IngestModel& ingest_model(std::string_view name);
 
 /// Size of a sample in whole words of 8 B: spread evenly about the mean so that the deviation is the model's, by a hash

@@ -27,7 +27,6 @@ namespace assay::cluster_storage {
 namespace {
 
 using nlohmann::json;
-using PhaseClock = std::chrono::steady_clock;
 
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 
@@ -161,7 +160,7 @@ void MetadataGroup::list(ThreadPart& part) const {
     ++part.taken.operations;
     if (abandoned_) throw std::runtime_error("given up, since the group has ended");
   }
-  part.take(std::chrono::duration<double>(PhaseClock::now() - begin).count(), outcome, part.folder, "readdir");
+  part.take(passed_since(begin), outcome, part.folder, "readdir");
   if (outcome.refused != 0 || check.errors() == 0) return;
   part.taken.wrong += check.errors();
   if (part.taken.first_bad.empty()) part.taken.first_bad = fmt::format("readdir {}: {}", part.folder, check.text());
@@ -185,7 +184,7 @@ void MetadataGroup::work(MetadataMove move, std::uint64_t set, ThreadPart& part)
     if (move == MetadataMove::read) outcome = read_file_of(made, content);
     if (move == MetadataMove::rename) outcome = outcome_of(::rename(made.c_str(), moved.c_str()));
     if (move == MetadataMove::unlink) outcome = outcome_of(::unlink(moved.c_str()));
-    const double took_s = std::chrono::duration<double>(PhaseClock::now() - begin).count();
+    const double took_s = passed_since(begin);
     part.take(took_s, outcome, move == MetadataMove::unlink ? moved : made, word_of(move));
     ++part.taken.operations;
   }

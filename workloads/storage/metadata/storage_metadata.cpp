@@ -24,18 +24,12 @@ constexpr Seconds kPatience = {1200};          // a client that is slow is waite
 
 constexpr Parameter kParameters[] = {
     kDirectory,
-    {.name = "layout",
-     .fallback = "own_directory",
-     .meaning = "a directory for each thread, or one for all",
-     .choices = "own_directory shared_directory"},
-    {.name = "size", .unit = "B", .fallback = "3901B", .meaning = "bytes of each file, at most 1 MiB"},
-    {.name = "files", .unit = "1", .fallback = "500", .quick = "20", .meaning = "files of each thread"},
-    {.name = "threads", .unit = "1", .fallback = "4", .quick = "2", .meaning = "threads of each rank, at most 256"},
+    choice("layout", "own_directory", "own_directory shared_directory", "a directory for each thread, or one for all"),
+    parameter("size", "B", "3901B", "bytes of each file, at most 1 MiB"),
+    parameter("files", "1", "500", "files of each thread", "20"),
+    parameter("threads", "1", "4", "threads of each rank, at most 256", "2"),
     kRepetitions,
-    {.name = "shift",
-     .unit = "1",
-     .fallback = "1",
-     .meaning = "a rank looks at, renames and removes the files of the rank so many before it"},
+    parameter("shift", "1", "1", "a rank looks at, renames and removes the files of the rank so many before it"),
     kClients,
     kState,
 };

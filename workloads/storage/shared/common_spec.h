@@ -5,8 +5,8 @@
 
 namespace assay::cluster_storage::common_spec {
 
-inline constexpr Parameter kDirectory{
-    .name = "directory", .fallback = ".", .meaning = "directory on the shared storage, by the same path on every node"};
+inline constexpr Parameter kDirectory =
+    parameter("directory", "", ".", "directory on the shared storage, by the same path on every node");
 inline constexpr Parameter kRepetitions{
     .name = "repetitions",
     .unit = "1",
@@ -14,28 +14,20 @@ inline constexpr Parameter kRepetitions{
     .quick = "1",
     .meaning =
         "times that all phases are made, with files of new names, from 1 to 100; fewer than 6 leave a median open"};
-inline constexpr Parameter kShift{
-    .name = "shift", .unit = "1", .fallback = "1", .meaning = "rank r reads the files written by rank r - shift"};
+inline constexpr Parameter kShift = parameter("shift", "1", "1", "rank r reads the files written by rank r - shift");
 inline constexpr Parameter kClientsCold{
     .name = "clients",
     .fallback = "nodes",
     .meaning =
         "nodes: ranks that share a machine are an error; processes: a rehearsal that may, and proves no cold read",
     .choices = "nodes processes"};
-inline constexpr Parameter kServerMemory{
-    .name = "server_memory",
-    .unit = "B",
-    .fallback = "0B",
-    .meaning = "memory of all servers of the storage as stated by the operator; 0: not stated"};
-inline constexpr Parameter kState{
-    .name = "state",
-    .fallback = "not told",
-    .meaning = "state of the storage by the operator, such as healthy, one data node off, rebuild"};
-inline constexpr Parameter kClients{
-    .name = "clients",
-    .fallback = "nodes",
-    .meaning = "nodes: ranks that share a machine are an error; processes: a rehearsal that may, whose caches are one",
-    .choices = "nodes processes"};
+inline constexpr Parameter kServerMemory = parameter(
+    "server_memory", "B", "0B", "memory of all servers of the storage as stated by the operator; 0: not stated");
+inline constexpr Parameter kState = parameter(
+    "state", "", "not told", "state of the storage by the operator, such as healthy, one data node off, rebuild");
+inline constexpr Parameter kClients =
+    choice("clients", "nodes", "nodes processes",
+           "nodes: ranks that share a machine are an error; processes: a rehearsal that may, whose caches are one");
 
 inline constexpr Parameter kRounds{
     .name = "rounds",

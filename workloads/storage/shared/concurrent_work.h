@@ -2,11 +2,18 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <vector>
 
 namespace assay::cluster_storage {
+
+/// Clock of the phases of a storage probe, and the time since `begin` on it, in s.
+using PhaseClock = std::chrono::steady_clock;
+inline double passed_since(PhaseClock::time_point begin) {
+  return std::chrono::duration<double>(PhaseClock::now() - begin).count();
+}
 
 /// Runs `work(number)` for 0 to `count` - 1 on one thread each, all from one start; the seconds from that start to the
 /// end of each. Joining is the barrier: every wait inside `work` must have a deadline. Rethrows the first failure, by

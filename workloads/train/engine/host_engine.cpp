@@ -98,7 +98,6 @@ RankPrint HostEngine::print(bool gradients) const {
   const HostWeights& weights = state_->core.weights();
   return {.shared = weights.print(gradients, false), .experts = weights.print(gradients, true)};
 }
-std::size_t HostEngine::output_size(std::size_t op) const { return state_->core.calls()[op].result().size(); }
 
 std::vector<Transfer> HostEngine::transfers() {
   std::vector<Transfer> all;

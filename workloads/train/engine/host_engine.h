@@ -62,8 +62,6 @@ class HostEngine {
   [[nodiscard]] RankPrint own_gradients(std::uint64_t number, const std::optional<Flip>& flip);
   /// How many numbers of weights and gradients are not finite.
   [[nodiscard]] std::uint64_t not_finite();
-  /// Numbers in the output of operation `op`.
-  [[nodiscard]] std::size_t output_size(std::size_t op) const;
   /// All that a later step needs of the steps before: weights and moments. In exact arithmetic there are no moments.
   [[nodiscard]] std::vector<std::span<float>> kept();
   /// Sum of the squares of all gradients as the last step left them.

@@ -32,43 +32,27 @@ constexpr std::size_t kLongestMessage = 8 << 20;  // the addresses of all ranks 
 constexpr std::int64_t kMostSpares = 64, kMostRounds = 16, kMostSaveEvery = 1000, kMostMissed = 100;
 
 constexpr Parameter kOwnParameters[] = {
-    {.name = "data",
-     .fallback = "ring",
-     .meaning = "ring: exact arithmetic modulo 7, whose state is weights; gaussian: normal weights and Adam's moments, "
-                "equal bits only where all processors compute alike",
-     .choices = "ring gaussian"},
+    choice("data", "ring", "ring gaussian",
+           "ring: exact arithmetic modulo 7, whose state is weights; gaussian: normal weights and Adam's moments, "
+           "equal bits only where all processors compute alike"),
     kOverlapParameter,
-    {.name = "faults", .fallback = "all", .meaning = "which kinds are injected", .choices = kFaultWords},
-    {.name = "phases",
-     .fallback = "all",
-     .quick = "reduce",
-     .meaning = "parts of a step in which each kind is injected; save: while the state is saved",
-     .choices = kPhaseWords},
-    {.name = "rounds", .unit = "1", .fallback = "1", .meaning = "how often each of these is injected"},
-    {.name = "save_every", .unit = "1", .fallback = "3", .meaning = "steps between two saves of the state"},
-    {.name = "ranks_per_node", .unit = "1", .fallback = "2", .meaning = "processes on each node that train"},
-    {.name = "spares", .unit = "1", .fallback = "1", .meaning = "processes on each node that wait to take a place"},
-    {.name = "heartbeat", .unit = "s", .fallback = "1s", .quick = "200ms", .meaning = "time between two signs of life"},
-    {.name = "missed",
-     .unit = "1",
-     .fallback = "3",
-     .meaning = "signs of life that do not come, after which a rank is lost"},
-    {.name = "local",
-     .fallback = ".",
-     .meaning = "directory on every node for saved states; empty: none are kept there"},
-    {.name = "shared",
-     .fallback = "",
-     .meaning = "directory that all nodes share, for saved states; empty: none are kept there"},
-    {.name = "corrupt",
-     .fallback = "none",
-     .meaning = "copies in which a bit is turned before they are restored: none; memory: those of the next rank; "
-                "local: those and files of the node",
-     .choices = "none memory local"},
-    {.name = "job_mtbf",
-     .unit = "s",
-     .fallback = "0s",
-     .meaning = "mean time between the interruptions of the job that ettr is computed for, from a contract or the "
-                "bound of a soak; 0: none is computed"},
+    choice("faults", "all", kFaultWords, "which kinds are injected"),
+    choice("phases", "all", kPhaseWords,
+           "parts of a step in which each kind is injected; save: while the state is saved", "reduce"),
+    parameter("rounds", "1", "1", "how often each of these is injected"),
+    parameter("save_every", "1", "3", "steps between two saves of the state"),
+    parameter("ranks_per_node", "1", "2", "processes on each node that train"),
+    parameter("spares", "1", "1", "processes on each node that wait to take a place"),
+    parameter("heartbeat", "s", "1s", "time between two signs of life", "200ms"),
+    parameter("missed", "1", "3", "signs of life that do not come, after which a rank is lost"),
+    parameter("local", "", ".", "directory on every node for saved states; empty: none are kept there"),
+    parameter("shared", "", "", "directory that all nodes share, for saved states; empty: none are kept there"),
+    choice("corrupt", "none", "none memory local",
+           "copies in which a bit is turned before they are restored: none; memory: those of the next rank; "
+           "local: those and files of the node"),
+    parameter("job_mtbf", "s", "0s",
+              "mean time between the interruptions of the job that ettr is computed for, from a contract or the "
+              "bound of a soak; 0: none is computed"),
 };
 constexpr auto kParameters = join(kPlanParameters, kOwnParameters, kPlaceParameters);
 constexpr Metric kMetrics[] = {

@@ -1,11 +1,4 @@
-// groups: which parameters are reduced together and in which groups, and the check that all ranks start collectives in
-// one order.
-#include <map>
-#include <stdexcept>
-#include <tuple>
-
-#include <fmt/format.h>
-
+// groups: which parameters are reduced together and in which groups.
 #include "workloads/train/graph/step_graph.h"
 
 namespace assay::train {
@@ -56,36 +49,6 @@ std::vector<std::int64_t> members_of(const ParallelPlan& plan, Group group, std:
       break;
   }
   return {rank};
-}
-
-void check_order(const ParallelPlan& plan, const std::vector<std::vector<Op>>& graphs) {
-  using Start = std::tuple<Role, Pass, Motion, std::int64_t, std::int64_t, std::int64_t>;
-  const auto starts = [&](std::size_t rank, Group group) {
-    std::vector<Start> all;
-    for (const Op& op : graphs[rank]) {
-      if (op.group == group) all.emplace_back(op.role, op.pass, op.motion, op.layer, op.micro_batch, op.m);
-    }
-    return all;
-  };
-  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> messages;  // sent less received, by both ends
-  for (std::size_t rank = 0; rank < graphs.size(); ++rank) {
-    const auto own = static_cast<std::int64_t>(rank);
-    for (const Group group : {Group::tp, Group::cp, Group::ep, Group::replicas, Group::expert_replicas}) {
-      const std::int64_t first = members_of(plan, group, own).front();
-      if (first != own && starts(rank, group) != starts(static_cast<std::size_t>(first), group))
-        throw std::runtime_error(
-            fmt::format("ranks {} and {} of one group start its collectives in different orders", first, rank));
-    }
-    for (const Op& op : graphs[rank]) {
-      if (op.motion == Motion::send) ++messages[{own, op.peer}];
-      if (op.motion == Motion::receive) --messages[{op.peer, own}];
-    }
-  }
-  for (const auto& [ends, left] : messages) {
-    if (left != 0)
-      throw std::runtime_error(
-          fmt::format("rank {} sends rank {} {} messages more than are received", ends.first, ends.second, left));
-  }
 }
 
 }  // namespace assay::train

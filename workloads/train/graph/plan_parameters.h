@@ -12,32 +12,18 @@ namespace assay::train {
 
 /// The computation and its division.
 inline constexpr Parameter kPlanParameters[] = {
-    {.name = "model",
-     .fallback = "tiny-dense",
-     .meaning = "name of a built-in model, or path of an assay.model/1 on every node"},
-    {.name = "layers_run", .unit = "1", .fallback = "0", .meaning = "layers of the model that are run; 0: all"},
-    {.name = "seq", .unit = "1", .fallback = "128", .meaning = "tokens of a sequence"},
-    {.name = "micro_batch", .unit = "1", .fallback = "2", .meaning = "sequences of a micro-batch"},
-    {.name = "micro_batches", .unit = "1", .fallback = "1", .meaning = "micro-batches of a replica in one step"},
-    {.name = "tp", .unit = "1", .fallback = "1", .meaning = "ranks that share each matrix"},
-    {.name = "cp",
-     .unit = "1",
-     .fallback = "1",
-     .meaning = "ranks that share each sequence, a piece from its front and one from its back"},
-    {.name = "ep",
-     .unit = "1",
-     .fallback = "1",
-     .meaning = "ranks that share the routed experts, of those of cp and dp"},
-    {.name = "pp", .unit = "1", .fallback = "1", .meaning = "ranks that share the layers, by 1F1B"},
-    {.name = "dp", .unit = "1", .fallback = "0", .meaning = "replicas; 0: as many as there are ranks for"},
-    {.name = "virtual",
-     .unit = "1",
-     .fallback = "1",
-     .meaning = "pieces of the model on each pipeline rank, interleaved"},
-    {.name = "zero",
-     .unit = "1",
-     .fallback = "0",
-     .meaning = "0: every replica updates all weights; 1: each a part, which is then gathered"},
+    parameter("model", "", "tiny-dense", "name of a built-in model, or path of an assay.model/1 on every node"),
+    parameter("layers_run", "1", "0", "layers of the model that are run; 0: all"),
+    parameter("seq", "1", "128", "tokens of a sequence"),
+    parameter("micro_batch", "1", "2", "sequences of a micro-batch"),
+    parameter("micro_batches", "1", "1", "micro-batches of a replica in one step"),
+    parameter("tp", "1", "1", "ranks that share each matrix"),
+    parameter("cp", "1", "1", "ranks that share each sequence, a piece from its front and one from its back"),
+    parameter("ep", "1", "1", "ranks that share the routed experts, of those of cp and dp"),
+    parameter("pp", "1", "1", "ranks that share the layers, by 1F1B"),
+    parameter("dp", "1", "0", "replicas; 0: as many as there are ranks for"),
+    parameter("virtual", "1", "1", "pieces of the model on each pipeline rank, interleaved"),
+    parameter("zero", "1", "0", "0: every replica updates all weights; 1: each a part, which is then gathered"),
 };
 /// Numbers of nodes that a plan can be divided among; also needs `ranks_per_node`.
 inline constexpr GroupSizeRule kPlanGroupSize[] = {
@@ -54,17 +40,14 @@ inline constexpr GroupSizeRule kPlanGroupSize[] = {
 /// Places of the ranks and the carrier of their messages.
 inline constexpr Parameter kPlaceParameters[] = {
     host::kPathParameter,
-    {.name = "interface",
-     .fallback = host::kRendezvousPort,
-     .meaning = "network port to use on every node, such as eth1; rendezvous: the one on which the ranks meet"},
+    parameter("interface", "", host::kRendezvousPort,
+              "network port to use on every node, such as eth1; rendezvous: the one on which the ranks meet"),
 };
 
 /// Where gradients are reduced.
-inline constexpr Parameter kOverlapParameter = {
-    .name = "overlap",
-    .fallback = "beside",
-    .meaning = "beside: gradients are reduced by a thread of their own during the backward pass; none: after it",
-    .choices = "beside none"};
+inline constexpr Parameter kOverlapParameter =
+    choice("overlap", "beside", "beside none",
+           "beside: gradients are reduced by a thread of their own during the backward pass; none: after it");
 /// Reference of exact steps.
 inline constexpr Parameter kReferenceParameter = {
     .name = "reference",

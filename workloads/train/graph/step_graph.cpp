@@ -8,15 +8,13 @@
 //     (model_card.h, causal)     backward twice that
 //   element-wise                 none (kFlopCount)             elements x passes x e: see the constants below
 //   collective                   none                          the payload as nccl-tests counts it
-//   Adam                         none                          adam_bytes() a parameter (accounting.h)
-// The sums over all ranks equal the closed forms of accounting.cpp, which are written without this list.
+//   Adam                         none                          adam_bytes() a parameter
+// The sums over all ranks equal the closed forms of the unit test, which are written without this list.
 //
 // Example: the widening product of SwiGLU, t = 4096, hidden = 4096, ffn = 14336, tp = 1, is one product of
 // 4096 x 28672 from 4096 terms, 9.6e11 FLOP forward and 1.92e12 backward; the activation behind it passes 3 times over
 // 4096 x 14336 elements.
 #include "workloads/train/graph/step_graph.h"
-
-#include "workloads/train/graph/accounting.h"
 
 namespace assay::train {
 namespace {

@@ -91,8 +91,12 @@ std::vector<Op> step_graph(const ModelShape& model, const ParallelPlan& plan, st
 /// Ranks of the group `group` that `rank` belongs to, in order.
 std::vector<std::int64_t> members_of(const ParallelPlan& plan, Group group, std::int64_t rank);
 
-/// Throws std::runtime_error when two ranks of a group start its collectives in different orders or sizes, or a message
-/// has no receiver: such a step never ends. `graphs` has every rank's operations.
-void check_order(const ParallelPlan& plan, const std::vector<std::vector<Op>>& graphs);
+/// Memory traffic of Adam for one parameter, in B: reads gradient, weight and both moments, writes weight and moments
+/// (fp32), and a bf16 copy of the weight where activations are bf16.
+constexpr std::int64_t adam_bytes(std::int64_t element) {
+  constexpr std::int64_t kSingles = 7, kSingle = 4;
+  return kSingles * kSingle + (element == 2 ? 2 : 0);
+}
+static_assert(adam_bytes(2) == 30 && adam_bytes(4) == 28);
 
 }  // namespace assay::train

@@ -31,30 +31,18 @@ using nlohmann::json;
 constexpr std::size_t kLongestMessage = 8 << 20;  // the addresses of all ranks for all others: 800 ranks
 
 constexpr Parameter kOwnParameters[] = {
-    {.name = "data",
-     .fallback = "gaussian",
-     .meaning = "gaussian: normal weights, other tokens on each replica; replicated: the same tokens on all, whose "
-                "gradients must be equal; ring: exact arithmetic modulo 7, which yields no rate",
-     .choices = "gaussian replicated ring"},
+    choice("data", "gaussian", "gaussian replicated ring",
+           "gaussian: normal weights, other tokens on each replica; replicated: the same tokens on all, whose "
+           "gradients must be equal; ring: exact arithmetic modulo 7, which yields no rate"),
     kOverlapParameter,
     kReferenceParameter,
-    {.name = "steps",
-     .unit = "1",
-     .fallback = "200",
-     .quick = "30",
-     .meaning = "full steps that are timed; only whole blocks"},
-    {.name = "block",
-     .unit = "1",
-     .fallback = "20",
-     .quick = "5",
-     .meaning = "full steps in a row, between compute-only and communication-only ones"},
-    {.name = "warmup_steps", .unit = "1", .fallback = "5", .quick = "3", .meaning = "full steps before those"},
-    {.name = "project_ranks",
-     .unit = "1",
-     .fallback = "0",
-     .meaning = "ranks of a job whose tail follows from this one's, at least those that run; 0: none is projected"},
-    {.name = "root", .fallback = "/", .meaning = "directory that holds sys, for counters saved from another machine"},
-    {.name = "ranks_per_node", .unit = "1", .fallback = "1", .meaning = "processes on each node"},
+    parameter("steps", "1", "200", "full steps that are timed; only whole blocks", "30"),
+    parameter("block", "1", "20", "full steps in a row, between compute-only and communication-only ones", "5"),
+    parameter("warmup_steps", "1", "5", "full steps before those", "3"),
+    parameter("project_ranks", "1", "0",
+              "ranks of a job whose tail follows from this one's, at least those that run; 0: none is projected"),
+    parameter("root", "", "/", "directory that holds sys, for counters saved from another machine"),
+    parameter("ranks_per_node", "1", "1", "processes on each node"),
 };
 constexpr auto kParameters = join(kPlanParameters, kOwnParameters, kPlaceParameters);
 constexpr Metric kOwnMetrics[] = {

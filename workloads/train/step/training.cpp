@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "probes/gloo/rank_start.h"
-#include "workloads/train/graph/accounting.h"
 #include "workloads/train/step/rank_job.h"
 
 namespace assay::train {
