@@ -192,9 +192,15 @@ KneeRange knee_at(const plan::Plan& plan, const Results& results, const plan::Re
     if (const auto group = by_step.find(result.step); group != by_step.end()) group->second->result = &result;
   }
   KneeRange range;
+  double squares = 0, count = 0;
   for (const auto& [nodes, group] : groups) {
     range.groups.push_back(group);
     const Result* result = group.result;
+    if (result != nullptr && result->terms && *result->value > 0) {
+      const double deviation = result->between.value_or(result->terms->repeatability) / *result->value;
+      squares += deviation * deviation;
+      ++count;
+    }
     const bool fails = result != nullptr && result->outcome == Outcome::fail && misses_limit(*result);
     const bool kept = result == nullptr || keeps(*result);
     if (range.first != nullptr) {
@@ -208,6 +214,7 @@ KneeRange knee_at(const plan::Plan& plan, const Results& results, const plan::Re
       range.open = true;
     }
   }
+  if (count > 0) range.scatter = std::sqrt(squares / count);
   return range;
 }
 
