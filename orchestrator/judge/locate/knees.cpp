@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -146,9 +147,14 @@ std::string counter_words(const KneeFound& knee) {
 
 /// State and reason; `search` is that of the group that falls out, or nullptr.
 void tell(const KneeRange& range, const Localised* search, KneeFound& knee) {
-  const auto decided = [](const KneePoint& point) { return point.kept; };
   if (range.first == nullptr) {
-    knee.state = range.open || !std::ranges::all_of(knee.points, decided) ? KneeState::open : KneeState::none;
+    // A group below its limit by less than the guard band shows neither that it keeps the figure nor that it does not.
+    const auto below = [](const KneePoint& point) {
+      return !point.kept || (point.limit && point.value < *point.limit);
+    };
+    const auto first = std::ranges::find_if(knee.points, below);
+    knee.state = range.open || first != knee.points.end() ? KneeState::open : KneeState::none;
+    if (first != knee.points.end() && first != knee.points.begin()) knee.kept = std::prev(first)->nodes;
     knee.reason =
         knee.state == KneeState::none
             ? fmt::format("No knee: all {} nodes keep the figure.", knee.kept)

@@ -113,6 +113,18 @@ TEST(simulate, a_knee_accuses_no_node_by_the_scatter_of_single_tests) {
   EXPECT_GE(accusing(0.03, 12, 0.6), 380);
 }
 
+TEST(simulate, a_group_below_its_limit_by_less_than_the_guard_band_leaves_the_knee_open) {
+  int seen = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Rehearsal fleet(drawn(growing(kSum), {.knees = {{.nodes = 43}}}, seed));
+    if (fleet.verdict.results.back().outcome != judge::Outcome::conditional_fail) continue;
+    ++seen;
+    EXPECT_EQ(fleet.verdict.knees.at(0).state, judge::KneeState::open) << fleet.verdict.knees[0].reason;
+    EXPECT_EQ(fleet.verdict.knees[0].kept, 32U);
+  }
+  EXPECT_GE(seen, 1);
+}
+
 TEST(simulate, without_a_counter_that_rose_none_is_named) {
   const Rehearsal fleet(drawn(growing(kSum), {.knees = {{.nodes = 12}}}, 3));
   EXPECT_EQ(fleet.verdict.knees.at(0).state, judge::KneeState::found);
