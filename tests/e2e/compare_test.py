@@ -59,7 +59,7 @@ class Comparing(Bench):
         again = self.compare(before, before, "--no-worse")
         self.assertEqual(again.returncode, 0, again.stdout)
 
-    def test_what_passed_and_now_fails_or_is_not_measured_is_no_worse_without_a_test_of_figures(self):
+    def test_a_cell_that_passed_and_fails_or_is_not_measured_any_more_gives_the_exit_code(self):
         healthy = {"margin": 0.10}
         before = self.simulate("sound", healthy=healthy)
         wrong = [{"node": "n00003", "metric": "mismatches", "factor": 0.9}]
