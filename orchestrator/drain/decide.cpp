@@ -77,11 +77,16 @@ std::string common_element(const drift::DriftReport& report, const std::string& 
   return "";
 }
 
+/// Whether it is of nodes that worked together, such as a path between tenants: the history has such a figure at the
+/// first of them, which is no more at fault than the others.
+bool is_of_several(const drift::Flag& flag) { return flag.kind == "group" || flag.kind == "cluster"; }
+
 /// The confirmed flags, the worst of each node, the worst node first.
 std::vector<const drift::Flag*> wanted(const drift::DriftReport& report) {
   std::map<std::string, const drift::Flag*> by_node;
   const auto worse = [](const drift::Flag* a, const drift::Flag* b) {
-    return std::tuple(a->ratio, a->raised, a->node, a->id) < std::tuple(b->ratio, b->raised, b->node, b->id);
+    return std::tuple(is_of_several(*a), a->ratio, a->raised, a->node, a->id) <
+           std::tuple(is_of_several(*b), b->ratio, b->raised, b->node, b->id);
   };
   for (const auto& flag : report.flags) {
     if (flag.state != UnitState::confirmed && flag.state != UnitState::lemon && flag.state != UnitState::draining)
@@ -98,6 +103,7 @@ std::vector<const drift::Flag*> wanted(const drift::DriftReport& report) {
 /// Why a node is not touched; nothing if only the caps decide.
 std::optional<std::string> hands_off(const Situation& at, const drift::Flag& flag) {
   if (at.site.node(flag.node) == nullptr) return "it is not a node of the site";
+  if (is_of_several(flag)) return fmt::format("{} is a figure of several nodes, and accuses none of them", flag.metric);
   const auto now = at.now.find(flag.node);
   if (now == at.now.end()) return "the scheduler does not know it";
   if (const auto own = at.account.drained().find(flag.node); own != at.account.drained().end())

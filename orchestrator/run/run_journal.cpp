@@ -94,6 +94,7 @@ int RunJournal::begin_attempt(const plan::Step& step, const std::string& purpose
     test.purpose = purpose;
     begun_[step.id] = writer_.write(judge::JournalEntry::test_begin(test));
   }
+  jumped_s_[step.id] = writer_.jumped_s();
   progress_.step_begin(step, number);
   return number;
 }
@@ -108,6 +109,7 @@ void RunJournal::end_attempt(const plan::Step& step, judge::Attempt attempt, boo
   attempt.begin = begun_[step.id];
   if (const auto asked = asked_.find(step.id); asked != asked_.end()) attempt.asked = asked->second;
   attempt.end = writer_.write(judge::JournalEntry::attempt_end(attempt));
+  attempt.jumped_s = writer_.jumped_s() - jumped_s_[step.id];
   attempts_[step.id].push_back(journal_.attempts.size());
   journal_.attempts.push_back(std::move(attempt));
   const judge::Attempt& ended = journal_.attempts.back();

@@ -91,6 +91,7 @@ class RunJournal {
   std::unordered_map<std::string, std::vector<std::size_t>> attempts_;   ///< of each step, by index in journal_
   std::unordered_map<std::string_view, std::vector<plan::Cell>> cells_;  ///< of each step
   std::unordered_map<std::string, std::string> begun_;  ///< when the running attempt of each step began, UTC
+  std::unordered_map<std::string, double> jumped_s_;    ///< JournalWriter::jumped_s then
   std::unordered_map<std::string, std::string> asked_;  ///< of attempts that ask the TPM: as Attempt::asked
   std::set<std::string> unmeasured_;                    ///< steps whose attempt of this stage measured nothing
   SameCause same_cause_;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,11 +28,25 @@ std::string event_of(const judge::Journal& journal, const std::string& node) {
   return reason;
 }
 
-/// Attempts of a node's steps: how many ended, how many of them with figures, and why the last other one did not.
+/// Attempts of a node's steps: how many ended, whether one has a figure or a judged condition, and why the last other
+/// one has none.
 struct Attempts {
-  std::size_t planned = 0, ended = 0, measured = 0;
+  std::size_t planned = 0, ended = 0;
+  bool measured = false;
   std::string trouble;
 };
+
+/// By step: whether its records have a figure or a judged condition, and the reason of a cell without one. A probe that
+/// skipped or failed has ended, and has measured nothing.
+std::map<std::string_view, std::pair<bool, std::string>> figures_by_step(const judge::Results& results) {
+  std::map<std::string_view, std::pair<bool, std::string>> steps;
+  for (const auto& cell : results) {
+    auto& [measured, reason] = steps[cell.step];
+    measured = measured || cell.value || (cell.is_of_demand() && cell.outcome <= judge::Outcome::fail);
+    if (!cell.value) reason = cell.reason;
+  }
+  return steps;
+}
 
 /// Whether `step` serves none but these requirements.
 bool serves_only(const plan::Step& step, const std::vector<std::string>& ids) {
@@ -39,11 +55,14 @@ bool serves_only(const plan::Step& step, const std::vector<std::string>& ids) {
 }
 
 /// `checks`: the requirements that look for others on the node, and measure nothing.
-std::map<std::string, Attempts> attempts_by_node(const judge::Run& run, const std::vector<std::string>& checks) {
+std::map<std::string, Attempts> attempts_by_node(const judge::Run& run, const judge::Results& results,
+                                                 const std::vector<std::string>& checks) {
   std::map<std::string, Attempts> by_node;
+  auto figures = figures_by_step(results);
   for (const auto& step : run.plan.steps) {
     const auto made = run.journal.of(step.id);
     const auto left_out = run.journal.left_out.find(step.id);
+    const auto& [measured, reason] = figures[step.id];
     const bool measures = !serves_only(step, checks);
     for (const auto& node : step.nodes) {
       Attempts& one = by_node[node];
@@ -52,7 +71,8 @@ std::map<std::string, Attempts> attempts_by_node(const judge::Run& run, const st
       for (const auto* attempt : made) {
         if (attempt->outcome == AttemptOutcome::exited) {
           ++one.ended;
-          if (measures) ++one.measured;
+          one.measured = one.measured || (measures && measured);
+          if (measures && !measured) one.trouble = reason;
         } else {
           one.trouble = fmt::format("{}: {}", step.probe, word_of(attempt->outcome));
         }
@@ -122,7 +142,7 @@ std::vector<NodeVisit> not_idle(const judge::Run& run, const judge::Verdict& ver
 
 std::vector<NodeVisit> visits_of(const judge::Run& run, const judge::Verdict& verdict,
                                  const std::vector<std::string>& ids, bool interrupted) {
-  const auto attempts = attempts_by_node(run, ids);
+  const auto attempts = attempts_by_node(run, verdict.results, ids);
   std::vector<NodeVisit> visits;
   for (const auto& node : run.plan.site.nodes) {
     NodeVisit visit{.node = node.name, .state = VisitState::measured};
@@ -134,8 +154,8 @@ std::vector<NodeVisit> visits_of(const judge::Run& run, const judge::Verdict& ve
       visit = {.node = node.name, .state = VisitState::preempted, .reason = interrupted_reason(made)};
     } else if (after.busy) {
       visit = {.node = node.name, .state = VisitState::busy, .reason = "others used it meanwhile: " + after.reason};
-    } else if (made.measured == 0 || !after.idle) {
-      const std::string why = !event.empty() ? event : made.measured == 0 ? made.trouble : after.reason;
+    } else if (!made.measured || !after.idle) {
+      const std::string why = !event.empty() ? event : !made.measured ? made.trouble : after.reason;
       visit = {.node = node.name, .state = VisitState::not_measured, .reason = why.empty() ? "nothing ran on it" : why};
     }
     visits.push_back(std::move(visit));
@@ -147,11 +167,14 @@ PairVisit pair_visit_of(const NightPair& pair, const judge::Run& run, const judg
                         const std::vector<std::string>& ids, bool interrupted) {
   if (auto visit = hindered(pair, visits_of(run, verdict, ids, interrupted))) return *visit;
   std::string trouble = "no step joined the two nodes";
+  auto figures = figures_by_step(verdict.results);
   for (const auto& step : run.plan.steps) {
     if (step.nodes.size() != 2) continue;
+    const auto& [measured, reason] = figures[step.id];
     for (const auto* attempt : run.journal.of(step.id)) {
-      if (attempt->outcome == AttemptOutcome::exited) return {.pair = pair, .state = VisitState::measured};
-      trouble = fmt::format("{}: {}", step.probe, word_of(attempt->outcome));
+      const bool ended = attempt->outcome == AttemptOutcome::exited;
+      if (ended && measured) return {.pair = pair, .state = VisitState::measured};
+      trouble = ended ? reason : fmt::format("{}: {}", step.probe, word_of(attempt->outcome));
     }
   }
   return {.pair = pair, .state = VisitState::not_measured, .reason = trouble};

@@ -26,13 +26,13 @@ Idleness idleness(const judge::Results& results, const std::vector<std::string>&
 std::vector<NodeVisit> not_idle(const judge::Run& run, const judge::Verdict& verdict,
                                 const std::vector<std::string>& ids, bool interrupted);
 
-/// Result of each node of `run`: measured when a probe other than those of the checks `ids` ended, nothing was
+/// Result of each node of `run`: measured when a probe other than those of the checks `ids` has a figure, nothing was
 /// interrupted, and the checks, made last, show that no other program used the node meanwhile.
 std::vector<NodeVisit> visits_of(const judge::Run& run, const judge::Verdict& verdict,
                                  const std::vector<std::string>& ids, bool interrupted);
 
-/// Result of `pair` in `run`, which is of its two nodes: measured when both nodes were and a step of both came to its
-/// end.
+/// Result of `pair` in `run`, which is of its two nodes: measured when both nodes were and a step of both has a
+/// figure.
 PairVisit pair_visit_of(const NightPair& pair, const judge::Run& run, const judge::Verdict& verdict,
                         const std::vector<std::string>& ids, bool interrupted);
 

@@ -72,7 +72,8 @@ CachedVerdict verdict_for(const std::string& node, const drift::DriftReport& rep
                                              std::chrono::duration<double>(policy.verdict_max_age_s)));
   const drift::Flag* worst = nullptr;
   for (const auto& flag : report.flags) {
-    if (flag.node != node || !is_open(flag.state)) continue;
+    // That of several nodes, such as of a path between tenants, is no more this one's than the others'.
+    if (flag.node != node || !is_open(flag.state) || flag.kind == "group" || flag.kind == "cluster") continue;
     if (worst == nullptr || flag.ratio < worst->ratio) worst = &flag;
   }
   if (const std::string why = ignorance(node, report, units); report.simulated || (worst == nullptr && !why.empty())) {

@@ -149,6 +149,8 @@ int run_probe(int argc, char** argv, const ProbeSpec& spec, const Measure& measu
     };
     try {
       measure(parameters, given.placement, record);
+      // It may have ended early: of a load that was cut short, and of a soak, the samples so far are no result.
+      if (stop_requested() && !spec.companion) throw std::runtime_error("stopped by a signal before its end");
       record_surroundings(record, load);
       finish({.status = Status::complete, .reason = ""});
       return kExitComplete;

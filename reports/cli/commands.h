@@ -43,16 +43,17 @@ struct ReportArguments {
 
 /// Expectations of a dossier; empty: anything.
 struct ExpectationArguments {
-  std::string policy;      ///< file, assay.trust/1
-  std::string require;     ///< "buyer,vendor": roles besides those that the policy requires
-  std::string plan;        ///< SHA-256 of plan.json
-  std::string site;        ///< name, or file that the whole site must equal
-  std::string nodes;       ///< "n01,n02", or file with a name on each line
-  std::string profile;     ///< built-in name, or file, whose targets must equal those that were judged
-  std::string probes;      ///< file with the SHA-256 of every program
-  std::string not_before;  ///< UTC time, or day
-  std::string max_age;     ///< "30d", "12h"
-  std::string challenge;   ///< 64 hexadecimal digits
+  std::string policy;           ///< file, assay.trust/1
+  std::string require;          ///< "buyer,vendor": roles besides those that the policy requires
+  std::string plan;             ///< SHA-256 of plan.json
+  std::string site;             ///< name, or file that the whole site must equal
+  std::string nodes;            ///< "n01,n02", or file with a name on each line
+  std::string profile;          ///< built-in name, or file, whose targets must equal those that were judged
+  std::string probes;           ///< file with the SHA-256 of every program
+  std::string not_before;       ///< UTC time, or day
+  std::string max_age;          ///< "30d", "12h"
+  std::string challenge;        ///< 64 hexadecimal digits
+  std::string risk, stability;  ///< as `assay plan` has them
   std::string run_id;
   std::string supersedes;   ///< folder of the older dossier
   std::string authorities;  ///< file of certificates, PEM

@@ -26,6 +26,23 @@ std::expected<dossier::OpenedRun, InputError> side_at(const std::string& path, c
   return dossier::open_run(directory, signers);
 }
 
+/// With --no-worse: whether something got worse, a figure or the outcome of a cell that passed, which a condition and a
+/// count of faults have alone; and whether nothing shows that, because B does not judge what A judges.
+judge::Overall no_worse(const compare::Comparison& all) {
+  bool worse = all.counts.at("worse") > 0, open = all.requirements.empty();
+  for (const auto& pair : all.requirements) {
+    if (pair.design == compare::Design::subjects) open = open || pair.tested == 0;
+    for (const auto& [a, b, change, test, finding] : pair.cells) {
+      if (a == nullptr || a->outcome != judge::Outcome::pass) continue;
+      if (b == nullptr)
+        open = open || pair.design == compare::Design::attempts;
+      else
+        worse = worse || b->outcome == judge::Outcome::fail, open = open || b->outcome > judge::Outcome::fail;
+    }
+  }
+  return worse ? judge::Overall::rejected : open ? judge::Overall::incomplete : judge::Overall::accepted;
+}
+
 int run_compare(const CompareArguments& given) {
   const auto signers = allowed_signers(given.keys, given.policy);
   if (!signers) return bad_input(signers.error());
@@ -44,8 +61,7 @@ int run_compare(const CompareArguments& given) {
   std::cout << harmless_page(given.json
                                  ? compare::comparison_json(all, *a, *b)
                                  : compare::comparison_table(all, *a, *b, files::terminal_of(STDOUT_FILENO).width));
-  const bool worse = all.counts.at("worse") > 0;
-  return given.no_worse && worse ? judge::exit_code(judge::Overall::rejected) : files::kExitSuccess;
+  return given.no_worse ? judge::exit_code(no_worse(all)) : files::kExitSuccess;
 }
 
 }  // namespace
@@ -68,7 +84,8 @@ void add_compare_command(CLI::App& app, CompareArguments& given, std::function<i
       ->check(CLI::Range(0.0, 100.0));
   command->add_option("--out", given.out, "also write a page with plots")->type_name("FILE");
   command->add_flag("--json", given.json, "print JSON, assay.comparison/1");
-  command->add_flag("--no-worse", given.no_worse, "exit code 1 where a requirement got worse");
+  command->add_flag("--no-worse", given.no_worse,
+                    "exit code 1 where a requirement or a cell got worse, 3 where B does not judge what passed in A");
   command->footer("Example: assay compare run/dossier again/dossier --key lab.key.pub --out compared.html");
   command->callback([&] { action = [&] { return run_compare(given); }; });
 }

@@ -179,6 +179,16 @@ std::expected<dossier::Expectations, InputError> expectations_of(const Expectati
                                       "give the ones that you made, with openssl rand -hex 32 for instance"});
   }
   expected.challenge = given.challenge;
+  if (!given.risk.empty()) {
+    auto agreed = plan::read_agreed_risk(given.risk, "--risk");
+    if (!agreed) return std::unexpected(agreed.error());
+    expected.risk = *agreed;
+  }
+  if (!given.stability.empty()) {
+    auto agreed = plan::read_agreed_stability(given.stability, "--stability");
+    if (!agreed) return std::unexpected(agreed.error());
+    expected.stability = std::move(*agreed);
+  }
   expected.run_id = given.run_id;
   if (!given.policy.empty()) {
     auto policy = dossier::load_trust_policy(given.policy);

@@ -39,6 +39,7 @@ Pins pins_of(const dossier::Expectations& expected, bool witnessed) {
   Pins pins;
   for (const auto& [what, pinned] : all) (pinned ? pins.pinned : pins.open).emplace_back(what);
   if (!expected.challenge.empty()) pins.pinned.emplace_back("challenge");
+  if (expected.risk || expected.stability) pins.pinned.emplace_back("agreement");
   if (expected.tpm.demands()) pins.pinned.emplace_back("TPMs");
   if (expected.no_deviations) pins.pinned.emplace_back("deviations");
   return pins;

@@ -196,6 +196,16 @@ std::optional<InputError> check_deviations(const evidence::Examined& examined) {
   return check_descriptions(examined.run.plan);
 }
 
+/// The agreement of the plan on `what` is the expected one: a profile does not have it.
+template <class Agreed>
+std::optional<InputError> check_agreed(const char* what, const std::optional<Agreed>& kept,
+                                       const std::optional<Agreed>& expected) {
+  if (!expected || kept == expected) return std::nullopt;
+  return InputError{fmt::format("{}/plan.json", kEvidenceFolder),
+                    fmt::format("keeps {} agreement on {}", kept ? "another" : "no", what),
+                    "the run was planned without the one that is expected"};
+}
+
 }  // namespace
 
 std::expected<std::string, InputError> digest_of_site(const site::Site& site) {
@@ -277,6 +287,8 @@ std::optional<InputError> check_evidence(const evidence::Examined& examined, con
                                                            expected.challenge),
                       "the plan was made without it, before it or for another receiver"};
   }
+  if (auto problem = check_agreed("risks", plan.agreed_risk, expected.risk)) return problem;
+  if (auto problem = check_agreed("stability", plan.agreed_stability, expected.stability)) return problem;
   if (auto problem = check_times(examined.run.journal, claims, expected)) return problem;
   return expected.no_deviations ? check_deviations(examined) : std::nullopt;
 }

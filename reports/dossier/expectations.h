@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "orchestrator/plan/agreed_risk.h"
+#include "orchestrator/plan/agreed_stability.h"
 #include "orchestrator/plan/profile.h"
 #include "orchestrator/site/site.h"
 #include "reports/dossier/moment.h"
@@ -37,11 +39,13 @@ struct Expectations {
   /// Called with every difference between found and expected targets or sites, one sentence each, before they are
   /// refused; the refusal has the first few.
   std::function<void(const std::string&)> each_difference = [](const std::string&) {};
-  std::string challenge;                       ///< of the plan
-  std::string run_id;                          ///< of the journal
-  std::map<std::string, std::string> serials;  ///< serial number of the machine, by node; all nodes and no others
-  TpmTrust tpm;                                ///< whose TPMs must have answered
-  std::optional<Older> older;                  ///< the statement that this one supersedes
+  std::string challenge;                           ///< of the plan
+  std::optional<plan::AgreedRisk> risk;            ///< that the plan keeps
+  std::optional<plan::AgreedStability> stability;  ///< likewise
+  std::string run_id;                              ///< of the journal
+  std::map<std::string, std::string> serials;      ///< serial number of the machine, by node; all nodes and no others
+  TpmTrust tpm;                                    ///< whose TPMs must have answered
+  std::optional<Older> older;                      ///< the statement that this one supersedes
   std::string authorities;      ///< PEM: every signature that is demanded has a time stamp by one of them
   bool no_deviations = false;   ///< none at all, and no probe that this version does not know
   bool without_report = false;  ///< a report of another renderer is passed over instead of refused

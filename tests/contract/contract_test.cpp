@@ -18,6 +18,15 @@ void expect(bool holds, const std::string& claim) {
   if (!holds) ++failures;
 }
 
+/// A signal in a long warm-up ends it: what was sampled until then is no result of the load that was asked for.
+void check_stop(const std::string& probe, const Description& description) {
+  const auto least = std::ranges::find(description.parameters, "warmup_least", &Description::OwnParameter::name);
+  if (least == description.parameters.end() || description.scope != "node") return;
+  const ProbeOutput stopped = run_probe({probe, "--quick", "--warmup-least=60s"}, 1);
+  const auto record = read_record(stopped.out, description);
+  expect(record && record->end.status == Status::error && stopped.exit_code != 0, "a probe that is stopped has failed");
+}
+
 int check(const std::string& probe) {
   const ProbeOutput described = run_probe({probe, "--describe"});
   expect(described.exit_code == 0, "--describe ends with 0");
@@ -68,6 +77,7 @@ int check(const std::string& probe) {
     expect(seen || !is_owed(condition.recorded),
            fmt::format("recorded {}, or declares it {}", condition.name, condition.recorded));
   }
+  check_stop(probe, *description);
   return failures == 0 ? 0 : 1;
 }
 

@@ -59,6 +59,18 @@ class Comparing(Bench):
         again = self.compare(before, before, "--no-worse")
         self.assertEqual(again.returncode, 0, again.stdout)
 
+    def test_a_cell_that_passed_and_fails_or_is_not_measured_any_more_gives_the_exit_code(self):
+        healthy = {"margin": 0.10}
+        before = self.simulate("sound", healthy=healthy)
+        wrong = [{"node": "n00003", "metric": "mismatches", "factor": 0.9}]
+        for name, code, faults in (
+            ("wrong", 1, {"bad_nodes": wrong}),
+            ("one_dead", 3, {"dead": ["n00003"]}),
+            ("all_dead", 3, {"dead": [f"n{i:05}" for i in range(6)]}),
+        ):
+            done = self.compare(before, self.simulate(name, healthy=healthy, **faults), "--no-worse")
+            self.assertEqual(done.returncode, code, f"{name}: {done.stdout}")
+
     def test_bad_input_is_named(self):
         done = self.compare(self.scratch / "nothing", self.dossier)
         self.assertEqual(done.returncode, 2)

@@ -79,6 +79,7 @@ std::optional<InputError> look_at(const std::string& directory, std::set<std::st
                                   drain::CleanSweep& clean) {
   const auto verdict = judge_directory(directory);
   if (!verdict) return verdict.error();
+  if (verdict->simulated) return InputError{directory, "is a simulation, which shows nothing of a node", ""};
   const auto run = judge::read_run(directory);
   if (!run) return run.error();
   std::map<std::string, std::vector<std::string>> nodes_of;

@@ -128,7 +128,7 @@ class Judge {
         whole.reason = fmt::format("The record has {} of a {}, and a {} is judged.", judged, kind, requirement.scope);
         return {settled_cell(std::move(whole))};
       }
-      if (requirement.when_told)
+      if (requirement.when_told && !is_owed(plan_.probes.at(requirement.probe).description, requirement, planned))
         return {unchecked_cell(std::move(whole), fmt::format("this machine does not report {}.", judged))};
       whole.reason = fmt::format("No {} was recorded.", requirement.figure());
       return {settled_cell(std::move(whole))};

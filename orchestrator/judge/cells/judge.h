@@ -14,8 +14,8 @@ namespace assay::judge {
 // not looked at (judge.cpp, judge_cell() and open_cell()):
 //   1. its attempts: one broke, or none left a record. A crash next to a good attempt is inconclusive.
 //   2. its subjects: the record has the metric of another kind of subject (inconclusive) or of none (not measured;
-//      unchecked where the requirement has `when_told`), or of more subjects than the design has (error). Of the
-//      site's meters: no figure during the load (inconclusive).
+//      unchecked where the requirement has `when_told` and the probe need not record it), or of more subjects than the
+//      design has (error). Of the site's meters: no figure during the load (inconclusive).
 // Then for each subject of the record:
 //   3. its samples are unfit: too few attempts or samples in one, or a number below 0 (unfit() in pool.h).
 //   4. too few samples for an interval of the statistic; not measured at the size demanded.

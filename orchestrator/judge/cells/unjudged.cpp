@@ -42,6 +42,12 @@ std::string unjudged_fault(const StepEvidence& step, const std::vector<const pla
   return "";
 }
 
+bool is_owed(const Description& probe, const plan::Requirement& requirement, const plan::Step& step) {
+  const auto* metric = requirement.demand ? nullptr : probe.metric(requirement.metric);
+  const bool whole = requirement.scope == plan::JudgedScope::node || step.nodes.size() > 1;
+  return whole && metric != nullptr && assay::is_owed(metric->recorded);
+}
+
 std::optional<std::int64_t> size_not_measured(const plan::Step& planned, const plan::Requirement& requirement,
                                               const Pool& pool) {
   if (!requirement.at_every) return std::nullopt;

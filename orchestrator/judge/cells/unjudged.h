@@ -21,6 +21,10 @@ bool is_judged_of_other(const Measurement& measured, const plan::Requirement& re
 std::string unjudged_fault(const StepEvidence& step, const std::vector<const plan::Requirement*>& requirements,
                            const Description& probe);
 
+/// Whether a complete record of `step` always has the figure that `requirement` judges: of nodes, because of a kind of
+/// part a machine may have none. It then is missing for another reason than that the machine does not report it.
+bool is_owed(const Description& probe, const plan::Requirement& requirement, const plan::Step& step);
+
 /// The size in B that `planned` measures at and no record of `pool` has; "every" judges only the sizes recorded.
 std::optional<std::int64_t> size_not_measured(const plan::Step& planned, const plan::Requirement& requirement,
                                               const Pool& pool);

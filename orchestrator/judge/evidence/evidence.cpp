@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
+#include "orchestrator/judge/evidence/journal_guard.h"
 #include "orchestrator/judge/evidence/tpm_answer.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
@@ -112,6 +113,25 @@ std::optional<RankFault> unanswered(const Record& record, const StepContext& con
   return RankFault{.weight = 0, .outcome = Outcome::error, .reason = "the TPM: " + answer.words};
 }
 
+/// Why the load of which `record` is cannot have lasted as long as the step asks, or as the record says by its
+/// load_share; empty if it can. A simulation's time is virtual.
+std::string too_short(const Record& record, const StepContext& context, const Attempt& attempt) {
+  constexpr double kRate = 0.01;  // that two clocks may differ by
+  const auto begin = utc_time(attempt.begin), end = utc_time(attempt.end);
+  if (context.plan.simulation || !begin || !end) return "";
+  double load_s = 0;
+  for (const char* name : {"warmup_least", "load_least"}) {
+    const auto least = context.step.parameters.find(name);
+    if (least != context.step.parameters.end()) load_s += number_in(least->second).value_or(0);
+  }
+  const auto share = std::ranges::find(record.measurements, "load_share", &Measurement::metric);
+  if (share != record.measurements.end()) load_s *= std::min(1.0, std::ranges::max(share->samples));
+  const double lasted_s = std::chrono::duration<double>(*end - *begin).count() - attempt.jumped_s;
+  if (lasted_s >= (1 - kRate) * load_s - kMostDrift_s) return "";
+  return fmt::format("the record is of {:.4g} s under load, and the attempt lasted {:.4g} s by the head's clock",
+                     load_s, lasted_s);
+}
+
 /// The record that `attempt` left at `path`.
 std::expected<TimedRecord, InputError> record_at(const std::string& path, const Attempt& attempt,
                                                  const EvidenceReader& evidence, const plan::PlannedProbe& probe) {
@@ -178,6 +198,8 @@ void take(StepEvidence& found, const StepContext& context, const Attempt& attemp
     ranks.push_back(std::move(timed->record));
   }
   if (worst) return failed(worst->outcome, worst->reason);
+  if (const std::string words = too_short(ranks.front(), context, attempt); !words.empty())
+    return failed(Outcome::error, words);
   found.records.push_back(std::move(ranks.front()));
   ranks.erase(ranks.begin());
   found.others.push_back(std::move(ranks));

@@ -75,6 +75,7 @@ class Account {
         journal_.attempts[index].reason = "the run was interrupted by a signal, such as Ctrl-C, while it ran";
     } else if (kind == "clock_jump") {
       journal_.clock_jumps.push_back({.time = time, .by_s = line.at("by_s")});
+      for (const auto& [step, index] : open_) journal_.attempts[index].jumped_s += journal_.clock_jumps.back().by_s;
     } else if (kind == "run_end") {
       if (!open_.empty() || !watched_.empty()) refuse("the run ends while an attempt runs or the meters are read");
       journal_.finished = true;

@@ -35,6 +35,7 @@ struct Attempt {
   AttemptOutcome outcome = AttemptOutcome::interrupted;
   std::string reason;      ///< for people; empty if exited
   std::string begin, end;  ///< UTC; end is empty if interrupted
+  double jumped_s = 0;     ///< by which the head's clock jumped in between, in all
   std::vector<EvidenceFile> evidence;
   std::vector<std::string> nodes =
       {};                     ///< of an extra test of a search: on which nodes, rank 0 first; empty for a step
@@ -184,6 +185,8 @@ class JournalWriter {
   std::string write(const JournalEntry& entry);
   /// SHA-256 of all lines so far, 64 hexadecimal digits.
   [[nodiscard]] std::string head() const { return written_.so_far(); }
+  /// The sum of the jumps that it has written, in s.
+  [[nodiscard]] double jumped_s() const { return jumped_s_; }
 
  private:
   std::string now();
@@ -194,6 +197,7 @@ class JournalWriter {
   Clocks clocks_;
   std::chrono::system_clock::time_point wall_;
   std::chrono::steady_clock::time_point steady_;
+  double jumped_s_ = 0;
 };
 
 }  // namespace assay::judge

@@ -72,8 +72,10 @@ std::string JournalWriter::now() {
   const double by_s = std::chrono::duration<double>(wall - std::exchange(wall_, wall)).count() -
                       std::chrono::duration<double>(steady - std::exchange(steady_, steady)).count();
   // A journal's first line is its beginning; there is nothing to compare it with.
-  if (std::abs(by_s) > kMostDrift_s && !lines_.is_fresh())
+  if (std::abs(by_s) > kMostDrift_s && !lines_.is_fresh()) {
     append(lines_.line(utc_text(wall), JournalEntry::clock_jump(by_s)));
+    jumped_s_ += by_s;
+  }
   return utc_text(wall);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -146,9 +147,14 @@ std::string counter_words(const KneeFound& knee) {
 
 /// State and reason; `search` is that of the group that falls out, or nullptr.
 void tell(const KneeRange& range, const Localised* search, KneeFound& knee) {
-  const auto decided = [](const KneePoint& point) { return point.kept; };
   if (range.first == nullptr) {
-    knee.state = range.open || !std::ranges::all_of(knee.points, decided) ? KneeState::open : KneeState::none;
+    // A group below its limit by less than the guard band shows neither that it keeps the figure nor that it does not.
+    const auto below = [](const KneePoint& point) {
+      return !point.kept || (point.limit && point.value < *point.limit);
+    };
+    const auto first = std::ranges::find_if(knee.points, below);
+    knee.state = range.open || first != knee.points.end() ? KneeState::open : KneeState::none;
+    if (first != knee.points.end() && first != knee.points.begin()) knee.kept = std::prev(first)->nodes;
     knee.reason =
         knee.state == KneeState::none
             ? fmt::format("No knee: all {} nodes keep the figure.", knee.kept)
@@ -192,9 +198,15 @@ KneeRange knee_at(const plan::Plan& plan, const Results& results, const plan::Re
     if (const auto group = by_step.find(result.step); group != by_step.end()) group->second->result = &result;
   }
   KneeRange range;
+  double squares = 0, count = 0;
   for (const auto& [nodes, group] : groups) {
     range.groups.push_back(group);
     const Result* result = group.result;
+    if (result != nullptr && result->terms && *result->value > 0) {
+      const double deviation = result->between.value_or(result->terms->repeatability) / *result->value;
+      squares += deviation * deviation;
+      ++count;
+    }
     const bool fails = result != nullptr && result->outcome == Outcome::fail && misses_limit(*result);
     const bool kept = result == nullptr || keeps(*result);
     if (range.first != nullptr) {
@@ -208,6 +220,7 @@ KneeRange knee_at(const plan::Plan& plan, const Results& results, const plan::Re
       range.open = true;
     }
   }
+  if (count > 0) range.scatter = std::sqrt(squares / count);
   return range;
 }
 

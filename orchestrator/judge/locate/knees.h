@@ -22,6 +22,7 @@ struct KneeRange {
   std::size_t kept = 0;           ///< nodes of the largest group below that which keeps the figure
   double kept_share = 0;          ///< its figure over the limit
   bool open = false;              ///< a smaller group was not decided, or a larger one keeps the figure
+  double scatter = 0;             ///< relative standard deviation between attempts, over the groups
 
   /// Whether `result` is of that group.
   [[nodiscard]] bool is_first(const Result& result) const { return first == &result; }

@@ -144,7 +144,11 @@ void Searches::begin_knee(SearchRecord& inquiry, const Results& results) const {
   const auto first = std::ranges::find_if(inquiry.promises, with_knee);
   if (first == inquiry.promises.end()) return;
   const KneeRange range = knee_at(plan_, results, *first->requirement, *inquiry.step);
-  inquiry.knee.emplace(range.kept, range.kept_share, inquiry.step->nodes.size(), share_of(*range.first),
+  inquiry.knee.emplace(KneeEnds{.kept = range.kept,
+                                .kept_share = range.kept_share,
+                                .lost = inquiry.step->nodes.size(),
+                                .lost_share = share_of(*range.first),
+                                .scatter = range.scatter},
                        inquiry.planned->knee);
   std::erase_if(inquiry.promises, [&](const Promise& one) { return !with_knee(one); });
 }

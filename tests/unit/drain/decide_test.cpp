@@ -180,6 +180,15 @@ TEST(Drain, flags_with_a_common_leaf_are_for_people) {
   EXPECT_EQ(of(decisions, 1).why, "it shares its flag with other nodes: look at leaf l0 first");
 }
 
+TEST(Drain, a_path_between_tenants_that_answers_drains_no_node_that_tried_it) {
+  FleetOfDrain fleet(400);
+  fleet.flag(7, 0.1).kind = "group";
+  EXPECT_EQ(counts(fleet.drains()), (Counts{{Ruling::leave, 1}}));
+  EXPECT_NE(of(fleet.drains(), 7).why.find("is a figure of several nodes"), std::string::npos);
+  fleet.flag(7, 0.9).kind = "node";  // one of its own, less far off, counts beside it
+  EXPECT_EQ(counts(fleet.drains()), (Counts{{Ruling::drain, 1}}));
+}
+
 TEST(Drain, a_simulated_report_drains_no_node) {
   FleetOfDrain fleet(400);
   fleet.flag(7);

@@ -231,6 +231,17 @@ TEST(faults, what_was_measured_of_another_kind_of_subject_is_not_passed_over) {
   EXPECT_EQ(result.reason, "The record has bandwidth of a drive, and a node is judged.");
 }
 
+TEST(faults, a_figure_that_every_record_has_is_open_where_one_lacks_it_whether_or_not_the_machine_need_report) {
+  constexpr const char* kUntold = R"({"probe": "checked", "scope": "cluster", "at": {"size": 1}, "when_told": true,
+                                      "limit": {"at_least": 0.5, "unit": "B/s", "of": "derived:tcp_rate"}})";
+  const Verdict verdict = verdict_of({kClean, kUntold}, {{"mismatches", {0.0}, kOne}, {"mismatches", {0.0}, kTwo}}, {});
+  const Result& result = verdict.results.at(1);
+  EXPECT_EQ(verdict.overall, Overall::incomplete) << verdict.reason;
+  EXPECT_TRUE(result.required);
+  EXPECT_EQ(result.outcome, Outcome::not_measured);
+  EXPECT_EQ(result.reason, "No bandwidth was recorded.");
+}
+
 TEST(faults, one_gpu_on_two_nodes_is_refused) {
   MemoryRun run({R"({"scope": "gpu", "limit": {"at_least": 100, "unit": "B/s"}})"}, 3, {{"gpu", 1}});
   const auto record_of = [&](std::size_t step, const std::string& gpu) {

@@ -254,12 +254,15 @@ TEST(journal, a_wall_clock_that_jumps_is_on_record_and_one_that_runs_is_not) {
   pass(std::chrono::seconds(3600), std::chrono::seconds(3600));
   writer.write(JournalEntry::node_down("n1", "away"));
   EXPECT_TRUE(read_journal(*read_file(path), path)->clock_jumps.empty());
+  writer.write(JournalEntry::attempt_begin("s1", 1, "n1"));
   pass(std::chrono::seconds(-7190), std::chrono::seconds(10));
   writer.write(JournalEntry::node_down("n1", "away again"));
   const auto journal = read_journal(*read_file(path), path);
   ASSERT_TRUE(journal) << journal.error().text();
   ASSERT_EQ(journal->clock_jumps.size(), 1U);
   EXPECT_NEAR(journal->clock_jumps[0].by_s, -7200, 1e-6);
+  EXPECT_EQ(journal->attempts.at(0).jumped_s, journal->clock_jumps[0].by_s);
+  EXPECT_EQ(writer.jumped_s(), journal->clock_jumps[0].by_s);
   EXPECT_EQ(journal->node_events.size(), 2U);
 }
 

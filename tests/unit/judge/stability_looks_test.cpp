@@ -18,6 +18,23 @@ void all(SoakRun& run, const std::vector<int>& interruptions) {
   for (const int one : interruptions) run.add_all(one);
 }
 
+/// Dates the last attempt: it lasted until `end` of that day by a clock that jumped.
+void until(SoakRun& run, const char* end, double jumped_s = 0) {
+  Attempt& last = run.journal.attempts.back();
+  last.begin = "2026-01-05T00:00:00.000Z";
+  last.end = std::string("2026-01-05T") + end + ":00.000Z";
+  last.jumped_s = jumped_s;
+}
+
+/// Two attempts of all nodes; the last one of each lasted until `end`.
+void dated(SoakRun& run, const char* end, double jumped_s = 0) {
+  all(run, {0});
+  for (const std::size_t node : {0U, 1U, 2U, 3U}) {
+    run.add(node, {});
+    until(run, end, jumped_s);
+  }
+}
+
 struct Case {
   std::function<void(SoakRun&)> make;
   Outcome outcome;
@@ -47,6 +64,19 @@ std::vector<Case> whole_attempts() {
        },
        fail, "at most 4 are tolerated", Overall::rejected},
       {[](SoakRun&) {}, inconclusive, "decide nothing after 0 of 6 looks; n1 has 0 whole attempts"},
+  };
+}
+
+/// Records of 12 h at 0.98 in attempts that lasted long enough by the head's clock, or did not.
+std::vector<Case> dated_attempts() {
+  using enum Outcome;
+  const std::string words = "the record is of 4.234e+04 s under load, and the attempt lasted ";
+  return {
+      {[](SoakRun& run) { dated(run, "11:46"); }, pass, "look 2 of 6", Overall::accepted},
+      {[](SoakRun& run) { dated(run, "00:46", -39'600); }, pass, "look 2 of 6", Overall::accepted},
+      {[](SoakRun& run) { dated(run, "11:30"); }, inconclusive, words + "4.14e+04 s by the head's clock"},
+      {[](SoakRun& run) { dated(run, "00:00"); }, inconclusive, words + "0 s by the head's clock"},
+      {[](SoakRun& run) { dated(run, "11:46", 39'600); }, inconclusive, words + "2760 s by the head's clock"},
   };
 }
 
@@ -112,6 +142,8 @@ void hold(const std::vector<Case>& cases) {
 TEST(stability_looks, accept_and_refuse_where_the_path_of_all_nodes_meets_a_boundary) { hold(whole_attempts()); }
 
 TEST(stability_looks, decide_nothing_by_attempts_that_broke_off) { hold(broken_attempts()); }
+
+TEST(stability_looks, count_no_hours_that_the_heads_clock_has_not_seen) { hold(dated_attempts()); }
 
 TEST(stability_looks, are_of_every_node_and_of_no_run_without_an_agreement) {
   SoakRun run;

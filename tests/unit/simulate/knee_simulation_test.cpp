@@ -1,9 +1,13 @@
 // Knees of growing groups: found within a doubling and no more steps than stated, none on a linear fleet, and none made
 // of a bad node.
+#include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include <gtest/gtest.h>
 
+#include "orchestrator/judge/locate/knee_search.h"
+#include "orchestrator/simulate/random.h"
 #include "tests/unit/simulate/rehearsal.h"
 
 namespace assay::simulate {
@@ -79,6 +83,46 @@ TEST(simulate, a_bad_node_of_a_linear_fleet_is_no_knee_and_is_named) {
     }
   }
   EXPECT_GE(named, 15);
+}
+
+/// Searches of a figure that falls from `kept` to `lost` nodes as they share what 11 use up, or because the last one of
+/// `bad` has only that part; single tests scatter. How many of them accuse a node.
+int accusing(double scatter, std::size_t bad, double factor) {
+  int count = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    SeededRandom noise(seed, {"knee"});
+    const auto share = [&](const std::vector<std::size_t>& nodes) {
+      const bool with_bad = std::ranges::find(nodes, bad) != nodes.end();
+      const double common = bad == 0 ? std::min(1.0, 10.0 / static_cast<double>(nodes.size())) : with_bad ? factor : 1;
+      return 1.11 * common * (1 + scatter * noise.normal());
+    };
+    std::vector<std::size_t> all(16);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    const std::vector<std::size_t> half(all.begin(), all.begin() + 8);
+    judge::KneeSearch search(
+        {.kept = 8, .kept_share = share(half), .lost = 16, .lost_share = share(all), .scatter = scatter}, 5);
+    while (const auto test = search.next()) search.take({.shares = {share(test->nodes)}});
+    count += search.cause() == judge::FallCause::nodes ? 1 : 0;
+  }
+  return count;
+}
+
+TEST(simulate, a_knee_accuses_no_node_by_the_scatter_of_single_tests) {
+  for (const double scatter : {0.005, 0.02, 0.03, 0.05}) EXPECT_LE(accusing(scatter, 0, 1), 1) << scatter;
+  EXPECT_GE(accusing(0.005, 12, 0.6), 380);
+  EXPECT_GE(accusing(0.03, 12, 0.6), 380);
+}
+
+TEST(simulate, a_group_below_its_limit_by_less_than_the_guard_band_leaves_the_knee_open) {
+  int seen = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Rehearsal fleet(drawn(growing(kSum), {.knees = {{.nodes = 43}}}, seed));
+    if (fleet.verdict.results.back().outcome != judge::Outcome::conditional_fail) continue;
+    ++seen;
+    EXPECT_EQ(fleet.verdict.knees.at(0).state, judge::KneeState::open) << fleet.verdict.knees[0].reason;
+    EXPECT_EQ(fleet.verdict.knees[0].kept, 32U);
+  }
+  EXPECT_GE(seen, 1);
 }
 
 TEST(simulate, without_a_counter_that_rose_none_is_named) {

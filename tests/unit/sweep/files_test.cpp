@@ -147,6 +147,9 @@ TEST_F(SweepFiles, a_verdict_is_healthy_flagged_or_unknown_as_the_report_says) {
   for (const auto state :
        {UnitState::flagged, UnitState::confirmed, UnitState::draining, UnitState::lemon, UnitState::repaired})
     EXPECT_EQ(verdict_for("n01", report_of(state), {}, kUnits).health, NodeHealth::flagged) << word_of(state);
+  auto of_path = report_of(UnitState::confirmed);
+  of_path.flags.at(0).kind = "group";  // of several nodes
+  EXPECT_EQ(verdict_for("n01", of_path, {}, kUnits).health, NodeHealth::healthy);
   for (const auto state : {UnitState::learning, UnitState::stale})
     EXPECT_EQ(verdict_for("n01", report_of(state), {}, kUnits).health, NodeHealth::unknown) << word_of(state);
 }

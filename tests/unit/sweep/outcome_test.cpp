@@ -33,9 +33,17 @@ judge::Run run_of(AttemptOutcome outcome = AttemptOutcome::exited, int nodes = 2
   return run;
 }
 
-judge::Verdict verdict_of(std::optional<double> first, std::optional<double> second) {
+/// The load of both nodes, and a figure of each and of the two unless they have none for this reason.
+judge::Verdict verdict_of(std::optional<double> first, std::optional<double> second, const std::string& why = "") {
   judge::Verdict verdict;
   verdict.results = {cell("idle.cpu", "n01", first, 0.02), cell("idle.cpu", "n02", second, 0.02)};
+  for (const char* step : {"figure-n01", "figure-n02", "n01--n02"}) {
+    judge::Result figure = cell("memory.copy", "n01", why.empty() ? std::optional(1.0) : std::nullopt, 2);
+    figure.step = step;
+    figure.unit = "B/s";
+    if (!why.empty()) figure.reason = why;
+    verdict.results.push_back(figure);
+  }
   return verdict;
 }
 
@@ -87,6 +95,19 @@ TEST(Outcome, a_node_on_which_only_the_checks_ran_is_not_measured_and_says_why) 
   const auto visits = visits_of(run, verdict_of(0.001, 0.001), kChecks, false);
   EXPECT_EQ(states(visits), (std::vector{VisitState::measured, VisitState::not_measured}));
   EXPECT_EQ(visits[1].reason, "/scratch on n02: 1 GB are free");
+}
+
+TEST(Outcome, a_node_on_which_every_probe_skipped_or_failed_is_not_measured_though_it_ended) {
+  const auto visits = visits_of(run_of(), verdict_of(0.001, 0.001, "the probe skipped: no GPU"), kChecks, false);
+  EXPECT_EQ(states(visits), std::vector(2, VisitState::not_measured));
+  EXPECT_EQ(visits[0].reason, "the probe skipped: no GPU");
+  EXPECT_EQ(exit_code(visits, {}, {}), 3);
+  const auto run = pair_run_of(AttemptOutcome::exited);
+  judge::Verdict verdict = verdict_of(0.01, 0.01);
+  verdict.results.back().value.reset();
+  const auto pair = pair_visit_of(kPair, run, verdict, kChecks, false);
+  EXPECT_EQ(pair.state, VisitState::not_measured);
+  EXPECT_EQ(pair.reason, "the probe broke");
 }
 
 // Row l: a tool that crashes is a fault of no node and no pass; unit_drift has that no flag follows.
