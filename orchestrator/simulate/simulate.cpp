@@ -224,8 +224,8 @@ class VirtualRun {
     write(attempt.end, judge::JournalEntry::attempt_end(attempt));
     run_.journal.attempts.push_back(std::move(attempt));
     time += length_s;
-    for (auto& [node, free_at] : free_at_) {
-      if (step.alone) free_at = time;
+    if (step.alone) {
+      for (auto& [node, free_at] : free_at_) free_at = time;
     }
     for (const auto& node : step.nodes) free_at_.at(node) = time;
     run_.duration_s = std::max(run_.duration_s, time);
@@ -314,15 +314,15 @@ class VirtualRun {
     attempt.purpose = test.test.purpose;
     write(attempt.begin, judge::JournalEntry::test_begin(attempt));
     write(attempt.end, judge::JournalEntry::attempt_end(attempt));
-    searches.take(id, searches.shown(test, part_of(step, {attempt}), evidence_).value());
+    searches.take(id, searches.shown(test, part_of(step, attempt), evidence_).value());
     run_.journal.attempts.push_back(std::move(attempt));
   }
 
   /// The judge's inputs of a step: its attempts, and the facts of its nodes.
-  [[nodiscard]] judge::Journal part_of(const plan::Step& step, std::vector<judge::Attempt> attempts) const {
+  [[nodiscard]] judge::Journal part_of(const plan::Step& step, judge::Attempt attempt) const {
     judge::Journal part;
     part.simulated = true;
-    part.attempts = std::move(attempts);
+    part.attempts.push_back(std::move(attempt));
     for (const auto& node : step.nodes) part.node_facts[node] = run_.journal.node_facts.at(node);
     return part;
   }

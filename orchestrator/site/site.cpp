@@ -188,6 +188,17 @@ const char* to_string(Launcher launcher) {
 }
 
 const Node* Site::node(std::string_view node_name) const {
+  // Most sites have their nodes in the order of their numbers, with or without leading zeros. Of a fleet each is looked
+  // up many times, so that place is tried first.
+  const auto order = [](std::string_view one) { return std::pair(one.size(), one); };
+  std::size_t place = 0;
+  for (std::size_t left = nodes.size(); left > 0;) {
+    const std::size_t half = left / 2;
+    const bool later = order(nodes[place + half].name) < order(node_name);
+    if (later) place += half + 1;
+    left = later ? left - half - 1 : half;
+  }
+  if (place < nodes.size() && nodes[place].name == node_name) return &nodes[place];
   const auto found = std::ranges::find(nodes, node_name, &Node::name);
   return found == nodes.end() ? nullptr : &*found;
 }

@@ -37,30 +37,54 @@ double beta_fraction(double a, double b, double x) {
   return fraction;
 }
 
-/// P(T > t) for t >= 0.
-double student_tail(double t, double degrees) {
-  if (degrees > kAsGoodAsNormal) return normal_cdf(-t);
-  return incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t)) / 2;
+/// ln(Gamma(a + b) / (Gamma(a) Gamma(b))).
+double log_of_inverse_beta(double a, double b) {
+  return portable_log_gamma(a + b) - portable_log_gamma(a) - portable_log_gamma(b);
 }
 
-/// Density of Student's t.
-double student_density(double t, double degrees) {
-  const double log_factor = portable_log_gamma((degrees + 1) / 2) - portable_log_gamma(degrees / 2) -
-                            portable_log(degrees) / 2 - portable_log(3.14159265358979323846) / 2;
-  return portable_exp(log_factor - (degrees + 1) / 2 * portable_log(1 + t * t / degrees));
+/// The incomplete beta function with `log_factor`, its log_of_inverse_beta.
+double incomplete_beta(double a, double b, double x, double log_factor) {
+  const double factor = portable_exp(log_factor + a * portable_log(x) + b * portable_log(1 - x));
+  if (x < (a + 1) / (a + b + 2)) return factor * beta_fraction(a, b, x) / a;
+  return 1 - factor * beta_fraction(b, a, 1 - x) / b;
 }
+
+/// Student's t with `degrees`, at most kAsGoodAsNormal. The gamma functions are most of its cost and do not depend on
+/// t.
+class StudentsT {
+ public:
+  explicit StudentsT(double degrees)
+      : degrees_(degrees),
+        log_of_tail_(log_of_inverse_beta(degrees / 2, 0.5)),
+        log_of_density_(portable_log_gamma((degrees + 1) / 2) - portable_log_gamma(degrees / 2) -
+                        portable_log(degrees) / 2 - portable_log(3.14159265358979323846) / 2) {}
+
+  /// P(T > t) for t >= 0.
+  [[nodiscard]] double tail(double t) const {
+    const double x = degrees_ / (degrees_ + t * t);
+    if (!(x > 0)) return 0;
+    return (x < 1 ? incomplete_beta(degrees_ / 2, 0.5, x, log_of_tail_) : 1) / 2;
+  }
+  [[nodiscard]] double density(double t) const {
+    return portable_exp(log_of_density_ - (degrees_ + 1) / 2 * portable_log(1 + t * t / degrees_));
+  }
+
+ private:
+  double degrees_, log_of_tail_, log_of_density_;
+};
 
 /// The t whose upper tail is `tail` < 0.5: Newton's steps, kept within a bracket that they narrow.
 double upper_student_quantile(double tail, double degrees) {
+  const StudentsT student(degrees);
   double low = 0;
   double high = std::max(1.0, -normal_quantile(tail));
-  while (student_tail(high, degrees) > tail && high < 1e150) high *= 2;
+  while (student.tail(high) > tail && high < 1e150) high *= 2;
   double t = high;
   constexpr int kMostSteps = 200;
   for (int i = 0; i < kMostSteps; ++i) {
-    const double excess = student_tail(t, degrees) - tail;
+    const double excess = student.tail(t) - tail;
     (excess > 0 ? low : high) = t;
-    double next = t + excess / student_density(t, degrees);
+    double next = t + excess / student.density(t);
     if (!(next > low && next < high)) next = (low + high) / 2;
     if (std::abs(next - t) <= 1e-14 * std::abs(next)) return next;
     t = next;
@@ -89,14 +113,11 @@ double portable_log_gamma(double x) {
 double incomplete_beta(double a, double b, double x) {
   if (!(x > 0)) return 0;
   if (!(x < 1)) return 1;
-  const double factor = portable_exp(portable_log_gamma(a + b) - portable_log_gamma(a) - portable_log_gamma(b) +
-                                     a * portable_log(x) + b * portable_log(1 - x));
-  if (x < (a + 1) / (a + b + 2)) return factor * beta_fraction(a, b, x) / a;
-  return 1 - factor * beta_fraction(b, a, 1 - x) / b;
+  return incomplete_beta(a, b, x, log_of_inverse_beta(a, b));
 }
 
 double student_cdf(double t, double degrees) {
-  const double tail = student_tail(std::abs(t), degrees);
+  const double tail = degrees > kAsGoodAsNormal ? normal_cdf(-std::abs(t)) : StudentsT(degrees).tail(std::abs(t));
   return t < 0 ? tail : 1 - tail;
 }
 

@@ -295,6 +295,22 @@ TEST_F(SiteFile, a_file_of_keys_that_is_not_there_is_named) {
                 "/known_hosts\nhint: a relative path is relative to the site file, and ~ is $HOME");
 }
 
+TEST(Nodes, each_is_found_whatever_the_order_and_the_form_of_their_names) {
+  const std::vector<std::vector<std::string>> orders = {{},
+                                                        {"n1"},
+                                                        {"n001", "n002", "n003", "n004", "n005"},
+                                                        {"n1", "n2", "n9", "n10", "n11", "n100"},
+                                                        {"n1", "n10", "n11", "n2", "n9"},
+                                                        {"login", "gpu-b-1", "gpu-a-12", "x", "gpu-a-2", "n01"},
+                                                        {"n5", "n4", "n3", "n2", "n1"}};
+  for (const auto& names : orders) {
+    Site site;
+    for (const auto& name : names) site.nodes.push_back({.name = name});
+    for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(site.node(names[i]), &site.nodes[i]) << names[i];
+    for (const char* none : {"", "a", "n", "n0", "n6", "n0000", "zz", "n99999"}) EXPECT_EQ(site.node(none), nullptr);
+  }
+}
+
 TEST_F(SiteFile, every_user_has_a_directory_of_their_own_unless_the_file_names_one) {
   const auto site = read_site_file(write("site.json", R"({"schema": "assay.site/1", "name": "s", "nodes": [
       {"name": "n1", "launcher": "ssh"}, {"name": "n2", "launcher": "ssh", "user": "ada"},
