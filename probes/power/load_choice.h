@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "probes/core/probe.h"
-#include "probes/nvml/gpu_watch.h"
+#include "probes/power/gpu_load.h"
 #include "probes/power/load_engine.h"
 
 namespace assay {
@@ -20,7 +20,7 @@ namespace assay::power {
 inline constexpr Parameter kLoadEngineParameter{
     .name = "engine",
     .fallback = "cpu",
-    .meaning = "engine of the products: the CPUs in FP64, or the GPUs in BF16 by cuBLASLt",
+    .meaning = "engine of the products: the CPUs in FP64, or the GPUs in BF16 by cuBLASLt or hipBLASLt",
     .choices = "cpu gpu"};
 inline constexpr Parameter kLoadThreadsParameter{
     .name = "threads",
@@ -36,7 +36,10 @@ inline constexpr Parameter kLoadGpusParameter{
 inline constexpr Parameter kLoadLibraryParameter{
     .name = "library_path",
     .fallback = "",
-    .meaning = "of engine gpu: folders with libcublasLt, separated by colons, searched before the usual ones"};
+    .meaning =
+        "of engine gpu: folders with libcublasLt or libhipblaslt, separated by colons, searched before the usual ones"};
+inline constexpr Parameter kLoadOrderParameter{
+    .name = "order", .unit = "1", .fallback = "4096", .meaning = "of engine gpu: order of the matrices, a multiple of 64 up to 16384"};
 
 inline constexpr ConditionSpec kLoadEngineCondition{
     .name = "engine",
@@ -54,7 +57,7 @@ class ChosenLoad {
   explicit ChosenLoad(const Parameters& given);
 
   [[nodiscard]] LoadEngine& engine() const { return *engine_; }
-  /// Records the three conditions above, and the checks of a job; the engine must rest then.
+  /// Records the conditions above and kPartitionConditions, and the checks of a job; the engine must rest then.
   void record(Recorder& record) const;
   /// Wrong results of a job so far.
   [[nodiscard]] std::uint64_t mismatches() const;
@@ -65,16 +68,9 @@ class ChosenLoad {
   void end_watch();
 
  private:
-  /// A GPU of the load.
-  struct Gpu {
-    Subject subject;
-    std::string words;
-    nvml::GpuWatch watch;
-  };
-
   std::string engine_name_;
   std::size_t threads_ = 0;
-  std::vector<Gpu> gpus_;
+  std::vector<LoadedGpu> gpus_;  ///< their units belong to the engine
   std::unique_ptr<LoadEngine> engine_;
 };
 

@@ -46,7 +46,7 @@ Node three(const std::string& fault = "none", const std::string& smi = "{}") {
 /// Small products, whose sets pass the fake's small cache.
 Record gemm_on(const std::string& hip, const std::string& type, std::vector<std::string> more = {}) {
   more.insert(more.end(), {"--type=" + type, "--m=16", "--n=16", "--k=128", "--sample-length=10ms", "--trials=1"});
-  return record_on({.hip = "memory=259 " + hip, .more = more}, "amd_gemm", {});
+  return record_on({.hip = "memory=259 slow=20 " + hip, .more = more}, "amd_gemm", {});
 }
 
 Subject node_of(const Record& record) { return {"node", std::get<std::string>(record.start.host.at("name"))}; }
@@ -158,7 +158,7 @@ TEST(amd_gemm, every_type_is_right_on_the_architecture_that_has_it) {
 }
 
 TEST(amd_gemm, two_gpus_together_take_one_solution_that_is_named) {
-  const Record record = record_on({.hip = "gpus=2 memory=259",
+  const Record record = record_on({.hip = "gpus=2 memory=259 slow=20",
                                    .smi = R"({"count": 2, "gpu": {"cache_kb": 64}})",
                                    .more = {"--schedule=together", "--m=16", "--n=16", "--k=64", "--trials=2",
                                             "--sample-length=10ms", "--type=bf16"}},
