@@ -7,10 +7,12 @@
 #include "probes/core/recorder.h"
 #include "probes/cuda/detection.h"
 #include "probes/cuda/memory_kernels.h"
+#include "probes/cuda/mixed.h"
 
 namespace assay::cuda {
 namespace {
 
+constexpr std::uint64_t kCopySeed = 0x636f7079;
 constexpr std::uint64_t kSliceOfCopies = 4;                   // 1 GiB at full size: written in about a millisecond
 constexpr Bytes kJobReserve = {2 * HbmWalk::kReserve.count};  // kernels of the library are loaded later
 
@@ -35,7 +37,7 @@ void GpuJob::tell(const std::byte* source, std::size_t words, std::size_t place,
 }
 
 void GpuJob::enqueue_checked_copy() {
-  const std::uint64_t seed = rounds_;  // another one each time: a copy that did not happen shows
+  const std::uint64_t seed = mixed(kCopySeed, rounds_);  // other bytes each time: one that was not copied shows
   enqueue_fill(source_.data(), copied_, seed, copies_);
   if (rounds_ % 2 == 0) {
     enqueue_copy(target_.data(), source_.data(), copied_, copies_);
