@@ -13,7 +13,7 @@ namespace assay::imports {
 class Figures;
 
 /// The tools whose output can be imported, in the order of the help.
-inline constexpr std::array<std::string_view, 22> kImportTools = {"nccl-tests",
+inline constexpr std::array<std::string_view, 23> kImportTools = {"nccl-tests",
                                                                   "rccl-tests",
                                                                   "perftest",
                                                                   "nvbandwidth",
@@ -33,6 +33,7 @@ inline constexpr std::array<std::string_view, 22> kImportTools = {"nccl-tests",
                                                                   "rvs",
                                                                   "amd-smi",
                                                                   "hccl-test",
+                                                                  "ascend-dmi",
                                                                   "nixlbench",
                                                                   "tpu"};
 
@@ -75,6 +76,7 @@ void read_rocm_bandwidth_test(std::string_view text, judge::ImportSource& source
 void read_rvs(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_amd_smi(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_hccl_test(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_ascend_dmi(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_nixlbench(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_tpu(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_energy_table(std::string_view text, judge::ImportSource& source, Figures& figures);

@@ -88,7 +88,7 @@ void wait_until_done(Query query, std::string_view what) {
         state = query();
         return state != api::kNotReady;
       },
-      kLongestDeviceWait, what);
+      kLongestDeviceWait, fmt::format("{}{}", what, of_current()));
   check(state, what);
 }
 
@@ -97,7 +97,8 @@ void wait_until_done(Query query, std::string_view what) {
 void check(int error, std::string_view what) {
   if (error == api::kSuccess) return;
   (void)hip().last_error();  // forgets an error that is not sticky, so that the next call does not report it again
-  throw std::runtime_error(fmt::format("{}: {} ({})", what, hip().words(error), hip().error_name(error)));
+  throw std::runtime_error(
+      fmt::format("{}: {} ({}){}", what, hip().words(error), hip().error_name(error), of_current()));
 }
 
 std::vector<Device> all_devices() {
@@ -122,6 +123,7 @@ std::vector<Device> chosen_devices(const Parameters& given) {
 void use(const Device& device) {
   check(hip().set_device(device.ordinal), "choosing " + device.uuid);
   amd::chosen_device = device.ordinal;
+  note_current(device);
 }
 
 Device entered(std::string_view uuid) {
@@ -207,6 +209,10 @@ void copy_up(std::byte* target, const std::byte* host, Bytes size, const Stream&
 
 void copy_down(std::byte* host, const std::byte* source, Bytes size, const Stream& stream) {
   check(hip().copy_in_stream(host, source, size.count, api::kDeviceToHost, stream.get()), "copying from the GPU");
+}
+
+void copy_within(std::byte* target, const std::byte* source, Bytes size, const Stream& stream) {
+  check(hip().copy_in_stream(target, source, size.count, api::kDeviceToDevice, stream.get()), "copying on the GPU");
 }
 
 void lock_pages(std::span<std::byte> memory) {

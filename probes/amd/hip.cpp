@@ -20,22 +20,6 @@ namespace {
 
 namespace api = hip_api;
 
-constexpr const char* kRocmFolder = "/opt/rocm/lib";  // where ROCm's packages link the newest
-
-/// `name` and a major version, here or where ROCm's packages put it.
-Library open_library(const std::vector<std::string>& names, std::string_view title) {
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  try {
-    return Library::open(views, title);
-  } catch (const Skip&) {  // the folders that are named come first
-    try {
-      return Library::open(views, title, kRocmFolder);
-    } catch (const Skip& missing) {
-      throw Skip(fmt::format("{}; it comes with {} or newer", missing.what(), api::kFirstRocm));
-    }
-  }
-}
-
 int version_of(const Library& runtime) {
   constexpr int kMajor = 10'000'000;  // HIP_VERSION is major * 10^7 + minor * 10^5 + patch
   int version = 0;
@@ -132,13 +116,26 @@ std::vector<char> compiled() {
 
 }  // namespace
 
+Library open_of_rocm(const std::vector<std::string>& names, std::string_view title, std::string_view folders) {
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  try {
+    return Library::open(views, title, folders);
+  } catch (const Skip&) {  // the folders that are named come first
+    try {
+      return Library::open(views, title, kRocmFolder);
+    } catch (const Skip& missing) {
+      throw Skip(fmt::format("{}; it comes with {} or newer", missing.what(), api::kFirstRocm));
+    }
+  }
+}
+
 const api::Functions& hip() {
   static const api::Functions kFunctions = [] {
     std::vector<std::string> names;
     for (const int major : api::kMajors) names.push_back(fmt::format("{}{}", api::kLibrary, major));
-    const Library runtime = open_library(names, "the HIP runtime");
+    const Library runtime = open_of_rocm(names, "the HIP runtime");
     const Library compiler =
-        open_library({fmt::format("{}{}", api::kCompiler, version_of(runtime))}, "the compiler of the HIP runtime");
+        open_of_rocm({fmt::format("{}{}", api::kCompiler, version_of(runtime))}, "the compiler of the HIP runtime");
     api::Functions found = {};
     find_runtime(runtime, found);
     find_compiler(compiler, found);

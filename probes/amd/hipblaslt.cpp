@@ -10,7 +10,6 @@
 
 #include "probes/amd/hip.h"
 #include "probes/amd/hipblaslt_api.h"
-#include "probes/core/library.h"
 #include "probes/core/probe.h"
 #include "probes/cuda/gemm_library.h"
 
@@ -27,7 +26,6 @@ namespace {
 /// Workspace of an algorithm at most: 76 MiB, which hipBLASLt's authors advise (PyTorch,
 /// aten/src/ATen/cuda/tunable/GemmHipblaslt.h).
 constexpr Bytes kWorkspace = {std::uint64_t{76} << 20};
-constexpr const char* kRocmFolder = "/opt/rocm/lib";  // where ROCm's packages link the newest
 
 blas::Functions look_up(const Library& in) {
   blas::Functions f = {};
@@ -121,9 +119,8 @@ GemmLibrary::GemmLibrary(std::string_view folders) {
   for (const char* variable : {"HIPBLASLT_OVERRIDE_COMPUTE_TYPE_XF32", "HIPBLASLT_TUNING_OVERRIDE_FILE"}) {
     if (unsetenv(variable) != 0) throw std::runtime_error(fmt::format("removing {} failed", variable));
   }
-  const std::array<std::string_view, std::size(blas::kLibraries)> names = {blas::kLibraries[0], blas::kLibraries[1]};
   const Library library =
-      Library::open(names, kTitle, folders.empty() ? kRocmFolder : fmt::format("{}:{}", folders, kRocmFolder));
+      amd::open_of_rocm({std::begin(blas::kLibraries), std::end(blas::kLibraries)}, kTitle, folders);
   functions_ = std::make_unique<GemmFunctions>(GemmFunctions{look_up(library)});
   path_ = library.path();
   const blas::Functions& f = functions_->f;

@@ -16,10 +16,9 @@ namespace assay::amd {
 namespace {
 
 constexpr const char* kTitle = "AMD SMI";
-constexpr const char* kRocmFolder = "/opt/rocm/lib";  // where ROCm's packages link the newest
-constexpr unsigned kMostListed = 1024;                // GPUs, pages or processes: more is no answer
+constexpr unsigned kMostListed = 1024;  // GPUs, pages or processes: more is no answer
 
-bool exists(const char* path) {
+bool exists(const std::string& path) {
   std::error_code failed;
   return std::filesystem::exists(path, failed);
 }
@@ -134,11 +133,11 @@ std::string pci_address_of(std::uint64_t bits) {
   return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", bits >> 16, bits >> 8 & 0xff, bits >> 3 & 0x1f, bits & 0x7);
 }
 
-bool has_driver() { return exists("/sys/module/amdgpu"); }
+bool has_driver(const std::string& root) { return exists(root + "/sys/module/amdgpu"); }
 
-std::string reach_hint() {
-  if (!has_driver()) return "hint: load the driver amdgpu, or run where the GPUs are";
-  if (!exists("/dev/kfd"))
+std::string reach_hint(const std::string& root) {
+  if (!has_driver(root)) return "hint: load the driver amdgpu, or run where the GPUs are";
+  if (!exists(root + "/dev/kfd"))
     return "hint: give the container /dev/kfd and /dev/dri (--device=/dev/kfd --device=/dev/dri)";
   return "hint: is the user in the groups video and render?";
 }

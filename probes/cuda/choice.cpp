@@ -63,4 +63,11 @@ std::vector<Device> choose_devices(std::vector<Device> all, std::string_view wan
   throw Skip(fmt::format("device: this node has no GPU '{}'; it has {}", wanted, fmt::join(there, ", ")));
 }
 
+namespace {
+thread_local std::string current;
+}  // namespace
+
+void note_current(const Device& device) { current = " of " + device.uuid; }
+std::string of_current() { return current; }
+
 }  // namespace assay::cuda

@@ -53,4 +53,9 @@ std::string pci_bus_id_text(std::string_view text);
 /// are when none is named so.
 std::vector<Device> choose_devices(std::vector<Device> all, std::string_view wanted);
 
+/// Notes that `device` is the current one of this thread, for the words of errors.
+void note_current(const Device& device);
+/// " of GPU-8f2…", the current one; empty before there is one.
+std::string of_current();
+
 }  // namespace assay::cuda

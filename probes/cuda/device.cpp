@@ -87,7 +87,7 @@ void wait_until_done(Query query, std::string_view what) {
         state = query();
         return state != cudaErrorNotReady;
       },
-      kLongestDeviceWait, what);
+      kLongestDeviceWait, fmt::format("{}{}", what, of_current()));
   check(state, what);
 }
 
@@ -97,7 +97,8 @@ void check(int error, std::string_view what) {
   if (error == cudaSuccess) return;
   const auto code = static_cast<cudaError_t>(error);
   (void)cudaGetLastError();  // forgets an error that is not sticky, so that the next call does not report it again
-  throw std::runtime_error(fmt::format("{}: {} ({})", what, cudaGetErrorString(code), cudaGetErrorName(code)));
+  throw std::runtime_error(
+      fmt::format("{}: {} ({}){}", what, cudaGetErrorString(code), cudaGetErrorName(code), of_current()));
 }
 
 std::vector<Device> all_devices() {
@@ -125,7 +126,10 @@ std::vector<Device> chosen_devices(const Parameters& given) {
   return choose_devices(all_devices(), given.text("device"));
 }
 
-void use(const Device& device) { check(cudaSetDevice(device.ordinal), "choosing " + device.uuid); }
+void use(const Device& device) {
+  check(cudaSetDevice(device.ordinal), "choosing " + device.uuid);
+  note_current(device);
+}
 
 std::string cuda_driver_version() {
   int version = 0;
@@ -222,6 +226,10 @@ void copy_up(std::byte* target, const std::byte* host, Bytes size, const Stream&
 
 void copy_down(std::byte* host, const std::byte* source, Bytes size, const Stream& stream) {
   check(cudaMemcpyAsync(host, source, size.count, cudaMemcpyDeviceToHost, stream.get()), "copying from the GPU");
+}
+
+void copy_within(std::byte* target, const std::byte* source, Bytes size, const Stream& stream) {
+  check(cudaMemcpyAsync(target, source, size.count, cudaMemcpyDeviceToDevice, stream.get()), "copying on the GPU");
 }
 
 void lock_pages(std::span<std::byte> memory) {

@@ -125,6 +125,8 @@ void clear(std::byte* memory, Bytes size, const Stream& stream, int value = 0);
 /// host's memory is locked.
 void copy_up(std::byte* target, const std::byte* host, Bytes size, const Stream& stream);
 void copy_down(std::byte* host, const std::byte* source, Bytes size, const Stream& stream);
+/// The same within the memory of the current device; which engine copies is the runtime's choice.
+void copy_within(std::byte* target, const std::byte* source, Bytes size, const Stream& stream);
 
 /// Locks pages of the host and maps them into every device, until unlocked; where the current device finds them.
 void lock_pages(std::span<std::byte> memory);

@@ -12,6 +12,7 @@
 #include <cblas.h>
 #include <fmt/format.h>
 
+#include "probes/core/join.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
@@ -51,6 +52,7 @@ constexpr Parameter kParameters[] = {
     kLoadThreadsParameter,
     kLoadGpusParameter,
     kLoadLibraryParameter,
+    kLoadOrderParameter,
     kSensorRootParameter,
     kSensorLibraryParameter,
 };
@@ -81,7 +83,7 @@ constexpr Metric kMetrics[] = {
     neither("step_down", "s", "when rank 0 began to lower its load, likewise", Recorded::rank_0),
 };
 
-constexpr ConditionSpec kConditions[] = {
+constexpr ConditionSpec kOwnConditions[] = {
     {.name = "shape", .meaning = "the shape of the load"},
     {.name = "hold_begin_s", .meaning = "when all ranks held the shape's load, in s since 1970 by rank 0's clock"},
     {.name = "hold_end_s", .meaning = "when they no longer did, likewise"},
@@ -90,6 +92,7 @@ constexpr ConditionSpec kConditions[] = {
     kLoadGpuCondition,
     {.name = "groups_before", .meaning = "how many smaller groups of ranks worked before all did"},
 };
+constexpr auto kConditions = join(kOwnConditions, kPartitionConditions);
 
 constexpr ProbeSpec kSpec{
     .name = "load_bank",
@@ -105,13 +108,15 @@ constexpr ProbeSpec kSpec{
         "lets all begin from one barrier, 50 ms after the others wait in it, and takes the time until the last has "
         "said that it has left it; each begins 20 ms after it left it by its own clock, and says how much later the "
         "last of its parts began. SIGTERM ramps the load down within four seconds and is an error of the attempt; so "
-        "is the loss of a rank. A rank ends with its agent, and that with the head.",
+        "is the loss of a rank. A rank ends with its agent, and that with the head. The load of AMD's GPUs has run "
+        "over "
+        "made-up libraries only, on no AMD GPU yet.",
     .source =
         "arXiv 2508.14318 (power oscillation of synchronous training: ramps and 0.1 to 20 Hz matter to utilities); "
         "MLCommons training policies, power_measurement.adoc (load levels).",
     .needs =
         "OpenBLAS kernels for the processor, which are part of the program; on GPUs an NVIDIA driver for CUDA 13 and "
-        "libcublasLt 13",
+        "libcublasLt 13, or amdgpu with the HIP runtime, hiprtc and hipBLASLt of ROCm 6.0 or newer",
     .typical = {140},
     .deadline = {kLongest_s},
     .parameters = kParameters,

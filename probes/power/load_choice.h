@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "probes/core/probe.h"
-#include "probes/nvml/gpu_watch.h"
+#include "probes/power/gpu_load.h"
 #include "probes/power/load_engine.h"
 
 namespace assay {
@@ -18,7 +18,8 @@ class Recorder;
 namespace assay::power {
 
 inline constexpr Parameter kLoadEngineParameter =
-    choice("engine", "cpu", "cpu gpu", "engine of the products: the CPUs in FP64, or the GPUs in BF16 by cuBLASLt");
+    choice("engine", "cpu", "cpu gpu",
+           "engine of the products: the CPUs in FP64, or the GPUs in BF16 by cuBLASLt or hipBLASLt");
 inline constexpr Parameter kLoadThreadsParameter{
     .name = "threads",
     .unit = "1",
@@ -28,9 +29,11 @@ inline constexpr Parameter kLoadThreadsParameter{
         "node and are not counted in its rate"};
 inline constexpr Parameter kLoadGpusParameter = parameter(
     "gpus", "", "all", "of engine gpu, which: all, a UUID, a PCI bus id, or an index in the order of PCI bus ids");
-inline constexpr Parameter kLoadLibraryParameter =
-    parameter("library_path", "", "",
-              "of engine gpu: folders with libcublasLt, separated by colons, searched before the usual ones");
+inline constexpr Parameter kLoadLibraryParameter = parameter(
+    "library_path", "", "",
+    "of engine gpu: folders with libcublasLt or libhipblaslt, separated by colons, searched before the usual ones");
+inline constexpr Parameter kLoadOrderParameter =
+    parameter("order", "1", "4096", "of engine gpu: order of the matrices, a multiple of 64 up to 16384");
 
 inline constexpr ConditionSpec kLoadEngineCondition{
     .name = "engine",
@@ -48,7 +51,7 @@ class ChosenLoad {
   explicit ChosenLoad(const Parameters& given);
 
   [[nodiscard]] LoadEngine& engine() const { return *engine_; }
-  /// Records the three conditions above, and the checks of a job; the engine must rest then.
+  /// Records the conditions above and kPartitionConditions, and the checks of a job; the engine must rest then.
   void record(Recorder& record) const;
   /// Wrong results of a job so far.
   [[nodiscard]] std::uint64_t mismatches() const;
@@ -59,16 +62,9 @@ class ChosenLoad {
   void end_watch();
 
  private:
-  /// A GPU of the load.
-  struct Gpu {
-    Subject subject;
-    std::string words;
-    nvml::GpuWatch watch;
-  };
-
   std::string engine_name_;
   std::size_t threads_ = 0;
-  std::vector<Gpu> gpus_;
+  std::vector<LoadedGpu> gpus_;  ///< their units belong to the engine
   std::unique_ptr<LoadEngine> engine_;
 };
 

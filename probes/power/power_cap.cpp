@@ -14,6 +14,7 @@
 #include <cblas.h>
 #include <fmt/format.h>
 
+#include "probes/core/join.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/sampling.h"
@@ -45,6 +46,7 @@ constexpr Parameter kParameters[] = {
     kLoadThreadsParameter,
     kLoadGpusParameter,
     kLoadLibraryParameter,
+    kLoadOrderParameter,
     parameter("powercap", "", "/sys/class/powercap", "directory of the RAPL zones"),
     parameter("nvml_library", "", nvml_api::kLibrary, "file name or path of NVML"),
     parameter("device", "", "/dev/ipmi0", "the kernel's IPMI device"),
@@ -60,7 +62,7 @@ constexpr Metric kMetrics[] = {
           Recorded::if_occurred),
 };
 
-constexpr ConditionSpec kConditions[] = {
+constexpr ConditionSpec kOwnConditions[] = {
     if_present("cap_w", "the limit in force, in W"),
     if_present("cap_window_s", "averaging time of the limit, in s"),
     if_present("cap_source", "the limit's path or command"),
@@ -73,6 +75,7 @@ constexpr ConditionSpec kConditions[] = {
     kLoadThreadsCondition,
     kLoadGpuCondition,
 };
+constexpr auto kConditions = join(kOwnConditions, kPartitionConditions);
 
 constexpr ProbeSpec kSpec{
     .name = "power_cap",
@@ -85,7 +88,9 @@ constexpr ProbeSpec kSpec{
         "of the limit's own window, against the limit. With lower_to and allow_settings it lowers the limit of each "
         "package half way through and takes the time until the power has settled; a guardian process puts the limit "
         "back in every end of the probe, SIGKILL included. Otherwise nothing is changed. How a GPU smooths its power "
-        "is recorded and not judged. The relative standard uncertainty of 5 % is inferred, as power_sampler has it.",
+        "is recorded and not judged. AMD SMI and the load of AMD's GPUs have run over made-up libraries only, on no "
+        "AMD "
+        "GPU yet. The relative standard uncertainty of 5 % is inferred, as power_sampler has it.",
     .source =
         "Linux Documentation/power/powercap; NVIDIA NVML API Reference Guide and nvml.h (fields 256 and 260); DCMI "
         "specification 1.5, 6.6.2.",

@@ -13,6 +13,8 @@
 #include <cblas.h>
 #include <fmt/format.h>
 
+#include "probes/amd/gpu_watch.h"
+#include "probes/core/join.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/sampling.h"
@@ -35,7 +37,8 @@ constexpr std::size_t kMostReadings = 100'000;  // of one series: some 2 MB of t
 
 constexpr Parameter kParameters[] = {
     choice("engine", "cpu", "cpu gpu job none",
-           "engine of the products: the CPUs in FP64, the GPUs in BF16 by cuBLASLt; job: the GPUs multiply, copy "
+           "engine of the products: the CPUs in FP64, the GPUs in BF16 by cuBLASLt or hipBLASLt; job: the GPUs "
+           "multiply, copy "
            "and walk through all their memory at once, and every result is checked; none: something else loads "
            "the node"),
     choice("on_mismatch", "end", "end continue", "of engine job: whether the first wrong result ends the soak"),
@@ -50,6 +53,7 @@ constexpr Parameter kParameters[] = {
     kLoadThreadsParameter,
     kLoadGpusParameter,
     kLoadLibraryParameter,
+    kLoadOrderParameter,
     kSensorRootParameter,
     kSensorLibraryParameter,
 };
@@ -103,26 +107,20 @@ constexpr ConditionSpec kOwnConditions[] = {
     kLoadGpuCondition,
     if_occurred("ended_by_mismatch_s", "time from the begin of the load to the wrong result that ended it, in s"),
 };
-/// Readings of the GPUs of a job: no other soak owes any of it.
-constexpr auto kWatchConditions = [] {
-  auto all = std::to_array(nvml::kGpuWatchConditions);
-  for (auto& one : all)
-    if (one.recorded == Recorded::always) one.recorded = Recorded::if_asked;
-  return all;
+/// Readings of the GPUs of a job, of one vendor or the other: no soak owes any of it.
+constexpr auto kNvidiaWatch = asked(nvml::kGpuWatchConditions);
+constexpr auto kAmdWatch = asked(amd::kGpuWatchConditions);
+constexpr bool is_of_both(const ConditionSpec& one) {
+  return std::ranges::any_of(kNvidiaWatch, [&](const auto& other) { return other.name == one.name; });
+}
+/// What the watch of NVML has nothing like.
+constexpr auto kAmdWatchAlone = [] {
+  std::array<ConditionSpec, kAmdWatch.size() - std::ranges::count_if(kAmdWatch, is_of_both)> alone;
+  std::ranges::remove_copy_if(kAmdWatch, alone.begin(), is_of_both);
+  return alone;
 }();
-constexpr auto kConditions = [] {
-  std::array<ConditionSpec, std::size(kOwnConditions) + std::size(kJobConditions) +
-                                std::size(cuda::kResultFaultConditions) + std::size(cuda::kWalkConditions) +
-                                kWatchConditions.size()>
-      all;
-  auto* to = all.data();
-  to = std::ranges::copy(kOwnConditions, to).out;
-  to = std::ranges::copy(kJobConditions, to).out;
-  to = std::ranges::copy(cuda::kResultFaultConditions, to).out;
-  to = std::ranges::copy(cuda::kWalkConditions, to).out;
-  (void)std::ranges::copy(kWatchConditions, to);  // the end is reached
-  return all;
-}();
+constexpr auto kConditions = join(kOwnConditions, kPartitionConditions, kJobConditions, cuda::kResultFaultConditions,
+                                  cuda::kWalkConditions, kNvidiaWatch, kAmdWatchAlone);
 
 constexpr ProbeSpec kSpec{
     .name = "thermal_soak",
@@ -143,8 +141,9 @@ constexpr ProbeSpec kSpec{
         "operands, every word that is copied or stored with the one that was written, in all patterns that "
         "cuda_hbm_bandwidth "
         "has; errors, clocks and power are watched from begin to end, and at the end faults are put into results and "
-        "slices as in cuda_gemm and cuda_hbm_bandwidth. The load of a stop is ramped down within four seconds. AMD's "
-        "GPUs are watched by AMD SMI, which has run over a made-up library only, and not loaded. "
+        "slices as in cuda_gemm and cuda_hbm_bandwidth. The load of a stop is ramped down within four seconds. GPUs "
+        "of AMD are loaded through HIP and hipBLASLt and watched by AMD SMI, under the same names where both vendors "
+        "report a reading: that has run over made-up libraries only, on no AMD GPU yet. "
         "The limits of the slopes are proposals of this project. The relative standard uncertainty of power, 5 %, is "
         "inferred, as power_sampler has it.",
     .source =

@@ -11,15 +11,17 @@ from launchers_test import Fakes
 
 PROFILES = pathlib.Path(__file__).resolve().parent.parent.parent / "profiles"
 LIBRARIES = [pathlib.Path(name) for name in os.environ["ASSAY_FAKE_AMD"].split(":")]
-PROBES = ["health_amd", "amd_hbm_bandwidth", "amd_host_link", "amd_peer_bandwidth", "rccl_collective"]
-SMALL = {  # of each probe: as much as a made-up GPU of 16 MiB computes in seconds
+PROBES = ["health_amd", "amd_gemm", "amd_hbm_bandwidth", "amd_host_link", "amd_peer_bandwidth", "rccl_collective"]
+SMALL = {  # of each probe: as much as a made-up GPU computes in a fraction of a second
+    "amd_gemm": {"m": 16, "n": 16, "k": 128, "trials": 1, "sample_length": 0.01},
     "amd_hbm_bandwidth": {"size": 1 << 20, "slice": 1 << 20, "passes": 0},
     "amd_host_link": {"size": 1 << 20},
     "amd_peer_bandwidth": {"size": 1 << 20},
     "rccl_collective": {"sizes": "1000,70000"},
 }
+RATES = ("B/s", "FLOP/s")
 MADE_UP = {"name": "driver_version", "equals": "simulated 6.12.12"}
-HIP, SMI = {"gpus": "8", "memory": "28"}, {"gpu": {"cache_kb": 64}}
+HIP, SMI = {"gpus": "8", "memory": "120", "slow": "20"}, {"gpu": {"cache_kb": 64}}
 
 
 def uuid(index):
@@ -45,7 +47,7 @@ def small(one, driver):
     limit = {"at_least": 1, "unit": one["limit"]["unit"]} if one["limit"].get("at_least", 0) > 1000 else one["limit"]
     conditions = [driver if each["name"] == driver["name"] else each for each in one.get("conditions", [])]
     more = {"at": {"size": 70000}} if isinstance(one.get("at"), dict) else {}
-    if limit["unit"] == "B/s":  # how fast a busy machine computes for a made-up GPU decides nothing
+    if limit["unit"] in RATES:  # how fast a busy machine computes for a made-up GPU decides nothing
         more["severity"] = "advisory"
     return {
         **one,
@@ -102,7 +104,7 @@ class AmdNode(Fakes):
         )
         self.assertTrue((self.run_directory / "verdict.json").exists(), self.done.stderr)
         self.results = self.verdict()["results"]
-        rates = {one["id"] for one in shipped(probes) if one["limit"]["unit"] == "B/s"}
+        rates = {one["id"] for one in shipped(probes) if one["limit"]["unit"] in RATES}
         return {
             (
                 result["requirement"],
@@ -177,6 +179,10 @@ class AmdNode(Fakes):
     def test_memory_that_does_not_return_what_was_stored_rejects_it(self):
         self.check(["amd_hbm_bandwidth"], {("hbm.mismatches", uuid(0)): "fail"}, hip={"fault": "stuck"})
 
+    def test_a_wrong_product_rejects_every_gpu_that_makes_it(self):
+        faults = {(f"amd_gemm.{kind}.mismatches", uuid(7)): "fail" for kind in ("bf16", "fp8_e4m3")}
+        self.check(["amd_gemm"], faults, hip={"fault": "wrong"})
+
     def test_a_copy_between_gpus_that_does_not_arrive_rejects_the_pair(self):
         self.check(
             ["amd_peer_bandwidth"], {("peer.mismatches", f"{uuid(3)}>{uuid(6)}"): "fail"}, hip={"fault": "peer_copy"}
@@ -212,6 +218,11 @@ class AmdNode(Fakes):
         both = ["libamd_smi.so.26", "libamd_smi.so.25"]
         self.not_measured("health.gpus", "it comes with ROCm 7.0 or newer", without=both)
         self.not_measured("hbm.mismatches", "it comes with ROCm 6.0 or newer", without=["libamdhip64.so.7"])
+        self.not_measured(
+            "amd_gemm.bf16.mismatches",
+            "libhipblaslt.so.1, libhipblaslt.so.0 does not open",
+            without=["libhipblaslt.so.1"],
+        )
         self.not_measured("rccl.all_reduce.mismatches", "librccl.so.1 does not open", without=["librccl.so.1"])
         self.not_measured("peer.mismatches", "the HIP runtime shows no GPU", hip={"fault": "no_gpu"})
         self.not_measured("health.gpus", "finds no working driver", smi={"init": 34})

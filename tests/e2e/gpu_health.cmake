@@ -16,7 +16,7 @@ set_tests_properties(e2e.gpu_health PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TI
 
 # The same of AMD: every probe of its GPUs, and made-up libraries that a test puts where the agent looks for those of a bundle.
 set(amd_installation ${CMAKE_BINARY_DIR}/e2e_amd)
-set(amd_probes health_amd amd_hbm_bandwidth amd_host_link amd_peer_bandwidth rccl_collective)
+set(amd_probes health_amd amd_gemm amd_hbm_bandwidth amd_host_link amd_peer_bandwidth rccl_collective)
 list(TRANSFORM amd_probes REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE amd_programs)
 add_custom_command(OUTPUT ${amd_installation}/stamp
   COMMAND ${CMAKE_COMMAND} -E make_directory ${amd_installation}/bin ${amd_installation}/libexec/assay/probes
@@ -26,7 +26,7 @@ add_custom_command(OUTPUT ${amd_installation}/stamp
   COMMAND ${CMAKE_COMMAND} -E touch ${amd_installation}/stamp
   DEPENDS assay assay-node assay-report ${amd_probes})
 add_custom_target(e2e_amd_installation ALL DEPENDS ${amd_installation}/stamp)
-set(amd_fakes fake_amdhip64 fake_hiprtc fake_rccl fake_amd_smi_26 fake_amd_smi_25)
+set(amd_fakes fake_amdhip64 fake_hiprtc fake_hipblaslt fake_rccl fake_amd_smi_26 fake_amd_smi_25)
 list(TRANSFORM amd_fakes REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE amd_libraries)
 string(REPLACE ";" ":" amd_libraries "${amd_libraries}")
 add_test(NAME e2e.amd_node COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/amd_node_test.py)

@@ -1,7 +1,8 @@
 // fake_amd_smi: a libamd_smi.so.26 of a made-up node of eight GPUs with links to all others. ASSAY_FAKE_AMD_SMI has
 // what differs, as JSON that is merged over it (RFC 7386): {"gpus": {"3": {"umc": [0, 1, 0]}}}. Its driver version says
 // "simulated", so that no record taken with it can look like a real one. What a GPU has no key for is not supported; a
-// key in its "fails" is answered with that status, and the one that "hangs" names never.
+// key in its "fails" is answered with that status, and the one that "hangs" names never. Numbers in its "grows" are
+// added each second to those of the same key: {"grows": {"violations": [0, 0, 20, 0, 0]}}.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -72,6 +73,12 @@ const Node& node() {
   return the_node;
 }
 
+/// Since the first question.
+double seconds() {
+  static const auto kFirst = std::chrono::steady_clock::now();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - kFirst).count();
+}
+
 /// Answers about `key` of a GPU: found gives the value to the caller.
 template <class Found>
 Status about(Handle handle, const std::string& key, const Found& found) {
@@ -81,7 +88,11 @@ Status about(Handle handle, const std::string& key, const Found& found) {
   if (state.value("lost", false)) return 12;  // AMDSMI_STATUS_IO
   const auto value = state.find(key);
   if (value == state.end()) return kNotSupported;
-  found(*value);
+  const json rates = state.value("grows", json::object()).value(key, json::array());
+  json now = *value;
+  for (std::size_t i = 0; i < rates.size(); ++i)
+    now[i] = now[i].get<std::int64_t>() + static_cast<std::int64_t>(rates[i].get<double>() * seconds());
+  found(now);
   return kSuccess;
 }
 
@@ -247,10 +258,8 @@ Status amdsmi_get_energy_count(Handle gpu, std::uint64_t* counts, float* resolut
   return about(gpu, "energy", [&](const json& count) {
     // As many counts more as the power makes of the time since the first question.
     constexpr double kMicro = 1e-6, kResolution_uj = 15.259;
-    static const auto kFirst = std::chrono::steady_clock::now();
-    const double time_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - kFirst).count();
     const double power_w = static_cast<const Gpu*>(gpu)->state.value("power", 0);
-    *counts = count.get<std::uint64_t>() + static_cast<std::uint64_t>(power_w * time_s / (kResolution_uj * kMicro));
+    *counts = count.get<std::uint64_t>() + static_cast<std::uint64_t>(power_w * seconds() / (kResolution_uj * kMicro));
     *resolution = static_cast<float>(kResolution_uj), *time = 1;
   });
 }

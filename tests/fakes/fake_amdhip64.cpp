@@ -3,8 +3,11 @@
 // for the host, so that what they compute is real and how long it takes is not. ASSAY_FAKE_AMDHIP has what differs:
 //   gpus=2 memory=64 (MiB)   how many GPUs, and how large
 //   minor=4                  of the architecture: 4 is gfx942, 5 is gfx950, 0 is gfx90a
+//   slow=1                   how many times longer its events say that the work took than it did: what is to last a
+//                            second on the GPU is then soon over
+//   after=0                  kernels that are right before the faults hang, lost and flip
 //   fault=KIND               no_gpu, compile (the text is refused), launch (a kernel fails), hang (no work is ever
-//   done),
+//                            done any more), lost (every question about work fails),
 //                            flip (one bit of each large allocation, once), stuck (bit 5 of word 77 of each),
 //                            copy (copies between host and device lose their last byte),
 //                            peer_copy (the same of copies between GPUs), no_peer (no GPU reaches another),
@@ -51,7 +54,8 @@ constexpr Status kInvalid = 1, kLaunchFailed = 719, kNotFound = 500, kOutOfMemor
 constexpr std::size_t kMib = std::size_t{1} << 20;
 
 std::map<std::string, std::string> settings() {
-  std::map<std::string, std::string> all = {{"gpus", "1"}, {"memory", "64"}, {"minor", "4"}, {"fault", "none"}};
+  std::map<std::string, std::string> all = {{"gpus", "1"}, {"memory", "64"}, {"minor", "4"},
+                                            {"slow", "1"}, {"after", "0"},   {"fault", "none"}};
   std::istringstream words(assay::fakes::told("ASSAY_FAKE_AMDHIP", reinterpret_cast<const void*>(&settings)));
   for (std::string word; words >> word;) all[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
   return all;
@@ -63,6 +67,12 @@ const std::string& setting(const std::string& name) {
 bool is_faulty(const char* kind) { return setting("fault") == kind; }
 int gpus() { return is_faulty("no_gpu") ? 0 : std::stoi(setting("gpus")); }
 std::size_t memory_size() { return std::stoul(setting("memory")) * kMib; }
+
+long kernels_begun = 0;
+bool is_late(const char* kind) {
+  static const long kAfter = std::stol(setting("after"));
+  return is_faulty(kind) && kernels_begun >= kAfter;
+}
 
 thread_local int device = 0;
 std::map<void*, std::pair<int, std::size_t>> allocations;  ///< of devices: whose, and how large
@@ -82,10 +92,17 @@ void* target_start(void* pointer) {
   return after == allocations.begin() ? nullptr : std::prev(after)->first;
 }
 
+/// The GPU's clock.
+Clock::time_point device_now() {
+  static const Clock::time_point kBegin = Clock::now();
+  static const int kSlow = std::stoi(setting("slow"));
+  return kBegin + (Clock::now() - kBegin) * kSlow;
+}
+
 /// Does what can be done in all streams.
 void progress() {
-  if (is_faulty("hang")) return;
   const Locked locked(lock);
+  if (is_late("hang")) return;
   for (bool any = true; any;) {
     any = false;
     for (Stream stream : streams) {
@@ -107,22 +124,26 @@ void enqueue(Stream stream, std::function<void()> work) {
 
 /// Faults of memory, put in around each kernel: a flip once, after the first array was filled.
 void spoil() {
-  constexpr std::size_t kStuckWord = 77, kFlippedWord = 1234;
-  constexpr int kWhen = 8;
-  static int kernels_done = 0;
-  const bool flips = is_faulty("flip") && ++kernels_done == kWhen;
+  constexpr std::size_t kStuckWord = 77, kFlippedWord = 1234, kSmallest = kMib / 4;
+  constexpr long kWhen = 4;
+  static bool flipped = false;
+  const bool flips = is_faulty("flip") && !flipped && kernels_begun == kWhen + std::stol(setting("after"));
+  flipped = flipped || flips;
   for (const auto& [pointer, of] : allocations) {
-    if (of.second < kMib) continue;
+    if (of.second < kSmallest) continue;
     auto* const words = static_cast<std::uint64_t*>(pointer);
     if (flips) words[kFlippedWord] ^= std::uint64_t{1} << 51;
     if (is_faulty("stuck")) words[kStuckWord] &= ~(std::uint64_t{1} << 5);
   }
 }
 
-Status finished(bool done) {
-  if (done) return kSuccess;
-  progress();
-  return kNotReady;
+/// Whether `done`, if need be after all that can be done: a caller that is told to come again would sleep.
+template <class Done>
+Status finished(const Done& done) {
+  const Locked locked(lock);
+  if (is_late("lost")) return kLaunchFailed;
+  if (!done()) progress();
+  return done() ? kSuccess : kNotReady;
 }
 
 }  // namespace
@@ -214,8 +235,7 @@ Status hipStreamDestroy(Stream stream) {
   return kSuccess;
 }
 Status hipStreamQuery(Stream stream) {
-  const Locked locked(lock);
-  return finished(stream->work.empty());
+  return finished([&] { return stream->work.empty(); });
 }
 Status hipStreamWaitEvent(Stream stream, Event event, unsigned) {
   const Locked locked(lock);
@@ -234,14 +254,13 @@ Status hipEventRecord(Event event, Stream stream) {
   const Locked locked(lock);
   event->done = false;
   enqueue(stream, [event] {
-    event->at = Clock::now();
+    event->at = device_now();
     event->done = true;
   });
   return kSuccess;
 }
 Status hipEventQuery(Event event) {
-  const Locked locked(lock);
-  return finished(event->done);
+  return finished([&] { return event->done; });
 }
 Status hipEventElapsedTime(float* ms, Event begin, Event end) {
   *ms = std::chrono::duration<float, std::milli>(end->at - begin->at).count();
@@ -337,6 +356,7 @@ Status hipModuleLaunchKernel(Function function, unsigned blocks, unsigned y, uns
   if (is_faulty("launch")) return kLaunchFailed;
   if (blocks == 0 || y * z * ty * tz != 1) return kInvalid;
   enqueue(stream, [launch = (*static_cast<const Bind*>(function))(places), blocks, threads] {
+    ++kernels_begun;
     spoil();
     launch(blocks, threads);
     spoil();

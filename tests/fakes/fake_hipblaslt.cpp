@@ -14,14 +14,15 @@
 // ocp: FNUZ operands are read as OCP
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "probes/amd/hipblaslt_api.h"
 #include "probes/cuda/quantise.h"
+#include "tests/fakes/settings.h"
 
 using namespace assay::amd::hipblaslt;  // NOLINT(google-build-using-namespace): a fake of all of it
 using assay::amd::hip_api::Stream;
@@ -49,9 +50,15 @@ struct Call {
   void* to;
 };
 
-bool is_faulty(const std::string& kind) {
-  const char* given = std::getenv("ASSAY_FAKE_AMDHIP");
-  return given != nullptr && (std::string(given) + " ").find("fault=" + kind + " ") != std::string::npos;
+bool is_faulty(const char* kind) {
+  static const std::string kFault = [] {
+    std::istringstream words(assay::fakes::told("ASSAY_FAKE_AMDHIP", reinterpret_cast<const void*>(&is_faulty)));
+    std::string fault;
+    for (std::string word; words >> word;)
+      if (word.starts_with("fault=")) fault = word.substr(word.find('=') + 1);
+    return fault;
+  }();
+  return kFault == kind;
 }
 
 template <class Stored>
@@ -59,14 +66,14 @@ Stored stored(const void* from, std::size_t index) {
   Stored value;
   std::memcpy(&value, static_cast<const std::byte*>(from) + index * sizeof(Stored), sizeof value);
   if constexpr (std::is_integral_v<Stored>)
-    if (is_faulty("stuck_bit")) value = static_cast<Stored>(value & ~Stored{1});
+    if (static const bool kStuck = is_faulty("stuck_bit"); kStuck) value = static_cast<Stored>(value & ~Stored{1});
   return value;
 }
 
 double element(const void* from, Type type, std::size_t index) {
   using namespace assay::cuda;  // NOLINT(google-build-using-namespace): of the formats
   const auto mini = [&](MiniFloat format, std::uint32_t code) { return static_cast<double>(decode(format, code)); };
-  const bool ocp = is_faulty("ocp");
+  static const bool ocp = is_faulty("ocp");
   switch (type) {
     case Type::fp64:
       return stored<double>(from, index);

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include <setjmp.h>
 #include <ucontext.h>
@@ -14,21 +14,21 @@
 namespace assay::host_block {
 
 /// The threads of one block after the other. A fibre runs until its barrier; when all have come there, each goes on. It
-/// is made once: at the end of a block it waits for the next.
+/// is made once in a thread of the host: at the end of a block it waits for the next, of whatever kernel.
 class Block {
  public:
   static constexpr std::size_t kStack = std::size_t{16} << 10;
 
-  Block(unsigned threads, const std::function<void()>& kernel) : kernel_(kernel), fibres_(threads) {
+  Block(unsigned threads, const std::function<void()>& kernel) : kernel_(kernel), threads_(threads) {
     running = this;
-    while (stacks().size() < threads) stacks().push_back(std::make_unique_for_overwrite<std::byte[]>(kStack));
+    while (fibres_.size() < threads) fibres_.emplace_back();
     cuda::words::host_place.barrier = [] { running->leave(); };
   }
   void run() {
-    for (Fibre& fibre : fibres_) fibre.over = false;
+    for (unsigned i = 0; i < threads_; ++i) fibres_[i].over = false;
     for (bool any = true; any;) {
       any = false;
-      for (now_ = 0; now_ < fibres_.size(); ++now_) {
+      for (now_ = 0; now_ < threads_; ++now_) {
         if (fibres_[now_].over) continue;
         any = true;
         cuda::words::host_place.thread = now_;
@@ -41,9 +41,10 @@ class Block {
   struct Fibre {
     bool begun = false, over = false;
     jmp_buf where = {};
+    std::unique_ptr<std::byte[]> stack = std::make_unique_for_overwrite<std::byte[]>(kStack);
   };
-  static std::vector<std::unique_ptr<std::byte[]>>& stacks() {
-    static std::vector<std::unique_ptr<std::byte[]>> all;  // kept for the next launch
+  static std::deque<Fibre>& all_fibres() {
+    static thread_local std::deque<Fibre> all;
     return all;
   }
   static void enter() {
@@ -59,7 +60,7 @@ class Block {
     fibre.begun = true;
     ucontext_t context;
     getcontext(&context);
-    context.uc_stack.ss_sp = stacks()[now_].get();
+    context.uc_stack.ss_sp = fibre.stack.get();
     context.uc_stack.ss_size = kStack;
     context.uc_link = nullptr;
     makecontext(&context, &Block::enter, 0);
@@ -69,9 +70,10 @@ class Block {
     if (_setjmp(fibres_[now_].where) == 0) _longjmp(back_, 1);
   }
 
-  inline static Block* running = nullptr;
+  inline static thread_local Block* running = nullptr;
   const std::function<void()>& kernel_;
-  std::vector<Fibre> fibres_;
+  unsigned threads_;
+  std::deque<Fibre>& fibres_ = all_fibres();
   unsigned now_ = 0;
   jmp_buf back_ = {};
 };

@@ -53,6 +53,16 @@ TEST(amd_facts, an_address_has_domain_bus_device_and_function) {
   EXPECT_EQ(pci_address_of(0x0002'c5'2bULL), "0002:c5:05.3");
 }
 
+TEST(amd_facts, what_keeps_a_gpu_out_of_reach_is_a_hint) {
+  const FakeTree tree;
+  EXPECT_EQ(reach_hint(tree.path()), "hint: load the driver amdgpu, or run where the GPUs are");
+  tree.file("sys/module/amdgpu/version", "6.12.12\n");
+  EXPECT_EQ(reach_hint(tree.path()),
+            "hint: give the container /dev/kfd and /dev/dri (--device=/dev/kfd --device=/dev/dri)");
+  tree.file("dev/kfd", "");
+  EXPECT_EQ(reach_hint(tree.path()), "hint: is the user in the groups video and render?");
+}
+
 TEST(health_amd, a_healthy_node_tells_everything_of_eight_gpus) {
   const Record record = health_with("{}");
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;

@@ -4,7 +4,9 @@
 // 6bd5c1a rocm_bandwidth_test_report.cpp, ROCmValidationSuite 21584e1 docs/schemas and its modules' workers, amdsmi
 // 0ceca28 amdsmi_cli/amdsmi_commands.py, rocprofiler-compute pull 836 (gpu_data). github.com/ai-dynamo/nixl 8770b65
 // benchmark/nixlbench/src/utils/utils.cpp. hccl_test: https://www.hiascend.com/document/detail/en/CANNCommunityEdition/
-// latest/devaids/hccltool/HCCLpertest_16_0006.html
+// latest/devaids/hccltool/HCCLpertest_16_0006.html. ascend-dmi:
+// https://www.hiascend.com/document/detail/zh/mindcluster/ 300/toolbox/toolboxug/toolboxug_0016.html and outputs in
+// READMEs, read on 2026-11-28
 #include <gtest/gtest.h>
 
 #include "tests/unit/import/import_fixture.h"
@@ -106,6 +108,8 @@ const Taken kTaken[] = {
      {{"operation", text("all_reduce")}, {"type", text("fp32")}, {"size", whole(33554432)}},
      18.23217 * (1 << 30)},
     {"hccl-test", "hccl_test.txt", "failures", "count", {{"size", whole(8192)}}, 0},
+    {"ascend-dmi", "ascend_dmi.txt", "throughput", "mean", {{"type", text("fp16")}, {"device", whole(1)}}, 504.336e12},
+    {"ascend-dmi", "ascend_dmi.txt", "power", "now", {{"device", whole(0)}, {"products", whole(400000000)}}, 231.5},
     {"nixlbench",
      "nixlbench.txt",
      "bandwidth",
@@ -192,6 +196,12 @@ TEST(ImportHcclTest, the_unit_of_a_bandwidth_is_told_by_its_size_and_time) {
   EXPECT_EQ(value(*wrong, "failures", "count", {{"size", whole(33554432)}}), 1);
 }
 
+TEST(ImportAscendDmi, the_sum_of_all_devices_is_of_none_and_whole_numbers_have_their_own_type) {
+  const std::string good = recorded("ascend_dmi.txt");
+  const auto all = imported("ascend-dmi", changed(changed(good, "    1    ", "    all  "), "TFLOPS@FP16", "TOPS@INT8"));
+  EXPECT_EQ(value(*all, "throughput", "mean", {{"type", text("int8")}, {"devices", text("all")}}), 504.336e12);
+}
+
 TEST(ImportNixlbench, keys_of_a_store_are_never_taken_and_unchecked_data_are_named) {
   const auto import = import_of("nixlbench", "nixlbench.txt");
   EXPECT_FALSE(says(judge::import_text(import), "not-for-others"));
@@ -255,6 +265,10 @@ constexpr OutputFlaw kOutputFlaws[] = {
     {"hccl-test", "hccl_test.txt", "alg_bandwidth(GB/s)", "alg_bandwidth(MB/s)",
      "line 3: the heading is not that of hccl_test"},
     {"hccl-test", "hccl_test.txt", "| success", "| success | 1", "line 4: 5 columns, the heading has 4"},
+    {"ascend-dmi", "ascend_dmi.txt", "TFLOPS@FP16", "TFLOPS@FP4",
+     "line 3: the heading is not that of ascend-dmi -f with a type that is known"},
+    {"ascend-dmi", "ascend_dmi.txt", "504.336 ", "504.336x", "line 6: '504.336x' is not a number"},
+    {"ascend-dmi", "ascend_dmi.txt", "\n    1 ", "\n    Device  x\n    1 ", "line 6: a second table begins"},
     {"nixlbench", "nixlbench.txt", "B/W (GB/Sec)", "B/W (Gb/Sec)", "line 18: has no column 'B/W (GB/Sec)'"},
     {"nixlbench", "nixlbench.txt", "67108864            1 ", "Consistency check failed\n67108864            1 ",
      "reports a failure"},
