@@ -108,7 +108,9 @@ constexpr ProbeSpec kSpec{
         "if it "
         "arrived. Nothing that comes back in `timeout` is no answer, which is no refusal: a filter that drops and a "
         "machine that is down look alike, and only the control differs. An attempt is repeated until something comes "
-        "back, `tries` times at most, 1 s apart. It is unclear where nothing left the node (no route, no carrier, no "
+        "back, `tries` times at most, 1 s apart; a watching target of RDMA CM may refuse before it listens, so that "
+        "its refusal counts of the last try; roce is tried once, which adapters repeat. It is unclear where nothing "
+        "left the node (no route, no carrier, no "
         "gateway, its own filter), or the answer neither grants nor refuses. Only the named address is sent to, no "
         "name is resolved, no login is made, and nothing is written elsewhere.",
     .source =
@@ -219,7 +221,10 @@ Tried try_path(const Parameters& given, const Placement& placement) {
     if (i > 0) sleep_until_stopped(kBetweenTries);
     demand_time();
     tried = try_once(target, given, placement);
-    if (tried.outcome != Outcome::no_answer || class_of(given) == PathClass::roce) break;  // adapters repeat it
+    if (class_of(given) == PathClass::roce) break;  // the adapter has repeated it
+    // A target that has begun late is not listening yet: its refusal counts of the last try.
+    const bool may_come = class_of(given) == PathClass::rdma_cm && tried.outcome == Outcome::refused;
+    if (tried.outcome != Outcome::no_answer && !(target.from_port != 0 && may_come)) break;
   }
   demand_time();
   if (tried.outcome != Outcome::no_answer) return tried;
