@@ -55,8 +55,8 @@ class RdmaCrossing(unittest.TestCase):
                 found["end"] = entry["end"]
 
     def check(self, case, outcome, evidence, number=0):
-        found = self.records[case, number, 0]
-        self.assertEqual(found.get("outcome"), outcome, (found, self.errors[-20:]))
+        found, *others = [self.records[case, number, rank] for rank in (0, 1, 2)]
+        self.assertEqual(found.get("outcome"), outcome, (found, others, self.errors[-20:]))
         self.assertIn(evidence, found["evidence"])
         self.assertEqual(found["answered"], [1 if outcome == "answered" else 0])
 
