@@ -73,17 +73,15 @@ void add_crossings(site::Site& site) {
   }
   for (const auto& [tenant, nodes] : tenants.items()) {
     for (const auto& [type, word] : words_of(PathClass{})) {
-      if (type == PathClass::nvlink && nodes.size() < 2) continue;  // its target is no control
+      if (is_handed_over(type) && nodes.size() < 2) continue;  // its target is no control
       paths.push_back({{"name", fmt::format("{}-{}", tenant, word)},
                        {"class", word},
                        {"tenant", tenant},
                        {"address", "10.255.0.1"}});
       if (has_port(type) && default_port(type) == 0) paths.back()["port"] = 7;
       if (type == PathClass::ib_path) paths.back()["resource"] = "0x8001";
-      if (type == PathClass::nvlink) {
-        paths.back().update({{"resource", "/shared"}, {"target", nodes.back()}});
-        paths.back().erase("address");
-      }
+      if (is_handed_over(type)) paths.back().update({{"resource", "/shared"}, {"target", nodes.back()}});
+      if (type == PathClass::nvlink) paths.back().erase("address");
       if (type == PathClass::nfs) paths.back()["resource"] = "/export";
       if (type == PathClass::s3) paths.back().update({{"resource", "bucket"}, {"credentials", "/etc/assay/s3.json"}});
     }

@@ -61,13 +61,14 @@ std::optional<InputError> check_fields(const CrossingPath& path, const std::stri
                           : "no name is resolved, so that nothing else is asked: 10.1.2.3, fd00::3"};
   if (has_port(type) == (path.port == 0))
     return has_port(type) ? error("port", "is missing in a path", "name the port that is tried")
-                          : error("port", "is not a field", "ARP, paths of InfiniBand and memory have no ports");
+                          : error("port", "is not a field",
+                                  "ARP, paths of InfiniBand and memory have no ports, and RoCE v2 has always 4791");
   if (!path.target.empty() && !has_target(type))
     return error("target", "is not a field",
-                 "it goes with tcp, udp, kube_api, kubelet, etcd, dcgm, rdma_cm and nvlink");
-  if (type == PathClass::nvlink && path.target.empty())
+                 "it goes with tcp, udp, kube_api, kubelet, etcd, dcgm, rdma_cm, nvlink and roce");
+  if (is_handed_over(type) && path.target.empty())
     return error("target", "is missing in a path", "name the node of the tenant whose memory is offered");
-  const bool of_path = type == PathClass::nfs || type == PathClass::nvlink || is_of_http(type);
+  const bool of_path = type == PathClass::nfs || is_handed_over(type) || is_of_http(type);
   if (of_path && !path.resource.starts_with('/'))
     return error("resource", "is no absolute path in a path", "nfs: the export, \"/home\"; others: \"/redfish/v1/\"");
   if (type == PathClass::ib_path && !is_partition_key(path.resource))
@@ -76,7 +77,8 @@ std::optional<InputError> check_fields(const CrossingPath& path, const std::stri
     return error("credentials", "or resource is missing in a path", "give the bucket, and the file with the own key");
   if (!path.resource.empty() && !of_path && type != PathClass::s3 && type != PathClass::udp &&
       type != PathClass::ib_path)
-    return error("resource", "is not a field", "it goes with nfs, s3, metadata, bmc_redfish, udp, ib_path and nvlink");
+    return error("resource", "is not a field",
+                 "it goes with nfs, s3, metadata, bmc_redfish, udp, ib_path, nvlink and roce");
   if (!path.interface.empty() && type != PathClass::l2) return error("interface", "is not a field", "it goes with l2");
   if ((!path.credentials.empty() || !path.region.empty() || path.tls) && type != PathClass::s3)
     return error("credentials", "or region or tls is not a field", "they go with s3");

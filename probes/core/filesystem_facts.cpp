@@ -26,6 +26,7 @@
 #include "probes/core/descriptor.h"
 #include "probes/core/host_facts.h"
 #include "probes/core/probe.h"
+#include "probes/core/text.h"
 
 namespace assay {
 namespace {
@@ -34,6 +35,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint32_t kZfsMagic = 0x2fc12fc1;  // OpenZFS, include/os/linux/spl/sys/vfs.h; not in linux/magic.h
 constexpr std::size_t kDirectAlignment = 4096;   // no device of ours has larger logical blocks
+constexpr std::size_t kLongestModel = 60;        // of NVMe 40
 
 [[noreturn]] void fail(const std::string& attempted) {
   throw std::system_error(errno, std::generic_category(), attempted);
@@ -71,6 +73,7 @@ void read_device(const Mount& mount, FilesystemFacts& facts) {
     return;
   }
   facts.block_device = true;
+  facts.device_class = device_class_of(device.string());
   facts.device = fmt::format("{} {}", number, device.filename().string());
   auto rotational = read_fact(device / "queue/rotational");
   if (!rotational) rotational = read_fact(device.parent_path() / "queue/rotational");  // a partition asks its disk
@@ -128,6 +131,26 @@ std::optional<Mount> mount_without_path(const std::string& directory, const std:
   return std::nullopt;
 }
 
+std::string device_class_of(const std::string& place) {
+  constexpr std::array kBuses = {"nvme", "virtio", "scsi", "mmc"};
+  const auto id = [](const fs::path& file) {
+    const std::string text = read_fact(file).value_or("");
+    return text.starts_with("0x") ? text.substr(2) : text;
+  };
+  std::string words;
+  for (fs::path at = place; at.has_relative_path(); at = at.parent_path()) {
+    std::error_code none;
+    const std::string bus = fs::read_symlink(at / "subsystem", none).filename().string();
+    if (words.empty() && std::ranges::find(kBuses, bus) != kBuses.end()) {
+      const std::string model = read_fact(at / "model").value_or("");
+      words = model.empty() ? bus : bus + " " + printable(model, kLongestModel);
+    }
+    if (bus == "pci")
+      return fmt::format("{}{}PCI {}:{}", words, words.empty() ? "" : ", ", id(at / "vendor"), id(at / "device"));
+  }
+  return words;
+}
+
 FilesystemFacts filesystem_facts(const std::string& directory) {
   struct statx status = {};
   if (statx(AT_FDCWD, directory.c_str(), 0, STATX_TYPE | STATX_MNT_ID, &status) != 0) fail(directory);
@@ -148,6 +171,7 @@ FilesystemFacts filesystem_facts(const std::string& directory) {
                         .source = mount->source,
                         .options = mount->options,
                         .device = "",
+                        .device_class = "",
                         .rotational = {},
                         .free = {},
                         .not_storage = "",

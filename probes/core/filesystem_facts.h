@@ -31,6 +31,7 @@ struct FilesystemFacts {
   std::string source;              ///< the mount's, as mountinfo names it: "server:/export"; empty if unknown
   std::string options;             ///< of the mount, as in Mount
   std::string device;              ///< device number and name: "254:0 vda"; the mount's source if it has no device
+  std::string device_class;        ///< device_class_of() that device; empty if there is none
   bool block_device = false;       ///< whether the kernel knows a block device under it
   std::optional<bool> rotational;  ///< the block device's own word; nothing if there is none
   std::optional<Bytes> free;       ///< space that this user may take; nothing if the file system reports no size
@@ -38,6 +39,11 @@ struct FilesystemFacts {
   std::string no_direct;           ///< why no direct I/O can be done there; empty if it can
   std::string unfit;  ///< why no storage number by direct I/O can be taken here: one of the two; empty if one can
 };
+
+/// The bus, the model and the PCI function of the block device at `place` in /sys/devices, by the devices above it:
+/// "nvme MODEL, PCI 15b3:6001", "virtio, PCI 1af4:1001"; what is not known is left out. An adapter that emulates drives
+/// is known by its ids alone.
+std::string device_class_of(const std::string& place);
 
 /// The facts of `directory`. Writes and removes one 4 KiB file there to try O_DIRECT. Throws std::system_error when the
 /// directory is not there or not writable. `unfit` names tmpfs and the like (memory), ZFS (its own cache is before the

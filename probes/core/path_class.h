@@ -9,7 +9,8 @@ namespace assay {
 
 /// The kind of attempt on a path. l2: the link itself, by ARP; kube_api, kubelet, etcd and dcgm are TCP with their
 /// own port; rdma_cm: a connection by RDMA CM, over RoCE v2 or InfiniBand; ib_path: a path between two ports in a
-/// partition of InfiniBand; nvlink: memory of a GPU by a handle of the NVLink fabric.
+/// partition of InfiniBand; nvlink: memory of a GPU by a handle of the NVLink fabric; roce: a queue pair of RoCE v2
+/// that no connection manager brought up.
 enum class PathClass {
   tcp,
   udp,
@@ -26,7 +27,8 @@ enum class PathClass {
   dcgm,
   rdma_cm,
   ib_path,
-  nvlink
+  nvlink,
+  roce
 };
 
 constexpr auto words_of(PathClass) {
@@ -46,19 +48,24 @@ constexpr auto words_of(PathClass) {
                                          {dcgm, "dcgm"},
                                          {rdma_cm, "rdma_cm"},
                                          {ib_path, "ib_path"},
-                                         {nvlink, "nvlink"}});
+                                         {nvlink, "nvlink"},
+                                         {roce, "roce"}});
 }
 
 /// Whether a path of this class has a port.
 constexpr bool has_port(PathClass type) {
-  return type != PathClass::l2 && type != PathClass::ib_path && type != PathClass::nvlink;
+  using enum PathClass;
+  return type != l2 && type != ib_path && type != nvlink && type != roce;
 }
+
+/// Whether a path of this class needs a target, which hands what is tried over in a folder that the path's nodes share.
+constexpr bool is_handed_over(PathClass type) { return type == PathClass::nvlink || type == PathClass::roce; }
 
 /// Whether a node that holds the path's address can watch what arrives there, as the site's `target`.
 constexpr bool has_target(PathClass type) {
   using enum PathClass;
   return type == tcp || type == udp || type == kube_api || type == kubelet || type == etcd || type == dcgm ||
-         type == rdma_cm || type == nvlink;
+         type == rdma_cm || is_handed_over(type);
 }
 
 /// The port that a path has when the site names none; 0: the site must name one, or the class has none.
@@ -113,6 +120,9 @@ constexpr std::string_view sent_on(PathClass type) {
       return "a query of the subnet manager for the path";
     case PathClass::nvlink:
       return "nothing, but an import of a handle of 2 MiB of GPU memory, which is neither read nor written,";
+    case PathClass::roce:
+      return "an RDMA write of 8 B (RoCE v2, UDP port 4791; the adapter repeats it up to seven times) into memory that "
+             "the target offers for it,";
     default:
       return "a TCP connection, on which nothing is sent";
   }

@@ -1,5 +1,6 @@
 // forwarded: layout of linux/if_link.h; the kernel's commits 69ae6ad2ff37 (counters of the slow path and of
-// all packets) and 370bad0f9a52 (the same of the ports of virtual functions); ovs-vswitchd(8), dpctl/dump-flows.
+// all packets) and 370bad0f9a52 (the same of the ports of virtual functions); ovs-vswitchd(8), dpctl/dump-flows;
+// tc/tc_util.c and tc/f_flower.c of iproute2 6.1 (2026-11-28), print_tcstats_basic_hw.
 #include "probes/host/forwarded.h"
 
 #include <algorithm>
@@ -8,20 +9,27 @@
 #include <cstring>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <linux/if_link.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
+#include <nlohmann/json.hpp>
 
 #include "probes/core/child.h"
+#include "probes/core/json_io.h"
 #include "probes/core/machine_tree.h"
 #include "probes/core/netlink.h"
 
 namespace assay::host {
 namespace {
 
-constexpr Seconds kOvsWithin = {20};  // its main thread answers, which a switch in software forwards with
+constexpr Seconds kAnswersWithin = {20};  // the main thread of Open vSwitch answers, which may forward as well
 constexpr std::size_t kMostDatapaths = 16;
+constexpr std::size_t kMostPlaces = 1024;  // representors of some hundred virtual functions, and room
+
+using Parts = std::map<std::string, Forwarded>;
 
 /// The head of rtnl_link_stats64, which every kernel has.
 struct LinkStats {
@@ -35,14 +43,14 @@ std::optional<Load> load_in(std::optional<std::string_view> stats) {
   return Load{.bytes = words.bytes_in + words.bytes_out, .packets = words.packets_in + words.packets_out};
 }
 
-std::map<std::string, Forwarded> read_ports() {
+Parts read_ports() {
   const Descriptor socket = netlink_socket(NETLINK_ROUTE);
   if (!socket) return {};
   if_stats_msg head = {};
   head.filter_mask = IFLA_STATS_FILTER_BIT(IFLA_STATS_LINK_64) | IFLA_STATS_FILTER_BIT(IFLA_STATS_LINK_OFFLOAD_XSTATS);
   const auto bodies =
       dump(socket, RTM_GETSTATS, {reinterpret_cast<const char*>(&head), sizeof head}, sizeof(if_stats_msg));
-  return bodies ? port_counters(*bodies) : std::map<std::string, Forwarded>{};
+  return bodies ? port_counters(*bodies) : Parts{};
 }
 
 std::vector<std::string_view> lines_in(std::string_view text) {
@@ -55,32 +63,71 @@ std::vector<std::string_view> lines_in(std::string_view text) {
   return lines;
 }
 
-/// The output of ovs-appctl; nothing if it fails.
-std::optional<std::string> ask_ovs(const std::string& program, const std::vector<std::string>& words) {
-  const auto outcome = run_child(program, words, kOvsWithin);
+/// The output of a program; nothing if it fails.
+std::optional<std::string> ask(const std::string& program, const std::vector<std::string>& words) {
+  const auto outcome = run_child(program, words, kAnswersWithin);
   if (outcome.end != ChildEnd::exited || outcome.code != 0) return std::nullopt;
   return outcome.output;
 }
 
 /// Empty if Open vSwitch does not run or cannot be understood.
-std::optional<std::map<std::string, Forwarded>> read_flows() {
+std::optional<Parts> read_flows() {
   const char* const place = std::getenv("OVS_RUNDIR");
   if (!MachineTree("/").exists(std::string(place == nullptr ? "/var/run/openvswitch" : place) + "/ovs-vswitchd.pid"))
     return std::nullopt;
   const auto program = find_program("ovs-appctl");
   if (!program) return std::nullopt;
-  const auto datapaths = ask_ovs(*program, {"dpctl/dump-dps"});
+  const auto datapaths = ask(*program, {"dpctl/dump-dps"});
   if (!datapaths) return std::nullopt;
-  std::map<std::string, Forwarded> all;
+  Parts all;
   const auto names = lines_in(*datapaths);
   if (names.size() > kMostDatapaths) return std::nullopt;
   for (const auto& name : names) {
-    const auto text = ask_ovs(*program, {"dpctl/dump-flows", "-m", std::string(name)});
+    const auto text = ask(*program, {"dpctl/dump-flows", "-m", std::string(name)});
     const auto flows = text ? flow_counters(*text, name) : std::nullopt;
     if (!flows) return std::nullopt;
     all.insert(flows->begin(), flows->end());
   }
   return all;
+}
+
+/// Empty if there is no filter of flower, or tc cannot be understood.
+std::optional<Parts> read_filters() {
+  const auto program = find_program("tc");
+  const auto qdiscs = program ? ask(*program, {"-j", "qdisc", "show"}) : std::nullopt;
+  const auto places = filter_places(qdiscs.value_or(""));
+  if (places.size() > kMostPlaces) return std::nullopt;
+  Parts all;
+  for (const auto& place : places) {
+    std::vector<std::string> words = {"-j", "-s"};
+    words.insert(words.end(), place.begin(), place.end());
+    const auto text = ask(*program, words);
+    const auto filters = text ? filter_counters(*text, fmt::format("{}", fmt::join(place, " "))) : std::nullopt;
+    if (!filters) return std::nullopt;
+    all.insert(filters->begin(), filters->end());
+  }
+  return all.empty() ? std::nullopt : std::optional(std::move(all));
+}
+
+/// The whole number in a field; 0 if it has none.
+std::uint64_t count_in(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+
+/// The counters of the options of one filter; nothing if they do not say whose its packets are.
+std::optional<Forwarded> forwarded_by(const nlohmann::json& options) {
+  const auto actions = options.find("actions");
+  if (actions == options.end() || !actions->is_array() || actions->empty() || !actions->front().contains("stats"))
+    return Forwarded{};  // nothing counts at a filter without an action
+  const auto& stats = actions->front().at("stats");
+  const Load all{.bytes = count_in(stats, "bytes"), .packets = count_in(stats, "packets")};
+  const Load hardware{.bytes = count_in(stats, "hw_bytes"), .packets = count_in(stats, "hw_packets")};
+  if (options.value("skip_sw", false)) return Forwarded{.hardware = all, .software = {}};
+  if (!stats.contains("hw_packets") && options.value("in_hw", false) && all.packets > 0) return std::nullopt;
+  if (hardware.bytes > all.bytes || hardware.packets > all.packets) return Forwarded{.hardware = {}, .software = all};
+  return Forwarded{.hardware = hardware,
+                   .software = {.bytes = all.bytes - hardware.bytes, .packets = all.packets - hardware.packets}};
 }
 
 /// The number after `word` in `line`.
@@ -107,8 +154,8 @@ void add(Load& sum, const Load& one) {
 
 }  // namespace
 
-std::map<std::string, Forwarded> port_counters(std::span<const std::string> bodies) {
-  std::map<std::string, Forwarded> ports;
+Parts port_counters(std::span<const std::string> bodies) {
+  Parts ports;
   for (const auto& body : bodies) {
     if_stats_msg head = {};
     if (body.size() < sizeof head) continue;
@@ -126,9 +173,9 @@ std::map<std::string, Forwarded> port_counters(std::span<const std::string> bodi
   return ports;
 }
 
-std::optional<std::map<std::string, Forwarded>> flow_counters(std::string_view text, std::string_view prefix) {
+std::optional<Parts> flow_counters(std::string_view text, std::string_view prefix) {
   constexpr std::string_view kPackets = ", packets:", kActions = ", actions:";
-  std::map<std::string, Forwarded> flows;
+  Parts flows;
   for (const auto line : lines_in(text)) {
     const auto at = line.find(kPackets);
     if (at == std::string_view::npos) continue;  // a heading
@@ -142,12 +189,51 @@ std::optional<std::map<std::string, Forwarded>> flow_counters(std::string_view t
   return flows;
 }
 
+std::optional<Parts> filter_counters(std::string_view text, std::string_view prefix) {
+  const auto filters = parse_json(text, "tc filter show");
+  if (!filters || !filters->is_array()) return std::nullopt;
+  Parts parts;
+  for (const auto& filter : *filters) {
+    if (!filter.is_object() || filter.value("kind", "") != "flower") continue;
+    const auto options = filter.find("options");
+    if (options == filter.end() || !options->contains("handle")) continue;  // a heading of its priority
+    const auto forwarded = forwarded_by(*options);
+    if (!forwarded) return std::nullopt;
+    parts[fmt::format("{} {} {} {}", prefix, count_in(filter, "chain"), count_in(filter, "pref"),
+                      count_in(*options, "handle"))] = *forwarded;
+  }
+  return parts;
+}
+
+std::vector<std::vector<std::string>> filter_places(std::string_view qdiscs) {
+  const auto all = parse_json(qdiscs, "tc qdisc show");
+  std::vector<std::vector<std::string>> places;
+  if (!all || !all->is_array()) return places;
+  const auto add_place = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"filter", "show"});
+    if (std::ranges::find(places, words) == places.end()) places.push_back(std::move(words));
+  };
+  for (const auto& one : *all) {
+    const std::string kind = one.value("kind", ""), device = one.value("dev", "");
+    if (kind != "clsact" && kind != "ingress") continue;
+    for (const char* const end : {"ingress", "egress"}) {
+      const auto block = count_in(one, fmt::format("{}_block", end).c_str());
+      if (block > 0) add_place({"block", std::to_string(block)});
+      if (block == 0 && (kind == "clsact" || end == std::string_view("ingress"))) add_place({"dev", device, end});
+    }
+  }
+  return places;
+}
+
 ForwardCounters read_forwarding(std::string_view wanted) {
   if (wanted == "auto" || wanted == "ports") {
     if (auto ports = read_ports(); !ports.empty()) return {.source = "ports", .parts = std::move(ports)};
   }
   if (wanted == "auto" || wanted == "ovs") {
     if (auto flows = read_flows()) return {.source = "ovs", .parts = std::move(*flows)};
+  }
+  if (wanted == "auto" || wanted == "tc") {
+    if (auto filters = read_filters()) return {.source = "tc", .parts = std::move(*filters)};
   }
   return {};
 }

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "probes/core/parameters.h"
 
@@ -18,8 +19,8 @@ inline constexpr Parameter kOffloadCounters = {
     .fallback = "auto",
     .meaning =
         "counters of packets forwarded by hardware: of ports whose driver counts packets that passed the processors, "
-        "of flows of Open vSwitch, or none; auto: the first of these that exist",
-    .choices = "auto ports ovs none"};
+        "of flows of Open vSwitch, of flower filters of tc, or none; auto: the first of these that exist",
+    .choices = "auto ports ovs tc none"};
 
 /// Packets and their bytes.
 struct Load {
@@ -31,16 +32,16 @@ struct Forwarded {
   Load hardware, software;
 };
 
-/// All counters of a node at one time. `source`: ports, ovs, or empty if nothing counts.
+/// All counters of a node at one time. `source`: ports, ovs, tc, or empty if nothing counts.
 struct ForwardCounters {
   std::string source;
-  std::map<std::string, Forwarded> parts;  ///< by number of a port, or by datapath and flow
+  std::map<std::string, Forwarded> parts;  ///< by number of a port, or by datapath or place and flow
 };
 
 /// The counters of this node; `wanted` as of kOffloadCounters. Ports: those whose driver counts packets that hit the
 /// processors (IFLA_OFFLOAD_XSTATS_CPU_HIT), such as the representors of a switch in an adapter; their other counters
-/// are of all packets. Flows: of `ovs-appctl dpctl/dump-flows -m`, where the program is on PATH and answers within 20
-/// s.
+/// are of all packets. Flows: of `ovs-appctl dpctl/dump-flows -m`, and of `tc -j -s filter show` at the ends of all
+/// interfaces and at their blocks, where the program is on PATH and answers within 20 s.
 ForwardCounters read_forwarding(std::string_view wanted);
 
 /// Counters of ports in the bodies of RTM_NEWSTATS; a port whose driver counts no such packets is left out, and one
@@ -50,6 +51,14 @@ std::map<std::string, Forwarded> port_counters(std::span<const std::string> bodi
 /// Counters of the flows in the output of `dpctl/dump-flows -m`, by `prefix` and flow. A flow that is `offloaded:yes`
 /// is the hardware's; one that is partially so is software's. Empty if a line with counters is not readable.
 std::optional<std::map<std::string, Forwarded>> flow_counters(std::string_view text, std::string_view prefix);
+
+/// Counters of the flower filters in the output of `tc -j -s filter show`, by `prefix`, priority and handle, of the
+/// first action of each. Packets are the hardware's by `hw_packets`, or all where the filter is `skip_sw`. Empty if it
+/// is not readable, or a filter that is `in_hw` has packets and does not say whose.
+std::optional<std::map<std::string, Forwarded>> filter_counters(std::string_view text, std::string_view prefix);
+
+/// The words after "tc -j -s" for every place of filters in the output of `tc -j qdisc show`.
+std::vector<std::vector<std::string>> filter_places(std::string_view qdiscs);
 
 /// Share of the traffic between two times that the hardware forwarded: of packets or of bytes, whichever is smaller,
 /// since software counts the packets that it has joined as one. Empty if nothing counted, or fewer bytes than the

@@ -32,7 +32,7 @@ inline constexpr ConditionSpec kWorkConditions[] = {
                 "Share of the traffic of the two nodes that the hardware of their adapters forwarded, of packets or "
                 "bytes, whichever is smaller, on the node and in the phase with the smallest; absent where nothing "
                 "counts it on one of them, or where less was counted than the probe's payload."),
-    if_reported("offload_source", "Its counters: ports or ovs, as of the parameter offload_counters."),
+    if_reported("offload_source", "Its counters: ports, ovs or tc, as of the parameter offload_counters."),
 };
 
 /// Processor time since the machine booted.

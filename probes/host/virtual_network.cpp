@@ -103,8 +103,8 @@ constexpr ProbeSpec kSpec{
         "on one machine are an error unless path=loopback, which has metrics of its own.",
     .source =
         "RFC 2544 for frames of 64 B and their rate, though senders are not held back here; ovs-benchmark(1) for the "
-        "rate and time at which flows are set up; the Linux commit 69ae6ad2ff37 and ovs-vswitchd(8) for the counters "
-        "of forwarding by hardware.",
+        "rate and time at which flows are set up; the Linux commit 69ae6ad2ff37, ovs-vswitchd(8) and tc(8) of "
+        "iproute2 for the counters of forwarding by hardware.",
     .needs = "Two nodes that reach each other on the rendezvous port, and by UDP and TCP on free ports",
     .typical = {20},
     .deadline = {300},

@@ -84,8 +84,8 @@ VerbsHandle<ibv_context> open_named(const VerbsFunctions& verbs, const std::stri
 }  // namespace
 
 void demand_verbs(int code, std::string_view what) {
-  if (code != 0)
-    throw std::runtime_error(fmt::format("{}: {}", what, std::generic_category().message(code < 0 ? -code : code)));
+  const int error = code < 0 ? -code : code;
+  if (code != 0) throw VerbsError(fmt::format("{}: {}", what, std::generic_category().message(error)), error, 0);
 }
 
 Adapter::Adapter(const PortFacts& port) : state_(std::make_unique<State>()) {

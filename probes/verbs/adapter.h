@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 
 #include "probes/core/units.h"
@@ -14,6 +15,14 @@
 namespace assay::verbs {
 
 class VerbsEndpoint;
+
+/// A call of libibverbs that failed, or a message that ended in an error.
+struct VerbsError : std::runtime_error {
+  VerbsError(const std::string& words, int errno_of_call, int status)
+      : std::runtime_error(words), call(errno_of_call), completion(status) {}
+  int call = 0;        ///< errno; 0 of a message
+  int completion = 0;  ///< ibv_wc_status; 0 of a call
+};
 
 /// Abilities of the port and the device.
 struct AdapterLimits {

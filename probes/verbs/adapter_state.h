@@ -62,7 +62,7 @@ using VerbsHandle = std::unique_ptr<Handle, VerbsDeleter<Handle>>;
 template <class Handle>
 VerbsHandle<Handle> owned(Handle* handle, int (*free)(Handle*), std::string_view what);
 
-/// Throws std::runtime_error "what: words of code" when a call returned `code` other than 0.
+/// Throws VerbsError "what: words of code" when a call returned `code` other than 0.
 void demand_verbs(int code, std::string_view what);
 
 struct Adapter::State {

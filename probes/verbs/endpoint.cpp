@@ -105,10 +105,11 @@ struct VerbsEndpoint::State {
       const ibv_wc& completion = taken[i];
       const auto pair = static_cast<std::uint32_t>(completion.wr_id >> 32);
       if (completion.status != IBV_WC_SUCCESS) {
-        throw std::runtime_error(fmt::format(
-            "{}: a {} on queue pair {} ended with \"{}\" (status {}, vendor error {:#x})", adapter->port.name(), what,
-            pairs.at(pair)->qp_num, adapter->verbs.wc_status_str(completion.status),
-            static_cast<int>(completion.status), completion.vendor_err));
+        const int status = completion.status;
+        throw VerbsError(fmt::format("{}: a {} on queue pair {} ended with \"{}\" (status {}, vendor error {:#x})",
+                                     adapter->port.name(), what, pairs.at(pair)->qp_num,
+                                     adapter->verbs.wc_status_str(completion.status), status, completion.vendor_err),
+                         0, status);
       }
       done[i] = {.pair = pair, .messages = static_cast<std::uint32_t>(completion.wr_id)};
     }

@@ -59,8 +59,9 @@ struct Completed {
 /// counters.
 inline constexpr int kRetries = 7;
 
-/// Queue pairs of the reliable connection (RC). Every call throws std::runtime_error with the call that failed; a
-/// message that ends in an error throws with the queue pair and the library's words for it.
+/// Queue pairs of the reliable connection (RC). Every call throws std::runtime_error, where a call of the library
+/// failed VerbsError with that call; a message that ends in an error throws VerbsError with the queue pair and the
+/// library's words for it.
 class VerbsEndpoint {
  public:
   /// Makes the queue pairs. `adapter` and `memory` must outlive the endpoint.

@@ -56,6 +56,27 @@ void record_words(Recorder& record, std::string_view name, const std::string& va
 
 }  // namespace
 
+Introduction introduction_of(const Adapter& adapter, const Gid& gid, const MachineTree& tree) {
+  const auto& port = adapter.port();
+  const auto& limits = adapter.limits();
+  return {.host = std::get<std::string>(host_facts().at("name")),
+          .boot = tree.text("proc/sys/kernel/random/boot_id").value_or(""),
+          .parameters = "",
+          .port = port.name(),
+          .node_guid = port.node_guid,
+          .link_layer = port.link_layer,
+          .gid = gid.value,
+          .gid_type = gid.type,
+          .gid_index = gid.index,
+          .lid = limits.lid,
+          .mtu = limits.mtu,
+          .mtu_max = limits.mtu_max,
+          .rate = port.rate ? port.rate->count : 0,
+          .rate_max = 0,
+          .reads_as_initiator = limits.reads_as_initiator,
+          .reads_as_responder = limits.reads_as_responder};
+}
+
 RdmaEndpointSetup::RdmaEndpointSetup(const Parameters& given, int rank)
     : path_(given.text("path")),
       loopback_(path_ == "loopback"),
@@ -71,23 +92,9 @@ RdmaEndpointSetup::RdmaEndpointSetup(const Parameters& given, int rank)
   const Gid gid = choose_gid(chosen, given.text("gid_index"));
   binding_ = std::make_unique<cuda::CpuBinding>(local_cpus(tree, chosen.device));
   adapter_.emplace(chosen);
-  const auto& limits = adapter_->limits();
-  introduction_ = {.host = std::get<std::string>(host_facts().at("name")),
-                   .boot = tree.text("proc/sys/kernel/random/boot_id").value_or(""),
-                   .parameters = shared_parameters(given),
-                   .port = chosen.name(),
-                   .node_guid = chosen.node_guid,
-                   .link_layer = chosen.link_layer,
-                   .gid = gid.value,
-                   .gid_type = gid.type,
-                   .gid_index = gid.index,
-                   .lid = limits.lid,
-                   .mtu = limits.mtu,
-                   .mtu_max = limits.mtu_max,
-                   .rate = chosen.rate ? chosen.rate->count : 0,
-                   .rate_max = fastest_of(tree, chosen),
-                   .reads_as_initiator = limits.reads_as_initiator,
-                   .reads_as_responder = limits.reads_as_responder};
+  introduction_ = introduction_of(*adapter_, gid, tree);
+  introduction_.parameters = shared_parameters(given);
+  introduction_.rate_max = fastest_of(tree, chosen);
   before_ = read_counters(tree, chosen);
 }
 

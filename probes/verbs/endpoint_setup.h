@@ -71,6 +71,9 @@ inline constexpr ConditionSpec kStationConditions[] = {
     {.name = "library", .meaning = "path of libibverbs"},
 };
 
+/// This node's side on the port of `adapter`, with its address `gid`; its fastest mode is not asked for.
+Introduction introduction_of(const Adapter& adapter, const Gid& gid, const MachineTree& tree);
+
 /// One rank, before and after it knows any other.
 class RdmaEndpointSetup {
  public:

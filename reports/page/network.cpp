@@ -9,6 +9,7 @@
 #include "probes/core/scale.h"
 #include "reports/figures/html.h"
 #include "reports/figures/knee_curves.h"
+#include "reports/figures/offload_chart.h"
 #include "reports/figures/pair_chart.h"
 #include "reports/figures/rail_chart.h"
 #include "reports/figures/record_charts.h"
@@ -135,6 +136,9 @@ std::string requirement_charts(const ReportContent& content, const figures::Step
     html += figure(chart.svg, chart.caption);
   for (const auto& chart : figures::soak_charts(content.run.plan, requirement, own->second, content.records))
     html += figure(chart.svg, chart.caption);
+  const auto offload =
+      figures::offload_chart(content.run.plan, content.run.journal, requirement, own->second, content.records);
+  html += figure(offload.svg, offload.caption);
   html += figures::distance_tables(content.run.plan, requirement, own->second, content.records);
   for (const auto& chart : figures::memory_curves(content.run.plan, requirement, own->second, content.records))
     html += figure(chart.svg, chart.caption);

@@ -57,7 +57,7 @@ foreach(rounds 2 20)
   endif()
   add_test(NAME cluster.crossing_${rounds} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/crossing_test.py ${only_in})
   set_tests_properties(cluster.crossing_${rounds} PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK other_cluster
-    ENVIRONMENT "ASSAY_CROSSING=$<TARGET_FILE:crossing_refused>;ASSAY_CROSSING_ROUNDS=${rounds};PYTHONDONTWRITEBYTECODE=1")
+    ENVIRONMENT "ASSAY_CROSSING=$<TARGET_FILE:crossing_refused>;MEMORY_RESIDUE=$<TARGET_FILE:memory_residue>;ASSAY_CROSSING_ROUNDS=${rounds};FAKE_CUDA=${CMAKE_BINARY_DIR}/tests/fakes/cuda;PYTHONDONTWRITEBYTECODE=1")
 endforeach()
 add_test(NAME cluster.tenants COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/tenants_test.py CONFIGURATIONS cluster)
 set_tests_properties(cluster.tenants PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK other_cluster
@@ -86,7 +86,7 @@ set_tests_properties(cluster.open_vswitch cluster.encryption PROPERTIES LABELS c
   ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};VIRTUAL_NETWORK=$<TARGET_FILE:virtual_network>;HOST_TCP_BANDWIDTH=$<TARGET_FILE:host_tcp_bandwidth>;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 add_test(NAME cluster.crossing_rdma COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/rdma_crossing_test.py CONFIGURATIONS softroce)
 set_tests_properties(cluster.crossing_rdma PROPERTIES LABELS softroce SKIP_RETURN_CODE 77 TIMEOUT 1000
-  ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};ASSAY_CROSSING=$<TARGET_FILE:crossing_refused>;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
+  ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};ASSAY_CROSSING=$<TARGET_FILE:crossing_refused>;ASSAY_CROSSING_ROUNDS=20;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 # A load of several nodes, with the build's own programs; a minute.
 add_test(NAME cluster.load COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/load_test.py CONFIGURATIONS meters)
 set_tests_properties(cluster.load PROPERTIES LABELS "cluster;meters" SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK other_cluster

@@ -15,6 +15,7 @@ from tenant_fabric import BY_ITSELF, DEADLINE_S, DEAF, HOSTS, LINK, MISSING, NOD
 
 PROBE = os.environ["ASSAY_CROSSING"]
 ROUNDS = int(os.environ.get("ASSAY_CROSSING_ROUNDS", "2"))
+FAKE_CUDA = os.environ["FAKE_CUDA"]
 TOKEN = "ab" * 32
 
 
@@ -67,13 +68,13 @@ class Crossing(unittest.TestCase):
             time.sleep(0.2)
 
     @classmethod
-    def start(cls, name, rank, words, world=2, token=TOKEN):
+    def start(cls, name, rank, words, world=2, token=TOKEN, **more):
         return subprocess.Popen(
             [*cls.fabric.enter(name), PROBE, f"--rank={rank}", f"--world={world}", "--rendezvous=127.0.0.1:1", *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "ASSAY_TOKEN": token},
+            env={**os.environ, "ASSAY_TOKEN": token, **more},
         )
 
     @classmethod
@@ -182,6 +183,53 @@ class Crossing(unittest.TestCase):
                         self.assertEqual(crossing["evidence"], "ICMP type 3 code 13 from 10.3.0.1")
         self.assertEqual([path.name for path in (self.scratch / "objects").iterdir()], ["secret"])
         self.assertEqual([path.name for path in (self.scratch / "closed").iterdir()], ["secret"])
+
+    def of_memory(self, leak):
+        """nvlink over a made-up driver of GPUs, which imports a handle of the other tenant or not, and what memory_residue finds on such a GPU."""
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.scratch))
+        words = [
+            "--class=nvlink",
+            "--path=nvlink-path",
+            f"--resource={folder}",
+            "--watched=on",
+            "--tries=1",
+            "--timeout=700ms",
+        ]
+        token, ranks = os.urandom(32).hex(), []
+        for rank, name in enumerate(("red1", "blue1", "blue2")):
+            fault = "foreign_refused" if rank == 0 and not leak else ""
+            ranks.append(self.start(name, rank, words, 3, token, ASSAY_LIBRARY_PATH=FAKE_CUDA, ASSAY_FAKE_CUDA=fault))
+        residue = {
+            "ASSAY_LIBRARY_PATH": FAKE_CUDA,
+            "ASSAY_FAKE_CUDA": "residue" if leak else "",
+            "ASSAY_FAKE_CUDA_GPUS": "1",
+        }
+        done = subprocess.run(
+            [os.environ["MEMORY_RESIDUE"], "--memory=gpu", "--size=4MiB"],
+            env={**os.environ, **residue, "ASSAY_FAKE_CUDA_LEFT": str(folder / "left")},
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+        )
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        pages = [
+            sum(one["measurement"]["samples"])
+            for one in lines
+            if one.get("measurement", {}).get("metric") == "residue_pages"
+        ]
+        return self.records_of("nvlink", ranks), pages
+
+    def test_memory_of_another_tenant_is_found_in_every_round_and_only_where_it_is_open(self):
+        with concurrent.futures.ThreadPoolExecutor(10) as pool:
+            leaks = [number % 2 == 0 for number in range(2 * ROUNDS)]
+            for leak, ((crossing, control, target), pages) in zip(leaks, pool.map(self.of_memory, leaks)):
+                with self.subTest(leak=leak):
+                    self.assertEqual(
+                        (control["tried"], target["tried"]), ("control answered", "control offered"), control
+                    )
+                    self.assertEqual(crossing["outcome"], "answered" if leak else "refused", crossing)
+                    self.assertEqual(crossing["answered"]["samples"], [1 if leak else 0])
+                    self.assertEqual(pages, [1 if leak else 0])
 
     def test_a_control_that_is_not_answered_says_so(self):
         self.fabric.filter("drop")

@@ -1,5 +1,5 @@
-"""What encrypts a stream, by the stock kernel of a virtual machine: nothing, TLS, IPsec, and nothing where the probe's sockets pass IPsec by. The kernel encrypts in
-software: no adapter stands behind it, and speeds mean nothing."""
+"""What encrypts a stream, by the stock kernel of a virtual machine: nothing, TLS, IPsec, and nothing where the probe's sockets pass IPsec by; and what its filters of tc
+count. The kernel encrypts and forwards in software: no adapter stands behind it, and speeds mean nothing."""
 import collections
 import json
 import os
@@ -12,7 +12,7 @@ import unittest
 from harness import main
 
 SCRIPT = pathlib.Path(__file__).with_name("encryption_guest")
-NEEDED = ("qemu-system-x86_64", "busybox", "cpio", "depmod", "apt-get", "dpkg", "ip")
+NEEDED = ("qemu-system-x86_64", "busybox", "cpio", "depmod", "apt-get", "dpkg", "ip", "tc")
 PATIENCE_S = 900  # the kernel comes by the network the first time
 
 
@@ -48,6 +48,13 @@ class Encryption(unittest.TestCase):
                     self.assertEqual(line["measurement"]["samples"], [0])
         self.assertEqual(states[0], states[1])
         return states[0]
+
+    def test_filters_of_tc_offload_nothing_and_without_them_there_is_no_share(self):
+        for rank in (0, 1):
+            for case, expected in (("filter", (0, "tc")), ("no-filter", (None, None))):
+                lines = self.records[case, rank]
+                found = {line["condition"]["name"]: line["condition"]["value"] for line in lines if "condition" in line}
+                self.assertEqual((found.get("offloaded_share"), found.get("offload_source")), expected, case)
 
     def test_a_stream_in_the_clear_is_not_encrypted(self):
         self.assertEqual(self.states("clear"), ("none", None))

@@ -1,6 +1,7 @@
-"""Attempts over RDMA CM on the soft-RoCE port of a virtual machine with the stock kernel: a target that listens is an answer and sees both, a port without a listener
-refuses, and silence is none."""
+"""Attempts over RDMA CM and by queue pairs of RoCE v2 without it, on the soft-RoCE port of a virtual machine with the stock kernel: each open path is found in every
+round, no closed one is accused, a port without a listener or a router that prohibits refuses, and silence is no refusal."""
 import collections
+import glob
 import json
 import os
 import pathlib
@@ -14,6 +15,8 @@ from harness import main
 SCRIPT = pathlib.Path(__file__).with_name("encryption_guest")
 NEEDED = ("qemu-system-x86_64", "busybox", "cpio", "depmod", "apt-get", "dpkg", "ip", "rdma")
 MODULES = ("crc32_generic", "veth", "rdma_rxe", "rdma_ucm")
+LIBRARIES = ("/usr/lib/*/libibverbs.so.1", "/usr/lib/*/libibverbs/librxe-rdmav*.so", "/etc/libibverbs.d/rxe.driver")
+ROUNDS = int(os.environ.get("ASSAY_CROSSING_ROUNDS", "2"))
 PATIENCE_S = 900  # the kernel comes by the network the first time
 
 
@@ -21,43 +24,77 @@ class RdmaCrossing(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         absent = [program for program in NEEDED if not shutil.which(program)]
-        if absent:
-            raise unittest.SkipTest(f"not installed: {' '.join(absent)}")
+        libraries = [path for pattern in LIBRARIES for path in glob.glob(pattern)]
+        if absent or len(libraries) < len(LIBRARIES):
+            raise unittest.SkipTest(f"not installed: {' '.join(absent) or 'ibverbs-providers'}")
         base = pathlib.Path(tempfile.mkdtemp(prefix="assay-rdma-crossing-", dir="/var/tmp"))
         cls.addClassCleanup(shutil.rmtree, base)
         (base / "bin").mkdir()
         shutil.copy(os.environ["ASSAY_CROSSING"], base / "bin")
-        subprocess.run([SCRIPT, base, "rdma_crossing_init", "rdma", *MODULES], check=True, timeout=PATIENCE_S)
+        more = {"GUEST_FILES": " ".join(libraries), "GUEST_WORDS": f"rounds={ROUNDS}"}
+        subprocess.run(
+            [SCRIPT, base, "rdma_crossing_init", "rdma", *MODULES],
+            check=True,
+            timeout=PATIENCE_S,
+            env={**os.environ, **more},
+        )
         cls.records = collections.defaultdict(dict)
+        cls.errors = []
         for line in (base / "console").read_text(errors="replace").splitlines():
             if not line.startswith("record "):
+                cls.errors.append(line)
                 continue
-            _, case, rank, text = line.split(" ", 3)
+            _, case, number, rank, text = line.split(" ", 4)
             entry = json.loads(text)
+            found = cls.records[case, int(number), int(rank)]
             if "condition" in entry:
-                cls.records[case, int(rank)][entry["condition"]["name"]] = entry["condition"]["value"]
+                found[entry["condition"]["name"]] = entry["condition"]["value"]
             if "measurement" in entry:
-                cls.records[case, int(rank)][entry["measurement"]["metric"]] = entry["measurement"]["samples"]
+                found[entry["measurement"]["metric"]] = entry["measurement"]["samples"]
+            if "end" in entry and entry["end"]["status"] != "complete":
+                found["end"] = entry["end"]
 
-    def check(self, case, outcome, evidence):
-        found = self.records[case, 0]
-        self.assertEqual(found.get("outcome"), outcome, found)
+    def check(self, case, outcome, evidence, number=0):
+        found, *others = [self.records[case, number, rank] for rank in (0, 1, 2)]
+        self.assertEqual(found.get("outcome"), outcome, (found, others, self.errors[-20:]))
         self.assertIn(evidence, found["evidence"])
         self.assertEqual(found["answered"], [1 if outcome == "answered" else 0])
 
-    def test_a_port_without_a_listener_refuses(self):
-        self.check("no-listener", "refused", "RDMA CM: rejected, reason 8")
+    def check_target(self, case, evidence, number=0):
+        """The control was answered and seen; the crossing was seen where there is evidence."""
+        control, target = self.records[case, number, 1], self.records[case, number, 2]
+        self.assertEqual(control.get("tried"), "control answered", control)
+        self.assertEqual(
+            (target.get("tried"), target.get("answered")), ("control seen", [1 if evidence else 0]), target
+        )
+        self.assertEqual(target["evidence"], evidence or "nothing of the other tenant arrived")
 
     def test_nothing_that_comes_back_is_no_refusal(self):
         self.check("silent", "no_answer", "nothing came back")
         self.check("absent", "no_answer", "10.9.0.77 is on this node's link")
+        self.check("roce-silent", "no_answer", "nothing came back to the write")
+        self.check("roce-absent", "no_answer", "10.9.0.77 is on this node's link")
+        for case in ("roce-silent", "roce-absent"):
+            self.check_target(case, "")
 
-    def test_a_target_answers_and_sees_the_control_and_the_crossing(self):
-        self.check("open", "answered", "RDMA CM: the connection was accepted")
-        self.assertEqual(self.records["open", 1]["tried"], "control answered")
-        target = self.records["open", 2]
-        self.assertEqual((target["tried"], target["answered"]), ("control seen", [1]), target)
-        self.assertEqual(target["evidence"], "a request of RDMA CM for a connection arrived")
+    def test_without_a_target_nothing_was_tried(self):
+        self.check("no-target", "unclear", "no queue pair came into /notes")
+
+    def test_an_open_path_is_found_and_seen_in_every_round(self):
+        for number in range(ROUNDS):
+            with self.subTest(number=number):
+                self.check("rdma_cm-open", "answered", "RDMA CM: the connection was accepted", number)
+                self.check_target("rdma_cm-open", "a request of RDMA CM for a connection arrived", number)
+                self.check("roce-open", "answered", "RoCE v2: the write was acknowledged", number)
+                self.check_target("roce-open", "an RDMA write of RoCE v2 arrived", number)
+
+    def test_a_closed_path_is_accused_in_no_round(self):
+        for number in range(ROUNDS):
+            with self.subTest(number=number):
+                self.check("rdma_cm-closed", "refused", "RDMA CM: rejected, reason 8", number)
+                self.check("roce-closed", "refused", "ICMP type 3 code 13 from 10.9.0.2", number)
+                for case in ("rdma_cm-closed", "roce-closed"):
+                    self.check_target(case, "", number)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ target_link_libraries(unit_main PUBLIC assay_flags GTest::gtest)
 # What needs a program that this build leaves out.
 set(absent "^$")
 if(NOT TARGET verbs_bandwidth)
-  string(APPEND absent "|verbs_process|verbs_gpu|peer_verbs|rack_process")
+  string(APPEND absent "|verbs_process|verbs_gpu|peer_verbs|rack_process|roce")
 endif()
 if(NOT TARGET nccl_collective)
   string(APPEND absent "|nccl_process|cuda_train_step_process")

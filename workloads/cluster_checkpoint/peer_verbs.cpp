@@ -11,11 +11,11 @@
 
 #include <fmt/format.h>
 
-#include "probes/core/host_facts.h"
 #include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
 #include "probes/verbs/adapter.h"
 #include "probes/verbs/endpoint.h"
+#include "probes/verbs/endpoint_setup.h"
 #include "probes/verbs/introduction.h"
 #include "probes/verbs/port_choice.h"
 
@@ -38,27 +38,6 @@ static_assert(kWordsBegin + kWord * kMostPairs <= kPeerTail);
   throw std::runtime_error(fmt::format(
       "peer_transport: verbs cannot be had: {}; hint: peer_transport=tcp copies over TCP, and the record says so",
       why));
-}
-
-verbs::Introduction introduction_of(const verbs::Adapter& adapter, const verbs::Gid& gid, const MachineTree& tree) {
-  const auto& port = adapter.port();
-  const auto& limits = adapter.limits();
-  return {.host = std::get<std::string>(host_facts().at("name")),
-          .boot = tree.text("proc/sys/kernel/random/boot_id").value_or(""),
-          .parameters = "",
-          .port = port.name(),
-          .node_guid = port.node_guid,
-          .link_layer = port.link_layer,
-          .gid = gid.value,
-          .gid_type = gid.type,
-          .gid_index = gid.index,
-          .lid = limits.lid,
-          .mtu = limits.mtu,
-          .mtu_max = limits.mtu_max,
-          .rate = port.rate ? port.rate->count : 0,
-          .rate_max = 0,
-          .reads_as_initiator = limits.reads_as_initiator,
-          .reads_as_responder = limits.reads_as_responder};
 }
 
 /// Data of one queue pair to send, and its progress.
@@ -130,7 +109,7 @@ struct PeerVerbs::State {
       const verbs::Gid& gid = verbs::choose_gid(adapter->port(), wish.gid_index);
       state.emplace(adapter->memory(own, verbs::Ordering::relaxed));
       incoming.emplace(adapter->memory(of_others, verbs::Ordering::relaxed));
-      ranks.push_back(introduction_of(*adapter, gid, tree));
+      ranks.push_back(verbs::introduction_of(*adapter, gid, tree));
     } catch (const BadParameter&) {
       throw;
     } catch (const std::runtime_error& why) {

@@ -14,6 +14,7 @@
 #include "workloads/crossing/next_hop.h"
 #include "workloads/crossing/nvlink.h"
 #include "workloads/crossing/rdma.h"
+#include "workloads/crossing/roce.h"
 #include "workloads/crossing/services.h"
 #include "workloads/crossing/tried.h"
 #include "workloads/crossing/watch.h"
@@ -32,7 +33,7 @@ constexpr Parameter kParameters[] = {
      .fallback = "tcp",
      .meaning = "kind of the path",
      .choices = "tcp udp l2 nfs s3 bmc_ipmi bmc_redfish bmc_ssh metadata kube_api kubelet etcd dcgm rdma_cm ib_path "
-                "nvlink"},
+                "nvlink roce"},
     {.name = "path", .fallback = "", .meaning = "name of the path in the site, which the plan fills in with all below"},
     {.name = "address", .fallback = "", .meaning = "numeric address that is tried, and no other; ib_path: a GID"},
     {.name = "port", .unit = "1", .fallback = "0", .meaning = "its port"},
@@ -40,10 +41,10 @@ constexpr Parameter kParameters[] = {
      .fallback = "",
      .meaning =
          "nfs: the export; s3: the bucket; metadata, bmc_redfish: the path of a GET; udp: the datagram; ib_path: "
-         "the partition key; nvlink: a folder that all nodes of the path see, for the handle"},
+         "the partition key; nvlink, roce: a folder that all nodes of the path see, for handles and numbers"},
     {.name = "watched",
      .fallback = "off",
-     .meaning = "whether a third rank, which holds the address, watches for arrivals; nvlink: offers the memory",
+     .meaning = "whether a third rank, which holds the address, watches for arrivals; nvlink, roce: offers the memory",
      .choices = "off on"},
     {.name = "interface", .fallback = "", .meaning = "l2: the interface that asks; empty: that of the route"},
     {.name = "region", .fallback = "", .meaning = "s3: that requests are signed for"},
@@ -95,24 +96,28 @@ constexpr ProbeSpec kSpec{
         "Rank 0, of another tenant, tries the path; rank 1, of the path's own tenant, makes the same attempt at the "
         "same time: the positive control, without whose answer the crossing is not judged. An attempt is answered "
         "where the connection is accepted (tcp and its kin), a datagram or ARP reply comes back, NFS gives a file "
-        "handle, or HTTP a status 2xx, RDMA CM accepts, the subnet manager gives a path, or the driver imports the "
-        "handle; refused by a TCP reset, by an ICMP message of a filter or closed port, by an error of permission of "
-        "NFS, by HTTP 401 or 403, by a reject of RDMA CM, by a subnet manager that gives no path or did not give the "
-        "node the partition key, or by the driver that imports a handle of the node's own and not the tenant's. With "
-        "`watched`, rank 2 holds the address: it sees packets that the kernel delivers there after its filters, or "
-        "listens by RDMA CM; an arrival from rank 0 is answered even without a reply, and the control counts if it "
-        "arrived. Nothing that comes back in `timeout` is no answer, which is no refusal: a filter that drops and a "
-        "machine that is down look alike, and only the control differs. An attempt is repeated until something comes "
-        "back, `tries` times at most, 1 s apart. It is unclear where nothing left the node (no route, no carrier, no "
+        "handle, or HTTP a status 2xx, RDMA CM accepts, an RDMA write is acknowledged or rejected, the subnet manager "
+        "gives a path, or the driver imports the handle; refused by a TCP reset, by an ICMP message of a filter or "
+        "closed port, by an error of permission of NFS, by HTTP 401 or 403, by a reject of RDMA CM, by a subnet "
+        "manager that gives no path or did not give the node the partition key, or by the driver that imports a "
+        "handle of the node's own and not the tenant's. With `watched`, rank 2 holds the address: it sees packets "
+        "that the kernel delivers there after its filters, or listens by RDMA CM, or (roce) offers 16 B of its own "
+        "for a write through a queue pair without RDMA CM, whose numbers go through a folder; an arrival from rank 0 "
+        "is answered even without a reply, and the control counts if it arrived. Nothing that comes back in `timeout` "
+        "is no answer, which is no refusal: a filter that drops and a machine that is down look alike, and only the "
+        "control differs. An attempt is repeated until something comes back, `tries` times at most, 1 s apart; a "
+        "watching target of RDMA CM may refuse before it listens, so that its refusal counts of the last try; roce is "
+        "tried once, which adapters repeat. It is unclear where nothing left the node (no route, no carrier, no "
         "gateway, its own filter), or the answer neither grants nor refuses. Only the named address is sent to, no "
-        "name is resolved, no login is made, and nothing is written.",
+        "name is resolved, no login is made, and nothing is written elsewhere.",
     .source =
         "RFC 792, RFC 826, RFC 1812 (5.2.7.1), RFC 4443, RFC 5531, RFC 7530, RFC 9110; IPMI v2.0, 13 and 22.13; "
-        "AWS, Amazon S3 API Reference, ListObjectsV2; linux/rdma_user_cm.h, rdma_cma.h of rdma-core; CUDA Driver API, "
-        "cuMemImportFromShareableHandle.",
+        "AWS, Amazon S3 API Reference, ListObjectsV2; linux/rdma_user_cm.h, rdma_cma.h and verbs.h of rdma-core; CUDA "
+        "Driver API, cuMemImportFromShareableHandle.",
     .needs =
         "Two nodes, a site with tenants, paths and consent (crossings); l2 and a watching target: CAP_NET_RAW; s3 and "
-        "bmc_redfish: libcurl 7.85 or newer; rdma_cm and ib_path: the kernel's rdma_ucm; nvlink: NVIDIA driver.",
+        "bmc_redfish: libcurl 7.85 or newer; rdma_cm and ib_path: the kernel's rdma_ucm; roce: libibverbs; nvlink: "
+        "NVIDIA driver.",
     .typical = {3},
     .deadline = {90},
     .parameters = kParameters,
@@ -165,6 +170,8 @@ Tried try_once(const Target& target, const Parameters& given, const Placement& p
       return try_ib_path(target, given.text("resource"));
     case PathClass::nvlink:
       return try_nvlink(given.text("resource"), placement.token, end_of_watch(given));
+    case PathClass::roce:
+      return try_roce(target, {given.text("resource"), placement.token}, placement.rank, end_of_watch(given));
     case PathClass::udp:
       return try_udp(target, given.text("resource"));
     case PathClass::l2:
@@ -203,14 +210,17 @@ Tried try_path(const Parameters& given, const Placement& placement) {
   Target target = target_of(given);
   if (given.text("watched") == "on") {
     target.from_port = port_of_rank(placement.token, placement.rank);
-    if (class_of(given) != PathClass::nvlink) sleep_until_stopped(kAhead);
+    if (!is_handed_over(class_of(given))) sleep_until_stopped(kAhead);
   }
   Tried tried;
   for (std::int64_t i = 0; i < given.count("tries"); ++i) {
     if (i > 0) sleep_until_stopped(kBetweenTries);
     demand_time();
     tried = try_once(target, given, placement);
-    if (tried.outcome != Outcome::no_answer) break;
+    if (class_of(given) == PathClass::roce) break;  // the adapter has repeated it
+    // A target that has begun late is not listening yet: its refusal counts of the last try.
+    const bool may_come = class_of(given) == PathClass::rdma_cm && tried.outcome == Outcome::refused;
+    if (tried.outcome != Outcome::no_answer && !(target.from_port != 0 && may_come)) break;
   }
   demand_time();
   if (tried.outcome != Outcome::no_answer) return tried;
@@ -233,6 +243,7 @@ void watch_path(const Parameters& given, const Placement& placement, const Subje
   }
   const std::string payload = given.text("resource");
   const Arrivals seen = type == PathClass::rdma_cm ? watch_rdma_cm(target, placement.token, until)
+                        : type == PathClass::roce  ? watch_roce(target, {payload, placement.token}, until)
                                                    : watch_packets(target, type == PathClass::udp ? &payload : nullptr,
                                                                    placement.token, until);
   demand_time();

@@ -24,8 +24,6 @@ namespace assay::crossing {
 namespace {
 
 constexpr const char* kDevice = "/dev/infiniband/rdma_cm";
-constexpr std::chrono::seconds kForReplies{1};
-constexpr std::size_t kMark = 8;  // B of private data, of at most 56
 constexpr std::uint16_t kKeyWithoutMembership = 0x7fff;
 constexpr std::uint8_t kReliable = 2;  // IBV_QPT_RC of infiniband/verbs.h
 constexpr std::uint32_t kQueuePairs = 1U << 24;
@@ -192,6 +190,15 @@ Tried of_cm_event(std::uint32_t event, int status, const Target& target) {
     default:
       return {Outcome::unclear, fmt::format("RDMA CM: event {}, status {}", event, status)};
   }
+}
+
+Tried of_completion(int status, const std::string& words) {
+  // infiniband/verbs.h, enum ibv_wc_status: what the other adapter said, and that it said nothing.
+  constexpr int kInvalidThere = 9, kNoAccessThere = 10, kFailedThere = 11, kNotAcknowledged = 12, kNotReadyThere = 13;
+  if (status == kNotAcknowledged) return {Outcome::no_answer, "nothing came back to the write"};
+  const bool said =
+      status == kInvalidThere || status == kNoAccessThere || status == kFailedThere || status == kNotReadyThere;
+  return {said ? Outcome::answered : Outcome::unclear, words};
 }
 
 Tried try_rdma_cm(const Target& target, std::string_view mark) {

@@ -3,14 +3,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
-#include <optional>
 #include <stdexcept>
 
 // Those of glibc before those of the kernel, which then leave out the common part.
 #include <net/if.h>
 #include <netinet/if_ether.h>
 #include <netinet/in.h>
+#include <netinet/ip.h>
+#include <netinet/ip6.h>
 #include <netpacket/packet.h>
 
 #include <arpa/inet.h>
@@ -201,6 +203,29 @@ Tried of_icmp(bool v6, int type, int code, const std::string& from) {
                                          code == ICMP_NET_ANO || code == ICMP_HOST_ANO || code == ICMP_PKT_FILTERED);
   return {filter ? Outcome::refused : Outcome::no_answer,
           fmt::format("ICMP{} type {} code {} from {}", v6 ? "v6" : "", type, code, from)};
+}
+
+std::optional<Tried> of_icmp_message(std::string_view message, const std::string& from, const Target& target) {
+  const Address about = address_of(target);
+  const bool v6 = about.is_v6();
+  const auto byte = [&](std::size_t at) { return at < message.size() ? static_cast<unsigned char>(message[at]) : 0; };
+  const auto words_of_header = [&](std::size_t at) { return static_cast<std::size_t>(byte(at) & 15) * 4; };
+  const std::size_t icmp = v6 ? 0 : words_of_header(0);
+  const std::size_t quoted = icmp + sizeof(icmphdr);  // of both versions 8 B
+  const std::size_t udp = quoted + (v6 ? sizeof(ip6_hdr) : words_of_header(quoted));
+  const std::size_t protocol = quoted + (v6 ? offsetof(ip6_hdr, ip6_nxt) : offsetof(iphdr, protocol));
+  const std::size_t to = quoted + (v6 ? offsetof(ip6_hdr, ip6_dst) : offsetof(iphdr, daddr));
+  const void* const address =
+      v6 ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6&>(about.bytes).sin6_addr)
+         : &reinterpret_cast<const sockaddr_in&>(about.bytes).sin_addr;
+  const std::size_t size = v6 ? sizeof(in6_addr) : sizeof(in_addr);
+  if (message.size() < udp + 4 || byte(icmp) != (v6 ? ICMPV6_DEST_UNREACH : ICMP_DEST_UNREACH) ||
+      byte(protocol) != IPPROTO_UDP || std::memcmp(message.data() + to, address, size) != 0 ||
+      byte(udp + 2) * 256 + byte(udp + 3) != target.port)
+    return std::nullopt;
+  const auto hop = next_hop_to(from);
+  if (hop && hop->local) return Tried{Outcome::unclear, "nothing left this node: a filter of its own refused it"};
+  return of_icmp(v6, byte(icmp), byte(icmp + 1), from);
 }
 
 std::pair<Descriptor, Tried> open_tcp(const Target& target, bool reserved) {

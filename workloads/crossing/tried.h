@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -84,5 +85,9 @@ std::string exchange(const Descriptor& connection, std::string_view bytes, std::
 /// The outcome by an ICMP message of `type` and `code` (of IPv6 with `v6`) from `from`: refused by codes of filters and
 /// closed ports, else no_answer.
 Tried of_icmp(bool v6, int type, int code, const std::string& from);
+
+/// The same by a message that a raw socket received, of IPv4 with its IP header: unclear where `from` is this node.
+/// Nothing if it is not about a datagram to `target`.
+std::optional<Tried> of_icmp_message(std::string_view message, const std::string& from, const Target& target);
 
 }  // namespace assay::crossing

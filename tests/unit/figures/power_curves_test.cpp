@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "reports/figures/offload_chart.h"
 #include "reports/figures/record_charts.h"
 #include "tests/unit/figures/chart_fixture.h"
 
@@ -265,6 +266,38 @@ TEST(StepCurves, of_a_simulated_load_are_none) {
   Recorded one = metered(0.5);
   one.plan.simulation.emplace();
   EXPECT_TRUE(one.steps().empty());
+}
+
+/// Attempts of the step n01 at 0, 10 and 20 s of which each has a share, or none where it is negative.
+Chart offload_of(const std::vector<double>& shares, std::size_t attempts = 3, std::size_t requirement = 0) {
+  Recorded made("virtual_network", {});
+  made.plan.steps.push_back({.id = "n01", .probe = "virtual_network", .nodes = {"left", "right"}});
+  made.records.at("n01").resize(shares.size());
+  for (std::size_t i = 0; i < shares.size(); ++i)
+    if (shares[i] >= 0) made.records.at("n01")[i].conditions = {told("offloaded_share", shares[i])};
+  judge::Journal journal;
+  for (std::size_t i = 0; i < attempts; ++i) {
+    judge::Attempt attempt;
+    attempt.step = "n01";
+    attempt.outcome = AttemptOutcome::exited;
+    attempt.begin = fmt::format("2026-11-28T10:00:{}0.000Z", i);
+    journal.attempts.push_back(attempt);
+  }
+  return offload_chart(made.plan, journal, made.plan.profile.requirements[requirement], {&made.result}, made.records);
+}
+
+TEST(OffloadChart, has_a_line_for_each_node_over_the_time_of_the_attempts) {
+  const Chart chart = offload_of({0.95, 0.9, 0.2});
+  for (const char* words : {">left<", ">right<", "s since the first attempt", "adapters forwarded"})
+    EXPECT_TRUE(contains(chart.svg, words)) << words << chart.svg;
+  EXPECT_TRUE(contains(chart.caption, "0 is a switch in software"));
+}
+
+TEST(OffloadChart, is_absent_where_nothing_counted_or_attempts_are_not_known) {
+  EXPECT_TRUE(offload_of({-1, -1, -1}).svg.empty());
+  EXPECT_TRUE(offload_of({0.9}, 1).svg.empty()) << "one point is no course";
+  EXPECT_TRUE(offload_of({0.9, 0.9}).svg.empty()) << "an attempt has no record";
+  EXPECT_TRUE(offload_of({0.9, 0.9, 0.9}, 3, 1).svg.empty()) << "drawn once";
 }
 
 }  // namespace

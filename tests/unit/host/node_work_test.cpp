@@ -112,6 +112,69 @@ TEST(offloaded_share, of_flows_is_unknown_where_a_line_is_not_readable) {
   EXPECT_TRUE(flow_counters("", "")->empty());
 }
 
+/// One filter as `tc -j -s filter show` lists it; `state` are fields of its options, `counters` of its action.
+std::string filter(int handle, const char* state, const char* counters) {
+  return R"({"protocol":"ip","pref":1,"kind":"flower","chain":0,"options":{"handle":)" + std::to_string(handle) +
+         R"(,"keys":{"eth_type":"ipv4"},)" + state + R"("actions":[{"order":1,"kind":"mirred","stats":{)" + counters +
+         R"(}},{"order":2,"kind":"gact","stats":{"bytes":77,"packets":7}}]}})";
+}
+
+struct FilterCase {
+  const char* what;
+  std::vector<std::string> filters;
+  std::optional<double> share;
+};
+
+TEST(offloaded_share, of_filters_is_the_part_that_hardware_counted) {
+  constexpr const char *kHeading = R"({"protocol":"ip","pref":1,"kind":"flower","chain":0})",
+                       *kOther = R"({"protocol":"ip","pref":2,"kind":"u32","options":{"handle":9}})";
+  for (const auto& one : std::vector<FilterCase>{
+           {"not in hardware",
+            {kHeading, kOther, filter(1, R"("not_in_hw":true,)", R"("bytes":9000,"packets":90)")},
+            0},
+           {"a tenth in software",
+            {kHeading,
+             filter(1, R"("in_hw":true,"in_hw_count":1,)",
+                    R"("bytes":10000,"packets":100,"sw_bytes":1000,"sw_packets":10,"hw_bytes":9000,"hw_packets":90)")},
+            0.9},
+           {"two filters, one in hardware",
+            {filter(1, R"("in_hw":true,)", R"("bytes":5000,"packets":50,"hw_bytes":5000,"hw_packets":50)"),
+             filter(2, R"("not_in_hw":true,)", R"("bytes":5000,"packets":50)")},
+            0.5},
+           {"software is skipped", {filter(1, R"("skip_sw":true,"in_hw":true,)", R"("bytes":9000,"packets":90)")}, 1},
+           {"more in hardware than at all",
+            {filter(1, R"("in_hw":true,)", R"("bytes":9000,"packets":90,"hw_bytes":9001,"hw_packets":90)")},
+            0},
+           {"in hardware, and nobody says whose packets they were",
+            {filter(1, R"("in_hw":true,)", R"("bytes":9000,"packets":90)")},
+            std::nullopt}}) {
+    std::string text;
+    for (const auto& each : one.filters) text += (text.empty() ? "[" : ",") + each;
+    const auto parts = filter_counters(text + "]", "dev e0 ingress");
+    ASSERT_EQ(parts.has_value(), one.share.has_value()) << one.what;
+    if (!parts) continue;
+    const auto share = offloaded_share({.source = "tc", .parts = {}}, {.source = "tc", .parts = *parts}, 9'000);
+    EXPECT_DOUBLE_EQ(share.value_or(-1), *one.share) << one.what;
+  }
+  EXPECT_TRUE(filter_counters("[]", "")->empty());
+  for (const auto* text : {"", "{}", "[", "dev e0: x"}) EXPECT_FALSE(filter_counters(text, "")) << text;
+}
+
+TEST(offloaded_share, of_filters_is_read_at_both_ends_of_interfaces_and_once_at_a_block) {
+  const auto places = filter_places(
+      R"([{"kind":"fq_codel","dev":"e0"},{"kind":"clsact","dev":"e0","parent":"ffff:fff1"},{"kind":"ingress","dev":"e1"},
+          {"kind":"ingress","dev":"e2","ingress_block":22},{"kind":"ingress","dev":"e3","ingress_block":22}])");
+  std::string text;
+  for (const auto& place : places) {
+    for (const auto& word : place) text += word + " ";
+    text += "\n";
+  }
+  EXPECT_EQ(text,
+            "filter show dev e0 ingress \nfilter show dev e0 egress \nfilter show dev e1 ingress \n"
+            "filter show block 22 \n");
+  EXPECT_TRUE(filter_places("").empty());
+}
+
 /// An answer of XFRM_MSG_GETSA; `flags` under 0: no offload.
 std::string association(std::uint32_t spi, std::uint64_t bytes, int flags) {
   xfrm_usersa_info info = {};

@@ -15,6 +15,7 @@
 
 #include "probes/core/child.h"
 #include "probes/storage/fio.h"
+#include "tests/unit/fake_tree.h"
 #include "tests/unit/paths.h"
 
 namespace assay::storage {
@@ -258,6 +259,27 @@ TEST(mountinfo, is_searched_by_mount_id_and_read_behind_the_optional_fields) {
   EXPECT_EQ(mount->options, "rw,relatime,rw,discard");
   EXPECT_FALSE(find_mount(text, 28).has_value());
   EXPECT_FALSE(find_mount(text, 99).has_value());
+}
+
+TEST(filesystem_facts, a_block_device_has_the_bus_the_model_and_the_pci_function_above_it) {
+  struct Case {
+    const char *bus, *above, *model, *vendor, *device, *words;
+  };
+  for (const Case& one :
+       {Case{"virtio", "virtio2", "", "0x1af4", "0x1001", "virtio, PCI 1af4:1001"},
+        {"nvme", "nvme/nvme0", "Emulated drive", "0x15b3", "0x6001", "nvme Emulated drive, PCI 15b3:6001"},
+        {"", "platform", "", "0x8086", "0x0001", "PCI 8086:0001"}}) {
+    const FakeTree tree;
+    const std::string function = "sys/devices/pci0000:00/0000:00:05.0", above = function + "/" + one.above;
+    tree.file(function + "/vendor", std::string(one.vendor) + "\n");
+    tree.file(function + "/device", std::string(one.device) + "\n");
+    tree.link(function + "/subsystem", "sys/bus/pci");
+    tree.file(above + "/block/disk/size", "1\n");
+    if (*one.model != 0) tree.file(above + "/model", std::string(one.model) + "\n");
+    if (*one.bus != 0) tree.link(above + "/subsystem", std::string("sys/bus/") + one.bus);
+    EXPECT_EQ(device_class_of(tree.path(above + "/block/disk")), one.words);
+  }
+  EXPECT_EQ(device_class_of("/no/such/place"), "");
 }
 
 TEST(filesystem_facts, a_mount_that_mountinfo_does_not_show_is_known_by_its_magic_number) {

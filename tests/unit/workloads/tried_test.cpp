@@ -60,6 +60,45 @@ TEST(tried, a_message_of_a_filter_or_a_closed_port_refuses_and_one_of_a_lost_way
   }
 }
 
+/// An ICMP message about a datagram to 192.0.2.9 or 2001:db8::9 at port 4791, as a raw socket gives it.
+std::string icmp_about_a_datagram(bool v6, int type, int code) {
+  const auto bytes = [](std::initializer_list<int> all) { return std::string(all.begin(), all.end()); };
+  const std::string message = bytes({type, code}) + std::string(6, '\0');
+  const std::string udp = bytes({0xc0, 0, 4791 / 256, 4791 % 256, 0, 8, 0, 0});
+  if (v6)
+    return message + bytes({0x60, 0, 0, 0, 0, 8, 17, 64}) + std::string(16, '\0') + bytes({0x20, 1, 0x0d, 0xb8}) +
+           std::string(11, '\0') + '\x09' + udp;
+  const std::string header = bytes({0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1});
+  return header + bytes({10, 0, 0, 2}) + message + header + bytes({192, 0, 2, 9}) + udp;
+}
+
+TEST(tried, a_message_about_a_datagram_counts_only_for_its_own_address_and_port) {
+  struct Case {
+    bool v6;
+    int type, code;
+    const char *to, *from;
+    int port;
+    std::optional<Outcome> outcome;
+  };
+  const char *const v4 = "192.0.2.9", *const v6 = "2001:db8::9";
+  for (const Case& one : {Case{false, 3, 13, v4, "192.0.2.1", 4791, Outcome::refused},
+                          {false, 3, 1, v4, "192.0.2.1", 4791, Outcome::no_answer},
+                          {false, 3, 13, v4, "127.0.0.1", 4791, Outcome::unclear},
+                          {false, 3, 13, v4, "192.0.2.1", 4790, std::nullopt},
+                          {false, 3, 13, "192.0.2.8", "192.0.2.1", 4791, std::nullopt},
+                          {false, 8, 0, v4, "192.0.2.1", 4791, std::nullopt},
+                          {true, 1, 1, v6, "2001:db8::1", 4791, Outcome::refused},
+                          {true, 1, 1, "2001:db8::8", "2001:db8::1", 4791, std::nullopt}}) {
+    const std::string message = icmp_about_a_datagram(one.v6, one.type, one.code);
+    const Target target{.address = one.to, .port = one.port};
+    const auto tried = of_icmp_message(message, one.from, target);
+    ASSERT_EQ(tried.has_value(), one.outcome.has_value()) << one.to << " " << one.port;
+    EXPECT_EQ(tried ? tried->outcome : Outcome::answered, one.outcome.value_or(Outcome::answered));
+    for (std::size_t size = 0; size + 4 < message.size(); ++size)  // the last four bytes of UDP's header do not count
+      EXPECT_FALSE(of_icmp_message(message.substr(0, size), one.from, target)) << size;
+  }
+}
+
 TEST(tried, a_status_of_http_grants_or_refuses_or_is_unclear) {
   for (const long status : {200L, 204L}) EXPECT_EQ(of_status(status).outcome, Outcome::answered) << status;
   for (const long status : {401L, 403L}) EXPECT_EQ(of_status(status).outcome, Outcome::refused) << status;
@@ -209,6 +248,12 @@ TEST(rdma, an_event_of_the_connection_manager_is_an_answer_a_refusal_or_neither)
     EXPECT_EQ(tried.outcome, one.outcome) << one.event << " " << one.status;
     EXPECT_EQ(tried.evidence, one.evidence);
   }
+}
+
+TEST(rdma, the_end_of_a_write_is_an_answer_where_the_other_adapter_spoke) {
+  for (const int status : {9, 10, 11, 13}) EXPECT_EQ(of_completion(status, "NAK").outcome, Outcome::answered) << status;
+  EXPECT_EQ(of_completion(12, "retries").outcome, Outcome::no_answer);
+  for (const int status : {1, 4, 5, 22}) EXPECT_EQ(of_completion(status, "here").outcome, Outcome::unclear) << status;
 }
 
 TEST(rdma, a_key_that_the_subnet_manager_gave_no_port_is_refused_and_a_node_without_a_port_unclear) {
