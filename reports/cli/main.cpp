@@ -93,6 +93,18 @@ void add_expectations(CLI::App& command, ExpectationArguments& given, CLI::Optio
           .add_option("--tpm-keys", given.tpm_keys,
                       "refuse other TPMs: a file with a node and the SHA-256 of its TPM's key a line")
           ->type_name("FILE"),
+      command
+          .add_option("--gpu-roots", given.gpu_roots,
+                      "refuse a GPU without an attestation report by a key that these makers certify (PEM)")
+          ->type_name("FILE"),
+      command
+          .add_option("--gpu-keys", given.gpu_keys,
+                      "refuse other GPUs: a file with a GPU's UUID and the SHA-256 of its identity key a line")
+          ->type_name("FILE"),
+      command
+          .add_option("--crls", given.crls,
+                      "with --tpm-roots or --gpu-roots: refuse certificates that these lists revoke (CRLs, PEM)")
+          ->type_name("FILE"),
       command.add_option("--not-before", given.not_before, "refuse a run that began earlier: 2026-01-05")
           ->type_name("TIME"),
       command.add_option("--max-age", given.max_age, "refuse a run that ended longer ago: 30d, 12h")->type_name("TIME"),

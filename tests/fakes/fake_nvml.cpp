@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <thread>
@@ -21,6 +23,7 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/nvml/nvml_api.h"
+#include "tests/fakes/attesting_gpu.h"
 
 namespace assay::nvml_api {
 
@@ -215,6 +218,12 @@ void answer(Device device, FieldValue& field) {
   }
 }
 
+/// The content of the file at this path.
+std::string content_of(const json& path) {
+  std::ifstream file(path.get<std::string>(), std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 }  // namespace
 
 extern "C" {
@@ -258,6 +267,31 @@ Return nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, Device* device) {
       return nvmlDeviceGetHandleByIndex_v2(index, device);
   }
   return kNotFound;
+}
+Return nvmlSystemGetConfComputeState(ConfidentialState* state) {
+  if (!node().state.contains("confidential_computing")) return kNotSupported;
+  *state = {.environment = 2, .feature = node().state["confidential_computing"].get<unsigned>(), .devtools = 0};
+  return kSuccess;
+}
+Return nvmlDeviceGetConfComputeGpuCertificate(Device d, GpuCertificates* out) {
+  if (!d->state.contains("certificates")) return kNotSupported;
+  const std::string pem = content_of(d->state["certificates"]);
+  if (pem.size() > sizeof out->attestation_chain) return kInsufficientSize;
+  out->attestation_size = static_cast<unsigned>(pem.size());
+  std::ranges::copy(pem, out->attestation_chain);
+  return kSuccess;
+}
+Return nvmlDeviceGetConfComputeGpuAttestationReport(Device d, AttestationReport* out) {
+  if (d->state.contains("attestation_result")) return d->state["attestation_result"].get<Return>();
+  if (!d->state.contains("attestation_key")) return kNotSupported;
+  const std::string pem = content_of(d->state["attestation_key"]);
+  const std::unique_ptr<BIO, int (*)(BIO*)> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free);
+  const fakes::Handle<EVP_PKEY> key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr), EVP_PKEY_free);
+  const auto bytes =
+      fakes::signed_report(key.get(), {.nonce = std::string(out->nonce, out->nonce + sizeof out->nonce)});
+  out->size = static_cast<unsigned>(bytes.size());
+  std::ranges::copy(bytes, out->report);
+  return kSuccess;
 }
 Return nvmlDeviceGetName(Device d, char* out, unsigned n) { return text(d, "name", out, n); }
 Return nvmlDeviceGetUUID(Device d, char* out, unsigned n) { return text(d, "uuid", out, n); }
