@@ -128,7 +128,7 @@ class GpuAttestation(Answering):
         gpu = self.gpu("first", "maker")
         got = self.ask(self.node("some", gpu, {}))
         self.assertEqual(got.returncode, 1, got.stdout + got.stderr)
-        self.assertIn("some of the GPUs gave an attestation report", got.stdout)
+        self.assertIn("Some of the GPUs gave an attestation report", got.stdout)
         # Its inventory has two GPUs, and the one without a report was kept from the question.
         inventory = {
             "id": "inventory",

@@ -201,7 +201,7 @@ TEST(gpu_answer, a_cell_passes_with_all_reports_over_its_own_question_alone) {
          run.answer(0, {{0, "GPU-a"}}, {"GPU-x"});
          run.answer(1, {{1, "GPU-b"}}, {"GPU-y"});
        },
-       Outcome::fail, "some of the GPUs gave an attestation report"},
+       Outcome::fail, "Some of the GPUs gave an attestation report"},
       {"says all with one missing",
        [](GpuRun& run) {
          run.answer(0, {{0, "GPU-a"}}, {"GPU-x"}, kAsked, "all");
