@@ -161,7 +161,7 @@ struct Maker {
 constexpr Maker kMakers[] = {
     {"NVIDIA",
      {"/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg", "/dev/nvhost-ctrl-gpu", "/dev/nvgpu"},
-     {"cuda_", "nccl_", "health_gpu"},
+     {"cuda_", "nccl_", "health_gpu", "gpu_attestation"},
      "nvml_library",
      "run it where the GPU and its driver are; in a container, hand the devices through"},
     {"AMD",

@@ -75,8 +75,10 @@ constexpr bool is_site_companion(std::string_view name) {
 }
 /// The probe that tries the paths between tenants.
 inline constexpr const char* kCrossingProbe = "crossing_refused";
-/// The probe that asks the TPM of a node.
-inline constexpr const char* kIdentityProbe = "tpm_quote";
+/// The probes that ask the TPM of a node, and its GPUs.
+inline constexpr const char *kIdentityProbe = "tpm_quote", *kGpuIdentityProbe = "gpu_attestation";
+/// Whether a probe of this name asks hardware a question of the attempt.
+constexpr bool asks_hardware(std::string_view name) { return name == kIdentityProbe || name == kGpuIdentityProbe; }
 /// The probe that loads all nodes together.
 inline constexpr const char* kLoadProbe = "load_bank";
 /// Whether a meter or switch of the site has such subjects, and a node never.

@@ -33,7 +33,7 @@ struct AttemptInputs {
   const std::vector<plan::Program>& programs;
   const std::string& directory;                           ///< the run directory
   std::function<std::optional<std::string>()> stop = {};  ///< why all ranks have to end; empty: never
-  std::string challenge = {};  ///< to a probe that asks the TPM, as Placement::challenge has it; empty: none
+  std::string challenge = {};  ///< to a probe that asks hardware, as Placement::challenge has it; empty: none
 };
 
 /// Runs the probe of `step`, which asks the TPM, on `agent` without a question, for the keys of the TPM. Its output is

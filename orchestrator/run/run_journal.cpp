@@ -100,7 +100,7 @@ int RunJournal::begin_attempt(const plan::Step& step, const std::string& purpose
 }
 
 std::string RunJournal::nonce_of(const plan::Step& step) const {
-  return judge::tpm_nonce(plan_.challenge, journal_.plan_sha256, step.nodes.front(), asked_.at(step.id));
+  return judge::attempt_nonce(plan_.challenge, journal_.plan_sha256, step.nodes.front(), asked_.at(step.id));
 }
 
 void RunJournal::end_attempt(const plan::Step& step, judge::Attempt attempt, bool measured) {

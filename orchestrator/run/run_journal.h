@@ -40,10 +40,10 @@ class RunJournal {
   void node_up(const std::string& node, const nlohmann::json& facts);
   /// `node` could not be reached, or was lost.
   void node_down(const std::string& node, const std::string& reason);
-  /// An attempt of `step` starts; an extra test of a search has a purpose. One that asks the TPM has the SHA-256 of the
-  /// secret to recover, which may be empty. Returns the attempt's number.
+  /// An attempt of `step` starts; an extra test of a search has a purpose. One that asks hardware has the SHA-256 of
+  /// the secret to recover, which may be empty. Returns the attempt's number.
   int begin_attempt(const plan::Step& step, const std::string& purpose, const std::string* secret_sha256 = nullptr);
-  /// The question for the TPM of the node of `step` in the attempt that has begun (tpm_nonce).
+  /// The question for the hardware of the node of `step` in the attempt that has begun (attempt_nonce).
   [[nodiscard]] std::string nonce_of(const plan::Step& step) const;
   /// An attempt of `step` ended and its evidence is on disk. `measured`: every rank says that its record is complete.
   void end_attempt(const plan::Step& step, judge::Attempt attempt, bool measured);

@@ -233,8 +233,8 @@ asio::awaitable<std::vector<std::string>> Runner::attempt(const plan::Step& step
   }
   AttemptInputs inputs{.plan = plan_, .programs = programs_, .directory = options_.directory};
   TpmCredential credential;
-  const bool asks = step.probe == plan::kIdentityProbe && purpose.empty();
-  if (asks) {
+  const bool asks = plan::asks_hardware(step.probe) && purpose.empty();
+  if (asks && step.probe == plan::kIdentityProbe) {
     const std::string keys = co_await keys_of_tpm(*agents.front(), inputs, step);
     credential = credential_for(keys, plan_.probes.at(step.probe).description);
   }

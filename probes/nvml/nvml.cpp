@@ -88,6 +88,9 @@ api::Functions find_functions(const Symbols& in) {
   in.find(f.fields, "nvmlDeviceGetFieldValues");
   in.find(f.fabric, "nvmlDeviceGetGpuFabricInfoV");
   in.find(f.violation, "nvmlDeviceGetViolationStatus");
+  in.find(f.confidential_state, "nvmlSystemGetConfComputeState");
+  in.find(f.certificates, "nvmlDeviceGetConfComputeGpuCertificate");
+  in.find(f.attestation, "nvmlDeviceGetConfComputeGpuAttestationReport");
   return f;
 }
 
@@ -133,6 +136,14 @@ std::string Nvml::default_library() {
     if (!part.empty() && std::filesystem::exists(file, failed)) return file.string();
   }
   return api::kLibrary;
+}
+
+std::string Nvml::confidential_computing() const {
+  api::ConfidentialState state = {};
+  if (functions_->confidential_state == nullptr || functions_->confidential_state(&state) != api::kSuccess)
+    return "not_reported";
+  if (state.feature == 0) return "off";
+  return state.devtools == 0 ? "on" : "devtools";
 }
 
 Nvml::Nvml(const std::string& wanted) {

@@ -48,6 +48,8 @@ class Nvml {
   [[nodiscard]] Answer<NvmlGpu> gpu_at(const std::string& address) const;
   /// The driver's version, as it calls itself.
   [[nodiscard]] std::string driver_version() const { return driver_version_; }
+  /// State of confidential computing in the driver: on, devtools (on, and open to debuggers), off or not_reported.
+  [[nodiscard]] std::string confidential_computing() const;
   /// The path of the library that is in use, links followed.
   [[nodiscard]] std::string path() const { return path_; }
   /// NVML's words for a result.

@@ -151,6 +151,24 @@ struct FabricInfo {
 };
 static_assert(sizeof(FabricInfo) == 40);
 
+/// State of confidential computing of the node: environment 0 none, 1 simulated, 2 production; the others 0 or 1.
+struct ConfidentialState {
+  unsigned environment, feature, devtools;
+};
+
+/// Certificates of a GPU, PEM; the second are those of the key that signs its reports.
+struct GpuCertificates {
+  unsigned size, attestation_size;
+  unsigned char chain[0x1000], attestation_chain[0x1400];
+};
+
+/// An attestation report; the nonce is given.
+struct AttestationReport {
+  unsigned is_second_present, size, second_size;  ///< the second report is by another processor of the board (CEC)
+  unsigned char nonce[0x20], report[0x2000], second_report[0x1000];
+};
+static_assert(sizeof(GpuCertificates) == 0x2408 && sizeof(AttestationReport) == 0x302C);
+
 /// The number by which the library knows the version of a structure.
 template <class Structure>
 constexpr unsigned version_of(unsigned version) {
@@ -201,6 +219,9 @@ struct Functions {
   Call<Device, int, FieldValue*> fields = nullptr;
   Call<Device, FabricInfo*> fabric = nullptr;
   Call<Device, int, ViolationTime*> violation = nullptr;
+  Call<ConfidentialState*> confidential_state = nullptr;
+  Call<Device, GpuCertificates*> certificates = nullptr;
+  Call<Device, AttestationReport*> attestation = nullptr;
 };
 
 }  // namespace assay::nvml_api

@@ -268,6 +268,23 @@ Answer<std::uint64_t> NvmlGpu::memory_used() const {
   return {.value = memory.used, .code = code};
 }
 
+Answer<Attestation> NvmlGpu::attestation(std::string_view nonce) const {
+  if (device_ == nullptr) return {.value = std::nullopt, .code = code_};
+  if (functions_->attestation == nullptr) return {.value = std::nullopt, .code = api::kFunctionNotFound};
+  api::AttestationReport report = {};
+  std::ranges::copy(nonce.substr(0, sizeof report.nonce), report.nonce);
+  const api::Return code = functions_->attestation(device_, &report);
+  if (code != api::kSuccess) return {.value = std::nullopt, .code = code};
+  const auto chain = ask<api::GpuCertificates>(functions_->certificates);
+  if (!chain.value) return {.value = std::nullopt, .code = chain.code};
+  const auto bytes = [](const auto& all, unsigned size) {
+    return std::string(all, all + std::min<std::size_t>(size, sizeof all));
+  };
+  return {.value = Attestation{.report = bytes(report.report, report.size),
+                               .certificates = bytes(chain.value->attestation_chain, chain.value->attestation_size)},
+          .code = code};
+}
+
 Answer<api::FabricInfo> NvmlGpu::fabric() const {
   if (device_ == nullptr) return {.value = std::nullopt, .code = code_};
   if (functions_->fabric == nullptr) return {.value = std::nullopt, .code = api::kFunctionNotFound};

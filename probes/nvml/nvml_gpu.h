@@ -36,6 +36,12 @@ struct Mode {
   bool pending = false;
 };
 
+/// What a GPU states of itself, signed.
+struct Attestation {
+  std::string report;        ///< bytes
+  std::string certificates;  ///< PEM, that of the key that signed first
+};
+
 /// One process that uses a GPU.
 struct GpuProcess {
   unsigned pid = 0;
@@ -99,6 +105,8 @@ class NvmlGpu {
   [[nodiscard]] Answer<std::vector<GpuProcess>> processes() const;
   /// Memory that any processes have, in bytes; without the driver's own part.
   [[nodiscard]] Answer<std::uint64_t> memory_used() const;
+  /// Its attestation report over `nonce`, 32 bytes, with the certificates. Absent where confidential computing is off.
+  [[nodiscard]] Answer<Attestation> attestation(std::string_view nonce) const;
   /// Its place in its fabric.
   [[nodiscard]] Answer<nvml_api::FabricInfo> fabric() const;
 

@@ -60,6 +60,9 @@ struct ExpectationArguments {
   std::string serials;      ///< file with a node and the serial number of its machine on each line
   std::string tpm_roots;    ///< file of certificates, PEM
   std::string tpm_keys;     ///< file with a node and the SHA-256 of the key of its TPM on each line
+  std::string gpu_roots;    ///< as tpm_roots
+  std::string gpu_keys;     ///< file with the UUID of a GPU and the SHA-256 of its identity key on each line
+  std::string crls;         ///< file of lists of revoked certificates, PEM
   bool no_deviations = false, without_report = false, unknown_probes = false;
 };
 

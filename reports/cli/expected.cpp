@@ -86,6 +86,45 @@ std::expected<std::string, InputError> certificates_in(const std::string& path) 
   return pem;
 }
 
+/// Reads what `given` says of TPMs and GPUs into `expected`.
+std::optional<InputError> read_hardware_files(const ExpectationArguments& given, dossier::Expectations& expected) {
+  for (auto [path, trust] : {std::pair(&given.tpm_roots, &expected.tpm), std::pair(&given.gpu_roots, &expected.gpu)}) {
+    if (path->empty()) continue;
+    auto pem = certificates_in(*path);
+    if (!pem) return pem.error();
+    trust->roots = std::move(*pem);
+  }
+  if (!given.crls.empty()) {
+    const auto pem = read_deciding_file(given.crls);
+    if (!pem) return pem.error();
+    if (pem->find("BEGIN X509 CRL") == std::string::npos)
+      return InputError{given.crls, "has no list of revoked certificates",
+                        "PEM; `openssl crl -inform DER -in FILE` writes it from the form that makers publish"};
+    if (given.tpm_roots.empty() && given.gpu_roots.empty())
+      return InputError{"--crls", "needs --tpm-roots or --gpu-roots", "without a chain no certificate is asked about"};
+    expected.tpm.crls = expected.gpu.crls = *pem;
+  }
+  for (auto [path, what, list] : {std::tuple(&given.serials, "serial number", &expected.serials),
+                                  std::tuple(&given.tpm_keys, "SHA-256 of its TPM's key", &expected.tpm.keys),
+                                  std::tuple(&given.gpu_keys, "SHA-256 of its identity key", &expected.gpu.keys)}) {
+    if (path->empty()) continue;
+    const auto bytes = read_deciding_file(*path);
+    if (!bytes) return bytes.error();
+    auto read = dossier::read_serials(*bytes, *path, what, path == &given.gpu_keys ? "GPU" : "node");
+    if (!read) return read.error();
+    *list = std::move(*read);
+  }
+  for (auto [path, of, keys] : {std::tuple(&given.tpm_keys, "node", &expected.tpm.keys),
+                                std::tuple(&given.gpu_keys, "GPU", &expected.gpu.keys)}) {
+    for (const auto& [name, key] : *keys) {
+      if (!files::is_sha256(key))
+        return InputError{*path, fmt::format("has '{}' for the {} {}, which is no SHA-256", key, of, name),
+                          "64 hexadecimal digits in small letters, as `verify --json` has them of each node"};
+    }
+  }
+  return std::nullopt;
+}
+
 /// Reads the files that the options name into `expected`.
 std::optional<InputError> read_expected_files(const ExpectationArguments& given, dossier::Expectations& expected) {
   if (files::is_sha256(given.profile)) {
@@ -123,26 +162,7 @@ std::optional<InputError> read_expected_files(const ExpectationArguments& given,
     if (!pem) return pem.error();
     expected.authorities = std::move(*pem);
   }
-  if (!given.tpm_roots.empty()) {
-    auto pem = certificates_in(given.tpm_roots);
-    if (!pem) return pem.error();
-    expected.tpm.roots = std::move(*pem);
-  }
-  for (auto [path, what, list] : {std::tuple(&given.serials, "serial number", &expected.serials),
-                                  std::tuple(&given.tpm_keys, "SHA-256 of its TPM's key", &expected.tpm.keys)}) {
-    if (path->empty()) continue;
-    const auto bytes = read_deciding_file(*path);
-    if (!bytes) return bytes.error();
-    auto read = dossier::read_serials(*bytes, *path, what);
-    if (!read) return read.error();
-    *list = std::move(*read);
-  }
-  for (const auto& [node, key] : expected.tpm.keys) {
-    if (!files::is_sha256(key))
-      return InputError{given.tpm_keys, fmt::format("has '{}' for the node {}, which is no SHA-256", key, node),
-                        "64 hexadecimal digits in small letters, as `verify --json` has them of each node"};
-  }
-  return std::nullopt;
+  return read_hardware_files(given, expected);
 }
 
 /// The roles of --require, which is valid only with a policy.

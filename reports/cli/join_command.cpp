@@ -227,7 +227,9 @@ const char* of_one_dossier(const ExpectationArguments& expected) {
        {std::pair("--site", &expected.site), std::pair("--nodes", &expected.nodes), std::pair("--plan", &expected.plan),
         std::pair("--challenge", &expected.challenge), std::pair("--run-id", &expected.run_id),
         std::pair("--supersedes", &expected.supersedes), std::pair("--serials", &expected.serials),
-        std::pair("--tpm-roots", &expected.tpm_roots), std::pair("--tpm-keys", &expected.tpm_keys)}) {
+        std::pair("--tpm-roots", &expected.tpm_roots), std::pair("--tpm-keys", &expected.tpm_keys),
+        std::pair("--gpu-roots", &expected.gpu_roots), std::pair("--gpu-keys", &expected.gpu_keys),
+        std::pair("--crls", &expected.crls)}) {
     if (!value->empty()) return option;
   }
   return nullptr;

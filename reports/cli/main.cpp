@@ -48,6 +48,30 @@ void add_report(CLI::App& app, ReportArguments& given, Action& action) {
   command->callback([&] { action = [&] { return run_report(given); }; });
 }
 
+/// Options on whose TPMs and GPUs have answered.
+std::vector<CLI::Option*> add_hardware(CLI::App& command, ExpectationArguments& given) {
+  return {command
+              .add_option("--tpm-roots", given.tpm_roots,
+                          "refuse a node whose TPM did not answer with a key that these makers certify (PEM)")
+              ->type_name("FILE"),
+          command
+              .add_option("--tpm-keys", given.tpm_keys,
+                          "refuse other TPMs: a file with a node and the SHA-256 of its TPM's key a line")
+              ->type_name("FILE"),
+          command
+              .add_option("--gpu-roots", given.gpu_roots,
+                          "refuse a GPU without an attestation report by a key that these makers certify (PEM)")
+              ->type_name("FILE"),
+          command
+              .add_option("--gpu-keys", given.gpu_keys,
+                          "refuse other GPUs: a file with a GPU's UUID and the SHA-256 of its identity key a line")
+              ->type_name("FILE"),
+          command
+              .add_option("--crls", given.crls,
+                          "with --tpm-roots or --gpu-roots: refuse certificates that these lists revoke (CRLs, PEM)")
+              ->type_name("FILE")};
+}
+
 /// Expectations of verify and `sign --add` on a dossier; `needs`, if given, is the option without which they have no
 /// sense.
 void add_expectations(CLI::App& command, ExpectationArguments& given, CLI::Option* needs) {
@@ -93,14 +117,6 @@ void add_expectations(CLI::App& command, ExpectationArguments& given, CLI::Optio
           .add_option("--serials", given.serials,
                       "refuse other machines: a file with a node and its serial number a line")
           ->type_name("FILE"),
-      command
-          .add_option("--tpm-roots", given.tpm_roots,
-                      "refuse a node whose TPM did not answer with a key that these makers certify (PEM)")
-          ->type_name("FILE"),
-      command
-          .add_option("--tpm-keys", given.tpm_keys,
-                      "refuse other TPMs: a file with a node and the SHA-256 of its TPM's key a line")
-          ->type_name("FILE"),
       command.add_option("--not-before", given.not_before, "refuse a run that began earlier: 2026-01-05")
           ->type_name("TIME"),
       command.add_option("--max-age", given.max_age, "refuse a run that ended longer ago: 30d, 12h")->type_name("TIME"),
@@ -110,6 +126,8 @@ void add_expectations(CLI::App& command, ExpectationArguments& given, CLI::Optio
       command.add_flag(
           "--unknown-probes", given.unknown_probes,
           "with --profile or --probes: take the signer's word for probes that this version does not know")};
+  const auto of_hardware = add_hardware(command, given);
+  options.insert(options.end(), of_hardware.begin(), of_hardware.end());
   for (auto* option : options) {
     if (needs != nullptr) option->needs(needs);
   }

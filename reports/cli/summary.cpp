@@ -24,6 +24,25 @@ std::string open_words(const std::string& what, const Summary& summary) {
 
 void line(const std::string& text) { std::cout << fmt::format("  {}\n", harmless(text)); }
 
+/// "; TPM answered with the key 1f…, bound to its endorsement key"; empty for a node whose TPM was not asked.
+std::string tpm_words(const nlohmann::ordered_json& node) {
+  if (!node.contains("tpm")) return "";
+  const auto& tpm = node.at("tpm");
+  const auto text = [&](const char* name) { return harmless(tpm.at(name).get<std::string>()); };
+  if (tpm.at("outcome") != "answered") return fmt::format("; TPM {}: {}", text("outcome"), text("why"));
+  return fmt::format("; TPM answered with the key {}, {} to its endorsement key", text("key"),
+                     tpm.at("bound_to_endorsement_key").get<bool>() ? "bound" : "NOT bound");
+}
+
+/// "; 8 GPUs answered"; empty for a node whose GPUs were not asked.
+std::string gpu_words(const nlohmann::ordered_json& node) {
+  if (!node.contains("gpu_attestation")) return "";
+  const auto& said = node.at("gpu_attestation");
+  if (said.at("outcome") == "answered") return fmt::format("; {} GPUs answered", said.at("gpus").size());
+  return harmless(
+      fmt::format("; GPUs {}: {}", said.at("outcome").get<std::string>(), said.at("why").get<std::string>()));
+}
+
 }  // namespace
 
 Pins pins_of(const dossier::Expectations& expected, bool witnessed) {
@@ -41,12 +60,13 @@ Pins pins_of(const dossier::Expectations& expected, bool witnessed) {
   if (!expected.challenge.empty()) pins.pinned.emplace_back("challenge");
   if (expected.risk || expected.stability) pins.pinned.emplace_back("agreement");
   if (expected.tpm.demands()) pins.pinned.emplace_back("TPMs");
+  if (expected.gpu.demands()) pins.pinned.emplace_back("GPUs");
   if (expected.no_deviations) pins.pinned.emplace_back("deviations");
   return pins;
 }
 
 void add_tpm(const judge::TpmAnswer& answer, nlohmann::ordered_json& node) {
-  if (answer.outcome == judge::TpmOutcome::not_asked) return;
+  if (answer.outcome == judge::AnswerOutcome::not_asked) return;
   node["tpm"] = {{"outcome", answer.outcome},
                  {"why", answer.words},
                  {"key", answer.key},
@@ -54,14 +74,21 @@ void add_tpm(const judge::TpmAnswer& answer, nlohmann::ordered_json& node) {
                  {"registers_sha256", answer.pcr_digest}};
 }
 
-std::string tpm_words(const nlohmann::ordered_json& node) {
-  if (!node.contains("tpm")) return "";
-  const auto& tpm = node.at("tpm");
-  const auto text = [&](const char* name) { return harmless(tpm.at(name).get<std::string>()); };
-  if (tpm.at("outcome") != "answered") return fmt::format("; TPM {}: {}", text("outcome"), text("why"));
-  return fmt::format("; TPM answered with the key {}, {} to its endorsement key", text("key"),
-                     tpm.at("bound_to_endorsement_key").get<bool>() ? "bound" : "NOT bound");
+void add_gpus(const judge::GpuAnswers& answers, nlohmann::ordered_json& node) {
+  if (answers.outcome == judge::AnswerOutcome::not_asked) return;
+  auto all = nlohmann::ordered_json::array();
+  for (const auto& [uuid, gpu] : answers.gpus) {
+    all.push_back({{"uuid", uuid},
+                   {"outcome", gpu.outcome},
+                   {"why", gpu.words},
+                   {"key", gpu.key},
+                   {"driver", gpu.driver},
+                   {"vbios", gpu.vbios}});
+  }
+  node["gpu_attestation"] = {{"outcome", answers.outcome}, {"why", answers.words}, {"gpus", std::move(all)}};
 }
+
+std::string hardware_words(const nlohmann::ordered_json& node) { return tpm_words(node) + gpu_words(node); }
 
 void print_summary(const Summary& summary) {
   std::cout << fmt::format("{}\n", harmless(summary.verdict));

@@ -13,8 +13,12 @@ namespace assay::report_cli {
 /// Adds `tpm` to the document of a node, if it was asked.
 void add_tpm(const judge::TpmAnswer& answer, nlohmann::ordered_json& node);
 
-/// "; TPM answered with the key 1f…, bound to its endorsement key"; empty for a node whose TPM was not asked.
-std::string tpm_words(const nlohmann::ordered_json& node);
+/// Adds `gpu_attestation` to the document of a node, if its GPUs were asked.
+void add_gpus(const judge::GpuAnswers& answers, nlohmann::ordered_json& node);
+
+/// "; TPM answered with the key 1f…, bound to its endorsement key; 8 GPUs answered"; empty for a node of which neither
+/// was asked.
+std::string hardware_words(const nlohmann::ordered_json& node);
 
 /// Properties of a dossier that the receiver demanded, and those stated only by its signer. The words are those of
 /// --json.

@@ -46,6 +46,7 @@ std::string said(const nlohmann::json& facts, const char* name) {
 ordered_json node_of(const dossier::CheckedContents& contents, const std::string& name) {
   ordered_json node = {{"name", name}};
   if (const auto tpm = contents.tpms.find(name); tpm != contents.tpms.end()) add_tpm(tpm->second, node);
+  if (const auto gpus = contents.gpus.find(name); gpus != contents.gpus.end()) add_gpus(gpus->second, node);
   const auto facts = contents.machines.find(name);
   if (facts == contents.machines.end()) return node;
   node["host"] = said(facts->second, "name");
@@ -249,7 +250,7 @@ void print_run(const ordered_json& document) {
                              nodes[i].contains("host") ? fmt::format(": host {}, boot {}", text(nodes[i].at("host")),
                                                                      text(nodes[i].at("boot")))
                                                        : ": no agent answered",
-                             tpm_words(nodes[i]));
+                             hardware_words(nodes[i]));
   }
   if (nodes.size() > kMostNodes) std::cout << fmt::format("    and {} more: --json\n", nodes.size() - kMostNodes);
   std::cout << fmt::format("  began {}, {} {}, issued {} (by the clocks of the signer)\n", text(document.at("began")),

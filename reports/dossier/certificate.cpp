@@ -23,16 +23,25 @@ namespace {
 
 using Usages = std::unique_ptr<EXTENDED_KEY_USAGE, Release<EXTENDED_KEY_USAGE, EXTENDED_KEY_USAGE_free>>;
 
-std::vector<Certificate> read_all(std::string_view pem) {
-  std::vector<Certificate> all;
+/// Puts the lists of revoked certificates in `pem` into `store`.
+void add_lists(std::string_view pem, X509_STORE* store) {
+  using List = std::unique_ptr<X509_CRL, Release<X509_CRL, X509_CRL_free>>;
   const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   while (bio) {
-    Certificate one(PEM_read_bio_X509(bio.get(), nullptr, no_passphrase, nullptr));
+    const List one(PEM_read_bio_X509_CRL(bio.get(), nullptr, no_passphrase, nullptr));
     if (!one) break;
-    all.push_back(std::move(one));
+    X509_STORE_add_crl(store, one.get());
   }
   ERR_clear_error();  // the end of the file is one
-  return all;
+}
+
+/// Passes over an issuer without a list and a list of a later day; the context's data counts the former.
+int passes(int holds, X509_STORE_CTX* context) {
+  const int error = X509_STORE_CTX_get_error(context);
+  if (holds == 1 || (error != X509_V_ERR_UNABLE_TO_GET_CRL && error != X509_V_ERR_CRL_NOT_YET_VALID)) return holds;
+  if (error == X509_V_ERR_UNABLE_TO_GET_CRL) ++*static_cast<int*>(X509_STORE_CTX_get_app_data(context));
+  X509_STORE_CTX_set_error(context, X509_V_OK);
+  return 1;
 }
 
 /// The subject as RFC 2253 writes it: "CN=Ada Example,O=Example Lab".
@@ -67,8 +76,8 @@ bool may_sign(X509* certificate) {
 /// The chain of a signer to `issuers`. An issuer may be one between, and times are compared with the moment of the
 /// signature, which may be stamped.
 std::vector<Certificate> chain_of_signer(const std::vector<Certificate>& chain, std::string_view issuers) {
-  return verified_chain(chain, issuers, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_NO_CHECK_TIME | X509_V_FLAG_X509_STRICT,
-                        std::nullopt);
+  return verified_chain(chain, issuers,
+                        {.flags = X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_NO_CHECK_TIME | X509_V_FLAG_X509_STRICT});
 }
 
 /// The key of `chain` as `rule` lets it count; nothing if it does not fulfil the rule.
@@ -119,28 +128,47 @@ std::string why_not_counted(const TrustPolicy& policy, const std::vector<Certifi
 
 }  // namespace
 
+std::vector<Certificate> read_certificates(std::string_view pem) {
+  std::vector<Certificate> all;
+  const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  while (bio) {
+    Certificate one(PEM_read_bio_X509(bio.get(), nullptr, no_passphrase, nullptr));
+    if (!one) break;
+    all.push_back(std::move(one));
+  }
+  ERR_clear_error();  // the end of the file is one
+  return all;
+}
+
 std::vector<Certificate> verified_chain(const std::vector<Certificate>& chain, std::string_view issuers,
-                                        unsigned long flags, std::optional<std::time_t> at) {
+                                        const ChainRules& rules) {
   using Context = std::unique_ptr<X509_STORE_CTX, Release<X509_STORE_CTX, X509_STORE_CTX_free>>;
   using Stack = std::unique_ptr<STACK_OF(X509), void (*)(STACK_OF(X509)*)>;
   const Store store(X509_STORE_new());
   const Context context(X509_STORE_CTX_new());
   const Stack between(sk_X509_new_null(), [](STACK_OF(X509) * stack) { sk_X509_free(stack); });
   if (!store || !context || !between) return {};
-  for (const auto& issuer : read_all(issuers)) X509_STORE_add_cert(store.get(), issuer.get());
+  for (const auto& issuer : read_certificates(issuers)) X509_STORE_add_cert(store.get(), issuer.get());
+  if (!rules.crls.empty()) add_lists(rules.crls, store.get());
   for (std::size_t i = 1; i < chain.size(); ++i) sk_X509_push(between.get(), chain[i].get());
   if (X509_STORE_CTX_init(context.get(), store.get(), chain.front().get(), between.get()) != 1) return {};
-  X509_VERIFY_PARAM* const rules = X509_STORE_CTX_get0_param(context.get());
-  X509_VERIFY_PARAM_set_flags(rules, flags);
-  if (at) X509_VERIFY_PARAM_set_time(rules, *at);
-  X509_VERIFY_PARAM_set_auth_level(rules, kSecurityLevel);
-  if (X509_verify_cert(context.get()) != 1) {
-    ERR_clear_error();
-    return {};
-  }
-  std::vector<Certificate> found;
+  X509_VERIFY_PARAM* const how = X509_STORE_CTX_get0_param(context.get());
+  const unsigned long revoked = rules.crls.empty() ? 0 : X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL;
+  X509_VERIFY_PARAM_set_flags(how, rules.flags | revoked);
+  if (rules.at) X509_VERIFY_PARAM_set_time(how, *rules.at);
+  X509_VERIFY_PARAM_set_auth_level(how, kSecurityLevel);
+  int without_list = 0;
+  X509_STORE_CTX_set_app_data(context.get(), &without_list);
+  if (revoked != 0) X509_STORE_CTX_set_verify_cb(context.get(), passes);
+  const bool holds = X509_verify_cert(context.get()) == 1;
   const auto* built = X509_STORE_CTX_get0_chain(context.get());
-  for (int i = 0; i < sk_X509_num(built); ++i) {
+  const bool listed = revoked == 0 || without_list < sk_X509_num(built);
+  if (rules.why != nullptr)
+    *rules.why = holds && !listed ? "no given list of revoked certificates is by one of its issuers"
+                                  : X509_verify_cert_error_string(X509_STORE_CTX_get_error(context.get()));
+  ERR_clear_error();
+  std::vector<Certificate> found;
+  for (int i = 0; holds && listed && i < sk_X509_num(built); ++i) {
     X509* one = sk_X509_value(built, i);
     X509_up_ref(one);
     found.emplace_back(one);
@@ -162,14 +190,14 @@ bool has_usage(X509* certificate, std::string_view oid) {
 }
 
 std::expected<PublicKey, InputError> key_of_certificate(std::string_view pem, const std::string& where) {
-  const auto all = read_all(pem);
+  const auto all = read_certificates(pem);
   if (all.empty())
     return std::unexpected(InputError{where, "has no certificate in PEM", "its key's certificate comes first"});
   return public_key_of(X509_get0_pubkey(all.front().get()), where);
 }
 
 std::optional<InputError> check_issuers(std::string_view pem, const std::string& where) {
-  const auto all = read_all(pem);
+  const auto all = read_certificates(pem);
   if (all.empty())
     return InputError{where, "has no certificate in PEM", "the certificates of the CAs that are trusted"};
   const auto other = std::ranges::find_if(all, [](const Certificate& one) { return X509_check_ca(one.get()) == 0; });
@@ -187,7 +215,7 @@ std::vector<std::string> certificates_of(const Envelope& envelope) {
 TrustPolicy with_certificates(TrustPolicy policy, const std::vector<std::string>& certificates) {
   for (const auto& pem : certificates) {
     if (pem.empty()) continue;
-    const auto chain = read_all(pem);
+    const auto chain = read_certificates(pem);
     if (chain.empty()) {
       policy.not_counted.emplace_back("a certificate beside a signature cannot be read");
       continue;

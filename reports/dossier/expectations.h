@@ -13,9 +13,9 @@
 #include "orchestrator/plan/agreed_stability.h"
 #include "orchestrator/plan/profile.h"
 #include "orchestrator/site/site.h"
+#include "reports/dossier/hardware_trust.h"
 #include "reports/dossier/moment.h"
 #include "reports/dossier/statement.h"
-#include "reports/dossier/tpm_trust.h"
 #include "reports/dossier/trust.h"
 #include "reports/evidence/evidence_files.h"
 
@@ -44,7 +44,7 @@ struct Expectations {
   std::optional<plan::AgreedStability> stability;  ///< likewise
   std::string run_id;                              ///< of the journal
   std::map<std::string, std::string> serials;      ///< serial number of the machine, by node; all nodes and no others
-  TpmTrust tpm;                                    ///< whose TPMs must have answered
+  HardwareTrust tpm, gpu;                          ///< whose TPMs and GPUs must have answered
   std::optional<Older> older;                      ///< the statement that this one supersedes
   std::string authorities;      ///< PEM: every signature that is demanded has a time stamp by one of them
   bool no_deviations = false;   ///< none at all, and no probe that this version does not know

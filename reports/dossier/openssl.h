@@ -39,10 +39,22 @@ inline std::string bytes_in(BIO* bio) {
   return {start, static_cast<std::size_t>(size)};
 }
 
-/// The chain from `chain.front()` to one of `issuers` (PEM), by these flags of OpenSSL, at the time `at` or at any;
-/// empty if there is none.
+/// The certificates in `pem`, in their order, up to the first that cannot be read.
+std::vector<Certificate> read_certificates(std::string_view pem);
+
+/// What holds for a chain of certificates.
+struct ChainRules {
+  unsigned long flags = 0;             ///< of OpenSSL
+  std::optional<std::time_t> at = {};  ///< when it has to hold; nothing: now, or at any time by the flags
+  std::string_view crls = {};          ///< PEM: lists of revoked certificates; none: revocation is not checked
+  std::string* why = nullptr;          ///< takes OpenSSL's words for why there is no chain
+};
+
+/// The chain from `chain.front()` to one of `issuers` (PEM); empty if there is none. With lists of revoked certificates
+/// none of the chain may be in one, at least one list has to be by an issuer of the chain, and it must not have ended
+/// before `at`. An issuer without a list, and a list that began later, are as good as any.
 std::vector<Certificate> verified_chain(const std::vector<Certificate>& chain, std::string_view issuers,
-                                        unsigned long flags, std::optional<std::time_t> at);
+                                        const ChainRules& rules);
 
 /// Whether `certificate` states no extended key usage; whether it states the one with this OID.
 bool states_no_usage(X509* certificate);

@@ -45,7 +45,7 @@ std::map<std::string, std::set<std::string>> recorded_serials(const judge::Run& 
 }
 
 std::expected<Serials, InputError> read_serials(std::string_view text, const std::string& where,
-                                                const std::string& what) {
+                                                const std::string& what, const std::string& of) {
   Serials serials;
   std::set<std::string> seen;
   for (std::size_t number = 1; !text.empty(); ++number) {
@@ -58,10 +58,10 @@ std::expected<Serials, InputError> read_serials(std::string_view text, const std
     const auto begin = line.find_first_not_of(kSpaceOrTab, space);
     if (space == 0 || begin == std::string_view::npos || line.find('\r', begin) != std::string_view::npos ||
         line.back() == ' ' || line.back() == '\t')
-      return refused(fmt::format("is not a node and its {}", what));
+      return refused(fmt::format("is not a {} and its {}", of, what));
     const std::string node(line.substr(0, space));
     const std::string serial(line.substr(begin));
-    if (!serials.emplace(node, serial).second) return refused(fmt::format("has the node {} twice", node));
+    if (!serials.emplace(node, serial).second) return refused(fmt::format("has the {} {} twice", of, node));
     if (!seen.insert(serial).second) return refused(fmt::format("has the {} {} twice", what, serial));
   }
   if (serials.empty()) return std::unexpected(InputError{where, "lists nothing", "n01 7XK2H13"});

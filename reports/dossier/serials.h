@@ -19,10 +19,11 @@ inline constexpr const char* kSerialCondition = "product_serial";
 /// Serial numbers by node.
 using Serials = std::map<std::string, std::string>;
 
-/// "node serial-number" a line, or another identity than a `what`. Refused: a line of another form, a node or an
-/// identity that is there twice, no line.
+/// "node serial-number" a line, or another identity than a `what`, of another thing than a node (`of`). Refused: a line
+/// of another form, a node or an identity that is there twice, no line.
 std::expected<Serials, InputError> read_serials(std::string_view text, const std::string& where,
-                                                const std::string& what = "serial number");
+                                                const std::string& what = "serial number",
+                                                const std::string& of = "node");
 
 /// Every serial number that a record of `run` gives its node, by node.
 std::map<std::string, std::set<std::string>> recorded_serials(const judge::Run& run,

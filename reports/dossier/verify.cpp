@@ -200,11 +200,15 @@ std::expected<CheckedContents, InputError> check_contents(const std::string& dir
   auto tpms = judge::tpm_answers(examined->run, evidence::evidence_in(files->evidence));
   if (auto problem = check_tpms(expected.tpm, *utc_time(examined->run.journal.begin), tpms))
     return std::unexpected(*problem);
+  auto gpus = judge::gpu_answers(examined->run, evidence::evidence_in(files->evidence));
+  if (auto problem = check_gpus(expected.gpu, *utc_time(examined->run.journal.begin), gpus))
+    return std::unexpected(*problem);
   const auto compared = check_renderings(claims, *examined, files->evidence, expected.without_report);
   if (!compared) return std::unexpected(compared.error());
   auto contents = contents_of(claims, *examined, statement->document.at("predicate").at("targets"));
   contents.report_checked = *compared;
   contents.tpms = std::move(tpms);
+  contents.gpus = std::move(gpus);
   return contents;
 }
 

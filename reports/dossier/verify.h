@@ -39,6 +39,7 @@ struct CheckedContents {
   std::vector<std::string> nodes;                  ///< of the site, in its order
   std::map<std::string, nlohmann::json> machines;  ///< facts of each node by its agent, by node
   std::map<std::string, judge::TpmAnswer> tpms;    ///< by node, as the expectations let it count
+  std::map<std::string, judge::GpuAnswers> gpus;   ///< likewise
   std::vector<UsedProbe> probes;
   std::vector<std::string> notes;  ///< remarks that are no reason to refuse
 };

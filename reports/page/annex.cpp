@@ -63,7 +63,7 @@ std::string tpms_table(const ReportContent& content) {
   std::vector<std::string> rows;
   for (const auto& [node, tpm] : content.tpms) {
     if (rows.size() == kMostListed) break;
-    const bool answered = tpm.outcome == judge::TpmOutcome::answered;
+    const bool answered = tpm.outcome == judge::AnswerOutcome::answered;
     rows.push_back(figures::row({figures::escape(node),
                                  figures::escape(answered ? "answered" : fmt::format("{}: {}", tpm.outcome, tpm.words)),
                                  tpm.key.empty() ? "" : figures::digest_html(tpm.key),
@@ -78,6 +78,34 @@ std::string tpms_table(const ReportContent& content) {
                         rows) +
          "<p>That a TPM answers does not show that it is in this machine. Whose TPM it is, the receiver checks: "
          "<code>assay-report verify --tpm-roots --tpm-keys</code>.</p>\n";
+}
+
+/// What each GPU answered that was asked for its attestation, a row for each; empty if none was asked.
+std::string attested_table(const ReportContent& content) {
+  std::vector<std::string> rows;
+  for (const auto& [node, of_node] : content.attested) {
+    for (const auto& [uuid, gpu] : of_node.gpus) {
+      if (rows.size() == kMostListed) break;
+      const bool answered = gpu.outcome == judge::AnswerOutcome::answered;
+      rows.push_back(
+          figures::row({figures::escape(node), figures::escape(uuid),
+                        figures::escape(answered ? "answered" : fmt::format("{}: {}", gpu.outcome, gpu.words)),
+                        gpu.key.empty() ? "" : figures::digest_html(gpu.key), figures::escape(gpu.driver),
+                        figures::escape(gpu.vbios)}));
+    }
+    if (of_node.gpus.empty() && rows.size() < kMostListed)
+      rows.push_back(
+          figures::row({figures::escape(node), "",
+                        figures::escape(fmt::format("{}: {}", of_node.outcome, of_node.words)), "", "", ""}));
+  }
+  if (rows.empty()) return "";
+  return figures::table(
+             "attested", "Attestation of the GPUs",
+             {"Node", "GPU", "Answer", "SHA-256 of the identity key", "Driver, by the GPU", "VBIOS, by the GPU"},
+             rows) +
+         "<p>That a GPU answers does not show that it is in this machine. Whose GPU it is, the receiver checks: "
+         "<code>assay-report verify --gpu-roots --gpu-keys</code>. Measurements are not compared with those of the "
+         "maker.</p>\n";
 }
 
 /// A row for each of these facts that differs between machines.
@@ -184,7 +212,7 @@ std::string nodes_section(const ReportContent& content) {
   if (!differences.empty())
     html += "<h3>Differences</h3>\n" + figures::table("differences", "Facts and settings that differ between nodes",
                                                       {"Fact", "Values"}, differences);
-  html += own_facts(content.run.journal, by_name) + tpms_table(content);
+  html += own_facts(content.run.journal, by_name) + tpms_table(content) + attested_table(content);
   for (const auto& event : content.run.journal.node_events) {
     html += fmt::format("<p>{}: node {}: {}</p>\n", figures::escape(event.time), figures::escape(event.node),
                         figures::escape(event.reason));

@@ -193,6 +193,8 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
   content.advices = judge::advices_of(plan, content.run.journal, content.verdict, evidence);
   if (plan.probes.contains(plan::kIdentityProbe) && !plan.simulation)
     content.tpms = judge::tpm_answers(content.run, evidence);
+  if (plan.probes.contains(plan::kGpuIdentityProbe) && !plan.simulation)
+    content.attested = judge::gpu_answers(content.run, evidence);
   content.watches = judge::watch_records(plan, content.run.journal.watches, evidence).records;
   for (const auto& step : plan.steps) {
     const auto& attempts = attempts_of[step.id];

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "orchestrator/judge/evidence/gpu_answer.h"
 #include "orchestrator/judge/evidence/tpm_answer.h"
 #include "orchestrator/judge/overall/advice.h"
 #include "reports/evidence/evidence_files.h"
@@ -43,7 +44,8 @@ struct ReportContent {
   /// Facts in the nodes' records of site::kComparedProbes, by fact and node; "absent" for a node without the fact.
   std::map<std::string, std::map<std::string, std::string>> settings = {};
 
-  std::map<std::string, judge::TpmAnswer> tpms = {};  ///< by node; empty if the plan asks none
+  std::map<std::string, judge::TpmAnswer> tpms = {};       ///< by node; empty if the plan asks none
+  std::map<std::string, judge::GpuAnswers> attested = {};  ///< likewise
 
   judge::Advices advices = {};  ///< for results of this verdict
 

@@ -205,9 +205,9 @@ std::string recorded_words(const Record& record) {
   std::string words;
   Subject last{"node", ""};
   for (const auto& condition : record.conditions) {
-    constexpr std::size_t kWord = 32;  // longer are structures of a TPM, of which section 9 has the digests
+    constexpr std::size_t kWord = 32;  // longer are structures of TPMs and GPUs; section 9 has digests
     const auto* text = std::get_if<std::string>(&condition.value);
-    if (record.start.probe == plan::kIdentityProbe && text != nullptr && text->size() > kWord) continue;
+    if (plan::asks_hardware(record.start.probe) && text != nullptr && text->size() > kWord) continue;
     const bool finer = condition.subject.kind != "node" && condition.subject != last;  // named once for its conditions
     words += fmt::format("{}{}{} = {}", words.empty() ? "" : "; ",
                          finer ? fmt::format("[{} {}] ", condition.subject.kind, condition.subject.id) : "",

@@ -1,18 +1,21 @@
-# An installation with health_gpu as its only probe, judged on made-up nodes.
+# An installation with the probes of GPUs by NVML alone, judged on made-up nodes.
 set(gpu_installation ${CMAKE_BINARY_DIR}/e2e_gpu)
 add_custom_command(OUTPUT ${gpu_installation}/stamp
   COMMAND ${CMAKE_COMMAND} -E make_directory ${gpu_installation}/bin ${gpu_installation}/libexec/assay/probes
   COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:assay> $<TARGET_FILE:assay-node> $<TARGET_FILE:assay-report>
     ${gpu_installation}/bin
-  COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:health_gpu> ${gpu_installation}/libexec/assay/probes
+  COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:health_gpu> $<TARGET_FILE:gpu_attestation>
+    ${gpu_installation}/libexec/assay/probes
   COMMAND ${CMAKE_COMMAND} -E touch ${gpu_installation}/stamp
-  DEPENDS assay assay-node assay-report health_gpu)
+  DEPENDS assay assay-node assay-report health_gpu gpu_attestation)
 add_custom_target(e2e_gpu_installation ALL DEPENDS ${gpu_installation}/stamp)
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
-add_test(NAME e2e.gpu_health COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/gpu_health_test.py)
-set_tests_properties(e2e.gpu_health PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 900
-  ENVIRONMENT "ASSAY_E2E=${gpu_installation};ASSAY_FAKE_NVML_LIBRARY=$<TARGET_FILE:fake_nvml>;PYTHONDONTWRITEBYTECODE=1")
+foreach(name gpu_health gpu_attestation)
+  add_test(NAME e2e.${name} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/${name}_test.py)
+  set_tests_properties(e2e.${name} PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 900
+    ENVIRONMENT "ASSAY_E2E=${gpu_installation};ASSAY_FAKE_NVML_LIBRARY=$<TARGET_FILE:fake_nvml>;PYTHONDONTWRITEBYTECODE=1")
+endforeach()
 
 # The same of AMD: every probe of its GPUs, and made-up libraries that a test puts where the agent looks for those of a bundle.
 set(amd_installation ${CMAKE_BINARY_DIR}/e2e_amd)

@@ -1,5 +1,4 @@
 """TPMs of nodes: swtpm with tpm2-tools stands for the real one. A quote is made, bound, verified, relayed, stale and foreign."""
-import hashlib
 import json
 import pathlib
 import shutil
@@ -7,15 +6,15 @@ import socket
 import subprocess
 import unittest
 
-from harness import Bench, main, wait_for
+from answering import CHALLENGE, EARLIER, Answering
+from harness import main, wait_for
 
-CHALLENGE, EARLIER = "5a" * 32, "11" * 32
 PROFILE = pathlib.Path(__file__).parents[2] / "profiles/node-identity.json"
 PROGRAMS = ("swtpm", "swtpm_setup", "swtpm_localca", "tpm2_quote", "tpm2_activatecredential")
 
 
 @unittest.skipUnless(all(map(shutil.which, PROGRAMS)), "UNDECIDED: swtpm, swtpm-tools or tpm2-tools is not installed")
-class Tpm(Bench):
+class Tpm(Answering):
     def maker(self, name):
         """A maker of TPMs with a root of its own; the file with its certificates."""
         folder = self.scratch / name
@@ -57,21 +56,10 @@ class Tpm(Bench):
         return f"swtpm:path={path}"
 
     def ask(self, tcti, challenge=CHALLENGE, out="run", **parameters):
-        self.run_directory = self.scratch / out
         profile = json.loads(PROFILE.read_text())
         profile["name"] = "mine"
         profile["requirements"][0]["parameters"] = {"tcti": tcti, **parameters}
-        return self.assay(
-            *("accept", "--profile", self.write("profile.json", profile), "--directory", self.work),
-            *("--out", self.run_directory, "--challenge", challenge),
-        )
-
-    def check(self, *more, status=0):
-        got = self.assay(
-            *("verify", self.run_directory / "dossier", "--key", self.scratch / "state/assay/machine.key.pub", *more)
-        )
-        self.assertEqual(got.returncode, status, got.stdout + got.stderr)
-        return got.stdout + got.stderr
+        return self.accept(profile, challenge, out)
 
     def key(self):
         return json.loads(self.check("--json"))["nodes"][0]["tpm"]["key"]
@@ -120,24 +108,6 @@ class Tpm(Bench):
         got = self.assay("judge", self.run_directory)
         self.assertEqual(got.returncode, 3, got.stdout + got.stderr)
         self.assertIn("the TPM: its quote answers another question than that of this attempt", got.stdout)
-
-    def record(self):
-        return next((self.run_directory / "records").glob("*/1/0.jsonl"))
-
-    def said(self):
-        conditions = [line["condition"] for line in map(json.loads, self.record().open()) if "condition" in line]
-        return {condition["name"]: condition["value"] for condition in conditions}
-
-    def replace(self, texts):
-        """Other texts in the record, and its digest and size in the journal, as who writes the evidence can do."""
-        record, journal = self.record(), self.run_directory / "journal.jsonl"
-        before, content = record.read_bytes(), record.read_text()
-        for old, new in texts.items():
-            content = content.replace(old, new)
-        record.write_text(content)
-        digest = [hashlib.sha256(data).hexdigest() for data in (before, content.encode())]
-        account = journal.read_text().replace(digest[0], digest[1])
-        journal.write_text(account.replace(f'"bytes":{len(before)}', f'"bytes":{len(content)}'))
 
     def test_no_tpm_is_not_measured_and_informs_or_is_refused_as_the_receiver_demands(self):
         got = self.ask(f"device:{self.scratch / 'no-tpm'}")

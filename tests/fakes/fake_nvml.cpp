@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <thread>
@@ -21,6 +23,8 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/nvml/nvml_api.h"
+#include "tests/fakes/attesting_gpu.h"
+#include "tests/fakes/fake_nvml_fields.h"
 
 namespace assay::nvml_api {
 
@@ -125,61 +129,6 @@ Return processes(Device device, const char* key, unsigned* count, Process* out) 
   return kSuccess;
 }
 
-/// The key of a field of one link, or of "every" link; empty for others.
-std::string key_of_link(unsigned field, const std::string& link) {
-  static const std::map<unsigned, const char*> kNames = {{kFieldLinkSpeed, "link_{}_speed_mbps"},
-                                                         {kFieldLinkState, "link_{}_state"},
-                                                         {kFieldLinkRecoveryEvents, "link_{}_recovery_events"},
-                                                         {kFieldLinkEffectiveBer, "link_{}_effective_ber"},
-                                                         {kFieldLinkSymbolBer, "link_{}_symbol_ber"},
-                                                         {kFieldC2cState, "c2c_{}_state"},
-                                                         {kFieldC2cSpeed, "c2c_{}_speed_mbps"},
-                                                         {kFieldC2cReplay, "c2c_{}_replays"}};
-  const auto found = kNames.find(field);
-  return found == kNames.end() ? "" : fmt::format(fmt::runtime(found->second), link);
-}
-
-/// The key under which the file has a field; empty for a field that no file has.
-std::string key_of(unsigned field, unsigned scope) {
-  switch (field) {
-    case kFieldRetiredSingleBit:
-      return "retired_single_bit";
-    case kFieldRetiredDoubleBit:
-      return "retired_double_bit";
-    case kFieldPowerCap:
-      return "throttle_power_cap_ns";
-    case kFieldMemoryTemperature:
-      return "memory_temperature_c";
-    case kFieldLinkCount:
-      return "links";
-    case kFieldPowerAverage:
-      return scope == kScopeModule ? "module_power_average_mw" : "power_average_mw";
-    case kFieldPowerInstant:
-      return scope == kScopeModule ? "module_power_instant_mw" : "power_instant_mw";
-    case kFieldPowerDefaultLimit:
-      return "power_default_limit_mw";
-    case kFieldRecoveryAction:
-      return "recovery_action";
-    case kFieldSwThermal:
-      return "throttle_sw_thermal_ns";
-    case kFieldHwThermal:
-      return "throttle_hw_thermal_ns";
-    case kFieldPowerBrake:
-      return "throttle_power_brake_ns";
-    case kFieldLinkReplay:
-      return fmt::format("link_{}_replays", scope);
-    case kFieldLinkRecovery:
-      return fmt::format("link_{}_recoveries", scope);
-    case kFieldLinkCrc:
-      return fmt::format("link_{}_crc", scope);
-    case kFieldC2cCount:
-      return "c2c_links";
-    default:
-      break;
-  }
-  return key_of_link(field, std::to_string(scope));
-}
-
 bool has_link(Device device, unsigned link) { return link < device->state.value("links", 0U); }
 
 /// The key of what the file says of a field: of the link itself, or of "every" one: "link_every_speed_mbps". Empty for
@@ -213,6 +162,12 @@ void answer(Device device, FieldValue& field) {
     field.result = number(device, key, &field.value.uint64);
     if (of_link && field.result == kNotSupported) field.result = kSuccess;
   }
+}
+
+/// The content of the file at this path.
+std::string content_of(const json& path) {
+  std::ifstream file(path.get<std::string>(), std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace
@@ -258,6 +213,31 @@ Return nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, Device* device) {
       return nvmlDeviceGetHandleByIndex_v2(index, device);
   }
   return kNotFound;
+}
+Return nvmlSystemGetConfComputeState(ConfidentialState* state) {
+  if (!node().state.contains("confidential_computing")) return kNotSupported;
+  *state = {.environment = 2, .feature = node().state["confidential_computing"].get<unsigned>(), .devtools = 0};
+  return kSuccess;
+}
+Return nvmlDeviceGetConfComputeGpuCertificate(Device d, GpuCertificates* out) {
+  if (!d->state.contains("certificates")) return kNotSupported;
+  const std::string pem = content_of(d->state["certificates"]);
+  if (pem.size() > sizeof out->attestation_chain) return kInsufficientSize;
+  out->attestation_size = static_cast<unsigned>(pem.size());
+  std::ranges::copy(pem, out->attestation_chain);
+  return kSuccess;
+}
+Return nvmlDeviceGetConfComputeGpuAttestationReport(Device d, AttestationReport* out) {
+  if (d->state.contains("attestation_result")) return d->state["attestation_result"].get<Return>();
+  if (!d->state.contains("attestation_key")) return kNotSupported;
+  const std::string pem = content_of(d->state["attestation_key"]);
+  const std::unique_ptr<BIO, int (*)(BIO*)> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free);
+  const fakes::Handle<EVP_PKEY> key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr), EVP_PKEY_free);
+  const auto bytes =
+      fakes::signed_report(key.get(), {.nonce = std::string(out->nonce, out->nonce + sizeof out->nonce)});
+  out->size = static_cast<unsigned>(bytes.size());
+  std::ranges::copy(bytes, out->report);
+  return kSuccess;
 }
 Return nvmlDeviceGetName(Device d, char* out, unsigned n) { return text(d, "name", out, n); }
 Return nvmlDeviceGetUUID(Device d, char* out, unsigned n) { return text(d, "uuid", out, n); }

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "orchestrator/judge/evidence/gpu_answer.h"
 #include "orchestrator/judge/evidence/tpm_answer.h"
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/dsse.h"
@@ -40,6 +41,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     if (key->point.empty() == key->modulus.empty() || judge::is_signed_by(*key, "message", text)) std::abort();
   }
   if (const auto quote = judge::tpm_quote(text); quote && quote->digest.size() != 32) std::abort();
+  if (const auto report = judge::gpu_report(text)) {
+    if (report->nonce.size() != 32 || report->signature.size() != 96 || report->measured.empty()) std::abort();
+    if (report->signed_bytes + report->signature != text || judge::is_signed_by(text, *report)) std::abort();
+  }
+  [[maybe_unused]] const auto key_of_chain = judge::identity_key(text);  // must only return
   const judge::TpmKey no_point{.attributes = 0,
                                .point = std::string("\x04") + std::string(64, 'x'),
                                .modulus = "",

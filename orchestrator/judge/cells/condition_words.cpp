@@ -49,6 +49,8 @@ constexpr ConditionWords kWords[] = {
     {"credential", "", "the key that signs for the TPM is not bound to its endorsement key ({})",
      "run again; if it stays so, the keys are of two TPMs, or the TPM has no RSA endorsement key of the standard "
      "template"},
+    {"attested", "", "{} of the GPUs gave an attestation report",
+     "the record names each of the others with NVML's words: turn confidential computing on for every GPU"},
     {"meter_doubts", "", "what the BMC or the energy counters told is doubtful ({})",
      "compare the BMC with another meter, update its firmware, or leave the figure out"},
     {"feed_restored", "", "the feed did not come back while the load was held",

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
+#include "orchestrator/judge/evidence/gpu_answer.h"
+#include "probes/core/text.h"
 
 namespace assay::judge {
 namespace {
@@ -37,6 +39,10 @@ std::pair<std::string, std::string> identity_in(const Condition& condition, cons
   // A copied TPM of a guest answers for two of them as a real one does that is asked over the network.
   if (condition.name == "attestation_key" && condition.subject.kind == "node")
     return {"attestation key of a TPM", files::sha256(*text)};
+  if (condition.name == "certificate_chain" && condition.subject.kind == "gpu") {
+    const std::string key = identity_key(from_hexadecimal(*text).value_or(""));
+    return key.empty() ? std::pair<std::string, std::string>{} : std::pair{std::string("identity key of a GPU"), key};
+  }
   if (is_guest(record)) return {};
   if (condition.name == "product_serial" && condition.subject.kind == "node") return {"machine", *text};
   const bool local_drive = condition.subject.kind == "drive" && condition.subject.id.starts_with("nvme");

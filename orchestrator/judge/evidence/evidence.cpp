@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
+#include "orchestrator/judge/evidence/gpu_answer.h"
 #include "orchestrator/judge/evidence/journal_guard.h"
 #include "orchestrator/judge/evidence/tpm_answer.h"
 #include "probes/core/text.h"
@@ -103,14 +104,29 @@ std::optional<RankFault> fault_of(const std::expected<TimedRecord, InputError>& 
   return std::nullopt;
 }
 
-/// A record of the probe that asks the TPM whose quote is no answer to this attempt: the node cannot have been asked,
-/// or another one answered. A made-up record of a simulation has none.
+/// A record of a probe that asks hardware, in which a statement is no answer to this attempt: the node cannot have been
+/// asked, or another one answered. A GPU without a report is for the requirement to judge. A made-up record of a
+/// simulation has none.
 std::optional<RankFault> unanswered(const Record& record, const StepContext& context, const Attempt& attempt) {
-  if (context.step.probe != plan::kIdentityProbe || context.plan.simulation) return std::nullopt;
-  const std::string nonce = tpm_nonce(context.plan.challenge, context.journal.plan_sha256, attempt.node, attempt.asked);
-  const TpmAnswer answer = tpm_answer_in(record, nonce, attempt.asked);
-  if (answer.outcome == TpmOutcome::answered) return std::nullopt;
-  return RankFault{.weight = 0, .outcome = Outcome::error, .reason = "the TPM: " + answer.words};
+  if (!plan::asks_hardware(context.step.probe) || context.plan.simulation) return std::nullopt;
+  const std::string nonce =
+      attempt_nonce(context.plan.challenge, context.journal.plan_sha256, attempt.node, attempt.asked);
+  const auto fault = [](std::string words) {
+    return RankFault{.weight = 0, .outcome = Outcome::error, .reason = std::move(words)};
+  };
+  if (context.step.probe == plan::kIdentityProbe) {
+    const TpmAnswer answer = tpm_answer_in(record, nonce, attempt.asked);
+    return answer.outcome == AnswerOutcome::answered ? std::nullopt : std::optional(fault("the TPM: " + answer.words));
+  }
+  const GpuAnswers answers = gpu_answers_in(record, nonce);
+  for (const auto& [uuid, answer] : answers.gpus) {
+    if (answer.outcome != AnswerOutcome::answered && answer.outcome != AnswerOutcome::no_answer)
+      return fault(fmt::format("the GPU {}: {}", uuid, answer.words));
+  }
+  const auto said = texts_of(record, "node", "attested");
+  const bool says_all = said.empty() || said.begin()->second == "all";
+  return says_all && answers.outcome != AnswerOutcome::answered ? std::optional(fault("the GPUs: " + answers.words))
+                                                                : std::nullopt;
 }
 
 /// Why the load of which `record` is cannot have lasted as long as the step asks, or as the record says by its

@@ -120,7 +120,7 @@ struct JournalEntry {
   static JournalEntry node_down(const std::string& node, const std::string& reason);
   /// An attempt is about to start.
   static JournalEntry attempt_begin(const std::string& step, int number, const std::string& node);
-  /// The same of one that asks the TPM; `secret_sha256` of the secret to recover, empty if there is none.
+  /// The same of one that asks hardware; `secret_sha256` of the secret to recover, empty if there is none.
   static JournalEntry question_begin(const std::string& step, int number, const std::string& node,
                                      const std::string& secret_sha256);
   /// An extra test of a search is about to start.

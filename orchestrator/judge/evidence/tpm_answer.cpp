@@ -6,7 +6,6 @@
 #include <memory>
 
 #include <openssl/core_names.h>
-#include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
@@ -31,32 +30,6 @@ constexpr std::uint32_t kFixedTpm = 0x2, kFixedParent = 0x10, kOwnData = 0x20, k
 constexpr std::uint32_t kOfThisTpm = kFixedTpm | kFixedParent | kOwnData | kRestricted;
 constexpr std::size_t kCoordinate = 32, kDigest = 32, kModulus = 256;
 
-/// Takes numbers and blocks from the front of bytes. A short one makes it bad, and everything after it empty.
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : left_(bytes) {}
-  std::uint64_t number(std::size_t size) {
-    std::uint64_t value = 0;
-    for (const char c : take(size)) value = value << 8 | static_cast<unsigned char>(c);
-    return value;
-  }
-  std::uint16_t u16() { return static_cast<std::uint16_t>(number(2)); }
-  std::uint32_t u32() { return static_cast<std::uint32_t>(number(4)); }
-  std::string_view take(std::size_t size) {
-    good_ = good_ && size <= left_.size();
-    if (!good_) return {};
-    const auto taken = left_.substr(0, size);
-    left_.remove_prefix(size);
-    return taken;
-  }
-  std::string_view block() { return take(u16()); }
-  [[nodiscard]] bool ended_well() const { return good_ && left_.empty(); }
-
- private:
-  std::string_view left_;
-  bool good_ = true;
-};
-
 /// `value` in kCoordinate bytes; empty if it is longer.
 std::string padded(std::string_view value) {
   return value.size() > kCoordinate ? "" : std::string(kCoordinate - value.size(), '\0') + std::string(value);
@@ -64,11 +37,8 @@ std::string padded(std::string_view value) {
 
 /// The text of the node's condition `name`; empty if there is none.
 std::string text_of(const Record& record, std::string_view name) {
-  for (const auto& condition : record.conditions) {
-    const auto* text = std::get_if<std::string>(&condition.value);
-    if (condition.name == name && condition.subject.kind == "node" && text != nullptr) return *text;
-  }
-  return "";
+  const auto texts = texts_of(record, "node", name);
+  return texts.empty() ? "" : texts.begin()->second;
 }
 
 std::string bytes_of(const Record& record, std::string_view name) {
@@ -107,10 +77,10 @@ bool TpmKey::endorses() const {
 std::string TpmKey::name() const { return std::string("\x00\x0B", 2) + *from_hexadecimal(sha256); }
 
 std::optional<TpmKey> tpm_key(std::string_view bytes) {
-  Reader outer(bytes);
+  ByteReader outer(bytes);
   const std::string_view area = outer.block();
   if (!outer.ended_well()) return std::nullopt;
-  Reader in(area);
+  ByteReader in(area);
   TpmKey key{.point = "", .modulus = "", .sha256 = files::sha256(area)};
   const auto type = in.u16();
   const auto name_algorithm = in.u16();
@@ -143,7 +113,7 @@ std::optional<TpmKey> tpm_key_in(const Record& record, std::string_view conditio
 }
 
 std::optional<TpmQuote> tpm_quote(std::string_view bytes) {
-  Reader in(bytes);
+  ByteReader in(bytes);
   if (in.u32() != kGenerated || in.u16() != kQuoted) return std::nullopt;
   (void)in.block();  // qualifiedSigner: its key follows from the signature
   TpmQuote quote{.answers = std::string(in.block()), .digest = ""};
@@ -160,18 +130,10 @@ std::optional<TpmQuote> tpm_quote(std::string_view bytes) {
 }
 
 bool is_signed_by(const TpmKey& key, std::string_view bytes, std::string_view signature) {
-  Reader in(signature);
+  ByteReader in(signature);
   if (in.u16() != kEcdsa || in.u16() != kSha256) return false;
   const std::string_view r = in.block(), s = in.block();
   if (!in.ended_well() || key.point.empty()) return false;
-  const auto number = [](std::string_view value) {
-    return BN_bin2bn(reinterpret_cast<const unsigned char*>(value.data()), static_cast<int>(value.size()), nullptr);
-  };
-  const Owned<ECDSA_SIG, ECDSA_SIG_free> pair(ECDSA_SIG_new());
-  if (!pair || ECDSA_SIG_set0(pair.get(), number(r), number(s)) != 1) return false;  // takes both
-  std::string der(static_cast<std::size_t>(std::max(0, i2d_ECDSA_SIG(pair.get(), nullptr))), '\0');
-  auto* out = reinterpret_cast<unsigned char*>(der.data());
-  i2d_ECDSA_SIG(pair.get(), &out);
   std::string curve = "prime256v1", point = key.point;
   const std::array parameters = {OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, curve.data(), 0),
                                  OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, point.data(), point.size()),
@@ -182,25 +144,16 @@ bool is_signed_by(const TpmKey& key, std::string_view bytes, std::string_view si
       making && EVP_PKEY_fromdata_init(making.get()) == 1 &&
       EVP_PKEY_fromdata(making.get(), &made, EVP_PKEY_PUBLIC_KEY, const_cast<OSSL_PARAM*>(parameters.data())) == 1;
   const Owned<EVP_PKEY, EVP_PKEY_free> owned(made);
-  const Owned<EVP_MD_CTX, EVP_MD_CTX_free> checking(EVP_MD_CTX_new());
-  const bool holds = is_key && checking &&
-                     EVP_DigestVerifyInit(checking.get(), nullptr, EVP_sha256(), nullptr, owned.get()) == 1 &&
-                     EVP_DigestVerify(checking.get(), reinterpret_cast<const unsigned char*>(der.data()), der.size(),
-                                      reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()) == 1;
+  const bool holds = is_key && ecdsa_holds(owned.get(), EVP_sha256(), r, s, bytes);
   ERR_clear_error();
   return holds;
 }
 
-std::string tpm_nonce(const std::string& challenge, const std::string& plan_sha256, const std::string& node,
-                      const std::string& asked) {
-  return files::sha256(fmt::format("assay.tpm/1\n{}\n{}\n{}\n{}\n", challenge, plan_sha256, node, asked));
-}
-
 TpmAnswer tpm_answer_in(const Record& record, const std::string& nonce, const std::string& asked) {
-  const auto is = [](TpmOutcome outcome, std::string words) {
+  const auto is = [](AnswerOutcome outcome, std::string words) {
     return TpmAnswer{.outcome = outcome, .words = std::move(words)};
   };
-  using enum TpmOutcome;
+  using enum AnswerOutcome;
   const auto key = tpm_key_in(record, "attestation_key");
   const std::string said = bytes_of(record, "quote");
   const auto quote = tpm_quote(said);
@@ -230,28 +183,15 @@ TpmAnswer tpm_answer_in(const Record& record, const std::string& nonce, const st
 std::map<std::string, TpmAnswer> tpm_answers(const Run& run, const EvidenceReader& evidence) {
   std::map<std::string, TpmAnswer> answers;
   for (const auto& node : run.plan.site.nodes)
-    answers[node.name] = {.outcome = TpmOutcome::not_asked, .words = "its TPM was not asked"};
-  std::map<std::string_view, const plan::Step*> asking;
-  for (const auto& step : run.plan.steps) {
-    if (step.probe == plan::kIdentityProbe && step.nodes.size() == 1) asking[step.id] = &step;
-  }
-  if (asking.empty() || run.plan.simulation) return answers;
-  for (const auto& attempt : run.journal.attempts) {
-    const auto one = attempt.is_extra() ? asking.end() : asking.find(attempt.step);
-    if (one == asking.end()) continue;
-    const plan::Step* const step = one->second;
-    const std::string& node = step->nodes.front();
-    TpmAnswer found{.outcome = TpmOutcome::no_answer, .words = "the attempt to ask its TPM has no complete record"};
-    if (const auto record = record_of(run.plan, *step, attempt, evidence)) {
-      if (record->end.status == Status::skip)
-        found = {.outcome = TpmOutcome::no_tpm, .words = record->end.reason};
-      else if (record->end.status == Status::complete)
-        found =
-            tpm_answer_in(*record, tpm_nonce(run.plan.challenge, run.plan_sha256, node, attempt.asked), attempt.asked);
-    }
-    const TpmOutcome before = answers[node].outcome;
-    if (before == TpmOutcome::not_asked || before == TpmOutcome::answered) answers[node] = std::move(found);
-  }
+    answers[node.name] = {.outcome = AnswerOutcome::not_asked, .words = "its TPM was not asked"};
+  each_question(run, evidence, plan::kIdentityProbe, [&](const Question& question) {
+    TpmAnswer found{.outcome = AnswerOutcome::no_answer, .words = "the attempt to ask its TPM has no complete record"};
+    if (question.record && question.record->end.status == Status::skip)
+      found = {.outcome = AnswerOutcome::no_tpm, .words = question.record->end.reason};
+    else if (question.record && question.record->end.status == Status::complete)
+      found = tpm_answer_in(*question.record, question.nonce, question.attempt.asked);
+    take(answers[question.node], std::move(found));
+  });
   return answers;
 }
 

@@ -7,41 +7,15 @@
 // secret shows that the AK is in the TPM of the EK: `activated`.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "orchestrator/judge/evidence/evidence.h"
-#include "probes/core/words.h"
+#include "orchestrator/judge/evidence/hardware_answer.h"
 
 namespace assay::judge {
-
-/// State of the TPM of a node, as far as a run shows it.
-enum class TpmOutcome {
-  answered,         ///< its quote answers the question of this attempt
-  not_asked,        ///< the plan has no step that asks it, or none was tried
-  no_tpm,           ///< the probe skipped
-  no_answer,        ///< the attempt has no complete record
-  wrong_challenge,  ///< the quote answers another question: older, of another node, plan or challenge
-  broken,           ///< signature, key or structure do not hold
-  unknown_key,      ///< the key is not the expected one, or is not bound to an endorsement key
-  other_root,       ///< the certificate of the endorsement key has no chain to an expected root
-};
-
-constexpr auto words_of(TpmOutcome) {
-  using enum TpmOutcome;
-  return std::to_array<Word<TpmOutcome>>({{answered, "answered"},
-                                          {not_asked, "not_asked"},
-                                          {no_tpm, "no_tpm"},
-                                          {no_answer, "no_answer"},
-                                          {wrong_challenge, "wrong_challenge"},
-                                          {broken, "broken"},
-                                          {unknown_key, "unknown_key"},
-                                          {other_root, "other_root"}});
-}
 
 /// A public area (TPMT_PUBLIC) with SHA-256 as its name's algorithm, of an RSA key of 2048 bits or one on P-256.
 struct TpmKey {
@@ -78,14 +52,9 @@ std::optional<TpmQuote> tpm_quote(std::string_view bytes);
 /// Whether `signature` (TPMT_SIGNATURE, ECDSA over SHA-256) of `bytes` is by `key`.
 bool is_signed_by(const TpmKey& key, std::string_view bytes, std::string_view signature);
 
-/// The question of a quote: 64 hexadecimal digits, the SHA-256 of the receiver's challenge, the plan's digest, the node
-/// and Attempt::asked, a line each.
-std::string tpm_nonce(const std::string& challenge, const std::string& plan_sha256, const std::string& node,
-                      const std::string& asked);
-
 /// Content of the record of one attempt.
 struct TpmAnswer {
-  TpmOutcome outcome = TpmOutcome::not_asked;
+  AnswerOutcome outcome = AnswerOutcome::not_asked;
   std::string words;                         ///< why, for people; empty if answered
   std::string key = {};                      ///< SHA-256 of the public area of the key that signed, hexadecimal
   bool activated = false;                    ///< that key is in the TPM of the endorsement key

@@ -1,6 +1,7 @@
 // What the receiver expects: another plan, site, node, target, program, time or course of the run is refused.
 #include "orchestrator/plan/plan.h"
 #include "reports/dossier/serials.h"
+#include "tests/fakes/attesting_gpu.h"
 #include "tests/unit/dossier/dossier_fixture.h"
 
 namespace assay::dossier {
@@ -182,13 +183,13 @@ TEST(ReadSums, zeros_other_forms_and_two_digests_of_one_name_are_refused) {
 }
 
 TEST(TpmTrust, a_tpm_counts_as_the_one_of_its_node_and_of_a_given_root_alone) {
-  using enum judge::TpmOutcome;
+  using enum judge::AnswerOutcome;
   const std::string mine(64, 'a'), other(64, 'b'), foreign(64, 'c');
-  const TpmTrust listed{.roots = "", .keys = {{"n01", mine}, {"n02", other}}}, rooted{.roots = "PEM", .keys = {}};
+  const HardwareTrust listed{.roots = "", .keys = {{"n01", mine}, {"n02", other}}}, rooted{.roots = "PEM", .keys = {}};
   struct Case {
-    TpmTrust trust;
+    HardwareTrust trust;
     judge::TpmAnswer answer;
-    judge::TpmOutcome outcome;
+    judge::AnswerOutcome outcome;
     std::string words;
   };
   const std::vector<Case> cases = {
@@ -215,6 +216,80 @@ TEST(TpmTrust, a_tpm_counts_as_the_one_of_its_node_and_of_a_given_root_alone) {
   std::map<std::string, judge::TpmAnswer> answers = {{"n01", {.outcome = not_asked, .words = "w"}}};
   EXPECT_FALSE(check_tpms({}, Moment{}, answers)) << "it only informs";
   EXPECT_EQ(check_tpms(listed, Moment{}, answers)->what, "the TPM of n01: not_asked: w");
+}
+
+TEST(GpuTrust, a_gpu_counts_by_a_chain_to_a_root_that_holds_and_by_the_key_of_the_list_alone) {
+  using enum judge::AnswerOutcome;
+  using fakes::AttestingGpu;
+  constexpr std::time_t kRun = 1767571200, kDay = 86400;  // 2026-01-05
+  const fakes::GpuMaker maker, foreign("foreign");
+  const AttestingGpu gpu(maker), other(maker);
+  const AttestingGpu expired(maker, {.name = "GPU", .until = kRun - 1}),
+      later(maker, {.name = "GPU", .from = kRun + 1}),
+      for_calls(maker, {.name = "GPU", .usage = "critical,keyAgreement"}), ca(maker, fakes::GpuMaker::ca("GPU"));
+  const std::string a(64, 'a');
+  const auto to = [&](const fakes::GpuMaker& one, std::string crls = "") {
+    return HardwareTrust{.roots = one.root_pem(), .keys = {}, .crls = std::move(crls)};
+  };
+  constexpr const char* kNoChain =
+      "the certificate of its key has no chain to a given root that holds when the run began ";
+  constexpr const char* kUse = "the certificate of its key is for another use than signatures of reports";
+  struct Case {
+    const char* what;
+    HardwareTrust trust;
+    std::string chain;
+    judge::AnswerOutcome outcome;
+    std::string words;
+  };
+  const std::vector<Case> cases = {
+      {"right", to(maker), gpu.chain, answered, ""},
+      {"no root and no list", {}, gpu.chain, answered, ""},
+      {"foreign root", to(foreign), gpu.chain, other_root, kNoChain},
+      {"foreign maker", to(maker), AttestingGpu(foreign).chain, other_root, kNoChain},
+      {"expired", to(maker), expired.chain, other_root, std::string(kNoChain) + "(certificate has expired)"},
+      {"not yet", to(maker), later.chain, other_root, std::string(kNoChain) + "(certificate is not yet valid)"},
+      {"another use", to(maker), for_calls.chain, other_root, kUse},
+      {"a CA", to(maker), ca.chain, other_root, kUse},
+      {"no certificate", to(maker), "x", other_root, "its certificate cannot be read"},
+      {"none revoked", to(maker, maker.list({other.own.get()})), gpu.chain, answered, ""},
+      {"revoked", to(maker, maker.list({gpu.own.get()})), gpu.chain, other_root,
+       std::string(kNoChain) + "(certificate revoked)"},
+      {"revoked by a later list", to(maker, maker.list({gpu.own.get()}, kRun + kDay)), gpu.chain, other_root,
+       std::string(kNoChain) + "(certificate revoked)"},
+      {"a later list", to(maker, maker.list({}, kRun + kDay)), gpu.chain, answered, ""},
+      {"a list that had ended", to(maker, maker.list({}, kRun - 2 * kDay, kRun - kDay)), gpu.chain, other_root,
+       std::string(kNoChain) + "(CRL has expired)"},
+      {"a list of another maker", to(maker, foreign.list({})), gpu.chain, other_root,
+       std::string(kNoChain) + "(no given list of revoked certificates is by one of its issuers)"},
+  };
+  const Moment at = std::chrono::system_clock::from_time_t(kRun);
+  for (const auto& one : cases) {
+    const auto held = held_against(
+        one.trust, "GPU-1", judge::GpuAnswer{.outcome = answered, .words = "", .key = a, .chain = one.chain}, at);
+    EXPECT_EQ(held.outcome, one.outcome) << one.what << ": " << held.words;
+    EXPECT_TRUE(held.words.starts_with(one.words)) << one.what << ": " << held.words;
+  }
+}
+
+TEST(GpuTrust, a_list_has_one_key_for_every_gpu_of_the_run_and_no_other) {
+  using enum judge::AnswerOutcome;
+  const std::string a(64, 'a'), b(64, 'b');
+  const HardwareTrust listed{.roots = "", .keys = {{"GPU-1", a}, {"GPU-2", b}}};
+  const Moment at;
+  const auto by = [&](const std::string& uuid, const std::string& key) {
+    return held_against(listed, uuid, judge::GpuAnswer{.outcome = answered, .words = "", .key = key}, at).words;
+  };
+  EXPECT_EQ(by("GPU-1", a), "");
+  EXPECT_EQ(by("GPU-1", b), "the GPU GPU-2 answered in its place");
+  EXPECT_TRUE(by("GPU-1", std::string(64, 'c')).starts_with("it answered with the key cccc"));
+  EXPECT_EQ(by("GPU-3", a), "the list of keys does not have the GPU GPU-3");
+
+  std::map<std::string, judge::GpuAnswers> answers = {
+      {"n01", {.outcome = answered, .gpus = {{"GPU-1", {.outcome = answered, .words = "", .key = a}}}}}};
+  EXPECT_EQ(check_gpus(listed, at, answers)->what, "does not test the GPU GPU-2 of the list of keys");
+  answers["n02"] = {.outcome = not_asked, .words = "w"};
+  EXPECT_FALSE(check_gpus({}, at, answers)) << "it only informs";
+  EXPECT_EQ(check_gpus(listed, at, answers)->what, "the GPUs of n02: not_asked: w");
 }
 
 }  // namespace

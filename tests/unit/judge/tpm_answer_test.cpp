@@ -22,7 +22,7 @@ namespace tpm_test {
 constexpr std::uint32_t kSigns = 0x00050072, kStores = 0x000300B2;  // as tpm2-tools makes both keys
 const std::string kSecret(32, 's');
 const std::string kAsked = std::string(64, 'a') + ":" + files::sha256(kSecret);
-const std::string kNonce = tpm_nonce("c", "p", "n1", kAsked);
+const std::string kNonce = attempt_nonce("c", "p", "n1", kAsked);
 
 std::string number(std::uint64_t value, int size) {
   std::string bytes;
@@ -107,7 +107,7 @@ Record said_by(const SoftKey& key, const Parts& parts) {
 }
 
 TEST(tpm_answer, a_quote_counts_only_as_the_answer_of_such_a_key_to_this_question) {
-  using enum TpmOutcome;
+  using enum AnswerOutcome;
   const SoftKey key, other;
   constexpr const char* kNoKey =
       "the key of its quote is none that a TPM made, keeps and uses only for its own statements";
@@ -116,17 +116,17 @@ TEST(tpm_answer, a_quote_counts_only_as_the_answer_of_such_a_key_to_this_questio
   struct Case {
     const char* what;
     Parts parts;
-    TpmOutcome outcome;
+    AnswerOutcome outcome;
     std::string words;
     bool activated = false;
   };
   const std::vector<Case> cases = {
       {"honest", {}, answered, "", true},
       {"no credential", {.secret = "", .credential = "not_given"}, answered, ""},
-      {"stale: another journal", {.nonce = tpm_nonce("c", "p", "n1", ":")}, wrong_challenge, kStale},
-      {"earlier challenge", {.nonce = tpm_nonce("", "p", "n1", kAsked)}, wrong_challenge, kStale},
-      {"another plan", {.nonce = tpm_nonce("c", "q", "n1", kAsked)}, wrong_challenge, kStale},
-      {"quote of another node", {.nonce = tpm_nonce("c", "p", "n2", kAsked)}, wrong_challenge, kStale},
+      {"stale: another journal", {.nonce = attempt_nonce("c", "p", "n1", ":")}, wrong_challenge, kStale},
+      {"earlier challenge", {.nonce = attempt_nonce("", "p", "n1", kAsked)}, wrong_challenge, kStale},
+      {"another plan", {.nonce = attempt_nonce("c", "q", "n1", kAsked)}, wrong_challenge, kStale},
+      {"quote of another node", {.nonce = attempt_nonce("c", "p", "n2", kAsked)}, wrong_challenge, kStale},
       {"no question", {.nonce = std::string(64, '0')}, wrong_challenge, kStale},
       {"flipped in the question", {.flipped_in_quote = 20}, broken, kSigned},
       {"flipped in r", {.flipped_in_signature = 9}, broken, kSigned},
@@ -187,7 +187,7 @@ struct TpmRun : fixture::MemoryRun {
     Recorder recorder(
         out, instrument.spec(),
         {.probe = description.name, .revision = 1, .parameters = plan.steps[i].parameters, .host = {{"name", node}}});
-    const Record said = said_by(key, {.nonce = tpm_nonce("", "p", node, heard)});
+    const Record said = said_by(key, {.nonce = attempt_nonce("", "p", node, heard)});
     for (const auto& condition : said.conditions) recorder.condition(condition.name, condition.value);
     recorder.measurement("quote_time", 0.5);
     recorder.end({.status = Status::complete, .reason = ""});
@@ -223,7 +223,7 @@ TEST(tpm_answer, a_cell_passes_with_the_answer_to_its_own_question_alone) {
 }
 
 TEST(tpm_answer, of_several_attempts_the_first_that_does_not_hold_counts) {
-  using enum TpmOutcome;
+  using enum AnswerOutcome;
   const SoftKey key;
   TpmRun run;
   run.answer(0, key, kAsked, kAsked);

@@ -1,0 +1,42 @@
+// hardware_trust: whose TPMs and GPUs have answered: keys by a list of the receiver's, certificates by their makers.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "orchestrator/judge/evidence/gpu_answer.h"
+#include "orchestrator/judge/evidence/tpm_answer.h"
+#include "probes/core/error.h"
+#include "reports/dossier/moment.h"
+#include "reports/dossier/serials.h"
+
+namespace assay::dossier {
+
+/// Which TPMs, or GPUs, a receiver expects; without roots and keys: any, or none.
+struct HardwareTrust {
+  std::string roots;      ///< PEM: issuers of the certificates
+  Serials keys;           ///< by node SHA-256 of the public area of its TPM's key; by UUID identity_key of a GPU
+  std::string crls = {};  ///< PEM: lists of revoked certificates; none: revocation is not checked
+  [[nodiscard]] bool demands() const { return !roots.empty() || !keys.empty(); }
+};
+
+/// `answer` of the TPM of `node` as `trust` lets it count: one that answered with another key than the node's in the
+/// list is unknown_key; with roots also one that is not bound to an endorsement key, and other_root where the
+/// certificate of that key, as one for such keys, has no chain to the roots that holds at `at`, or one of the chain is
+/// revoked.
+judge::TpmAnswer held_against(const HardwareTrust& trust, const std::string& node, judge::TpmAnswer answer, Moment at);
+
+/// The same of the GPU `uuid` and the certificate of the key that signed.
+judge::GpuAnswer held_against(const HardwareTrust& trust, const std::string& uuid, judge::GpuAnswer answer, Moment at);
+
+/// Applies held_against to all `answers`. If `trust` demands anything, a node that did not answer so is an error, and a
+/// node of the list that the site does not have.
+std::optional<InputError> check_tpms(const HardwareTrust& trust, Moment at,
+                                     std::map<std::string, judge::TpmAnswer>& answers);
+
+/// The same of every GPU of every node, and of a GPU of the list that no node has.
+std::optional<InputError> check_gpus(const HardwareTrust& trust, Moment at,
+                                     std::map<std::string, judge::GpuAnswers>& answers);
+
+}  // namespace assay::dossier
