@@ -14,7 +14,7 @@
 namespace assay::simulate {
 namespace {
 
-constexpr double kGuardShares = 1.2;     // of the instrument's guard band, by which healthy nodes are further beyond
+constexpr double kGuardShares = 1.2;     // of the guard band of one decision, which that of two stages has
 constexpr double kSampleSpread = 0.003;  // relative, between samples of one subject
 constexpr double kFreeRate = 1e6;        // of a rate that others refer to and nothing limits; of anything else 1
 
@@ -22,11 +22,15 @@ constexpr double kFreeRate = 1e6;        // of a rate that others refer to and n
 constexpr std::chrono::system_clock::time_point kNever{std::chrono::seconds(946'684'800)};  // 2000-01-01
 
 /// The centre of values between `low` and `high`, or beyond the one that is given; else unchanged.
-double centre_of(const MadeUpMetric& quantity, double margin) {
+/// Where healthy nodes lie: `margin` beyond the limit, and further by the guard band, a share `guard` of the value
+/// itself.
+double centre_of(const MadeUpMetric& quantity, double margin, double guard) {
   if (quantity.low && quantity.high) return (*quantity.low + *quantity.high) / 2;
-  if (quantity.low) return *quantity.low == 0 ? 1 : *quantity.low + std::abs(*quantity.low) * margin;
-  if (quantity.high) return *quantity.high - std::abs(*quantity.high) * margin;
-  return quantity.centre;
+  const double limit = quantity.low ? *quantity.low : quantity.high.value_or(quantity.centre);
+  if (!quantity.low && !quantity.high) return limit;
+  if (quantity.low && limit == 0) return 1;
+  const bool beyond_is_larger = quantity.low.has_value() == (limit > 0);  // in size, without its sign
+  return beyond_is_larger ? limit * (1 + margin) / (1 - guard) : limit * (1 - margin) / (1 + guard);
 }
 
 bool is_of_itself(const plan::Limit& limit) {
@@ -159,8 +163,8 @@ void FleetModel::add_limits(Recipe& recipe, const plan::Requirement& requirement
   if (limit.at_least) quantity.low = std::max(quantity.low.value_or(*limit.at_least * unit), *limit.at_least * unit);
   if (limit.at_most) quantity.high = std::min(quantity.high.value_or(*limit.at_most * unit), *limit.at_most * unit);
   quantity.spread_key = key;
-  const double guard = plan_.profile.guard_factor * probe.metric(requirement.metric)->instrument;
-  quantity.centre = centre_of(quantity, simulation_.faults.healthy.margin + kGuardShares * guard);
+  const double guard = kGuardShares * plan_.profile.guard_factor * probe.metric(requirement.metric)->instrument;
+  quantity.centre = centre_of(quantity, simulation_.faults.healthy.margin, guard);
 }
 
 /// A feature has the demanded gain, and the margin of healthy nodes more. Its state is a condition that differs.
@@ -173,9 +177,9 @@ void FleetModel::contrast(const plan::Requirement& requirement, Recipe& on, Reci
   const auto with = of(on), without = of(off);
   const double instrument =
       plan_.probes.at(requirement.probe).description.metric(requirement.metric)->instrument * std::sqrt(2.0);
-  const double more = simulation_.faults.healthy.margin + kGuardShares * plan_.profile.guard_factor * instrument;
+  const double guard = kGuardShares * plan_.profile.guard_factor * instrument;
   with->switched_by = contrast.parameter;
-  with->gain = (1 + contrast.at_least) * (1 + more);
+  with->gain = (1 + contrast.at_least) * (1 + simulation_.faults.healthy.margin) / (1 - guard);
   // The side whose own limit asks for more has that; the other one is further from its limit.
   if (with->lower_is_better) {
     with->centre = std::min(with->centre, without->centre / with->gain);

@@ -4,14 +4,13 @@
 #include <fmt/format.h>
 
 #include "orchestrator/simulate/fleet_model.h"
+#include "orchestrator/simulate/simulate.h"
 #include "workloads/train/graph/step_edges.h"
 
 namespace assay::simulate {
 namespace {
 
 // Faults of these metrics, and those of every metric, slow a node's computation and a link's messages.
-constexpr const char* kComputation = "self_time";
-constexpr const char* kMessages = "edge_time";
 
 /// Figures of ranks that are shares of others already, and those that are times.
 struct RankMetric {

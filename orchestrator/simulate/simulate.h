@@ -56,6 +56,14 @@ struct SimulatedRun {
 /// stage and searches are those of a run. `journal` gets the lines of the journal as they are written.
 SimulatedRun simulate(const plan::Plan& plan, const std::string& plan_sha256, files::TextSink journal = nullptr);
 
+/// Metrics of faults that slow a rank's computation or its messages in a training step, judged or not.
+inline constexpr const char* kComputation = "self_time";
+inline constexpr const char* kMessages = "edge_time";
+
+/// Why a fault or a knee would show nowhere: no requirement of `profile` judges its metric, nor refers to it.
+std::optional<InputError> check_metrics(const plan::Faults& faults, const plan::Profile& profile,
+                                        const std::string& where);
+
 /// Results of a simulation: time, number of tests, and share of the faults found.
 struct SimulationSummary {
   std::size_t nodes = 0, requirements = 0, steps = 0, cells = 0, attempts = 0;
@@ -63,6 +71,7 @@ struct SimulationSummary {
   double localisation_s = 0;  ///< expected, of the searches after them
   std::size_t tests_budget = 0, tests = 0, rounds = 0;
   std::vector<std::string> found, missed, false_alarms;  ///< "node n00003", "link n00001 n00009", "dead n00004"
+  std::vector<std::string> untried;                      ///< links whose two ends no step of the plan has
   std::vector<std::string> accusations;                  ///< requirement and culprit
   plan::Healthy healthy;                                 ///< assumptions of the outcome of healthy nodes
   std::string would_be;                                  ///< the verdict's reason

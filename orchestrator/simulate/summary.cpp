@@ -59,6 +59,15 @@ bool in_pair(const AccusedNodes& accused, const std::string& node) {
   });
 }
 
+/// Whether a step of the plan has both ends of the link; an extra test has fewer nodes than its step.
+bool is_tried(const plan::Plan& plan, const plan::SimulatedFault& link) {
+  const auto has = [](const plan::Step& step, const std::string& end) {
+    return step.path == end || std::ranges::find(step.nodes, end) != step.nodes.end();
+  };
+  return std::ranges::any_of(plan.steps,
+                             [&](const plan::Step& step) { return has(step, link.node) && has(step, link.other); });
+}
+
 /// Switches that contrasts show to do nothing, or if they are stuck, to be inconclusive. With a node of `bad_nodes` any
 /// contrast may fail.
 void take_switches(const plan::Plan& plan, const judge::Verdict& verdict, SimulationSummary& summary,
@@ -135,6 +144,27 @@ void take_knees(const plan::Plan& plan, const judge::Verdict& verdict, Simulatio
 
 }  // namespace
 
+std::optional<InputError> check_metrics(const plan::Faults& faults, const plan::Profile& profile,
+                                        const std::string& where) {
+  std::set<std::string> judged;
+  for (const auto& requirement : profile.requirements) {
+    judged.insert(requirement.judged());
+    if (requirement.limit.reference == plan::Reference::metric) judged.insert(requirement.limit.name);
+  }
+  const auto check = [&](const std::string& metric) -> std::optional<InputError> {
+    if (metric.empty() || metric == kComputation || metric == kMessages || judged.contains(metric)) return std::nullopt;
+    return InputError{where, fmt::format("the profile {} judges no metric '{}'", profile.name, metric),
+                      fmt::format("it judges {}", fmt::join(judged, ", "))};
+  };
+  for (const auto& one : faults.faults) {
+    if (auto problem = check(one.metric)) return problem;
+  }
+  for (const auto& one : faults.knees) {
+    if (auto problem = check(one.metric)) return problem;
+  }
+  return std::nullopt;
+}
+
 SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, const judge::Verdict& verdict) {
   SimulationSummary summary{.nodes = plan.site.nodes.size(),
                             .requirements = plan.profile.requirements.size(),
@@ -148,6 +178,7 @@ SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, con
                             .found = {},
                             .missed = {},
                             .false_alarms = {},
+                            .untried = {},
                             .healthy = plan.simulation->faults.healthy,
                             .would_be = verdict.reason};
   for (const auto& one : verdict.localised) {
@@ -173,7 +204,10 @@ SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, con
     const bool hit =
         link ? accused.pairs.contains(name) || accused.nodes.contains(fault.node) || accused.nodes.contains(fault.other)
              : accused.nodes.contains(name) || in_pair(accused, name);
-    (hit ? summary.found : summary.missed).push_back((link ? "link " : "node ") + name);
+    (hit                              ? summary.found
+     : link && !is_tried(plan, fault) ? summary.untried
+                                      : summary.missed)
+        .push_back((link ? "link " : "node ") + name);
   }
   take_parts(plan, verdict, accused, summary, bad_nodes);
   take_knees(plan, verdict, summary);
@@ -204,8 +238,9 @@ std::string summary_text(const SimulationSummary& summary) {
                       duration_words(summary.localisation_s));
   text += fmt::format("tests to localise  {} in {} rounds, of {} that the budget has\n", summary.tests, summary.rounds,
                       summary.tests_budget);
-  text += fmt::format("faults             {} found, {} missed, {} false alarms\n", summary.found.size(),
-                      summary.missed.size(), summary.false_alarms.size());
+  text += fmt::format("faults             {} found, {} missed, {} false alarms{}\n", summary.found.size(),
+                      summary.missed.size(), summary.false_alarms.size(),
+                      summary.untried.empty() ? "" : "; untried: of links whose two ends no step of the plan has");
   constexpr std::size_t kMostLines = 20;
   const auto list = [&](const char* word, const std::vector<std::string>& lines) {
     for (std::size_t i = 0; i < std::min(lines.size(), kMostLines); ++i)
@@ -214,6 +249,7 @@ std::string summary_text(const SimulationSummary& summary) {
   };
   list("found", summary.found);
   list("missed", summary.missed);
+  list("untried", summary.untried);
   list("false alarm", summary.false_alarms);
   list("accused", summary.accusations);
   text += fmt::format(
@@ -238,6 +274,7 @@ json to_json(const SimulationSummary& summary) {
           {"rounds", summary.rounds},
           {"found", summary.found},
           {"missed", summary.missed},
+          {"untried", summary.untried},
           {"false_alarms", summary.false_alarms},
           {"accusations", summary.accusations},
           {"healthy", plan::to_json(summary.healthy)},

@@ -32,6 +32,7 @@ std::expected<plan::Plan, InputError> simulated_plan(const SimulateArguments& gi
     auto faults = plan::read_faults(*text, given.faults);
     if (!faults) return std::unexpected(faults.error());
     if (auto problem = plan::check_faults(*faults, site, given.faults)) return std::unexpected(*problem);
+    if (auto problem = simulate::check_metrics(*faults, *profile, given.faults)) return std::unexpected(*problem);
     simulation.faults = std::move(*faults);
   }
   const auto programs = plan::find_programs(plan::installation().probes);

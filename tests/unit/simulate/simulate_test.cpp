@@ -291,6 +291,42 @@ TEST(faults, a_node_that_the_fleet_has_not_is_named) {
   EXPECT_EQ(problem->text(), "faults.json: there is no node 'n7'\nhint: the simulated nodes are n00000 to n00002");
 }
 
+TEST(faults, a_metric_that_the_profile_does_not_judge_and_a_link_that_no_step_has_show_nowhere) {
+  const auto profile = fixture::profile({kAlone});
+  const auto problem =
+      check_metrics({.faults = {{.node = "n00001", .metric = "busbw", .factor = 0.5}}}, profile, "faults.json");
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->text(),
+            "faults.json: the profile " + profile.name + " judges no metric 'busbw'\nhint: it judges bandwidth");
+  const plan::Faults faults{.faults = {{.node = "n00001", .metric = "bandwidth", .factor = 0.5},
+                                       {.node = "n00000", .other = "n00002", .factor = 0.5}}};
+  EXPECT_FALSE(check_metrics(faults, profile, "faults.json"));
+  const Rehearsal fleet(plan_of({kAlone}, {.nodes = 3}, faults));
+  EXPECT_EQ(fleet.summary.found, Words{"node n00001"});
+  EXPECT_EQ(fleet.summary.missed, Words{});
+  EXPECT_EQ(fleet.summary.untried, Words{"link n00000 n00002"});
+}
+
+TEST(simulate, healthy_nodes_keep_their_margin_beyond_the_guard_band_of_a_coarse_instrument) {
+  const auto profile = plan::profile_named("nvidia-h200-sxm");
+  ASSERT_TRUE(profile) << profile.error().text();
+  const auto reach = std::ranges::find(profile->requirements, "gpu.power_reach", &plan::Requirement::id);
+  ASSERT_NE(reach, profile->requirements.end());
+  plan::Profile alone = *profile;
+  alone.requirements = {*reach};
+  const auto newest_first = std::views::reverse(plan::known_probes());
+  const auto known = std::ranges::find(newest_first, reach->probe, &plan::KnownProbe::name);
+  const plan::Program probe{.name = reach->probe,
+                            .sha256 = std::string(64, '1'),
+                            .path = "/p",
+                            .description = *read_description(known->document.dump(), "catalogue")};
+  auto plan = plan::make_plan(alone, simulated_site({.nodes = 100}), {probe}, {});
+  ASSERT_TRUE(plan) << plan.error().text();
+  plan->simulation = plan::Simulation{.seed = 3, .faults = {}};
+  const Rehearsal fleet(std::move(*plan));
+  EXPECT_EQ(fleet.verdict.counts.at("pass"), fleet.verdict.results.size()) << fleet.verdict.reason;
+}
+
 constexpr const char* kSwitched =
     R"({"contrast": {"parameter": "size", "on": 8, "off": 4, "at_least": 0.05, "shown_by": "direct_io"},
         "repeat": {"attempts": 3, "more_attempts": 4}})";
