@@ -19,7 +19,6 @@
 namespace assay::cluster_storage {
 namespace {
 
-
 constexpr Parameter kParameters[] = {
     parameter("directory", "", ".", "directory on the filesystem to measure"),
     parameter("size", "B", "512MiB", "payload of all ranks together", "128MiB"),

@@ -29,8 +29,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kPiece = 1 << 20;   // one read; a multiple of kDirectBlock
-constexpr double kStarvedAfter_s = 1e-3;  // a shorter wait is the scheduler's, not the storage's
+constexpr std::size_t kIngestPiece = 1 << 20;  // one read; a multiple of kDirectBlock
+constexpr double kStarvedAfter_s = 1e-3;       // a shorter wait is the scheduler's, not the storage's
 constexpr std::uint64_t kSamplesOfRank = std::uint64_t{1} << 32;
 
 json ingest_words(const IngestClient& client) {
@@ -60,7 +60,7 @@ IngestClient ingest_in(const json& words) {
 
 /// One reading thread and its findings.
 struct IngestGroup::Reader {
-  DirectMemory memory{kPiece};
+  DirectMemory memory{kIngestPiece};
   double bytes = 0, samples = 0;
   std::uint64_t mismatches = 0;
   std::string first_wrong;
@@ -82,12 +82,12 @@ void IngestGroup::write_sample(std::uint64_t set, std::uint64_t sample) const {
   const auto self = static_cast<std::uint64_t>(group_.rank());
   const std::string name = path(set, self, sample);
   Descriptor file = open_on_storage(name, O_WRONLY | O_CREAT | O_EXCL);
-  std::vector<std::byte> piece(kPiece);
+  std::vector<std::byte> piece(kIngestPiece);
   const std::uint64_t size = size_of(set, self, sample);
   for (std::uint64_t done = 0; done < size; done += piece.size()) {
     if (stop_requested()) throw std::runtime_error("stopped by a signal");
     if (abandoned_) throw std::runtime_error("given up, since the group has ended");
-    piece.resize(std::min<std::uint64_t>(kPiece, size - done));
+    piece.resize(std::min<std::uint64_t>(kIngestPiece, size - done));
     fill_payload({.rank = self * kSamplesOfRank + sample, .step = set, .nonce = settings_.nonce}, done, piece);
     write_on_storage(file, piece, done, name);
   }
@@ -134,7 +134,7 @@ void IngestGroup::read_sample(std::uint64_t set, std::uint64_t sample, Reader& r
   const PayloadKey key{.rank = writer() * kSamplesOfRank + sample, .step = set, .nonce = settings_.nonce};
   std::uint64_t done = 0, wrong = 0;
   while (done < size) {
-    const ssize_t got = ::pread(file.number(), reader.memory.bytes().data(), kPiece, static_cast<off_t>(done));
+    const ssize_t got = ::pread(file.number(), reader.memory.bytes().data(), kIngestPiece, static_cast<off_t>(done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw std::system_error(errno, std::generic_category(), "read " + name);
     const auto whole = std::min<std::uint64_t>(static_cast<std::uint64_t>(got), size - done) / 8 * 8;
