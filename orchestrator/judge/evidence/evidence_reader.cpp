@@ -29,11 +29,10 @@ struct KeptRecords::Internal {
     std::uint32_t key = 0, packed = 0;  ///< sizes
     std::size_t hash = 0;               ///< of both
   };
-  static constexpr std::size_t kInMemory = std::size_t{8} << 20;
   static constexpr std::size_t kMostRefused = std::size_t{64} << 20;  // bytes of the words of refusals
   static constexpr auto hash_of = std::hash<std::string_view>{};
 
-  files::SpilledBytes bytes{kInMemory, std::uint64_t{32} << 30};
+  files::SpilledBytes bytes{kInMemory, kMostBytes};
   std::atomic<std::size_t> parsed = 0;
   std::mutex mutex;                               ///< of all below
   std::unordered_map<std::size_t, Place> places;  ///< by the hash of the key; a second one of a hash is not kept
