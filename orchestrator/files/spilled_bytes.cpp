@@ -21,8 +21,8 @@ Descriptor nameless_file(const std::string& folder) {
   return file;
 }
 
-/// Whether `size` bytes more leave enough room for what else is written there: the evidence of a run may be on the same
-/// disk, and the run ends where that cannot be written.
+/// Whether 1 GiB stays free after `size` bytes more. The evidence of a run may be on the same disk, and a run without
+/// room for its evidence ends.
 bool has_room(int file, std::size_t size) {
   constexpr std::uint64_t kLeft = std::uint64_t{1} << 30;
   struct statvfs disk = {};

@@ -34,7 +34,7 @@ class SpilledBytes {
   const std::size_t in_memory_;
   const std::uint64_t most_;
   const std::string folder_;
-  mutable std::mutex mutex_;  ///< of all below; what is in the file does not change
+  mutable std::mutex mutex_;  ///< of all below; bytes in the file do not change
   Descriptor file_;
   std::uint64_t spilled_ = 0;  ///< bytes in the file
   std::string latest_;         ///< those behind them
