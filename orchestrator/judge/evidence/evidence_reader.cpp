@@ -7,10 +7,11 @@
 #include <map>
 #include <mutex>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "orchestrator/files/spilled_bytes.h"
 #include "probes/core/record_reader.h"
 #include "probes/core/strict_object.h"
 
@@ -22,60 +23,70 @@ std::string key_of(const EvidenceFile& file) { return fmt::format("{} {} {}\n", 
 
 }  // namespace
 struct KeptRecords::Internal {
-  /// A record in as little memory as it takes: its key and, behind that, the packed bytes.
-  struct Kept {
-    std::string bytes;
-    std::uint32_t key = 0;  ///< its length
-
-    [[nodiscard]] std::string_view of() const { return std::string_view(bytes).substr(0, key); }
-    [[nodiscard]] std::string_view packed() const { return std::string_view(bytes).substr(key); }
+  /// Where the key of a record is and, behind it, the packed bytes.
+  struct Place {
+    std::uint64_t begin = 0;
+    std::uint32_t key = 0, packed = 0;  ///< sizes
+    std::size_t hash = 0;               ///< of both
   };
-  struct ByKey {
-    using is_transparent = void;
-    static std::string_view key(std::string_view key) { return key; }
-    static std::string_view key(const Kept& kept) { return kept.of(); }
-    std::size_t operator()(const auto& one) const { return std::hash<std::string_view>{}(key(one)); }
-    bool operator()(const auto& a, const auto& b) const { return key(a) == key(b); }
-  };
+  static constexpr std::size_t kMostRefused = std::size_t{64} << 20;  // bytes of the words of refusals
+  static constexpr auto hash_of = std::hash<std::string_view>{};
 
-  std::mutex mutex;  ///< of all below, but for the last
-  std::unordered_set<Kept, ByKey, ByKey> records;
-  std::map<std::string, InputError, std::less<>> refused;  ///< by key
-  std::size_t bytes = 0;
-  bool full = false;
+  files::SpilledBytes bytes{kInMemory, kMostBytes};
   std::atomic<std::size_t> parsed = 0;
+  std::mutex mutex;                               ///< of all below
+  std::unordered_map<std::size_t, Place> places;  ///< by the hash of the key; a second one of a hash is not kept
+  std::map<std::string, InputError, std::less<>> refused;  ///< by key
+  std::size_t refused_bytes = 0;
 
-  /// The packed record of a file, or why it is refused; empty if neither is known. Entries never move or vanish.
-  std::expected<std::string_view, InputError> find(std::string_view key) {
-    const std::lock_guard lock(mutex);
-    if (const auto why = refused.find(key); why != refused.end()) return std::unexpected(why->second);
-    const auto found = records.find(key);
-    return found == records.end() ? std::string_view() : found->packed();
+  /// The packed record of a file, or why it is refused; empty if neither is known.
+  std::expected<std::string, InputError> find(std::string_view key) {
+    Place place;
+    {
+      const std::lock_guard lock(mutex);
+      if (const auto why = refused.find(key); why != refused.end()) return std::unexpected(why->second);
+      const auto found = places.find(hash_of(key));
+      if (found == places.end()) return "";
+      place = found->second;
+    }
+    auto kept = bytes.read(place.begin, std::size_t{place.key} + place.packed);
+    if (!kept || hash_of(*kept) != place.hash || std::string_view(*kept).substr(0, place.key) != key) return "";
+    return std::move(kept->erase(0, place.key));
   }
   void keep(const std::string& key, const std::expected<std::string, InputError>& read) {
-    const std::size_t size = key.size() + (read ? read->size() : read.error().text().size());
     const std::lock_guard lock(mutex);
-    full = full || bytes + size > kMostBytes;
-    if (full) return;
-    if (read ? records.insert({.bytes = key + *read, .key = static_cast<std::uint32_t>(key.size())}).second
-             : refused.try_emplace(key, read.error()).second)
-      bytes += size;
+    if (!read) {
+      refused_bytes += key.size() + read.error().text().size();
+      if (refused_bytes <= kMostRefused) refused.try_emplace(key, read.error());
+      return;
+    }
+    const auto [place, is_new] = places.try_emplace(hash_of(key));
+    if (!is_new) return;
+    const std::string both = key + *read;
+    const auto begin = bytes.add(both);
+    if (begin)
+      place->second = {.begin = *begin,
+                       .key = static_cast<std::uint32_t>(key.size()),
+                       .packed = static_cast<std::uint32_t>(read->size()),
+                       .hash = hash_of(both)};
+    else
+      places.erase(place);
   }
 };
 
 KeptRecords::KeptRecords() : kept_(std::make_shared<Internal>()) {}
 
 bool KeptRecords::has(const EvidenceFile& file) const {
-  const auto kept = kept_->find(key_of(file));
+  const std::string key = key_of(file);
   const std::lock_guard lock(kept_->mutex);
-  return !kept || !kept->empty() || kept_->full;
+  return kept_->places.contains(Internal::hash_of(key)) || kept_->refused.contains(key) || kept_->bytes.is_full();
 }
 
 std::expected<TimedRecord, InputError> KeptRecords::get(const EvidenceFile& file, const Description& probe,
                                                         const std::string& document,
                                                         const EvidenceReader::Bytes& read) const {
   const std::string key = key_of(file);
-  const auto kept = kept_->find(key);
+  auto kept = kept_->find(key);
   if (!kept) return std::unexpected(located(document, kept.error()));
   if (!kept->empty()) {
     auto timed = unpacked(*kept);

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <functional>
 #include <memory>
@@ -20,12 +21,14 @@
 
 namespace assay::judge {
 
-/// The records of one run that were read so far, packed, by path and SHA-256. Copies have the same ones. Any number of
-/// threads may use them.
+/// The records of one run that were read so far, packed, by path and SHA-256. In memory are the latest and the places
+/// of the others, which files::SpilledBytes has; one that is damaged there is read from the evidence again. Copies have
+/// the same ones. Any number of threads may use them.
 class KeptRecords {
  public:
-  /// Bytes that are kept at most; records beyond are read again each time.
-  static constexpr std::size_t kMostBytes = std::size_t{512} << 20;
+  /// Bytes that are kept in memory, and at most in all; records beyond are read again each time.
+  static constexpr std::size_t kInMemory = std::size_t{8} << 20;
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{32} << 30;
 
   KeptRecords();
 

@@ -1,6 +1,8 @@
 // Each record of a run is read from its bytes once, whatever looks at it afterwards, and the verdict is the same on any
 // number of threads.
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <set>
@@ -174,6 +176,43 @@ TEST(KeptRecords, a_refused_record_stays_refused_in_the_same_words_and_one_that_
   EXPECT_FALSE(later.record(file, fixture::description(), file.path));
   run.files[file.path] = run.record("n1", {1});
   EXPECT_TRUE(later.record(file, fixture::description(), file.path));
+}
+
+/// Overwrites the nameless file of this process's kept records, as a failing disk does. Whether there was one.
+bool damage_kept_records() {
+  bool found = false;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;  // the folder's own, closed since
+    const std::string target = std::filesystem::read_symlink(entry.path(), gone);
+    if (!target.ends_with("(deleted)") || target.find("/assay-") == std::string::npos) continue;
+    std::ofstream file(entry.path(), std::ios::in | std::ios::out);
+    file.seekp(1000);  // in the samples of the first record
+    file << std::string(40, '!');
+    found = true;
+  }
+  return found;
+}
+
+TEST(KeptRecords, records_beyond_those_in_memory_are_read_once_too_and_again_when_they_are_damaged_on_disk) {
+  constexpr std::size_t kRecords = 14, kSamples = 100'000;  // 11 MB packed
+  fixture::MemoryRun run({kAlone});
+  for (std::size_t i = 0; i < kRecords; ++i)
+    run.attempt(0, "exited", run.record("n1", std::vector<double>(kSamples, static_cast<double>(i + 1))));
+  const EvidenceReader reader = run.reader();
+  const Description probe = fixture::description();
+  const auto check_all = [&](std::size_t parsed) {
+    for (std::size_t i = 0; i < kRecords; ++i) {
+      const auto timed = reader.record(run.journal.attempts[i].evidence[0], probe, "");
+      ASSERT_TRUE(timed) << timed.error().text();
+      EXPECT_TRUE(timed->record.measurements.at(0).samples ==
+                  std::vector<double>(kSamples, static_cast<double>(i + 1)));
+    }
+    EXPECT_EQ(reader.records().parsed(), parsed);
+  };
+  check_all(kRecords);
+  check_all(kRecords);
+  ASSERT_TRUE(damage_kept_records());
+  check_all(kRecords + 1);
 }
 
 judge::TimedRecord whole_record() {

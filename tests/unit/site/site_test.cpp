@@ -295,7 +295,7 @@ TEST_F(SiteFile, a_file_of_keys_that_is_not_there_is_named) {
                 "/known_hosts\nhint: a relative path is relative to the site file, and ~ is $HOME");
 }
 
-TEST(Nodes, each_is_found_whatever_the_order_and_the_form_of_their_names) {
+TEST(Site, each_node_is_found_whatever_the_order_and_the_form_of_their_names) {
   const std::vector<std::vector<std::string>> orders = {{},
                                                         {"n1"},
                                                         {"n001", "n002", "n003", "n004", "n005"},
