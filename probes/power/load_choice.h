@@ -39,7 +39,10 @@ inline constexpr Parameter kLoadLibraryParameter{
     .meaning =
         "of engine gpu: folders with libcublasLt or libhipblaslt, separated by colons, searched before the usual ones"};
 inline constexpr Parameter kLoadOrderParameter{
-    .name = "order", .unit = "1", .fallback = "4096", .meaning = "of engine gpu: order of the matrices, a multiple of 64 up to 16384"};
+    .name = "order",
+    .unit = "1",
+    .fallback = "4096",
+    .meaning = "of engine gpu: order of the matrices, a multiple of 64 up to 16384"};
 
 inline constexpr ConditionSpec kLoadEngineCondition{
     .name = "engine",
