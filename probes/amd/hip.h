@@ -12,7 +12,7 @@
 namespace assay::amd {
 
 /// A library of ROCm by its sonames, newest first: from `folders`, the usual ones, or where ROCm's packages link it.
-/// Throws Skip with what to install.
+/// Throws Skip with the release that has it.
 Library open_of_rocm(const std::vector<std::string>& names, std::string_view title, std::string_view folders = "");
 
 /// The functions, from the first call on. Throws Skip with a hint when they are absent or of another version.

@@ -133,7 +133,7 @@ std::string pci_address_of(std::uint64_t bits);
 /// Where ROCm's packages link the newest of their libraries.
 inline constexpr const char* kRocmFolder = "/opt/rocm/lib";
 
-/// Whether the driver amdgpu is loaded; `root` stands before paths of the machine.
+/// Whether the driver amdgpu is loaded; `root` precedes the paths of the machine.
 bool has_driver(const std::string& root = "");
 
 /// A hint of why an AMD GPU cannot be reached here: the driver, or a container without its devices.

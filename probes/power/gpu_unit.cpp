@@ -151,12 +151,15 @@ std::vector<power::LoadedGpu> loaded_gpus(const power::GpuLoad& asked, const Loa
   const auto devices = choose_devices(all_devices(), asked.device);
   const auto library = std::make_shared<const GemmLibrary>(asked.library_path);
   std::vector<power::LoadedGpu> all;
-  for (const auto& one : devices)
-    all.push_back({.part = {.unit = std::make_unique<GpuUnit>(library, one, asked)},
+  for (const auto& one : devices) {
+    power::LoadPart part;
+    part.unit = std::make_unique<GpuUnit>(library, one, asked);
+    all.push_back({.part = std::move(part),
                    .subject = one.subject(),
                    .words = fmt::format("{}, bf16, {} {}", one.name, GemmLibrary::kTitle, library->version()),
                    .watch = vendor.watch(one.pci_bus_id),
                    .partitions = vendor.partitions(one.pci_bus_id)});
+  }
   return all;
 }
 

@@ -96,7 +96,7 @@ constexpr auto kConditions = join(kOwnConditions, kPartitionConditions);
 
 constexpr ProbeSpec kSpec{
     .name = "load_bank",
-    .revision = 3,
+    .revision = 4,
     .scope = Scope::group,
     .measures =
         "A load of all nodes from one start, in a shape that meters can follow, and how near together it began.",

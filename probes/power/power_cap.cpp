@@ -79,7 +79,7 @@ constexpr auto kConditions = join(kOwnConditions, kPartitionConditions);
 
 constexpr ProbeSpec kSpec{
     .name = "power_cap",
-    .revision = 2,
+    .revision = 3,
     .measures = "Whether packages, GPUs and the node stay within the power limits that are in force.",
     .method =
         "Reads the lasting limit of each package (RAPL long_term), the enforced limit of each GPU (NVML or AMD SMI) "

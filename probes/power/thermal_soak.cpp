@@ -124,7 +124,7 @@ constexpr auto kConditions = join(kOwnConditions, kPartitionConditions, kJobCond
 
 constexpr ProbeSpec kSpec{
     .name = "thermal_soak",
-    .revision = 6,
+    .revision = 7,
     .measures = "Temperatures, clocks, power and throttling of a node once a long load has warmed it up for good.",
     .method =
         "Multiplies matrices of normal numbers on all CPUs or GPUs, or watches while something else loads the node, "
