@@ -41,8 +41,8 @@ struct FilesystemFacts {
 };
 
 /// The bus, the model and the PCI function of the block device at `place` in /sys/devices, by the devices above it:
-/// "nvme MODEL, PCI 15b3:6001", "virtio, PCI 1af4:1001"; what is not known is left out. An adapter that emulates drives
-/// is known by its ids alone.
+/// "nvme MODEL, PCI 15b3:6001", "virtio, PCI 1af4:1001"; unknown parts are left out. An adapter that emulates drives
+/// is known by its ids.
 std::string device_class_of(const std::string& place);
 
 /// The facts of `directory`. Writes and removes one 4 KiB file there to try O_DIRECT. Throws std::system_error when the

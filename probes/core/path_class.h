@@ -58,7 +58,8 @@ constexpr bool has_port(PathClass type) {
   return type != l2 && type != ib_path && type != nvlink && type != roce;
 }
 
-/// Whether a path of this class needs a target, which hands what is tried over in a folder that the path's nodes share.
+/// Whether a path of this class needs a target, which hands a handle or numbers over in a folder that the path's nodes
+/// share.
 constexpr bool is_handed_over(PathClass type) { return type == PathClass::nvlink || type == PathClass::roce; }
 
 /// Whether a node that holds the path's address can watch what arrives there, as the site's `target`.

@@ -39,7 +39,7 @@ Note::Note(const NoteFolder& at, std::string_view name, std::string_view text) :
 }
 
 Note::~Note() {
-  std::error_code ignored;  // the file is of no use to anybody without the token of the step
+  std::error_code ignored;  // without the token of the step the file is of no use
   if (!path_.empty()) std::filesystem::remove(path_, ignored);
 }
 

@@ -1,4 +1,4 @@
-// notes: what ranks hand each other over in a folder of the operator's, where no network between them is known to work.
+// notes: texts from rank to rank, in a folder of the operator's, where no network between them is known to work.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace assay::crossing {
 
-/// A folder that all nodes of a path see, and the token of the step: only who has it can name a note and write one.
+/// A folder that all nodes of a path see, and the token of the step: without it no note can be named or written.
 struct NoteFolder {
   std::string folder;
   std::string_view token;
@@ -19,7 +19,7 @@ struct NoteFolder {
 /// A note that is in the folder, whole, until this goes out of scope.
 class Note {
  public:
-  /// Throws std::runtime_error where it cannot be written.
+  /// Throws std::runtime_error if writing fails.
   Note(const NoteFolder& at, std::string_view name, std::string_view text);
   Note(Note&& other) noexcept : path_(std::exchange(other.path_, "")) {}
   Note& operator=(Note&&) = delete;

@@ -193,7 +193,7 @@ Tried of_cm_event(std::uint32_t event, int status, const Target& target) {
 }
 
 Tried of_completion(int status, const std::string& words) {
-  // infiniband/verbs.h, enum ibv_wc_status: what the other adapter said, and that it said nothing.
+  // infiniband/verbs.h, enum ibv_wc_status: answers of the other adapter, and its silence.
   constexpr int kInvalidThere = 9, kNoAccessThere = 10, kFailedThere = 11, kNotAcknowledged = 12, kNotReadyThere = 13;
   if (status == kNotAcknowledged) return {Outcome::no_answer, "nothing came back to the write"};
   const bool said =

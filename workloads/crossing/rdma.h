@@ -24,7 +24,7 @@ Tried try_ib_path(const Target& target, const std::string& pkey, const std::stri
 /// Accepts requests for connections at `at` until `until` or both ranks have come, by their marks.
 Arrivals watch_rdma_cm(const Target& at, std::string_view token, Clock::time_point until);
 
-/// So long a target keeps what replies for it, after the last arrival.
+/// Time after the last arrival in which a target still replies.
 inline constexpr std::chrono::seconds kForReplies{1};
 
 /// B of a mark; as private data of a request at most 56.

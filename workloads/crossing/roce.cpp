@@ -1,6 +1,6 @@
 // roce: each rank's note asks with the numbers of its queue pair; the target makes one for it, connects, and answers
 // with its own. Then the rank connects and writes. An adapter reports no ICMP message to a queue pair: a raw socket of
-// this process hears them where it may.
+// this process hears them if it is allowed to.
 #include "workloads/crossing/roce.h"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ std::optional<std::string> source_towards(const Address& target) {
   return text_of(own.get());
 }
 
-/// What a note says: the own side, the numbers of a queue pair, and why it could not be connected.
+/// The content of a note: the own side, the numbers of a queue pair, and why it could not be connected.
 struct Handed {
   verbs::Introduction side;
   verbs::EndpointAddress numbers;
