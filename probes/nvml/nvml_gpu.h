@@ -36,7 +36,7 @@ struct Mode {
   bool pending = false;
 };
 
-/// What a GPU states of itself, signed.
+/// A signed statement of a GPU about itself.
 struct Attestation {
   std::string report;        ///< bytes
   std::string certificates;  ///< PEM, that of the key that signed first

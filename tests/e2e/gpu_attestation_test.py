@@ -134,7 +134,10 @@ class GpuAttestation(Answering):
             "id": "inventory",
             "title": "GPUs",
             "probe": "health_gpu",
-            "parameters": {"nvml_library": self.node("whole", gpu, {}), "kernel_log": "/dev/null"},
+            "parameters": {
+                "nvml_library": self.node("whole", gpu, {}),
+                "kernel_log": str(TESTS / "fakes/nvml/quiet.log"),
+            },
             "metric": "gpus",
             "scope": "node",
             "limit": {"at_least": 2, "unit": "1"},
@@ -144,7 +147,7 @@ class GpuAttestation(Answering):
         }
         beside = [inventory] + [
             dict(inventory, id=metric, metric=metric, scope="gpu", limit={"at_most": 0, "unit": "1"}, statistic="max")
-            for metric in ("query_errors", "ecc_uncorrected", "remapping_failed")
+            for metric in ("query_errors", "ecc_uncorrected", "remapping_failed", "xid_events")
         ]
         got = self.ask(self.node("shown", gpu), out="left-out", beside=beside)
         text = self.check("--gpu-roots", self.scratch / "maker.pem", status=4)

@@ -41,7 +41,7 @@ ALLOWED = {
         "kAlone": "a list for people, from which nothing follows; a kind of skip would be better"
     },
     "orchestrator/drain/decide.cpp": {"node ": "kind and name of an element, as drift writes it", "unit ": "the same"},
-    "reports/cli/expected.cpp": {"BEGIN CERTIFICATE": "PEM, RFC 7468"},
+    "reports/cli/expected.cpp": {"BEGIN CERTIFICATE": "PEM, RFC 7468", "BEGIN X509 CRL": "PEM, RFC 7468"},
     "reports/dossier/contents.cpp": {"kRenderer": "name and version of a program"},
     "reports/dossier/keys.cpp": {
         "ENCRYPTED PRIVATE KEY-----": "PEM, RFC 7468",
