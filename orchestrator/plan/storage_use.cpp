@@ -28,7 +28,8 @@ struct Sum {
 };
 
 std::string kind_text(const Kind& kind, const Sum& sum) {
-  std::string text = fmt::format("{} writes to {}: ", kind.probe, kind.directory);
+  const bool own = kind.directory == ".";  // relative to the directory that the site gives the node
+  std::string text = fmt::format("{} writes to {}: ", kind.probe, own ? "the node's directory" : kind.directory);
   if (kind.shared) {
     text += fmt::format("{} at one time, {} of each of {} nodes", bytes_text(kind.held),
                         bytes_text(kind.held / static_cast<double>(kind.nodes)), kind.nodes);

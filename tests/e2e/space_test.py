@@ -17,7 +17,8 @@ class Space(Bench):
             done = self.assay("plan", "--profile", written, "--directory", self.work, *more)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(
-                "fake_probe writes to .: 65.54 kB at one time on each node; 1 attempt of 1 step write 131.1 kB",
+                "fake_probe writes to the node's directory: 65.54 kB at one time on each node;"
+                " 1 attempt of 1 step write 131.1 kB",
                 done.stderr,
             )
 
