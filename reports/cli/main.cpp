@@ -102,13 +102,8 @@ void add_expectations(CLI::App& command, ExpectationArguments& given, CLI::Optio
           .add_option("--challenge", given.challenge,
                       "refuse a plan that was not made for this one (HEX of `assay plan`)")
           ->type_name("HEX"),
-      command
-          .add_option("--risk", given.risk,
-                      "refuse a plan without this agreement on risks, as `assay plan --risk` has it")
-          ->type_name("TEXT"),
-      command
-          .add_option("--stability", given.stability,
-                      "refuse a plan without this agreement on hours under load, as `assay plan --stability` has it")
+      command.add_option("--risk", given.risk, "refuse a plan without this agreement on risks")->type_name("TEXT"),
+      command.add_option("--stability", given.stability, "refuse a plan without this agreement on hours of a soak")
           ->type_name("TEXT"),
       command.add_option("--tsa", given.authorities, "refuse a signature without a time stamp by one of these (PEM)")
           ->type_name("FILE"),
