@@ -153,8 +153,8 @@ namespace {
 /// A maker of GPUs: its driver's devices, and the probes and the parameter by which its libraries are named.
 struct Maker {
   const char* name;
-  std::array<const char*, 5> devices;  ///< any of them will do
-  std::array<std::string_view, 3> probes;
+  std::array<const char*, 5> devices;      ///< any of them will do
+  std::array<std::string_view, 4> probes;  ///< how their names begin; empty ones are none
   const char* library;
   const char* hint;
 };
@@ -174,7 +174,8 @@ constexpr Maker kMakers[] = {
 /// Whose GPUs `step` measures; null for none.
 const Maker* maker_of(const plan::Step& step) {
   for (const Maker& maker : kMakers) {
-    if (std::ranges::any_of(maker.probes, [&](std::string_view name) { return step.probe.starts_with(name); }))
+    if (std::ranges::any_of(maker.probes,
+                            [&](std::string_view name) { return !name.empty() && step.probe.starts_with(name); }))
       return &maker;
   }
   const auto engine = step.parameters.find("engine");
