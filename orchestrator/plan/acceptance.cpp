@@ -24,7 +24,6 @@ struct RateKind {
   StatedUncertainty stated;
   double both = 1;       ///< a ratio has the scatter of two figures
   bool of_node = false;  ///< judges nodes and their parts, not pairs and groups
-  double cells = 0;      ///< of each requirement, whose deviation between attempts is its own
   auto operator<=>(const RateKind&) const = default;
 };
 
@@ -36,7 +35,7 @@ struct RateKinds {
 
   [[nodiscard]] std::size_t count() const {
     double sum = 0;
-    for (const auto& [kind, count] : requirements) sum += count * kind.cells;
+    for (const auto& [kind, count] : requirements) sum += count * kind.repeats.cells();
     return static_cast<std::size_t>(sum);
   }
 };
@@ -65,15 +64,20 @@ RateKinds kinds_of(const Plan& plan) {
     const Description& probe = plan.probes.at(requirement.probe).description;
     const auto& metric = *probe.metric(requirement.metric);
     const double both = requirement.contrast ? std::sqrt(2.0) : 1;
+    const bool upper = !requirement.limit.at_least;
+    const auto steps = static_cast<double>(one.steps.size());
     const RateKind kind{.repeats = {.attempts = requirement.attempts,
                                     .more_attempts = requirement.more_attempts,
-                                    .steps = one.steps.size()},
+                                    .steps = one.steps.size(),
+                                    .cells_per_step = one.cells / steps,
+                                    .bound = requirement.contrast ? Bound::ratio
+                                             : upper              ? Bound::upper
+                                                                  : Bound::lower},
                         .stated = {.instrument = both * instrument_of(plan.site, requirement, probe),
                                    .between_runs = both * metric.between_runs,
                                    .reproducibility = requirement.reproducibility ? requirement.reproducibility->u : 0},
                         .both = both,
-                        .of_node = !is_together(requirement.scope) && !is_of_meters(requirement.scope),
-                        .cells = one.cells};
+                        .of_node = !is_together(requirement.scope) && !is_of_meters(requirement.scope)};
     ++kinds.requirements[kind];
   }
   return kinds;
@@ -87,7 +91,7 @@ class Chances {
       const HealthyFleet fleet{.between_nodes = between_nodes, .between_runs = kind.both * between_runs};
       all_.push_back({.of_node = kind.of_node,
                       .requirements = count,
-                      .cells = kind.cells,
+                      .cells = kind.repeats.cells(),
                       .chance = ChanceToPass(fleet, kind.repeats, kinds.risk, kind.stated)});
     }
   }
@@ -95,7 +99,7 @@ class Chances {
   /// Logarithm of the probability that all pass.
   [[nodiscard]] double all_pass(double margin) const {
     double sum = 0;
-    for (const auto& one : all_) sum += one.requirements * one.chance.log_all(margin, one.cells);
+    for (const auto& one : all_) sum += one.requirements * one.chance.log_all(margin);
     return sum;
   }
   /// What `nodes` bad ones add to it: one figure of each is short, that with which a fleet with one of them is accepted
@@ -104,8 +108,7 @@ class Chances {
     if (all_.empty()) return 0;
     const bool some_of_node = std::ranges::any_of(all_, &KindChance::of_node);
     const auto added = [&](const KindChance& one, double count) {
-      const double bad = std::min(count, one.cells);
-      return one.chance.log_all(margin, one.cells - bad, short_by, bad) - one.chance.log_all(margin, one.cells);
+      return one.chance.log_all(margin, short_by, std::min(count, one.cells)) - one.chance.log_all(margin);
     };
     if (easiest_ == nullptr) {
       double most = -std::numeric_limits<double>::infinity();

@@ -1,17 +1,15 @@
-// pass_chance: an integral over the mean of a node and of its first attempts, or made-up cells where each has its own
-// deviation. See pass_chance.h.
+// pass_chance: the sums over few points that stand for the integrals which pass_chance.h names.
 #include "orchestrator/plan/pass_chance.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <map>
 #include <random>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "orchestrator/plan/pass_guards.h"
 #include "orchestrator/plan/repeat.h"
 #include "probes/core/portable_math.h"
 #include "probes/core/small_samples.h"
@@ -20,82 +18,35 @@
 namespace assay::plan {
 namespace {
 
-constexpr int kIntervals = 32;  // of an integral over a normal density: its error is below 1e-5
-constexpr double kWidth = 6;    // standard deviations to either side; 2e-9 is beyond
-constexpr int kMadeUpCells = 20'000, kMadeUpFleets = 2'000;
-constexpr int kOwnPart = 3;                // steps of an iteration whose changes fall by more than half each
-constexpr int kPooledParts = 6;            // of made-up fleets
-constexpr double kMostOfMedian = 9;        // of a variance that is pooled, as the judge takes it
-constexpr double kLeastDeviation = 1e-12;  // of a divisor
+constexpr int kParts = 12;                           // of the pooled variance
+constexpr int kDraws = 64'000, kMostFleets = 4'000;  // of made-up fleets: 0.1 % of their variance
+constexpr double kMostOfMedian = 9;                  // of a variance that is pooled, as the judge takes it
+constexpr double kLeastDeviation = 1e-12;            // of a divisor
 constexpr double kLeastProbability = 1e-300, kNegligible = 1e-6;
 constexpr double kDensity = 0.3989422804014327;  // 1 / sqrt(2 pi)
-constexpr double kUnsteady = 1e-3;  // of a cell, by the judge's test of its deviation against the pooled one
-constexpr double kFewSteps = 32;    // beyond which how many have a second stage is near its expectation
+constexpr double kUnsteady = 1e-3;   // of a cell, by the judge's test of its deviation against the pooled one
+constexpr double kApart = 0.5;       // of numbers of steps that are summed, in standard deviations
+constexpr int kIterations = 3;       // whose changes fall by more than half each
+constexpr double kWidth = 6;         // standard deviations; 2e-9 is beyond
+constexpr double kLeastMean = 0.01;  // of a fleet, as a share of the limit
+double log_of(double probability) { return portable_log(std::max(probability, kLeastProbability)); }
 
-double made_up_normal(std::mt19937_64& random) {
-  return normal_quantile((static_cast<double>(random() >> 11) + 0.5) * 0x1p-53);
-}
-
-/// The integral of `inner` times the standard normal density from -kWidth to `end` (Simpson's rule).
-template <class Inner>
-double normal_integral(double end, Inner inner) {
-  const double step = (std::min(end, kWidth) + kWidth) / kIntervals;
-  if (step <= 0) return 0;
-  double sum = 0;
-  for (int i = 0; i <= kIntervals; ++i) {
-    const double z = -kWidth + i * step;
-    const double weight = i == 0 || i == kIntervals ? 1 : i % 2 == 1 ? 4 : 2;
-    sum += weight * portable_exp(-z * z / 2) * inner(z);
+/// About equal parts of `values`, which are a value and its weight, in few: of each its mean and its share.
+std::vector<std::pair<double, double>> parts_of(std::vector<std::pair<double, double>> values) {
+  constexpr double kThresholds = 200;
+  std::ranges::sort(values);
+  double all = 0, sum = 0, part = 0;
+  for (const auto& [value, weight] : values) all += weight;
+  std::vector<std::pair<double, double>> means;
+  for (const auto& one : values) {
+    sum += one.first * one.second;
+    part += one.second;
+    if (part * kThresholds < all && &one != &values.back()) continue;
+    means.emplace_back(sum / part, part / all);
+    sum = part = 0;
   }
-  return sum * step / 3 * kDensity;
+  return means;
 }
-
-/// Margin by which a single attempt must exceed the limit, as a share of it.
-double guard_of_one(double risk, const StatedUncertainty& stated) {
-  const double u = portable_hypot(std::max(stated.reproducibility, stated.between_runs), stated.instrument);
-  return (stated.reproducibility > 0 ? -normal_quantile(risk) : student_quantile(1 - risk, 1)) * u;
-}
-
-/// Student's t at 1 - `risk` for 8 degrees of freedom or more, by its expansion around the normal quantile (Abramowitz
-/// & Stegun 26.7.5); error below 1e-3.
-double pooled_quantile(double risk, double degrees) {
-  const double z = -normal_quantile(risk), square = z * z;
-  const double first = z * (square + 1) / 4;
-  const double second = z * (5 * square * square + 16 * square + 3) / 96;
-  const double third = z * (3 * square * square * square + 19 * square * square + 17 * square - 15) / 384;
-  return z + (first + (second + third / degrees) / degrees) / degrees;
-}
-
-/// The same of one cell's own attempts. Quantiles are taken once for degrees of freedom within 1 % of each other.
-class OwnGuard {
- public:
-  OwnGuard(double risk, const StatedUncertainty& stated) : risk_(risk), stated_(stated) {}
-
-  double operator()(std::span<const double> attempts) {
-    const auto count = static_cast<double>(attempts.size());
-    if (attempts.size() == 1) return guard_of_one(risk_, stated_);
-    const double between = moments(attempts).standard_deviation();
-    const double of_mean = std::max(between, stated_.between_runs) / std::sqrt(count);
-    const double u = portable_hypot(of_mean, stated_.instrument);
-    if (between < stated_.between_runs || u == 0) return -normal_quantile(risk_) * u;
-    const double share = of_mean / u;
-    return quantile((count - 1) / (share * share * share * share)) * u;  // Welch and Satterthwaite
-  }
-
- private:
-  double quantile(double degrees) {
-    constexpr double kNormal = 1e4;
-    if (degrees > kNormal) return -normal_quantile(risk_);
-    const int key = static_cast<int>(std::floor(portable_log(degrees) * 100));
-    const auto [entry, fresh] = known_.try_emplace(key, 0);
-    if (fresh) entry->second = student_quantile(1 - risk_, portable_exp(key / 100.0));
-    return entry->second;
-  }
-
-  double risk_;
-  StatedUncertainty stated_;
-  std::map<int, double> known_;
-};
 
 }  // namespace
 
@@ -118,41 +69,47 @@ std::expected<HealthyFleet, InputError> healthy_fleet(std::string_view text, con
 
 ChanceToPass::ChanceToPass(const HealthyFleet& fleet, const Repeats& repeats, double risk,
                            const StatedUncertainty& stated)
-    : fleet_(fleet), repeats_(repeats), stated_(stated), risk_(risk / (repeats.more_attempts > 0 ? 2 : 1)) {
+    : fleet_(fleet), repeats_(repeats), stated_(stated) {
+  constexpr double kSimple = 0.5;  // no guard band, whatever the stages
+  risk_ = risk < kSimple && repeats.more_attempts > 0 ? risk / 2 : risk;
   fleet_.between_runs = std::max(fleet.between_runs, kLeastDeviation);
-  const bool single = repeats.attempts == 1 && repeats.more_attempts == 0;
-  if (repeats.steps >= kFewestPooledSteps && repeats.attempts > 1) {
-    if (repeats.more_attempts == 0) find_unsteady();
-    if (static_cast<double>(repeats.steps) <= kFewSteps) make_up_pooled();
+  if (repeats.steps < kFewestPooledSteps || repeats.attempts == 1) {
+    take_own();
+  } else {
+    take_pooled();
+    find_unsteady();
   }
-  if (repeats.steps >= kFewestPooledSteps || single) return;
-  std::mt19937_64 random(1);  // whose numbers the standard defines
-  OwnGuard guard(risk_, stated);
-  std::vector<double> values(static_cast<std::size_t>(repeats.attempts + repeats.more_attempts));
-  const auto needed = [&](std::size_t count) {
-    double mean = 0;
-    for (std::size_t i = 0; i < count; ++i) mean += values[i] / static_cast<double>(count);
-    return guard({values.data(), count}) - mean;
-  };
-  for (int cell = 0; cell < kMadeUpCells; ++cell) {
-    for (double& value : values) value = fleet_.between_runs * made_up_normal(random);
-    double least = needed(static_cast<std::size_t>(repeats.attempts));
-    if (repeats.more_attempts > 0) least = std::min(least, needed(values.size()));
-    needed_.push_back(least);
-  }
-  std::ranges::sort(needed_);
 }
 
-template <class OfNode>
-double ChanceToPass::over(const Cells& cells, OfNode of_node) const {
-  if (cells.spread == 0) return of_node(cells.mean);
-  return normal_integral(kWidth, [&](double node) { return of_node(cells.mean + node * cells.spread); });
+/// Quantiles of the variance as a whole, times what the judge's limit of each step's variance leaves of it.
+void ChanceToPass::take_pooled() {
+  std::mt19937_64 random(2);  // whose numbers the standard defines
+  const auto steps = static_cast<int>(repeats_.steps);
+  const double of_step = repeats_.cells_per_step * (repeats_.attempts - 1);
+  std::vector<std::pair<double, double>> fleets;  // sums of variances, what is left of them
+  std::vector<double> variances(repeats_.steps);
+  const int count = std::clamp(kDraws / steps, kParts, kMostFleets) / kParts * kParts;
+  for (int fleet = 0; fleet < count; ++fleet) {
+    double all = 0, left = 0;
+    for (double& one : variances) all += one = made_up_chi_squared(of_step, random);
+    const double most = kMostOfMedian * median(variances);
+    for (const double one : variances) left += std::min(one, most);
+    fleets.emplace_back(all, left / all);
+  }
+  std::ranges::sort(fleets);
+  const double degrees = of_step * steps;
+  for (int part = 0; part < kParts; ++part) {
+    double left = 0;
+    for (int i = 0; i < count / kParts; ++i)
+      left += fleets[static_cast<std::size_t>(part * (count / kParts) + i)].second;
+    pooled_.push_back(chi_squared((part + 0.5) / kParts, degrees) / degrees * left * kParts / count);
+  }
 }
 
 /// A cell has its own deviation where its variance is over the pooled one, of which it is a part, by more than
-/// F(0.999): the probability, and the middles of thirds of the tail of its variance.
+/// F(0.999): the probability, and the guards in the middles of thirds of the tail of its variance.
 void ChanceToPass::find_unsteady() {
-  const double own = repeats_.attempts - 1.0, steps = static_cast<double>(repeats_.steps);
+  const double own = repeats_.attempts - 1.0, cells = repeats_.cells();
   const auto beyond = [&](double probability, double pooled) {  // by halving
     double low = 1, high = 1e6;
     for (int i = 0; i < 60; ++i) {
@@ -161,191 +118,246 @@ void ChanceToPass::find_unsteady() {
     }
     return low;
   };
-  const double ratio = beyond(kUnsteady, own * steps);
-  if (ratio >= steps) return;
-  const double others = own * (steps - 1);
-  unsteady_share_ = f_upper_tail(ratio * (steps - 1) / (steps - ratio), own, others);
-  for (const double part : {1.0 / 6, 0.5, 5.0 / 6}) unsteady_.push_back(beyond(unsteady_share_ * part, others));
+  const double ratio = beyond(kUnsteady, own * static_cast<double>(repeats_.steps));
+  // Of the pooled one it is the whole, or as much as is pooled of it.
+  const double most = kMostOfMedian * chi_squared(0.5, own) / own * repeats_.cells_per_step;
+  const double limited = ratio * (cells - 1 + most) / cells, others = own * (cells - 1);
+  const double least = ratio < cells ? std::min(limited, ratio * (cells - 1) / (cells - ratio)) : limited;
+  unsteady_share_ = f_upper_tail(least, own, others);
+  OwnGuard guard(risk_, stated_, repeats_.bound);
+  for (const double part : {1.0 / 6, 0.5, 5.0 / 6}) {
+    const double variance = beyond(unsteady_share_ * part, others);
+    unsteady_squares_ += own * std::max(variance - most, 0.0) / 3;
+    unsteady_.push_back(guard(fleet_.between_runs * std::sqrt(variance), repeats_.attempts));
+  }
 }
 
-/// The pooled deviation over the true one in made-up fleets, as the judge pools it: middles of equal parts.
-void ChanceToPass::make_up_pooled() {
-  std::mt19937_64 random(2);
-  std::vector<double> all, variances(repeats_.steps);
-  for (int fleet = 0; fleet < kMadeUpFleets; ++fleet) {
-    for (double& one : variances) {
-      one = 0;
-      for (int i = 1; i < repeats_.attempts; ++i) {
-        const double z = made_up_normal(random);
-        one += z * z / (repeats_.attempts - 1);
+/// Middles of equal parts of the variances of both stages, and points of d.
+void ChanceToPass::take_own() {
+  const int n = repeats_.attempts, m = repeats_.more_attempts;
+  const double between = fleet_.between_runs;
+  const int firsts = n == 1 ? 1 : m == 0 ? 500 : 100, mores = m < 2 ? 1 : 12;
+  constexpr double kEnd = 4;  // of d, in its standard deviations
+  const double of_d = m == 0 ? 0 : between * std::sqrt(static_cast<double>(m) / n / (n + m));
+  std::vector<double> more;
+  for (int i = 0; i < mores; ++i) more.push_back(chi_squared((i + 0.5) / mores, m - 1.0));
+  OwnGuard guard(risk_, stated_, repeats_.bound);
+  std::vector<std::pair<double, double>> first, all, both;
+  for (int i = 0; i < firsts; ++i) {
+    const double squares = chi_squared((i + 0.5) / firsts, n - 1.0);
+    const double least = guard(n == 1 ? 0 : between * std::sqrt(squares / (n - 1)), n);
+    if (m == 0) {
+      first.emplace_back(least, 1);
+      continue;
+    }
+    for (double z = -kEnd; z <= kEnd; z += kApart) {
+      const double weight = portable_exp(-z * z / 2), kept = least + of_d * z;
+      first.emplace_back(kept, weight);
+      for (const double added : more) {
+        const double of_all = guard(between * std::sqrt((squares + added + z * z) / (n + m - 1)), n + m);
+        all.emplace_back(of_all, weight);
+        both.emplace_back(std::max(of_all, kept), weight);
       }
     }
-    const double most = kMostOfMedian * median(variances);
-    double sum = 0;
-    for (const double one : variances) sum += std::min(one, most);
-    all.push_back(std::sqrt(sum / static_cast<double>(repeats_.steps)));
   }
-  std::ranges::sort(all);
-  for (int part = 0; part < kPooledParts; ++part)
-    pooled_.push_back(all[static_cast<std::size_t>((2 * part + 1) * kMadeUpFleets / (2 * kPooledParts))]);
+  first_ = parts_of(std::move(first)), all_ = parts_of(std::move(all)), both_ = parts_of(std::move(both));
 }
 
-double ChanceToPass::passes_alone(double mean) const {
-  const auto passing = std::ranges::upper_bound(needed_, mean) - needed_.begin();
-  return static_cast<double>(std::max<std::ptrdiff_t>(passing, 1)) / kMadeUpCells;  // none of them shows no less
+/// The share of cells that pass with these thresholds of the mean of all attempts.
+double ChanceToPass::of_own(const Cells& cells, const Thresholds& thresholds) const {
+  const double attempts = repeats_.attempts + repeats_.more_attempts;
+  const double spread = portable_hypot(cells.spread, fleet_.between_runs / std::sqrt(attempts));
+  double sum = 0;
+  for (const auto& [least, share] : thresholds) sum += share * normal_cdf((cells.mean - least) / spread);
+  return sum;
 }
 
 double ChanceToPass::guard(double deviation, int attempts, double degrees) const {
-  if (attempts == 1) return guard_of_one(risk_, stated_);
-  return pooled_quantile(risk_, degrees) * portable_hypot(deviation / std::sqrt(attempts), stated_.instrument);
+  const double of_mean = deviation / std::sqrt(attempts), u = portable_hypot(of_mean, stated_.instrument);
+  const double share = of_mean / u;
+  return margin_of(pooled_quantile(risk_, degrees / (share * share * share * share)) * u, repeats_.bound);
 }
 
-/// Of the cells that do not pass in the first stage: their share, and the sum of squares that their further attempts
-/// add, in variances between attempts. Their first means were low, so it is larger than that of other attempts.
-ChanceToPass::Failing ChanceToPass::failing(const Cells& cells, double guard) const {
+ChanceToPass::CellChance ChanceToPass::cell_chance(const Cells& cells, const Guards& guards) const {
   const int n = repeats_.attempts, m = repeats_.more_attempts;
-  const double of_first = fleet_.between_runs / std::sqrt(n);
-  Failing result;
-  result.share = over(cells, [&](double mean) { return normal_cdf((guard - mean) / of_first); });
-  result.squares = over(cells, [&](double mean) {
-    const double decided = (guard - mean) / of_first;
-    const double fails = normal_cdf(decided);
-    const double density = kDensity * portable_exp(-decided * decided / 2);
-    const double of_means = (fails - decided * density) / n + fails / m;  // of the difference of both stages' means
-    return fails * (m - 1) + of_means * n * m / (n + m);
-  });
-  return result;
-}
-
-/// The guards when `more` cells had more attempts, which added so many `squares`.
-ChanceToPass::Guards ChanceToPass::guards_after(double first, double deviation, double more, double squares) const {
-  const int n = repeats_.attempts, m = repeats_.more_attempts;
-  const double before = static_cast<double>(repeats_.steps) * (n - 1), degrees = std::max(1.0, before + more * m);
-  const double sum = deviation * deviation * before + fleet_.between_runs * fleet_.between_runs * squares;
-  const double later = std::sqrt(sum / degrees);
-  const double of_means = more > 0 ? squares / more - (m - 1) : 0;
-  return {.first = first,
-          .kept = guard(later, n, degrees),
-          .all = guard(later, n + m, degrees),
-          .factor = pooled_quantile(risk_, degrees),
-          .others = std::max(0.0, sum - fleet_.between_runs * fleet_.between_runs * of_means),
-          .degrees = degrees};
-}
-
-/// The share of cells that pass at once and when the whole is judged, and that of the others that pass with all
-/// attempts.
-ChanceToPass::Passing ChanceToPass::passing(const Cells& cells, const Guards& guards, bool few) const {
-  const int n = repeats_.attempts, m = repeats_.more_attempts;
-  const double of_first = fleet_.between_runs / std::sqrt(n);
-  Passing result;
-  result.kept =
-      over(cells, [&](double mean) { return 1 - normal_cdf((std::max(guards.first, guards.kept) - mean) / of_first); });
-  if (m == 0) return result;
-  const double of_more = fleet_.between_runs / std::sqrt(m);
-  result.mended = over(cells, [&](double mean) {
-    return normal_integral((guards.first - mean) / of_first, [&](double run) {
-      const double first = mean + run * of_first;
-      const auto needed = [&](double all) { return (all * (n + m) - first * n) / m; };  // of the others' mean
-      double least = needed(guards.all);
-      for (int i = 0; i < kOwnPart && few; ++i) {  // the cell's own difference is a part of the pooled deviation
-        const double squares = (first - least) * (first - least) * n * m / (n + m);
-        const double deviation = std::sqrt((guards.others + squares) / guards.degrees / (n + m));
-        least = needed(guards.factor * portable_hypot(deviation, stated_.instrument));
-      }
-      return normal_cdf((mean - least) / of_more);
-    });
-  });
-  return result;
-}
-
-/// A cell whose attempts scatter far more than those of the others, by chance, is judged by its own deviation.
-double ChanceToPass::passes_unsteady(const Cells& cells) const {
-  const int n = repeats_.attempts;
-  double sum = 0;
-  for (const double ratio : unsteady_) {
-    const double own = fleet_.between_runs * std::sqrt(ratio);
-    const double u = portable_hypot(own / std::sqrt(n), stated_.instrument);
-    const double needed = student_quantile(1 - risk_, n - 1.0) * u;
-    sum += over(cells, [&](double mean) { return normal_cdf((mean - needed) / (fleet_.between_runs / std::sqrt(n))); });
+  const double of_first = portable_hypot(cells.spread, fleet_.between_runs / std::sqrt(n));
+  const double least = std::max(guards.first, guards.kept);
+  CellChance chance{.kept = normal_cdf((cells.mean - least) / of_first)};
+  double of_unsteady = 0;
+  for (const double own : unsteady_)
+    of_unsteady += normal_cdf((cells.mean - own) / of_first) / static_cast<double>(unsteady_.size());
+  chance.kept += unsteady_share_ * (of_unsteady - chance.kept);
+  if (m == 0) return chance;
+  const double of_all = portable_hypot(cells.spread, fleet_.between_runs / std::sqrt(n + m));
+  const double of_d = fleet_.between_runs * std::sqrt(static_cast<double>(m) / n / (n + m));
+  chance.all = normal_cdf((cells.mean - guards.all) / of_all);
+  // m < g1 and x >= g3 are possible from this d on, in its standard deviations. Simpson's rule.
+  constexpr int kIntervals = 20;
+  constexpr double kEnd = 5;
+  const double from = std::max((guards.all - guards.first) / of_d, -kEnd), step = (kEnd - from) / kIntervals;
+  for (int i = 1; i <= kIntervals && step > 0; ++i) {
+    const double z = from + i * step;
+    const double weight = (i == kIntervals ? 1 : i % 2 == 1 ? 4 : 2) * step / 3 * kDensity * portable_exp(-z * z / 2);
+    const double share = normal_cdf((guards.first + of_d * z - cells.mean) / of_all) - (1 - chance.all);
+    const double squares = m - 1 + z * z;  // on average
+    chance.mended += weight * share;
+    chance.first_moment += weight * share * squares;
+    chance.second_moment += weight * share * (squares * squares + 2 * (m - 1));
   }
-  return sum / static_cast<double>(unsteady_.size());
+  const double added = m + unsteady_squares_;
+  const double failing = unsteady_share_ * (1 - of_unsteady) * chance.all, steady = 1 - unsteady_share_;
+  chance.mended = steady * chance.mended + failing;
+  chance.first_moment = steady * chance.first_moment + failing * added;
+  chance.second_moment = steady * chance.second_moment + failing * (added * added + 2 * m);
+  return chance;
 }
 
-double ChanceToPass::log_all_with(double deviation, const Cells& good, const Cells& bad) const {
-  const auto log_of = [](double probability) { return portable_log(std::max(probability, kLeastProbability)); };
-  const auto steps = static_cast<double>(repeats_.steps);
-  const double first = guard(deviation, repeats_.attempts, std::max(1.0, steps * (repeats_.attempts - 1)));
-  const auto both = [&](const auto& of) {
-    return (good.count > 0 ? good.count * log_of(of(good)) : 0) + (bad.count > 0 ? bad.count * log_of(of(bad)) : 0);
+/// A step is measured again if one of its cells fails, and then all of them need the second guard: those that do, but
+/// for those that also met the first. The judge takes the mean variance of the cells of a step.
+ChanceToPass::StepChance ChanceToPass::step_chance(const Steps& steps, const CellChance& good,
+                                                   const CellChance& bad) const {
+  const double cells = steps.good + steps.bad, m = repeats_.more_attempts;
+  const auto both = [&](double of_good, double of_bad) {
+    return portable_exp((steps.good > 0 ? steps.good * log_of(of_good) : 0) +
+                        (steps.bad > 0 ? steps.bad * log_of(of_bad) : 0));
   };
-  if (repeats_.more_attempts == 0)
-    return both([&](const Cells& cells) {
-      const double steady = passing(cells, {.first = first, .kept = first}).kept;
-      return unsteady_.empty() ? steady : steady + unsteady_share_ * (passes_unsteady(cells) - steady);
-    });
-  const Failing of_good = failing(good, first), of_bad = failing(bad, first);
-  const double more = good.count * of_good.share + bad.count * of_bad.share;
-  const double squares = good.count * of_good.squares + bad.count * of_bad.squares;
-  if (good.count + bad.count != steps || steps > kFewSteps) {
-    const double of_step = steps / (good.count + bad.count);
-    const Guards all = guards_after(first, deviation, more * of_step, squares * of_step);
-    return both([&](const Cells& cells) {
-      const Passing of = passing(cells, all);
-      return of.kept + of.mended;
-    });
+  StepChance chance{.kept = both(good.kept, bad.kept)};
+  const double all = both(good.all, bad.all), at_once = both(good.all - good.mended, bad.all - bad.mended);
+  chance.mended = std::max(all - at_once, kLeastProbability);
+  double mean = 0, variance = 0;  // of those that met both
+  for (const auto& [count, cell] : {std::pair{steps.good, &good}, {steps.bad, &bad}}) {
+    const double met = cell->all - cell->mended;
+    if (count == 0 || met < kLeastProbability) continue;
+    const double of_cell = (cell->all * m - cell->first_moment) / met;
+    mean += of_cell * count / cells;
+    variance += ((cell->all * m * (m + 2) - cell->second_moment) / met - of_cell * of_cell) * count / (cells * cells);
   }
-  // Few steps: by how many of them have a second stage, for it is their attempts that change the guards.
-  const auto one_of = [](double of, double many, double other, double few) {  // that so many of so many are `few`
-    return portable_exp(portable_log_gamma(many + 1) - portable_log_gamma(few + 1) -
-                        portable_log_gamma(many - few + 1) + few * other + (many - few) * of);
-  };
+  const double second = all * (m * m + 2 * m / cells) - at_once * (mean * mean + variance);
+  chance.squares = (all * m - at_once * mean) / chance.mended;
+  chance.variance = second / chance.mended - chance.squares * chance.squares;
+  if (!(chance.squares > 0 && chance.variance > 0)) chance.squares = m, chance.variance = 2 * m / cells;  // cancelled
+  return chance;
+}
+
+double ChanceToPass::log_own(const Fleet& fleet) const {
   double sum = 0;
-  for (double count = 0; count <= steps; ++count) {
-    const Guards all = guards_after(first, deviation, count, more > 0 ? count * squares / more : 0);
-    const Guards here = count == 0 ? Guards{.first = first, .kept = first, .all = first} : all;
-    const Passing g = passing(good, here, count > 0), b = passing(bad, here, count > 0);
-    double term = 0;
-    for (double of_them = std::max(0.0, count - good.count); of_them <= std::min(count, bad.count); ++of_them)
-      term += one_of(log_of(g.kept), good.count, log_of(g.mended), count - of_them) *
-              one_of(log_of(b.kept), bad.count, log_of(b.mended), of_them);
+  for (const Steps& steps : {fleet.without, fleet.with}) {
+    const auto of_step = [&](const Thresholds& thresholds) {
+      return portable_exp((steps.good > 0 ? steps.good * log_of(of_own(fleet.good, thresholds)) : 0) +
+                          (steps.bad > 0 ? steps.bad * log_of(of_own(fleet.bad, thresholds)) : 0));
+    };
+    if (steps.count == 0) continue;
+    double passes = of_step(first_);
+    if (repeats_.more_attempts > 0) passes += of_step(all_) - of_step(both_);
+    sum += steps.count * log_of(passes);
+  }
+  return sum;
+}
+
+ChanceToPass::Chances ChanceToPass::chances(double pooled, const Fleet& fleet, double more, double squares) const {
+  const int n = repeats_.attempts, m = repeats_.more_attempts;
+  const double before = static_cast<double>(repeats_.steps) * (n - 1), degrees = before + more * m;
+  const double deviation = fleet.between * std::sqrt((pooled * before + squares) / degrees);
+  const Guards guards{.first = guard(fleet.between * std::sqrt(pooled), n, before),
+                      .kept = guard(deviation, n, degrees),
+                      .all = m == 0 ? 0 : guard(deviation, n + m, degrees)};
+  const CellChance good = cell_chance(fleet.good, guards);
+  const CellChance bad = fleet.with.count > 0 ? cell_chance(fleet.bad, guards) : CellChance{};
+  return {step_chance(fleet.without, good, bad), step_chance(fleet.with, good, bad)};
+}
+
+/// The probability that all pass of which `more` steps are measured again.
+double ChanceToPass::with_more(double pooled, const Fleet& fleet, double more, double log_scale) const {
+  const auto mended = [&](const Steps& steps, const StepChance& of) {
+    return steps.count * of.mended / (of.kept + of.mended);
+  };
+  const auto ways = [](double many, double few) {  // logarithm
+    return portable_log_gamma(many + 1) - portable_log_gamma(few + 1) - portable_log_gamma(many - few + 1);
+  };
+  constexpr double kEnd = 3.2, kBetweenPoints = 0.8;
+  // Points of Q: those of a gamma density at its own mean.
+  double mean = more * repeats_.more_attempts, shape = 0, with = 0;
+  for (int i = 0; i < kIterations; ++i) {
+    const auto [good, bad] = chances(pooled, fleet, more, mean);
+    const double of_good = mended(fleet.without, good), of_bad = mended(fleet.with, bad);
+    const double scale = more / (of_good + of_bad);
+    with = scale * of_bad;
+    mean = scale * (of_good * good.squares + of_bad * bad.squares);
+    shape = mean * mean / (scale * (of_good * good.variance + of_bad * bad.variance));
+  }
+  const double of_with = std::sqrt(with * (1 - with / more)), apart = std::max(1.0, std::floor(of_with * kApart));
+  const double least = std::max({0.0, more - fleet.without.count, std::floor(with - kWidth * (of_with + 1))});
+  const double most = std::min({more, fleet.with.count, std::ceil(with + kWidth * (of_with + 1))});
+  double sum = 0;
+  const double spread = std::sqrt(1 / (9 * shape));
+  for (double z = -kEnd; z <= kEnd; z += kBetweenPoints) {
+    const double root = 1 - spread * spread + z * spread;
+    if (root <= 0) continue;
+    const double squares = mean * root * root * root;
+    const auto [good, bad] = chances(pooled, fleet, more, squares);
+    const double of_point = kBetweenPoints * 3 * mean * root * root * spread;
+    for (double of_bad = least; of_bad <= most; of_bad += apart) {
+      const double of_good = more - of_bad;
+      const double here = of_good * good.squares + of_bad * bad.squares;
+      const double scale = (of_good * good.variance + of_bad * bad.variance) / here, gamma = here / scale;
+      const double density = (gamma - 1) * portable_log(squares / scale) - squares / scale - portable_log_gamma(gamma);
+      sum += apart * of_point / scale *
+             portable_exp(density - log_scale + ways(fleet.without.count, of_good) + ways(fleet.with.count, of_bad) +
+                          (fleet.without.count - of_good) * log_of(good.kept) + of_good * log_of(good.mended) +
+                          (fleet.with.count - of_bad) * log_of(bad.kept) + of_bad * log_of(bad.mended));
+    }
+  }
+  return sum;
+}
+
+double ChanceToPass::log_all_with(double pooled, const Fleet& fleet) const {
+  const auto all = [&](double without, double with) {
+    return (fleet.without.count > 0 ? fleet.without.count * log_of(without) : 0) +
+           (fleet.with.count > 0 ? fleet.with.count * log_of(with) : 0);
+  };
+  const auto [good, bad] = chances(pooled, fleet, 0, 0);
+  const double kept = all(good.kept, bad.kept);
+  if (repeats_.more_attempts == 0) return kept;
+  // How many steps are measured again of those of which all pass.
+  double more = 0, squares = 0, log_sum = kept;
+  for (int i = 0; i < kIterations; ++i) {
+    const auto [g, b] = chances(pooled, fleet, more, squares);
+    const double of_good = fleet.without.count * g.mended / (g.kept + g.mended);
+    const double of_bad = fleet.with.count * b.mended / (b.kept + b.mended);
+    more = of_good + of_bad;
+    squares = of_good * g.squares + of_bad * b.squares;
+    log_sum = all(g.kept + g.mended, b.kept + b.mended);
+  }
+  double sum = portable_exp(kept - log_sum);
+  const double spread = std::sqrt(more), apart = std::max(1.0, std::floor(spread * kApart));
+  for (double count = std::max(1.0, std::floor(more - kWidth * spread)); count <= static_cast<double>(repeats_.steps);
+       count += apart) {
+    const double term = apart * with_more(pooled, fleet, count, log_sum);
     sum += term;
     if (count > more && term < kNegligible * sum) break;
   }
-  return log_of(sum);
+  return log_sum + log_of(sum);
 }
 
-double ChanceToPass::log_all(double margin, double good_cells, double short_by, double bad_cells) const {
-  const Cells good{
-      .count = good_cells, .mean = margin, .spread = portable_hypot(fleet_.between_nodes, stated_.instrument)};
-  const Cells bad{.count = bad_cells, .mean = -short_by, .spread = stated_.instrument};
-  if (!needed_.empty()) {
-    const auto log_of = [&](const Cells& cells) {
-      return portable_log(std::max(over(cells, [&](double mean) { return passes_alone(mean); }), kLeastProbability));
-    };
-    return good.count * log_of(good) + (bad.count > 0 ? bad.count * log_of(bad) : 0);
-  }
-  const double degrees = static_cast<double>(repeats_.steps) * (repeats_.attempts - 1);
-  constexpr double kKnown = 10'000;
-  if (degrees == 0 || degrees > kKnown) return log_all_with(fleet_.between_runs, good, bad);
-  std::vector<std::pair<double, double>> points;  // weights, logarithms of probabilities
-  for (const double one : pooled_) points.emplace_back(1, log_all_with(fleet_.between_runs * one, good, bad));
-  // Of many steps the pooled variance over the true one, by Wilson and Hilferty (1931), at points of a normal variable.
-  constexpr double kApart = 1.2, kSpread = 2.0 / 9;
-  for (const double z : {-2 * kApart, -kApart, 0.0, kApart, 2 * kApart}) {
-    if (!pooled_.empty()) break;
-    const double root = std::max(1 - kSpread / degrees + z * std::sqrt(kSpread / degrees), 0.0);
-    points.emplace_back(portable_exp(-z * z / 2),
-                        log_all_with(fleet_.between_runs * std::sqrt(root * root * root), good, bad));
-  }
-  const double largest = std::ranges::max_element(points, {}, &std::pair<double, double>::second)->second;
-  double sum = 0, weights = 0;
-  for (const auto& [weight, log_probability] : points) {
-    sum += weight * portable_exp(log_probability - largest);
-    weights += weight;
-  }
-  return largest + portable_log(sum / weights);
+double ChanceToPass::log_all(double margin, double short_by, double bad) const {
+  const double steps = static_cast<double>(repeats_.steps), cells = repeats_.cells_per_step;
+  const double with = std::min(bad, steps), each = with > 0 ? bad / with : 0;
+  const double sign = repeats_.bound == Bound::upper ? -1 : 1;
+  const double mean = 1 + sign * (margin * (repeats_.cells() - bad) - short_by * bad) / repeats_.cells();
+  const Fleet fleet{.good = {.mean = margin, .spread = portable_hypot(fleet_.between_nodes, stated_.instrument)},
+                    .bad = {.mean = -short_by, .spread = stated_.instrument},
+                    .without = {.count = steps - with, .good = cells, .bad = 0},
+                    .with = {.count = with, .good = cells - each, .bad = each},
+                    .between = fleet_.between_runs / std::max(mean, kLeastMean)};
+  if (pooled_.empty()) return log_own(fleet);
+  std::vector<double> logs;
+  for (const double pooled : pooled_) logs.push_back(log_all_with(pooled, fleet));
+  const double largest = *std::ranges::max_element(logs);
+  double sum = 0;
+  for (const double one : logs) sum += portable_exp(one - largest) / kParts;
+  return largest + portable_log(sum);
 }
 
-double ChanceToPass::operator()(double margin) const { return portable_exp(log_all(margin, 1)); }
+double ChanceToPass::operator()(double margin) const { return portable_exp(log_all(margin) / repeats_.cells()); }
 
 }  // namespace assay::plan

@@ -6,6 +6,7 @@
 #include <expected>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "probes/core/error.h"
@@ -30,72 +31,99 @@ struct StatedUncertainty {
   auto operator<=>(const StatedUncertainty&) const = default;
 };
 
-/// Attempts of one cell, and of how many steps the deviation between them is pooled. Below kFewestPooledSteps each cell
-/// has its own.
+/// How a figure is compared with its limit: the guard band is a share of the figure, so it is wider above the limit
+/// than below it; of ratios it is one of logarithms.
+enum class Bound { lower, upper, ratio };
+
+/// Attempts of one cell, and how many steps with how many cells each have them. The deviation between attempts is
+/// pooled over the steps; below kFewestPooledSteps each cell has its own.
 struct Repeats {
   int attempts = 3, more_attempts = 4;
   std::size_t steps = 1;
+  double cells_per_step = 1;
+  Bound bound = Bound::lower;
   auto operator<=>(const Repeats&) const = default;
+  [[nodiscard]] double cells() const { return static_cast<double>(steps) * cells_per_step; }
 };
 
 /// The probability that the cells of one requirement pass. Every figure is normal around its own node's mean, is off by
 /// an error of its node's instrument, and is judged by the mean of its attempts with Student's t at the risk, halved if
-/// there are two stages. The deviation between attempts is pooled over the steps, so that all cells are judged with the
-/// same chance error of it; the second stage, which measures those that did not pass, makes it larger. With as many
-/// cells as steps, up to 32, the sum over how many of them have a second stage is taken; of more, their expected
-/// number. Without a second stage some cells have their own deviation, as the judge's test of it gives. Below
-/// kFewestPooledSteps each cell has its own, which follows from its attempts in 20,000 made-up cells, the same ones
-/// each time.
+/// there are two stages.
+///
+/// First attempts of n figures have the mean m, all n + k of a second stage the mean x; d = x - m is independent of x.
+/// Deviations are independent of both, so given the pooled one, steps are independent of each other:
+///   first stage     a step whose cells all have m >= g1 is kept; the others are measured again
+///   second stage    kept ones need m >= g2 as well, the others x >= g3 of each cell
+/// g2 and g3 follow from the deviation pooled again, in which the second attempts of K steps have added Q to the sum of
+/// squares. The probability of all is the sum over K, and over Q, whose density among those that pass is taken as a
+/// gamma density with their mean and variance. It is the mean over the
+/// pooled deviation of the first stage: quantiles of chi-squared, times what the limit of each variance takes from it
+/// in made-up fleets, the same ones each time. Some cells have their own deviation, as the judge's test of it gives.
+/// Below kFewestPooledSteps each has; then the integrals are over it, what the second stage adds, and d.
 class ChanceToPass {
  public:
   /// `fleet`: its margin is not used.
   ChanceToPass(const HealthyFleet& fleet, const Repeats& repeats, double risk, const StatedUncertainty& stated);
 
-  /// Logarithm of the probability that `good` cells, on nodes that are this far beyond the limit on average, and `bad`
-  /// ones, that miss it by exactly `short_by`, all pass.
-  [[nodiscard]] double log_all(double margin, double good, double short_by = 0, double bad = 0) const;
+  /// Logarithm of the probability that all cells pass: `bad` ones, in as many steps as there are, that miss the limit
+  /// by exactly `short_by`, and the others, on nodes that are `margin` beyond it on average.
+  [[nodiscard]] double log_all(double margin, double short_by = 0, double bad = 0) const;
   /// The probability that one cell passes.
   [[nodiscard]] double operator()(double margin) const;
 
  private:
-  /// Margins of a mean beyond the limit with which it passes: of the first attempts, when the first stage is judged and
-  /// when the whole is, and of all.
+  /// Margins beyond the limit from which means pass: g1, g2, g3.
   struct Guards {
     double first = 0, kept = 0, all = 0;
-    double factor = 0;               ///< of `all`: Student's t
-    double others = 0, degrees = 1;  ///< sum of squares behind `all` but for the difference of the cell's two stages
   };
   /// Cells whose means beyond the limit are normal.
   struct Cells {
-    double count = 0, mean = 0, spread = 0;
+    double mean = 0, spread = 0;
   };
-  struct Failing {
-    double share = 0, squares = 0;
+  /// Probabilities of one cell: kept; x >= g3; that and m < g1, with the moments of the squares that it adds.
+  struct CellChance {
+    double kept = 1, all = 1, mended = 0, first_moment = 0, second_moment = 0;
   };
-  struct Passing {
-    double kept = 0, mended = 0;
+  /// Steps alike, with so many good and bad cells each.
+  struct Steps {
+    double count = 0, good = 0, bad = 0;
   };
+  /// Probabilities of a step, and the squares that one adds that passes after more attempts.
+  struct StepChance {
+    double kept = 1, mended = 0, squares = 0, variance = 0;
+  };
+  /// Of steps without and with bad cells.
+  using Chances = std::pair<StepChance, StepChance>;
+  /// Both kinds of cells and of steps.
+  struct Fleet {
+    Cells good, bad;
+    Steps without, with;  ///< bad cells
+    double between = 0;   ///< deviation between attempts, as a share of the figures
+  };
+  /// Means of x from which cells pass, and the share of cells of each.
+  using Thresholds = std::vector<std::pair<double, double>>;
+
+  void take_pooled();
+  void take_own();
   void find_unsteady();
-  void make_up_pooled();
   [[nodiscard]] double guard(double deviation, int attempts, double degrees) const;
-  [[nodiscard]] Guards guards_after(double first, double deviation, double more, double squares) const;
-  [[nodiscard]] Failing failing(const Cells& cells, double guard) const;
-  [[nodiscard]] Passing passing(const Cells& cells, const Guards& guards, bool few = false) const;
-  [[nodiscard]] double passes_unsteady(const Cells& cells) const;
-  [[nodiscard]] double passes_alone(double mean) const;
-  [[nodiscard]] double log_all_with(double deviation, const Cells& good, const Cells& bad) const;
-  /// The mean of `of_node` over the nodes of these cells.
-  template <class OfNode>
-  [[nodiscard]] double over(const Cells& cells, OfNode of_node) const;
+  [[nodiscard]] double of_own(const Cells& cells, const Thresholds& thresholds) const;
+  [[nodiscard]] CellChance cell_chance(const Cells& cells, const Guards& guards) const;
+  [[nodiscard]] StepChance step_chance(const Steps& steps, const CellChance& good, const CellChance& bad) const;
+  [[nodiscard]] double log_own(const Fleet& fleet) const;
+  [[nodiscard]] Chances chances(double pooled, const Fleet& fleet, double more, double squares) const;
+  [[nodiscard]] double with_more(double pooled, const Fleet& fleet, double more, double log_scale) const;
+  [[nodiscard]] double log_all_with(double pooled, const Fleet& fleet) const;
 
   HealthyFleet fleet_;
   Repeats repeats_;
   StatedUncertainty stated_;
-  double risk_ = 0;               ///< of one stage
-  double unsteady_share_ = 0;     ///< of cells that have a deviation of their own
-  std::vector<double> pooled_;    ///< the pooled deviation over the true one, at equal weights; empty: of many steps
-  std::vector<double> unsteady_;  ///< variances of a cell over the pooled one with which it has its own
-  std::vector<double> needed_;    ///< of made-up cells: the margins from which they pass, ascending; empty: pooled
+  double risk_ = 0;                ///< of one stage
+  double unsteady_share_ = 0;      ///< of cells that have a deviation of their own
+  std::vector<double> pooled_;     ///< the pooled variance over the true one, at equal weights
+  double unsteady_squares_ = 0;    ///< of theirs that the first stage has not pooled
+  std::vector<double> unsteady_;   ///< guards of cells with a deviation of their own
+  Thresholds first_, all_, both_;  ///< of x, where no deviation is pooled: m >= g1, x >= g3, both
 };
 
 }  // namespace assay::plan

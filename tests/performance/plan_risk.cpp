@@ -75,10 +75,8 @@ bool is_accepted(const Fleet& fleet, std::mt19937_64& random) {
 
 double stated_chance(const Fleet& fleet) {
   const double risk = normal_cdf(-kGuardFactor);
-  const auto bad = static_cast<double>(fleet.bad);
-  const double good = static_cast<double>(fleet.repeats.steps) - bad;
   return std::exp(plan::ChanceToPass(fleet.figures, fleet.repeats, risk, fleet.stated)
-                      .log_all(fleet.figures.margin, good, fleet.short_by, bad));
+                      .log_all(fleet.figures.margin, fleet.short_by, static_cast<double>(fleet.bad)));
 }
 
 /// The largest difference over fleets of these nodes with instruments of this relative uncertainty.

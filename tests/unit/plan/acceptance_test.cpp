@@ -103,7 +103,7 @@ TEST(acceptance, a_plan_counts_its_required_medians_and_what_nothing_measures) {
   const HealthyFleet fleet;
   const AcceptanceChance chance = acceptance_chance(plan_to_accept({kRate, kCount}, 20), fleet);
   EXPECT_EQ(chance.cells, 20U);
-  EXPECT_NEAR(chance.accepted, std::exp(of_twenty(fleet).log_all(fleet.margin, 20)), 1e-9);
+  EXPECT_NEAR(chance.accepted, std::exp(of_twenty(fleet).log_all(fleet.margin)), 1e-9);
   const AcceptanceChance without = acceptance_chance(
       plan_to_accept({kRate, R"({"probe": "absent", "limit": {"at_least": 1, "unit": "B/s"}})"}, 2), fleet);
   EXPECT_EQ(without.unplanned, 2U);
@@ -150,7 +150,7 @@ TEST(agreed_risk, bad_nodes_cost_acceptance_and_a_margin_earns_it) {
   }
   // A node that is short passes as a cell of one node whose mean is 2 % below the limit, and one such cell is enough.
   const HealthyFleet good{.margin = 0.04, .between_runs = 0.01};
-  EXPECT_NEAR(risk.buyer_risk, std::exp(of_twenty(good).log_all(0.04, 18, 0.02, 2)), 1e-9);
+  EXPECT_NEAR(risk.buyer_risk, std::exp(of_twenty(good).log_all(0.04, 0.02, 2)), 1e-9);
   EXPECT_GT(risk.nodes_to_draw, 1U);
   EXPECT_LE(risk.nodes_to_draw, 20U);
 }
