@@ -1,5 +1,5 @@
 # The contract of every probe that asks NVML, on a made-up node: without a driver only their skips are seen.
-foreach(probe health_gpu gpu_attestation power_sampler)
+foreach(probe health_gpu power_sampler)
   add_test(NAME contract.${probe}_simulated COMMAND contract_test $<TARGET_FILE:${probe}>)
   set_tests_properties(contract.${probe}_simulated PROPERTIES LABELS contract
     ENVIRONMENT "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:fake_nvml>;ASSAY_FAKE_NVML=${CMAKE_CURRENT_SOURCE_DIR}/fakes/nvml/healthy.json")

@@ -27,7 +27,9 @@ class Answering(Bench):
 
     def said(self):
         """Texts of the record by name; of several subjects the last."""
-        conditions = [line["condition"] for line in map(json.loads, self.record().open()) if "condition" in line]
+        conditions = [
+            line["condition"] for line in map(json.loads, self.record().read_text().splitlines()) if "condition" in line
+        ]
         return {condition["name"]: condition["value"] for condition in conditions}
 
     def replace(self, texts):

@@ -55,6 +55,8 @@ class GpuAttestation(Answering):
 
     def ask(self, library, challenge=CHALLENGE, out="run", beside=()):
         profile = dict(PROFILE, name="mine", requirements=[dict(PROFILE["requirements"][0]), *beside])
+        if beside:
+            profile["node"] = {"gpu": 2}
         profile["requirements"][0]["parameters"] = {"nvml_library": library}
         return self.accept(profile, challenge, out)
 
@@ -97,7 +99,7 @@ class GpuAttestation(Answering):
         text = self.check("--gpu-roots", root, "--crls", self.revoked("maker", "second-identity"), status=4)
         self.assertIn(uuid(1) + ": the certificate of its key has no chain", text)
         self.assertIn("(certificate revoked)", text)
-        self.assertIn("needs --tpm-roots or --gpu-roots", self.check("--crls", "list.pem", status=2))
+        self.assertIn("needs --tpm-roots or --gpu-roots", self.check("--crls", self.scratch / "list.pem", status=2))
         self.assertIn("has no list of revoked certificates", self.check("--gpu-roots", root, "--crls", root, status=2))
         text = self.check("--gpu-keys", self.write("bad", f"{uuid(0)} x\n"), status=2)
         self.assertIn(f"has 'x' for the GPU {uuid(0)}, which is no SHA-256", text)
@@ -150,6 +152,7 @@ class GpuAttestation(Answering):
             for metric in ("query_errors", "ecc_uncorrected", "remapping_failed", "xid_events")
         ]
         got = self.ask(self.node("shown", gpu), out="left-out", beside=beside)
+        self.assertEqual(got.returncode, 0, got.stdout + got.stderr)
         text = self.check("--gpu-roots", self.scratch / "maker.pem", status=4)
         self.assertIn(f"no_answer: {uuid(1)}: the node's inventory has it, and no report was asked of it", text)
 
