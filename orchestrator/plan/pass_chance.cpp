@@ -18,7 +18,7 @@
 namespace assay::plan {
 namespace {
 
-constexpr int kParts = 12;                           // of the pooled variance
+constexpr int kPooledParts = 12;                     // of the pooled variance
 constexpr int kDraws = 64'000, kMostFleets = 4'000;  // of made-up fleets: 0.1 % of their variance
 constexpr double kMostOfMedian = 9;                  // of a variance that is pooled, as the judge takes it
 constexpr double kLeastDeviation = 1e-12;            // of a divisor
@@ -88,7 +88,7 @@ void ChanceToPass::take_pooled() {
   const double of_step = repeats_.cells_per_step * (repeats_.attempts - 1);
   std::vector<std::pair<double, double>> fleets;  // sums of variances, what is left of them
   std::vector<double> variances(repeats_.steps);
-  const int count = std::clamp(kDraws / steps, kParts, kMostFleets) / kParts * kParts;
+  const int count = std::clamp(kDraws / steps, kPooledParts, kMostFleets) / kPooledParts * kPooledParts;
   for (int fleet = 0; fleet < count; ++fleet) {
     double all = 0, left = 0;
     for (double& one : variances) all += one = made_up_chi_squared(of_step, random);
@@ -98,11 +98,11 @@ void ChanceToPass::take_pooled() {
   }
   std::ranges::sort(fleets);
   const double degrees = of_step * steps;
-  for (int part = 0; part < kParts; ++part) {
+  for (int part = 0; part < kPooledParts; ++part) {
     double left = 0;
-    for (int i = 0; i < count / kParts; ++i)
-      left += fleets[static_cast<std::size_t>(part * (count / kParts) + i)].second;
-    pooled_.push_back(chi_squared((part + 0.5) / kParts, degrees) / degrees * left * kParts / count);
+    for (int i = 0; i < count / kPooledParts; ++i)
+      left += fleets[static_cast<std::size_t>(part * (count / kPooledParts) + i)].second;
+    pooled_.push_back(chi_squared((part + 0.5) / kPooledParts, degrees) / degrees * left * kPooledParts / count);
   }
 }
 
@@ -354,7 +354,7 @@ double ChanceToPass::log_all(double margin, double short_by, double bad) const {
   for (const double pooled : pooled_) logs.push_back(log_all_with(pooled, fleet));
   const double largest = *std::ranges::max_element(logs);
   double sum = 0;
-  for (const double one : logs) sum += portable_exp(one - largest) / kParts;
+  for (const double one : logs) sum += portable_exp(one - largest) / kPooledParts;
   return largest + portable_log(sum);
 }
 
