@@ -21,7 +21,6 @@ namespace {
 constexpr int kPooledParts = 12;                     // of the pooled variance
 constexpr int kDraws = 64'000, kMostFleets = 4'000;  // of made-up fleets: 0.1 % of their variance
 constexpr double kMostOfMedian = 9;                  // of a variance that is pooled, as the judge takes it
-constexpr double kLeastDeviation = 1e-12;            // of a divisor
 constexpr double kLeastProbability = 1e-300, kNegligible = 1e-6;
 constexpr double kDensity = 0.3989422804014327;  // 1 / sqrt(2 pi)
 constexpr double kUnsteady = 1e-3;   // of a cell, by the judge's test of its deviation against the pooled one

@@ -11,8 +11,7 @@
 namespace assay::plan {
 namespace {
 
-constexpr double kLeastDeviation = 1e-12;  // of a divisor
-constexpr double kNever = 1e9;             // a margin that no mean has
+constexpr double kNever = 1e9;  // a margin that no mean has
 
 /// Chi-squared at `z` standard deviations of a normal variable (Wilson & Hilferty 1931).
 double near_chi_squared(double z, double degrees) {

@@ -8,6 +8,9 @@
 
 namespace assay::plan {
 
+/// Deviations are no less, for they divide.
+inline constexpr double kLeastDeviation = 1e-12;
+
 /// The quantile of chi-squared at 0 < `p` < 1, by halving its series (Abramowitz & Stegun 6.5.29); from 200 degrees on
 /// by Wilson & Hilferty (1931). 0 without a degree.
 double chi_squared(double p, double degrees);
