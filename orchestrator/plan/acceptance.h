@@ -28,7 +28,7 @@ struct CurvePoint {
   double accepted = 0;
 };
 
-/// What a plan makes of an agreement. Probabilities have 12 digits and are the same on every processor.
+/// The consequences of an agreement for a plan. Probabilities have 12 digits and are the same on every processor.
 struct RiskReached {
   std::size_t cells = 0;                 ///< as AcceptanceChance
   std::size_t unplanned = 0;             ///< likewise

@@ -80,12 +80,12 @@ ChanceToPass::ChanceToPass(const HealthyFleet& fleet, const Repeats& repeats, do
   }
 }
 
-/// Quantiles of the variance as a whole, times what the judge's limit of each step's variance leaves of it.
+/// Quantiles of the variance as a whole, times the share that the judge's limit of each step's variance leaves.
 void ChanceToPass::take_pooled() {
   std::mt19937_64 random(2);  // whose numbers the standard defines
   const auto steps = static_cast<int>(repeats_.steps);
   const double of_step = repeats_.cells_per_step * (repeats_.attempts - 1);
-  std::vector<std::pair<double, double>> fleets;  // sums of variances, what is left of them
+  std::vector<std::pair<double, double>> fleets;  // sums of variances, and of them with the limit
   std::vector<double> variances(repeats_.steps);
   const int count = std::clamp(kDraws / steps, kPooledParts, kMostFleets) / kPooledParts * kPooledParts;
   for (int fleet = 0; fleet < count; ++fleet) {

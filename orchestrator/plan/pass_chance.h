@@ -56,10 +56,10 @@ struct Repeats {
 ///   second stage    kept ones need m >= g2 as well, the others x >= g3 of each cell
 /// g2 and g3 follow from the deviation pooled again, in which the second attempts of K steps have added Q to the sum of
 /// squares. The probability of all is the sum over K, and over Q, whose density among those that pass is taken as a
-/// gamma density with their mean and variance. It is the mean over the
-/// pooled deviation of the first stage: quantiles of chi-squared, times what the limit of each variance takes from it
-/// in made-up fleets, the same ones each time. Some cells have their own deviation, as the judge's test of it gives.
-/// Below kFewestPooledSteps each has; then the integrals are over it, what the second stage adds, and d.
+/// gamma density with their mean and variance. It is the mean over the pooled deviation of the first stage: quantiles
+/// of chi-squared, times the share that the limit of each variance leaves in made-up fleets, the same ones each time.
+/// Some cells have their own deviation, as the judge's test of it gives. Below kFewestPooledSteps each has; then the
+/// integrals are over it, the part of the second stage, and d.
 class ChanceToPass {
  public:
   /// `fleet`: its margin is not used.

@@ -65,7 +65,8 @@ double margin_of(double band, Bound bound) {
 double OwnGuard::operator()(double deviation, int attempts) {
   constexpr int kSteps = 4;  // of an iteration whose changes fall by the band each
   double margin = 0;
-  for (int i = 0; i < kSteps && margin < 1; ++i) {  // the deviation is no share of the mean, but what is stated is
+  for (int i = 0; i < kSteps && margin < 1;
+       ++i) {  // a stated uncertainty is a share of the mean, the deviation is none
     const double mean = bound_ == Bound::upper ? 1 - margin : bound_ == Bound::lower ? 1 + margin : 1;
     margin = margin_of(band(deviation / std::max(mean, kLeastDeviation), attempts), bound_);
   }

@@ -25,7 +25,7 @@ double pooled_quantile(double risk, double degrees);
 /// The margin of a mean that is beyond the limit by a band of this share of itself.
 double margin_of(double band, Bound bound);
 
-/// The margin with which a cell passes by the deviation of its own attempts, or by what is stated.
+/// The margin with which a cell passes by the deviation of its own attempts, or by the stated one.
 class OwnGuard {
  public:
   OwnGuard(double risk, const StatedUncertainty& stated, Bound bound) : risk_(risk), stated_(stated), bound_(bound) {}

@@ -68,6 +68,24 @@ bool is_tried(const plan::Plan& plan, const plan::SimulatedFault& link) {
                              [&](const plan::Step& step) { return has(step, link.node) && has(step, link.other); });
 }
 
+/// Faults of nodes and links, whose names `bad_nodes` and `bad_links` then have.
+void take_faults(const plan::Plan& plan, const AccusedNodes& accused, SimulationSummary& summary,
+                 std::set<std::string>& bad_nodes, std::set<std::string>& bad_links) {
+  for (const auto& fault : plan.simulation->faults.faults) {
+    const bool link = !fault.other.empty();
+    const std::string name = link ? pair_name(fault.node, fault.other) : fault.node;
+    (link ? bad_links : bad_nodes).insert(name);
+    // A node with several bad links is rightly accused as a node, and one that only pairs show by its pairs.
+    const bool hit =
+        link ? accused.pairs.contains(name) || accused.nodes.contains(fault.node) || accused.nodes.contains(fault.other)
+             : accused.nodes.contains(name) || in_pair(accused, name);
+    (hit                              ? summary.found
+     : link && !is_tried(plan, fault) ? summary.untried
+                                      : summary.missed)
+        .push_back((link ? "link " : "node ") + name);
+  }
+}
+
 /// Switches that contrasts show to do nothing, or if they are stuck, to be inconclusive. With a node of `bad_nodes` any
 /// contrast may fail.
 void take_switches(const plan::Plan& plan, const judge::Verdict& verdict, SimulationSummary& summary,
@@ -196,19 +214,7 @@ SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, con
         std::ranges::any_of(run.journal.node_events, [&](const auto& event) { return event.node == name; });
     (told || accused.nodes.contains(name) ? summary.found : summary.missed).push_back("dead " + name);
   }
-  for (const auto& fault : faults.faults) {
-    const bool link = !fault.other.empty();
-    const std::string name = link ? pair_name(fault.node, fault.other) : fault.node;
-    (link ? bad_links : bad_nodes).insert(name);
-    // A node with several bad links is rightly accused as a node, and one that only pairs show by its pairs.
-    const bool hit =
-        link ? accused.pairs.contains(name) || accused.nodes.contains(fault.node) || accused.nodes.contains(fault.other)
-             : accused.nodes.contains(name) || in_pair(accused, name);
-    (hit                              ? summary.found
-     : link && !is_tried(plan, fault) ? summary.untried
-                                      : summary.missed)
-        .push_back((link ? "link " : "node ") + name);
-  }
+  take_faults(plan, accused, summary, bad_nodes, bad_links);
   take_parts(plan, verdict, accused, summary, bad_nodes);
   take_knees(plan, verdict, summary);
   take_switches(plan, verdict, summary, bad_nodes);
