@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/plan/contrast.h"
 #include "probes/core/portable_math.h"
 #include "probes/core/scale.h"
 #include "probes/core/small_samples.h"
