@@ -338,7 +338,7 @@ double ChanceToPass::log_all_with(double pooled, const Fleet& fleet) const {
   return log_sum + log_of(sum);
 }
 
-double ChanceToPass::log_all(double margin, double short_by, double bad) const {
+double ChanceToPass::log_mean(double margin, double short_by, double bad, double root) const {
   const double steps = static_cast<double>(repeats_.steps), cells = repeats_.cells_per_step;
   const double with = std::min(bad, steps), each = with > 0 ? bad / with : 0;
   const double sign = repeats_.bound == Bound::upper ? -1 : 1;
@@ -348,15 +348,19 @@ double ChanceToPass::log_all(double margin, double short_by, double bad) const {
                     .without = {.count = steps - with, .good = cells, .bad = 0},
                     .with = {.count = with, .good = cells - each, .bad = each},
                     .between = fleet_.between_runs / std::max(mean, kLeastMean)};
-  if (pooled_.empty()) return log_own(fleet);
+  if (pooled_.empty()) return log_own(fleet) / root;
   std::vector<double> logs;
-  for (const double pooled : pooled_) logs.push_back(log_all_with(pooled, fleet));
+  for (const double pooled : pooled_) logs.push_back(log_all_with(pooled, fleet) / root);
   const double largest = *std::ranges::max_element(logs);
   double sum = 0;
   for (const double one : logs) sum += portable_exp(one - largest) / kPooledParts;
   return largest + portable_log(sum);
 }
 
-double ChanceToPass::operator()(double margin) const { return portable_exp(log_all(margin) / repeats_.cells()); }
+double ChanceToPass::log_all(double margin, double short_by, double bad) const {
+  return log_mean(margin, short_by, bad, 1);
+}
+
+double ChanceToPass::operator()(double margin) const { return portable_exp(log_mean(margin, 0, 0, repeats_.cells())); }
 
 }  // namespace assay::plan

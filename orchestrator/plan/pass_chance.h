@@ -110,6 +110,8 @@ class ChanceToPass {
   [[nodiscard]] double of_own(const Cells& cells, const Thresholds& thresholds) const;
   [[nodiscard]] CellChance cell_chance(const Cells& cells, const Guards& guards) const;
   [[nodiscard]] StepChance step_chance(const Steps& steps, const CellChance& good, const CellChance& bad) const;
+  /// log_all(), of the `root`-th root of the probability given each pooled deviation.
+  [[nodiscard]] double log_mean(double margin, double short_by, double bad, double root) const;
   [[nodiscard]] double log_own(const Fleet& fleet) const;
   [[nodiscard]] Chances chances(double pooled, const Fleet& fleet, double more, double squares) const;
   [[nodiscard]] double with_more(double pooled, const Fleet& fleet, double more, double log_scale) const;

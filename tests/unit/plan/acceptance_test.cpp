@@ -16,6 +16,9 @@ namespace {
 constexpr double kRisk = 0.05;
 constexpr std::size_t kManySteps = 1000;  // over which the deviation between attempts is known
 
+/// The margin beyond a lower limit of a figure that is beyond it by this share of itself, as its guard band is.
+double beyond(double share) { return share / (1 - share); }
+
 /// The share of made-up cells that pass: attempts of one node, their mean against the limit and the guard band, then
 /// the mean of all with those of the second stage.
 double share_that_passes(const HealthyFleet& fleet, int attempts, int more_attempts, double instrument) {
@@ -24,8 +27,8 @@ double share_that_passes(const HealthyFleet& fleet, int attempts, int more_attem
   std::normal_distribution<double> normal;
   const int stages = more_attempts > 0 ? 2 : 1;
   const auto guard = [&](int count) {
-    return student_quantile(1 - kRisk / stages, static_cast<double>(kManySteps) * (count - 1)) *
-           portable_hypot(fleet.between_runs / std::sqrt(count), instrument);
+    const double u = portable_hypot(fleet.between_runs / (1 + fleet.margin) / std::sqrt(count), instrument);
+    return beyond(student_quantile(1 - kRisk / stages, static_cast<double>(kManySteps) * (count - 1)) * u);
   };
   const double first = guard(attempts);
   const double second = guard(attempts + more_attempts);
@@ -79,7 +82,8 @@ TEST(acceptance, the_integral_is_what_made_up_fleets_show) {
 
 TEST(acceptance, at_the_limit_a_cell_passes_with_the_risk_at_most) {
   const HealthyFleet at_limit{.margin = 0, .between_nodes = 0, .between_runs = 0.01};
-  EXPECT_NEAR(chance_to_pass(at_limit, 3, 0, {}, kManySteps), kRisk, 0.001);
+  EXPECT_NEAR(chance_to_pass(at_limit, 3, 0, {}, kManySteps),
+              normal_cdf(-beyond(1.6449 * 0.01 / std::sqrt(3)) / (0.01 / std::sqrt(3))), 0.001);
   EXPECT_LE(chance_to_pass(at_limit, 3, 4, {}, kManySteps), kRisk);
 }
 
@@ -94,9 +98,10 @@ TEST(acceptance, few_attempts_of_one_node_are_a_wide_band) {
 TEST(acceptance, one_attempt_passes_by_what_is_stated) {
   const HealthyFleet fleet{.margin = 0.04, .between_nodes = 0, .between_runs = 0.01};
   const auto chance = [&](const StatedUncertainty& stated) { return chance_to_pass(fleet, 1, 0, stated, 1); };
-  EXPECT_NEAR(chance({.reproducibility = 0.01}), normal_cdf(4 - 1.6449), 1e-4);
-  EXPECT_NEAR(chance({.between_runs = 0.02, .reproducibility = 0.01}), normal_cdf(4 - 2 * 1.6449), 1e-4);
-  EXPECT_NEAR(chance({.between_runs = 0.005}), normal_cdf(4 - 6.3138 / 2), 1e-4);  // t(0.95, 1)
+  EXPECT_NEAR(chance({.reproducibility = 0.01}), normal_cdf(4 - 100 * beyond(0.016449)), 1e-4);
+  EXPECT_NEAR(chance({.between_runs = 0.02, .reproducibility = 0.01}), normal_cdf(4 - 100 * beyond(2 * 0.016449)),
+              1e-4);
+  EXPECT_NEAR(chance({.between_runs = 0.005}), normal_cdf(4 - 100 * beyond(0.063138 / 2)), 1e-4);  // t(0.95, 1)
 }
 
 TEST(acceptance, a_plan_counts_its_required_medians_and_what_nothing_measures) {
