@@ -18,6 +18,7 @@ std::string open_words(const std::string& what, const Summary& summary) {
   if (what == "nodes") return fmt::format("nodes ({}: --nodes)", summary.nodes);
   if (what == "machines") return "machines (--serials)";
   if (what == "run") return "run, of which there may be others (--run-id, --head)";
+  if (what == "agreement") return "agreement (--risk, --stability)";
   if (what == "age") return fmt::format("age (ended {}: --max-age)", summary.ended);
   return fmt::format("{0} (--{0})", what);
 }

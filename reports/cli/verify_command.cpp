@@ -115,8 +115,10 @@ ordered_json heads_of(const std::vector<dossier::WitnessedHead>& heads) {
   return all;
 }
 
-ordered_json document_of(const dossier::Verified& verified, const Pins& pins) {
+ordered_json document_of(const dossier::Verified& verified, Pins pins) {
   const auto& contents = verified.contents;
+  if (contents.agreed && std::ranges::find(pins.pinned, "agreement") == pins.pinned.end())
+    pins.open.emplace_back("agreement");
   ordered_json signers = ordered_json::array();
   for (const auto& fingerprint : verified.signers) signers.push_back(signer_of(contents.claims, fingerprint));
   ordered_json deviations = ordered_json::array();

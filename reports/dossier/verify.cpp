@@ -111,6 +111,7 @@ CheckedContents contents_of(const Claims& claims, const evidence::Examined& exam
                            .verdict_sha256 = examined.verdict_sha256,
                            .journal_sha256 = examined.journal_sha256,
                            .challenge = plan.challenge,
+                           .agreed = plan.agreed_risk || plan.agreed_stability,
                            .site_sha256 = digest_of_site(plan.site).value_or(""),
                            .targets_built_in = is_built_in(plan.profile),
                            .began = journal.begin,

@@ -31,6 +31,7 @@ struct CheckedContents {
   std::string targets_sha256;
   std::string verdict_sha256, journal_sha256;
   std::string challenge;                           ///< that the plan answers; empty: none
+  bool agreed = false;                             ///< the plan keeps risks or a soak's hours that were agreed on
   std::string site_sha256;                         ///< digest_of_site
   bool targets_built_in = false;                   ///< they are those of the built-in profile of that name
   bool report_checked = false;                     ///< report.html is the rendered evidence
