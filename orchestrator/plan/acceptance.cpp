@@ -223,7 +223,7 @@ std::string attempts_that_keep(const RateKinds& kinds, std::size_t nodes, const 
 
 std::string per_cent(double share) {
   constexpr double kLeast = 1e-5;
-  return share > 0 && share < kLeast ? "under 0.001 %" : fmt::format("{:.3g} %", share * 100);
+  return share < kLeast ? "under 0.001 %" : fmt::format("{:.3g} %", share * 100);
 }
 
 }  // namespace

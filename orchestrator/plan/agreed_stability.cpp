@@ -32,8 +32,8 @@ struct StabilityPart {
 
 constexpr std::array<StabilityPart, 5> kStabilityParts = {
     {{"hours", &AgreedStability::hours, 1e-3, 8760, 1},
-     {"refused", &AgreedStability::refused_mtbf_h, 1e-3, 1e9, 1},
-     {"accepted", &AgreedStability::accepted_mtbf_h, 1e-3, 1e9, 1},
+     {"refused", &AgreedStability::refused_mtbf_h, 1e-4, 1e9, 1},
+     {"accepted", &AgreedStability::accepted_mtbf_h, 1e-4, 1e9, 1},
      {"vendor", &AgreedStability::vendor_risk, 0.01, 50, 100},
      {"buyer", &AgreedStability::buyer_risk, 0.01, 50, 100}}};
 constexpr std::array<std::string_view, 8> kStabilityNames = {"hours", "refused",   "accepted", "vendor",

@@ -16,7 +16,7 @@ namespace {
 /// Four digits, as small probabilities need them.
 std::string probability(double share) {
   constexpr double kLeast = 1e-5;
-  return share > 0 && share < kLeast ? "&lt; 0.001 %" : fmt::format("{:.4g} %", share * 100);
+  return share < kLeast ? "&lt; 0.001 %" : fmt::format("{:.4g} %", share * 100);
 }
 
 /// The cell of all nodes, which the judge adds for an agreement; nullptr in a verdict without it.

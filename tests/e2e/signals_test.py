@@ -44,7 +44,7 @@ class Drives(NightBench):
                 "probe": "health_drive",
                 "parameters": {"root": str(self.root)},
                 "metric": metric,
-                "scope": "node",
+                "scope": "drive",
                 "statistic": "max",
                 "limit": {"at_most": 1000, "unit": "1"},
                 "source": {"document": "the test", "status": "sourced"},
@@ -52,7 +52,8 @@ class Drives(NightBench):
             }
             for metric in ("media_errors", "critical_warnings", "spare_below_threshold")
         ]
-        done = self.sweep(nightly(*figures), "--history", self.history, night=f"2026-01-{day:02}")
+        targets = {**nightly(*figures), "node": {"drive": 1}}
+        done = self.sweep(targets, "--history", self.history, night=f"2026-01-{day:02}")
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def flags(self):
