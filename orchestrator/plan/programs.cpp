@@ -11,6 +11,7 @@
 
 #include "orchestrator/files/child.h"
 #include "orchestrator/files/digest.h"
+#include "orchestrator/plan/catalogue.h"
 #include "orchestrator/site/site.h"
 
 namespace assay::plan {
@@ -39,6 +40,28 @@ std::optional<InputError> check_version(const fs::path& folder) {
   if (version == ASSAY_VERSION) return std::nullopt;
   return InputError{folder.string() + "/VERSION", fmt::format("'{}' is not {}", version, ASSAY_VERSION),
                     "install the packages of one version: assay-machine-* together with assay"};
+}
+
+/// Paths of the programs in `directory`, sorted; none if it does not exist.
+std::vector<std::string> executables(const std::string& directory) {
+  std::error_code none;
+  std::vector<std::string> paths;
+  for (const auto& entry : fs::directory_iterator(directory, none)) {
+    if (entry.is_regular_file() && ::access(entry.path().c_str(), X_OK) == 0) paths.push_back(entry.path());
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+
+std::expected<Program, InputError> described(const std::string& path) {
+  const auto said = files::run_child(path, {"--describe"}, kDescribeDeadline);
+  if (!said) return std::unexpected(said.error());
+  auto description = read_description(said->output, path + " --describe");
+  if (!description) return std::unexpected(description.error());
+  auto digest = files::sha256_of_file(path);
+  if (!digest) return std::unexpected(digest.error());
+  const std::string name = description->name;
+  return Program{.name = name, .sha256 = std::move(*digest), .path = path, .description = std::move(*description)};
 }
 
 }  // namespace
@@ -78,27 +101,39 @@ std::expected<std::vector<Program>, InputError> installed_programs() {
 }
 
 std::expected<std::vector<Program>, InputError> find_programs(const std::string& directory) {
-  std::error_code error;
-  std::vector<std::string> paths;
-  for (const auto& entry : fs::directory_iterator(directory, error)) {
-    if (entry.is_regular_file() && ::access(entry.path().c_str(), X_OK) == 0) paths.push_back(entry.path());
-  }
+  const auto paths = executables(directory);
   if (paths.empty()) {
     return std::unexpected(InputError{directory, "has no probes",
                                       "build or install assay; probes are in libexec/assay/probes next to bin/"});
   }
-  std::ranges::sort(paths);
   std::vector<Program> programs;
   for (const auto& path : paths) {
-    const auto said = files::run_child(path, {"--describe"}, kDescribeDeadline);
-    if (!said) return std::unexpected(said.error());
-    auto description = read_description(said->output, path + " --describe");
+    auto program = described(path);
+    if (!program) return std::unexpected(program.error());
+    programs.push_back(std::move(*program));
+  }
+  return programs;
+}
+
+std::expected<std::vector<Program>, InputError> simulated_programs() {
+  std::map<std::string, const KnownProbe*> latest;
+  for (const auto& known : known_probes()) {
+    const auto [at, added] = latest.emplace(known.name, &known);
+    if (!added && at->second->revision < known.revision) at->second = &known;
+  }
+  std::vector<Program> programs;
+  for (const auto& [name, known] : latest) {
+    const std::string text = known->document.dump();
+    auto description = read_description(text, "profiles/probes.json: " + name);
     if (!description) return std::unexpected(description.error());
-    auto digest = files::sha256_of_file(path);
-    if (!digest) return std::unexpected(digest.error());
-    const std::string name = description->name;
     programs.push_back(
-        {.name = name, .sha256 = std::move(*digest), .path = path, .description = std::move(*description)});
+        {.name = name, .sha256 = files::sha256(text), .path = "", .description = std::move(*description)});
+  }
+  for (const auto& path : executables(installation().probes)) {
+    if (latest.contains(fs::path(path).filename())) continue;
+    auto program = described(path);
+    if (!program) return std::unexpected(program.error());
+    programs.push_back(std::move(*program));
   }
   return programs;
 }

@@ -21,9 +21,8 @@ constexpr double kFreeRate = 1e6;        // of a rate that others refer to and n
 /// The moment that every line of a made-up record has: no clock ran. Before any run that there can have been.
 constexpr std::chrono::system_clock::time_point kNever{std::chrono::seconds(946'684'800)};  // 2000-01-01
 
-/// The centre of values between `low` and `high`, or beyond the one that is given; else unchanged.
-/// Where healthy nodes lie: `margin` beyond the limit, and further by the guard band, a share `guard` of the value
-/// itself.
+/// Where healthy nodes lie: between the limits, or `margin` beyond the one that is given and further by the guard band,
+/// a share `guard` of the value itself; else unchanged.
 double centre_of(const MadeUpMetric& quantity, double margin, double guard) {
   if (quantity.low && quantity.high) return (*quantity.low + *quantity.high) / 2;
   const double limit = quantity.low ? *quantity.low : quantity.high.value_or(quantity.centre);
@@ -138,6 +137,7 @@ void FleetModel::add_limits(Recipe& recipe, const plan::Requirement& requirement
          .scope = requirement.scope,
          .at = requirement.at,
          .lower_is_better = probe.metric(metric)->better == "lower",
+         .fixed = probe.metric(metric)->course == Course::fixed,
          .low = std::nullopt,
          .high = std::nullopt,
          .centre = probe.metric(metric)->unit.ends_with("/s") ? kFreeRate : 1,
@@ -164,7 +164,7 @@ void FleetModel::add_limits(Recipe& recipe, const plan::Requirement& requirement
   if (limit.at_most) quantity.high = std::min(quantity.high.value_or(*limit.at_most * unit), *limit.at_most * unit);
   quantity.spread_key = key;
   const double guard = kGuardShares * plan_.profile.guard_factor * probe.metric(requirement.metric)->instrument;
-  quantity.centre = centre_of(quantity, simulation_.faults.healthy.margin, guard);
+  quantity.centre = centre_of(quantity, quantity.fixed ? 0 : simulation_.faults.healthy.margin, guard);
 }
 
 /// A feature has the demanded gain, and the margin of healthy nodes more. Its state is a condition that differs.
@@ -233,9 +233,10 @@ double FleetModel::share_left(const std::vector<std::string>& nodes, const std::
 
 double FleetModel::value_of(const MadeUpMetric& quantity, const std::vector<std::string>& nodes,
                             const std::string& occasion, double healthy) const {
-  // A count of errors that is 0 has no share to lose: only a fault that names it makes one.
-  if (quantity.centre == 0) return share_left(nodes, quantity.metric, occasion, true) < 1 ? 1 : 0;
-  const double left = share_left(nodes, quantity.metric, occasion, false);
+  // A count of errors that is 0 has no share to lose, and a slow node has all its GPUs.
+  const bool named_only = quantity.fixed || quantity.centre == 0;
+  const double left = share_left(nodes, quantity.metric, occasion, named_only);
+  if (quantity.centre == 0) return left < 1 ? 1 : 0;
   if (const auto* idle = switch_of(nodes, quantity.switched_by)) {
     const double worse = quantity.gain / (1 + (quantity.gain - 1) * idle->gain);
     healthy = quantity.lower_is_better ? healthy * worse : healthy / worse;
@@ -307,11 +308,13 @@ void FleetModel::record_samples(Recorder& recorder, const MadeUpMetric& quantity
   SeededRandom own(simulation_.seed, {"spread", subject.id, quantity.spread_key});
   SeededRandom run(simulation_.seed, {"run", occasion, subject.id, quantity.spread_key});
   SeededRandom noise(simulation_.seed, {"noise", occasion, subject.id, quantity.metric});
-  const double healthy =
-      centre * (1 + quantity.spread * own.normal()) * (1 + simulation_.faults.healthy.run_to_run * run.normal());
-  const double shown = value(healthy);
+  const auto varied = [&](double deviation, SeededRandom& random) {
+    return quantity.fixed ? 1 : 1 + deviation * random.normal();
+  };
+  const double shown =
+      value(centre * varied(quantity.spread, own) * varied(simulation_.faults.healthy.run_to_run, run));
   Sampling sampling{.samples = {}, .warmup = {}, .stopped = "fixed"};
-  for (int n = 0; n < quantity.samples; ++n) sampling.samples.push_back(shown * (1 + kSampleSpread * noise.normal()));
+  for (int n = 0; n < quantity.samples; ++n) sampling.samples.push_back(shown * varied(kSampleSpread, noise));
   recorder.measurement(quantity.metric, sampling, subject, quantity.at);
 }
 

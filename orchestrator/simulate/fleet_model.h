@@ -26,6 +26,7 @@ struct MadeUpMetric {
   plan::JudgedScope scope = plan::JudgedScope::node;
   Values at;
   bool lower_is_better = false;
+  bool fixed = false;  ///< a fact such as a number of GPUs: at its limit on every node, unless a fault names it
   /// Limits in force, in the metric's unit; none if only shares of a fleet or best sample are demanded.
   std::optional<double> low, high;
   double centre = 0;       ///< of healthy nodes

@@ -35,7 +35,7 @@ std::expected<plan::Plan, InputError> simulated_plan(const SimulateArguments& gi
     if (auto problem = simulate::check_metrics(*faults, *profile, given.faults)) return std::unexpected(*problem);
     simulation.faults = std::move(*faults);
   }
-  const auto programs = plan::find_programs(plan::installation().probes);
+  const auto programs = plan::simulated_programs();
   if (!programs) return std::unexpected(programs.error());
   auto plan = plan::make_plan(*profile, site, *programs, {});
   if (plan) plan->simulation = std::move(simulation);

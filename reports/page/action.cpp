@@ -1,5 +1,6 @@
 // action: the first thing that a reader needs: what to do.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string_view>
 #include <vector>
@@ -68,6 +69,41 @@ std::string culprits(const ReportContent& content) {
   }
   if (all.size() > kMostCulprits)
     html += fmt::format("<li>{} more: see <a href=\"#located\">Located faults</a></li>\n", all.size() - kMostCulprits);
+  return html;
+}
+
+/// The nodes that miss limits by themselves, the worst first, with the requirements; those that a search accuses are
+/// there already.
+std::string failing_nodes(const ReportContent& content) {
+  constexpr std::size_t kMostShown = 4;                          // requirements of a node
+  std::map<std::string, std::vector<std::string>> requirements;  // that a node fails, each once
+  std::map<std::string, std::size_t> cells;
+  for (const auto& result : content.verdict.results) {
+    const plan::Step* const step = content.run.plan.step(result.step);
+    if (!result.required || result.outcome != judge::Outcome::fail || step == nullptr || step->nodes.size() != 1)
+      continue;
+    ++cells[result.node];
+    auto& all = requirements[result.node];
+    if (all.empty() || all.back() != result.requirement) all.push_back(result.requirement);
+  }
+  for (const auto& one : judge::all_accused(content.verdict)) {
+    if (one.culprit->nodes.size() == 1) cells.erase(one.culprit->nodes.front());
+  }
+  std::vector<std::string> nodes;
+  for (const auto& [node, count] : cells) nodes.push_back(node);
+  std::ranges::stable_sort(nodes, std::greater{}, [&](const std::string& node) { return cells[node]; });
+  std::string html;
+  for (std::size_t i = 0; i < std::min(nodes.size(), kMostNodes); ++i) {
+    const auto& all = requirements[nodes[i]];
+    std::string links;
+    for (std::size_t k = 0; k < std::min(all.size(), kMostShown); ++k)
+      links += (k == 0 ? "" : ", ") + link_to(content, all[k]);
+    if (all.size() > kMostShown) links += fmt::format(" and {} more", all.size() - kMostShown);
+    html += fmt::format("<li>node <strong>{}</strong>: {} required cells fail on it alone ({})</li>\n",
+                        figures::escape(nodes[i]), cells[nodes[i]], links);
+  }
+  if (nodes.size() > kMostNodes)
+    html += fmt::format("<li>{} more nodes: see <a href=\"#s1\">section 1</a></li>\n", nodes.size() - kMostNodes);
   return html;
 }
 
@@ -143,7 +179,7 @@ std::string action_words(const ReportContent& content, const judge::Result& resu
 
 std::string action_section(const ReportContent& content) {
   const auto all = judge::summaries(content.verdict);
-  const std::string found = culprits(content) + lost_nodes(content);
+  const std::string found = culprits(content) + failing_nodes(content) + lost_nodes(content);
   const std::string worst = worst_requirements(content, all, true), warned = worst_requirements(content, all, false);
   std::string html = "<section class=\"action\">\n<h2 id=\"action\">What to do</h2>\n" + actions(content);
   if (found.empty() && worst.empty() && warned.empty()) {

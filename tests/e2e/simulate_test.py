@@ -2,7 +2,7 @@
 import csv
 import json
 
-from harness import BIN, Bench, main, profile, requirement
+from harness import Bench, main, profile, requirement
 
 
 class Simulate(Bench):
@@ -56,6 +56,13 @@ class Simulate(Bench):
         self.assertEqual(verified.returncode, 4, verified.stdout)
         self.assertIn("is a simulation, in which nothing was measured", verified.stderr)
 
+    def test_probes_that_are_not_part_of_this_build_are_simulated_too(self):
+        done = self.assay("simulate", "--profile", "nvidia-gpu-each", "--nodes", 2, "--out", self.run_directory)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("had it been measured, it would be accepted", done.stdout)
+        self.assertNotIn("not part of this build", (self.run_directory / "plan.json").read_text())
+        self.assertEqual(self.assay("judge", self.run_directory).returncode, 3)
+
     def test_its_plan_is_not_run(self):
         self.assertEqual(self.simulate("--out", self.run_directory).returncode, 0)
         done = self.assay("run", self.run_directory / "plan.json", "--out", self.scratch / "real")
@@ -72,7 +79,6 @@ class Simulate(Bench):
         self.assertEqual(judged.returncode, 2, judged.stdout)
 
     def test_a_knee_is_found_drawn_and_exported(self):
-        self.installed = BIN.parent.parent / "bin/assay"  # with the probes of storage
         full = {"nodes": 12, "metric": "bandwidth", "counter": "rpc_backlog"}
         faults = self.write("faults.json", {"schema": "assay.faults/1", "knees": [full]})
         more = ["--nodes", 32, "--seed", 3, "--faults", faults, "--out", self.run_directory]

@@ -88,6 +88,31 @@ Advice advice_for(const Result& result, const plan::Requirement& judged, Records
   return worst;
 }
 
+/// The places of `results`, which differ: "n01", "n01 gpu GPU-8f2…", or "n01 (gpu: 8)" where more than two are parts of
+/// one node.
+std::vector<std::string> places_of(const std::vector<const Result*>& results) {
+  constexpr std::size_t kMostParts = 2;
+  std::map<std::string_view, std::map<std::string_view, std::size_t>> parts;  // by node and kind
+  std::map<std::string_view, std::size_t> of_node;
+  for (const Result* one : results) {
+    ++parts[one->node][one->subject.kind];
+    ++of_node[one->node];
+  }
+  std::vector<std::string> words;
+  std::set<std::string_view> counted;
+  for (const Result* one : results) {
+    if (of_node[one->node] <= kMostParts) {
+      words.push_back(place_of(*one));
+    } else if (counted.insert(one->node).second) {
+      std::string kinds;
+      for (const auto& [kind, count] : parts[one->node])
+        kinds += fmt::format("{}{}: {}", kinds.empty() ? "" : ", ", kind, count);
+      words.push_back(fmt::format("{} ({})", one->node, kinds));
+    }
+  }
+  return words;
+}
+
 }  // namespace
 
 std::optional<Advice> Advices::of(const Result& result) const {
@@ -114,15 +139,22 @@ Advice advice_of(const Culprit& culprit) { return profiles::actions().of_culprit
 
 std::vector<ToDo> to_do(const Verdict& verdict, const Advices& advices) {
   std::vector<ToDo> all;
+  std::vector<std::vector<const Result*>> results;                         // of each of `all`
   std::map<std::pair<profiles::Action, std::string>, std::size_t> places;  // by action and sentence
   std::set<std::pair<std::size_t, std::string>> named;
-  const auto add = [&](const Advice& advice, const std::string& subject) {
-    if (advice.action == profiles::Action::not_known) return;
+  /// The index in `all` of what `advice` says of `subject`; nothing if that is not known, or said already.
+  const auto place_for = [&](const Advice& advice, const std::string& subject) -> std::optional<std::size_t> {
+    if (advice.action == profiles::Action::not_known) return std::nullopt;
     const auto [place, is_new] = places.try_emplace({advice.action, advice.says}, all.size());
     if (is_new) all.push_back({.advice = advice, .findings = {}, .subjects = {}});
+    results.resize(all.size());
     auto& findings = all[place->second].findings;
     if (std::ranges::find(findings, advice.finding) == findings.end()) findings.push_back(advice.finding);
-    if (named.emplace(place->second, subject).second) all[place->second].subjects.push_back(subject);
+    if (!named.emplace(place->second, subject).second) return std::nullopt;
+    return place->second;
+  };
+  const auto add = [&](const Advice& advice, const std::string& subject) {
+    if (const auto place = place_for(advice, subject)) all[*place].subjects.push_back(subject);
   };
   for (const auto& accused : all_accused(verdict)) add(advice_of(*accused.culprit), name_of(*accused.culprit));
   for (const auto& search : verdict.localised) {
@@ -131,8 +163,12 @@ std::vector<ToDo> to_do(const Verdict& verdict, const Advices& advices) {
           fmt::format("{}", fmt::join(search.requirements, ", ")));
   }
   for (const auto& result : verdict.results) {
-    if (const auto advice = advices.of(result); result.required && advice) add(*advice, place_of(result));
+    const auto advice = advices.of(result);
+    if (!result.required || !advice) continue;
+    if (const auto place = place_for(*advice, place_of(result))) results[*place].push_back(&result);
   }
+  for (std::size_t i = 0; i < all.size(); ++i)
+    std::ranges::move(places_of(results[i]), std::back_inserter(all[i].subjects));
   std::ranges::stable_sort(all, {}, [](const ToDo& one) { return one.advice.action; });
   return all;
 }

@@ -36,7 +36,7 @@ profiles::Advice advice_of(const Culprit& culprit);
 struct ToDo {
   profiles::Advice advice;
   std::vector<std::string> findings;  ///< that ask for it, each once
-  std::vector<std::string> subjects;  ///< "n01 gpu GPU-8f2…", "pair n01 and n02", each once
+  std::vector<std::string> subjects;  ///< "n01 gpu GPU-8f2…", "n01 (gpu: 8)", "pair n01 and n02", each once
 };
 
 /// What the required results and the searches for them ask for, as far as it is known: the most urgent action first,

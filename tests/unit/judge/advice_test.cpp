@@ -261,5 +261,18 @@ TEST(Advice, the_most_urgent_action_comes_first_and_one_action_of_many_subjects_
   EXPECT_NE(text.find("next     first isolate n4 gpu GPU-n4: "), std::string::npos) << text;
 }
 
+TEST(Advice, many_parts_of_one_node_are_counted_and_one_or_two_are_named) {
+  Verdict verdict;
+  for (const char* gpu : {"0", "1", "2", "3"}) {
+    Result& one = verdict.results.emplace_back();
+    one.node = gpu[0] == '3' ? "n2" : "n1";
+    one.subject = {"gpu", std::string("GPU-") + gpu};
+    one.outcome = Outcome::fail;
+  }
+  Advices advices{.known = {}, .today = "2026-11-28"};
+  for (const auto& one : verdict.results) advices.known.emplace(&one, table().of_metric("health_gpu", "pcie_width"));
+  EXPECT_EQ(to_do(verdict, advices).at(0).subjects, (std::vector<std::string>{"n1 (gpu: 3)", "n2 gpu GPU-3"}));
+}
+
 }  // namespace
 }  // namespace assay::judge

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <ranges>
+#include <stdexcept>
 
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/run_verdict.h"
 #include "orchestrator/plan/catalogue.h"
+#include "orchestrator/plan/programs.h"
 #include "probes/core/statistics.h"
 #include "tests/unit/simulate/rehearsal.h"
 
@@ -307,26 +309,40 @@ TEST(faults, a_metric_that_the_profile_does_not_judge_and_a_link_that_no_step_ha
   EXPECT_EQ(fleet.summary.untried, Words{"link n00000 n00002"});
 }
 
-TEST(simulate, healthy_nodes_keep_their_margin_beyond_the_guard_band_of_a_coarse_instrument) {
-  const auto profile = plan::profile_named("nvidia-h200-sxm");
-  ASSERT_TRUE(profile) << profile.error().text();
-  const auto reach = std::ranges::find(profile->requirements, "gpu.power_reach", &plan::Requirement::id);
-  ASSERT_NE(reach, profile->requirements.end());
-  plan::Profile alone = *profile;
-  std::erase_if(alone.requirements, [&](const plan::Requirement& one) {
-    return one.probe != reach->probe || one.parameters != reach->parameters;
+/// Nodes that are judged by what the requirement `id` of nvidia-h200-sxm measures, and nothing else.
+plan::Plan h200s(const std::string& id, int nodes, const plan::Faults& faults = {}) {
+  plan::Profile profile = *plan::profile_named("nvidia-h200-sxm");
+  const plan::Requirement kept = *std::ranges::find(profile.requirements, id, &plan::Requirement::id);
+  std::erase_if(profile.requirements, [&](const plan::Requirement& one) {
+    return one.probe != kept.probe || one.parameters != kept.parameters;
   });
-  const auto newest_first = std::views::reverse(plan::known_probes());
-  const auto known = std::ranges::find(newest_first, reach->probe, &plan::KnownProbe::name);
-  const plan::Program probe{.name = reach->probe,
-                            .sha256 = std::string(64, '1'),
-                            .path = "/p",
-                            .description = *read_description(known->document.dump(), "catalogue")};
-  auto plan = plan::make_plan(alone, simulated_site({.nodes = 100}), {probe}, {});
-  ASSERT_TRUE(plan) << plan.error().text();
-  plan->simulation = plan::Simulation{.seed = 3, .faults = {}};
-  const Rehearsal fleet(std::move(*plan));
+  const auto programs = plan::simulated_programs();
+  if (!programs) throw std::runtime_error(programs.error().text());
+  plan::Plan plan = *plan::make_plan(profile, simulated_site({.nodes = nodes}), *programs, {});
+  plan.simulation = plan::Simulation{.seed = 3, .faults = faults};
+  return plan;
+}
+
+TEST(simulate, healthy_nodes_keep_their_margin_beyond_the_guard_band_of_a_coarse_instrument) {
+  const Rehearsal fleet(h200s("gpu.power_reach", 100));
   EXPECT_EQ(fleet.verdict.counts.at("pass"), fleet.verdict.results.size()) << fleet.verdict.reason;
+}
+
+TEST(simulate, a_slow_node_has_all_its_gpus_and_one_with_fewer_is_named_so) {
+  const auto failed = [](const plan::SimulatedFault& fault) {
+    std::vector<std::string> all;
+    for (const auto& one : Rehearsal(h200s("health.gpus", 3, {.faults = {fault}})).verdict.results) {
+      if (one.outcome == judge::Outcome::fail) all.push_back(one.requirement + " " + one.node);
+    }
+    return all;
+  };
+  EXPECT_EQ(failed({.node = "n00001", .factor = 0.9}), Words{});
+  EXPECT_EQ(failed({.node = "n00001", .metric = "gpus", .factor = 0.875}),
+            (Words{"health.gpus n00001", "after.gpus n00001"}));
+  const Rehearsal healthy(h200s("health.gpus", 3));
+  for (const auto& one : healthy.verdict.results) {
+    if (one.requirement == "health.gpus") EXPECT_EQ(one.value, 8.0) << one.node;
+  }
 }
 
 constexpr const char* kSwitched =
