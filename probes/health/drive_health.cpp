@@ -21,36 +21,23 @@ namespace assay::health {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    {.name = "root",
-     .fallback = "/",
-     .meaning = "where /sys of the machine is; for tests, which have saved logs of the drives in its /dev"},
+    parameter("root", "", "/",
+              "where /sys of the machine is; for tests, which have saved logs of the drives in its /dev"),
 };
 
 /// A count that is worse the higher it is.
 constexpr Metric bad(std::string_view name, Course course, std::string_view meaning,
                      Recorded recorded = Recorded::always) {
-  return {
-      .name = name, .unit = "1", .better = Better::lower, .meaning = meaning, .course = course, .recorded = recorded};
+  return with_course(course, lower(name, "1", meaning, recorded));
 }
 /// A count of faults: any value above 0 is wrong.
 constexpr Metric fault(std::string_view name, Course course, std::string_view meaning, Recorded recorded) {
-  return {.name = name,
-          .unit = "1",
-          .better = Better::lower,
-          .meaning = meaning,
-          .kind = MetricKind::fault,
-          .course = course,
-          .recorded = recorded};
+  return fault(name, meaning, recorded, course);
 }
 /// A property that does not change.
 constexpr Metric fixed(std::string_view name, std::string_view unit, std::string_view meaning,
                        Recorded recorded = Recorded::always) {
-  return {.name = name,
-          .unit = unit,
-          .better = Better::higher,
-          .meaning = meaning,
-          .course = Course::fixed,
-          .recorded = recorded};
+  return with_course(Course::fixed, higher(name, unit, meaning, recorded));
 }
 
 constexpr Metric kMetrics[] = {

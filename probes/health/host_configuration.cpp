@@ -28,13 +28,11 @@ namespace assay::health {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    {.name = "hca",
-     .fallback = "auto",
-     .meaning = "NCCL_IB_HCA of the jobs; auto: of the probe's environment, else of etc/nccl.conf, else every HCA"},
-    {.name = "root", .fallback = "/", .meaning = "directory that holds the proc, sys, etc and var to read"},
-    {.name = "nvml_library",
-     .fallback = "auto",
-     .meaning = "file name or path of NVML; auto: libnvidia-ml.so.1, and none if root is not this machine"},
+    parameter("hca", "", "auto",
+              "NCCL_IB_HCA of the jobs; auto: of the probe's environment, else of etc/nccl.conf, else every HCA"),
+    parameter("root", "", "/", "directory that holds the proc, sys, etc and var to read"),
+    parameter("nvml_library", "", "auto",
+              "file name or path of NVML; auto: libnvidia-ml.so.1, and none if root is not this machine"),
 };
 constexpr ProbeSpec kSpec{
     .name = "host_configuration",

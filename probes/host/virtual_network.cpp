@@ -48,18 +48,10 @@ constexpr Parameter kParameters[] = {
     kOffloadCounters,
 };
 constexpr Metric kOwnMetrics[] = {
-    {.name = "forward_packet_rate",
-     .unit = "1/s",
-     .meaning = "packets that rank 1 receives from rank 0, where path is fabric",
-     .instrument = kInstrument,
-     .direction = PairDirection::forward,
-     .recorded = Recorded::if_asked},
-    {.name = "backward_packet_rate",
-     .unit = "1/s",
-     .meaning = "packets that rank 0 receives from rank 1, where path is fabric",
-     .instrument = kInstrument,
-     .direction = PairDirection::backward,
-     .recorded = Recorded::if_asked},
+    forward(higher("forward_packet_rate", "1/s", "packets that rank 1 receives from rank 0, where path is fabric",
+                   Recorded::if_asked, kInstrument)),
+    backward(higher("backward_packet_rate", "1/s", "packets that rank 0 receives from rank 1, where path is fabric",
+                    Recorded::if_asked, kInstrument)),
     neither("lost_share", "1",
             "packets sent that did not come out of the other rank's sockets, one sample for each of the phases of "
             "packets; senders are not held back",

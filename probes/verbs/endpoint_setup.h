@@ -29,11 +29,9 @@ inline constexpr Parameter kStationParameters[] = {
     parameter("traffic_class", "1", "0",
               "of the global route header, 0 to 255; its upper six bits are the DSCP of RoCE v2"),
     parameter("service_level", "1", "0", "InfiniBand service level, or Ethernet priority, 0 to 15"),
-    {.name = "ack_timeout",
-     .unit = "s",
-     .fallback = "67ms",
-     .meaning =
-         "time until a message that was not acknowledged is sent again, rounded up to 4.096 us times a power of two"},
+    parameter(
+        "ack_timeout", "s", "67ms",
+        "time until a message that was not acknowledged is sent again, rounded up to 4.096 us times a power of two"),
     parameter("stall_limit", "s", "10s", "time without any completed message after which the measurement fails"),
     parameter("root", "", "/", "where /sys and /proc of the machine are; for tests"),
 };

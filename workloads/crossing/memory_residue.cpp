@@ -17,22 +17,13 @@ namespace assay::crossing {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    {.name = "memory",
-     .fallback = "host",
-     .meaning = "host: anonymous pages, tmpfs, and huge pages where some are free; gpu: of every GPU",
-     .choices = "host gpu"},
-    {.name = "phase",
-     .fallback = "both",
-     .meaning =
-         "leave: fill memory with the mark and end, as the tenant that goes; look: search fresh memory, as the one "
-         "that comes; both: one process after the other",
-     .choices = "both leave look"},
-    {.name = "mark", .fallback = "", .meaning = "leave, look: words from which the content follows, the same in both"},
-    {.name = "size",
-     .unit = "B",
-     .fallback = "256MiB",
-     .quick = "16MiB",
-     .meaning = "of each kind; 0B: of a GPU all that is to be had"},
+    choice("memory", "host", "host gpu",
+           "host: anonymous pages, tmpfs, and huge pages where some are free; gpu: of every GPU"),
+    choice("phase", "both", "both leave look",
+           "leave: fill memory with the mark and end, as the tenant that goes; look: search fresh memory, as the one "
+           "that comes; both: one process after the other"),
+    parameter("mark", "", "", "leave, look: words from which the content follows, the same in both"),
+    parameter("size", "B", "256MiB", "of each kind; 0B: of a GPU all that is to be had", "16MiB"),
 };
 constexpr Metric kMetrics[] = {
     fault("residue_pages",
