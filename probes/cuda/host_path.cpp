@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <utility>
 
 #include "probes/cuda/chase_words.h"
 #include "probes/cuda/memory_kernels.h"

@@ -3,7 +3,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include <linux/ethtool_netlink.h>
 #include <linux/genetlink.h>

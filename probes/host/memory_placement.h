@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "probes/core/memory_nodes.h"

@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/core/join.h"
-#include "probes/core/json_io.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"

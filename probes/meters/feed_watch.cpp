@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 
 #include "probes/core/probe.h"
-#include "probes/core/sampling.h"
 #include "probes/meters/feed_record.h"
 #include "probes/meters/feed_spec.h"
 

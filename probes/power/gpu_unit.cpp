@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
-#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <vector>

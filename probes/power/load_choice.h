@@ -1,7 +1,6 @@
 // load_choice: which load a probe makes on its node, by parameters that all such probes have.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <stdexcept>
 #include <system_error>
 
 #include <fmt/format.h>

@@ -8,7 +8,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "probes/core/units.h"
 #include "probes/verbs/port_facts.h"
 #include "probes/verbs/registered_memory.h"
 

@@ -1,8 +1,6 @@
 // port_choice: which port and which GID a measurement uses, and the reason.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -2,7 +2,6 @@
 #include "workloads/crossing/left_memory.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <stdexcept>

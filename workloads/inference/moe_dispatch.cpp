@@ -1,6 +1,5 @@
 // moe_dispatch: tokens of a mixture of experts to the ranks of their experts and back, over the network of several
 // nodes.
-#include <optional>
 
 #include <fmt/format.h>
 
