@@ -7,7 +7,7 @@
 #include "probes/core/recorder.h"
 #include "probes/cuda/driver.h"
 #include "probes/verbs/adapter.h"
-#include "probes/verbs/affinity.h"
+#include "probes/verbs/port_choice.h"
 
 namespace assay {
 class MachineTree;
