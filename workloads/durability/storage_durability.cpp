@@ -93,6 +93,17 @@ Ledger keep_ledger(int socket, const std::atomic<bool>& abandoned) {
   }
 }
 
+/// The settings that the parameters name; folder and nonce are the run's. Throws BadParameter.
+DurabilitySettings durability_settings(const Parameters& given) {
+  return {.folder = "",
+          .nonce = 0,
+          .streams = static_cast<std::uint32_t>(cluster_storage::count_in_range(given, "streams", kMostStreams)),
+          .slots = static_cast<std::uint32_t>(cluster_storage::count_in_range(given, "slots", kMostSlots)),
+          .duration = in_range(given, "duration"),
+          .stall = in_range(given, "stall"),
+          .recovery = in_range(given, "recovery")};
+}
+
 /// One run on one rank.
 class DurabilityRun {
  public:
@@ -228,22 +239,6 @@ Seconds in_range(const Parameters& given, const char* name) {
   return value;
 }
 
-/// The settings that the parameters name; folder and nonce are the run's. Throws BadParameter.
-DurabilitySettings durability_settings(const Parameters& given) {
-  return {.folder = "",
-          .nonce = 0,
-          .streams = static_cast<std::uint32_t>(cluster_storage::count_in_range(given, "streams", kMostStreams)),
-          .slots = static_cast<std::uint32_t>(cluster_storage::count_in_range(given, "slots", kMostSlots)),
-          .duration = in_range(given, "duration"),
-          .stall = in_range(given, "stall"),
-          .recovery = in_range(given, "recovery")};
-}
-
-/// Writes, lets the fault come, checks and records. All ranks call it.
-void run_durability(const Parameters& given, const Placement& placement, Rendezvous& group, Recorder& record) {
-  DurabilityRun(given, placement, group, record).run();
-}
-
 using namespace cluster_storage::common_spec;
 
 constexpr double kMargin_s = 600;  // an exchange waits for the slowest rank to write, recover and read again
@@ -330,7 +325,7 @@ void measure(const Parameters& given, const Placement& placement, Recorder& reco
     throw Skip("one rank alone: the ledger must be kept by another; use this probe with scope group or cluster");
   const double patience_s = kMargin_s + settings.duration.count + 2 * settings.recovery.count;
   work_together(placement, {.exchange = {patience_s}},
-                [&](Rendezvous& group) { run_durability(given, placement, group, record); });
+                [&](Rendezvous& group) { DurabilityRun(given, placement, group, record).run(); });
 }
 
 }  // namespace

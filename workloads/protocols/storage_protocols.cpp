@@ -47,47 +47,6 @@ struct StoreAccess {
   std::function<void(const std::string& name)> remove;
 };
 
-/// Settings of all rounds.
-struct ProtocolSettings {
-  std::size_t size = 0;  ///< B of a file; those that overwrite it have half of that
-  Seconds wait;
-  std::uint64_t nonce = 0;
-  std::vector<std::string> names;  ///< of the ranks
-};
-
-/// Makes the cases; every rank makes the same calls.
-class ProtocolCases {
- public:
-  ProtocolCases(Rendezvous& group, ProtocolSettings settings, StoreAccess posix, S3Client& client, std::string prefix)
-      : group_(group),
-        settings_(std::move(settings)),
-        posix_(std::move(posix)),
-        client_(client),
-        prefix_(std::move(prefix)),
-        s3_(s3_access(client_, prefix_)) {}
-  /// Every rank acts on names of its own and looks at those of the rank `shift` before it.
-  void round(std::uint64_t number, int shift);
-  /// This rank's tallies, by case: "posix_to_s3.overwrite".
-  [[nodiscard]] const std::map<std::string, cluster_storage::CaseTally>& tallies() const { return tallies_; }
-
- private:
-  struct Turn;
-  bool attempt(const std::string& which, const std::function<void()>& work, const std::string& who);
-  void act_and_look(const Turn& turn, const std::string& act, const std::function<void()>& work,
-                    const std::vector<std::pair<std::string, std::function<cluster_storage::Look()>>>& looks);
-  void through(Turn turn, const StoreAccess& writer, const StoreAccess& reader);
-  void same_etag(const Turn& turn, const std::string& mine);
-  [[nodiscard]] cluster_storage::Content content(std::uint64_t rank, std::uint64_t step, std::size_t size) const;
-
-  Rendezvous& group_;
-  ProtocolSettings settings_;
-  StoreAccess posix_;
-  S3Client& client_;
-  std::string prefix_;
-  StoreAccess s3_;
-  std::map<std::string, cluster_storage::CaseTally> tallies_;
-};
-
 constexpr std::uint64_t kContents = 8;  // of one rank in one round, at most
 
 cluster_storage::Look judge_size(std::optional<std::uint64_t> found, std::uint64_t now, std::uint64_t before) {
@@ -140,6 +99,47 @@ StoreAccess s3_access(S3Client& client, const std::string& prefix) {
       .lists = [&client, prefix](const std::string& name) { return client.lists(prefix + name); },
       .remove = [&client, prefix](const std::string& name) { client.remove(prefix + name); }};
 }
+
+/// Settings of all rounds.
+struct ProtocolSettings {
+  std::size_t size = 0;  ///< B of a file; those that overwrite it have half of that
+  Seconds wait;
+  std::uint64_t nonce = 0;
+  std::vector<std::string> names;  ///< of the ranks
+};
+
+/// Makes the cases; every rank makes the same calls.
+class ProtocolCases {
+ public:
+  ProtocolCases(Rendezvous& group, ProtocolSettings settings, StoreAccess posix, S3Client& client, std::string prefix)
+      : group_(group),
+        settings_(std::move(settings)),
+        posix_(std::move(posix)),
+        client_(client),
+        prefix_(std::move(prefix)),
+        s3_(s3_access(client_, prefix_)) {}
+  /// Every rank acts on names of its own and looks at those of the rank `shift` before it.
+  void round(std::uint64_t number, int shift);
+  /// This rank's tallies, by case: "posix_to_s3.overwrite".
+  [[nodiscard]] const std::map<std::string, cluster_storage::CaseTally>& tallies() const { return tallies_; }
+
+ private:
+  struct Turn;
+  bool attempt(const std::string& which, const std::function<void()>& work, const std::string& who);
+  void act_and_look(const Turn& turn, const std::string& act, const std::function<void()>& work,
+                    const std::vector<std::pair<std::string, std::function<cluster_storage::Look()>>>& looks);
+  void through(Turn turn, const StoreAccess& writer, const StoreAccess& reader);
+  void same_etag(const Turn& turn, const std::string& mine);
+  [[nodiscard]] cluster_storage::Content content(std::uint64_t rank, std::uint64_t step, std::size_t size) const;
+
+  Rendezvous& group_;
+  ProtocolSettings settings_;
+  StoreAccess posix_;
+  S3Client& client_;
+  std::string prefix_;
+  StoreAccess s3_;
+  std::map<std::string, cluster_storage::CaseTally> tallies_;
+};
 
 /// The acting and the looking rank, and the name.
 struct ProtocolCases::Turn {
