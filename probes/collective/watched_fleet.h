@@ -21,9 +21,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "probes/collective/local_ranks.h"
 #include "probes/collective/rank_board.h"
 #include "probes/collective/rank_child.h"
-#include "probes/collective/stillness.h"
 #include "probes/core/rendezvous.h"
 #include "probes/core/units.h"
 

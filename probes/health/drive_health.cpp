@@ -12,10 +12,8 @@
 #include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
-#include "probes/health/drive_commands.h"
 #include "probes/health/drive_log.h"
 #include "probes/health/drives.h"
-#include "probes/health/nvme_paths.h"
 #include "probes/health/pcie.h"
 
 namespace assay::health {

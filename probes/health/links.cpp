@@ -12,7 +12,6 @@
 #include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
-#include "probes/health/ethtool.h"
 #include "probes/health/ethtool_netlink.h"
 #include "probes/health/link_counters.h"
 #include "probes/health/nics.h"

@@ -93,6 +93,13 @@ Ledger keep_ledger(int socket, const std::atomic<bool>& abandoned) {
   }
 }
 
+Seconds in_range(const Parameters& given, const char* name) {
+  const Seconds value = given.seconds(name);
+  if (!(value.count > 0) || value.count > kLongest_s)
+    throw BadParameter(fmt::format("{}: {:g} s is not above 0 and at most 1 h", name, value.count));
+  return value;
+}
+
 /// The settings that the parameters name; folder and nonce are the run's. Throws BadParameter.
 DurabilitySettings durability_settings(const Parameters& given) {
   return {.folder = "",
@@ -231,13 +238,6 @@ class DurabilityRun {
   DurabilitySettings settings_;
   std::vector<Ledger> ledgers_;  ///< of the rank before, by stream
 };
-
-Seconds in_range(const Parameters& given, const char* name) {
-  const Seconds value = given.seconds(name);
-  if (!(value.count > 0) || value.count > kLongest_s)
-    throw BadParameter(fmt::format("{}: {:g} s is not above 0 and at most 1 h", name, value.count));
-  return value;
-}
 
 using namespace cluster_storage::common_spec;
 
