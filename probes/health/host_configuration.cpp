@@ -23,7 +23,6 @@
 #include "probes/core/record.h"
 #include "probes/core/recorder.h"
 #include "probes/core/text.h"
-#include "probes/health/hca_choice.h"
 #include "probes/health/host_configuration_spec.h"
 #include "probes/health/kernel_settings.h"
 #include "probes/health/nics.h"

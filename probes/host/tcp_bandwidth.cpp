@@ -16,7 +16,6 @@
 #include "probes/host/tcp_flow.h"
 #include "probes/host/tcp_path.h"
 #include "probes/host/tcp_streams.h"
-#include "probes/host/windows.h"
 
 namespace assay::host {
 namespace {

@@ -17,7 +17,7 @@
 #include "workloads/cluster_checkpoint/checkpoint_layout.h"
 #include "workloads/cluster_checkpoint/peer_memory.h"
 #include "workloads/cluster_checkpoint/peer_verbs.h"
-#include "workloads/storage/shared/cold_ledger.h"
+#include "workloads/storage/shared/cold_read.h"
 #include "workloads/storage/shared/direct_file.h"
 #include "workloads/storage/shared/payload.h"
 

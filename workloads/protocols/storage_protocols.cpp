@@ -24,7 +24,6 @@
 #include "probes/core/rendezvous.h"
 #include "probes/core/secret_file.h"
 #include "workloads/protocols/s3_client.h"
-#include "workloads/storage/shared/case_tallies.h"
 #include "workloads/storage/shared/common_spec.h"
 #include "workloads/storage/shared/consistency_look.h"
 #include "workloads/storage/shared/direct_file.h"

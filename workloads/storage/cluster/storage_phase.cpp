@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/core/filesystem_facts.h"
-#include "workloads/storage/shared/cold_ledger.h"
 #include "workloads/storage/shared/cold_read.h"
 #include "workloads/storage/shared/concurrent_work.h"
 #include "workloads/storage/shared/storage_ranks.h"

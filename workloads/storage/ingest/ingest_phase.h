@@ -13,7 +13,7 @@
 #include "probes/core/rendezvous.h"
 #include "probes/core/units.h"
 #include "workloads/storage/ingest/ingest_plan.h"
-#include "workloads/storage/shared/cold_ledger.h"
+#include "workloads/storage/shared/cold_read.h"
 
 namespace assay::cluster_storage {
 
