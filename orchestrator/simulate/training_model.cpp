@@ -6,7 +6,6 @@
 #include <set>
 
 #include "workloads/train/graph/plan_parameters.h"
-#include "workloads/train/graph/ratio_to_others.h"
 #include "workloads/train/graph/step_edges.h"
 #include "workloads/train/graph/virtual_time.h"
 

@@ -9,10 +9,7 @@ namespace assay::amd {
 namespace {
 
 constexpr Parameter kChoiceParameters[] = {
-    {.name = "algorithm",
-     .fallback = "default",
-     .meaning = "algorithm to force, or RCCL's own choice",
-     .choices = "default ring tree"},
+    choice("algorithm", "default", "default ring tree", "algorithm to force, or RCCL's own choice"),
     nccl::kProtocolParameter,
     nccl::kGpudirectParameter,
 };

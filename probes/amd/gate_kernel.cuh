@@ -1,8 +1,6 @@
 // gate_kernel: the kernel that spins until the gate opens, by the GPU's clock of constant rate.
 #pragma once
 
-#include <cstdint>
-
 #include "probes/cuda/kernel_words.h"
 
 namespace assay::cuda::kernels {

@@ -19,10 +19,7 @@ constexpr Parameter kOwnParameters[] = {
      .choices = "fp8_e4m3 fp8_e5m2 bf16 fp16 tf32 fp32 fp64 int8"},
 };
 constexpr Parameter kLibraryParameter[] = {
-    {.name = "library_path",
-     .unit = "",
-     .fallback = "",
-     .meaning = "folders with libhipblaslt, separated by colons, searched before the usual ones"},
+    parameter("library_path", "", "", "folders with libhipblaslt, separated by colons, searched before the usual ones"),
 };
 constexpr auto kParameters = join(cuda::kGemmGpuParameters, kOwnParameters, cuda::kGemmShapeParameters,
                                   cuda::kGemmLoadParameters, kLibraryParameter);

@@ -12,12 +12,10 @@
 namespace assay::amd {
 
 /// The condition for probes whose subjects are not single GPUs.
-inline constexpr ConditionSpec kGpuErrorsCondition{
-    .name = "gpu_errors_delta",
-    .meaning =
-        "uncorrected and deferred errors, pages of memory taken out of use, PCIe replays and XGMI errors of all GPUs "
-        "of the node while measuring, where AMD SMI counts the errors and replays of all of them",
-    .recorded = Recorded::if_reported};
+inline constexpr ConditionSpec kGpuErrorsCondition = if_reported(
+    "gpu_errors_delta",
+    "uncorrected and deferred errors, pages of memory taken out of use, PCIe replays and XGMI errors of all GPUs "
+    "of the node while measuring, where AMD SMI counts the errors and replays of all of them");
 
 /// Counts from its making on, without a thread of its own: for loads that must not be disturbed.
 class GpuErrors {

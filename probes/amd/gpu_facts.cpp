@@ -175,6 +175,43 @@ void ask_conditions(const AmdGpu& gpu, const smi::Functions& f, Facts& facts) {
 
 }  // namespace
 
+AnswerLimit::AnswerLimit(Seconds limit) : limit_(limit), watcher_([this] { watch(); }) {}
+
+AnswerLimit::~AnswerLimit() {
+  {
+    const std::lock_guard guard(lock_);
+    over_ = true;
+  }
+  changed_.notify_all();
+  watcher_.join();
+}
+
+void AnswerLimit::asking(std::string question) {
+  {
+    const std::lock_guard guard(lock_);
+    question_ = std::move(question);
+    since_ = Clock::now();
+  }
+  changed_.notify_all();
+}
+
+void AnswerLimit::watch() {
+  const auto limit = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_.count));
+  std::unique_lock guard(lock_);
+  while (!over_) {
+    if (question_.empty()) {
+      changed_.wait(guard);
+    } else if (const auto end = since_ + limit; Clock::now() < end) {
+      changed_.wait_until(guard, end);
+    } else {
+      leave_stuck(
+          fmt::format("{}: no answer for {:g} s, the driver hangs; hint: look for amdgpu in the kernel's log, "
+                      "and reset the GPU or restart the node",
+                      question_, limit_.count));
+    }
+  }
+}
+
 std::optional<int> pcie_generation(std::uint32_t rate) {
   constexpr std::array<std::uint32_t, 6> kRates = {2500, 5000, 8000, 16000, 32000, 64000};
   const auto found = std::ranges::find(kRates, rate);

@@ -1,17 +1,46 @@
 // gpu_facts: one AMD GPU: identity, partitions, errors it has counted, links, throttling, users.
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
-#include "probes/amd/answer_limit.h"
 #include "probes/amd/smi.h"
 #include "probes/core/probe.h"
+#include "probes/core/units.h"
 #include "probes/health/gpu_state.h"
 
 namespace assay::amd {
+
+/// Gives each question a time limit. After it a call of the driver hangs, which nothing ends: the process leaves
+/// (leave_stuck) with the GPU and the question as its reason.
+class AnswerLimit {
+ public:
+  explicit AnswerLimit(Seconds limit);
+  ~AnswerLimit();
+  AnswerLimit(const AnswerLimit&) = delete;
+  AnswerLimit& operator=(const AnswerLimit&) = delete;
+
+  /// Begins a question, in place of the one before; empty: none is open.
+  void asking(std::string question);
+
+ private:
+  void watch();
+
+  using Clock = std::chrono::steady_clock;
+  const Seconds limit_;
+  std::mutex lock_;
+  std::condition_variable changed_;
+  std::string question_;
+  Clock::time_point since_ = Clock::now();
+  bool over_ = false;
+  std::thread watcher_;  // last: it uses all of the above
+};
 
 /// Errors of one block of a GPU.
 struct BlockErrors {

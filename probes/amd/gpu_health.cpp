@@ -16,12 +16,10 @@ namespace assay::amd {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    {.name = "amd_smi_library", .fallback = smi::kLibrary, .meaning = "file name or path of AMD SMI"},
-    {.name = "answer_limit",
-     .unit = "s",
-     .fallback = "30s",
-     .meaning = "longest wait for one answer; then the driver hangs, which is an error that names the GPU"},
-    {.name = "root", .fallback = "/", .meaning = "where /sys of the machine is; for tests"},
+    parameter("amd_smi_library", "", smi::kLibrary, "file name or path of AMD SMI"),
+    parameter("answer_limit", "s", "30s",
+              "longest wait for one answer; then the driver hangs, which is an error that names the GPU"),
+    parameter("root", "", "/", "where /sys of the machine is; for tests"),
 };
 
 /// A count that gets better as it falls, or as it rises.

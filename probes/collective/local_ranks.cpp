@@ -1,6 +1,7 @@
 // local_ranks: children that are asked together, with a deadline.
 #include "probes/collective/local_ranks.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -14,6 +15,8 @@
 namespace assay::collective {
 namespace {
 
+constexpr double kMostBetweenLooks_s = 0.5;  // several times the interval between two looks of a running leader
+
 using rendezvous::after;
 using rendezvous::Clock;
 
@@ -21,6 +24,16 @@ constexpr std::string_view kError = R"({"error":)";  // as answer_leader() spell
 constexpr std::chrono::milliseconds kSlice{100};     // the longest that a request to stop goes unnoticed
 
 }  // namespace
+
+Seconds Lasting::look(bool lasts, Clock::time_point now) {
+  if (!lasts) {
+    *this = {};
+    return lasted_;
+  }
+  if (looked_) lasted_.count += std::min(kMostBetweenLooks_s, std::chrono::duration<double>(now - *looked_).count());
+  looked_ = now;
+  return lasted_;
+}
 
 LocalRanks::LocalRanks(const std::vector<RankProgram>& programs, const RankPatience& patience) : patience_(patience) {
   ranks_.reserve(programs.size());

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "probes/collective/kinds.h"
-#include "probes/core/sizes.h"
 #include "probes/core/units.h"
 
 namespace assay::collective {

@@ -19,7 +19,6 @@
 
 #include "probes/collective/operation.h"
 #include "probes/collective/pattern.h"
-#include "probes/core/units.h"
 
 namespace assay::collective {
 

@@ -111,6 +111,27 @@ constexpr Metric neither(std::string_view name, std::string_view unit, std::stri
   metric.better = Better::neither;
   return metric;
 }
+/// A metric of kind share: the part of a physical maximum.
+constexpr Metric share(std::string_view name, std::string_view meaning, Recorded recorded = Recorded::always,
+                       double instrument = 0) {
+  Metric metric = higher(name, "1", meaning, recorded, instrument);
+  metric.kind = MetricKind::share;
+  return metric;
+}
+/// `metric` of one direction of a pair.
+constexpr Metric forward(Metric metric) {
+  metric.direction = PairDirection::forward;
+  return metric;
+}
+constexpr Metric backward(Metric metric) {
+  metric.direction = PairDirection::backward;
+  return metric;
+}
+/// `metric` whose value from run to run takes `course`.
+constexpr Metric with_course(Course course, Metric metric) {
+  metric.course = course;
+  return metric;
+}
 /// A metric of kind fault: a count of what is wrong.
 constexpr Metric fault(std::string_view name, std::string_view meaning, Recorded recorded = Recorded::always,
                        Course course = Course::each_run) {

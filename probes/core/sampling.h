@@ -31,15 +31,11 @@ struct SamplingPlan {
 
 /// The parameters that every sampled probe has; probe_main adds them to the spec.
 inline constexpr Parameter kSamplingParameters[] = {
-    {.name = "min_samples", .unit = "1", .fallback = "10", .meaning = "samples taken at least"},
-    {.name = "max_samples", .unit = "1", .fallback = "50", .quick = "20", .meaning = "samples taken at most"},
-    {.name = "time_limit", .unit = "s", .fallback = "10s", .quick = "2s", .meaning = "time after which sampling ends"},
-    {.name = "warmup_limit", .unit = "s", .fallback = "3s", .quick = "500ms", .meaning = "longest warm-up"},
-    {.name = "warmup_least",
-     .unit = "s",
-     .fallback = "0s",
-     .quick = "0s",
-     .meaning = "shortest warm-up, steady or not; it may pass warmup_limit"},
+    parameter("min_samples", "1", "10", "samples taken at least"),
+    parameter("max_samples", "1", "50", "samples taken at most", "20"),
+    parameter("time_limit", "s", "10s", "time after which sampling ends", "2s"),
+    parameter("warmup_limit", "s", "3s", "longest warm-up", "500ms"),
+    parameter("warmup_least", "s", "0s", "shortest warm-up, steady or not; it may pass warmup_limit", "0s"),
 };
 
 /// The plan that `given` asks for.

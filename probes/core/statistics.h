@@ -4,8 +4,6 @@
 
 #include <optional>
 #include <span>
-#include <string_view>
-#include <vector>
 
 namespace assay {
 

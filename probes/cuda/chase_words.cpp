@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include "probes/host/chase.h"
+#include "probes/host/memory_walk.h"
 
 namespace assay::cuda {
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cstdint>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,7 +1,6 @@
 // choice: which of the GPUs of a node a probe measures, by names that stay the same. Needs no CUDA.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <span>
 #include <string>

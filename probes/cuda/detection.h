@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstdint>
 #include <string_view>
 
 #include "probes/core/probe.h"

@@ -34,24 +34,19 @@ inline constexpr Parameter kGemmShapeParameters[] = {
     choice("data", "gaussian", "gaussian constant", "values of the operands; constant: ones, which overstate the rate"),
 };
 inline constexpr Parameter kGemmLoadParameters[] = {
-    {.name = "sample_length",
-     .unit = "s",
-     .fallback = "1s",
-     .quick = "200ms",
-     .meaning =
-         "a sample is the mean rate over this time at least; under a power cap anything below a second is noise"},
+    parameter("sample_length", "s", "1s",
+              "a sample is the mean rate over this time at least; under a power cap anything below a second is noise",
+              "200ms"),
     parameter("trials", "1", "8",
               "algorithms that are tried under load at most, the library's first among them: as many as warmup_least "
               "has time for, but two; 1: the library's first is taken",
               "1"),
     parameter("load_least", "s", "0s",
               "throughput is measured for this long at least, despite max_samples and time_limit", "0s"),
-    {.name = "seed",
-     .unit = "1",
-     .fallback = "0",
-     .meaning =
-         "of the numbers of the operands and the places of the samples; 0: by the clock, another in every run, and "
-         "recorded"},
+    parameter(
+        "seed", "1", "0",
+        "of the numbers of the operands and the places of the samples; 0: by the clock, another in every run, and "
+        "recorded"),
 };
 inline constexpr Metric kGemmRates[] = {
     higher("throughput", "FLOP/s",

@@ -1,8 +1,6 @@
 // gpu_memory: cuMemAlloc to cuMemGetHandleForAddressRange.
 #include "probes/cuda/gpu_memory.h"
 
-#include <stdexcept>
-
 #include <fmt/format.h>
 
 #include "probes/core/descriptor.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdint>
 
 #include <linux/mempolicy.h>
 #include <sys/syscall.h>

@@ -2,7 +2,6 @@
 #include "probes/cuda/rack_plan.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <stdexcept>
 

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <set>
 #include <stdexcept>
 
 #include <fmt/format.h>

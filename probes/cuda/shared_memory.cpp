@@ -1,7 +1,6 @@
 // shared_memory: cuMemCreate, cuMemExportToShareableHandle and cuMemImportFromShareableHandle, cuMemMap, cuMulticast.
 #include "probes/cuda/shared_memory.h"
 
-#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <utility>

@@ -3,12 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "probes/core/descriptor.h"
-#include "probes/core/units.h"
 #include "probes/core/words.h"
 #include "probes/cuda/driver.h"
 

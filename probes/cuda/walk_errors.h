@@ -1,13 +1,92 @@
 // walk_errors: errors of a walk by the fault that they look like.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
-#include "probes/cuda/walk_pattern.h"
+#include "probes/cuda/mixed.h"
+#include "probes/cuda/walk_words.h"
 
 namespace assay::cuda {
+
+/// A pattern of a walk: its words, with the bits of `base` turned.
+struct WalkPattern {
+  std::string_view name;
+  WalkKind kind;
+  std::uint64_t base;
+};
+
+/// A walk begins with the first; of the stripes, one or another differs in any two bits of a word.
+inline constexpr std::array kWalkPatterns = {
+    WalkPattern{"payload", WalkKind::payload, 0},
+    WalkPattern{"address", WalkKind::address, 0},
+    WalkPattern{"random", WalkKind::random, 0},
+    WalkPattern{"solid", WalkKind::constant, 0},
+    WalkPattern{"stripes_1", WalkKind::constant, 0x5555555555555555},
+    WalkPattern{"stripes_2", WalkKind::constant, 0x3333333333333333},
+    WalkPattern{"stripes_4", WalkKind::constant, 0x0f0f0f0f0f0f0f0f},
+    WalkPattern{"stripes_8", WalkKind::constant, 0x00ff00ff00ff00ff},
+    WalkPattern{"stripes_16", WalkKind::constant, 0x0000ffff0000ffff},
+    WalkPattern{"stripes_32", WalkKind::constant, 0x00000000ffffffff},
+    WalkPattern{"walking_bit", WalkKind::walking_bit, 0},
+    WalkPattern{"board_8_bytes", WalkKind::alternating, 0x5555555555555555},
+    WalkPattern{"board_4_bytes", WalkKind::constant, 0xaaaaaaaa55555555},
+};
+
+/// One content of the walk: a pattern or its complement, in one pass.
+struct WalkContent {
+  std::size_t pattern = 0;  ///< of kWalkPatterns
+  bool inverted = false;
+  bool downwards = false;  ///< written from the end of a slice to its begin
+  std::uint64_t pass = 0;
+};
+
+/// Contents of the payload, and of each other pattern in a pass.
+inline constexpr std::uint64_t kPayloadContents = 2, kPatternContents = 3;
+
+/// How many contents a walk of `passes` passes has.
+constexpr std::uint64_t walk_contents(std::uint64_t passes) {
+  return kPayloadContents + passes * kPatternContents * (kWalkPatterns.size() - 1);
+}
+static_assert(walk_contents(0) == 2 && walk_contents(1) == 38);
+
+/// Content `number` of a walk.
+constexpr WalkContent walk_content(std::uint64_t number) {
+  if (number < kPayloadContents) return {.pattern = 0, .inverted = number == 1, .downwards = false, .pass = 0};
+  const std::uint64_t place = number - kPayloadContents, patterns = kWalkPatterns.size() - 1;
+  const std::uint64_t part = place % kPatternContents;
+  return {.pattern = 1 + place / kPatternContents % patterns,
+          .inverted = part == 1,
+          .downwards = part == 2,
+          .pass = place / kPatternContents / patterns};
+}
+
+/// The words that slice `slice` of `slice_bytes` B each holds as content `number`. Payloads of two slices share no
+/// word, and a pass has other random words than any before it.
+constexpr WalkWords walk_words(std::uint64_t number, std::uint64_t slice, std::uint64_t slice_bytes) {
+  const WalkContent content = walk_content(number);
+  const WalkPattern& pattern = kWalkPatterns[content.pattern];
+  const std::uint64_t own = (slice + 1) << 48;
+  return {.kind = pattern.kind,
+          .base = content.inverted ? ~pattern.base : pattern.base,
+          .seed = pattern.kind == WalkKind::address  ? slice * slice_bytes
+                  : pattern.kind == WalkKind::random ? mixed(own, content.pass)
+                                                     : own};
+}
+
+/// The step that compares content `number` - 1 of slice `slice` and writes content `number`, unless that is `end`.
+constexpr WalkStep walk_step(std::uint64_t number, std::uint64_t end, std::uint64_t slice, std::uint64_t slice_bytes) {
+  return {.expected = walk_words(number - 1, slice, slice_bytes),
+          .next = walk_words(number, slice, slice_bytes),
+          .checks = true,
+          .writes = number < end,
+          .downwards = walk_content(number).downwards,
+          .content = number - 1,
+          .offset = slice * slice_bytes};
+}
 
 /// How many words of each class. Every word is in one of the first four.
 struct WalkClasses {

@@ -35,11 +35,9 @@ constexpr Parameter kParameters[] = {
               "network port to use on every node, such as eth1; rendezvous: the one on which the ranks meet"),
     parameter("ranks_per_node", "1", "1", "processes on each node"),
     choice("operation", "all_reduce", collective::kOperations, "collective to measure"),
-    {.name = "sizes",
-     .fallback = "8..256MiB",
-     .quick = "8,64KiB,1MiB",
-     .meaning =
-         "message sizes, separated by commas; first..last doubles; those that do not fit are left out and named"},
+    parameter("sizes", "", "8..256MiB",
+              "message sizes, separated by commas; first..last doubles; those that do not fit are left out and named",
+              "8,64KiB,1MiB"),
     choice("type", "fp32", "fp32 fp64", "type of the elements; reductions add them"),
 };
 constexpr Metric kMetrics[] = {
@@ -48,12 +46,10 @@ constexpr Metric kMetrics[] = {
            Recorded::if_asked),
     higher("busbw", "B/s", "algbw times the operation's factor for this number of ranks, where path is fabric",
            Recorded::if_asked),
-    {.name = "wire_share",
-     .unit = "1",
-     .meaning = "busbw over the rate of the slowest network port that carried it, where path is fabric, ranks_per_node "
-                "is 1 and the drivers of all ports report their rate",
-     .kind = MetricKind::share,
-     .recorded = Recorded::if_asked},
+    share("wire_share",
+          "busbw over the rate of the slowest network port that carried it, where path is fabric, ranks_per_node "
+          "is 1 and the drivers of all ports report their rate",
+          Recorded::if_asked),
     lower("loopback_time", "s", "time between processes of one machine, where path is loopback", Recorded::if_asked),
     higher("loopback_algbw", "B/s", "algbw between processes of one machine, where path is loopback",
            Recorded::if_asked),

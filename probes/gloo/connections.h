@@ -1,7 +1,6 @@
 // connections: this process' own TCP connections, read from its descriptors: the ways the payload really takes.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "probes/host/tcp_path.h"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "probes/collective/operation.h"
-#include "probes/core/units.h"
 
 namespace assay::gloo {
 

@@ -17,20 +17,14 @@ namespace {
 constexpr Seconds kToolWithin = {20};  // it asks the firmware through a mailbox
 
 constexpr Parameter kParameters[] = {
-    {.name = "root", .fallback = "/", .meaning = "directory that holds sys, for a tree saved from another machine"},
+    parameter("root", "", "/", "directory that holds sys, for a tree saved from another machine"),
 };
 constexpr Metric kMetrics[] = {
-    {.name = "dpus",
-     .unit = "1",
-     .better = Better::neither,
-     .meaning = "BlueField adapters of the node",
-     .course = Course::fixed},
-    {.name = "rshim_open",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "those whose own processors the node can reach through a function on its PCI bus (RShim)",
-     .course = Course::fixed,
-     .recorded = Recorded::if_asked},
+    with_course(Course::fixed, neither("dpus", "1", "BlueField adapters of the node")),
+    with_course(Course::fixed,
+                lower("rshim_open", "1",
+                      "those whose own processors the node can reach through a function on its PCI bus (RShim)",
+                      Recorded::if_asked)),
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "side", .meaning = "Whether the node is the host of such adapters, or is one itself: host or dpu."},

@@ -1,5 +1,6 @@
 // health_drive: health, wear, link and paths of a node's NVMe and SATA drives, as the drives themselves report them.
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -7,50 +8,124 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/json_io.h"
 #include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
-#include "probes/health/drive_commands.h"
 #include "probes/health/drive_log.h"
 #include "probes/health/drives.h"
-#include "probes/health/gpudirect_storage.h"
-#include "probes/health/nvme_paths.h"
 #include "probes/health/pcie.h"
 
 namespace assay::health {
 namespace {
 
+/// A machine's cuFile configuration; no data is transferred.
+struct GpudirectStorage {
+  std::string library;         ///< path of libcufile
+  std::optional<bool> direct;  ///< false: compatibility mode, or refused; absent if only a load can show it
+  std::string state;           ///< in words, with the reason
+};
+
+namespace gpudirect {
+
+constexpr const char* kConfiguration = "etc/cufile.json";
+
+/// The folders into which NVIDIA's and the distributions' packages put the library.
+std::optional<std::string> library_in(const MachineTree& tree) {
+  std::vector<std::string> folders = {"usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64"};
+  for (const auto& name : tree.names("usr/local")) {
+    if (!name.starts_with("cuda")) continue;
+    for (const auto* below : {"lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"})
+      folders.push_back(fmt::format("usr/local/{}/{}", name, below));
+  }
+  for (const auto& folder : folders) {
+    if (tree.exists(folder + "/libcufile.so.0")) return folder + "/libcufile.so.0";
+  }
+  return std::nullopt;
+}
+
+/// The properties that the configuration states.
+struct Properties {
+  std::optional<bool> forces_compatibility, allows_compatibility, uses_p2pdma;
+};
+
+/// The fallback where data cannot go directly; releases of the library differ in their default.
+std::string otherwise(const Properties& properties) {
+  if (!properties.allows_compatibility) return "goes through host memory or gives an error";
+  return *properties.allows_compatibility ? "goes through host memory without an error" : "gives an error";
+}
+
+/// Nothing if the file is there and cannot be understood.
+std::optional<Properties> properties_in(const MachineTree& tree) {
+  constexpr std::size_t kLargest = std::size_t{1} << 20;
+  Properties found;
+  if (!tree.exists(kConfiguration)) return found;
+  const auto text = tree.bytes(kConfiguration, kLargest);
+  if (!text) return std::nullopt;
+  const auto read = parse_json(*text, kConfiguration, {.comments = true});
+  if (!read || !read->is_object()) return std::nullopt;
+  const auto at = read->find("properties");
+  if (at == read->end()) return found;
+  if (!at->is_object()) return std::nullopt;
+  const auto take = [&](const char* name, std::optional<bool>& value) {
+    const auto one = at->find(name);
+    if (one == at->end()) return true;
+    if (one->is_boolean()) value = one->get<bool>();
+    return one->is_boolean();
+  };
+  const bool understood = take("force_compat_mode", found.forces_compatibility) &&
+                          take("allow_compat_mode", found.allows_compatibility) &&
+                          take("use_pci_p2pdma", found.uses_p2pdma);
+  return understood ? std::optional(found) : std::nullopt;
+}
+
+}  // namespace gpudirect
+
+/// The configuration of this machine; nothing if libcufile is not installed. Its configuration is that of
+/// etc/cufile.json; a process may name another one in its environment (CUFILE_ENV_PATH_JSON).
+std::optional<GpudirectStorage> read_gpudirect_storage(const MachineTree& tree) {
+  using namespace gpudirect;
+  const auto library = library_in(tree);
+  if (!library) return std::nullopt;
+  GpudirectStorage found{.library = "/" + *library, .direct = std::nullopt, .state = ""};
+  const auto properties = properties_in(tree);
+  if (!properties) {
+    found.state = fmt::format("not known: /{} cannot be understood", kConfiguration);
+  } else if (properties->forces_compatibility.value_or(false)) {
+    found.direct = false;
+    found.state = fmt::format("compatibility mode, through host memory: force_compat_mode in /{}", kConfiguration);
+  } else if (tree.exists("sys/module/nvidia_fs")) {
+    found.direct = true;
+    found.state =
+        fmt::format("nvidia-fs {}; a file system that does not take it {}",
+                    tree.text("sys/module/nvidia_fs/version").value_or("of unknown version"), otherwise(*properties));
+  } else if (properties->uses_p2pdma.value_or(false)) {
+    found.state = "not known: PCI P2PDMA is asked for, and only a load shows whether it is used";
+  } else {
+    found.direct = false;
+    found.state = fmt::format("compatibility mode: nvidia-fs is not loaded, so that it {}", otherwise(*properties));
+  }
+  return found;
+}
+
 constexpr Parameter kParameters[] = {
-    {.name = "root",
-     .fallback = "/",
-     .meaning = "where /sys of the machine is; for tests, which have saved logs of the drives in its /dev"},
+    parameter("root", "", "/",
+              "where /sys of the machine is; for tests, which have saved logs of the drives in its /dev"),
 };
 
 /// A count that is worse the higher it is.
 constexpr Metric bad(std::string_view name, Course course, std::string_view meaning,
                      Recorded recorded = Recorded::always) {
-  return {
-      .name = name, .unit = "1", .better = Better::lower, .meaning = meaning, .course = course, .recorded = recorded};
+  return with_course(course, lower(name, "1", meaning, recorded));
 }
 /// A count of faults: any value above 0 is wrong.
 constexpr Metric fault(std::string_view name, Course course, std::string_view meaning, Recorded recorded) {
-  return {.name = name,
-          .unit = "1",
-          .better = Better::lower,
-          .meaning = meaning,
-          .kind = MetricKind::fault,
-          .course = course,
-          .recorded = recorded};
+  return fault(name, meaning, recorded, course);
 }
 /// A property that does not change.
 constexpr Metric fixed(std::string_view name, std::string_view unit, std::string_view meaning,
                        Recorded recorded = Recorded::always) {
-  return {.name = name,
-          .unit = unit,
-          .better = Better::higher,
-          .meaning = meaning,
-          .course = Course::fixed,
-          .recorded = recorded};
+  return with_course(Course::fixed, higher(name, unit, meaning, recorded));
 }
 
 constexpr Metric kMetrics[] = {

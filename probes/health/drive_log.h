@@ -58,4 +58,12 @@ DriveState read_nvme_state(const DriveLogReader& read, const std::string& device
 /// drive has none, from the vendors' attributes of the same meaning (5, 187, 199). Without SMART there is no health.
 DriveState read_sata_state(const DriveLogReader& read, const std::string& device);
 
+/// Asks the device: NVMe by the admin command Get Log Page, SATA by ATA PASS-THROUGH (16). Nothing but reading commands
+/// is sent; an NVMe log is read so that pending events stay pending. Each command has 5 s. A device that is not there,
+/// that may not be opened or that refuses the command is an absence with the cause.
+DriveAnswer read_device_log(const std::string& device, DriveLog log);
+
+/// Reads "<directory>/<device>.<log>", such as "nvme0.nvme-health": logs that were saved, or made by a test.
+DriveLogReader saved_logs(std::string directory);
+
 }  // namespace assay::health

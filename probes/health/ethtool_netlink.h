@@ -5,9 +5,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace assay::health {
+
+/// Names and values of ETHTOOL_GSTATS, in the driver's order; empty if the interface is not there or has none. Values
+/// beyond 63 bits are left out.
+std::vector<std::pair<std::string, std::int64_t>> ethtool_counters(const std::string& interface);
 
 /// Counters of forward error correction since the driver was loaded; counters that the driver lacks are absent.
 struct FecStatistics {

@@ -20,7 +20,7 @@ namespace assay::health {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    {.name = "nvml_library", .fallback = nvml_api::kLibrary, .meaning = "file name or path of NVML"},
+    parameter("nvml_library", "", nvml_api::kLibrary, "file name or path of NVML"),
 };
 
 constexpr Metric kMetrics[] = {

@@ -20,24 +20,20 @@ namespace assay::health {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    {.name = "nvml_library", .fallback = nvml_api::kLibrary, .meaning = "file name or path of NVML"},
-    {.name = "kernel_log",
-     .fallback = "/dev/kmsg",
-     .meaning = "the kernel's log: the device, or a file saved from dmesg"},
-    {.name = "root", .fallback = "/", .meaning = "where /sys of the machine is; for tests"},
+    parameter("nvml_library", "", nvml_api::kLibrary, "file name or path of NVML"),
+    parameter("kernel_log", "", "/dev/kmsg", "the kernel's log: the device, or a file saved from dmesg"),
+    parameter("root", "", "/", "where /sys of the machine is; for tests"),
 };
 
 /// A count that gets better as it falls.
 constexpr Metric bad(std::string_view name, std::string_view meaning, Recorded recorded,
                      Course course = Course::each_run) {
-  return {
-      .name = name, .unit = "1", .better = Better::lower, .meaning = meaning, .course = course, .recorded = recorded};
+  return with_course(course, lower(name, "1", meaning, recorded));
 }
 /// A count that gets better as it rises.
 constexpr Metric good(std::string_view name, std::string_view meaning, Recorded recorded,
                       Course course = Course::each_run) {
-  return {
-      .name = name, .unit = "1", .better = Better::higher, .meaning = meaning, .course = course, .recorded = recorded};
+  return with_course(course, higher(name, "1", meaning, recorded));
 }
 
 constexpr Metric kMetrics[] = {
@@ -78,11 +74,10 @@ constexpr Metric kMetrics[] = {
         "errors of all NVLinks since the driver was loaded (replays, recoveries and CRC errors; from NVLink 5 "
         "malformed packets, overruns, receive and integrity errors and recoveries), if counted",
         Recorded::if_reported, Course::since_boot),
-    {.name = "nvlink_speed",
-     .unit = "B/s",
-     .meaning = "rate of one NVLink in one direction, as the driver states it, if reported (from 520)",
-     .course = Course::fixed,
-     .recorded = Recorded::if_reported},
+    with_course(Course::fixed,
+                higher("nvlink_speed", "B/s",
+                       "rate of one NVLink in one direction, as the driver states it, if reported (from 520)",
+                       Recorded::if_reported)),
     bad("nvlink_recoveries",
         "times since the driver was loaded that one NVLink trained its lanes again, if counted (from NVLink 5 "
         "with those that failed)",
@@ -108,11 +103,10 @@ constexpr Metric kMetrics[] = {
          Recorded::if_present, Course::fixed),
     bad("c2c_links_inactive", "NVLink-C2C links that are not up, where the GPU has any", Recorded::if_present,
         Course::fixed),
-    {.name = "c2c_speed",
-     .unit = "B/s",
-     .meaning = "rate of one NVLink-C2C link in one direction, as the driver states it, where the GPU has any",
-     .course = Course::fixed,
-     .recorded = Recorded::if_present},
+    with_course(Course::fixed,
+                higher("c2c_speed", "B/s",
+                       "rate of one NVLink-C2C link in one direction, as the driver states it, where the GPU has any",
+                       Recorded::if_present)),
     bad("c2c_errors",
         "CRC errors and replays of all NVLink-C2C links since the driver was loaded, if counted (from 575)",
         Recorded::if_reported, Course::since_boot),

@@ -1,24 +1,31 @@
 // host_configuration: the settings of a node that tuning guides for accelerators ask for, each with its file.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <optional>
 #include <ranges>
+#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include <sys/stat.h>
+
 #include <fmt/format.h>
 
+#include "probes/core/child.h"
 #include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
+#include "probes/core/record.h"
 #include "probes/core/recorder.h"
-#include "probes/health/hca_choice.h"
+#include "probes/core/text.h"
 #include "probes/health/host_configuration_spec.h"
 #include "probes/health/kernel_settings.h"
 #include "probes/health/nics.h"
-#include "probes/health/packages.h"
 #include "probes/health/pci_settings.h"
 #include "probes/health/pcie.h"
 #include "probes/health/roce_settings.h"
@@ -27,14 +34,111 @@
 namespace assay::health {
 namespace {
 
+/// A package and the condition that has its version; of several with one condition the first installed counts.
+struct Wanted {
+  const char* package;
+  const char* condition;
+};
+constexpr std::array<Wanted, 12> kWanted = {{
+    {"containerd.io", "containerd_version"},
+    {"containerd", "containerd_version"},
+    {"docker-ce", "docker_version"},
+    {"docker.io", "docker_version"},
+    {"moby-engine", "docker_version"},
+    {"podman", "podman_version"},
+    {"cri-o", "cri_o_version"},
+    {"enroot", "enroot_version"},
+    {"apptainer", "apptainer_version"},
+    {"singularity-ce", "singularity_version"},
+    {"nvidia-container-toolkit", "nvidia_container_toolkit_version"},
+    {"libnvidia-container1", "libnvidia_container_version"},
+}};
+
+/// Upstream's part of "5:27.3.1-1~ubuntu.22.04": "27.3.1", between the epoch and the last hyphen.
+std::string upstream(std::string_view version) {
+  if (const auto colon = version.find(':'); colon != std::string_view::npos) version.remove_prefix(colon + 1);
+  return std::string(version.substr(0, version.rfind('-')));
+}
+
+using Versions = std::map<std::string, std::string, std::less<>>;
+
+Versions in_dpkg(const std::string& status) {
+  Versions versions;
+  std::istringstream lines(status);
+  std::string package, version;
+  bool installed = false;
+  const auto close = [&] {
+    if (installed && !package.empty() && !version.empty()) versions.emplace(package, upstream(version));
+    package.clear();
+    version.clear();
+    installed = false;
+  };
+  for (std::string line; std::getline(lines, line);) {
+    const std::string_view text = line;
+    if (text.empty()) close();
+    if (text.starts_with("Package: ")) package = text.substr(text.find(' ') + 1);
+    if (text.starts_with("Version: ")) version = text.substr(text.find(' ') + 1);
+    if (text.starts_with("Status: ")) installed = text.ends_with(" ok installed");
+  }
+  close();
+  return versions;
+}
+
+Versions in_rpm() {
+  constexpr const char* kRpm = "/usr/bin/rpm";
+  constexpr Seconds kDeadline = {10};  // a database of thousands of packages answers within one
+  constexpr std::size_t kMostOutput = 64 << 10;
+  struct stat file = {};
+  Versions versions;
+  if (stat(kRpm, &file) != 0 || file.st_uid != 0 || (file.st_mode & (S_IWGRP | S_IWOTH)) != 0) return versions;
+  std::vector<std::string> arguments = {"-q", "--qf", "%{NAME} %{VERSION}\\n"};
+  for (const auto& wanted : kWanted) arguments.emplace_back(wanted.package);
+  try {
+    const auto outcome = run_child(kRpm, arguments, kDeadline, {.directory = "", .log = "", .max_output = kMostOutput});
+    if (outcome.end != ChildEnd::exited) return versions;
+    std::istringstream lines(outcome.output);
+    for (std::string line; std::getline(lines, line);) {
+      const auto blank = line.find(' ');  // "package NAME is not installed" has four
+      if (blank != std::string::npos && line.find(' ', blank + 1) == std::string::npos)
+        versions.emplace(line.substr(0, blank), line.substr(blank + 1));
+    }
+  } catch (const std::system_error&) {
+    return versions;  // it cannot be started: nothing is known
+  }
+  return versions;
+}
+
+/// Conditions of host_configuration: package_database ("dpkg" or "rpm") and a version of each package that it has
+/// installed, as upstream counts: without the epoch and the revision of the distribution. No runtime is started, since
+/// its program could belong to any user. dpkg's database is read. rpm's has no documented form: the system's own rpm is
+/// asked, if only root may write it, within 10 s, and only on this machine.
+Values package_versions(const MachineTree& tree) {
+  constexpr std::size_t kMostStatus = 64 << 20;  // 5,000 packages are 6 MB
+  constexpr std::size_t kLongestVersion = 100;
+  Values values;
+  Versions versions;
+  if (const auto status = tree.bytes("var/lib/dpkg/status", kMostStatus)) versions = in_dpkg(*status);
+  std::string database = "dpkg";
+  if (versions.empty() && tree.is_this_machine()) {
+    versions = in_rpm();
+    database = "rpm";
+  }
+  if (versions.empty()) return values;
+  values["package_database"] = database;
+  for (const auto& [package, condition] : kWanted) {
+    const auto found = versions.find(package);
+    if (found == versions.end() || found->second.empty() || found->second.size() > kLongestVersion) continue;
+    if (has_only(found->second, ".+~-_")) values.emplace(condition, found->second);
+  }
+  return values;
+}
+
 constexpr Parameter kParameters[] = {
-    {.name = "hca",
-     .fallback = "auto",
-     .meaning = "NCCL_IB_HCA of the jobs; auto: of the probe's environment, else of etc/nccl.conf, else every HCA"},
-    {.name = "root", .fallback = "/", .meaning = "directory that holds the proc, sys, etc and var to read"},
-    {.name = "nvml_library",
-     .fallback = "auto",
-     .meaning = "file name or path of NVML; auto: libnvidia-ml.so.1, and none if root is not this machine"},
+    parameter("hca", "", "auto",
+              "NCCL_IB_HCA of the jobs; auto: of the probe's environment, else of etc/nccl.conf, else every HCA"),
+    parameter("root", "", "/", "directory that holds the proc, sys, etc and var to read"),
+    parameter("nvml_library", "", "auto",
+              "file name or path of NVML; auto: libnvidia-ml.so.1, and none if root is not this machine"),
 };
 constexpr ProbeSpec kSpec{
     .name = "host_configuration",

@@ -26,10 +26,9 @@ namespace assay::health {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    {.name = "root", .fallback = "/", .meaning = "directory that holds the proc, sys and etc to read"},
-    {.name = "nvml_library",
-     .fallback = "auto",
-     .meaning = "file name or path of NVML; auto: libnvidia-ml.so.1, and none if root is not this machine"},
+    parameter("root", "", "/", "directory that holds the proc, sys and etc to read"),
+    parameter("nvml_library", "", "auto",
+              "file name or path of NVML; auto: libnvidia-ml.so.1, and none if root is not this machine"),
 };
 constexpr ProbeSpec kSpec{
     .name = "health_inventory",

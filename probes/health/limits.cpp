@@ -14,28 +14,22 @@ namespace assay::health {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    {.name = "root", .fallback = "/", .meaning = "directory that holds sys, for a tree saved from another machine"},
+    parameter("root", "", "/", "directory that holds sys, for a tree saved from another machine"),
 };
 
 constexpr Metric kMetrics[] = {
-    {.name = "clock_limits_lowered",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "CPUs whose highest clock is limited below their maximum, where a driver reports clocks",
-     .course = Course::fixed,
-     .recorded = Recorded::if_reported},
-    {.name = "turbo_off",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "1 when clocks above the base clock are switched off, else 0, where a driver reports it",
-     .course = Course::fixed,
-     .recorded = Recorded::if_reported},
-    {.name = "power_limits_lowered",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "packages whose lasting power limit is below their maximum, where RAPL reports both",
-     .course = Course::fixed,
-     .recorded = Recorded::if_reported},
+    with_course(Course::fixed,
+                lower("clock_limits_lowered", "1",
+                      "CPUs whose highest clock is limited below their maximum, where a driver reports clocks",
+                      Recorded::if_reported)),
+    with_course(Course::fixed,
+                lower("turbo_off", "1",
+                      "1 when clocks above the base clock are switched off, else 0, where a driver reports it",
+                      Recorded::if_reported)),
+    with_course(Course::fixed,
+                lower("power_limits_lowered", "1",
+                      "packages whose lasting power limit is below their maximum, where RAPL reports both",
+                      Recorded::if_reported)),
 };
 
 constexpr ConditionSpec kConditions[] = {

@@ -12,7 +12,6 @@
 #include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
-#include "probes/health/ethtool.h"
 #include "probes/health/ethtool_netlink.h"
 #include "probes/health/link_counters.h"
 #include "probes/health/nics.h"
@@ -23,17 +22,10 @@ namespace assay::health {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    {.name = "interface",
-     .fallback = "all",
-     .meaning = "ports to look at, in a row with commas; all: every one with hardware behind it"},
-    {.name = "duration",
-     .unit = "s",
-     .fallback = "10s",
-     .quick = "2s",
-     .meaning = "time over which corrections are counted"},
-    {.name = "root",
-     .fallback = "/",
-     .meaning = "where /sys of the machine is; for tests, which have saved counters and modules in its /saved"},
+    parameter("interface", "", "all", "ports to look at, in a row with commas; all: every one with hardware behind it"),
+    parameter("duration", "s", "10s", "time over which corrections are counted", "2s"),
+    parameter("root", "", "/",
+              "where /sys of the machine is; for tests, which have saved counters and modules in its /saved"),
 };
 
 /// A counter since the driver was loaded.
@@ -80,13 +72,12 @@ constexpr Metric kMetrics[] = {
     lower("tx_bias", "1",
           "laser current of a lane over the module's alarm threshold, where an optical module reports it",
           Recorded::if_reported),
-    {.name = "lanes_near_alarm",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "lanes whose light is within 1 dB of the module's alarm threshold or beyond, where an optical module "
-                "reports it",
-     .course = Course::fixed,
-     .recorded = Recorded::if_reported},
+    with_course(
+        Course::fixed,
+        lower("lanes_near_alarm", "1",
+              "lanes whose light is within 1 dB of the module's alarm threshold or beyond, where an optical module "
+              "reports it",
+              Recorded::if_reported)),
     fault("optics_alarms", "alarms that an optical module raises while the link is up, if there is one",
           Recorded::if_present),
     counted("pcie_errors_corrected", "corrected errors of its PCIe link, where the kernel reports them (AER)",

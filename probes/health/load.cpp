@@ -8,8 +8,8 @@ namespace assay::health {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    {.name = "interval", .unit = "s", .fallback = "300ms", .quick = "100ms", .meaning = "time of one sample"},
-    {.name = "samples", .unit = "1", .fallback = "10", .meaning = "samples taken"},
+    parameter("interval", "s", "300ms", "time of one sample", "100ms"),
+    parameter("samples", "1", "10", "samples taken"),
 };
 constexpr Metric kMetrics[] = {
     lower("cpu_load", "1", "share of all processors' time that ran in other processes while this one slept"),

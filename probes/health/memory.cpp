@@ -16,7 +16,7 @@ namespace assay::health {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    {.name = "root", .fallback = "/", .meaning = "directory that holds the proc and sys to read"},
+    parameter("root", "", "/", "directory that holds the proc and sys to read"),
 };
 
 constexpr Metric fixed(Metric metric) {
@@ -64,12 +64,9 @@ constexpr Metric kMetrics[] = {
           Recorded::if_reported),
     since_boot(lower("cxl_corrected_errors", "1", "memory errors that one device corrected, as it counts them",
                      Recorded::if_reported)),
-    {.name = "cxl_dirty_shutdowns",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "shutdowns in which one device could not save everything, as it counts them",
-     .course = Course::for_life,
-     .recorded = Recorded::if_reported},
+    with_course(Course::for_life, lower("cxl_dirty_shutdowns", "1",
+                                        "shutdowns in which one device could not save everything, as it counts them",
+                                        Recorded::if_reported)),
     lower("cxl_life_used", "1", "share of its life that one device reports as used", Recorded::if_reported),
     since_boot(lower("pcie_errors_corrected", "1", "corrected errors of its link, where the kernel reports them (AER)",
                      Recorded::if_reported)),

@@ -1,7 +1,6 @@
 // optics: light, currents and alarms of a pluggable module, from its memory.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>

@@ -2,7 +2,6 @@
 #include "probes/health/pci_way.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "probes/core/machine_tree.h"
 

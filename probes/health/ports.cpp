@@ -25,11 +25,9 @@ constexpr Seconds kLldpDeadline = {10};             // a daemon on this machine 
 constexpr std::size_t kMostLldp = 8 << 20;          // B; a neighbour has about 2 kB
 
 constexpr Parameter kParameters[] = {
-    {.name = "interface",
-     .fallback = "all",
-     .meaning = "ports to look at, in a row with commas; all: every one but the loopback"},
-    {.name = "lldp", .fallback = "lldpctl", .meaning = "lldpd's client, by name or path; empty: LLDP is not asked"},
-    {.name = "root", .fallback = "/", .meaning = "where /sys of the machine is; for tests"},
+    parameter("interface", "", "all", "ports to look at, in a row with commas; all: every one but the loopback"),
+    parameter("lldp", "", "lldpctl", "lldpd's client, by name or path; empty: LLDP is not asked"),
+    parameter("root", "", "/", "where /sys of the machine is; for tests"),
 };
 constexpr Metric kMetrics[] = {
     higher("link_up", "1", "1 when the port has a carrier, 0 when it has none or is not there"),

@@ -28,9 +28,9 @@ namespace assay::health {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    {.name = "tcti", .fallback = "device:/dev/tpmrm0", .meaning = "how the tools reach the TPM, as their option -T"},
-    {.name = "pcrs", .fallback = "0,1,2,3,4,5,6,7", .meaning = "registers of the bank of SHA-256 that are quoted"},
-    {.name = "tool_deadline", .unit = "s", .fallback = "60s", .meaning = "longest time of one command of the TPM"},
+    parameter("tcti", "", "device:/dev/tpmrm0", "how the tools reach the TPM, as their option -T"),
+    parameter("pcrs", "", "0,1,2,3,4,5,6,7", "registers of the bank of SHA-256 that are quoted"),
+    parameter("tool_deadline", "s", "60s", "longest time of one command of the TPM"),
 };
 
 constexpr Metric kMetrics[] = {

@@ -8,7 +8,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "probes/core/parameters.h"
 #include "probes/core/probe.h"
@@ -17,13 +16,10 @@
 
 namespace assay::host {
 
-inline constexpr Parameter kEncryption = {
-    .name = "encryption",
-    .fallback = "as_is",
-    .meaning =
-        "as_is: what the node's IPsec policies ask for; off: sockets that IPsec passes by (root); ktls: TLS 1.2 with "
-        "AES-GCM-128 by the kernel on each stream",
-    .choices = "as_is off ktls"};
+inline constexpr Parameter kEncryption = choice(
+    "encryption", "as_is", "as_is off ktls",
+    "as_is: what the node's IPsec policies ask for; off: sockets that IPsec passes by (root); ktls: TLS 1.2 with "
+    "AES-GCM-128 by the kernel on each stream");
 
 /// The conditions that EncryptionWatch records.
 inline constexpr ConditionSpec kEncryptionConditions[] = {

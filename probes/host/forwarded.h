@@ -14,13 +14,10 @@
 namespace assay::host {
 
 /// The parameter of probes that record `offloaded_share`.
-inline constexpr Parameter kOffloadCounters = {
-    .name = "offload_counters",
-    .fallback = "auto",
-    .meaning =
-        "counters of packets forwarded by hardware: of ports whose driver counts packets that passed the processors, "
-        "of flows of Open vSwitch, of flower filters of tc, or none; auto: the first of these that exist",
-    .choices = "auto ports ovs tc none"};
+inline constexpr Parameter kOffloadCounters = choice(
+    "offload_counters", "auto", "auto ports ovs tc none",
+    "counters of packets forwarded by hardware: of ports whose driver counts packets that passed the processors, "
+    "of flows of Open vSwitch, of flower filters of tc, or none; auto: the first of these that exist");
 
 /// Packets and their bytes.
 struct Load {

@@ -33,12 +33,9 @@ constexpr Parameter kParameters[] = {
 };
 constexpr Metric kMetrics[] = {
     higher("throughput", "FLOP/s", "2 n^3 over the wall time of one product", Recorded::always, kInstrument),
-    {.name = "efficiency",
-     .unit = "1",
-     .better = Better::higher,
-     .meaning = "throughput over the better of the multiply-add peaks measured just before and just after that product",
-     .instrument = kInstrument,
-     .kind = MetricKind::share},
+    share("efficiency",
+          "throughput over the better of the multiply-add peaks measured just before and just after that product",
+          Recorded::always, kInstrument),
     fault("mismatches",
           "sampled elements and rows that the independent references refuse, and products that differ from an earlier "
           "one of the same operands"),

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
-#include <utility>
 
 #include <sys/syscall.h>
 #include <unistd.h>

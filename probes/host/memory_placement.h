@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "probes/core/memory_nodes.h"
@@ -31,11 +30,9 @@ constexpr auto words_of(Policy) {
 
 /// The parameters of a placement.
 inline constexpr Parameter kPlacementParameters[] = {
-    {.name = "memory_node",
-     .fallback = "local",
-     .meaning =
-         "memory nodes: local, which the touching thread chooses; numbers \"0,2-3\"; cxl; gpu; tier: all without "
-         "CPUs but GPUs'; all: all but GPUs'"},
+    parameter("memory_node", "", "local",
+              "memory nodes: local, which the touching thread chooses; numbers \"0,2-3\"; cxl; gpu; tier: all without "
+              "CPUs but GPUs'; all: all but GPUs'"),
     choice("policy", "bind", "bind interleave weighted_interleave",
            "how memory is placed on memory_node, unless that is local"),
     parameter("cpu_node", "", "all", "memory node whose cores work, by its number; all: every core"),

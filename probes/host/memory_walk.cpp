@@ -2,8 +2,10 @@
 #include "probes/host/memory_walk.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "probes/core/host_facts.h"
+#include "probes/host/gaussian.h"
 #include "probes/host/timing.h"
 
 namespace assay::host {
@@ -15,6 +17,27 @@ constexpr Bytes kLargestCycle = {std::uint64_t{4} << 30};  // building a larger 
 constexpr std::uint64_t kCycleSeed = 1;
 
 }  // namespace
+
+void make_cycle(std::span<Link> links, std::uint64_t seed) {
+  for (Link& link : links) link.next = &link;
+  Random random(seed);
+  for (std::size_t i = links.size(); i-- > 1;) std::swap(links[i].next, links[random.below(i)].next);
+}
+
+std::size_t cycle_length(std::span<const Link> links) {
+  if (links.empty()) return 0;
+  const Link* at = links.data();
+  for (std::size_t steps = 1; steps <= links.size(); ++steps) {
+    at = at->next;
+    if (at == links.data()) return steps;
+  }
+  return 0;
+}
+
+const Link* walk(const Link* from, std::uint64_t steps) {
+  for (std::uint64_t i = 0; i < steps; ++i) from = from->next;
+  return from;
+}
 
 Bytes walk_size(Bytes given) {
   if (given.count > 0) return given;

@@ -2,14 +2,31 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "probes/core/units.h"
 #include "probes/host/buffer.h"
-#include "probes/host/chase.h"
 #include "probes/host/memory_placement.h"
 #include "probes/host/pinned_threads.h"
 
 namespace assay::host {
+
+/// One cache line of 64 bytes that says where to go next.
+struct alignas(64) Link {
+  Link* next = nullptr;
+};
+static_assert(sizeof(Link) == 64);
+
+/// Joins `links` into one random cycle through all of them (Sattolo 1986): every cycle is equally likely, and none is
+/// shorter. The same seed gives the same cycle. Does nothing to an empty span.
+void make_cycle(std::span<Link> links, std::uint64_t seed);
+
+/// Number of steps after which the walk from the first link is back at it; 0 when it is not back after links.size()
+/// steps. A full cycle gives links.size().
+std::size_t cycle_length(std::span<const Link> links);
+
+/// Follows `steps` pointers from `from`, each load needing the one before; returns the last pointer.
+const Link* walk(const Link* from, std::uint64_t steps);
 
 /// The memory that a cycle runs through when none is given: eight times all last-level caches, at most 4 GiB.
 Bytes walk_size(Bytes given);

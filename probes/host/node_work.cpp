@@ -2,7 +2,6 @@
 #include "probes/host/node_work.h"
 
 #include <algorithm>
-#include <charconv>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>

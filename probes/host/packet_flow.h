@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "probes/core/rendezvous.h"
 #include "probes/core/rendezvous_link.h"

@@ -16,7 +16,6 @@
 #include "probes/host/tcp_flow.h"
 #include "probes/host/tcp_path.h"
 #include "probes/host/tcp_streams.h"
-#include "probes/host/windows.h"
 
 namespace assay::host {
 namespace {
@@ -44,18 +43,10 @@ constexpr Parameter kParameters[] = {
     kOffloadCounters,
 };
 constexpr Metric kOwnMetrics[] = {
-    {.name = "forward_bandwidth",
-     .unit = "B/s",
-     .meaning = "payload that rank 1 receives from rank 0, where path is fabric",
-     .instrument = kInstrument,
-     .direction = PairDirection::forward,
-     .recorded = Recorded::if_asked},
-    {.name = "backward_bandwidth",
-     .unit = "B/s",
-     .meaning = "payload that rank 0 receives from rank 1, where path is fabric",
-     .instrument = kInstrument,
-     .direction = PairDirection::backward,
-     .recorded = Recorded::if_asked},
+    forward(higher("forward_bandwidth", "B/s", "payload that rank 1 receives from rank 0, where path is fabric",
+                   Recorded::if_asked, kInstrument)),
+    backward(higher("backward_bandwidth", "B/s", "payload that rank 0 receives from rank 1, where path is fabric",
+                    Recorded::if_asked, kInstrument)),
     higher("duplex_bandwidth", "B/s", "payload that both receive while both send, the sum, where path is fabric",
            Recorded::if_asked, kInstrument),
     higher("loopback_bandwidth", "B/s", "payload between two processes of one machine, where path is loopback",

@@ -22,11 +22,10 @@ inline constexpr Parameter kPathParameter =
 /// `interface` of those probes. The parameter is checked, not enforced: the route is the machine's own, and a wrong one
 /// is a finding.
 inline constexpr const char* kRendezvousPort = "rendezvous";
-inline constexpr Parameter kInterfaceParameter = {.name = "interface",
-                                                  .fallback = kRendezvousPort,
-                                                  .meaning =
-                                                      "network port of this node that the payload must go through, "
-                                                      "such as eth1; rendezvous: the one on which the ranks meet"};
+inline constexpr Parameter kInterfaceParameter =
+    parameter("interface", "", kRendezvousPort,
+              "network port of this node that the payload must go through, "
+              "such as eth1; rendezvous: the one on which the ranks meet");
 
 /// The conditions that record_path() records.
 inline constexpr ConditionSpec kPathConditions[] = {

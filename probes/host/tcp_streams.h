@@ -2,17 +2,44 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "probes/core/probe.h"
 #include "probes/core/rendezvous.h"
 #include "probes/core/rendezvous_link.h"
+#include "probes/core/sampling.h"
+#include "probes/core/units.h"
 
 namespace assay::host {
+
+/// Rates of a counter that other threads move.
+class Windows {
+ public:
+  /// The first window begins now; `count` reads the counter.
+  Windows(std::function<std::uint64_t()> count, Seconds window);
+
+  /// Waits until a window has passed since the last one's end; the growth a second, by the wall clock. Throws
+  /// std::runtime_error when the process is to stop.
+  double next();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::function<std::uint64_t()> count_;
+  Seconds window_;
+  Clock::time_point at_;
+  std::uint64_t before_;
+};
+
+/// Samples for another rank, and as it reads them. Throws std::runtime_error for other words.
+std::string words_of(const Sampling& taken);
+Sampling windows_in(const std::string& words);
 
 using Streams = std::vector<rendezvous::Descriptor>;
 

@@ -1,31 +1,160 @@
 // virtual_network: the hard part of switches in software or in adapters: small packets and new connections between two
 // guests, virtual functions or hosts.
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <vector>
+
+#include <sys/socket.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "probes/core/join.h"
-#include "probes/core/json_io.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
 #include "probes/core/sampling.h"
 #include "probes/core/sha256.h"
 #include "probes/core/statistics.h"
-#include "probes/host/connections.h"
 #include "probes/host/node_work.h"
 #include "probes/host/packet_flow.h"
+#include "probes/host/tcp_flow.h"
 #include "probes/host/tcp_path.h"
-#include "probes/host/windows.h"
+#include "probes/host/tcp_streams.h"
 
 namespace assay::host {
 namespace {
+
+/// Answers every caller that knows the token with its number, from construction until finish().
+class Answerer {
+ public:
+  /// `listener` outlives it.
+  Answerer(const rendezvous::Descriptor& listener, const std::string& token, std::size_t threads);
+  /// Connections that were answered. Rethrows an error.
+  std::uint64_t finish();
+
+ private:
+  void answer_callers(const rendezvous::Descriptor& listener, const std::string& token);
+
+  std::atomic<bool> ending_ = false;
+  std::atomic<std::uint64_t> answered_ = 0;
+  Crowd crowd_;
+};
+
+/// Calls an Answerer with as many threads, from construction until finish(). Connections are closed by a reset, so that
+/// no port of the caller waits for stray segments and the ports never run out.
+class Caller {
+ public:
+  Caller(const Endpoint& at, const std::string& token, std::size_t threads);
+  /// Connections until now that were opened, asked, and answered with their own number. Rethrows an error: a connection
+  /// that cannot be opened, or is not answered within half a minute, ends all.
+  [[nodiscard]] std::uint64_t completed();
+  /// Waits for the last ones. Rethrows an error.
+  std::uint64_t finish();
+  /// After finish(): seconds of each connection from before its socket was made to its answer, in the order of the
+  /// threads; of the first of each thread, kMostTimes in all.
+  [[nodiscard]] std::vector<double> times() const;
+
+  static constexpr std::size_t kMostTimes = 100'000;
+
+ private:
+  void call(const Endpoint& at, const std::string& token, std::size_t thread);
+
+  std::atomic<bool> ending_ = false;
+  std::atomic<std::uint64_t> completed_ = 0;
+  std::vector<std::vector<double>> times_;
+  Crowd crowd_;
+};
+
+using rendezvous::Clock;
+using rendezvous::Descriptor;
+
+constexpr Seconds kTurn = {0.2};  // the longest an end goes unnoticed
+constexpr Seconds kOpen = {30};   // a lossy network may lose a connection's first packets three times over
+
+/// Waits until the other end has closed, at most as long as a caller may take.
+void wait_for_end(const Descriptor& stream) {
+  const auto until = rendezvous::after(kOpen);
+  char unwanted = 0;
+  while (Clock::now() < until && !stop_requested()) {
+    const auto got = recv(stream.number(), &unwanted, 1, 0);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) return;
+  }
+}
+
+Answerer::Answerer(const Descriptor& listener, const std::string& token, std::size_t threads) {
+  for (std::size_t i = 0; i < threads; ++i) crowd_.add([this, &listener, token] { answer_callers(listener, token); });
+}
+
+void Answerer::answer_callers(const Descriptor& listener, const std::string& token) {
+  while (!ending_ && !crowd_.abandoned()) {
+    if (stop_requested()) throw std::runtime_error("stopped while connections were opened");
+    const auto [stream, number] = accept_stream(listener, token, rendezvous::after(kTurn));
+    if (!stream) continue;
+    std::array<std::byte, sizeof number> answer;
+    std::memcpy(answer.data(), &number, sizeof number);
+    if (send(stream.number(), answer.data(), answer.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(answer.size()))
+      continue;  // its caller has gone, and says why
+    ++answered_;
+    wait_for_end(stream);
+  }
+}
+
+std::uint64_t Answerer::finish() {
+  ending_ = true;
+  crowd_.join();
+  return answered_;
+}
+
+Caller::Caller(const Endpoint& at, const std::string& token, std::size_t threads) : times_(threads) {
+  for (std::size_t i = 0; i < threads; ++i) crowd_.add([this, at, token, i] { call(at, token, i); });
+}
+
+void Caller::call(const Endpoint& at, const std::string& token, std::size_t thread) {
+  const linger reset = {.l_onoff = 1, .l_linger = 0};
+  std::atomic<std::uint64_t> counted = 0;
+  const std::size_t most = kMostTimes / times_.size();
+  for (std::uint32_t number = 0; !ending_ && !crowd_.abandoned(); ++number) {
+    const auto begin = Clock::now();
+    const Descriptor stream = dial_stream(at, token, number, rendezvous::after(kOpen));
+    std::array<std::byte, sizeof number> answer;
+    receive_all(stream.number(), answer, crowd_.abandoned(), counted);
+    const std::chrono::duration<double> taken = Clock::now() - begin;
+    if (std::memcmp(answer.data(), &number, sizeof number) != 0)
+      throw std::runtime_error(
+          fmt::format("connection {} of {} port {} was answered as another", number, at.host, at.port));
+    ++completed_;
+    if (times_[thread].size() < most) times_[thread].push_back(taken.count());
+    (void)setsockopt(stream.number(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);  // else it closes in the usual way
+  }
+}
+
+std::uint64_t Caller::completed() {
+  crowd_.check();
+  return completed_.load(std::memory_order_relaxed);
+}
+
+std::uint64_t Caller::finish() {
+  ending_ = true;
+  crowd_.join();
+  return completed_;
+}
+
+std::vector<double> Caller::times() const {
+  std::vector<double> all;
+  for (const auto& some : times_) all.insert(all.end(), some.begin(), some.end());
+  return all;
+}
 
 constexpr double kInstrument = 1e-3;      // a window's ends are known to some 50 us of 100 ms
 constexpr double kTimeInstrument = 5e-3;  // two clock readings of some 30 ns in 10 us and more
@@ -48,18 +177,10 @@ constexpr Parameter kParameters[] = {
     kOffloadCounters,
 };
 constexpr Metric kOwnMetrics[] = {
-    {.name = "forward_packet_rate",
-     .unit = "1/s",
-     .meaning = "packets that rank 1 receives from rank 0, where path is fabric",
-     .instrument = kInstrument,
-     .direction = PairDirection::forward,
-     .recorded = Recorded::if_asked},
-    {.name = "backward_packet_rate",
-     .unit = "1/s",
-     .meaning = "packets that rank 0 receives from rank 1, where path is fabric",
-     .instrument = kInstrument,
-     .direction = PairDirection::backward,
-     .recorded = Recorded::if_asked},
+    forward(higher("forward_packet_rate", "1/s", "packets that rank 1 receives from rank 0, where path is fabric",
+                   Recorded::if_asked, kInstrument)),
+    backward(higher("backward_packet_rate", "1/s", "packets that rank 0 receives from rank 1, where path is fabric",
+                    Recorded::if_asked, kInstrument)),
     neither("lost_share", "1",
             "packets sent that did not come out of the other rank's sockets, one sample for each of the phases of "
             "packets; senders are not held back",

@@ -23,7 +23,7 @@ inline constexpr Parameter kFeedParameters[] = {
 /// A metric that is neither better high nor low.
 constexpr Metric feed_reading(std::string_view name, std::string_view unit, std::string_view meaning,
                               Recorded recorded = Recorded::always) {
-  return {.name = name, .unit = unit, .better = Better::neither, .meaning = meaning, .recorded = recorded};
+  return neither(name, unit, meaning, recorded);
 }
 
 /// Every metric of the record: series of meters, values derived from several, and values that the judge joins.

@@ -1,7 +1,6 @@
 // snmp_client: one SNMP agent that is asked for objects, and for rows of a table.
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

@@ -12,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include "probes/core/json_io.h"
 #include "probes/core/probe.h"
 #include "probes/meters/switch_history.h"
 

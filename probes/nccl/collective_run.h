@@ -29,32 +29,25 @@ namespace assay::nccl {
 inline constexpr Parameter kMessageParameters[] = {
     cuda::kDeviceParameter,
     choice("operation", "all_reduce", collective::kOperations, "collective to measure"),
-    {.name = "sizes",
-     .fallback = "8..16GiB",
-     .quick = "8,64KiB,8MiB",
-     .meaning =
-         "message sizes, separated by commas; first..last doubles; those that do not fit are left out and named"},
+    parameter("sizes", "", "8..16GiB",
+              "message sizes, separated by commas; first..last doubles; those that do not fit are left out and named",
+              "8,64KiB,8MiB"),
     choice("type", "fp32", collective::kElements, "type of the elements; reductions add them"),
 };
 inline constexpr Parameter kProtocolParameter =
     choice("protocol", "default", kProtocols, "protocol to force, or the library's own choice");
-inline constexpr Parameter kGpudirectParameter{
-    .name = "gpudirect",
-    .fallback = "default",
-    .meaning =
-        "network adapters read and write GPU memory (GPUDirect RDMA): the library's own choice, never (LOC) or at "
-        "any distance (SYS)",
-    .choices = "default 0 1"};
+inline constexpr Parameter kGpudirectParameter =
+    choice("gpudirect", "default", "default 0 1",
+           "network adapters read and write GPU memory (GPUDirect RDMA): the library's own choice, never (LOC) or at "
+           "any distance (SYS)");
 inline constexpr Metric kCollectiveMetrics[] = {
     lower("time", "s", "time of one collective, the longest of all ranks", Recorded::rank_0),
     higher("algbw", "B/s", "size over time, the size counted as nccl-tests does", Recorded::rank_0),
     higher("busbw", "B/s", "algbw times the operation's factor for this number of ranks", Recorded::rank_0),
-    {.name = "wire_share",
-     .unit = "1",
-     .meaning = "busbw over wire_rate: the share of its line rate that the busiest adapter sent, where the size ran by "
-                "rings and the library's log says by which adapter every channel leaves each node",
-     .kind = MetricKind::share,
-     .recorded = Recorded::if_reported},
+    share("wire_share",
+          "busbw over wire_rate: the share of its line rate that the busiest adapter sent, where the size ran by "
+          "rings and the library's log says by which adapter every channel leaves each node",
+          Recorded::if_reported),
     higher("wire_rate", "B/s",
            "busbw at which an adapter of a node is at its line rate, where wire_share of all sizes is "
            "known; the least of all",

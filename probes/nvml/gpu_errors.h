@@ -26,12 +26,10 @@ std::optional<std::uint64_t> growth(const std::optional<std::uint64_t>& before,
                                     const std::optional<std::uint64_t>& after);
 
 /// The condition for probes whose subjects are not single GPUs.
-inline constexpr ConditionSpec kGpuErrorsCondition{
-    .name = "gpu_errors_delta",
-    .meaning =
-        "uncorrected memory errors, remapped rows, PCIe replays, NVLink errors and Xids of all GPUs of the node while "
-        "measuring, where NVML tells all of them that the GPUs have",
-    .recorded = Recorded::if_reported};
+inline constexpr ConditionSpec kGpuErrorsCondition = if_reported(
+    "gpu_errors_delta",
+    "uncorrected memory errors, remapped rows, PCIe replays, NVLink errors and Xids of all GPUs of the node while "
+    "measuring, where NVML tells all of them that the GPUs have");
 
 /// Counts from its making on, without a thread of its own: for loads that must not be disturbed.
 class GpuErrors {

@@ -1,7 +1,6 @@
 // gpu_power: power, energy and power limits of GPUs, by the libraries of their vendors.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>

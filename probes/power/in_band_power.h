@@ -1,7 +1,6 @@
 // in_band_power: the power of a node's processors, memory and GPUs together, by their energy counters.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -21,10 +21,47 @@
 #include "probes/meters/load_shape.h"
 #include "probes/power/load_choice.h"
 #include "probes/power/load_report.h"
-#include "probes/power/throttle_time.h"
+#include "probes/power/thermal_sensors.h"
 
 namespace assay::power {
 namespace {
+
+/// The throttle counters of `sensors`, which must outlive it, since this was made.
+class ThrottleTime {
+ public:
+  explicit ThrottleTime(const ThermalSensors& sensors);
+
+  /// s that the part that was slowed down longest was, a package or GPU by its temperature. Nothing where no part
+  /// counts it, or one answers no more.
+  [[nodiscard]] std::optional<double> by_temperature() const;
+  /// The same of GPUs and a signal from outside.
+  [[nodiscard]] std::optional<double> by_signal() const;
+
+ private:
+  [[nodiscard]] std::optional<double> longest(bool signal) const;
+
+  const ThermalSensors& sensors_;
+  std::vector<std::optional<double>> begin_s_;
+};
+
+ThrottleTime::ThrottleTime(const ThermalSensors& sensors) : sensors_(sensors) {
+  for (const auto& one : sensors.counters()) begin_s_.push_back(one.read_s());
+}
+
+std::optional<double> ThrottleTime::by_temperature() const { return longest(false); }
+std::optional<double> ThrottleTime::by_signal() const { return longest(true); }
+
+std::optional<double> ThrottleTime::longest(bool signal) const {
+  std::optional<double> longest;
+  for (std::size_t i = 0; i < begin_s_.size(); ++i) {
+    const ThrottleCounter& one = sensors_.counters()[i];
+    if ((one.metric == "brake_time") != signal) continue;
+    const auto now_s = one.read_s();
+    if (!begin_s_[i] || !now_s) return std::nullopt;
+    longest = std::max(longest.value_or(0), *now_s - *begin_s_[i]);
+  }
+  return longest;
+}
 
 using Clock = std::chrono::steady_clock;
 

@@ -1,7 +1,6 @@
 // load_choice: which load a probe makes on its node, by parameters that all such probes have.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -20,13 +19,10 @@ namespace assay::power {
 inline constexpr Parameter kLoadEngineParameter =
     choice("engine", "cpu", "cpu gpu",
            "engine of the products: the CPUs in FP64, or the GPUs in BF16 by cuBLASLt or hipBLASLt");
-inline constexpr Parameter kLoadThreadsParameter{
-    .name = "threads",
-    .unit = "1",
-    .fallback = "0",
-    .meaning =
-        "CPU threads of the load; 0: of engine cpu one for each CPU, of engine gpu none. Beside GPUs they load the "
-        "node and are not counted in its rate"};
+inline constexpr Parameter kLoadThreadsParameter = parameter(
+    "threads", "1", "0",
+    "CPU threads of the load; 0: of engine cpu one for each CPU, of engine gpu none. Beside GPUs they load the "
+    "node and are not counted in its rate");
 inline constexpr Parameter kLoadGpusParameter = parameter(
     "gpus", "", "all", "of engine gpu, which: all, a UUID, a PCI bus id, or an index in the order of PCI bus ids");
 inline constexpr Parameter kLoadLibraryParameter = parameter(
@@ -39,10 +35,8 @@ inline constexpr ConditionSpec kLoadEngineCondition{
     .name = "engine",
     .meaning = "engine of the products, with operands of normal numbers: cpu_gemm (FP64) or gpu_gemm (BF16)"};
 inline constexpr ConditionSpec kLoadThreadsCondition{.name = "threads", .meaning = "CPU threads that multiply"};
-inline constexpr ConditionSpec kLoadGpuCondition{
-    .name = "gpu_load",
-    .meaning = "GPU, type and library, of each GPU that multiplies, where GPUs do",
-    .recorded = Recorded::if_asked};
+inline constexpr ConditionSpec kLoadGpuCondition =
+    if_asked("gpu_load", "GPU, type and library, of each GPU that multiplies, where GPUs do");
 
 /// The load that `given` asks for, prepared and at rest, with its conditions.
 class ChosenLoad {

@@ -1,7 +1,6 @@
 // load_report: the message of a load's ranks to the first of them.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,10 +1,8 @@
 // power_caps: limits of power that a machine has in force, and a limit that is lowered for a while and surely put back.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "probes/core/record.h"
 #include "probes/power/rapl.h"

@@ -2,9 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <optional>
 #include <stdexcept>
-#include <string>
 #include <thread>
 #include <vector>
 

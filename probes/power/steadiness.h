@@ -2,12 +2,10 @@
 // times in, a mark or the reason why there is none out.
 #pragma once
 
-#include <cstddef>
 #include <deque>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 
 namespace assay::power {
 

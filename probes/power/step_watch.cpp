@@ -1,8 +1,6 @@
 // step_watch: cuts the readings at the marks of the load and evaluates each part.
 #include "probes/power/step_watch.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 namespace assay::power {

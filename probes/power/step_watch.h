@@ -1,7 +1,6 @@
 // step_watch: readings of energy counters during a load that is switched: steps, or a square of one frequency. Pure.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>

@@ -1,13 +1,8 @@
 // thermal_soak: a node under a load that lasts until nothing warms up any more, and for a while after that.
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <cmath>
-#include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <cblas.h>

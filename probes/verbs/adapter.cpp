@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <stdexcept>
+#include <cstring>
 #include <system_error>
+#include <vector>
+
+#include <sys/mman.h>
 
 #include <fmt/format.h>
 
@@ -13,6 +16,52 @@
 
 namespace assay::verbs {
 namespace {
+
+constexpr unsigned kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+std::string words_of(int code) { return std::generic_category().message(code == 0 ? EIO : code); }
+
+/// Plain registration of `size` bytes at `address`; null and errno when it is refused.
+ibv_mr* register_plainly(const Adapter::State& adapter, std::uint64_t address, std::size_t size, bool relaxed) {
+  const auto& verbs = adapter.verbs;
+  auto* const data = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): of a GPU's memory, too
+  errno = 0;
+  return relaxed ? verbs.reg_mr_iova2(adapter.domain.get(), data, size, address, kAccess | IBV_ACCESS_RELAXED_ORDERING)
+                 : verbs.reg_mr(adapter.domain.get(), data, size, static_cast<int>(kAccess));
+}
+
+/// Registers pages of this host as `memory`.
+void register_host(const Adapter::State& adapter, std::span<std::byte> pages, Ordering ordering,
+                   RegisteredMemory::State& memory) {
+  memory.relaxed = ordering == Ordering::relaxed && adapter.verbs.reg_mr_iova2 != nullptr;
+  memory.address = reinterpret_cast<std::uint64_t>(pages.data());
+  ibv_mr* const region = register_plainly(adapter, memory.address, pages.size(), memory.relaxed);
+  if (region == nullptr && errno == ENOMEM) {
+    throw std::runtime_error(fmt::format(
+        "ibv_reg_mr of {} B: not enough lockable memory; hint: raise the limit (ulimit -l, or memlock in limits.conf)",
+        pages.size()));
+  }
+  memory.region = owned(region, adapter.verbs.dereg_mr, fmt::format("ibv_reg_mr of {} B", pages.size()));
+}
+
+/// Registers the GPU's memory as a dma-buf; why not, else empty.
+std::string register_dma_buf(const Adapter::State& adapter, RegisteredMemory::State& memory) {
+  const auto& verbs = adapter.verbs;
+  if (verbs.reg_dmabuf_mr == nullptr) {
+    return fmt::format("{} at {} has no ibv_reg_dmabuf_mr (rdma-core 34)", verbs.library.title(), verbs.library.path());
+  }
+  const int access = static_cast<int>(kAccess | (memory.relaxed ? unsigned{IBV_ACCESS_RELAXED_ORDERING} : 0U));
+  std::string refused;
+  const auto take = [&](int descriptor, std::uint64_t offset) {
+    errno = 0;
+    ibv_mr* const region = verbs.reg_dmabuf_mr(adapter.domain.get(), offset, memory.gpu->size(), memory.gpu->address(),
+                                               descriptor, access);
+    if (region == nullptr) refused = "ibv_reg_dmabuf_mr: " + words_of(errno);
+    memory.region = VerbsHandle<ibv_mr>(region, VerbsDeleter<ibv_mr>{verbs.dereg_mr});
+  };
+  const std::string not_lent = memory.gpu->lend_dma_buf(take);
+  return not_lent.empty() ? refused : not_lent;
+}
 
 constexpr std::uint32_t kMaxUint8 = 255;
 
@@ -82,6 +131,115 @@ VerbsHandle<ibv_context> open_named(const VerbsFunctions& verbs, const std::stri
 }
 
 }  // namespace
+
+Mapping::Mapping(std::size_t size) : size_(size) {
+  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), fmt::format("mapping {} B", size));
+  data_ = static_cast<std::byte*>(memory);
+  (void)madvise(data_, size_, MADV_HUGEPAGE);  // fewer entries in the adapter's translation table; only a wish
+  std::memset(data_, 0, size_);                // from the CPUs near the adapter, so that the memory is there, too
+}
+
+Mapping::~Mapping() { (void)munmap(data_, size_); }  // cannot fail: it is a mapping of ours
+
+std::string_view to_string(Registration registration) {
+  switch (registration) {
+    case Registration::host:
+      return "host";
+    case Registration::dma_buf:
+      return "dma_buf";
+    case Registration::peermem:
+      return "peermem";
+  }
+  return "host";
+}
+
+RegisteredMemory::RegisteredMemory(std::unique_ptr<State> state) : state_(std::move(state)) {}
+RegisteredMemory::RegisteredMemory(RegisteredMemory&&) noexcept = default;
+RegisteredMemory::~RegisteredMemory() = default;
+std::span<std::byte> RegisteredMemory::bytes() const {
+  return state_->mapping ? state_->mapping->bytes() : state_->lent;
+}
+std::uint64_t RegisteredMemory::address() const { return state_->address; }
+std::uint32_t RegisteredMemory::remote_key() const { return state_->region->rkey; }
+bool RegisteredMemory::relaxed() const { return state_->relaxed; }
+Registration RegisteredMemory::registration() const { return state_->registration; }
+const std::string& RegisteredMemory::dma_buf_refused() const { return state_->dma_buf_refused; }
+
+void RegisteredMemory::write(std::size_t begin, std::size_t size,
+                             const std::function<void(std::span<std::byte>)>& make) const {
+  if (!state_->gpu) return make(bytes().subspan(begin, size));
+  std::vector<std::byte> copy(size);
+  make(copy);
+  state_->gpu->write(begin, copy);
+}
+
+std::uint64_t RegisteredMemory::read(std::size_t begin, std::size_t size,
+                                     const std::function<std::uint64_t(std::span<const std::byte>)>& look) const {
+  if (!state_->gpu) return look(bytes().subspan(begin, size));
+  std::vector<std::byte> copy(size);
+  state_->gpu->read(begin, copy);
+  return look(copy);
+}
+
+bool RegisteredMemory::is_staged() const { return state_->gpu && state_->mapping; }
+
+void RegisteredMemory::stage_out(std::size_t size) const {
+  if (is_staged()) state_->gpu->read(0, state_->mapping->bytes().first(size));
+}
+
+void RegisteredMemory::stage_in(std::size_t size) const {
+  if (is_staged()) state_->gpu->write(0, state_->mapping->bytes().first(size));
+}
+
+RegisteredMemory Adapter::staged(cuda::GpuMemory of, Ordering ordering) const {
+  auto memory = std::make_unique<RegisteredMemory::State>();
+  memory->mapping.emplace(of.size());
+  memory->gpu.emplace(std::move(of));
+  register_host(*state_, memory->mapping->bytes(), ordering, *memory);
+  return RegisteredMemory(std::move(memory));
+}
+
+RegisteredMemory Adapter::memory(std::size_t size, Ordering ordering) const {
+  auto memory = std::make_unique<RegisteredMemory::State>();
+  memory->mapping.emplace(size);
+  register_host(*state_, memory->mapping->bytes(), ordering, *memory);
+  return RegisteredMemory(std::move(memory));
+}
+
+RegisteredMemory Adapter::memory(std::span<std::byte> lent, Ordering ordering) const {
+  auto memory = std::make_unique<RegisteredMemory::State>();
+  memory->lent = lent;
+  register_host(*state_, lent, ordering, *memory);
+  return RegisteredMemory(std::move(memory));
+}
+
+RegisteredMemory Adapter::memory(cuda::GpuMemory of, Ordering ordering) const {
+  auto memory = std::make_unique<RegisteredMemory::State>();
+  memory->relaxed = ordering == Ordering::relaxed && state_->verbs.reg_mr_iova2 != nullptr;
+  memory->gpu.emplace(std::move(of));
+  memory->address = memory->gpu->address();
+  const cuda::DriverGpu& gpu = memory->gpu->gpu();
+  if (!gpu.dma_buf && !gpu.peermem) {
+    throw Skip(fmt::format("{} ({} at {}) supports neither dma-buf nor GPUDirect RDMA according to its driver",
+                           gpu.name, gpu.uuid, gpu.pci_bus_id));
+  }
+  memory->registration = Registration::dma_buf;
+  memory->dma_buf_refused = register_dma_buf(*state_, *memory);
+  if (memory->dma_buf_refused.empty()) return RegisteredMemory(std::move(memory));
+
+  memory->registration = Registration::peermem;
+  ibv_mr* const region = register_plainly(*state_, memory->address, memory->gpu->size(), memory->relaxed);
+  if (region == nullptr) {
+    throw std::runtime_error(fmt::format(
+        "{} does not reach the memory of {} at {}: as dma-buf: {}; through nvidia-peermem: ibv_reg_mr of {} B: {}; "
+        "hint: dma-buf needs the open GPU kernel modules, CUDA 11.7, Linux 5.12 and rdma-core 34; else modprobe "
+        "nvidia-peermem",
+        state_->port.name(), gpu.uuid, gpu.pci_bus_id, memory->dma_buf_refused, memory->gpu->size(), words_of(errno)));
+  }
+  memory->region = owned(region, state_->verbs.dereg_mr, "ibv_reg_mr");
+  return RegisteredMemory(std::move(memory));
+}
 
 void demand_verbs(int code, std::string_view what) {
   const int error = code < 0 ? -code : code;

@@ -8,7 +8,7 @@
 
 #include "probes/core/machine_tree.h"
 #include "probes/core/recorder.h"
-#include "probes/health/ethtool.h"
+#include "probes/health/ethtool_netlink.h"
 #include "probes/verbs/port_facts.h"
 
 namespace assay::verbs {

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "probes/core/units.h"
 #include "probes/verbs/adapter.h"
 #include "probes/verbs/messages.h"
 

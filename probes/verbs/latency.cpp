@@ -1,5 +1,13 @@
 // verbs_latency: one message at a time between two RDMA ports, every sample kept, the largest too.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <span>
+#include <stdexcept>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -7,11 +15,186 @@
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/sizes.h"
-#include "probes/verbs/pingpong.h"
+#include "probes/core/statistics.h"
+#include "probes/core/units.h"
+#include "probes/verbs/endpoint.h"
+#include "probes/verbs/messages.h"
 #include "probes/verbs/session.h"
+#include "probes/verbs/stream.h"
 
 namespace assay::verbs {
 namespace {
+
+/// Two ranks that throw one message to and fro. The last byte of a message counts the throws, so that a rank sees each
+/// one arrive and no old one is taken for a new one. In memory that the processors cannot see nothing is counted: read
+/// and send alone are played there, and each completion, in the order that a reliable connection keeps, is one message.
+class PingPong {
+ public:
+  /// How large the queues must be.
+  static constexpr std::uint32_t kSends = 64, kReceives = 64;
+
+  /// Messages of `size` (2 B at least) over the first queue pair of `endpoint`, which outlives this. Made before the
+  /// endpoint is connected: it clears the counting byte of the target and with send posts the first receives.
+  PingPong(VerbsEndpoint& endpoint, const RegisteredMemory& memory, const AreaLayout& layout, Bytes size,
+           VerbsOperation operation, Seconds stall);
+
+  /// Rank 0: throws `count` times and catches the answers; seconds from each post to the arrival of the answer, or with
+  /// read to the completion. Throws std::runtime_error when nothing comes for the stall limit.
+  std::vector<double> lead(std::size_t count);
+  /// Rank 1: answers `count` times; with read there is nothing to do.
+  void follow(std::size_t count);
+
+ private:
+  void throw_message();
+  void await_message();
+  void await_memory();
+  void await_receive();
+  void reclaim();
+
+  VerbsEndpoint& endpoint_;
+  std::byte* source_last_ = nullptr;  ///< last byte of the message to throw; null if it cannot be seen
+  std::byte* target_last_ = nullptr;  ///< last byte of the message to catch; the same
+  Transfer message_;                  ///< as it is posted
+  Transfer room_;                     ///< as it is received
+  VerbsOperation operation_;
+  Seconds stall_;
+  std::array<Completed, kSends> taken_;
+  std::uint32_t posted_ = 0;  ///< not yet reclaimed
+  std::uint8_t thrown_ = 0, caught_ = 0;
+};
+
+/// Percentiles of one batch of samples, s.
+struct LatencySummary {
+  double p50 = 0, p99 = 0, p999 = 0, largest = 0;
+};
+
+using Clock = std::chrono::steady_clock;
+constexpr std::uint32_t kPollsPerClock =
+    4096;  // looks at memory or queue between two looks at the clock: some tens of microseconds
+
+/// The byte that the adapter writes. A plain load could be kept in a register.
+std::uint8_t look_at(std::byte* place) {
+  return static_cast<std::uint8_t>(std::atomic_ref<std::byte>(*place).load(std::memory_order_acquire));
+}
+
+/// Counts looks and ends the wait at its deadline.
+class Patience {
+ public:
+  explicit Patience(Seconds limit) : limit_(limit) {}
+  /// True once in a while, when something slow may be done; throws when the time is over.
+  bool look() {
+    if (++looks_ % kPollsPerClock != 0) return false;
+    const auto now = Clock::now();
+    if (looks_ == kPollsPerClock) begin_ = now;
+    if (std::chrono::duration<double>(now - begin_).count() > limit_.count) {
+      throw std::runtime_error(fmt::format("a message did not arrive within {:g} s", limit_.count));
+    }
+    return true;
+  }
+
+ private:
+  Seconds limit_;
+  std::uint64_t looks_ = 0;
+  Clock::time_point begin_;
+};
+
+PingPong::PingPong(VerbsEndpoint& endpoint, const RegisteredMemory& memory, const AreaLayout& layout, Bytes size,
+                   VerbsOperation operation, Seconds stall)
+    : endpoint_(endpoint), operation_(operation), stall_(stall) {
+  const bool reads = operation == VerbsOperation::read;
+  const auto bytes = static_cast<std::uint32_t>(size.count);
+  message_ = {
+      .here = reads ? layout.target : layout.source, .there = reads ? layout.source : layout.target, .size = bytes};
+  room_ = {.here = layout.target, .there = 0, .size = bytes};
+  if (!memory.bytes().empty()) {
+    source_last_ = memory.bytes().data() + layout.source + size.count - 1;
+    target_last_ = memory.bytes().data() + layout.target + size.count - 1;
+  } else if (operation == VerbsOperation::write) {
+    throw std::logic_error("a write into memory that cannot be seen is never seen to arrive");
+  }
+  if (!reads && target_last_ != nullptr) *target_last_ = std::byte{0};
+  if (operation == VerbsOperation::send) endpoint_.post_receives(0, std::vector<Transfer>(kReceives, room_));
+}
+
+void PingPong::throw_message() {
+  if (operation_ != VerbsOperation::read && source_last_ != nullptr) *source_last_ = static_cast<std::byte>(++thrown_);
+  endpoint_.post(operation_, 0, {&message_, 1});
+  ++posted_;
+}
+
+void PingPong::await_message() {
+  if (operation_ == VerbsOperation::write)
+    await_memory();
+  else
+    await_receive();
+}
+
+void PingPong::await_memory() {
+  const auto awaited = static_cast<std::uint8_t>(caught_ + 1);
+  Patience patience(stall_);
+  while (look_at(target_last_) != awaited) {
+    if (patience.look()) reclaim();  // a message that failed is known by its completion only
+  }
+  caught_ = awaited;
+}
+
+void PingPong::await_receive() {
+  std::array<Completed, 1> taken;
+  Patience patience(stall_);
+  while (endpoint_.poll_receives(taken) == 0) {
+    if (patience.look()) reclaim();
+  }
+  const auto awaited = static_cast<std::uint8_t>(caught_ + 1);
+  if (target_last_ != nullptr && look_at(target_last_) != awaited)
+    throw std::runtime_error("a message arrived out of turn");
+  caught_ = awaited;
+  endpoint_.post_receives(0, {&room_, 1});
+}
+
+void PingPong::reclaim() { posted_ -= static_cast<std::uint32_t>(endpoint_.poll_sends(taken_)); }
+
+std::vector<double> PingPong::lead(std::size_t count) {
+  std::vector<double> times;
+  times.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto begin = Clock::now();
+    throw_message();
+    if (operation_ == VerbsOperation::read) {
+      Patience patience(stall_);
+      while (posted_ > 0) {
+        reclaim();
+        (void)patience.look();  // it throws at the deadline
+      }
+    } else {
+      await_message();
+    }
+    times.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+    if (operation_ != VerbsOperation::read) reclaim();  // outside of the time
+  }
+  return times;
+}
+
+void PingPong::follow(std::size_t count) {
+  if (operation_ == VerbsOperation::read) return;
+  for (std::size_t i = 0; i < count; ++i) {
+    await_message();
+    throw_message();
+    Patience patience(stall_);
+    reclaim();
+    while (posted_ > kSends / 2) {
+      reclaim();
+      (void)patience.look();  // it throws at the deadline
+    }
+  }
+}
+
+/// Type 7 percentiles, and the largest sample itself; nothing is left out. Not empty.
+LatencySummary summary_of(const std::vector<double>& samples) {
+  return {.p50 = percentile(samples, 0.5),
+          .p99 = percentile(samples, 0.99),
+          .p999 = percentile(samples, 0.999),
+          .largest = std::ranges::max(samples)};
+}
 
 constexpr Parameter kOwnParameters[] = {
     parameter("sizes", "", "2,8,4KiB,64KiB", "message sizes, separated by commas; first..last doubles; 2 B to 64 MiB",

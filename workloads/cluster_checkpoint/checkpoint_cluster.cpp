@@ -15,11 +15,9 @@ constexpr Seconds kPatience = {1800};  // a slow node saves long; one that is go
 constexpr Parameter kParameters[] = {
     kDirectory,
     parameter("local_directory", "", ".", "directory on a drive of each node's own, for the tier local"),
-    {.name = "model",
-     .fallback = "llama3-8b",
-     .meaning =
-         "whose checkpoint: 14 B x parameters, divided as MLPerf Storage divides it among 8, 64, 512, 1024 processes",
-     .choices = "llama3-8b llama3-70b llama3-405b llama3-1t"},
+    choice(
+        "model", "llama3-8b", "llama3-8b llama3-70b llama3-405b llama3-1t",
+        "whose checkpoint: 14 B x parameters, divided as MLPerf Storage divides it among 8, 64, 512, 1024 processes"),
     parameter("divisor", "1", "1", "by which every file's size is divided; 1: the whole checkpoint", "20000"),
     parameter("tiers", "", "memory,shared",
               "where it is saved, in a list: memory, a copy in the node; peer, in another node's memory; local, a "

@@ -1,7 +1,6 @@
 // peer_memory: copies of shards from one node's memory into another's over TCP.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <span>
 #include <vector>

@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "probes/core/rendezvous.h"
 #include "probes/core/units.h"

@@ -29,54 +29,33 @@ constexpr std::chrono::seconds kAhead{2};  // so much earlier the target watches
 constexpr double kBehind_s = 3;            // and so much longer than the last try takes
 
 constexpr Parameter kParameters[] = {
-    {.name = "class",
-     .fallback = "tcp",
-     .meaning = "kind of the path",
-     .choices = "tcp udp l2 nfs s3 bmc_ipmi bmc_redfish bmc_ssh metadata kube_api kubelet etcd dcgm rdma_cm ib_path "
-                "nvlink roce"},
-    {.name = "path", .fallback = "", .meaning = "name of the path in the site, which the plan fills in with all below"},
-    {.name = "address", .fallback = "", .meaning = "numeric address that is tried, and no other; ib_path: a GID"},
-    {.name = "port", .unit = "1", .fallback = "0", .meaning = "its port"},
-    {.name = "resource",
-     .fallback = "",
-     .meaning =
-         "nfs: the export; s3: the bucket; metadata, bmc_redfish: the path of a GET; udp: the datagram; ib_path: "
-         "the partition key; nvlink, roce: a folder that all nodes of the path see, for handles and numbers"},
-    {.name = "watched",
-     .fallback = "off",
-     .meaning = "whether a third rank, which holds the address, watches for arrivals; nvlink, roce: offers the memory",
-     .choices = "off on"},
-    {.name = "interface", .fallback = "", .meaning = "l2: the interface that asks; empty: that of the route"},
-    {.name = "region", .fallback = "", .meaning = "s3: that requests are signed for"},
-    {.name = "tls", .fallback = "off", .meaning = "s3: whether over HTTPS", .choices = "off on"},
-    {.name = "credentials",
-     .fallback = "",
-     .meaning = "s3: file on the node that only its owner may read, with the key of its own tenant"},
-    {.name = "timeout",
-     .unit = "s",
-     .fallback = "2s",
-     .quick = "1s",
-     .meaning = "longest wait for one answer, at most 4 s"},
-    {.name = "tries",
-     .unit = "1",
-     .fallback = "3",
-     .quick = "1",
-     .meaning = "attempts at most, 1 s apart, until something comes back; 1 to 10"},
+    choice("class", "tcp",
+           "tcp udp l2 nfs s3 bmc_ipmi bmc_redfish bmc_ssh metadata kube_api kubelet etcd dcgm rdma_cm ib_path "
+           "nvlink roce",
+           "kind of the path"),
+    parameter("path", "", "", "name of the path in the site, which the plan fills in with all below"),
+    parameter("address", "", "", "numeric address that is tried, and no other; ib_path: a GID"),
+    parameter("port", "1", "0", "its port"),
+    parameter("resource", "", "",
+              "nfs: the export; s3: the bucket; metadata, bmc_redfish: the path of a GET; udp: the datagram; ib_path: "
+              "the partition key; nvlink, roce: a folder that all nodes of the path see, for handles and numbers"),
+    choice("watched", "off", "off on",
+           "whether a third rank, which holds the address, watches for arrivals; nvlink, roce: offers the memory"),
+    parameter("interface", "", "", "l2: the interface that asks; empty: that of the route"),
+    parameter("region", "", "", "s3: that requests are signed for"),
+    choice("tls", "off", "off on", "s3: whether over HTTPS"),
+    parameter("credentials", "", "",
+              "s3: file on the node that only its owner may read, with the key of its own tenant"),
+    parameter("timeout", "s", "2s", "longest wait for one answer, at most 4 s", "1s"),
+    parameter("tries", "1", "3", "attempts at most, 1 s apart, until something comes back; 1 to 10", "1"),
 };
 constexpr Metric kMetrics[] = {
-    {.name = "answered",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning =
-         "1 if the node of the other tenant was answered, or a watched target saw it arrive, so that the path is "
-         "open, else 0",
-     .kind = MetricKind::fault,
-     .recorded = Recorded::rank_0},
-    {.name = "unrefused",
-     .unit = "1",
-     .better = Better::lower,
-     .meaning = "1 if nothing refused that node: it was answered, or nothing came back; else 0",
-     .recorded = Recorded::rank_0},
+    fault("answered",
+          "1 if the node of the other tenant was answered, or a watched target saw it arrive, so that the path is "
+          "open, else 0",
+          Recorded::rank_0),
+    lower("unrefused", "1", "1 if nothing refused that node: it was answered, or nothing came back; else 0",
+          Recorded::rank_0),
 };
 constexpr ConditionSpec kConditions[] = {
     {.name = "tried",

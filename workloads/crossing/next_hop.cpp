@@ -6,11 +6,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <string_view>
-#include <vector>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

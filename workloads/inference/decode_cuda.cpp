@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include "probes/core/probe.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/device_record.h"
 #include "probes/cuda/device_words.h"
@@ -18,13 +21,64 @@
 #include "probes/cuda/memory_kernels.h"
 #include "probes/nvml/gpu_watch.h"
 #include "workloads/inference/decode_launch.h"
-#include "workloads/inference/decode_products.h"
+#include "workloads/inference/decode_pointers.h"
 #include "workloads/inference/decode_reference.h"
 #include "workloads/inference/decode_room.h"
 #include "workloads/inference/page_table.h"
+#include "workloads/train_gpu/products.h"
 
 namespace assay::inference {
 namespace {
+
+/// Sequences of one batch up to which our own kernels multiply.
+inline constexpr std::int64_t kOwnBatch = 8;
+
+/// The library's products on the current device.
+class LibraryProducts {
+ public:
+  /// Opens the library where a batch of up to `most` sequences needs it. Where it is missing, our own kernels have all
+  /// batches, and words() says why.
+  explicit LibraryProducts(std::int64_t most);
+  ~LibraryProducts();
+  LibraryProducts(const LibraryProducts&) = delete;
+  LibraryProducts& operator=(const LibraryProducts&) = delete;
+
+  /// Enqueues a product of more than kOwnBatch sequences, and returns true; others, and all without the library, it
+  /// leaves. Throws std::runtime_error when the library refuses.
+  bool enqueue(const StepProduct& product, const cuda::Stream& stream);
+  /// Who multiplies, for the record.
+  [[nodiscard]] const std::string& words() const { return words_; }
+
+ private:
+  std::unique_ptr<train_gpu::Products> products_;
+  std::string words_;
+};
+
+LibraryProducts::LibraryProducts(std::int64_t most) : words_("own kernels") {
+  if (most <= kOwnBatch) return;
+  try {
+    products_ = std::make_unique<train_gpu::Products>(train::FactorType::bf16);
+    words_ = fmt::format("own kernels up to {} sequences, above cuBLASLt {}", kOwnBatch, products_->version());
+  } catch (const Skip& missing) {
+    words_ = fmt::format("own kernels; {}", missing.what());
+  }
+}
+LibraryProducts::~LibraryProducts() = default;
+
+bool LibraryProducts::enqueue(const StepProduct& p, const cuda::Stream& stream) {
+  if (!products_ || p.batch <= kOwnBatch) return false;
+  const train_gpu::ProductShape shape{.m = p.batch,
+                                      .n = p.rows,
+                                      .k = p.columns,
+                                      .lda = p.columns,
+                                      .ldb = p.columns,
+                                      .ldc = p.rows,
+                                      .b_turned = true,
+                                      .kept = p.add ? 1.0F : 0.0F};
+  products_->settle(shape);
+  products_->enqueue(shape, {.numbers = p.x}, {.numbers = p.w}, p.y, stream);
+  return true;
+}
 
 constexpr int kNotANumber = 0xff;  // every byte of a float, or BF16, that is none: work that is skipped cannot pass
 

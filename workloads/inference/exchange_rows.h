@@ -11,7 +11,6 @@
 // single rank sends them to itself, so that there is one.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "workloads/inference/token_payload.h"

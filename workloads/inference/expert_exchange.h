@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "workloads/inference/findings.h"
 #include "workloads/inference/routing.h"

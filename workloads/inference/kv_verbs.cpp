@@ -6,7 +6,6 @@
 #include <array>
 #include <chrono>
 #include <stdexcept>
-#include <thread>
 
 #include <fmt/format.h>
 

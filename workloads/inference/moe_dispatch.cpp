@@ -1,6 +1,5 @@
 // moe_dispatch: tokens of a mixture of experts to the ranks of their experts and back, over the network of several
 // nodes.
-#include <optional>
 
 #include <fmt/format.h>
 
@@ -50,11 +49,9 @@ constexpr Parameter kOwnParameters[] = {
     parameter("dispatch_element", "1", "2",
               "B of a number on the way to the experts: 1 as FP8, with a scale of 4 B for every 128; 2 as BF16; 4"),
     parameter("combine_element", "1", "2", "B of a number on the way back, likewise"),
-    {.name = "copies",
-     .fallback = "rank",
-     .meaning =
-         "rank: a token goes to a rank once for all its experts there, and their sum comes back; expert: once for each",
-     .choices = "rank expert"},
+    choice(
+        "copies", "rank", "rank expert",
+        "rank: a token goes to a rank once for all its experts there, and their sum comes back; expert: once for each"),
     parameter("families", "",
               "balanced,spread,uniform,zipf,hot_expert,hot_rank,ragged_source,empty_rank,moving_hotspot,burst",
               "how tokens are routed, separated by commas; docs/FORMATS.md describes each; spread is always run"),

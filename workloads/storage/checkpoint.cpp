@@ -1,6 +1,5 @@
 // checkpoint: saves and restores a deterministic checkpoint as a training job would, and checks every byte.
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <optional>

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <span>
 #include <stdexcept>
 #include <tuple>
 #include <utility>

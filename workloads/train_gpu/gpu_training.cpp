@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
-#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -33,24 +33,19 @@ namespace {
 
 constexpr Parameter kOwnParameters[] = {
     cuda::kDeviceParameter,
-    {.name = "type",
-     .fallback = "bf16",
-     .meaning =
-         "element type of the factors of products: bf16, which activations and a copy of the weights are kept as, "
-         "with fp32 weights for the update; fp8, linear layers multiply E4M3 and gradients in E5M2, all else as bf16; "
-         "tf32, rounded in the tensor cores, of fp32 numbers",
-     .choices = "bf16 fp8 tf32"},
+    choice(
+        "type", "bf16", "bf16 fp8 tf32",
+        "element type of the factors of products: bf16, which activations and a copy of the weights are kept as, "
+        "with fp32 weights for the update; fp8, linear layers multiply E4M3 and gradients in E5M2, all else as bf16; "
+        "tf32, rounded in the tensor cores, of fp32 numbers"),
     choice("data", "gaussian", "gaussian replicated ring",
            "gaussian: normal weights, other tokens on each replica; replicated: the same tokens on all, whose "
            "gradients must be equal; ring: exact arithmetic modulo 7, which yields no rate"),
     choice("overlap", "beside", "beside none",
            "beside: gradients are reduced in a stream of their own during the backward pass; none: after it"),
-    {.name = "launch",
-     .fallback = "eager",
-     .meaning =
-         "eager: the operations of a step are started one after the other; graph: a full step is recorded once and "
-         "started as one CUDA graph, of one GPU",
-     .choices = "eager graph"},
+    choice("launch", "eager", "eager graph",
+           "eager: the operations of a step are started one after the other; graph: a full step is recorded once and "
+           "started as one CUDA graph, of one GPU"),
     choice("attention", "auto", "auto fused fused_unordered products",
            "fused: kernels of cuDNN, whose backward pass adds up in one order if the library offers it; "
            "fused_unordered: in any order, which needs less memory; products: of blocks of queries, with kept "

@@ -11,7 +11,7 @@
 
 #include "probes/cuda/fault_classes.h"
 #include "probes/cuda/fold.h"
-#include "probes/cuda/walk_pattern.h"
+#include "probes/cuda/walk_errors.h"
 
 namespace assay::cuda {
 

@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include "probes/health/hca_choice.h"
 #include "probes/health/pci_settings.h"
 #include "probes/health/roce_settings.h"
 #include "tests/unit/health/configuration_tree.h"

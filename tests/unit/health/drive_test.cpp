@@ -5,9 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "probes/core/machine_tree.h"
-#include "probes/health/drive_commands.h"
 #include "probes/health/drive_log.h"
-#include "probes/health/nvme_paths.h"
+#include "probes/health/drives.h"
 #include "tests/unit/fake_tree.h"
 #include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"

@@ -12,7 +12,6 @@
 #include "probes/core/host_facts.h"
 #include "probes/core/machine_tree.h"
 #include "probes/host/buffer.h"
-#include "probes/host/chase.h"
 #include "probes/host/memory_placement.h"
 #include "probes/host/memory_walk.h"
 #include "probes/host/stream.h"

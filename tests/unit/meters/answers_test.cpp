@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "probes/meters/feed_watch.h"
 #include "probes/meters/redfish_resource.h"
 #include "probes/meters/registers.h"
 #include "probes/meters/session.h"
 #include "probes/meters/slots.h"
 #include "probes/meters/strip.h"
-#include "probes/meters/watched.h"
 
 namespace assay::meters {
 namespace {

@@ -1,5 +1,5 @@
 // When a guard ends a load: too much is seen, or too little. All readings are made up.
-#include "probes/meters/watched.h"
+#include "probes/meters/feed_watch.h"
 
 #include <limits>
 #include <memory>

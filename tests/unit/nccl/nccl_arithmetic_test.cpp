@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "probes/collective/batches.h"
+#include "probes/collective/conductor.h"
 #include "probes/collective/operation.h"
 #include "probes/collective/pattern.h"
 #include "probes/core/parameters.h"

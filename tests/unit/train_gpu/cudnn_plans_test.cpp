@@ -9,7 +9,7 @@
 
 #include "probes/core/probe.h"
 #include "tests/unit/paths.h"
-#include "workloads/train_gpu/attention_plans.h"
+#include "workloads/train_gpu/fused_attention.h"
 
 namespace assay::train_gpu::plans {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
-#include "probes/verbs/affinity.h"
 #include "probes/verbs/port_choice.h"
 #include "tests/unit/failure.h"
 #include "tests/unit/verbs/verbs_tree.h"

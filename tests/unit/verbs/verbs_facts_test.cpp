@@ -7,7 +7,7 @@
 #include "probes/core/machine_tree.h"
 #include "probes/core/parameters.h"
 #include "probes/core/probe.h"
-#include "probes/health/ethtool.h"
+#include "probes/health/ethtool_netlink.h"
 #include "probes/verbs/counters.h"
 #include "probes/verbs/port_choice.h"
 #include "probes/verbs/port_facts.h"

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "probes/core/filesystem_facts.h"
-#include "workloads/storage/shared/checksum.h"
 #include "workloads/storage/shared/shard.h"
 
 namespace assay::cluster_storage {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "workloads/durability/durable_block.h"
+#include "workloads/durability/durable_stream.h"
 
 namespace assay::durability {
 namespace {

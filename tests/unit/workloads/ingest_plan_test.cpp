@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "workloads/storage/ingest/ingest_feed.h"
+#include "workloads/storage/ingest/ingest_phase.h"
 #include "workloads/storage/ingest/ingest_plan.h"
 
 namespace assay::cluster_storage {

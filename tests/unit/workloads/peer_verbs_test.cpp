@@ -12,7 +12,6 @@
 #include "tests/unit/paths.h"
 #include "tests/unit/verbs/verbs_tree.h"
 #include "workloads/cluster_checkpoint/checkpoint_tiers.h"
-#include "workloads/cluster_checkpoint/peer_paths.h"
 #include "workloads/storage/shared/direct_file.h"
 
 namespace assay::cluster_checkpoint {

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "probes/core/filesystem_facts.h"
-#include "workloads/storage/cluster/block_layout.h"
 #include "workloads/storage/cluster/block_stream.h"
+#include "workloads/storage/cluster/storage_phase.h"
 #include "workloads/storage/shared/cold_read.h"
 #include "workloads/storage/shared/run_folder.h"
 #include "workloads/storage/shared/stonewall.h"

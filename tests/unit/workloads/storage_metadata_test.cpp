@@ -5,7 +5,7 @@
 
 #include "tests/unit/paths.h"
 #include "tests/unit/workloads/rank_processes.h"
-#include "workloads/storage/metadata/metadata_names.h"
+#include "workloads/storage/metadata/metadata_phase.h"
 
 namespace assay::cluster_storage::storage_metadata_test {
 namespace {

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "workloads/storage/cluster/storage_phase.h"
-#include "workloads/storage/shared/cold_ledger.h"
 #include "workloads/storage/shared/cold_read.h"
 #include "workloads/storage/shared/run_folder.h"
 #include "workloads/storage/shared/storage_ranks.h"

@@ -9,8 +9,8 @@
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"
 #include "workloads/storage/consistency/consistency_cases.h"
-#include "workloads/storage/shared/case_tallies.h"
 #include "workloads/storage/shared/common_spec.h"
+#include "workloads/storage/shared/consistency_look.h"
 #include "workloads/storage/shared/run_folder.h"
 #include "workloads/storage/shared/storage_ranks.h"
 

@@ -48,17 +48,11 @@ constexpr Parameter kParameters[] = {
     kState,
 };
 constexpr Metric kMetrics[] = {
-    {.name = "accelerator_utilisation",
-     .unit = "1",
-     .meaning = "compute time over all time from the end of the first step to the end of the last, of the accelerator "
-                "of all ranks that was fed worst",
-     .kind = MetricKind::share,
-     .recorded = Recorded::rank_0},
-    {.name = "client_utilisation",
-     .unit = "1",
-     .meaning = "the same of the accelerator of one rank that was fed worst",
-     .kind = MetricKind::share,
-     .recorded = Recorded::rank_0},
+    share("accelerator_utilisation",
+          "compute time over all time from the end of the first step to the end of the last, of the accelerator "
+          "of all ranks that was fed worst",
+          Recorded::rank_0),
+    share("client_utilisation", "the same of the accelerator of one rank that was fed worst", Recorded::rank_0),
     lower("starved_steps", "1", "steps of all accelerators but their first that waited for samples for more than 1 ms",
           Recorded::rank_0),
     higher("samples_rate", "1/s",

@@ -7,20 +7,13 @@ namespace assay::cluster_storage::common_spec {
 
 inline constexpr Parameter kDirectory =
     parameter("directory", "", ".", "directory on the shared storage, by the same path on every node");
-inline constexpr Parameter kRepetitions{
-    .name = "repetitions",
-    .unit = "1",
-    .fallback = "6",
-    .quick = "1",
-    .meaning =
-        "times that all phases are made, with files of new names, from 1 to 100; fewer than 6 leave a median open"};
+inline constexpr Parameter kRepetitions = parameter(
+    "repetitions", "1", "6",
+    "times that all phases are made, with files of new names, from 1 to 100; fewer than 6 leave a median open", "1");
 inline constexpr Parameter kShift = parameter("shift", "1", "1", "rank r reads the files written by rank r - shift");
-inline constexpr Parameter kClientsCold{
-    .name = "clients",
-    .fallback = "nodes",
-    .meaning =
-        "nodes: ranks that share a machine are an error; processes: a rehearsal that may, and proves no cold read",
-    .choices = "nodes processes"};
+inline constexpr Parameter kClientsCold =
+    choice("clients", "nodes", "nodes processes",
+           "nodes: ranks that share a machine are an error; processes: a rehearsal that may, and proves no cold read");
 inline constexpr Parameter kServerMemory = parameter(
     "server_memory", "B", "0B", "memory of all servers of the storage as stated by the operator; 0: not stated");
 inline constexpr Parameter kState = parameter(
@@ -29,13 +22,9 @@ inline constexpr Parameter kClients =
     choice("clients", "nodes", "nodes processes",
            "nodes: ranks that share a machine are an error; processes: a rehearsal that may, whose caches are one");
 
-inline constexpr Parameter kRounds{
-    .name = "rounds",
-    .unit = "1",
-    .fallback = "10",
-    .quick = "2",
-    .meaning =
-        "times that all cases are made, at most 1000; the pairs of writer and reader change from round to round"};
+inline constexpr Parameter kRounds = parameter(
+    "rounds", "1", "10",
+    "times that all cases are made, at most 1000; the pairs of writer and reader change from round to round", "2");
 
 inline constexpr Metric kRemoveTime = lower("remove_time", "s", "of rank 0 to remove all files", Recorded::rank_0);
 
@@ -50,18 +39,13 @@ inline constexpr Metric kFalseSuccesses =
           "calls that reported success while their effect was not visible after `wait`, or was granted to several",
           Recorded::rank_0);
 inline constexpr Metric kFailures = fault("failures", "calls that the storage refused", Recorded::rank_0);
-inline constexpr Metric kVisibleAfter{.name = "visible_after",
-                                      .unit = "s",
-                                      .better = Better::lower,
-                                      .meaning =
-                                          "longest time from a reader's first look until it found the right content, "
-                                          "of those that did; 0 where all did at once",
-                                      .recorded = Recorded::rank_0};
-inline constexpr Metric kChecks{.name = "checks",
-                                .unit = "1",
-                                .better = Better::neither,
-                                .meaning = "judged looks of readers, and exclusive creations of a name",
-                                .recorded = Recorded::rank_0};
+inline constexpr Metric kVisibleAfter =
+    lower("visible_after", "s",
+          "longest time from a reader's first look until it found the right content, "
+          "of those that did; 0 where all did at once",
+          Recorded::rank_0);
+inline constexpr Metric kChecks =
+    neither("checks", "1", "judged looks of readers, and exclusive creations of a name", Recorded::rank_0);
 
 /// Of probes that check operations of others, case by case.
 inline constexpr Metric kCaseMetrics[] = {

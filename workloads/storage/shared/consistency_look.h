@@ -4,10 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "probes/core/recorder.h"
+#include "probes/core/rendezvous.h"
 #include "probes/core/units.h"
 
 namespace assay::cluster_storage {
@@ -53,5 +56,13 @@ struct CaseTally {
 /// Looks until it is right, for `wait` at most while old content is seen, and counts how it ended. `who` names the
 /// pair.
 void check_until_right(CaseTally& tally, const std::function<Look()>& look, Seconds wait, const std::string& who);
+
+/// The tallies of all ranks together, by the names of the cases. The first fault of each class
+/// that a rank found is noted by rank 0.
+std::map<std::string, CaseTally> gather_tallies(Rendezvous& group, const std::map<std::string, CaseTally>& mine,
+                                                Recorder& record);
+
+/// Records them at {"case": name}.
+void record_tallies(const std::map<std::string, CaseTally>& tallies, Recorder& record);
 
 }  // namespace assay::cluster_storage

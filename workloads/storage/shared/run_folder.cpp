@@ -15,7 +15,6 @@
 
 #include "probes/core/error.h"
 #include "probes/core/probe.h"
-#include "probes/core/text.h"
 
 namespace assay::cluster_storage {
 namespace {

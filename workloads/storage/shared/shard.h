@@ -1,6 +1,8 @@
 // shard: one rank's part of a checkpoint on disk: payload, then one block with its identity and checksum.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <span>
@@ -11,6 +13,22 @@
 #include "workloads/storage/shared/payload.h"
 
 namespace assay::cluster_storage {
+
+/// XXH64 with seed 0 (Collet, xxHash specification 0.1.1) of the bytes given to add() in their order.
+class Checksum {
+ public:
+  /// Takes more bytes in. Every call but the last must give a multiple of 32 bytes.
+  void add(std::span<const std::byte> bytes);
+  /// The hash of all bytes so far.
+  [[nodiscard]] std::uint64_t value() const;
+
+ private:
+  static constexpr std::uint64_t kPrime1 = 0x9e3779b185ebca87, kPrime2 = 0xc2b2ae3d27d4eb4f;
+  std::array<std::uint64_t, 4> lanes_ = {kPrime1 + kPrime2, kPrime2, 0, 0 - kPrime1};
+  std::array<std::byte, 32> tail_ = {};
+  std::size_t tail_size_ = 0;
+  std::uint64_t total_ = 0;
+};
 
 /// The block behind the payload. A shard without a whole one is torn and no part of any checkpoint.
 struct ShardFooter {

@@ -80,13 +80,11 @@ constexpr Metric kMetrics[] = {
     lower("save_time", "s",
           "wall time of one save of the run without faults, in which no step runs, the longest of all ranks",
           Recorded::rank_0),
-    {.name = "ettr",
-     .unit = "1",
-     .meaning = "1 - d/t - (r + t/2)/m: share of wall time that ends up in the model, d being the median of save_time, "
-                "r the median of mttr less recompute_time, m job_mtbf and t = sqrt(2 d m) the best time between saves; "
-                "0 if that is negative; recorded where job_mtbf is given and a fault ended a rank",
-     .kind = MetricKind::share,
-     .recorded = Recorded::if_asked},
+    share("ettr",
+          "1 - d/t - (r + t/2)/m: share of wall time that ends up in the model, d being the median of save_time, "
+          "r the median of mttr less recompute_time, m job_mtbf and t = sqrt(2 d m) the best time between saves; "
+          "0 if that is negative; recorded where job_mtbf is given and a fault ended a rank",
+          Recorded::if_asked),
     lower("refused_states", "1",
           "copies of a state that were not there or not what was saved when they were to be restored",
           Recorded::rank_0),

@@ -49,13 +49,10 @@ inline constexpr Parameter kOverlapParameter =
     choice("overlap", "beside", "beside none",
            "beside: gradients are reduced by a thread of their own during the backward pass; none: after it");
 /// Reference of exact steps.
-inline constexpr Parameter kReferenceParameter = {
-    .name = "reference",
-    .fallback = "one_rank",
-    .meaning =
-        "one_rank: exact steps are compared with those of one rank that does all of it; none: only with themselves and "
-        "with the replicas",
-    .choices = "one_rank none"};
+inline constexpr Parameter kReferenceParameter = choice(
+    "reference", "one_rank", "one_rank none",
+    "one_rank: exact steps are compared with those of one rank that does all of it; none: only with themselves and "
+    "with the replicas");
 
 /// The whole number `name`, from `least` to `most`. Throws BadParameter for another.
 std::int64_t count_in_range(const Parameters& given, const char* name, std::int64_t least, std::int64_t most);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 
-#include "workloads/train/graph/ratio_to_others.h"
 #include "workloads/train/graph/step_graph.h"
 
 namespace assay::train {

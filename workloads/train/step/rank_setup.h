@@ -2,7 +2,6 @@
 #pragma once
 
 #include <csignal>
-#include <functional>
 #include <iostream>
 #include <optional>
 #include <string>

@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "probes/core/statistics.h"
-#include "workloads/train/graph/ratio_to_others.h"
+#include "workloads/train/graph/step_edges.h"
 #include "workloads/train/graph/virtual_time.h"
 
 namespace assay::train {

@@ -78,10 +78,7 @@ constexpr Metric kMetrics[] = {
           "findings of all checks: exact steps that differ from themselves or from one rank, gradients that are "
           "outvoted, weights that differ between replicas or are not finite"),
     higher("load_time", "s", "time in windows, which counts as time under load"),
-    {.name = "load_share",
-     .unit = "1",
-     .meaning = "load_time over the time that was asked for, load_least",
-     .kind = MetricKind::share},
+    share("load_share", "load_time over the time that was asked for, load_least"),
     higher("mtbf_bound", "s",
            "mean time under load between interruptions that is exceeded with 95 % confidence, for a constant rate; "
            "recorded where no trend shows that it is not constant",
