@@ -7,7 +7,6 @@
 #include <set>
 #include <string_view>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "orchestrator/cli/partial_plan.h"

@@ -6,7 +6,6 @@
 #include <iostream>
 #include <map>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "orchestrator/cli/feasible.h"
@@ -18,7 +17,6 @@
 #include "orchestrator/judge/run_verdict.h"
 #include "orchestrator/plan/catalogue.h"
 #include "orchestrator/plan/crossing_spots.h"
-#include "orchestrator/plan/probe_names.h"
 #include "orchestrator/plan/programs.h"
 #include "orchestrator/plan/storage_use.h"
 #include "orchestrator/simulate/simulate.h"

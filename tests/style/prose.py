@@ -48,7 +48,7 @@ ALLOWED = {
         "BEGIN PUBLIC KEY-----": "PEM, RFC 7468",
     },
     "reports/dossier/public_key.cpp": {"-----BEGIN CERTIFICATE-----": "PEM, RFC 7468", "kBegin": "PEM, RFC 7468"},
-    "reports/dossier/serials.cpp": {"kSpaceOrTab": "characters, not words"},
+    "reports/dossier/hardware_trust.cpp": {"kSpaceOrTab": "characters, not words"},
     "reports/dossier/ssh_key.cpp": {"kSshBegin": "OpenSSH's key format", "kSshEnd": "OpenSSH's key format"},
     "reports/dossier/ssh_signature.cpp": {"kBegin": "OpenSSH's signature format", "kEnd": "OpenSSH's signature format"},
     "reports/dossier/statement.cpp": {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <boost/uuid/random_generator.hpp>
 #include <boost/uuid/uuid_io.hpp>
 
@@ -51,7 +50,7 @@ std::expected<Watched, InputError> watched_in(const std::string& path) {
   }
   for (const auto& one : report->retests_wanted) {
     auto node = std::ranges::find(found.wanted, one.node, &sweep::RetestNode::name);
-    if (node == found.wanted.end()) node = found.wanted.insert(node, {.name = one.node, .partners = {}});
+    if (node == found.wanted.end()) node = found.wanted.insert(node, {.name = one.node});
     node->with_partner = node->with_partner || one.other_partner;
     const auto flag = std::ranges::find(report->flags, one.flag, &drift::Flag::id);
     if (flag == report->flags.end()) continue;
@@ -121,7 +120,7 @@ std::expected<Times, InputError> times_for(const SweepArguments& given) {
   const auto now = time_for(given.now);
   if (!now) return std::unexpected(now.error());
   const auto offset = sweep::local_offset(*now);
-  Times times{.now = *now, .night = sweep::night_of(*now, offset), .until = std::nullopt};
+  Times times{.now = *now, .night = sweep::night_of(*now, offset)};
   if (!given.night.empty()) {
     const auto night = drift::date_from(given.night);
     if (!night) return std::unexpected(InputError{"--night", "is no date", "write 2026-01-05"});
