@@ -44,7 +44,7 @@ std::vector<Comparison> compare(const judge::Import& import, const plan::Plan& p
       const Values parameters = parameters_of(plan, requirement);
       if (!same_quantity(import.source.tool, figure, requirement, parameters)) continue;
       if (auto differs = first_difference(import.source, figure, requirement, parameters, false); !differs.empty()) {
-        all.push_back({.figure = i, .requirement = requirement.id, .metric = "", .differs = std::move(differs)});
+        all.push_back({.figure = i, .requirement = requirement.id, .differs = std::move(differs)});
         continue;
       }
       std::ranges::sort(ours->second);
@@ -55,8 +55,7 @@ std::vector<Comparison> compare(const judge::Import& import, const plan::Plan& p
                      .cells = sorted.size(),
                      .lowest = sorted.front(),
                      .median = (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2,
-                     .highest = sorted.back(),
-                     .differs = ""});
+                     .highest = sorted.back()});
     }
   }
   return all;

@@ -92,8 +92,7 @@ bool is_placed(const plan::Requirement& requirement) {
 Rated rated_by(const judge::Import& import, std::size_t at, const plan::Profile& profile,
                const plan::Requirement& requirement, const Values& parameters) {
   const judge::Figure& figure = import.figures[at];
-  Rated rated{
-      .figure = at, .requirement = requirement.id, .required = requirement.required, .limit = "", .differs = ""};
+  Rated rated{.figure = at, .requirement = requirement.id, .required = requirement.required};
   rated.differs = first_difference(import.source, figure, requirement, parameters, true);
   if (rated.differs.empty() && !requirement.conditions.empty())
     rated.differs = fmt::format("an import does not show the condition {}", requirement.conditions.front().name);
