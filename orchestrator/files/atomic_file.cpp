@@ -2,7 +2,6 @@
 #include "orchestrator/files/atomic_file.h"
 
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <vector>

@@ -3,7 +3,6 @@
 
 #include <charconv>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "probes/core/json_io.h"

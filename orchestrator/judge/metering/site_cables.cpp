@@ -22,7 +22,7 @@ std::map<Subject, Reported> reported_in(const std::map<int, Record>& watches) {
     for (const auto& one : record.conditions) {
       const auto* text = std::get_if<std::string>(&one.value);
       if (text == nullptr || one.subject.kind != "switch_port") continue;
-      if (one.name == "neighbour") all[one.subject] = {.system = *text, .port = "", .other_name = ""};
+      if (one.name == "neighbour") all[one.subject] = {.system = *text};
       if (one.name == "neighbour_port") all[one.subject].port = *text;
       if (one.name == "neighbour_port_name") all[one.subject].other_name = *text;
     }
@@ -58,14 +58,12 @@ std::expected<JoinedFigure, std::string> compared(const site::Site& site, const 
                                                            .port = name,
                                                            .leaf = port.leaf,
                                                            .switch_port = port.switch_port,
-                                                           .other_name = "",
-                                                           .where = "LLDP of the switch",
-                                                           .problem = ""},
+                                                           .where = "LLDP of the switch"},
                                                           false)
                                     : "";
   if (finding.empty() && node->name == port.node &&
       (!known || name == port.end->interface || port.end->interface.empty()))
-    return JoinedFigure{.value = 0, .words = ""};
+    return JoinedFigure{.value = 0};
   return JoinedFigure{
       .value = 1,
       .words = fmt::format("The switch reports {}{}{} there, and in the site it is {}{}", node->name, known ? " " : "",

@@ -31,9 +31,7 @@ void add_joined(std::string_view metric, std::string_view unit, const Subject& s
   made.measurements.push_back({.metric = std::string(metric),
                                .unit = std::string(unit),
                                .subject = subject,
-                               .at = {},
                                .samples = {value},
-                               .warmup = {},
                                .stopped = "fixed"});
 }
 

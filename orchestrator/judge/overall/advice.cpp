@@ -97,7 +97,7 @@ std::optional<Advice> Advices::of(const Result& result) const {
 
 Advices advices_of(const plan::Plan& plan, const Journal& journal, const Verdict& verdict,
                    const EvidenceReader& evidence) {
-  Advices advices{.known = {}, .today = journal.last};
+  Advices advices{.today = journal.last};
   Records records(plan, journal, evidence);
   std::map<std::string_view, const plan::Requirement*> requirements;
   for (const auto& one : plan.profile.requirements) requirements.emplace(one.id, &one);
@@ -119,7 +119,7 @@ std::vector<ToDo> to_do(const Verdict& verdict, const Advices& advices) {
   const auto add = [&](const Advice& advice, const std::string& subject) {
     if (advice.action == profiles::Action::not_known) return;
     const auto [place, is_new] = places.try_emplace({advice.action, advice.says}, all.size());
-    if (is_new) all.push_back({.advice = advice, .findings = {}, .subjects = {}});
+    if (is_new) all.push_back({.advice = advice});
     auto& findings = all[place->second].findings;
     if (std::ranges::find(findings, advice.finding) == findings.end()) findings.push_back(advice.finding);
     if (named.emplace(place->second, subject).second) all[place->second].subjects.push_back(subject);
