@@ -4,7 +4,6 @@
 #include <array>
 #include <sstream>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "orchestrator/files/digest.h"

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace assay::site {
@@ -92,7 +91,7 @@ std::string usual_value(const std::string& fact, const std::map<std::string, std
 }
 
 std::optional<Difference> difference_of(const std::string& fact, const std::map<std::string, std::string>& by_node) {
-  Difference difference{.fact = fact, .usual = usual_value(fact, by_node), .others = {}};
+  Difference difference{.fact = fact, .usual = usual_value(fact, by_node)};
   for (const auto& [node, value] : by_node) {
     if (difference.usual.empty() || !same_value(fact, value, difference.usual)) difference.others[node] = value;
   }
