@@ -23,7 +23,7 @@ constexpr double kGapFactor = 3;
 std::vector<CourseLine> drawable_lines(const CourseChart& chart) {
   std::vector<CourseLine> lines;
   for (const auto& line : chart.lines) {
-    CourseLine one{.name = line.name, .times_s = {}, .values = {}};
+    CourseLine one{.name = line.name};
     for (std::size_t i = 0; i < std::min(line.times_s.size(), line.values.size()); ++i) {
       if (!std::isfinite(line.times_s[i]) || !std::isfinite(line.values[i])) continue;
       one.times_s.push_back(drawable(line.times_s[i]));
@@ -37,7 +37,7 @@ std::vector<CourseLine> drawable_lines(const CourseChart& chart) {
 /// The points of a line that are drawn: of each part of the time its lowest and its highest, in order of time.
 CourseLine thinned_course(const CourseLine& line, const Axis& times) {
   if (line.values.size() <= 2 * kCourseParts) return line;
-  CourseLine few{.name = line.name, .times_s = {}, .values = {}};
+  CourseLine few{.name = line.name};
   const auto part_of = [&](double time_s) {
     return std::floor(times.share(time_s) * static_cast<double>(kCourseParts));
   };

@@ -36,4 +36,9 @@ std::vector<NetworkCurve> size_curves(const CurveSources& sources);
 /// alone uses no network and is left out.
 std::vector<NetworkCurve> scaling_curves(const CurveSources& sources);
 
+/// For each knee of `verdict` with two groups or more the figure per node over the number of nodes, with its limits,
+/// and below it the counter that rose, if one did. Groups that fall out are crosses; the knee has its name below the
+/// axis.
+std::vector<NetworkCurve> knee_curves(const plan::Plan& plan, const judge::Verdict& verdict);
+
 }  // namespace assay::figures

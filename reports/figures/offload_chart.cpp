@@ -6,8 +6,6 @@
 #include <set>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "probes/core/utc_time.h"
 #include "reports/figures/course_chart.h"
 
@@ -49,14 +47,11 @@ Chart offload_chart(const plan::Plan& plan, const judge::Journal& journal, const
         points[node].emplace_back(times->second[i], *share);
     }
   }
-  CourseChart chart{.title = "Share of the traffic that adapters forwarded",
-                    .unit = "1",
-                    .lines = {},
-                    .marks = {},
-                    .axis = "s since the first attempt"};
+  CourseChart chart{
+      .title = "Share of the traffic that adapters forwarded", .unit = "1", .axis = "s since the first attempt"};
   for (auto& [node, taken] : points) {
     std::ranges::sort(taken);
-    CourseLine& line = chart.lines.emplace_back(CourseLine{.name = node, .times_s = {}, .values = {}});
+    CourseLine& line = chart.lines.emplace_back(CourseLine{.name = node});
     for (const auto& [time, share] : taken) line.times_s.push_back(time), line.values.push_back(share);
   }
   return {.svg = course_svg(chart),

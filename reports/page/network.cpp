@@ -8,7 +8,7 @@
 #include "orchestrator/plan/metered.h"
 #include "probes/core/scale.h"
 #include "reports/figures/html.h"
-#include "reports/figures/knee_curves.h"
+#include "reports/figures/network_curves.h"
 #include "reports/figures/offload_chart.h"
 #include "reports/figures/pair_chart.h"
 #include "reports/figures/rail_chart.h"

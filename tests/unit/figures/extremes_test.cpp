@@ -8,7 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include "reports/figures/agreement_chart.h"
 #include "reports/figures/axis.h"
 #include "reports/figures/course_chart.h"
 #include "reports/figures/curve.h"
