@@ -13,7 +13,7 @@
 #include "probes/core/utc_time.h"
 #include "reports/dossier/certificate.h"
 #include "reports/dossier/contents.h"
-#include "reports/dossier/serials.h"
+#include "reports/dossier/hardware_trust.h"
 #include "reports/dossier/sign.h"
 #include "reports/evidence/evidence_files.h"
 #include "reports/evidence/tree.h"

@@ -101,7 +101,7 @@ std::expected<judge::Results, InputError> judge_fleet(const std::vector<Part>& p
   const plan::Plan& first = parts.front().run.plan;
   const auto limits = fleet_limits(first.profile);
   if (limits.empty()) return judge::Results{};
-  Whole whole{.plan = first, .journal = {}, .files = {}};
+  Whole whole{.plan = first};
   whole.plan.steps.clear();
   whole.plan.coverage.clear();
   whole.plan.searches.clear();

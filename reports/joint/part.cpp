@@ -7,7 +7,7 @@
 
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/cells/part_identities.h"
-#include "reports/dossier/serials.h"
+#include "reports/dossier/hardware_trust.h"
 #include "reports/dossier/sign.h"
 
 namespace assay::joint {
@@ -156,8 +156,7 @@ std::expected<Part, InputError> open_part(const std::string& directory, const st
             .verified = std::move(*verified),
             .statement_sha256 = files::sha256(envelope->payload),
             .run = std::move(*run),
-            .evidence = judge::evidence_in(evidence_folder),
-            .serials = {}};
+            .evidence = judge::evidence_in(evidence_folder)};
   part.serials = dossier::recorded_serials(part.run, part.evidence);
   return part;
 }
