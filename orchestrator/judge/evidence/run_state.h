@@ -1,5 +1,5 @@
-// run_state: state of a run directory at this moment: whether a process still writes to it, and whether its dossier is
-// of it.
+// run_state: state of a run directory at this moment: whether a process still writes to it, how far it has come by its
+// journal, and whether its dossier is of it.
 #pragma once
 
 #include <cstddef>
