@@ -22,9 +22,9 @@
 #include <boost/version.hpp>
 #include <nlohmann/json.hpp>
 
+#include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/child.h"
 #include "orchestrator/files/digest.h"
-#include "orchestrator/files/staging.h"
 #include "probes/core/suggest.h"
 #include "profiles/embedded.h"
 

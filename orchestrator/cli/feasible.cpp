@@ -9,7 +9,7 @@
 
 #include <fmt/ranges.h>
 
-#include "orchestrator/cli/partial_plan.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/judge/cells/references.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/metered.h"

@@ -13,7 +13,6 @@
 
 #include "orchestrator/cli/documents.h"
 #include "orchestrator/cli/nightly/sweep_shared.h"
-#include "orchestrator/cli/partial_plan.h"
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/table_json.h"
 #include "orchestrator/drift/report.h"
