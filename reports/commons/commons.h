@@ -1,4 +1,5 @@
-// commons: contributions of several sites added up, and the signed files of both.
+// commons: contributions of several sites, without a name, a serial number or a time of day, their sum, and the signed
+// files of both.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,6 @@
 #include "reports/figures/html.h"
 #include "reports/figures/plot.h"
 #include "reports/figures/result_text.h"
-#include "reports/figures/two_distributions.h"
 #include "reports/page/style.h"
 
 namespace assay::compare {

@@ -1,4 +1,5 @@
-// hardware_trust: whose TPMs and GPUs have answered: keys by a list of the receiver's, certificates by their makers.
+// hardware_trust: which machines were tested, by the serial numbers that they show of themselves, and whose TPMs and
+// GPUs have answered: keys by a list of the receiver's, certificates by their makers.
 #pragma once
 
 #include <expected>

@@ -9,8 +9,7 @@
 
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
-#include "orchestrator/files/staging.h"
-#include "orchestrator/judge/evidence/import_guard.h"
+#include "orchestrator/judge/evidence/imported.h"
 #include "probes/core/utc_time.h"
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/certificate.h"

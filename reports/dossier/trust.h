@@ -1,4 +1,5 @@
-// trust: the trust policy, whose signatures count, as what, and when (assay.trust/1).
+// trust: the trust policy, whose signatures count, as what, and when (assay.trust/1). Names of parties are compared as
+// a person sees them, so that one party is not written in two ways.
 #pragma once
 
 #include <expected>

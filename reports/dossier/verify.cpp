@@ -8,7 +8,7 @@
 
 #include "orchestrator/files/difference.h"
 #include "orchestrator/files/digest.h"
-#include "orchestrator/judge/evidence/import_guard.h"
+#include "orchestrator/judge/evidence/imported.h"
 #include "orchestrator/plan/catalogue.h"
 #include "probes/core/utc_time.h"
 #include "reports/dossier/certificate.h"

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "probes/core/scale.h"
+#include "reports/figures/axis.h"
 #include "reports/figures/html.h"
 #include "reports/figures/result_text.h"
-#include "reports/figures/scale.h"
 
 namespace assay::figures {
 namespace {

@@ -1,4 +1,5 @@
-// network_curves: figures that requirements share which differ only in the size of the message or of the group.
+// network_curves: figures that requirements share which differ only in the size of the message or of the group, and
+// those of growing groups with the counter that rose where they fall.
 #pragma once
 
 #include <map>

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "reports/figures/axis.h"
-#include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 
 namespace assay::figures {

@@ -1,4 +1,5 @@
-// power_chart: power of racks over time, one on another, against their budget, with the loads meanwhile.
+// power_chart: power of racks over time, one on another, against their budget, with the loads meanwhile; differences
+// between meters of one boundary, over their power.
 #pragma once
 
 #include <optional>

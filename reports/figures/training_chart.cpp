@@ -14,7 +14,6 @@
 #include "probes/core/statistics.h"
 #include "reports/figures/axis.h"
 #include "reports/figures/parts_bars.h"
-#include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 
 namespace assay::figures {

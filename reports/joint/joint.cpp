@@ -7,15 +7,15 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/difference.h"
-#include "orchestrator/files/staging.h"
 #include "probes/core/utc_time.h"
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/certificate.h"
 #include "reports/dossier/sign.h"
 #include "reports/dossier/verify.h"
 #include "reports/evidence/tree.h"
-#include "reports/joint/fleet.h"
+#include "reports/joint/part.h"
 #include "reports/joint/statement.h"
 
 namespace assay::joint {

@@ -1,4 +1,4 @@
-// fleet_page: one page for the whole fleet.
+// fleet_page: one page for the whole fleet, with a map of nodes and nights.
 #pragma once
 
 #include <string>

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
-#include "orchestrator/files/staging.h"
 #include "probes/core/json_io.h"
 #include "probes/core/suggest.h"
 #include "probes/core/words.h"

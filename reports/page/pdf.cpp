@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/atomic_file.h"
-#include "orchestrator/files/staging.h"
 #include "probes/core/child.h"
 #include "probes/core/text.h"
 #include "reports/figures/captions.h"

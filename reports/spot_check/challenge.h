@@ -1,5 +1,5 @@
-// challenge: the commitments of two or more parties with the seeds that they had committed to, and the one seed that
-// follows from all of them (assay.draw/2).
+// challenge: the commitments of two or more parties with the seeds that they had committed to, the one seed that
+// follows from all of them (assay.draw/2), the cells that follow from it, and the plan that measures these again.
 #pragma once
 
 #include <cstddef>

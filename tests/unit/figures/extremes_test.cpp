@@ -14,8 +14,6 @@
 #include "reports/figures/parts_bars.h"
 #include "reports/figures/plot.h"
 #include "reports/figures/power_chart.h"
-#include "reports/figures/scale.h"
-#include "reports/figures/two_distributions.h"
 #include "tests/unit/figures/chart_fixture.h"
 
 namespace assay::figures {
