@@ -60,7 +60,7 @@ std::vector<std::string> values_in(std::string_view text) {
 std::string text_in(const json& object, const char* name) { return object.value(name, std::string()); }
 
 ActionRow row_of(const json& given) {
-  ActionRow row{.name = "", .probe = text_in(given, "probe"), .values = {}, .by = text_in(given, "by"), .advice = {}};
+  ActionRow row{.probe = text_in(given, "probe"), .by = text_in(given, "by")};
   for (const auto& kind : words_of(Found{})) {
     if (kind.value == Found::probe && !row.name.empty()) continue;  // of which probe the finding is
     if (!given.contains(kind.text)) continue;
@@ -179,7 +179,7 @@ Advice ActionTable::of_metric(const std::string& probe, const std::string& metri
 
 Advice ActionTable::of_condition(const std::string& probe, const std::string& name, std::string_view value) const {
   if (const ActionRow* row = find(Found::condition, name, probe); row != nullptr && row->by.empty()) return row->advice;
-  Advice worst{.action = Action::none, .finding = "", .says = "", .source = ""};
+  Advice worst{.action = Action::none};
   bool listed = false;
   for (const auto& one : values_in(value)) {
     const ActionRow* row = find(Found::condition, name, probe, one);

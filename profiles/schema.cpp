@@ -5,7 +5,6 @@
 #include <charconv>
 #include <vector>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
@@ -30,7 +29,7 @@ struct Place {
 /// Follows valijson's context, "<root>", "[requirements]", "[3]", "[limit]", as far as the document goes: the context
 /// may end in a key that is missing.
 Place follow(const std::vector<std::string>& context, const json& document) {
-  Place place{.value = &document, .keys = {}, .path = ""};
+  Place place{.value = &document};
   for (const auto& part : context) {
     if (part.size() < 3 || part.front() != '[') continue;
     const std::string key = part.substr(1, part.size() - 2);

@@ -1,25 +1,131 @@
-// bundle: this installation as one folder or archive, for machines with only a driver installed.
+// bundle: this installation as one folder or archive, for machines with only a driver installed. Versions of libraries
+// come from the headers that this program was compiled with.
 #include "orchestrator/cli/bundle.h"
 
 #include <algorithm>
 #include <array>
 #include <fstream>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
-#include <fmt/format.h>
+#include <openssl/opensslv.h>
+
+#include <fmt/core.h>
 #include <fmt/ranges.h>
+#include <sqlite3.h>
+#include <zstd.h>
+#include <CLI/Version.hpp>
+#include <boost/version.hpp>
+#include <nlohmann/json.hpp>
 
-#include "orchestrator/cli/bundle_sbom.h"
+#include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/child.h"
 #include "orchestrator/files/digest.h"
-#include "orchestrator/files/staging.h"
 #include "probes/core/suggest.h"
 #include "profiles/embedded.h"
 
 namespace assay::cli {
 namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::string_view kProbes = "libexec/assay/probes/";
+constexpr std::string_view kVendors = "lib/assay/";
+
+struct Library {
+  std::string name;
+  std::string version;  ///< empty: its headers have none
+  std::string licence;  ///< by its SPDX identifier
+};
+
+/// A version that a header has as one decimal number of three parts, of which the last two have `step` values.
+std::string dotted(int number, int step) {
+  return fmt::format("{}.{}.{}", number / (step * step), number / step % step, number % step);
+}
+
+/// Of the head's programs and of the probes of this build.
+std::array<Library, 10> compiled_in() {
+  constexpr int kFmtStep = 100;
+  std::string boost = BOOST_LIB_VERSION;
+  std::ranges::replace(boost, '_', '.');
+  return {
+      {{"Boost", boost, "BSL-1.0"},
+       {"CLI11", CLI11_VERSION, "BSD-3-Clause"},
+       {"OpenBLAS", "", "BSD-3-Clause"},
+       {"OpenSSL", OPENSSL_VERSION_STR, "Apache-2.0"},
+       {"SQLite", SQLITE_VERSION, "blessing"},
+       {"fmt", dotted(FMT_VERSION, kFmtStep), "MIT"},
+       {"liburing", "", "MIT"},
+       {"nlohmann_json",
+        fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH),
+        "MIT"},
+       {"valijson", "", "BSD-2-Clause"},
+       {"zstd", ZSTD_VERSION_STRING, "BSD-3-Clause"}}};
+}
+
+ordered_json licence_of(const std::string& spdx) {
+  return ordered_json::array({ordered_json{{"license", ordered_json{{"id", spdx}}}}});
+}
+
+/// Kind of component of a file of the bundle, in the words of CycloneDX.
+const char* type_of(std::string_view path) {
+  if (path.starts_with("bin/") || path.starts_with(kProbes)) return "application";
+  if (path.starts_with(kVendors) && path.find(".so") != std::string_view::npos) return "library";
+  return "file";
+}
+
+ordered_json component_of(const std::string& path, const std::string& sha256) {
+  ordered_json component = {{"type", type_of(path)}, {"bom-ref", path}, {"name", path}};
+  if (component["type"] == "application") {
+    component["version"] = ASSAY_VERSION;
+    component["licenses"] = licence_of("Apache-2.0");
+  }
+  component["hashes"] = ordered_json::array({ordered_json{{"alg", "SHA-256"}, {"content", sha256}}});
+  return component;
+}
+
+ordered_json component_of(const Library& library) {
+  ordered_json component = {{"type", "library"}, {"bom-ref", library.name}, {"name", library.name}};
+  if (!library.version.empty()) component["version"] = library.version;
+  component["licenses"] = licence_of(library.licence);
+  component["description"] = "compiled or linked into programs of this bundle; the version is that of its headers";
+  return component;
+}
+
+/// The bill of materials of files whose paths and SHA-256 are given, as CycloneDX 1.5 in JSON: programs and documents
+/// by their digest, vendors' libraries by name, and the libraries that are compiled into the programs by the version of
+/// their headers. It has neither time nor serial number, so that the same files give the same text.
+/// Source: ECMA-424, CycloneDX 1.5 JSON schema.
+std::string bundle_sbom(const std::vector<std::pair<std::string, std::string>>& files) {
+  const ordered_json assay = {{"type", "application"},
+                              {"bom-ref", "assay"},
+                              {"name", "assay"},
+                              {"version", ASSAY_VERSION},
+                              {"licenses", licence_of("Apache-2.0")}};
+  ordered_json components = ordered_json::array();
+  ordered_json of_assay = ordered_json::array();
+  for (const auto& [path, sha256] : files) {
+    components.push_back(component_of(path, sha256));
+    of_assay.push_back(path);
+  }
+  for (const auto& library : compiled_in()) {
+    components.push_back(component_of(library));
+    of_assay.push_back(components.back()["bom-ref"]);
+  }
+  const ordered_json depends = {{"ref", "assay"}, {"dependsOn", std::move(of_assay)}};
+  const ordered_json document = {{"$schema", "http://cyclonedx.org/schema/bom-1.5.schema.json"},
+                                 {"bomFormat", "CycloneDX"},
+                                 {"specVersion", "1.5"},
+                                 {"version", 1},
+                                 {"metadata", ordered_json{{"component", assay}}},
+                                 {"components", std::move(components)},
+                                 {"dependencies", ordered_json::array({depends})}};
+  return document.dump(1) + "\n";
+}
 
 namespace fs = std::filesystem;
 
@@ -84,7 +190,7 @@ std::expected<BundleFile, InputError> library(const std::string& soname, const s
     std::error_code error;
     const fs::path real = fs::canonical(file, error);  // the name is often a link to the version
     if (error) continue;
-    if (is_elf(real)) return BundleFile{.name = "lib/assay/" + soname, .file = real, .text = "", .executable = false};
+    if (is_elf(real)) return BundleFile{.name = "lib/assay/" + soname, .file = real};
     if (!named.empty())
       return std::unexpected(
           InputError{file, "is not a shared library", "name the folder that has the library itself"});
@@ -181,28 +287,20 @@ std::expected<std::vector<BundleFile>, InputError> bundle_files(const plan::Inst
   if (!programs) return std::unexpected(programs.error());
   std::vector<BundleFile> files;
   for (const char* name : {"assay", "assay-node", "assay-report"}) {
-    files.push_back({.name = fmt::format("bin/{}", name),
-                     .file = fs::path(installation.binaries) / name,
-                     .text = "",
-                     .executable = true});
+    files.push_back(
+        {.name = fmt::format("bin/{}", name), .file = fs::path(installation.binaries) / name, .executable = true});
   }
   for (const auto& program : *programs) {
     files.push_back({.name = fmt::format("libexec/assay/probes/{}", fs::path(program.path).filename().string()),
                      .file = program.path,
-                     .text = "",
                      .executable = true});
   }
   for (const auto& [name, text] : profiles::embedded_documents()) {
-    files.push_back({.name = fmt::format("share/assay/profiles/{}.json", name),
-                     .file = {},
-                     .text = std::string(text),
-                     .executable = false});
+    files.push_back({.name = fmt::format("share/assay/profiles/{}.json", name), .text = std::string(text)});
   }
   for (const char* name : kDocuments) {
     files.push_back({.name = fmt::format("share/doc/assay/{}", name),
-                     .file = fs::path(installation.binaries).parent_path() / "share/doc/assay" / name,
-                     .text = "",
-                     .executable = false});
+                     .file = fs::path(installation.binaries).parent_path() / "share/doc/assay" / name});
   }
   if (request.with_libraries) {
     for (const char* soname : kLibraries) {
@@ -210,10 +308,10 @@ std::expected<std::vector<BundleFile>, InputError> bundle_files(const plan::Inst
       if (!found) return std::unexpected(found.error());
       files.push_back(std::move(*found));
     }
-    files.push_back({.name = "lib/assay/NOTICE", .file = {}, .text = kNotice, .executable = false});
+    files.push_back({.name = "lib/assay/NOTICE", .text = kNotice});
   }
-  files.push_back({.name = "README", .file = {}, .text = kReadme, .executable = false});
-  files.push_back({.name = "VERSION", .file = {}, .text = ASSAY_VERSION "\n", .executable = false});
+  files.push_back({.name = "README", .text = kReadme});
+  files.push_back({.name = "VERSION", .text = ASSAY_VERSION "\n"});
   for (const auto& one : files) {
     if (std::error_code error; !one.file.empty() && !fs::is_regular_file(one.file, error)) {
       return std::unexpected(InputError{one.file, error ? message(error) : "is not a file",
@@ -223,9 +321,9 @@ std::expected<std::vector<BundleFile>, InputError> bundle_files(const plan::Inst
   std::ranges::sort(files, {}, &BundleFile::name);
   auto sums = sums_of(files);
   if (!sums) return std::unexpected(sums.error());
-  files.push_back({.name = kSbom, .file = {}, .text = bundle_sbom(*sums), .executable = false});
+  files.push_back({.name = kSbom, .text = bundle_sbom(*sums)});
   sums->emplace_back(kSbom, files::sha256(files.back().text));
-  files.push_back({.name = "SHA256SUMS", .file = {}, .text = text_of(*sums), .executable = false});
+  files.push_back({.name = "SHA256SUMS", .text = text_of(*sums)});
   return files;
 }
 

@@ -1,7 +1,6 @@
 // completion: walks the commands and options.
 #include "orchestrator/cli/completion.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 

@@ -7,10 +7,9 @@
 #include <set>
 #include <string_view>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "orchestrator/cli/partial_plan.h"
+#include "orchestrator/cli/run_stages.h"
 #include "orchestrator/judge/cells/references.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/metered.h"

@@ -13,7 +13,6 @@
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/table_json.h"
 #include "orchestrator/files/atomic_file.h"
-#include "orchestrator/import/compare.h"
 #include "orchestrator/import/import.h"
 #include "orchestrator/import/rate.h"
 #include "orchestrator/plan/profile.h"

@@ -8,9 +8,7 @@
 
 #include <unistd.h>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include "orchestrator/cli/bundle.h"
 #include "orchestrator/cli/commands.h"
@@ -20,14 +18,13 @@
 #include "orchestrator/cli/nightly/nightly.h"
 #include "orchestrator/cli/options.h"
 #include "orchestrator/cli/report_commands.h"
-#include "orchestrator/cli/run_options.h"
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/signing.h"
 #include "orchestrator/import/import.h"
 #include "orchestrator/plan/programs.h"
-#include "orchestrator/site/site_file.h"
 #include "probes/core/manual.h"
 #include "probes/core/option_values.h"
+#include "probes/core/options.h"
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
 
@@ -57,15 +54,14 @@ struct AcceptArguments {
 };
 
 void add_accept(CLI::App& app, AcceptArguments& given, Action& action) {
-  auto* command = app.add_subcommand("accept", "plan, run, judge, report and sign in one command");
-  add_plan_options(*command, given.request);
-  command->add_option("--out", given.out, "run directory [assay-run-<time>]")->type_name("DIR");
-  add_key_options(*command, given.key, "this machine's own key");
-  add_fan_out(*command, given.settings.fan_out);
-  add_run_options(*command, given.settings);
-  command->footer("Example: assay accept --profile host --site site.json --out run --key lab.key");
-  command->callback(
-      [&] { action = [&] { return command_accept(given.request, given.settings, given.out, given.key); }; });
+  auto& command = *app.add_subcommand("accept", "plan, run, judge, report and sign in one command");
+  add_plan_options(command, given.request);
+  add_option(command, "--out", given.out, "DIR", "run directory [assay-run-<time>]");
+  add_key_options(command, given.key, "this machine's own key");
+  add_fan_out(command, given.settings.fan_out);
+  add_run_options(command, given.settings);
+  end_command(command, "Example: assay accept --profile host --site site.json --out run --key lab.key", action,
+              [&] { return command_accept(given.request, given.settings, given.out, given.key); });
 }
 
 struct PlanArguments {
@@ -75,12 +71,12 @@ struct PlanArguments {
 };
 
 void add_plan(CLI::App& app, PlanArguments& given, Action& action) {
-  auto* command = app.add_subcommand("plan", "write the plan: every step of a run");
-  add_plan_options(*command, given.request);
-  command->add_option("--out", given.out, "file [stdout]")->type_name("FILE");
-  command->add_flag("--json", given.json, "with --out or --dry-run: print the steps as JSON");
-  command->footer("Example: assay plan --profile host --site site.json --out plan.json");
-  command->callback([&] { action = [&] { return command_plan(given.request, given.out, given.json); }; });
+  auto& command = *app.add_subcommand("plan", "write the plan: every step of a run");
+  add_plan_options(command, given.request);
+  add_option(command, "--out", given.out, "FILE", "file [stdout]");
+  command.add_flag("--json", given.json, "with --out or --dry-run: print the steps as JSON");
+  end_command(command, "Example: assay plan --profile host --site site.json --out plan.json", action,
+              [&] { return command_plan(given.request, given.out, given.json); });
 }
 
 struct RunArguments {
@@ -97,18 +93,18 @@ int run_or_resume(const RunArguments& given) {
 }
 
 void add_run(CLI::App& app, RunArguments& given, Action& action) {
-  auto* command = app.add_subcommand("run", "run a plan, or resume an interrupted run; then judge");
-  auto* plan_file = command->add_option("plan", given.plan_file, "plan.json")->type_name("FILE");
-  command->add_option("--resume", given.resume, "run directory to resume")->type_name("DIR")->excludes(plan_file);
-  command->add_option("--out", given.out, "run directory [assay-run-<time>]")->type_name("DIR");
-  add_key_options(*command, given.key, "do not report and sign");
-  command->add_flag("--allow-settings", given.settings.allow_settings,
-                    "run also a plan that changes settings of machines and puts them back");
-  command->add_flag("--sign", given.key.sign, "report and sign, without --key with this machine's own key");
-  add_fan_out(*command, given.settings.fan_out);
-  add_run_options(*command, given.settings);
-  command->footer("Example: assay run plan.json --out run; assay run --resume run --key lab.key");
-  command->callback([&] { action = [&] { return run_or_resume(given); }; });
+  auto& command = *app.add_subcommand("run", "run a plan, or resume an interrupted run; then judge");
+  auto* plan_file = add_option(command, "plan", given.plan_file, "FILE", "plan.json");
+  add_option(command, "--resume", given.resume, "DIR", "run directory to resume")->excludes(plan_file);
+  add_option(command, "--out", given.out, "DIR", "run directory [assay-run-<time>]");
+  add_key_options(command, given.key, "do not report and sign");
+  command.add_flag("--allow-settings", given.settings.allow_settings,
+                   "run also a plan that changes settings of machines and puts them back");
+  command.add_flag("--sign", given.key.sign, "report and sign, without --key with this machine's own key");
+  add_fan_out(command, given.settings.fan_out);
+  add_run_options(command, given.settings);
+  end_command(command, "Example: assay run plan.json --out run; assay run --resume run --key lab.key", action,
+              [&] { return run_or_resume(given); });
 }
 
 /// Of commands that read one thing.
@@ -118,20 +114,19 @@ struct ReadArguments {
 };
 
 void add_judge(CLI::App& app, ReadArguments& given, Action& action) {
-  auto* command = app.add_subcommand("judge", "judge a run again from its evidence");
-  command->add_option("directory", given.name, "run directory")->type_name("DIR")->required();
-  command->add_flag("--all", given.all, "print a line for each cell, not for each requirement");
-  command->add_flag("--json", given.json, "print verdict.json");
-  command->footer("Example: assay judge run");
-  command->callback([&] { action = [&] { return command_judge(given.name, given.json, given.all); }; });
+  auto& command = *app.add_subcommand("judge", "judge a run again from its evidence");
+  add_option(command, "directory", given.name, "DIR", "run directory")->required();
+  command.add_flag("--all", given.all, "print a line for each cell, not for each requirement");
+  command.add_flag("--json", given.json, "print verdict.json");
+  end_command(command, "Example: assay judge run", action,
+              [&] { return command_judge(given.name, given.json, given.all); });
 }
 
 void add_status(CLI::App& app, ReadArguments& given, Action& action) {
-  auto* command = app.add_subcommand("status", "print the progress of a run");
-  command->add_option("directory", given.name, "run directory")->type_name("DIR")->required();
-  command->add_flag("--json", given.json, "print one JSON object");
-  command->footer("Example: assay status run");
-  command->callback([&] { action = [&] { return command_status(given.name, given.json); }; });
+  auto& command = *app.add_subcommand("status", "print the progress of a run");
+  add_option(command, "directory", given.name, "DIR", "run directory")->required();
+  command.add_flag("--json", given.json, "print one JSON object");
+  end_command(command, "Example: assay status run", action, [&] { return command_status(given.name, given.json); });
 }
 
 struct ListArguments {
@@ -145,37 +140,31 @@ int list(const ListArguments& given) {
 }
 
 void add_list(CLI::App& app, ListArguments& given, Action& action) {
-  auto* command = app.add_subcommand("list", "list the probes, or the built-in profiles");
-  command->add_option("what", given.what, "probes or profiles [probes]")
-      ->type_name("")
+  auto& command = *app.add_subcommand("list", "list the probes, or the built-in profiles");
+  add_option(command, "what", given.what, "", "probes or profiles [probes]")
       ->check(CLI::IsMember({"probes", "profiles"}));
-  command->add_flag("--json", given.json, "print every description as JSON");
-  command->add_flag("--markdown", given.markdown, "probes: print a Markdown table");
-  command->footer("Example: assay list; assay list profiles");
-  command->callback([&] { action = [&] { return list(given); }; });
+  command.add_flag("--json", given.json, "print every description as JSON");
+  command.add_flag("--markdown", given.markdown, "probes: print a Markdown table");
+  end_command(command, "Example: assay list; assay list profiles", action, [&] { return list(given); });
 }
 
 void add_doctor(CLI::App& app, ReadArguments& given, Action& action) {
-  auto* command = app.add_subcommand("doctor", "say what is missing on this machine for which probe");
-  command
-      ->add_option("--directory", given.name,
-                   "where the probes put their files, on the storage under test [the temporary one]")
-      ->type_name("DIR");
-  command->add_flag("--json", given.json, "print one JSON object");
-  command->footer("Every probe is started for at most two seconds.\nExample: assay doctor --directory /scratch");
-  command->callback([&] { action = [&] { return command_doctor(given.name, given.json); }; });
+  auto& command = *app.add_subcommand("doctor", "say what is missing on this machine for which probe");
+  add_option(command, "--directory", given.name, "DIR",
+             "where the probes put their files, on the storage under test [the temporary one]");
+  command.add_flag("--json", given.json, "print one JSON object");
+  end_command(command, "Every probe is started for at most two seconds.\nExample: assay doctor --directory /scratch",
+              action, [&] { return command_doctor(given.name, given.json); });
 }
 
 void add_describe(CLI::App& app, ReadArguments& given, Action& action) {
-  auto* command = app.add_subcommand("describe",
-                                     "print the method, parameters, metrics and conditions of a probe, the "
-                                     "requirements of a profile, or the table of advisories or actions");
-  command->add_option("name", given.name, "name of a probe or profile, or a profile's file")
-      ->type_name("NAME|FILE")
-      ->required();
-  command->add_flag("--json", given.json, "print the description as JSON");
-  command->footer("Example: assay describe host_gemm; assay describe host; assay describe actions");
-  command->callback([&] { action = [&] { return command_describe(given.name, given.json); }; });
+  auto& command = *app.add_subcommand("describe",
+                                      "print the method, parameters, metrics and conditions of a probe, the "
+                                      "requirements of a profile, or the table of advisories or actions");
+  add_option(command, "name", given.name, "NAME|FILE", "name of a probe or profile, or a profile's file")->required();
+  command.add_flag("--json", given.json, "print the description as JSON");
+  end_command(command, "Example: assay describe host_gemm; assay describe host; assay describe actions", action,
+              [&] { return command_describe(given.name, given.json); });
 }
 
 struct BundleArguments {
@@ -185,59 +174,51 @@ struct BundleArguments {
 };
 
 void add_bundle(CLI::App& app, BundleArguments& given, Action& action) {
-  auto* command = app.add_subcommand("bundle", "pack this installation for machines with only a driver installed");
-  command->add_option("--out", given.out, "folder, or FILE.tar; reproducible byte for byte")->type_name("FILE");
-  command->add_option("--probe", given.contents.probes, "only these probes [all]")->type_name("NAME");
-  command->add_flag("--with-libraries", given.contents.with_libraries,
-                    "include libcublasLt and libnccl, under NVIDIA's terms");
-  command
-      ->add_option("--library-path", given.contents.library_paths,
-                   "folder of those libraries; may be repeated [the usual places]")
-      ->type_name("DIR");
-  command->add_flag("--dry-run", given.dry_run, "list what would be packed, without writing it");
-  command->add_flag("--json", given.json, "print the list as JSON");
-  command->footer("Example: assay bundle --out assay.tar --with-libraries");
-  command->callback(
-      [&] { action = [&] { return command_bundle(given.contents, given.out, given.dry_run, given.json); }; });
+  auto& command = *app.add_subcommand("bundle", "pack this installation for machines with only a driver installed");
+  add_option(command, "--out", given.out, "FILE", "folder, or FILE.tar; reproducible byte for byte");
+  add_option(command, "--probe", given.contents.probes, "NAME", "only these probes [all]");
+  command.add_flag("--with-libraries", given.contents.with_libraries,
+                   "include libcublasLt and libnccl, under NVIDIA's terms");
+  add_option(command, "--library-path", given.contents.library_paths, "DIR",
+             "folder of those libraries; may be repeated [the usual places]");
+  command.add_flag("--dry-run", given.dry_run, "list what would be packed, without writing it");
+  command.add_flag("--json", given.json, "print the list as JSON");
+  end_command(command, "Example: assay bundle --out assay.tar --with-libraries", action,
+              [&] { return command_bundle(given.contents, given.out, given.dry_run, given.json); });
 }
 
 void add_import(CLI::App& app, ImportArguments& given, Action& action) {
-  auto* command = app.add_subcommand(
+  auto& command = *app.add_subcommand(
       "import", "read another tool's output, to compare it with a run or a profile; nothing is accepted by it");
-  command->add_option("tool", given.tool, fmt::format("{}", fmt::join(imports::kImportTools, ", ")))
-      ->type_name("NAME")
+  add_option(command, "tool", given.tool, "NAME", fmt::format("{}", fmt::join(imports::kImportTools, ", ")))
       ->required();
-  command->add_option("files", given.files, "output files of the tool, one run per file")
-      ->type_name("FILE")
-      ->required();
-  command->add_option("--out", given.out, "new file [stdout]")->type_name("FILE");
-  command->add_option("--command", given.command, "the command that was run, where the output does not state it")
-      ->type_name("TEXT");
-  command->add_option("--beside", given.beside, "a judged run: print a table of both instead of JSON Lines")
-      ->type_name("DIR");
-  command->add_option("--against", given.against, "a profile: print which of its limits the figures meet; exit 1 or 3")
-      ->type_name("PROFILE");
-  command->add_flag("--json", given.json, "with --beside: print the table as JSON");
-  command->footer("Example: assay import perftest bw.json --command 'ib_write_bw --report_gbits' --out vendor.jsonl");
-  command->callback([&] { action = [&] { return command_import(given); }; });
+  add_option(command, "files", given.files, "FILE", "output files of the tool, one run per file")->required();
+  add_option(command, "--out", given.out, "FILE", "new file [stdout]");
+  add_option(command, "--command", given.command, "TEXT",
+             "the command that was run, where the output does not state it");
+  add_option(command, "--beside", given.beside, "DIR", "a judged run: print a table of both instead of JSON Lines");
+  add_option(command, "--against", given.against, "PROFILE",
+             "a profile: print which of its limits the figures meet; exit 1 or 3");
+  command.add_flag("--json", given.json, "with --beside: print the table as JSON");
+  end_command(command,
+              "Example: assay import perftest bw.json --command 'ib_write_bw --report_gbits' --out vendor.jsonl",
+              action, [&] { return command_import(given); });
 }
 
 /// Prints the structure of the command line.
 void add_texts(CLI::App& app, std::string& shell, Action& action) {
-  auto* completion = app.add_subcommand("completion", "print a completion script for bash, zsh or fish");
-  completion->add_option("shell", shell, "bash, zsh or fish [bash]")
-      ->type_name("")
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  completion->footer("Example: assay completion > ~/.local/share/bash-completion/completions/assay");
-  completion->callback([&] {
+  auto& completion = *app.add_subcommand("completion", "print a completion script for bash, zsh or fish");
+  add_option(completion, "shell", shell, "", "bash, zsh or fish [bash]")->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  completion.footer("Example: assay completion > ~/.local/share/bash-completion/completions/assay");
+  completion.callback([&] {
     action = [&] {
       std::cout << harmless_page(completion_script(shell, app, names_passed_on()));
       return files::kExitSuccess;
     };
   });
-  auto* manual = app.add_subcommand("manual", "print the manual page");
-  manual->footer("Example: assay manual | man -l -");
-  manual->callback([&] {
+  auto& manual = *app.add_subcommand("manual", "print the manual page");
+  manual.footer("Example: assay manual | man -l -");
+  manual.callback([&] {
     action = [&] {
       std::cout << harmless_page(manual_page(app));
       return files::kExitSuccess;

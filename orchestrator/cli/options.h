@@ -1,20 +1,14 @@
 // options: the command line's options by group, and their variables.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "orchestrator/cli/commands.h"
+#include "orchestrator/cli/signing.h"
 #include "orchestrator/cli/site_command.h"
-
-namespace CLI {
-class App;
-}
+#include "probes/core/options.h"
 
 namespace assay::cli {
-
-/// Action of the chosen command; set by its callback while the command line is parsed.
-using Action = std::function<int()>;
 
 /// Of `assay site` and its commands.
 struct SiteArguments {
@@ -29,5 +23,14 @@ struct SiteArguments {
 void add_fan_out(CLI::App& command, int& fan_out);
 /// Adds `assay site`.
 void add_site(CLI::App& app, SiteArguments& given, Action& action);
+
+/// Inputs of a plan: profile, site, nodes, requirements.
+void add_plan_options(CLI::App& command, PlanRequest& request);
+
+/// How a run is carried out and shown.
+void add_run_options(CLI::App& command, RunSettings& settings);
+
+/// The signer; `otherwise` is the help's sentence for no key.
+void add_key_options(CLI::App& command, KeyRequest& key, const char* otherwise);
 
 }  // namespace assay::cli

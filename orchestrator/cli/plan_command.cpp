@@ -5,7 +5,6 @@
 
 #include <unistd.h>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "orchestrator/cli/commands.h"

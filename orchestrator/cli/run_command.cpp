@@ -18,7 +18,6 @@
 #include "orchestrator/files/own_folder.h"
 #include "orchestrator/files/terminal.h"
 #include "orchestrator/judge/evidence/evidence.h"
-#include "orchestrator/judge/evidence/run_progress.h"
 #include "orchestrator/judge/evidence/run_state.h"
 #include "orchestrator/judge/overall/verdict_table.h"
 #include "orchestrator/plan/profile_check.h"

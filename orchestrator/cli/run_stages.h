@@ -1,4 +1,4 @@
-// run_stages: reading, planning, running and judging, shared by several commands.
+// run_stages: reading, planning, also for some nodes of a site, running and judging, shared by several commands.
 #pragma once
 
 #include <expected>
@@ -12,6 +12,8 @@
 #include "orchestrator/plan/acceptance.h"
 #include "orchestrator/plan/plan.h"
 #include "orchestrator/run/run.h"
+#include "orchestrator/site/site.h"
+#include "probes/core/error.h"
 
 namespace assay::cli {
 
@@ -57,5 +59,20 @@ std::expected<RunTimes, InputError> times_of(const RunSettings& settings);
 
 /// Prints the error on stderr; returns kExitBadInput.
 int report_error(const InputError& error);
+
+/// Leaves in `site` only the nodes of the host list `nodes`, in the site's order. Errors: a name that the site does not
+/// have, a list that is none.
+std::optional<InputError> keep_nodes(site::Site& site, const std::string& nodes);
+
+/// The file `name` of the run, or of the dossier, in `directory`.
+std::string file_of_run(const std::string& directory, const std::string& name);
+
+/// The SHA-256 of the plan in the run, or in the dossier, `directory`. Errors: it is not readable, or of another
+/// profile or revision than `profile`: nodes that are compared with other figures do not continue a test.
+std::expected<std::string, InputError> continued_plan(const std::string& directory, const plan::Profile& profile);
+
+/// The fleet of the run in `directory`, a run or a dossier, as judge::fleet_of_run has it for `plan`.
+plan::EarlierFleet fleet_of_continued(const std::string& directory, const plan::Plan& plan,
+                                      const std::vector<std::string>& requirements);
 
 }  // namespace assay::cli

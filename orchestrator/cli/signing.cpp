@@ -72,7 +72,6 @@ std::expected<SigningKey, InputError> open_key(const KeyRequest& request) {
   SigningKey key{.file = request.is_named() ? request.key : files::machine_key_path(),
                  .passphrase_file = request.is_named() ? request.passphrase_file : "",
                  .certificate = request.certificate,
-                 .fingerprint = "",
                  .self_signed = true};
   if (request.is_of_token()) {
     key.self_signed = false;

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <iostream>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <boost/asio/io_context.hpp>
 
@@ -130,8 +129,6 @@ asio::awaitable<std::string> take_record(launch::Agent& agent, const plan::Progr
   if (!delivered) co_return missing + delivered.error().reason;
   launch::RunRequest request{.id = "site-check",
                              .sha256 = build->second.sha256,
-                             .arguments = {},
-                             .token = "",
                              .deadline = {60},
                              .limits = {.memory = {1ULL << 30}, .output = {16 << 20}, .cpu = {60}}};
   const double before = now_s();

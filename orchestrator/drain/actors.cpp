@@ -1,7 +1,6 @@
 // actors: scontrol, kubectl, and the site's own program.
 #include <algorithm>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "orchestrator/drain/actor.h"

@@ -1,8 +1,6 @@
 // apply: the order of steps that a kill at any point leaves recoverable.
 #include "orchestrator/drain/apply.h"
 
-#include <fmt/format.h>
-
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 

@@ -188,7 +188,7 @@ std::optional<std::string> stays(const Situation& at, const OwnDrain& own, const
 }  // namespace
 
 Decisions decide_drains(const Situation& at) {
-  Decisions decisions{.nodes = {}, .alarm = alarm_of(at)};
+  Decisions decisions{.alarm = alarm_of(at)};
   Drained drained = drained_now(at);
   decisions.allowed = std::max(0, std::min(share_of(at.policy.caps.ratio, at.site.nodes.size()), at.policy.caps.count) -
                                       at.account.drains_of(at.report.as_of, at.time));

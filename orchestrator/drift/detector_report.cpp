@@ -180,7 +180,6 @@ DriftReport Detector::report() const {
                                        .metric = flag.metric,
                                        .probe = fleet.metrics[one.metric].probe,
                                        .times = times,
-                                       .tonight = false,
                                        .other_partner = one.pair,
                                        .flag = flag.id});
   }
@@ -191,8 +190,7 @@ DriftReport Detector::report() const {
                                      .probe = fleet.metrics[cliff.metric].probe,
                                      .times = in.policy.retests.k,
                                      .tonight = true,
-                                     .other_partner = cliff.pair,
-                                     .flag = {}});
+                                     .other_partner = cliff.pair});
   std::ranges::sort(report.retests_wanted, {}, [](const RetestWanted& one) { return std::tie(one.unit, one.metric); });
   for (const auto& word : words_of(UnitState{})) report.units[std::string(word.text)] = 0;
   for (std::size_t i = 0; i < states.size(); ++i) {

@@ -58,8 +58,7 @@ std::vector<FleetFinding> fleet_findings(const std::string& metric, const std::m
                        .since = date_of(since),
                        .ratio = portable_exp(effect),
                        .limit = portable_exp(limit),
-                       .units = static_cast<std::size_t>(kept.units),
-                       .words = {}};
+                       .units = static_cast<std::size_t>(kept.units)};
       one.words = fmt::format("All {} units together are at {:.2f} % of {}: look for what changed on all of them.",
                               one.units, 100 * one.ratio, against);
       found.push_back(std::move(one));

@@ -50,7 +50,7 @@ InputError unknown_unit(const Fleet& fleet, const std::string& wanted) {
 
 void UnitRegister::grow(const Fleet& fleet) {
   for (std::size_t i = tracks.size(); i < fleet.units.size(); ++i)
-    tracks.push_back({.node = fleet.units[i].node, .slot = fleet.units[i].slot, .epoch = {}});
+    tracks.push_back({.node = fleet.units[i].node, .slot = fleet.units[i].slot});
 }
 
 std::uint32_t UnitRegister::cohort_number(const std::string& name) {

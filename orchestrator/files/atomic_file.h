@@ -1,6 +1,9 @@
-// atomic_file: writing a file so that a crash leaves the old one, the new one, or none, never a part of one.
+// atomic_file: writing a file so that a crash leaves the old one, the new one, or none, never a part of one; and a
+// folder that is filled next to its final place and then published in one step.
 #pragma once
 
+#include <expected>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -39,5 +42,27 @@ std::optional<InputError> move_to_new(const std::string& from, const std::string
 /// Removes the temporary files that a killed process left under `folder`, which need not exist. Throws
 /// std::filesystem::filesystem_error.
 void remove_partial_files(const std::string& folder);
+
+/// A temporary folder next to `target`. It is removed with this object; a published one stays.
+class StagingDirectory {
+ public:
+  /// Creates it, as TARGET.partial-XXXXXX.
+  static std::expected<StagingDirectory, InputError> beside(const std::filesystem::path& target);
+  ~StagingDirectory();
+  StagingDirectory(StagingDirectory&& other) noexcept;
+  StagingDirectory& operator=(StagingDirectory&&) = delete;
+
+  /// The folder.
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// Writes the new file `name` (a path relative to the folder), with its folders.
+  [[nodiscard]] std::optional<InputError> write(const std::string& name, std::string_view bytes) const;
+  /// Moves `name`, a file or folder in it, to the target, which must not exist.
+  [[nodiscard]] std::optional<InputError> publish(const std::string& name) const;
+
+ private:
+  StagingDirectory(std::filesystem::path path, std::filesystem::path target);
+
+  std::filesystem::path path_, target_;
+};
 
 }  // namespace assay::files

@@ -109,8 +109,7 @@ Sweep sweep_from(const json& head, std::string_view lines, const std::string& pa
               .night = night_in(head, path),
               .origin = word_in<Origin>(head, "origin", path),
               .verdict = head.at("verdict"),
-              .label = head.at("label"),
-              .raw = {}};
+              .label = head.at("label")};
   std::vector<drift::Metric> metrics;
   for (const json& one : head.at("metrics")) metrics.push_back(metric_from(one, path));
   while (!lines.empty()) {

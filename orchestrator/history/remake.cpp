@@ -1,8 +1,6 @@
 // remake: makes the database again from all additions.
 #include <filesystem>
 
-#include <fmt/format.h>
-
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/files/exit_codes.h"

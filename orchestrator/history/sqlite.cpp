@@ -4,8 +4,6 @@
 
 #include <sqlite3.h>
 
-#include <fmt/format.h>
-
 namespace assay::history {
 namespace {
 

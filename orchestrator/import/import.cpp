@@ -60,13 +60,10 @@ std::expected<judge::Import, InputError> import_output(const ImportRequest& requ
   }
   judge::Import import;
   import.source = {.tool = request.tool,
-                   .form = "",
-                   .version = "",
                    .command = request.command,
                    .file = std::filesystem::path(request.path).filename().string(),
                    .bytes = request.bytes.size(),
-                   .sha256 = files::sha256(request.bytes),
-                   .facts = {}};
+                   .sha256 = files::sha256(request.bytes)};
   Figures figures;
   try {
     const std::string_view text = plain_text(request.bytes, figures);

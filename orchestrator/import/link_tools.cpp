@@ -1,10 +1,8 @@
 // link_tools: links of a fabric as iblinkinfo lists them, and one port as mlxlink shows it. No figure of theirs has a
 // counterpart in a run: each belongs to the link that its coordinates name, and to no other.
 #include <array>
-#include <cmath>
 #include <optional>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "orchestrator/import/import.h"

@@ -4,8 +4,6 @@
 #include <array>
 #include <optional>
 
-#include <fmt/format.h>
-
 #include "orchestrator/import/import.h"
 #include "orchestrator/import/table.h"
 

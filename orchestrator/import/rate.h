@@ -1,11 +1,13 @@
-// rate: another tool's figures against the limits of a profile. It is no verdict: where and how the tool ran is not
-// attested, so that nothing is accepted by it.
+// rate: another tool's figures next to the results of a run, and against the limits of a profile. It is no verdict:
+// where and how the tool ran is not attested, so that nothing is accepted by it.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "orchestrator/judge/evidence/imported.h"
+#include "orchestrator/judge/verdict.h"
+#include "orchestrator/plan/plan.h"
 #include "orchestrator/plan/profile.h"
 
 namespace assay::imports {
@@ -28,5 +30,24 @@ std::vector<Rated> rate(const judge::Import& import, const plan::Profile& profil
 
 /// `rated` for people, with how many figures have no counterpart. Each line says that the figure is imported.
 std::string rating_text(const judge::Import& import, const plan::Profile& profile, const std::vector<Rated>& rated);
+
+/// One imported figure and the cells of one requirement that hold the same quantity and statistic, at the same size and
+/// of the same operation. Where another setting differs (block size, pattern, depth, type, nodes, …), or the figure has
+/// `conditions`, they are not comparable and no number is given.
+struct Comparison {
+  std::size_t figure = 0;                      ///< its place among the import's
+  std::string requirement, metric;             ///< "n01.bw", "verbs_bandwidth bandwidth_forward median"
+  std::size_t cells = 0;                       ///< those with a value
+  double lowest = 0, median = 0, highest = 0;  ///< of the cells' values, in the figure's unit
+  std::string differs;  ///< not comparable: the first setting that is another, in the tool's words; else empty
+};
+
+/// The pairs of `import` in the order of its figures, then of the plan's requirements; figures without a counterpart
+/// come in none.
+std::vector<Comparison> compare(const judge::Import& import, const plan::Plan& plan, const judge::Verdict& verdict);
+
+/// A table of `import` and the run for people, with the number of figures without a counterpart. It states that
+/// imported figures are not judged.
+std::string comparison_text(const judge::Import& import, const plan::Plan& plan, const judge::Verdict& verdict);
 
 }  // namespace assay::imports

@@ -91,9 +91,7 @@ Verdict judge(const plan::Plan& plan, const std::string& plan_sha256, const Jour
                   .site = plan.site.name,
                   .simulated = plan.simulation.has_value() || journal.simulated,
                   .overall = Overall::incomplete,
-                  .reason = "",
                   .results = std::move(cells.results),
-                  .localised = {},
                   .counts = {},
                   .deviations = deviations(plan, journal)};
   std::ranges::move(set_aside_deviations(verdict.results), std::back_inserter(verdict.deviations));

@@ -113,7 +113,7 @@ asio::awaitable<void> answer(std::shared_ptr<State> state, tcp::socket socket) {
     boost::system::error_code ignored;  // closing ends every wait on it
     socket.close(ignored);
   };
-  const auto caller = state->callers.add({.from = from, .since = Clock::now(), .speaks = false, .close = close});
+  const auto caller = state->callers.add({.from = from, .since = Clock::now(), .close = close});
   if (co_await speaks(socket, close) && caller->close) co_await greet(state, std::move(socket), caller);
   state->callers.leave(caller);
 }

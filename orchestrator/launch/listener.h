@@ -10,7 +10,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 
-#include "orchestrator/wire/greeting.h"
+#include "orchestrator/wire/protocol.h"
 #include "orchestrator/wire/stream.h"
 
 namespace assay::launch {

@@ -4,11 +4,9 @@
 #include <array>
 #include <sstream>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "orchestrator/files/digest.h"
-#include "orchestrator/wire/greeting.h"
 #include "orchestrator/wire/protocol.h"
 #include "probes/core/text.h"
 

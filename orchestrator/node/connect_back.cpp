@@ -18,7 +18,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "orchestrator/wire/as_tuple.h"
-#include "orchestrator/wire/greeting.h"
+#include "orchestrator/wire/protocol.h"
 #include "orchestrator/wire/time_limit.h"
 #include "orchestrator/wire/tls.h"
 

@@ -41,7 +41,7 @@ struct RateKinds {
 };
 
 RateKinds kinds_of(const Plan& plan) {
-  RateKinds kinds{.requirements = {}, .risk = normal_cdf(-plan.profile.guard_factor)};
+  RateKinds kinds{.risk = normal_cdf(-plan.profile.guard_factor)};
   struct OfRequirement {
     double cells = 0;
     std::set<std::string_view> steps;

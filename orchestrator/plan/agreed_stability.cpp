@@ -6,14 +6,12 @@
 #include <cmath>
 #include <functional>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "orchestrator/plan/metered.h"
 #include "orchestrator/plan/named_values.h"
 #include "orchestrator/plan/plan.h"
 #include "probes/core/portable_math.h"
-#include "probes/core/suggest.h"
 
 namespace assay::plan {
 namespace {

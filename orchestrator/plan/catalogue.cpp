@@ -1,4 +1,4 @@
-// catalogue: reads the descriptions in profiles/probes.json, and compares a plan with them.
+// catalogue: reads the descriptions in profiles/probes.json, compares a plan with them, and checks names.
 #include "orchestrator/plan/catalogue.h"
 
 #include <algorithm>
@@ -9,6 +9,8 @@
 
 #include "orchestrator/files/difference.h"
 #include "orchestrator/files/digest.h"
+#include "probes/core/json_io.h"
+#include "probes/core/suggest.h"
 #include "profiles/embedded.h"
 
 namespace assay::plan {
@@ -101,6 +103,34 @@ std::vector<std::string> unknown_probes(const Plan& plan) {
     if (!is_known(probe.description)) names.push_back(fmt::format("{} revision {}", name, probe.description.revision));
   }
   return names;
+}
+
+std::vector<std::string> known_probe_names() {
+  std::vector<std::string> names;
+  for (const auto& probe : known_probes()) names.push_back(probe.name);
+  for (const auto& [name, text] : embedded_profiles()) {
+    const auto document = parse_json(text, name);
+    if (!document || !document->contains("requirements")) continue;
+    for (const auto& requirement : document->at("requirements")) {
+      if (requirement.contains("probe")) names.push_back(requirement.at("probe"));
+    }
+  }
+  std::ranges::sort(names);
+  names.erase(std::ranges::unique(names).begin(), names.end());
+  return names;
+}
+
+std::optional<InputError> find_unknown_probe(const Profile& profile, const std::vector<Program>& programs) {
+  auto names = known_probe_names();
+  for (const auto& program : programs) names.push_back(program.name);
+  for (std::size_t i = 0; i < profile.requirements.size(); ++i) {
+    const std::string& probe = profile.requirements[i].probe;
+    if (std::ranges::find(names, probe) != names.end()) continue;
+    return InputError{fmt::format("profile {}: requirements[{}].probe", profile.name, i),
+                      fmt::format("there is no probe '{}'", probe),
+                      suggestion(probe, names) + "; --allow-missing plans without it"};
+  }
+  return std::nullopt;
 }
 
 }  // namespace assay::plan

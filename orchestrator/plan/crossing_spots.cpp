@@ -39,7 +39,7 @@ std::vector<std::string> controls_of(const site::Site& site, const site::Crossin
 }
 
 Spot without_nodes(const site::CrossingPath& path, std::string reason) {
-  return {.subject = {"group", path.name}, .label = "", .nodes = {}, .reason = std::move(reason), .path = path.name};
+  return {.subject = {"group", path.name}, .reason = std::move(reason), .path = path.name};
 }
 
 }  // namespace
@@ -64,7 +64,6 @@ std::vector<Spot> crossing_spots(const Requirement& requirement, const site::Sit
         spots.push_back({.subject = {"group", node + ">" + path->name},
                          .label = node + "--" + path->name,
                          .nodes = {node, controls[turn++ % controls.size()]},
-                         .reason = "",
                          .path = path->name});
         if (!path->target.empty()) spots.back().nodes.push_back(path->target);
       }

@@ -72,7 +72,7 @@ Forecast::Forecast(const Plan& plan) : plan_(plan), passes_(plan) {
       kinds_.push_back({.parameters = &step.parameters, .typical_s = stated_s(step)});
       kinds_of_[{step.probe, step.nodes.size()}].push_back(*kind);
     }
-    Task task{.nodes = {}, .kind = *kind, .power_w = step.power_w, .open = step.attempts, .alone = step.alone};
+    Task task{.kind = *kind, .power_w = step.power_w, .open = step.attempts, .alone = step.alone};
     for (const auto& node : step.nodes) task.nodes.push_back(nodes_.at(node));
     tasks_.push_back(std::move(task));
   }
@@ -91,7 +91,7 @@ void Forecast::add_second_stage(const std::vector<const Step*>& steps) {
 }
 
 void Forecast::begin(const Step& step, double now) {
-  Running running{.ends = now + typical_s(step), .nodes = {}};
+  Running running{.ends = now + typical_s(step)};
   for (const auto& node : step.nodes) running.nodes.push_back(nodes_.at(node));
   running_[step.id] = std::move(running);
   if (const auto found = index_.find(step.id); found != index_.end())
@@ -136,7 +136,7 @@ double Forecast::remaining_s(double now) const {
 
 Durations durations_of(const Plan& plan) {
   Forecast forecast(plan);
-  Durations durations{.first_s = forecast.remaining_s(0), .most_s = 0};
+  Durations durations{.first_s = forecast.remaining_s(0)};
   std::vector<const Step*> all;
   for (const auto& step : plan.steps) {
     if (step.more_attempts > 0) all.push_back(&step);

@@ -23,8 +23,8 @@ const EarlierFleet::Reference* EarlierFleet::of(std::string_view requirement) co
 }
 
 Program program_of(const std::string& name, const PlannedProbe& probe) {
-  Program program{.name = name, .sha256 = probe.sha256, .path = "", .description = probe.description};
-  for (const auto& [machine, sha256] : probe.builds) program.builds[machine] = {.sha256 = sha256, .path = ""};
+  Program program{.name = name, .sha256 = probe.sha256, .description = probe.description};
+  for (const auto& [machine, sha256] : probe.builds) program.builds[machine] = {.sha256 = sha256};
   return program;
 }
 

@@ -32,8 +32,7 @@ std::vector<CabledPort> cabled_ports(const site::Site& site) {
             add({.leaf = device.name, .switch_port = end.switch_port, .node = node.name, .plane = plane, .end = &end});
       }
     }
-    for (const auto& port : ports)
-      add({.leaf = device.name, .switch_port = port, .node = "", .plane = "", .end = nullptr});
+    for (const auto& port : ports) add({.leaf = device.name, .switch_port = port});
   }
   return all;
 }

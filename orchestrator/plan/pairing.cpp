@@ -61,7 +61,7 @@ std::vector<Group> groups_of(const std::vector<Place>& places, Grouping by) {
   const auto add = [&](const std::string& name, std::size_t member) {
     if (name.empty()) return;
     auto group = std::ranges::find(groups, name, &Group::name);
-    if (group == groups.end()) group = groups.insert(groups.end(), {.name = name, .members = {}});
+    if (group == groups.end()) group = groups.insert(groups.end(), {.name = name});
     group->members.push_back(member);
   };
   for (std::size_t i = 0; i < places.size(); ++i) {

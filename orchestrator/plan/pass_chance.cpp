@@ -345,7 +345,7 @@ double ChanceToPass::log_mean(double margin, double short_by, double bad, double
   const double mean = 1 + sign * (margin * (repeats_.cells() - bad) - short_by * bad) / repeats_.cells();
   const Fleet fleet{.good = {.mean = margin, .spread = portable_hypot(fleet_.between_nodes, stated_.instrument)},
                     .bad = {.mean = -short_by, .spread = stated_.instrument},
-                    .without = {.count = steps - with, .good = cells, .bad = 0},
+                    .without = {.count = steps - with, .good = cells},
                     .with = {.count = with, .good = cells - each, .bad = each},
                     .between = fleet_.between_runs / std::max(mean, kLeastMean)};
   if (pooled_.empty()) return log_own(fleet) / root;

@@ -31,11 +31,10 @@ struct Arena {
     return {.subject = {kind, name + suffix},
             .label = label + (suffix.empty() ? "" : ".rail-" + rail),
             .nodes = std::move(nodes),
-            .reason = "",
             .rail = rail};
   }
   [[nodiscard]] Spot missing(const char* kind, const std::string& name, std::string reason) const {
-    return {.subject = {kind, name + suffix}, .label = "", .nodes = {}, .reason = std::move(reason), .rail = rail};
+    return {.subject = {kind, name + suffix}, .reason = std::move(reason), .rail = rail};
   }
   [[nodiscard]] Spot impossible(std::string reason) const { return missing("cluster", site, std::move(reason)); }
 };
@@ -59,7 +58,7 @@ std::string unusable(const site::Node& node, const site::Port* port, const Descr
 
 Place place_of(const site::Site& site, const site::Node& node, const Requirement& requirement,
                const std::string& rail) {
-  Place place{.node = node.name, .rack = node.rack, .leaf = site::leaf_of(node, requirement.plane, rail), .spines = {}};
+  Place place{.node = node.name, .rack = node.rack, .leaf = site::leaf_of(node, requirement.plane, rail)};
   if (const auto spines = site.spines.find(place.leaf); spines != site.spines.end()) place.spines = spines->second;
   return place;
 }
@@ -70,7 +69,7 @@ std::vector<Arena> arenas(const Requirement& requirement, const Description& pro
   const auto rails = requirement.plane.empty() ? std::vector<std::string>{""} : site::rails_of(site, requirement.plane);
   std::vector<Arena> all;
   for (const auto& rail : rails) {
-    Arena arena{.site = site.name, .rail = rail, .suffix = rails.size() > 1 ? "@" + rail : "", .places = {}};
+    Arena arena{.site = site.name, .rail = rail, .suffix = rails.size() > 1 ? "@" + rail : ""};
     for (const auto& node : site.nodes) {
       const auto why_not = requirement.plane.empty()
                                ? ""
@@ -88,7 +87,7 @@ std::vector<Arena> arenas(const Requirement& requirement, const Description& pro
 std::vector<Spot> single_nodes(const site::Site& site) {
   std::vector<Spot> spots;
   for (const auto& node : site.nodes)
-    spots.push_back({.subject = {"node", node.name}, .label = node.name, .nodes = {node.name}, .reason = ""});
+    spots.push_back({.subject = {"node", node.name}, .label = node.name, .nodes = {node.name}});
   return spots;
 }
 
@@ -272,8 +271,6 @@ std::expected<std::vector<Spot>, InputError> spots_of(const Requirement& require
   std::ranges::move(missing, std::back_inserter(spots));
   if (spots.empty())
     return std::vector<Spot>{{.subject = {"cluster", site.name},
-                              .label = "",
-                              .nodes = {},
                               .reason = fmt::format("the site names no port in the plane {}", requirement.plane)}};
   if (spots.size() > kMostSpots)
     return std::unexpected(
@@ -284,7 +281,7 @@ std::expected<std::vector<Spot>, InputError> spots_of(const Requirement& require
 std::vector<Spot> spots_without_steps(const Requirement& requirement, const site::Site& site,
                                       const std::string& reason) {
   if (is_together(requirement.scope)) {
-    return {{.subject = {"cluster", site.name}, .label = "", .nodes = {}, .reason = reason}};
+    return {{.subject = {"cluster", site.name}, .reason = reason}};
   }
   auto spots = single_nodes(site);
   for (auto& spot : spots) {

@@ -172,7 +172,7 @@ class Planner {
   /// The growing groups of its probe: with a knee they are drawn, and those that must keep it are among them. All
   /// requirements of one probe have the same, so that they share their steps.
   [[nodiscard]] Growing growing_of(const Requirement& requirement) const {
-    Growing growing{.drawn = false, .seed = plan_.challenge, .sizes = {}};
+    Growing growing{.seed = plan_.challenge};
     for (const auto& other : plan_.profile.requirements) {
       if (!other.knee || other.probe != requirement.probe) continue;
       growing.drawn = true;
@@ -206,7 +206,6 @@ class Planner {
       tasks_.push_back({.program = &program,
                         .parameters = std::move(*parameters),
                         .spots = spots,
-                        .requirements = {},
                         .plane = requirement.plane,
                         .alone = requirement.alone,
                         .after = requirement.after});
@@ -308,13 +307,11 @@ class Planner {
                   .probe = probe.name,
                   .parameters = task.parameters,
                   .nodes = spot.nodes,
-                  .requirements = {},
                   .companions = probe.companion ? std::vector<std::string>{} : companions_,
                   .deadline_s = probe.deadline_s,
                   .typical_s = typical_of(task),
                   .attempts = 1,
                   .more_attempts = 0,
-                  .power_w = 0,
                   .plane = task.plane,
                   .rail = spot.rail,
                   .alone = task.alone,

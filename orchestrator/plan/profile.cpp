@@ -113,7 +113,7 @@ Requirement requirement_from(const json& entry) {
   result.at_every = entry.contains("at") && entry.at("at").is_string();
   if (entry.contains("at") && !result.at_every) result.at = values_from(entry.at("at")).value_or(Values{});
   if (result.contrast) {
-    result.limit = {.at_least = 1 + result.contrast->at_least, .at_most = {}, .unit = "1", .name = ""};
+    result.limit = {.at_least = 1 + result.contrast->at_least, .unit = "1"};
   } else {
     const json& limit = entry.at("limit");
     take_reference(limit, result.limit.reference, result.limit.name);

@@ -42,7 +42,7 @@ std::size_t knee_tests(const Plan& plan, const Step& of, const std::vector<std::
 std::vector<PlannedSearch> planned_searches(const Plan& plan) {
   std::vector<PlannedSearch> all;
   for (const auto& step : plan.steps) {
-    PlannedSearch search{.step = step.id, .requirements = {}, .budget = {}, .reason = ""};
+    PlannedSearch search{.step = step.id, .budget = {}};
     for (const auto& id : step.requirements) {
       const Requirement& judged = *plan.requirement(id);
       // A switch or a setting is a matter of all nodes, and an open path one of the fabric.

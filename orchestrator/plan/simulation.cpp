@@ -132,7 +132,6 @@ Faults faults_from(const json& document) {
   Faults faults;
   for (const auto& one : document.value("bad_nodes", json::array())) {
     faults.faults.push_back({.node = one.at("node"),
-                             .other = "",
                              .metric = one.value("metric", ""),
                              .factor = one.at("factor"),
                              .probability = one.value("probability", 1.0)});

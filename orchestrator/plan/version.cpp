@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cstdint>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace assay::plan {

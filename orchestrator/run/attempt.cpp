@@ -87,7 +87,6 @@ launch::RunRequest request_for(const launch::Agent& agent, const plan::Build& bu
   return {.id = std::move(id),
           .sha256 = build.sha256,
           .arguments = arguments_of(parameters),
-          .token = "",
           .deadline = deadline,
           .limits = limits_on(agent.facts(), deadline)};
 }
@@ -311,8 +310,7 @@ asio::awaitable<AttemptEnd> run_attempt(std::vector<launch::Agent*> agents, cons
                                .token = alone ? "" : rendezvous_token(),
                                .challenge = inputs.challenge};
   std::vector<Rank> ranks;
-  for (std::size_t i = 0; i < agents.size(); ++i)
-    ranks.push_back({.agent = agents[i], .node = step.nodes[i], .companions = {}});
+  for (std::size_t i = 0; i < agents.size(); ++i) ranks.push_back({.agent = agents[i], .node = step.nodes[i]});
   const auto prepare_one = [&](std::size_t i) { return guarded(prepare(context, ranks[i]), ranks[i]); };
   co_await side_by_side(ranks.size(), prepare_one);
   // A rank that cannot start would leave the others waiting for it.

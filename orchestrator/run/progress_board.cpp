@@ -68,8 +68,6 @@ BoardView Progress::view() {
                  .cells = cells_,
                  .steps = planned_.size(),
                  .over = over_,
-                 .nodes = {},
-                 .failures = {},
                  .recent = recent_};
   for (const auto& one : failures_)
     view.failures.push_back(one.times == 1 ? one.where + one.said

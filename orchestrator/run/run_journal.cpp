@@ -71,7 +71,7 @@ void RunJournal::node_up(const std::string& node, const nlohmann::json& facts) {
 }
 
 void RunJournal::node_down(const std::string& node, const std::string& reason) {
-  journal_.node_events.push_back({.node = node, .time = "", .reason = reason});
+  journal_.node_events.push_back({.node = node, .reason = reason});
   writer_.write(judge::JournalEntry::node_down(node, reason));
   progress_.node(node, reason);
 }
@@ -148,8 +148,7 @@ void RunJournal::count_cause(const plan::Step& step, const judge::Attempt& attem
 int RunJournal::begin_watch(const std::string& probe) {
   const int number = static_cast<int>(journal_.watches.size()) + 1;
   std::string time = writer_.write(judge::JournalEntry::watch_begin(number, probe));
-  journal_.watches.push_back(
-      {.number = number, .probe = probe, .reason = {}, .begin = std::move(time), .end = {}, .evidence = {}});
+  journal_.watches.push_back({.number = number, .probe = probe, .begin = std::move(time)});
   return number;
 }
 

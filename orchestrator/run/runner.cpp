@@ -37,7 +37,7 @@ Runner::Runner(const plan::Plan& plan, const std::vector<plan::Program>& program
       change_(io_, asio::steady_timer::time_point::max()) {
   for (const auto& node : plan.site.nodes) {
     index_[node.name] = node_work_.size();
-    node_work_.push_back(NodeWork{.agent = NodeAgent(node, starter_, journal_), .queue = {}});
+    node_work_.push_back(NodeWork{.agent = NodeAgent(node, starter_, journal_)});
   }
 }
 

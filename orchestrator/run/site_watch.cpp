@@ -50,7 +50,6 @@ launch::RunRequest request_for(const plan::Program& program, std::string id, con
   return {.id = std::move(id),
           .sha256 = program.sha256,
           .arguments = arguments_of(parameters),
-          .token = "",
           .deadline = deadline,
           .limits = {.memory = kMostMemory, .output = kMostRecord, .cpu = deadline}};
 }
@@ -59,10 +58,7 @@ judge::Watch ended(const plan::Program& program, int number, const std::optional
   return {.number = number,
           .probe = program.name,
           .outcome = result ? result->outcome : AttemptOutcome::lost,
-          .reason = result ? result->reason : "it did not end when it was told to",
-          .begin = "",
-          .end = "",
-          .evidence = {}};
+          .reason = result ? result->reason : "it did not end when it was told to"};
 }
 
 }  // namespace

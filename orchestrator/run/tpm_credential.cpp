@@ -7,7 +7,6 @@
 #include "orchestrator/run/tpm_credential.h"
 
 #include <array>
-#include <memory>
 
 #include <openssl/core_names.h>
 #include <openssl/err.h>

@@ -1,6 +1,5 @@
 // fleet_memory: the curve of loaded latency of a node that does not exist: a queue before a memory of 400 GB/s.
 #include <charconv>
-#include <optional>
 #include <string>
 #include <vector>
 

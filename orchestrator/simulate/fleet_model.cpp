@@ -138,8 +138,6 @@ void FleetModel::add_limits(Recipe& recipe, const plan::Requirement& requirement
          .at = requirement.at,
          .lower_is_better = probe.metric(metric)->better == "lower",
          .fixed = probe.metric(metric)->course == Course::fixed,
-         .low = std::nullopt,
-         .high = std::nullopt,
          .centre = probe.metric(metric)->unit.ends_with("/s") ? kFreeRate : 1,
          .spread = spread == simulation_.faults.spread.end() ? simulation_.faults.healthy.spread : spread->second,
          .spread_key = metric});
@@ -313,7 +311,7 @@ void FleetModel::record_samples(Recorder& recorder, const MadeUpMetric& quantity
   };
   const double shown =
       value(centre * varied(quantity.spread, own) * varied(simulation_.faults.healthy.run_to_run, run));
-  Sampling sampling{.samples = {}, .warmup = {}, .stopped = "fixed"};
+  Sampling sampling{.samples = {}, .stopped = "fixed"};
   for (int n = 0; n < quantity.samples; ++n) sampling.samples.push_back(shown * varied(kSampleSpread, noise));
   recorder.measurement(quantity.metric, sampling, subject, quantity.at);
 }
@@ -376,7 +374,7 @@ std::string FleetModel::record(const plan::Step& step, int attempt, std::size_t 
     recorder.condition("hold_begin_s", *begin_s + held->begin_s);
     recorder.condition("hold_end_s", *begin_s + held->end_s);
   }
-  recorder.end({.status = Status::complete, .reason = ""});
+  recorder.end({.status = Status::complete});
   return out.str();
 }
 

@@ -56,7 +56,7 @@ const TrainingModel* FleetModel::training_of(const plan::Step& step) const {
 
 const TrainingShares& FleetModel::shares_of(const TrainingModel& model, const plan::Step& step,
                                             const std::string& occasion) const {
-  NodeSpeeds speeds{.nodes = std::vector<double>(step.nodes.size(), 1), .links = {}};
+  NodeSpeeds speeds{.nodes = std::vector<double>(step.nodes.size(), 1)};
   std::string key;
   for (std::size_t node = 0; node < step.nodes.size(); ++node) {
     const auto faults = faults_of_.find(step.nodes[node]);

@@ -129,7 +129,7 @@ namespace {
 std::vector<plan::LostFeed> losses_of(const plan::Plan& plan, const plan::Step& load) {
   std::vector<plan::LostFeed> losses = plan.simulation->faults.lost_feeds;
   if (!losses.empty() || plan::site_companion(plan.profile) != plan::kFailoverCompanion) return losses;
-  const meters::HeldTime held = held_time(load).value_or(meters::HeldTime{.begin_s = 0, .end_s = duration_of(load)});
+  const meters::HeldTime held = held_time(load).value_or(meters::HeldTime{.end_s = duration_of(load)});
   const double third_s = std::floor((held.end_s - held.begin_s) / 3);
   for (const auto& meter : plan.site.meters)
     if (meter.feed == "b")
@@ -309,7 +309,6 @@ std::string Hall::record() const {
   Recorder recorder(out, instrument.spec(),
                     {.probe = companion,
                      .revision = instrument.spec().revision,
-                     .parameters = {},
                      .host = {{"name", std::string("head")}, {plan::kSimulated, true}}},
                     [begin] { return begin; });
   std::deque<meters::MeterHistory> histories;
@@ -326,7 +325,7 @@ std::string Hall::record() const {
     meters::record_failovers(read, meters::feed_losses(read, "", 1, begin_s_ + duration_s_), 1, recorder);
   }
   recorder.condition("interval_s", 1.0);
-  recorder.end({.status = Status::complete, .reason = ""});
+  recorder.end({.status = Status::complete});
   return out.str();
 }
 

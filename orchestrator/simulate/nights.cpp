@@ -56,7 +56,6 @@ void Nights::add_unit(std::size_t node, const std::string& id) {
                           .kind = "node",
                           .serial = true,
                           .node = node_name(node),
-                          .slot = {},
                           .leaf = shape_.per_leaf == 0 ? "" : fmt::format("l{:04}", node / shape_.per_leaf)});
   unit_of_[node] = number;
   first_series_.push_back(static_cast<std::uint32_t>(fleet_.series.size()));

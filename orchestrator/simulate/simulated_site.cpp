@@ -42,7 +42,7 @@ FleetShape shape_for(const plan::Profile& profile, FleetShape shape) {
 }
 
 site::Site simulated_site(const FleetShape& shape) {
-  site::Site site{.name = plan::kSimulated, .known_hosts = "", .nodes = {}};
+  site::Site site{.name = plan::kSimulated};
   for (std::size_t i = 0; i < shape.nodes; ++i) {
     const std::string name = fmt::format("n{:05}", i);
     site.nodes.push_back({.name = name,

@@ -29,7 +29,7 @@ struct AccusedNodes {
 };
 
 AccusedNodes accused_by(const plan::Plan& plan, const judge::Verdict& verdict) {
-  AccusedNodes all{.nodes = judge::bad_alone(plan, verdict.results), .pairs = {}};
+  AccusedNodes all{.nodes = judge::bad_alone(plan, verdict.results)};
   std::map<std::string_view, const plan::Step*> pairs;
   for (const auto& step : plan.steps) {
     if (step.nodes.size() == 2) pairs.emplace(step.id, &step);
@@ -193,10 +193,7 @@ SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, con
                             .duration_s = run.duration_s,
                             .localisation_s = run.localisation_s,
                             .rounds = run.rounds,
-                            .found = {},
                             .missed = {},
-                            .false_alarms = {},
-                            .untried = {},
                             .healthy = plan.simulation->faults.healthy,
                             .would_be = verdict.reason};
   for (const auto& one : verdict.localised) {

@@ -154,7 +154,7 @@ std::vector<std::int64_t> TrainingModel::walked_replicas(const NodeSpeeds& speed
 
 TrainingShares TrainingModel::walk(const NodeSpeeds& speeds) const {
   const Walked walked(job_, walked_replicas(speeds));
-  const NodeSpeeds healthy{.nodes = std::vector<double>(nodes_, 1), .links = {}};
+  const NodeSpeeds healthy{.nodes = std::vector<double>(nodes_, 1)};
   Slowness slow(walked, speeds, ranks_per_node_), none(walked, healthy, ranks_per_node_);
   const auto share = [&](Part part) { return over(time_of(walked, slow, part), time_of(walked, none, part)); };
   TrainingShares found{.step = share(Part::full), .compute = share(Part::compute), .comm = share(Part::comm)};

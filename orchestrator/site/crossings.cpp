@@ -89,10 +89,8 @@ std::optional<InputError> check_fields(const CrossingPath& path, const std::stri
 
 std::expected<Crossings, InputError> crossings_from(const json& object, const std::string& here,
                                                     const std::vector<std::string>& nodes) {
-  Crossings all{.consent = object.at("consent"),
-                .tenants = object.at("tenants"),
-                .paths = {},
-                .nightly = object.value("nightly", false)};
+  Crossings all{
+      .consent = object.at("consent"), .tenants = object.at("tenants"), .nightly = object.value("nightly", false)};
   std::set<std::string> taken, names;
   for (const auto& [tenant, members] : all.tenants) {
     for (const auto& node : members) {

@@ -210,7 +210,7 @@ std::expected<Topology, InputError> topology_from_ibnetdiscover(std::string_view
   const auto fabric = read_fabric(text, where);
   if (!fabric) return std::unexpected(fabric.error());
   const auto names = switch_names(*fabric);
-  Topology topology{.by_device = true, .cables = {}, .spines = {}, .notes = fabric->warnings};
+  Topology topology{.by_device = true, .notes = fabric->warnings};
   std::set<std::string> leaves, unknown_hosts;
   std::map<std::string, int> cables;  // of each host
   for (const auto& link : fabric->links) {
@@ -243,9 +243,7 @@ std::expected<Topology, InputError> topology_from_ibnetdiscover(std::string_view
                                .port = device,
                                .leaf = names.at(link.to),
                                .switch_port = link.to_port,
-                               .other_name = "",
-                               .where = fmt::format("{}: line {}", where, link.line),
-                               .problem = ""});
+                               .where = fmt::format("{}: line {}", where, link.line)});
   }
   for (const auto& link : fabric->links) {
     if (leaves.contains(link.from) && link.to.starts_with("S-"))

@@ -67,12 +67,10 @@ Node node_from(const json& entry) {
             .rack = entry.value("rack", ""),
             .leaf = entry.value("leaf", ""),
             .rendezvous = entry.value("rendezvous", ""),
-            .jump = {},
             .pod = entry.value("pod", ""),
             .kube_namespace = entry.value("namespace", ""),
             .container = entry.value("container", ""),
             .context = entry.value("context", ""),
-            .planes = {},
             .parts = entry.value("parts", std::map<std::string, int>{})};
   if (entry.contains("jump")) node.jump = jump_from(entry.at("jump"));
   if (node.address.empty()) node.address = node.name;
@@ -211,7 +209,6 @@ Site this_machine() {
   name = name.substr(0, kLongestName);
   if (name.empty() || std::isalnum(static_cast<unsigned char>(name.front())) == 0) name = "localhost";
   return Site{.name = name,
-              .known_hosts = "",
               .nodes = {Node{.name = name,
                              .launcher = Launcher::local,
                              .address = name,
@@ -225,7 +222,6 @@ std::expected<Site, InputError> read_site(std::string_view text, const std::stri
   if (auto problem = profiles::check_schema(*document, "site.schema", where)) return std::unexpected(*problem);
   Site site{.name = document->at("name"),
             .known_hosts = document->value("known_hosts", ""),
-            .nodes = {},
             .slurm = slurm_from(document->value("slurm", json::object()))};
   if (const auto spines = document->find("spines"); spines != document->end()) site.spines = *spines;
   if (const auto load = document->find("load_test"); load != document->end())

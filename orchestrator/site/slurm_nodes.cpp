@@ -88,7 +88,7 @@ std::expected<std::vector<SlurmNode>, InputError> read_slurm_nodes(std::string_v
   for (std::size_t number = 1; std::getline(lines, line); ++number) {
     if (without_blanks(line).empty()) continue;
     if (line.starts_with(kName)) {
-      nodes.push_back({.name = "", .fields = {}, .reason = "", .line = number});
+      nodes.push_back({.line = number});
       records.emplace_back();
     } else if (records.empty() || !std::string_view(" \t").contains(line.front())) {
       return wrong(number);  // the lines of a node after its first are indented

@@ -10,7 +10,6 @@
 #include <set>
 #include <sstream>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "orchestrator/site/slurm_nodes.h"
@@ -256,7 +255,7 @@ std::expected<ordered_json, InputError> site_from_hostfile(std::string_view text
   for (std::size_t number = 1; std::getline(lines, line); ++number) {
     const auto words = words_in(line.substr(0, line.find('#')));
     if (words.empty() || is_heading(words)) continue;
-    const auto hosts = hosts_in(words, {.user = "", .address = "", .line = number});
+    const auto hosts = hosts_in(words, {.line = number});
     if (!hosts) return wrong(where, number, hosts.error().what, hosts.error().hint);
     for (const auto& [name, of] : *hosts) {
       const auto [earlier, fresh] = seen.emplace(name, of);

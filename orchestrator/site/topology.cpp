@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "probes/core/lldp.h"
@@ -85,7 +84,6 @@ void add_ports(Node& node, const Topology& topology, const std::string& plane) {
   for (const auto& [name, cable] : fresh) {
     Port port{.interface = topology.by_device ? "" : name,
               .device = topology.by_device ? name : "",
-              .address = "",
               .rail = fresh.size() > 1 ? std::to_string(number) : "",
               .leaf = cable->leaf,
               .switch_port = cable->switch_port};
@@ -113,13 +111,7 @@ void find_missing(const Node& node, const Topology& topology, std::vector<std::s
 
 /// The cable of a port by its neighbours.
 Cable cable_of(const std::string& node, const std::vector<const Neighbour*>& neighbours, const std::string& where) {
-  Cable cable{.node = node,
-              .port = neighbours.front()->interface,
-              .leaf = "",
-              .switch_port = "",
-              .other_name = "",
-              .where = where,
-              .problem = ""};
+  Cable cable{.node = node, .port = neighbours.front()->interface, .where = where};
   std::set<std::string> systems;
   for (const Neighbour* one : neighbours) {
     if (one->system.empty() || !systems.insert(one->system).second) continue;
@@ -183,7 +175,7 @@ std::string contradiction(const Site& site, const Cable& cable, bool by_device) 
 }
 
 Cabled with_cables(Site site, const Topology& topology, const std::string& plane) {
-  Cabled cabled{.site = std::move(site), .findings = {}};
+  Cabled cabled{.site = std::move(site)};
   for (auto& node : cabled.site.nodes) {
     find_missing(node, topology, cabled.findings);
     for (const auto& cable : topology.cables) {

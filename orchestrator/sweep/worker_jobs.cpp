@@ -7,7 +7,6 @@
 #include <ctime>
 #include <sstream>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "probes/core/text.h"

@@ -11,6 +11,7 @@
 #include "probes/core/host_facts.h"
 #include "probes/core/json_io.h"
 #include "probes/core/strict_object.h"
+#include "probes/core/text.h"
 
 namespace assay::wire {
 namespace {
@@ -236,6 +237,8 @@ wire::FromAgent from_agent_from(FrameType type, StrictObject& fields) {
   }
 }
 
+constexpr std::string_view kGreeting = "assay-dial/1 ";
+
 }  // namespace
 
 void FrameReader::feed(std::string_view bytes) {
@@ -348,6 +351,24 @@ std::expected<wire::FromAgent, InputError> decode_from_agent(const Frame& frame)
   if (frame.type == FrameType::data) return read_data(frame);
   if (frame.type < FrameType::welcome) return misplaced(frame, "an agent");
   return decode(frame, from_agent_from);
+}
+
+static_assert(kTokenDigits == 64, "a token has the form of a SHA-256");
+
+bool is_greeting_token(std::string_view text) { return files::is_sha256(text); }
+
+std::string to_line(const Greeting& greeting) {
+  return std::string(kGreeting) + greeting.token + ' ' + greeting.node + '\n';
+}
+
+std::optional<Greeting> greeting_from(std::string_view line) {
+  if (!line.starts_with(kGreeting)) return std::nullopt;
+  line.remove_prefix(kGreeting.size());
+  if (line.size() <= kTokenDigits || line[kTokenDigits] != ' ') return std::nullopt;
+  Greeting greeting{.token = std::string(line.substr(0, kTokenDigits)),
+                    .node = std::string(line.substr(kTokenDigits + 1))};
+  if (!is_greeting_token(greeting.token) || !is_node_name(greeting.node)) return std::nullopt;
+  return greeting;
 }
 
 }  // namespace assay::wire

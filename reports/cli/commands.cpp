@@ -12,10 +12,11 @@
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/files/state.h"
+#include "orchestrator/judge/evidence/run_state.h"
+#include "probes/core/options.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/join_command.h"
-#include "reports/cli/run_checks.h"
 #include "reports/dossier/sign.h"
 #include "reports/dossier/verify.h"
 #include "reports/page/render.h"
@@ -64,6 +65,13 @@ std::expected<std::optional<dossier::Superseded>, InputError> superseded_by(cons
   return superseded;
 }
 
+namespace fs = std::filesystem;
+
+bool exists(const std::string& path) {
+  std::error_code unknown;  // a path that cannot be looked at is reported when it is used
+  return fs::exists(fs::symlink_status(path, unknown));
+}
+
 }  // namespace
 
 int bad_input(const InputError& error) {
@@ -104,7 +112,7 @@ std::expected<dossier::Signers, InputError> allowed_signers(const std::vector<st
                                                             const std::string& policy) {
   auto read = public_keys(keys);
   if (!read) return std::unexpected(read.error());
-  dossier::Signers signers{.keys = std::move(*read), .policy = {}, .now = std::chrono::system_clock::now()};
+  dossier::Signers signers{.keys = std::move(*read), .now = std::chrono::system_clock::now()};
   if (policy.empty()) return signers;
   auto trust = dossier::load_trust_policy(policy);
   if (!trust) return std::unexpected(trust.error());
@@ -211,6 +219,56 @@ int run_fingerprint(const FingerprintArguments& given) {
   if (!key) return bad_input(key.error());
   std::cout << key->fingerprint() << '\n';
   return files::kExitSuccess;
+}
+
+std::optional<InputError> check_run_is_over(const std::string& directory) {
+  const auto writer = judge::writer_of(directory);
+  if (!writer) return std::nullopt;
+  return InputError{
+      directory, fmt::format("is a run that is still going on ({})", *writer),
+      fmt::format("wait until it ends, or end it with Ctrl-C; `assay status {}` shows how far it is", directory)};
+}
+
+std::optional<InputError> make_room(const std::string& directory, const std::string& dossier) {
+  if (!exists(dossier)) return std::nullopt;
+  if (dossier == directory + "/" + judge::kDossierFolder &&
+      judge::dossier_state(directory, dossier) == judge::DossierState::earlier) {
+    const auto aside = judge::move_dossier_aside(directory);
+    if (!aside) return aside.error();
+    std::cerr << fmt::format("{} was signed before the run went on; it is now {}\n", harmless(dossier),
+                             harmless(*aside));
+    return std::nullopt;
+  }
+  return InputError{dossier, "exists already",
+                    fmt::format("a dossier is never overwritten; name another folder with --out {}-2", dossier)};
+}
+
+std::optional<InputError> check_is_dossier(const std::string& directory) {
+  const std::string inner = directory + "/" + judge::kDossierFolder;
+  if (exists(directory + "/" + dossier::kStatementFile) || !exists(inner + "/" + dossier::kStatementFile))
+    return std::nullopt;
+  return InputError{directory, "is the folder of a run", fmt::format("did you mean {}?", inner)};
+}
+
+std::string gone_on_note(const std::string& dossier) {
+  const auto run = judge::run_gone_on(dossier);
+  if (!run) return "";
+  return fmt::format(
+      "the run in {} went on after this dossier was signed; its verdict may be another: `assay sign` makes "
+      "a new dossier",
+      *run);
+}
+
+CLI::Option* add_signer_options(CLI::App& command, dossier::SignerName& signer, const std::string& whose) {
+  auto* key = add_option(command, "--key", signer.key, "FILE|URI",
+                         "private key" + whose +
+                             ", PEM or of OpenSSH; a public key of OpenSSH: its agent signs; "
+                             "pkcs11:token=T;object=O: a token signs");
+  add_option(command, "--passphrase-file", signer.passphrase_file, "FILE",
+             "file whose first line decrypts the key, or is the PIN of the token");
+  add_option(command, "--certificate", signer.certificate, "FILE",
+             "certificate of the key, PEM, for receivers whose policy names its issuer");
+  return key;
 }
 
 }  // namespace assay::report_cli

@@ -1,19 +1,16 @@
 // commons_command: contribute, merge, show.
-#include "reports/cli/commons_command.h"
 
 #include <chrono>
 #include <iostream>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "orchestrator/files/atomic_file.h"
+#include "probes/core/options.h"
 #include "probes/core/secret_file.h"
 #include "probes/core/text.h"
 #include "reports/cli/commands.h"
-#include "reports/cli/signer_options.h"
 #include "reports/commons/commons.h"
-#include "reports/commons/contribution.h"
 
 namespace assay::report_cli {
 namespace {
@@ -91,49 +88,45 @@ int run_show(const CommonsArguments& given) {
 }
 
 void add_keys(CLI::App& command, CommonsArguments& given, bool required) {
-  auto* option = command.add_option("--with-key", given.keys, "public key of a signer of them; may be repeated")
-                     ->type_name("FILE")
-                     ->expected(1)
-                     ->take_all();
+  auto* option =
+      add_repeated(command, "--with-key", given.keys, "FILE", "public key of a signer of them; may be repeated");
   if (required) option->required();
 }
 
 void add_writer(CLI::App& command, CommonsArguments& given, const std::string& whose) {
   add_signer_options(command, given.signer, whose)->required();
-  command.add_option("--out", given.out, "file to write")->type_name("FILE")->required();
+  add_option(command, "--out", given.out, "FILE", "file to write")->required();
 }
 
 }  // namespace
 
-void add_commons_command(CLI::App& app, CommonsArguments& given, std::function<int()>& action) {
-  auto* parent = app.add_subcommand("commons", "figures of accepted boards of several sites, as a source of limits");
-  parent->require_subcommand(1);
-  auto* contribute = parent->add_subcommand("contribute", "sign the figures of accepted dossiers, without names");
-  contribute->add_option("dossiers", given.inputs, "folders of dossiers, the newest last")
-      ->type_name("DIR")
-      ->required();
-  add_keys(*contribute, given, false);
-  contribute->add_option("--policy", given.policy, "or the trust policy that counts their signatures")
-      ->type_name("FILE");
-  add_writer(*contribute, given, " of the site");
-  contribute->footer(
-      "Example: assay-report commons contribute run/dossier --with-key lab.key.pub --key site.key --out site.figures");
-  contribute->callback([&] { action = [&] { return run_contribute(given); }; });
-  auto* merge = parent->add_subcommand("merge", "add up contributions, and withhold small groups");
-  merge->add_option("contributions", given.inputs, "files, one of each site")->type_name("FILE")->required();
-  add_keys(*merge, given, true);
-  add_writer(*merge, given, " of the merger");
-  merge->footer(
-      "Example: assay-report commons merge a.figures b.figures c.figures --with-key a.pub --with-key b.pub\n"
-      "           --with-key c.pub --key commons.key --out commons.figures");
-  merge->callback([&] { action = [&] { return run_merge(given); }; });
-  auto* show = parent->add_subcommand("show", "percentiles of every group, and with --json limits with their source");
-  show->add_option("file", given.file, "file of merge or contribute")->type_name("FILE")->required();
-  add_keys(*show, given, true);
-  show->add_option("--model", given.model, "only groups whose model has this in its name")->type_name("TEXT");
-  show->add_flag("--json", given.json, "print JSON, assay.commons-shown/1");
-  show->footer("Example: assay-report commons show commons.figures --with-key commons.pub --model H200 --json");
-  show->callback([&] { action = [&] { return run_show(given); }; });
+void add_commons_command(CLI::App& app, CommonsArguments& given, Action& action) {
+  auto& parent = *app.add_subcommand("commons", "figures of accepted boards of several sites, as a source of limits");
+  parent.require_subcommand(1);
+  auto& contribute = *parent.add_subcommand("contribute", "sign the figures of accepted dossiers, without names");
+  add_option(contribute, "dossiers", given.inputs, "DIR", "folders of dossiers, the newest last")->required();
+  add_keys(contribute, given, false);
+  add_option(contribute, "--policy", given.policy, "FILE", "or the trust policy that counts their signatures");
+  add_writer(contribute, given, " of the site");
+  end_command(
+      contribute,
+      "Example: assay-report commons contribute run/dossier --with-key lab.key.pub --key site.key --out site.figures",
+      action, [&] { return run_contribute(given); });
+  auto& merge = *parent.add_subcommand("merge", "add up contributions, and withhold small groups");
+  add_option(merge, "contributions", given.inputs, "FILE", "files, one of each site")->required();
+  add_keys(merge, given, true);
+  add_writer(merge, given, " of the merger");
+  end_command(merge,
+              "Example: assay-report commons merge a.figures b.figures c.figures --with-key a.pub --with-key b.pub\n"
+              "           --with-key c.pub --key commons.key --out commons.figures",
+              action, [&] { return run_merge(given); });
+  auto& show = *parent.add_subcommand("show", "percentiles of every group, and with --json limits with their source");
+  add_option(show, "file", given.file, "FILE", "file of merge or contribute")->required();
+  add_keys(show, given, true);
+  add_option(show, "--model", given.model, "TEXT", "only groups whose model has this in its name");
+  show.add_flag("--json", given.json, "print JSON, assay.commons-shown/1");
+  end_command(show, "Example: assay-report commons show commons.figures --with-key commons.pub --model H200 --json",
+              action, [&] { return run_show(given); });
 }
 
 }  // namespace assay::report_cli

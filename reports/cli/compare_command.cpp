@@ -1,18 +1,15 @@
 // compare_command: `assay-report compare`.
-#include "reports/cli/compare_command.h"
 
 #include <iostream>
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/terminal.h"
 #include "orchestrator/judge/verdict.h"
+#include "probes/core/options.h"
 #include "probes/core/text.h"
 #include "reports/cli/commands.h"
-#include "reports/cli/run_checks.h"
 #include "reports/compare/shown.h"
 
 namespace assay::report_cli {
@@ -66,28 +63,27 @@ int run_compare(const CompareArguments& given) {
 
 }  // namespace
 
-void add_compare_command(CLI::App& app, CompareArguments& given, std::function<int()>& action) {
-  auto* command = app.add_subcommand("compare", "show what differs between two runs, and what of it can be told apart");
-  command->add_option("a", given.a, "folder of a run or of a dossier")->type_name("DIR")->required();
-  command->add_option("b", given.b, "the one to compare with it")->type_name("DIR")->required();
-  command->add_option("--key", given.keys, "public key of a signer; refuse dossiers that none of them signed")
-      ->type_name("FILE")
-      ->expected(1)
-      ->take_all();
-  command->add_option("--policy", given.policy, "refuse dossiers whose signatures this trust policy does not count")
-      ->type_name("FILE");
-  command->add_option("--alpha", given.alpha, "probability at most to find any change of a requirement by chance")
+void add_compare_command(CLI::App& app, CompareArguments& given, Action& action) {
+  auto& command =
+      *app.add_subcommand("compare", "show what differs between two runs, and what of it can be told apart");
+  add_option(command, "a", given.a, "DIR", "folder of a run or of a dossier")->required();
+  add_option(command, "b", given.b, "DIR", "the one to compare with it")->required();
+  add_repeated(command, "--key", given.keys, "FILE",
+               "public key of a signer; refuse dossiers that none of them signed");
+  add_option(command, "--policy", given.policy, "FILE",
+             "refuse dossiers whose signatures this trust policy does not count");
+  command.add_option("--alpha", given.alpha, "probability at most to find any change of a requirement by chance")
       ->capture_default_str()
       ->check(CLI::Range(1e-6, 0.5));
-  command->add_option("--smallest-change", given.smallest_change, "percent: a smaller change is called small")
+  command.add_option("--smallest-change", given.smallest_change, "percent: a smaller change is called small")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 100.0));
-  command->add_option("--out", given.out, "also write a page with plots")->type_name("FILE");
-  command->add_flag("--json", given.json, "print JSON, assay.comparison/1");
-  command->add_flag("--no-worse", given.no_worse,
-                    "exit code 1 where a requirement or a cell got worse, 3 where B does not judge what passed in A");
-  command->footer("Example: assay compare run/dossier again/dossier --key lab.key.pub --out compared.html");
-  command->callback([&] { action = [&] { return run_compare(given); }; });
+  add_option(command, "--out", given.out, "FILE", "also write a page with plots");
+  command.add_flag("--json", given.json, "print JSON, assay.comparison/1");
+  command.add_flag("--no-worse", given.no_worse,
+                   "exit code 1 where a requirement or a cell got worse, 3 where B does not judge what passed in A");
+  end_command(command, "Example: assay compare run/dossier again/dossier --key lab.key.pub --out compared.html", action,
+              [&] { return run_compare(given); });
 }
 
 }  // namespace assay::report_cli

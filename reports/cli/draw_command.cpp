@@ -1,5 +1,4 @@
 // draw_command: commitments, the challenge that they make, its plan, and the result of the repeats.
-#include "reports/cli/draw_command.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,21 +6,18 @@
 #include <iostream>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/verdict.h"
+#include "probes/core/options.h"
 #include "probes/core/secret_file.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
-#include "reports/cli/run_checks.h"
-#include "reports/cli/signer_options.h"
 #include "reports/dossier/certificate.h"
 #include "reports/dossier/trust_rules.h"
 #include "reports/spot_check/challenge.h"
-#include "reports/spot_check/drawn.h"
 #include "reports/spot_check/repeat.h"
 
 namespace assay::report_cli {
@@ -40,7 +36,7 @@ std::expected<dossier::OpenedRun, int> open_dossier(const std::string& path, con
   if (!is_folder(path)) return std::unexpected(bad_input(not_a_folder(path)));
   const std::string directory = without_slash(path);
   if (const auto problem = check_is_dossier(directory)) return std::unexpected(bad_input(*problem));
-  auto run = dossier::open_run(directory, {.keys = {}, .policy = policy, .now = now});
+  auto run = dossier::open_run(directory, {.policy = policy, .now = now});
   if (!run) return std::unexpected(refused(run.error()));
   if (run->standing == "verified") return std::move(*run);
   return std::unexpected(refused({directory, "is a run and no dossier: it is " + run->standing,
@@ -202,94 +198,81 @@ int run_check(const DrawArguments& given) {
   return judge::exit_code(judge::Overall::incomplete);
 }
 
-CLI::App* add(CLI::App& parent, const char* name, const char* what, DrawArguments& given) {
-  auto* command = parent.add_subcommand(name, what);
-  command->add_option("dossier", given.dossier, "folder of the dossier whose cells are drawn")
-      ->type_name("DIR")
-      ->required();
-  command->add_option("--policy", given.policy, "trust policy that names the parties")->type_name("FILE")->required();
+CLI::App& add(CLI::App& parent, const char* name, const char* what, DrawArguments& given) {
+  auto& command = *parent.add_subcommand(name, what);
+  add_option(command, "dossier", given.dossier, "DIR", "folder of the dossier whose cells are drawn")->required();
+  add_option(command, "--policy", given.policy, "FILE", "trust policy that names the parties")->required();
   return command;
 }
 
 void add_challenge_option(CLI::App& command, DrawArguments& given) {
-  command.add_option("--challenge", given.challenge, "what `draw challenge` wrote; make your own, from what you hold")
-      ->type_name("FILE")
+  add_option(command, "--challenge", given.challenge, "FILE",
+             "what `draw challenge` wrote; make your own, from what you hold")
       ->required();
 }
 
-void add_check(CLI::App& parent, DrawArguments& given, std::function<int()>& action) {
-  auto* check = add(parent, "check", "hold the repeats against the dossier", given);
-  check->add_option("repeat", given.repeat, "folder of the dossier of the repeats")->type_name("DIR")->required();
-  add_challenge_option(*check, given);
-  check->add_option("--alpha", given.alpha, "probability at most to contradict an honest dossier by chance")
+void add_check(CLI::App& parent, DrawArguments& given, Action& action) {
+  auto& check = add(parent, "check", "hold the repeats against the dossier", given);
+  add_option(check, "repeat", given.repeat, "DIR", "folder of the dossier of the repeats")->required();
+  add_challenge_option(check, given);
+  check.add_option("--alpha", given.alpha, "probability at most to contradict an honest dossier by chance")
       ->capture_default_str()
       ->check(CLI::Range(1e-6, 0.5));
-  check->add_option("--smallest-change", given.smallest_change, "percent: a smaller change contradicts nothing")
+  check.add_option("--smallest-change", given.smallest_change, "percent: a smaller change contradicts nothing")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 100.0));
-  check->add_flag("--json", given.json, "print JSON, assay.draw-check/1");
-  check->footer(
-      "Exit codes: 0 repeated, 1 contradicted, 3 open.\n"
-      "Example: assay draw check run/dossier repeat/dossier --challenge draw.json --policy trust.json");
-  check->callback([&] { action = [&] { return run_check(given); }; });
+  check.add_flag("--json", given.json, "print JSON, assay.draw-check/1");
+  end_command(check,
+              "Exit codes: 0 repeated, 1 contradicted, 3 open.\n"
+              "Example: assay draw check run/dossier repeat/dossier --challenge draw.json --policy trust.json",
+              action, [&] { return run_check(given); });
 }
 
-void add_reveal(CLI::App& parent, DrawArguments& given, std::function<int()>& action) {
-  auto* reveal = add(parent, "reveal", "sign for which commitments of the others your seed is given away", given);
-  add_signer_options(*reveal, given.signer, " of the party")->required();
-  reveal->add_option("--commitment", given.commitments, "your own")->type_name("FILE")->required()->expected(1);
-  reveal->add_option("--other", given.others, "the commitment of another party; may be repeated")
-      ->type_name("FILE")
-      ->required()
-      ->expected(1)
-      ->take_all();
-  reveal->add_option("--out", given.out, "file to write; hand it over together with the seed")
-      ->type_name("FILE")
-      ->required();
-  reveal->footer(
-      "Example: assay draw reveal run/dossier --key buyer.key --policy trust.json --commitment buyer.commit\n"
-      "           --other vendor.commit --out buyer.reveal");
-  reveal->callback([&] { action = [&] { return run_reveal(given); }; });
+void add_reveal(CLI::App& parent, DrawArguments& given, Action& action) {
+  auto& reveal = add(parent, "reveal", "sign for which commitments of the others your seed is given away", given);
+  add_signer_options(reveal, given.signer, " of the party")->required();
+  add_option(reveal, "--commitment", given.commitments, "FILE", "your own")->required()->expected(1);
+  add_repeated(reveal, "--other", given.others, "FILE", "the commitment of another party; may be repeated")->required();
+  add_option(reveal, "--out", given.out, "FILE", "file to write; hand it over together with the seed")->required();
+  end_command(reveal,
+              "Example: assay draw reveal run/dossier --key buyer.key --policy trust.json --commitment buyer.commit\n"
+              "           --other vendor.commit --out buyer.reveal",
+              action, [&] { return run_reveal(given); });
 }
 
 }  // namespace
 
-void add_draw_command(CLI::App& app, DrawArguments& given, std::function<int()>& action) {
-  auto* parent = app.add_subcommand("draw", "draw cells of a dossier by seeds of two parties, and check their repeats");
-  parent->require_subcommand(1);
-  auto* commit = add(*parent, "commit", "make a seed, and sign its digest before the other seeds are known", given);
-  add_signer_options(*commit, given.signer, " of a party")->required();
-  commit->add_option("--cells", given.cells, "how many cells are drawn; all parties commit to the same number")
+void add_draw_command(CLI::App& app, DrawArguments& given, Action& action) {
+  auto& parent =
+      *app.add_subcommand("draw", "draw cells of a dossier by seeds of two parties, and check their repeats");
+  parent.require_subcommand(1);
+  auto& commit = add(parent, "commit", "make a seed, and sign its digest before the other seeds are known", given);
+  add_signer_options(commit, given.signer, " of a party")->required();
+  commit.add_option("--cells", given.cells, "how many cells are drawn; all parties commit to the same number")
       ->required()
       ->check(CLI::Range(std::size_t{1}, spot_check::kMostCells));
-  commit->add_option("--out", given.out, "file to write; the seed goes to FILE.seed")->type_name("FILE")->required();
-  commit->footer(
-      "Example: assay draw commit run/dossier --key buyer.key --policy trust.json --cells 8 --out buyer.commit");
-  commit->callback([&] { action = [&] { return run_commit(given); }; });
-  add_reveal(*parent, given, action);
-  auto* challenge = add(*parent, "challenge", "draw the cells from what all parties revealed, and their seeds", given);
-  challenge->add_option("--commitment", given.commitments, "what `draw reveal` of each party wrote; may be repeated")
-      ->type_name("FILE")
-      ->required()
-      ->expected(1)
-      ->take_all();
-  challenge->add_option("--seed", given.seeds, "of each party, in the order of --commitment")
-      ->type_name("FILE")
-      ->required()
-      ->expected(1)
-      ->take_all();
-  challenge->add_option("--out", given.out, "file to write")->type_name("FILE")->required();
-  challenge->footer(
-      "Example: assay draw challenge run/dossier --policy trust.json --commitment buyer.reveal --seed "
-      "buyer.commit.seed\n"
-      "           --commitment vendor.reveal --seed vendor.commit.seed --out draw.json");
-  challenge->callback([&] { action = [&] { return run_challenge(given); }; });
-  auto* plan = add(*parent, "plan", "write the plan that measures the drawn cells again", given);
-  add_challenge_option(*plan, given);
-  plan->add_option("--out", given.out, "file to write")->type_name("FILE")->required();
-  plan->footer("Example: assay draw plan run/dossier --challenge draw.json --policy trust.json --out plan.json");
-  plan->callback([&] { action = [&] { return run_draw_plan(given); }; });
-  add_check(*parent, given, action);
+  add_option(commit, "--out", given.out, "FILE", "file to write; the seed goes to FILE.seed")->required();
+  end_command(commit,
+              "Example: assay draw commit run/dossier --key buyer.key --policy trust.json --cells 8 --out buyer.commit",
+              action, [&] { return run_commit(given); });
+  add_reveal(parent, given, action);
+  auto& challenge = add(parent, "challenge", "draw the cells from what all parties revealed, and their seeds", given);
+  add_repeated(challenge, "--commitment", given.commitments, "FILE",
+               "what `draw reveal` of each party wrote; may be repeated")
+      ->required();
+  add_repeated(challenge, "--seed", given.seeds, "FILE", "of each party, in the order of --commitment")->required();
+  add_option(challenge, "--out", given.out, "FILE", "file to write")->required();
+  end_command(challenge,
+              "Example: assay draw challenge run/dossier --policy trust.json --commitment buyer.reveal --seed "
+              "buyer.commit.seed\n"
+              "           --commitment vendor.reveal --seed vendor.commit.seed --out draw.json",
+              action, [&] { return run_challenge(given); });
+  auto& plan = add(parent, "plan", "write the plan that measures the drawn cells again", given);
+  add_challenge_option(plan, given);
+  add_option(plan, "--out", given.out, "FILE", "file to write")->required();
+  end_command(plan, "Example: assay draw plan run/dossier --challenge draw.json --policy trust.json --out plan.json",
+              action, [&] { return run_draw_plan(given); });
+  add_check(parent, given, action);
 }
 
 }  // namespace assay::report_cli

@@ -6,7 +6,6 @@
 #include <system_error>
 #include <tuple>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "orchestrator/files/digest.h"
@@ -16,7 +15,7 @@
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
-#include "reports/dossier/serials.h"
+#include "reports/dossier/hardware_trust.h"
 #include "reports/dossier/sign.h"
 #include "reports/evidence/tree.h"
 

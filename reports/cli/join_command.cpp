@@ -6,12 +6,11 @@
 #include <iostream>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
+#include "probes/core/options.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
-#include "reports/cli/run_checks.h"
-#include "reports/cli/signer_options.h"
+#include "reports/cli/commands.h"
 #include "reports/cli/summary.h"
 #include "reports/joint/joint.h"
 
@@ -78,10 +77,8 @@ Summary summary_of(const joint::Joined& joined, const Pins& pins, const char* be
                   .pins = pins,
                   .nodes = nodes_of(joined),
                   .ended = first.ended,
-                  .deviations = {},
                   .profile = fmt::format("{} revision {}", first.verdict.profile, first.profile_revision),
-                  .built_in = first.targets_built_in,
-                  .unknown = {}};
+                  .built_in = first.targets_built_in};
   for (const auto& part : joined.parts) {
     const auto& contents = part.verified.contents;
     summary.ended = std::min(summary.ended, contents.ended);
@@ -176,7 +173,7 @@ void print(const joint::Joined& joined, const dossier::Expectations& expected, c
 }
 
 int run_join(const JoinArguments& given, joint::Kind kind) {
-  joint::JoinRequest request{.kind = kind, .dossiers = {}, .out = without_slash(given.out), .claims = {}};
+  joint::JoinRequest request{.kind = kind, .out = without_slash(given.out)};
   for (const auto& path : given.dossiers) {
     if (!is_folder(path)) return bad_input(not_a_folder(path));
     request.dossiers.push_back(without_slash(path));
@@ -194,8 +191,7 @@ int run_join(const JoinArguments& given, joint::Kind kind) {
   request.claims = {.issued_at = utc_text(std::chrono::system_clock::now()),
                     .role = given.role,
                     .name = given.name,
-                    .organisation = given.organisation,
-                    .key_fingerprint = ""};
+                    .organisation = given.organisation};
   const auto joined = joint::make_joint(request, **key, {.keys = std::move(*others), .expected = *expected});
   if (!joined) return refused(joined.error());
   print(*joined, *expected);
@@ -204,21 +200,16 @@ int run_join(const JoinArguments& given, joint::Kind kind) {
 }
 
 void add(CLI::App& command, JoinArguments& given) {
-  command.add_option("dossiers", given.dossiers, "folders of dossiers, two at least")->type_name("DIR")->required();
+  add_option(command, "dossiers", given.dossiers, "DIR", "folders of dossiers, two at least")->required();
   add_signer_options(command, given.signer, " of who joins them")->required();
-  command.add_option("--with-key", given.others, "public key of who signed a dossier; may be repeated")
-      ->type_name("FILE")
-      ->expected(1)
-      ->take_all();
-  command.add_option("--policy", given.policy, "refuse signatures that this trust policy does not count")
-      ->type_name("FILE");
-  command.add_option("--out", given.out, "folder to make")->type_name("DIR")->required();
-  command.add_option("--role", given.role, "role of who joins them")
-      ->type_name("ROLE")
+  add_repeated(command, "--with-key", given.others, "FILE", "public key of who signed a dossier; may be repeated");
+  add_option(command, "--policy", given.policy, "FILE", "refuse signatures that this trust policy does not count");
+  add_option(command, "--out", given.out, "DIR", "folder to make")->required();
+  add_option(command, "--role", given.role, "ROLE", "role of who joins them")
       ->capture_default_str()
       ->check(CLI::IsMember(std::vector<std::string>(dossier::kRoles.begin(), dossier::kRoles.end())));
-  command.add_option("--name", given.name, "name of the signer")->type_name("NAME");
-  command.add_option("--organisation", given.organisation, "organisation of the signer")->type_name("NAME");
+  add_option(command, "--name", given.name, "NAME", "name of the signer");
+  add_option(command, "--organisation", given.organisation, "NAME", "organisation of the signer");
 }
 
 /// An option that is of one dossier, and was given; nothing if there is none.
@@ -243,19 +234,21 @@ InputError not_of_joint(const char* option, const std::string& directory) {
 
 }  // namespace
 
-void add_join_commands(CLI::App& app, JoinCommands& given, std::function<int()>& action) {
-  auto* merge = app.add_subcommand("merge", "verify dossiers of several sites, and sign one statement of them");
-  add(*merge, given.merge);
-  merge->footer(
+void add_join_commands(CLI::App& app, JoinCommands& given, Action& action) {
+  auto& merge = *app.add_subcommand("merge", "verify dossiers of several sites, and sign one statement of them");
+  add(merge, given.merge);
+  end_command(
+      merge,
       "Example: assay-report merge north/dossier south/dossier --policy trust.json --key buyer.key --role buyer --out "
-      "fleet");
-  merge->callback([&] { action = [&] { return run_join(given.merge, joint::Kind::merge); }; });
-  auto* expand =
-      app.add_subcommand("expand", "the same of one site that has grown, with limits of the fleet over all nodes");
-  add(*expand, given.expand);
-  expand->footer(
-      "Example: assay-report expand first/dossier later/dossier --with-key lab.key.pub --key lab.key --out hall");
-  expand->callback([&] { action = [&] { return run_join(given.expand, joint::Kind::expand); }; });
+      "fleet",
+      action, [&] { return run_join(given.merge, joint::Kind::merge); });
+  auto& expand =
+      *app.add_subcommand("expand", "the same of one site that has grown, with limits of the fleet over all nodes");
+  add(expand, given.expand);
+  end_command(
+      expand,
+      "Example: assay-report expand first/dossier later/dossier --with-key lab.key.pub --key lab.key --out hall",
+      action, [&] { return run_join(given.expand, joint::Kind::expand); });
 }
 
 int countersign_joint(const std::string& directory, const SignArguments& given, const dossier::Signer& key,

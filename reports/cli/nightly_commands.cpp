@@ -1,26 +1,24 @@
 // nightly_commands: exports of a history for operators.
-#include "reports/cli/nightly_commands.h"
-
 #include <chrono>
 #include <filesystem>
 #include <iostream>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/exit_codes.h"
+#include "probes/core/options.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
-#include "reports/cli/signer_options.h"
 #include "reports/dossier/keys.h"
-#include "reports/nightly/alerts.h"
+#include "reports/dossier/opened_run.h"
+#include "reports/exports/exports.h"
 #include "reports/nightly/fleet_page.h"
-#include "reports/nightly/grafana.h"
 #include "reports/nightly/prometheus.h"
 #include "reports/nightly/rma.h"
 #include "reports/nightly/unit_page.h"
+#include "reports/page/pdf.h"
 
 namespace assay::report_cli {
 namespace {
@@ -78,8 +76,6 @@ int deliver_grafana(const std::string& out) {
   return deliver(folder + "/assay.yaml", nightly::grafana_provider(absolute));
 }
 
-}  // namespace
-
 int run_trend(const TrendArguments& given) {
   if (given.fleet != given.unit.empty())
     return bad_input({"trend", "needs a unit, a node or --fleet, and only one of them",
@@ -128,8 +124,6 @@ int run_export(const ExportArguments& given) {
   return deliver(given.out, nightly::textfile(opened->report, last));
 }
 
-namespace {
-
 int check_rma_folder(const RmaArguments& given) {
   const auto key = dossier::load_public_key(given.signer.key);
   if (!key) return bad_input(key.error());
@@ -152,8 +146,6 @@ std::expected<std::vector<nightly::Attachment>, InputError> attachments_of(const
   }
   return all;
 }
-
-}  // namespace
 
 int run_rma(const RmaArguments& given) {
   if (!given.check.empty()) return check_rma_folder(given);
@@ -184,76 +176,122 @@ int run_rma(const RmaArguments& given) {
   return files::kExitSuccess;
 }
 
-namespace {
-
 /// The run, and its allowed signers.
 void add_run_options(CLI::App& command, ExportRunArguments& given) {
-  command.add_option("--run", given.directory, "of junit, ctrf, ocp, csv, knees, openmetrics, pdf: a run or dossier")
-      ->type_name("DIR");
-  command.add_option("--key", given.keys, "with --run: refuse a dossier that none of these keys signed")
-      ->type_name("FILE")
-      ->expected(1)
-      ->take_all();
-  command.add_option("--policy", given.policy, "with --run: refuse what this trust policy does not count")
-      ->type_name("FILE");
-  command.add_option("--waiver", given.waivers, "of pdf, with --policy: a waiver for the first page; may be repeated")
-      ->type_name("FILE")
-      ->expected(1)
-      ->take_all();
+  add_option(command, "--run", given.directory, "DIR",
+             "of junit, ctrf, ocp, csv, knees, openmetrics, pdf: a run or dossier");
+  add_repeated(command, "--key", given.keys, "FILE", "with --run: refuse a dossier that none of these keys signed");
+  add_option(command, "--policy", given.policy, "FILE", "with --run: refuse what this trust policy does not count");
+  add_repeated(command, "--waiver", given.waivers, "FILE",
+               "of pdf, with --policy: a waiver for the first page; may be repeated");
+}
+
+/// Prints the report with a browser of this machine.
+int write_pdf(dossier::OpenedRun run, const ExportRunArguments& given, const std::string& out) {
+  constexpr Seconds kDeadline{600};  // chromium takes a second for twenty pages, a large fleet has thousands
+  if (out == "-") return bad_input({"--out", "is missing: a PDF is no text", "name the file: -o report.pdf"});
+  if (!given.waivers.empty()) {
+    if (const auto code = show_waivers(run.content, given.waivers, given.policy)) return *code;
+  }
+  if (const auto problem = page::write_pdf(run.content, {run.standing, run.signers}, out, kDeadline))
+    return bad_input(*problem);
+  std::cerr << fmt::format("wrote {}\n", harmless(out));
+  return files::kExitSuccess;
+}
+
+std::string text_of(const std::string& kind, const dossier::OpenedRun& run) {
+  if (kind == "junit") return exports::junit(run);
+  if (kind == "ctrf") return exports::ctrf(run);
+  if (kind == "knees") return exports::knees_csv(run);
+  return kind == "csv" ? exports::csv(run) : exports::run_metrics(run);
+}
+
+int write_folder(const std::map<std::string, std::string>& all, const std::string& out) {
+  if (out == "-") {
+    return bad_input({"--out", "is missing: OCP diagnostics have a file for each node", "name a new folder"});
+  }
+  const std::string folder = without_slash(out);
+  std::error_code failure;
+  if (!std::filesystem::create_directory(folder, failure)) {
+    return bad_input({folder, failure ? failure.message() : "exists already", "name a new folder"});
+  }
+  for (const auto& [name, text] : all) {
+    if (const auto problem = files::create_file(folder + "/" + name, text, 0644)) return bad_input(*problem);
+  }
+  std::cout << fmt::format("wrote {} files to {}\n", all.size(), harmless(folder));
+  return files::kExitSuccess;
 }
 
 }  // namespace
 
-void add_nightly_commands(CLI::App& app, NightlyArguments& given, std::function<int()>& action) {
+void add_nightly_commands(CLI::App& app, NightlyArguments& given, Action& action) {
   const auto sources = [](CLI::App& command, std::string& database, std::string& drift, std::size_t& nights) {
-    command.add_option("--db", database, "database of `assay history`")->type_name("FILE");
-    command.add_option("--drift", drift, "report of `assay drift judge`")->type_name("FILE");
+    add_option(command, "--db", database, "FILE", "database of `assay history`");
+    add_option(command, "--drift", drift, "FILE", "report of `assay drift judge`");
     command.add_option("--nights", nights, "nights that are shown, up to the report's")
         ->capture_default_str()
         ->check(CLI::Range(std::size_t{2}, kMostNights));
   };
-  auto* trend = app.add_subcommand("trend", "write a page over nights: of the fleet, of a node or of a unit");
-  trend->add_option("unit", given.trend.unit, "id of a unit, or name of a node")->type_name("UNIT");
-  trend->add_flag("--fleet", given.trend.fleet, "the whole fleet: flags, coverage, and a map of nodes and nights");
-  sources(*trend, given.trend.database, given.trend.drift, given.trend.nights);
-  for (const char* needed : {"--db", "--drift"}) trend->get_option(needed)->required();
-  trend->add_option("--out,-o", given.trend.out, "HTML file to write")->type_name("FILE")->required();
-  trend->footer("Example: assay trend --fleet --db history.db --drift drift.json -o fleet.html");
-  trend->callback([&] { action = [&] { return run_trend(given.trend); }; });
+  auto& trend = *app.add_subcommand("trend", "write a page over nights: of the fleet, of a node or of a unit");
+  add_option(trend, "unit", given.trend.unit, "UNIT", "id of a unit, or name of a node");
+  trend.add_flag("--fleet", given.trend.fleet, "the whole fleet: flags, coverage, and a map of nodes and nights");
+  sources(trend, given.trend.database, given.trend.drift, given.trend.nights);
+  for (const char* needed : {"--db", "--drift"}) trend.get_option(needed)->required();
+  add_option(trend, "--out,-o", given.trend.out, "FILE", "HTML file to write")->required();
+  end_command(trend, "Example: assay trend --fleet --db history.db --drift drift.json -o fleet.html", action,
+              [&] { return run_trend(given.trend); });
 
-  auto* exported = app.add_subcommand(
+  auto& exported = *app.add_subcommand(
       "export", "a run, or flags and nights, for other programs: " + fmt::format("{}", fmt::join(kKinds, ", ")));
-  exported->add_option("kind", given.exported.kind, "what to write")
-      ->type_name("KIND")
-      ->required()
-      ->check(CLI::IsMember(kKinds));
-  sources(*exported, given.exported.database, given.exported.drift, given.exported.nights);
-  add_run_options(*exported, given.exported.run);
-  exported->add_option("--out,-o", given.exported.out, "file to replace; of grafana and ocp a folder; - for stdout")
-      ->type_name("FILE")
+  add_option(exported, "kind", given.exported.kind, "KIND", "what to write")->required()->check(CLI::IsMember(kKinds));
+  sources(exported, given.exported.database, given.exported.drift, given.exported.nights);
+  add_run_options(exported, given.exported.run);
+  add_option(exported, "--out,-o", given.exported.out, "FILE",
+             "file to replace; of grafana and ocp a folder; - for stdout")
       ->capture_default_str();
-  exported->footer(
-      "Example: assay export junit --run run/dossier --key lab.key.pub -o junit.xml\n"
-      "         assay export prom --db history.db --drift drift.json -o /var/lib/node_exporter/assay.prom");
-  exported->callback([&] { action = [&] { return run_export(given.exported); }; });
+  end_command(exported,
+              "Example: assay export junit --run run/dossier --key lab.key.pub -o junit.xml\n"
+              "         assay export prom --db history.db --drift drift.json -o /var/lib/node_exporter/assay.prom",
+              action, [&] { return run_export(given.exported); });
 
-  auto* rma =
-      app.add_subcommand("rma", "write the signed folder that a vendor asks for with a faulty part, or check one");
-  rma->add_option("unit", given.rma.unit, "id of the unit, or name of a node with one unit")->type_name("UNIT");
-  sources(*rma, given.rma.database, given.rma.drift, given.rma.nights);
-  rma->add_option("--out,-o", given.rma.out, "new folder")->type_name("DIR");
-  add_signer_options(*rma, given.rma.signer, " of the sender, with --check the public one");
-  rma->add_option("--attach", given.rma.attachments, "a log or proof to add; may be repeated")
-      ->type_name("KIND=FILE")
-      ->expected(1)
-      ->take_all();
-  rma->add_option("--check", given.rma.check, "check this folder in place of writing one")
-      ->type_name("DIR")
-      ->needs("--key");
-  rma->footer(
-      "Example: assay rma gpu:1324523049871 --db history.db --drift drift.json --key lab.key --attach "
-      "kernel-log=dmesg.txt -o rma");
-  rma->callback([&] { action = [&] { return run_rma(given.rma); }; });
+  auto& rma =
+      *app.add_subcommand("rma", "write the signed folder that a vendor asks for with a faulty part, or check one");
+  add_option(rma, "unit", given.rma.unit, "UNIT", "id of the unit, or name of a node with one unit");
+  sources(rma, given.rma.database, given.rma.drift, given.rma.nights);
+  add_option(rma, "--out,-o", given.rma.out, "DIR", "new folder");
+  add_signer_options(rma, given.rma.signer, " of the sender, with --check the public one");
+  add_repeated(rma, "--attach", given.rma.attachments, "KIND=FILE", "a log or proof to add; may be repeated");
+  add_option(rma, "--check", given.rma.check, "DIR", "check this folder in place of writing one")->needs("--key");
+  end_command(rma,
+              "Example: assay rma gpu:1324523049871 --db history.db --drift drift.json --key lab.key --attach "
+              "kernel-log=dmesg.txt -o rma",
+              action, [&] { return run_rma(given.rma); });
+}
+
+int export_run(const std::string& kind, const ExportRunArguments& given, const std::string& out) {
+  if (given.directory.empty())
+    return bad_input({"export " + kind, "needs --run", "the folder of a run or of a dossier"});
+  if (!given.waivers.empty() && (kind != "pdf" || given.policy.empty())) {
+    return bad_input({"--waiver", "needs --policy, and is of pdf alone",
+                      "the page of a report has an option of its own: assay-report report DIR --waiver FILE"});
+  }
+  if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
+  const std::string directory = without_slash(given.directory);
+  if (const auto problem = check_run_is_over(directory)) return bad_input(*problem);
+  const auto signers = allowed_signers(given.keys, given.policy);
+  if (!signers) return bad_input(signers.error());
+  auto run = dossier::open_run(directory, *signers);
+  if (!run) return refused(run.error());
+  if (kind == "ocp") return write_folder(exports::ocp(*run), out);
+  if (kind == "pdf") return write_pdf(std::move(*run), given, out);
+  const std::string text = text_of(kind, *run);
+  if (out == "-") {
+    std::cout << harmless_page(text);
+    return files::kExitSuccess;
+  }
+  if (const auto problem = files::replace_file(out, text)) return bad_input(*problem);
+  std::cerr << fmt::format("wrote {}\n", harmless(out));
+  return files::kExitSuccess;
 }
 
 }  // namespace assay::report_cli

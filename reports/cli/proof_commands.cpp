@@ -1,5 +1,4 @@
 // proof_commands: asking for time stamps, adding them, and signing the head of a journal.
-#include "reports/cli/proof_commands.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -14,18 +13,16 @@
 #include <sys/stat.h>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/evidence/journal.h"
 #include "orchestrator/judge/verdict.h"
+#include "probes/core/options.h"
 #include "probes/core/text.h"
 #include "probes/core/units.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
-#include "reports/cli/run_checks.h"
-#include "reports/cli/signer_options.h"
 #include "reports/dossier/head.h"
 #include "reports/dossier/sign.h"
 #include "reports/dossier/signer.h"
@@ -248,39 +245,34 @@ int run_witness(const WitnessArguments& given) {
 
 }  // namespace
 
-void add_proof_commands(CLI::App& app, ProofArguments& given, std::function<int()>& action) {
-  auto* stamp = app.add_subcommand("timestamp", "ask for a time stamp (RFC 3161) of a signature, or add the answer");
-  stamp->add_option("directory", given.timestamp.directory, "folder of the dossier")->type_name("DIR")->required();
-  stamp->add_option("--key", given.timestamp.key, "public key of whose signature it is")->type_name("FILE")->required();
-  stamp->add_option("--request", given.timestamp.request, "write what is to be sent to the authority")
-      ->type_name("FILE");
-  stamp->add_option("--response", given.timestamp.response, "check the authority's answer, and add it")
-      ->type_name("FILE");
-  stamp->add_option("--tsa", given.timestamp.authorities, "with --response: certificates of the authority, PEM")
-      ->type_name("FILE");
-  stamp->footer("Example: assay timestamp run/dossier --key lab.key.pub --request signature.tsq");
-  stamp->callback([&] { action = [&] { return run_timestamp(given.timestamp); }; });
-  auto* witness = app.add_subcommand("witness", "sign what a run's journal has so far, for a run that goes on");
-  witness
-      ->add_option("journal", given.witness.journal,
-                   "folder of the run, a copy of its journal, or - for standard input")
-      ->type_name("DIR|FILE")
+void add_proof_commands(CLI::App& app, ProofArguments& given, Action& action) {
+  auto& stamp = *app.add_subcommand("timestamp", "ask for a time stamp (RFC 3161) of a signature, or add the answer");
+  add_option(stamp, "directory", given.timestamp.directory, "DIR", "folder of the dossier")->required();
+  add_option(stamp, "--key", given.timestamp.key, "FILE", "public key of whose signature it is")->required();
+  add_option(stamp, "--request", given.timestamp.request, "FILE", "write what is to be sent to the authority");
+  add_option(stamp, "--response", given.timestamp.response, "FILE", "check the authority's answer, and add it");
+  add_option(stamp, "--tsa", given.timestamp.authorities, "FILE",
+             "with --response: certificates of the authority, PEM");
+  end_command(stamp, "Example: assay timestamp run/dossier --key lab.key.pub --request signature.tsq", action,
+              [&] { return run_timestamp(given.timestamp); });
+  auto& witness = *app.add_subcommand("witness", "sign what a run's journal has so far, for a run that goes on");
+  add_option(witness, "journal", given.witness.journal, "DIR|FILE",
+             "folder of the run, a copy of its journal, or - for standard input")
       ->required();
-  add_signer_options(*witness, given.witness.signer, " of the witness")->required();
-  witness->add_option("--out", given.witness.out, "file to write; with --every the folder")
-      ->type_name("FILE")
-      ->required();
-  auto* every = witness->add_option("--every", given.witness.every,
-                                    "look again after this time, and sign whenever the journal has grown, until its "
-                                    "run has ended: 60s");
+  add_signer_options(witness, given.witness.signer, " of the witness")->required();
+  add_option(witness, "--out", given.witness.out, "FILE", "file to write; with --every the folder")->required();
+  auto* every = witness.add_option("--every", given.witness.every,
+                                   "look again after this time, and sign whenever the journal has grown, until its "
+                                   "run has ended: 60s");
   every->type_name("TIME");
-  witness->add_option("--patience", given.witness.patience, "end when the journal has not grown for so long [24 h]")
-      ->type_name("TIME")
+  add_option(witness, "--patience", given.witness.patience, "TIME",
+             "end when the journal has not grown for so long [24 h]")
       ->needs(every);
-  witness->footer(
+  end_command(
+      witness,
       "Example: assay witness run --key witness.key --out 0001.head; assay witness run --key witness.key --every 60s "
-      "--out heads");
-  witness->callback([&] { action = [&] { return run_witness(given.witness); }; });
+      "--out heads",
+      action, [&] { return run_witness(given.witness); });
 }
 
 }  // namespace assay::report_cli

@@ -1,5 +1,4 @@
 // requirements_command: `assay-report requirements`.
-#include "reports/cli/requirements_command.h"
 
 #include <algorithm>
 #include <iostream>
@@ -7,14 +6,13 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/terminal.h"
 #include "orchestrator/judge/verdict.h"
+#include "probes/core/options.h"
 #include "probes/core/text.h"
 #include "reports/cli/commands.h"
-#include "reports/cli/run_checks.h"
 #include "reports/requirements/shown.h"
 
 namespace assay::report_cli {
@@ -32,7 +30,7 @@ int list_catalogues() {
   return files::kExitSuccess;
 }
 
-/// With --met: as a verdict of the catalogue alone.
+/// With --met: as a verdict of only the catalogue.
 judge::Overall overall_of(const requirements::Mapping& mapping) {
   if (mapping.counts.at("not_met") > 0) return judge::Overall::rejected;
   return mapping.counts.at("not_tested") > 0 || mapping.counts.at("met") == 0 ? judge::Overall::incomplete
@@ -69,25 +67,23 @@ int run_requirements(const RequirementsArguments& given) {
 
 }  // namespace
 
-void add_requirements_command(CLI::App& app, RequirementsArguments& given, std::function<int()>& action) {
-  auto* command = app.add_subcommand(
+void add_requirements_command(CLI::App& app, RequirementsArguments& given, Action& action) {
+  auto& command = *app.add_subcommand(
       "requirements", "map a catalogue of published demands over a run: met, not met, not tested or outside");
-  command->add_option("catalogue", given.catalogue, "a built-in catalogue, or a file (assay.catalogue/1)")
-      ->type_name("NAME|FILE");
-  command->add_option("--run", given.directory, "folder of a run or of a dossier")->type_name("DIR");
-  command->add_option("--key", given.keys, "public key of a signer; refuse a dossier that none of them signed")
-      ->type_name("FILE")
-      ->expected(1)
-      ->take_all();
-  command->add_option("--policy", given.policy, "refuse a dossier whose signatures this trust policy does not count")
-      ->type_name("FILE");
-  command->add_option("--out", given.out, "also write a page")->type_name("FILE");
-  command->add_flag("--json", given.json, "print JSON, assay.requirements/1");
-  command->add_flag("--csv", given.csv, "print CSV");
-  command->add_flag("--met", given.met, "exit code 1 where a row is not met, 3 where one is not tested");
-  command->add_flag("--list", given.list, "list the built-in catalogues");
-  command->footer("Example: assay requirements clustermax --run run/dossier --key lab.key.pub --out requirements.html");
-  command->callback([&] { action = [&] { return run_requirements(given); }; });
+  add_option(command, "catalogue", given.catalogue, "NAME|FILE", "a built-in catalogue, or a file (assay.catalogue/1)");
+  add_option(command, "--run", given.directory, "DIR", "folder of a run or of a dossier");
+  add_repeated(command, "--key", given.keys, "FILE",
+               "public key of a signer; refuse a dossier that none of them signed");
+  add_option(command, "--policy", given.policy, "FILE",
+             "refuse a dossier whose signatures this trust policy does not count");
+  add_option(command, "--out", given.out, "FILE", "also write a page");
+  command.add_flag("--json", given.json, "print JSON, assay.requirements/1");
+  command.add_flag("--csv", given.csv, "print CSV");
+  command.add_flag("--met", given.met, "exit code 1 where a row is not met, 3 where one is not tested");
+  command.add_flag("--list", given.list, "list the built-in catalogues");
+  end_command(command,
+              "Example: assay requirements clustermax --run run/dossier --key lab.key.pub --out requirements.html",
+              action, [&] { return run_requirements(given); });
 }
 
 }  // namespace assay::report_cli

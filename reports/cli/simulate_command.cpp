@@ -22,7 +22,7 @@ namespace {
 std::expected<plan::Plan, InputError> simulated_plan(const SimulateArguments& given) {
   const auto profile = plan::profile_named(given.profile);
   if (!profile) return std::unexpected(profile.error());
-  plan::Simulation simulation{.seed = given.seed, .faults = {}};
+  plan::Simulation simulation{.seed = given.seed};
   site::Site site = simulate::simulated_site(simulate::shape_for(
       *profile, {.nodes = given.nodes, .per_rack = given.per_rack, .per_leaf = given.per_leaf, .rails = given.rails}));
   simulate::tell_parts(*profile, site);

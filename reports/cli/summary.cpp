@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iostream>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "probes/core/text.h"

@@ -1,5 +1,4 @@
 // trust_command: `assay trust init`: a trust policy from keys and roles, to be read and signed off by its owner.
-#include "reports/cli/trust_command.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,13 +6,12 @@
 #include <filesystem>
 #include <iostream>
 #include <string>
-#include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "orchestrator/files/atomic_file.h"
 #include "probes/core/json_io.h"
+#include "probes/core/options.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
@@ -101,28 +99,22 @@ int run_trust_init(const TrustArguments& given) {
 
 }  // namespace
 
-void add_trust_command(CLI::App& app, TrustArguments& given, std::function<int()>& action) {
-  auto* trust = app.add_subcommand("trust", "draft a trust policy, for --policy");
-  trust->require_subcommand(1);
-  auto* init = trust->add_subcommand("init", "write a policy from public keys and the roles of their owners");
-  init->add_option("--key", given.keys,
-                   "a public key and the role of its owner: vendor, buyer, commissioner or witness; may be repeated")
-      ->type_name("ROLE=FILE")
-      ->required()
-      ->expected(1)
-      ->take_all();
-  init->add_option("--out", given.out, "policy to write")->type_name("FILE")->required();
-  init->add_option("--name", given.name, "name of the policy: your contract or hall")
-      ->type_name("NAME")
-      ->capture_default_str();
-  init->add_option("--require", given.require, "roles that must have signed [the role of the first key]")
-      ->type_name("ROLES")
+void add_trust_command(CLI::App& app, TrustArguments& given, Action& action) {
+  auto& trust = *app.add_subcommand("trust", "draft a trust policy, for --policy");
+  trust.require_subcommand(1);
+  auto& init = *trust.add_subcommand("init", "write a policy from public keys and the roles of their owners");
+  add_repeated(init, "--key", given.keys, "ROLE=FILE",
+               "a public key and the role of its owner: vendor, buyer, commissioner or witness; may be repeated")
+      ->required();
+  add_option(init, "--out", given.out, "FILE", "policy to write")->required();
+  add_option(init, "--name", given.name, "NAME", "name of the policy: your contract or hall")->capture_default_str();
+  add_option(init, "--require", given.require, "ROLES", "roles that must have signed [the role of the first key]")
       ->delimiter(',');
-  init->add_option("--from", given.from, "first day on which policy and keys count [a year ago]")->type_name("DAY");
-  init->add_option("--until", given.until, "day from which they no longer count [in a year]")->type_name("DAY");
-  init->footer(
-      "Example: assay trust init --key vendor=vendor.pub --key buyer=buyer.pub --name 'hall 3' --out trust.json");
-  init->callback([&] { action = [&] { return run_trust_init(given); }; });
+  add_option(init, "--from", given.from, "DAY", "first day on which policy and keys count [a year ago]");
+  add_option(init, "--until", given.until, "DAY", "day from which they no longer count [in a year]");
+  end_command(
+      init, "Example: assay trust init --key vendor=vendor.pub --key buyer=buyer.pub --name 'hall 3' --out trust.json",
+      action, [&] { return run_trust_init(given); });
 }
 
 }  // namespace assay::report_cli

@@ -11,7 +11,6 @@
 #include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
 #include "reports/cli/join_command.h"
-#include "reports/cli/run_checks.h"
 #include "reports/cli/summary.h"
 #include "reports/joint/joint.h"
 
@@ -210,11 +209,9 @@ Summary summary_of(const ordered_json& document) {
       .pins = {.pinned = document.at("pinned"), .open = document.at("not_pinned")},
       .nodes = document.at("nodes").size(),
       .ended = text(document.at("ended")),
-      .deviations = {},
       .profile =
           fmt::format("{} revision {}", text(document.at("profile")), document.at("profile_revision").get<int>()),
-      .built_in = document.at("targets_built_in"),
-      .unknown = {}};
+      .built_in = document.at("targets_built_in")};
   for (const auto& one : document.at("deviations")) summary.deviations.push_back(words_of_deviation(one));
   for (const auto& probe : document.at("probes")) {
     if (!probe.at("known").get<bool>())

@@ -7,7 +7,6 @@
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
-#include "reports/cli/run_checks.h"
 #include "reports/dossier/sign.h"
 
 namespace assay::report_cli {

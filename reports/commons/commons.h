@@ -1,8 +1,10 @@
-// commons: contributions of several sites added up, and the signed files of both.
+// commons: contributions of several sites, without a name, a serial number or a time of day, their sum, and the signed
+// files of both.
 #pragma once
 
 #include <cstddef>
 #include <expected>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "reports/commons/figures.h"
 #include "reports/dossier/keys.h"
 #include "reports/dossier/moment.h"
+#include "reports/dossier/opened_run.h"
 
 namespace assay::commons {
 
@@ -55,5 +58,17 @@ std::string json_of(const SignedDocument& of, const std::string& model);
 
 /// UTC day.
 std::string day_of(dossier::Moment now);
+
+/// Figures of verified runs.
+struct Contribution {
+  AllFigures figures;
+  std::map<std::string, std::size_t> left_out;  ///< passed figures that are not in it, by the reason
+};
+
+/// The figures of nodes and accelerators that passed, one for each board and group: of a board that several runs have,
+/// that of the last. Left out: figures of pairs, groups and other parts, of counts of faults, of contrasts, without a
+/// model, and of parameters whose text could name something. Refused: a run that is not verified, accepted and
+/// measured whole.
+std::expected<Contribution, InputError> contribution_of(const std::vector<dossier::OpenedRun>& runs);
 
 }  // namespace assay::commons

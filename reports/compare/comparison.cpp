@@ -38,12 +38,12 @@ std::vector<CellPair> paired(const std::vector<const judge::Result*>& a, const s
   std::vector<CellPair> cells;
   for (const auto* one : a) {
     place[key_of(*one)] = cells.size();
-    cells.push_back({.a = one, .b = nullptr, .change = {}, .test = {}});
+    cells.push_back({.a = one});
   }
   for (const auto* one : b) {
     const auto found = place.find(key_of(*one));
     if (found == place.end()) {
-      cells.push_back({.a = nullptr, .b = one, .change = {}, .test = {}});
+      cells.push_back({.b = one});
     } else {
       cells[found->second].b = one;
     }
@@ -150,13 +150,9 @@ RequirementPair make_pair(const Side& a, const Side& b, const std::string& id,
                        .statistic = std::string(word_of(either.statistic)),
                        .limit_a = of_a == nullptr ? "" : figures::target_words(a.content.run.plan.profile, *of_a),
                        .limit_b = of_b == nullptr ? "" : figures::target_words(b.content.run.plan.profile, *of_b),
-                       .method = {},
                        .cells = paired(results_a, results_b),
                        .outcomes_a = outcomes_of(results_a),
-                       .outcomes_b = outcomes_of(results_b),
-                       .value_a = {},
-                       .value_b = {},
-                       .test = {}};
+                       .outcomes_b = outcomes_of(results_b)};
   if (of_a != nullptr && of_b != nullptr)
     pair.method = method_differences(a.content.run.plan, b.content.run.plan, *of_a, *of_b);
   if (!pair.method.empty()) pair.reason = "The figures do not mean the same: " + pair.method.front() + ".";
@@ -228,7 +224,6 @@ Comparison compare(const Side& a, const Side& b, const Demands& demands) {
   Comparison all{.demands = demands,
                  .notes = notes_of(a, b),
                  .targets = dossier::target_differences(b.content.run.plan.profile, a.content.run.plan.profile),
-                 .requirements = {},
                  .counts = {}};
   const auto results_a = by_requirement(a.content.verdict);
   const auto results_b = by_requirement(b.content.verdict);

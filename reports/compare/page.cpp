@@ -8,8 +8,6 @@
 #include "reports/figures/html.h"
 #include "reports/figures/plot.h"
 #include "reports/figures/result_text.h"
-#include "reports/figures/scale.h"
-#include "reports/figures/two_distributions.h"
 #include "reports/page/style.h"
 
 namespace assay::compare {
@@ -121,7 +119,7 @@ std::optional<double> common_limit(const std::vector<const judge::Result*>& resu
 
 std::string figure(const RequirementPair& pair, const Side& a, const Side& b) {
   std::vector<const judge::Result*> of_a, of_b;
-  figures::Plot plot{.title = fmt::format("{} ({})", pair.metric, pair.statistic), .unit = pair.unit, .rows = {}};
+  figures::Plot plot{.title = fmt::format("{} ({})", pair.metric, pair.statistic), .unit = pair.unit};
   for (const auto& cell : pair.cells) {
     if (cell.a != nullptr && cell.a->value) of_a.push_back(cell.a);
     if (cell.b != nullptr && cell.b->value) of_b.push_back(cell.b);

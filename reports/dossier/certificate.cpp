@@ -90,11 +90,7 @@ std::optional<TrustedKey> key_by(const CertificateRule& rule, const std::vector<
     return read ? std::optional(*read) : std::nullopt;
   }();
   if (!key) return std::nullopt;
-  TrustedKey counted{.fingerprint = key->fingerprint(),
-                     .key = std::move(key),
-                     .from = rule.from,
-                     .until = rule.until,
-                     .revoked = std::nullopt};
+  TrustedKey counted{.fingerprint = key->fingerprint(), .key = std::move(key), .from = rule.from, .until = rule.until};
   for (const auto& one : verified) {
     const auto from = moment_of(X509_get0_notBefore(one.get()));
     const auto last = moment_of(X509_get0_notAfter(one.get()));
@@ -127,18 +123,6 @@ std::string why_not_counted(const TrustPolicy& policy, const std::vector<Certifi
 }
 
 }  // namespace
-
-std::vector<Certificate> read_certificates(std::string_view pem) {
-  std::vector<Certificate> all;
-  const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  while (bio) {
-    Certificate one(PEM_read_bio_X509(bio.get(), nullptr, no_passphrase, nullptr));
-    if (!one) break;
-    all.push_back(std::move(one));
-  }
-  ERR_clear_error();  // the end of the file is one
-  return all;
-}
 
 std::vector<Certificate> verified_chain(const std::vector<Certificate>& chain, std::string_view issuers,
                                         const ChainRules& rules) {

@@ -52,7 +52,7 @@ std::expected<Envelope, InputError> read_envelope(std::string_view text, const s
   const std::string* payload = text_of(*document, "payload");
   if (type == nullptr) return refused("payloadType", "is missing or not a string");
   if (payload == nullptr) return refused("payload", "is missing or not a string");
-  Envelope envelope{.payload_type = *type, .payload = {}, .signatures = {}};
+  Envelope envelope{.payload_type = *type};
   auto decoded = base64_decoded(*payload);
   if (!decoded) return refused("payload", "is not strict base64");
   envelope.payload = std::move(*decoded);

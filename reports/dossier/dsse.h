@@ -59,7 +59,7 @@ std::expected<std::string, InputError> signed_text(const nlohmann::json& documen
   auto payload = canonical_json(document);
   if (!payload) return std::unexpected(payload.error());
   if (const auto again = read(*payload, name); !again) return std::unexpected(again.error());
-  Envelope envelope{.payload_type = std::string(kPayloadType), .payload = std::move(*payload), .signatures = {}};
+  Envelope envelope{.payload_type = std::string(kPayloadType), .payload = std::move(*payload)};
   if (auto problem = sign(envelope, signer)) return std::unexpected(*problem);
   return written(envelope, largest);
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "orchestrator/files/difference.h"

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "reports/dossier/contents.h"
-#include "reports/dossier/serials.h"
+#include "reports/dossier/hardware_trust.h"
 #include "reports/dossier/sign.h"
 #include "reports/dossier/verify.h"
 #include "reports/evidence/tree.h"
@@ -33,7 +33,6 @@ std::expected<OpenedRun, InputError> read_run(const std::string& directory, cons
   auto serials = recorded_serials(examined->run, evidence::evidence_in(*files));
   return OpenedRun{.path = directory,
                    .standing = examined->run.plan.simulation ? "simulated" : "unsigned",
-                   .signers = {},
                    .content = page::report_content(std::move(*examined), evidence::evidence_in(*files), ""),
                    .serials = std::move(serials)};
 }
@@ -51,7 +50,7 @@ std::expected<Checked, InputError> check(const std::string& directory, const Env
   if (signers.keys.empty() && !signers.policy) {
     auto contents = check_contents(directory, envelope, expected);
     if (!contents) return std::unexpected(contents.error());
-    return Checked{.contents = std::move(*contents), .standing = "signature_not_checked", .signers = {}};
+    return Checked{.contents = std::move(*contents), .standing = "signature_not_checked"};
   }
   std::vector<PublicKey> keys;
   for (const auto& key : signers.keys) {
@@ -64,7 +63,7 @@ std::expected<Checked, InputError> check(const std::string& directory, const Env
   }
   auto verified = verify_envelope(directory, envelope, keys, expected);
   if (!verified) return std::unexpected(verified.error());
-  Checked checked{.contents = std::move(verified->contents), .standing = "verified", .signers = {}};
+  Checked checked{.contents = std::move(verified->contents), .standing = "verified"};
   for (const auto& one : verified->parties)
     checked.signers.push_back(fmt::format("{}: {} of {}", one.role, one.signer, one.party));
   if (checked.signers.empty()) checked.signers = verified->signers;

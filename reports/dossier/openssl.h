@@ -16,10 +16,12 @@
 
 namespace assay::dossier {
 
+using files::Certificate;
+using files::no_passphrase;
+using files::read_certificates;
 using files::Release;
 using Key = std::unique_ptr<EVP_PKEY, Release<EVP_PKEY, EVP_PKEY_free>>;
 using DigestContext = std::unique_ptr<EVP_MD_CTX, Release<EVP_MD_CTX, EVP_MD_CTX_free>>;
-using Certificate = std::unique_ptr<X509, Release<X509, X509_free>>;
 using Store = std::unique_ptr<X509_STORE, Release<X509_STORE, X509_STORE_free>>;
 using Bio = std::unique_ptr<BIO, Release<BIO, BIO_vfree>>;
 
@@ -39,9 +41,6 @@ inline std::string bytes_in(BIO* bio) {
   return {start, static_cast<std::size_t>(size)};
 }
 
-/// The certificates in `pem`, in their order, up to the first that cannot be read.
-std::vector<Certificate> read_certificates(std::string_view pem);
-
 /// What holds for a chain of certificates.
 struct ChainRules {
   unsigned long flags = 0;             ///< of OpenSSL
@@ -59,8 +58,5 @@ std::vector<Certificate> verified_chain(const std::vector<Certificate>& chain, s
 /// Whether `certificate` states no extended key usage; whether it states the one with this OID.
 bool states_no_usage(X509* certificate);
 bool has_usage(X509* certificate, std::string_view oid);
-
-/// A callback that gives no passphrase: without one OpenSSL would prompt on the terminal.
-inline int no_passphrase(char*, int, int, void*) { return -1; }
 
 }  // namespace assay::dossier

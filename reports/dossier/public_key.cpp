@@ -19,7 +19,6 @@
 #include "reports/dossier/base64.h"
 #include "reports/dossier/openssl.h"
 #include "reports/dossier/ssh_key.h"
-#include "reports/dossier/ssh_signature.h"
 
 namespace assay::dossier {
 namespace {

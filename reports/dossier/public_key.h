@@ -34,7 +34,7 @@ struct PublicKey {
   [[nodiscard]] std::string fingerprint() const;
   /// The SubjectPublicKeyInfo as PEM; of a FIDO key the line of OpenSSH.
   [[nodiscard]] std::string text() const;
-  /// Whether `signature` over `message` is this key's: in the form of its kind, or as SSHSIG (see ssh_signature.h).
+  /// Whether `signature` over `message` is this key's: in the form of its kind, or as SSHSIG (see ssh_key.h).
   [[nodiscard]] bool verifies(std::string_view message, std::string_view signature) const;
   /// The same in the form of its kind only. A FIDO key checks as the key on its token.
   [[nodiscard]] bool verifies_plain(std::string_view message, std::string_view signature) const;

@@ -5,13 +5,11 @@
 #include <filesystem>
 #include <system_error>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
-#include "orchestrator/files/staging.h"
-#include "orchestrator/judge/evidence/import_guard.h"
+#include "orchestrator/judge/evidence/imported.h"
 #include "probes/core/utc_time.h"
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/certificate.h"

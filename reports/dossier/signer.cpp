@@ -9,15 +9,14 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/child.h"
-#include "orchestrator/files/staging.h"
 #include "probes/core/child.h"
 #include "probes/core/text.h"
 #include "probes/core/units.h"
 #include "reports/dossier/certificate.h"
 #include "reports/dossier/keys.h"
 #include "reports/dossier/ssh_key.h"
-#include "reports/dossier/ssh_signature.h"
 #include "reports/dossier/token.h"
 
 namespace assay::dossier {

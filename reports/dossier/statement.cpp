@@ -8,7 +8,6 @@
 #include <string>
 #include <system_error>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "orchestrator/files/digest.h"

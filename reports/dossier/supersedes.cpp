@@ -29,8 +29,7 @@ std::expected<OlderWords, InputError> words_of_older(const Older& older) {
   return OlderWords{.superseded = {.statement_sha256 = files::sha256(older.payload),
                                    .run_id = predicate.at("run").at("id"),
                                    .overall = predicate.at("verdict").at("overall"),
-                                   .issued_at = statement->claims.issued_at,
-                                   .reason = ""},
+                                   .issued_at = statement->claims.issued_at},
                     .maker = statement->claims.signatories.front().key_fingerprint};
 }
 

@@ -173,7 +173,7 @@ std::expected<TokenName, InputError> read_token_name(std::string_view text) {
         InputError{"--key", "pkcs11: " + std::move(what),
                    "pkcs11:token=LABEL;object=LABEL?module-path=FILE; the PIN is in --passphrase-file"});
   };
-  TokenName name{.token = "", .object = "", .module = ""};
+  TokenName name{.module = ""};
   text.remove_prefix(kTokenScheme.size());
   const auto query = text.find('?');
   const auto parse = [&](std::string_view part, char separator, bool in_query) -> std::optional<std::string> {

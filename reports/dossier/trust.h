@@ -1,4 +1,5 @@
-// trust: the trust policy, whose signatures count, as what, and when (assay.trust/1).
+// trust: the trust policy, whose signatures count, as what, and when (assay.trust/1). Names of parties are compared as
+// a person sees them, so that one party is not written in two ways.
 #pragma once
 
 #include <expected>
@@ -75,5 +76,11 @@ std::expected<TrustPolicy, InputError> read_trust_policy(std::string_view text, 
 
 /// The policy in the file at `path`; key files are relative to its folder.
 std::expected<TrustPolicy, InputError> load_trust_policy(const std::string& path);
+
+/// What `name` (UTF-8) looks like: without case, accents, marks that are not seen, dots and commas, with single blanks,
+/// and with Latin letters for those of Greek and Cyrillic that look like them. Two names with the same text are one
+/// name. An error in words: no letter or digit that is seen, a word with letters of two alphabets, a character that is
+/// only a form of another one, such as ℡ or 𝐀.
+std::expected<std::string, std::string> comparable_name(std::string_view name);
 
 }  // namespace assay::dossier

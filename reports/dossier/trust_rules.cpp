@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <set>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "probes/core/utc_time.h"

@@ -8,7 +8,7 @@
 
 #include "orchestrator/files/digest.h"
 #include "reports/dossier/dsse.h"
-#include "reports/dossier/ssh_signature.h"
+#include "reports/dossier/ssh_key.h"
 #include "reports/dossier/statement.h"
 
 namespace assay::dossier {

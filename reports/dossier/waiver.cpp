@@ -56,7 +56,6 @@ Waiver waiver_from(const json& document) {
   const json& predicate = document.at("predicate");
   const json& signatory = predicate.at("signatory");
   Waiver waiver{.run_id = predicate.at("run"),
-                .cells = {},
                 .reason = predicate.at("reason"),
                 .until = predicate.at("until"),
                 .issued_at = predicate.at("issuedAt"),
@@ -200,8 +199,7 @@ std::expected<Waiver, InputError> check_waiver(std::string_view text, const std:
 }
 
 page::ShownWaiver shown(const Waiver& waiver) {
-  page::ShownWaiver shown{.cells = {},
-                          .reason = waiver.reason,
+  page::ShownWaiver shown{.reason = waiver.reason,
                           .until = waiver.until,
                           .by = fmt::format("{} of {} ({})", waiver.name, waiver.organisation, waiver.role)};
   for (const auto& cell : waiver.cells) {

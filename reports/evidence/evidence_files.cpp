@@ -3,8 +3,6 @@
 
 #include <filesystem>
 
-#include <fmt/format.h>
-
 #include "orchestrator/files/difference.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/run_verdict.h"

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include <fmt/format.h>
-
 #include "probes/core/utc_time.h"
 
 namespace assay::exports {

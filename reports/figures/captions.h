@@ -12,7 +12,7 @@
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
 #include "probes/core/record.h"
-#include "reports/figures/scale.h"
+#include "reports/figures/axis.h"
 
 namespace assay::figures {
 

@@ -1,9 +1,15 @@
-// course_chart: quantities of one unit over time, with marks at moments: temperatures of a soak, power of a step.
+// course_chart: quantities of one unit over time, with marks at moments: temperatures of a soak, power of a step,
+// traffic that adapters forwarded.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "orchestrator/judge/evidence/journal.h"
+#include "probes/core/record.h"
+#include "reports/figures/captions.h"
 
 namespace assay::figures {
 
@@ -33,5 +39,12 @@ struct CourseChart {
 /// lowest and the highest of each of 360 parts of the time are drawn, so that no peak is lost; of more than 256 lines
 /// the first. Points that are not finite are left out. Empty if no line has two points.
 std::string course_svg(const CourseChart& chart);
+
+/// A line for each node: the condition offloaded_share of each record of the steps of `results` that the node took part
+/// in, at the begin of its attempt. Drawn with the first requirement of the same measurement; empty if no node has
+/// two points. A step with an attempt that exited and has no record in `records` is left out.
+Chart offload_chart(const plan::Plan& plan, const judge::Journal& journal, const plan::Requirement& requirement,
+                    const std::vector<const judge::Result*>& results,
+                    const std::map<std::string, std::vector<Record>>& records);
 
 }  // namespace assay::figures

@@ -7,7 +7,6 @@
 
 #include "probes/core/portable_math.h"
 #include "reports/figures/axis.h"
-#include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 
 namespace assay::figures {

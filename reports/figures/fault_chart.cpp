@@ -69,11 +69,8 @@ Chart fault_chart(const plan::Plan& plan, const plan::Requirement& requirement, 
   if (metrics.size() < 2 || counts.places.size() < 2 || counts.places.size() > kMostHeatPlaces || !counts.clear)
     return {};
   HeatMap map{.title = fmt::format("Faults of {} by {} and class", requirement.probe, counts.coordinate),
-              .description = "",
-              .rows = {.name = counts.coordinate, .labels = counts.places, .bands = {}},
-              .columns = {.name = "fault", .labels = metrics, .bands = {}},
-              .cells = {},
-              .beside = {},
+              .rows = {.name = counts.coordinate, .labels = counts.places},
+              .columns = {.name = "fault", .labels = metrics},
               .margins = false};
   std::size_t wrong = 0;
   for (const auto& [key, sum] : counts.sums) {

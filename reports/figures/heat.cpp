@@ -131,12 +131,7 @@ std::string draw_legend(const std::set<Shade>& shades, bool margins, double x, d
   double at = y + kLegendRow;
   for (const Shade shade : kShades) {
     if (!shades.contains(shade)) continue;
-    const HeatMap one{.title = "",
-                      .description = "",
-                      .rows = {},
-                      .columns = {},
-                      .cells = {{.row = 0, .column = 0, .shade = shade, .text = ""}},
-                      .beside = {}};
+    const HeatMap one{.cells = {{.shade = shade}}};
     svg += draw_cells(one, {.x = x, .y = at, .width = 13, .height = 13}) +
            svg_text(x + 19, at + 10, "start", "label", shade_words(shade, margins));
     at += kLegendRow;

@@ -56,9 +56,6 @@ std::vector<CurvePoint> loaded_points(const Loaded& loaded) {
                       .low = std::ranges::min(at.medians),
                       .high = std::ranges::max(at.medians),
                       .value = median(at.latencies),
-                      .interval = {},
-                      .limit = {},
-                      .acceptance = {},
                       .passes = true});
   }
   std::ranges::stable_sort(points, {}, &CurvePoint::x);

@@ -1,4 +1,5 @@
-// network_curves: figures that requirements share which differ only in the size of the message or of the group.
+// network_curves: figures that requirements share which differ only in the size of the message or of the group, and
+// those of growing groups with the counter that rose where they fall.
 #pragma once
 
 #include <map>
@@ -35,5 +36,10 @@ std::vector<NetworkCurve> size_curves(const CurveSources& sources);
 /// on groups of two or more sizes of at least two nodes. The smallest groups' worst value is the reference. One node
 /// alone uses no network and is left out.
 std::vector<NetworkCurve> scaling_curves(const CurveSources& sources);
+
+/// For each knee of `verdict` with two groups or more the figure per node over the number of nodes, with its limits,
+/// and below it the counter that rose, if one did. Groups that fall out are crosses; the knee has its name below the
+/// axis.
+std::vector<NetworkCurve> knee_curves(const plan::Plan& plan, const judge::Verdict& verdict);
 
 }  // namespace assay::figures

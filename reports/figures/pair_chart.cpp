@@ -219,7 +219,7 @@ HeatMap pair_map(const std::vector<PairResult>& pairs, const NodePlaces& places)
     put(row, column, pair.result);
     if (!pair.directed) put(column, row, pair.result);
   }
-  HeatMap map{.title = "", .description = "", .rows = places.axis, .columns = places.axis, .cells = {}};
+  HeatMap map{.rows = places.axis, .columns = places.axis};
   const bool numbered = places.largest == 1 && places.axis.labels.size() <= kMostNumberedPlaces;
   const Scale scale = cell_scale(results_of(pairs), pairs.empty() ? "1" : pairs.front().result->unit);
   for (const auto& [place, result] : worst)

@@ -1,4 +1,4 @@
-// plot: distributions as inline SVG, drawn the same on every machine.
+// plot: distributions of one run or of two as inline SVG, drawn the same on every machine.
 #pragma once
 
 #include <optional>
@@ -38,5 +38,15 @@ std::string strip_plot(const Plot& plot);
 /// The empirical distribution of the subjects' values, with the limits of the first row; values that do not pass are
 /// crosses, the others dots. Of more than 500 subjects every so many that pass is drawn, and every one that does not.
 std::string distribution_plot(const Plot& plot);
+
+/// Values of two runs in the base unit `unit`.
+struct TwoDistributions {
+  std::string title, unit;
+  std::vector<double> a, b;                ///< not empty both
+  std::optional<double> limit_a, limit_b;  ///< the limit of the first subject of each, where all have the same
+};
+
+/// Steps of both, A dashed and B solid (style sheet: of-a, of-b), with their limits.
+std::string two_distributions(const TwoDistributions& both);
 
 }  // namespace assay::figures

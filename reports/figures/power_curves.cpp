@@ -12,7 +12,6 @@
 #include "probes/core/statistics.h"
 #include "reports/figures/course_chart.h"
 #include "reports/figures/html.h"
-#include "reports/figures/scale.h"
 
 namespace assay::figures {
 namespace {
@@ -39,7 +38,7 @@ struct SoakTimes {
 };
 
 std::optional<SoakTimes> soak_times(const Record& record) {
-  SoakTimes times{.mark_s = {}, .held_s = number_of(record, "held_s")};
+  SoakTimes times{.held_s = number_of(record, "held_s")};
   const auto interval_s = number_of(record, "interval_s");
   if (!interval_s || !(*interval_s > 0)) return std::nullopt;
   times.interval_s = *interval_s;
@@ -57,7 +56,7 @@ void add_evenly(CourseLine& line, std::span<const double> values, double begin_s
 }
 
 CourseLine soak_line(const Measurement& measured, const SoakTimes& times) {
-  CourseLine line{.name = line_name(measured), .times_s = {}, .values = {}};
+  CourseLine line{.name = line_name(measured)};
   const auto due_s = [&](std::size_t readings) { return static_cast<double>(readings) * times.interval_s; };
   const double before_s = times.mark_s.value_or(due_s(measured.warmup.size()));
   add_evenly(line, measured.warmup, 0, before_s);
@@ -89,9 +88,6 @@ std::vector<Chart> charts_of_soak(const plan::Plan& plan, const std::string& pla
   if (!times) return charts;
   for (const auto& figure : kSoakFigures) {
     CourseChart chart{.title = fmt::format("{} of {} under a long load", figure.words, place),
-                      .unit = {},
-                      .lines = {},
-                      .marks = {},
                       .zero_s = 0,
                       .axis = "s since the load began"};
     for (const auto& measured : record.measurements) {
@@ -108,7 +104,7 @@ std::vector<Chart> charts_of_soak(const plan::Plan& plan, const std::string& pla
 
 /// A reading a line of steps: time since the mark of its step.
 CourseLine step_line(std::span<const TimedValue> readings, const StepSeen& step, std::size_t number) {
-  CourseLine line{.name = fmt::format("step {}", number), .times_s = {}, .values = {}};
+  CourseLine line{.name = fmt::format("step {}", number)};
   const double half_s = (step.at_s - step.before_s) / 2;  // before it the fall of the step before may still be there
   for (const auto& one : readings) {
     if (one.at_s < step.at_s - half_s || one.at_s > step.until_s) continue;
@@ -126,7 +122,6 @@ struct StepWords {
 Chart step_chart(std::span<const TimedValue> readings, const std::vector<StepSeen>& steps, const StepWords& words) {
   CourseChart chart{.title = words.title,
                     .unit = "W",
-                    .lines = {},
                     .marks = {{.time_s = 0, .words = "load rises"}},
                     .zero_s = 0,
                     .axis = "s since the load began to rise"};
@@ -186,8 +181,7 @@ std::vector<Chart> charts_of_power_step(const plan::Plan& plan, const std::strin
     if (square) {
       CourseChart chart{.title = of + " under a load that is switched on and off",
                         .unit = "W",
-                        .lines = {{.name = line_name(measured), .times_s = {}, .values = measured.samples}},
-                        .marks = {}};
+                        .lines = {{.name = line_name(measured), .values = measured.samples}}};
       for (const auto& one : readings) chart.lines.front().times_s.push_back(one.at_s);
       charts.push_back(
           {.svg = course_svg(chart), .caption = kind_words(plan) + "Each reading is the mean since the last."});

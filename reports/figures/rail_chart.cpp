@@ -105,7 +105,7 @@ Chart rail_chart(const plan::Plan& plan, const StepIndex& steps, const plan::Req
   const auto leaf_names = leaves_of(plan.site);
   const Places rails = places_of(names, "rail");
   const Places leaves = places_of(leaf_names, "leaf");
-  HeatMap map{.title = "", .description = "", .rows = rails.axis, .columns = leaves.axis, .cells = {}};
+  HeatMap map{.rows = rails.axis, .columns = leaves.axis};
   const Worst worst = worst_cells(plan.site, steps, results, rails, leaves);
   const Scale scale = cell_scale(results, requirement.limit.unit);
   const bool numbered = std::max(leaves.axis.labels.size(), rails.axis.labels.size()) <= kMostNumberedPlaces;

@@ -8,8 +8,8 @@
 
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/profile.h"
+#include "reports/figures/axis.h"
 #include "reports/figures/plot.h"
-#include "reports/figures/scale.h"
 
 namespace assay::figures {
 

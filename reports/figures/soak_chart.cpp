@@ -10,7 +10,6 @@
 
 #include "reports/figures/axis.h"
 #include "reports/figures/html.h"
-#include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 
 namespace assay::figures {

@@ -14,7 +14,6 @@
 #include "probes/core/statistics.h"
 #include "reports/figures/axis.h"
 #include "reports/figures/parts_bars.h"
-#include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 
 namespace assay::figures {
@@ -161,10 +160,8 @@ Chart repair_chart(const plan::Plan& plan, const std::set<std::string>& steps, c
   }
   if (sums.empty() || sums.size() > kMostPartsRows) return {};
   PartsBars bars{.title = "Time to repair by kind of fault, part by part",
-                 .description = "",
                  .axis = "since the fault",
-                 .names = {"detect", "abort", "rebuild", "restore", "recompute"},
-                 .rows = {}};
+                 .names = {"detect", "abort", "rebuild", "restore", "recompute"}};
   for (const auto& [kind, sum] : sums)
     bars.rows.push_back({fmt::format("{} ({})", kind.empty() ? "all faults" : kind, sum.count), sum.means()});
   bars.description = fmt::format("Bars of {} faults in {} kinds.", sums.at("").count, sums.size() - 1);
@@ -217,10 +214,8 @@ Chart step_chart(const plan::Plan& plan, const std::set<std::string>& steps, con
     }
   }
   PartsBars bars{.title = "What a training step is made of",
-                 .description = "",
                  .axis = "of one step",
-                 .names = {"compute", "optimizer", "exposed communication"},
-                 .rows = {}};
+                 .names = {"compute", "optimizer", "exposed communication"}};
   for (const auto& [step, sum] : sums) bars.rows.push_back({place_of(plan, step), sum.means()});
   const std::size_t all = keep_longest(bars.rows);
   bars.description = fmt::format("Bars of {} measurements.", bars.rows.size());
@@ -248,10 +243,8 @@ Chart rank_chart(const plan::Plan& plan, const std::vector<Record>& records) {
     }
   }
   PartsBars bars{.title = "What each rank does in a training step",
-                 .description = "",
                  .axis = "of one step",
-                 .names = {"outside of collectives", "in collectives, waiting included"},
-                 .rows = {}};
+                 .names = {"outside of collectives", "in collectives, waiting included"}};
   for (const auto& [name, sum] : sums) bars.rows.push_back({name.second, sum.means()});
   const std::size_t all = keep_longest(bars.rows);
   bars.description = fmt::format("Bars of {} ranks.", bars.rows.size());
@@ -267,11 +260,9 @@ constexpr std::array<std::string_view, 5> kActivities = {"forward", "backward", 
 /// Activities of every rank in one step, of the first record that has them.
 Chart timeline_chart(const plan::Plan& plan, const std::vector<Record>& records) {
   Timeline timeline{.title = "One training step: who computes and who waits",
-                    .description = "",
                     .axis = "since the step began",
                     .activities = {"forward", "backward", "in a collective, waiting included", "optimizer",
-                                   "gradients reduced beside"},
-                    .rows = {}};
+                                   "gradients reduced beside"}};
   for (const auto& record : records) {
     for (const auto& one : record.measurements) {
       const auto at = one.at.find("activity");

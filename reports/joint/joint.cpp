@@ -7,15 +7,15 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/difference.h"
-#include "orchestrator/files/staging.h"
 #include "probes/core/utc_time.h"
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/certificate.h"
 #include "reports/dossier/sign.h"
 #include "reports/dossier/verify.h"
 #include "reports/evidence/tree.h"
-#include "reports/joint/fleet.h"
+#include "reports/joint/part.h"
 #include "reports/joint/statement.h"
 
 namespace assay::joint {
@@ -60,7 +60,7 @@ void conclude(Joined& joined) {
 /// Opens the parts under `directory` and judges them together.
 std::expected<Joined, InputError> join(const std::string& directory, std::size_t parts, Kind kind, JointClaims claims,
                                        const Trust& trust) {
-  Joined joined{.kind = kind, .claims = std::move(claims), .parts = {}, .fleet = {}, .reason = "", .signatures = {}};
+  Joined joined{.kind = kind, .claims = std::move(claims)};
   for (std::size_t i = 0; i < parts; ++i) {
     auto part = open_part(fmt::format("{}/{}/{}", directory, kPartsFolder, name_of(i)), name_of(i), trust);
     if (!part) return std::unexpected(part.error());
@@ -123,7 +123,7 @@ dossier::Expectations expected_of_joint(const dossier::Envelope& envelope, const
 /// The signatures of `envelope` that count; one at least.
 std::expected<dossier::Signatures, InputError> signatures_of(const dossier::Envelope& envelope, const Trust& trust) {
   const dossier::Expectations expected = expected_of_joint(envelope, trust);
-  dossier::SignatureDemands demands{.keys = {}, .known = {}, .require = expected.require};
+  dossier::SignatureDemands demands{.require = expected.require};
   for (const auto& key : trust.keys) {
     demands.known.emplace(key.fingerprint(), key);
     if (is_signed_by(envelope, key)) demands.keys.push_back(key);

@@ -1,4 +1,4 @@
-// part: a dossier as part of a joint one, verified on its own.
+// part: a dossier as part of a joint one, verified on its own; limits of the fleet, judged over the nodes of all parts.
 #pragma once
 
 #include <expected>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "orchestrator/judge/evidence/evidence.h"
+#include "orchestrator/judge/verdict.h"
 #include "reports/dossier/expectations.h"
 #include "reports/dossier/verify.h"
 
@@ -50,5 +51,10 @@ std::optional<InputError> check_together(const std::vector<Part>& parts, Kind ki
 /// Whether every required cell of `part` that does not pass has a limit of the fleet, for which its own nodes may be
 /// too few, and nothing else keeps it from being accepted.
 bool waits_for_fleet(const Part& part);
+
+/// The results of every cell whose limit refers to the fleet, judged again from the evidence of all parts as one fleet,
+/// by the function that judges a run. Empty if the profile has no such limit. Refused: a probe of other description in
+/// one of the parts, because its figures mean something else. The parts have passed check_together(expand).
+std::expected<judge::Results, InputError> judge_fleet(const std::vector<Part>& parts);
 
 }  // namespace assay::joint

@@ -111,7 +111,7 @@ history::Result<Overview> overview_of(const history::History& history, const dri
   if (!sweeps) return std::unexpected(sweeps.error());
   if (!sweeps->empty() && sweeps->front().night <= report.as_of)
     most = std::min(most, static_cast<std::size_t>((report.as_of - sweeps->front().night).count()) + 1);
-  Overview overview{.nights = dates_up_to(report.as_of, most), .nodes = {}, .events = {}, .last_started = {}};
+  Overview overview{.nights = dates_up_to(report.as_of, most)};
   const FlagsOf flags = flags_by_unit(report);
   std::map<std::string, NodeRow> rows;
   // A visit may name a node that has no unit any more: renamed since, or its parts are elsewhere.
@@ -179,9 +179,8 @@ class Collector {
       const auto& series = fleet.series[i];
       const auto found = places.find(fleet.units[series.unit].id);
       if (found == places.end()) continue;
-      wanted_.emplace(
-          i, &units[found->second].series.emplace_back(SeriesTrend{
-                 .metric = fleet.metrics[series.metric], .accepted = series.accepted, .nights = {}, .flag = {}}));
+      wanted_.emplace(i, &units[found->second].series.emplace_back(SeriesTrend{
+                             .metric = fleet.metrics[series.metric], .accepted = series.accepted, .nights = {}}));
       metrics_.insert(series.metric);
     }
   }
@@ -224,10 +223,7 @@ history::Result<std::vector<UnitTrend>> trends_of(const history::History& histor
   for (const auto& unit : fleet->units) {
     if (unit.id != unit_or_node && unit.node != unit_or_node) continue;
     const auto state = report.states.find(unit.id);
-    units.push_back({.unit = unit,
-                     .state = state == report.states.end() ? drift::UnitState::steady : state->second,
-                     .series = {},
-                     .events = {}});
+    units.push_back({.unit = unit, .state = state == report.states.end() ? drift::UnitState::steady : state->second});
   }
   if (units.empty()) return std::unexpected(history::Failure{drift::unknown_unit(*fleet, unit_or_node)});
   std::ranges::sort(units, {}, [](const UnitTrend& one) { return one.unit.id; });

@@ -1,13 +1,15 @@
-// prometheus: families, labels, samples.
+// prometheus: families, labels and samples; labels and annotations of alerts; panels of Grafana and their queries.
 #include "reports/nightly/prometheus.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "probes/core/words.h"
+#include "reports/nightly/shell.h"
 
 namespace assay::nightly {
 namespace {
@@ -52,6 +54,90 @@ void add_flags(std::string& out, const drift::DriftReport& report) {
                            label("metric", flag.metric), label("state", word_of(flag.state))),
                flag.ratio);
   }
+}
+
+using nlohmann::json;
+
+/// Noon UTC of a night's date, the form that alert managers read.
+std::string noon_of(drift::Date night) { return drift::date_text(night) + "T12:00:00Z"; }
+
+const char* severity_of(const drift::Flag& flag) {
+  switch (flag.state) {
+    case drift::UnitState::confirmed:
+    case drift::UnitState::draining:
+    case drift::UnitState::lemon:
+      return "critical";
+    default:
+      return "warning";
+  }
+}
+
+json alert(const char* name, const char* severity, const drift::DriftReport& report) {
+  json labels = {{"alertname", name}, {"severity", report.simulated ? "none" : severity}, {"job", "assay"}};
+  if (report.simulated) labels["simulated"] = "true";
+  return {{"labels", std::move(labels)}, {"annotations", json::object()}};
+}
+
+json of_flag(const drift::Flag& flag, const drift::DriftReport& report) {
+  json one = alert("AssayDrift", severity_of(flag), report);
+  one["labels"].update({{"unit", printable(flag.unit)},
+                        {"node", printable(flag.node)},
+                        {"metric", printable(flag.metric)},
+                        {"class", word_of(flag.type)},
+                        {"flag", printable(flag.id)}});
+  std::string suspects;
+  for (const auto& suspect : flag.suspects) suspects += (suspects.empty() ? "" : "; ") + harmless(suspect);
+  one["annotations"] = {{"summary", harmless(flag.words)},
+                        {"change", change_words(flag)},
+                        {"state", word_of(flag.state)},
+                        {"onset", drift::date_text(flag.onset)},
+                        {"suspects", suspects},
+                        {"action", action_words(flag, report.as_of)}};
+  one["startsAt"] = noon_of(flag.raised);
+  return one;
+}
+
+json alerts_of(const drift::DriftReport& report) {
+  json all = json::array();
+  for (const auto& flag : report.flags) {
+    if (flag.state != drift::UnitState::watch) all.push_back(of_flag(flag, report));
+  }
+  for (const auto& finding : report.fleet) {
+    json one = alert("AssayFleet", "critical", report);
+    one["labels"].update({{"metric", printable(finding.metric)},
+                          {"cohort", printable(finding.cohort)},
+                          {"kind", word_of(finding.kind)}});
+    one["annotations"] = {{"summary", harmless(finding.words)}};
+    one["startsAt"] = noon_of(finding.since);
+    all.push_back(std::move(one));
+  }
+  if (!report.coverage.overdue.empty()) {
+    json one = alert("AssayCoverage", "warning", report);
+    one["annotations"] = {{"summary", fmt::format("{} units were not measured for up to {} nights, first {}",
+                                                  report.coverage.overdue.size(), report.coverage.max_age_nights,
+                                                  harmless(report.coverage.overdue.front().unit))}};
+    one["startsAt"] = noon_of(report.as_of);
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+const json kSource = {{"type", "prometheus"}, {"uid", "${datasource}"}};
+
+json place(int x, int y, int width, int height) { return {{"x", x}, {"y", y}, {"w", width}, {"h", height}}; }
+
+json panel(int id, const char* type, const char* title, const char* query, const char* legend, json where) {
+  const bool table = std::string(type) == "table";
+  json target = {{"refId", "A"}, {"datasource", kSource}, {"expr", query}, {"legendFormat", legend}};
+  if (table) target.update({{"format", "table"}, {"instant", true}});
+  return {{"id", id},
+          {"type", type},
+          {"title", title},
+          {"datasource", kSource},
+          {"gridPos", std::move(where)},
+          {"targets", json::array({std::move(target)})},
+          {"fieldConfig", {{"defaults", json::object()}, {"overrides", json::array()}}},
+          {"options", json::object()}};
 }
 
 }  // namespace
@@ -116,6 +202,63 @@ history::Result<std::string> open_metrics(const history::History& history, drift
       "# HELP assay_night_value Figure of a unit in a night, in base units.\n# TYPE assay_night_value gauge\n";
   for (const auto& one : samples) out += one;
   return out + "# EOF\n";
+}
+
+std::string alertmanager_alerts(const drift::DriftReport& report) { return alerts_of(report).dump(1) + "\n"; }
+
+std::string webhook_message(const drift::DriftReport& report) {
+  json alerts = alerts_of(report);
+  for (auto& one : alerts) one["status"] = "firing";
+  const json message = {{"version", "4"},
+                        {"groupKey", "assay"},
+                        {"status", alerts.empty() ? "resolved" : "firing"},
+                        {"receiver", "assay"},
+                        {"groupLabels", json::object()},
+                        {"commonLabels", {{"job", "assay"}}},
+                        {"commonAnnotations", {{"as_of", drift::date_text(report.as_of)}}},
+                        {"externalURL", ""},
+                        {"truncatedAlerts", 0},
+                        {"alerts", std::move(alerts)}};
+  return message.dump(1) + "\n";
+}
+
+std::string grafana_dashboard() {
+  json age = panel(4, "stat", "Time since the newest sweep", "time() - max(assay_sweep_last_start_timestamp_seconds)",
+                   "", place(12, 0, 6, 5));
+  age["fieldConfig"]["defaults"]["unit"] = "s";
+  json panels = json::array(
+      {panel(1, "stat", "Confirmed flags", "sum(assay_flags{state=~\"confirmed|draining|lemon\"}) or vector(0)", "",
+             place(0, 0, 6, 5)),
+       panel(2, "stat", "Open flags", "sum(assay_flags{state!=\"watch\"}) or vector(0)", "", place(6, 0, 6, 5)),
+       std::move(age), panel(5, "stat", "Overdue units", "max(assay_units_overdue)", "", place(18, 0, 6, 5)),
+       panel(6, "table", "Flagged levels: figure over reference", "sort(assay_drift_ratio)", "{{unit}} {{metric}}",
+             place(0, 5, 24, 9)),
+       panel(7, "timeseries", "Units by outcome of the night", "assay_sweep_units", "{{state}}", place(0, 14, 12, 8)),
+       panel(8, "timeseries", "Ratio of flagged levels", "assay_drift_ratio", "{{unit}} {{metric}}",
+             place(12, 14, 12, 8))});
+  const json dashboard = {
+      {"uid", "assay-nightly"},
+      {"title", "assay: nightly sweeps"},
+      {"tags", {"assay"}},
+      {"timezone", "browser"},
+      {"schemaVersion", 36},
+      {"version", 1},
+      {"refresh", "5m"},
+      {"time", {{"from", "now-30d"}, {"to", "now"}}},
+      {"templating",
+       {{"list",
+         {{{"name", "datasource"}, {"type", "datasource"}, {"query", "prometheus"}, {"label", "Data source"}}}}}},
+      {"annotations", {{"list", json::array()}}},
+      {"panels", std::move(panels)}};
+  return dashboard.dump(1) + "\n";
+}
+
+std::string grafana_provider(const std::string& folder) {
+  return fmt::format(
+      "apiVersion: 1\nproviders:\n  - name: assay\n    type: file\n    disableDeletion: false\n    allowUiUpdates: "
+      "true\n    options:\n"
+      "      path: {}\n",
+      json(folder).dump());  // a JSON string is a YAML string
 }
 
 }  // namespace assay::nightly

@@ -1,9 +1,11 @@
-// prometheus: figures for a monitoring system, as text.
+// prometheus: figures and flags for a monitoring system: text, alerts and web hooks as JSON, and a dashboard of
+// Grafana.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "orchestrator/drift/report.h"
 #include "reports/nightly/nights.h"
 
 namespace assay::nightly {
@@ -19,5 +21,19 @@ history::Result<std::string> open_metrics(const history::History& history, drift
 
 /// A label's value with backslash, quote and line feed escaped, and terminal control characters replaced.
 std::string label_value(std::string_view text);
+
+/// The body of POST /api/v2/alerts: an alert for each open flag (not for watched units), for each finding of the fleet
+/// and one for overdue units. Labels have no figure, so that an alert keeps its identity from night to night; figures
+/// are in the annotations. A simulated report gives alerts whose severity is "none" and that are labelled.
+std::string alertmanager_alerts(const drift::DriftReport& report);
+
+/// The same in the shape of a web hook of version 4, for receivers that take Alertmanager's.
+std::string webhook_message(const drift::DriftReport& report);
+
+/// The dashboard as JSON, without an id; its data source is a variable.
+std::string grafana_dashboard();
+
+/// The provider (provisioning/dashboards/assay.yaml) that loads dashboards from `folder`.
+std::string grafana_provider(const std::string& folder);
 
 }  // namespace assay::nightly

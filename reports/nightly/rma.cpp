@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
-#include "orchestrator/files/staging.h"
 #include "probes/core/json_io.h"
 #include "probes/core/suggest.h"
 #include "probes/core/words.h"
@@ -197,7 +197,7 @@ std::optional<InputError> write_rma(const RmaInput& input, const drift::DriftRep
   const std::string document = document_of(input, flags, *files, report).dump(1) + "\n";
   files->emplace(kDocument, document);
   if (key != nullptr) {
-    dossier::Envelope envelope{.payload_type = kPayload, .payload = document, .signatures = {}};
+    dossier::Envelope envelope{.payload_type = kPayload, .payload = document};
     if (auto problem = dossier::sign(envelope, *key)) return problem;
     files->emplace(kEnvelope, dossier::envelope_text(envelope));
   }

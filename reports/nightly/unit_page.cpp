@@ -13,7 +13,6 @@
 #include "probes/core/words.h"
 #include "reports/figures/axis.h"
 #include "reports/figures/html.h"
-#include "reports/figures/scale.h"
 #include "reports/figures/svg.h"
 #include "reports/nightly/nights.h"
 #include "reports/nightly/shell.h"

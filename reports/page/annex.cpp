@@ -7,7 +7,7 @@
 
 #include "orchestrator/judge/overall/limitations.h"
 #include "orchestrator/judge/overall/ranking.h"
-#include "orchestrator/site/differences.h"
+#include "orchestrator/site/check.h"
 #include "reports/figures/html.h"
 #include "reports/page/non_claims.h"
 #include "reports/page/sections.h"

@@ -174,11 +174,7 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
                         .verdict = std::move(examined.verdict),
                         .verdict_sha256 = std::move(examined.verdict_sha256),
                         .journal_sha256 = std::move(examined.journal_sha256),
-                        .self_signed = self_signed,
-                        .records = {},
-                        .companions = {},
-                        .metered = {},
-                        .watches = {}};
+                        .self_signed = self_signed};
   const plan::Plan& plan = content.run.plan;
   const judge::EvidenceReader evidence =
       plan.simulation ? simulate::simulated_evidence(plan, content.run.journal, given.records()) : given;

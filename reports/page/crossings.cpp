@@ -1,9 +1,7 @@
 // crossings: the matrix of tenants and the paths that their nodes must not reach.
 #include <algorithm>
 #include <map>
-#include <set>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "orchestrator/plan/crossing_spots.h"

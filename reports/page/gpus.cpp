@@ -9,7 +9,6 @@
 #include <tuple>
 #include <unordered_set>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "probes/core/json_io.h"

@@ -7,9 +7,9 @@
 
 #include "orchestrator/plan/metered.h"
 #include "probes/core/scale.h"
+#include "reports/figures/course_chart.h"
 #include "reports/figures/html.h"
-#include "reports/figures/knee_curves.h"
-#include "reports/figures/offload_chart.h"
+#include "reports/figures/network_curves.h"
 #include "reports/figures/pair_chart.h"
 #include "reports/figures/rail_chart.h"
 #include "reports/figures/record_charts.h"

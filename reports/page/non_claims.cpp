@@ -1,8 +1,6 @@
 // non_claims: the limits of a report's and a signed statement's claim.
 #include "reports/page/non_claims.h"
 
-#include <algorithm>
-
 namespace assay::page {
 namespace {
 

@@ -12,7 +12,6 @@
 #include "orchestrator/plan/metered.h"
 #include "probes/core/statistics.h"
 #include "probes/core/utc_time.h"
-#include "reports/figures/agreement_chart.h"
 #include "reports/figures/course_chart.h"
 #include "reports/figures/html.h"
 #include "reports/figures/power_chart.h"
@@ -40,11 +39,7 @@ void add_to_band(figures::PowerBand& band, const Measurement& measured) {
 }
 
 figures::PowerChart power_chart_of(const ReportContent& content) {
-  figures::PowerChart chart{.title = "Power of the racks by the site's meters",
-                            .bands = {},
-                            .events = {},
-                            .budget_w = std::nullopt,
-                            .budget_words = {}};
+  figures::PowerChart chart{.title = "Power of the racks by the site's meters"};
   std::map<std::string, figures::PowerBand> racks;
   for (const auto& [watch, record] : content.watches) {
     for (const auto& measured : record.measurements) {
@@ -74,8 +69,7 @@ figures::PowerChart power_chart_of(const ReportContent& content) {
 
 /// Meters against each other at the levels of load, with the limits of the profile.
 figures::AgreementChart agreement_chart_of(const ReportContent& content) {
-  figures::AgreementChart chart{
-      .title = "Agreement of meters", .points = {}, .low = std::nullopt, .high = std::nullopt};
+  figures::AgreementChart chart{.title = "Agreement of meters"};
   for (const auto& one : content.run.plan.profile.requirements) {
     if (one.metric != judge::kAgreementRatio) continue;
     if (one.limit.at_least) chart.low = one.limit.at_least;
@@ -101,7 +95,7 @@ figures::AgreementChart agreement_chart_of(const ReportContent& content) {
 
 /// Supply and return of every cooling unit over time.
 figures::CourseChart coolant_chart_of(const ReportContent& content) {
-  figures::CourseChart chart{.title = "Coolant of the cooling units", .unit = "degC", .lines = {}, .marks = {}};
+  figures::CourseChart chart{.title = "Coolant of the cooling units", .unit = "degC"};
   std::map<std::string, figures::CourseLine> lines;
   for (const auto& [watch, record] : content.watches) {
     for (const auto& measured : record.measurements) {

@@ -52,8 +52,7 @@ std::string figure(const ReportContent& content, const plan::Requirement& requir
   if (requirement.demand) return demand_table(results);
   if (requirement.rise) return "";  // the samples are those of the counter
   figures::Plot plot{.title = fmt::format("{} ({})", requirement.figure(), requirement.statistic),
-                     .unit = requirement.limit.unit,
-                     .rows = {}};
+                     .unit = requirement.limit.unit};
   for (const judge::Result* result : results) {
     if (result->value) plot.rows.push_back(figures::plot_row(*result, content.samples(*result)));
   }
@@ -163,12 +162,7 @@ std::string required_table(const ReportContent& content) {
       const auto [place, is_new] =
           places.try_emplace({condition.met, condition.name, condition.demanded, seen}, all.size());
       if (is_new)
-        all.push_back({.name = condition.name,
-                       .demanded = condition.demanded,
-                       .seen = seen,
-                       .met = condition.met,
-                       .requirements = {},
-                       .subjects = {}});
+        all.push_back({.name = condition.name, .demanded = condition.demanded, .seen = seen, .met = condition.met});
       all[place->second].requirements.insert(numbers[result.requirement]);
       all[place->second].subjects.insert(figures::subject_words(result));
     }

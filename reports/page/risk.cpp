@@ -1,6 +1,5 @@
 // risk: what vendor and buyer agreed on before the measurement, and the plan's operating characteristic.
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -64,8 +64,6 @@ std::expected<Answer, InputError> read_answer(const json& object, const std::str
                 .probe = text_in(object, "probe"),
                 .metric = text_in(object, "metric"),
                 .condition = text_in(object, "condition"),
-                .equals = {},
-                .parameters = {},
                 .scope = {}};
   const auto refuse = [&](const char* what, const char* hint) { return std::unexpected(InputError{here, what, hint}); };
   if (object.contains("equals")) answer.equals = value_from(object.at("equals"));
@@ -90,10 +88,7 @@ std::expected<Row, InputError> read_row(const json& object, const std::string& h
   Row row{.id = text_in(object, "id"),
           .section = text_in(object, "section"),
           .text = text_in(object, "text"),
-          .address = text_in(object, "address"),
-          .answers = {},
-          .outside = {},
-          .why = ""};
+          .address = text_in(object, "address")};
   if (object.contains("answered_by") == object.contains("outside")) {
     return std::unexpected(
         InputError{here, "has neither or both of answered_by and outside", "list its answers, or why no run has one"});
@@ -198,7 +193,6 @@ std::expected<Catalogue, InputError> read_catalogue(std::string_view text, const
                       .address = text_in(source, "address"),
                       .date = text_in(source, "date"),
                       .note = text_in(*document, "note"),
-                      .rows = {},
                       .sha256 = files::sha256(text)};
   const auto& rows = document->at("rows");
   for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -74,7 +74,7 @@ class RowJudge {
       : plan_(plan), cells_(cells) {}
 
   Found found_of(const Row& row) {
-    Found found{.row = &row, .state = State::outside, .would_be = {}, .reason = "", .requirements = {}};
+    Found found{.row = &row, .state = State::outside};
     if (row.outside) {
       found.reason = row.why;
       return found;
@@ -206,14 +206,7 @@ std::string state_words(const Found& found) {
 }
 
 Mapping map(const Catalogue& catalogue, const dossier::OpenedRun& run) {
-  Mapping mapping{.catalogue = &catalogue,
-                  .run = &run,
-                  .no_test = no_test(run),
-                  .rows = {},
-                  .answering = {},
-                  .counts = {},
-                  .notes = notes_of(run),
-                  .files = {}};
+  Mapping mapping{.catalogue = &catalogue, .run = &run, .no_test = no_test(run), .counts = {}, .notes = notes_of(run)};
   for (const auto* file : run.content.run.journal.files()) mapping.files.emplace(file->path, file);
   for (const auto& word : words_of(State{})) mapping.counts[std::string(word.text)] = 0;
   auto cells = all_cells(run);

@@ -1,12 +1,15 @@
-// challenge: the commitments of two or more parties with the seeds that they had committed to, and the one seed that
-// follows from all of them (assay.draw/2).
+// challenge: the commitments of two or more parties with the seeds that they had committed to, the one seed that
+// follows from all of them (assay.draw/2), the cells that follow from it, and the plan that measures these again.
 #pragma once
 
+#include <cstddef>
 #include <expected>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "orchestrator/judge/verdict.h"
+#include "orchestrator/plan/plan.h"
 #include "reports/spot_check/commitment.h"
 
 namespace assay::spot_check {
@@ -43,5 +46,19 @@ std::expected<std::string, InputError> challenge_text(const std::vector<Revealed
 std::expected<Challenge, InputError> read_challenge(std::string_view text, const std::string& where,
                                                     const dossier::TrustPolicy& policy, const DrawnRun& run,
                                                     dossier::Moment now);
+
+/// Whether the figures of a cell were judged: an inconclusive one may have been measured under other load.
+bool is_judged(const judge::Result& result);
+
+/// Draws `count` cells of those that the plan measures and of which the verdict has a figure that was judged: a SHA-256
+/// over the seed and the cell's name puts them in an order, and the first are drawn. All if there are fewer. Figures of
+/// meters are left out, which are of a whole site under load. In the order in which they were drawn.
+std::vector<plan::DrawnCell> draw_cells(const plan::Plan& plan, const judge::Verdict& verdict, const std::string& seed,
+                                        std::size_t count);
+
+/// The plan that measures `cells` of `plan` again, with the same probes, parameters and number of attempts; `seed` is
+/// its challenge. Errors: no cell; as by make_plan.
+std::expected<plan::Plan, InputError> drawn_plan(const plan::Plan& plan, const std::vector<plan::DrawnCell>& cells,
+                                                 const std::string& seed);
 
 }  // namespace assay::spot_check

@@ -55,14 +55,13 @@ std::expected<Commitment, InputError> read_payload(const std::string& payload, c
     return std::unexpected(*problem);
   const json& predicate = document->at("predicate");
   const auto digest = [&](std::size_t i) { return document->at("subject").at(i).at("digest").at("sha256"); };
-  return Commitment{
-      .run = {.run_id = predicate.at("run"), .plan_sha256 = digest(0), .verdict_sha256 = digest(1), .ended = ""},
-      .cells = predicate.at("cells"),
-      .seed_sha256 = predicate.at("seedSha256"),
-      .others = predicate.value("otherSeedsSha256", std::vector<std::string>()),
-      .issued_at = predicate.at("issuedAt"),
-      .role = predicate.at("signatory").at("role"),
-      .key_fingerprint = predicate.at("signatory").at("keyFingerprint")};
+  return Commitment{.run = {.run_id = predicate.at("run"), .plan_sha256 = digest(0), .verdict_sha256 = digest(1)},
+                    .cells = predicate.at("cells"),
+                    .seed_sha256 = predicate.at("seedSha256"),
+                    .others = predicate.value("otherSeedsSha256", std::vector<std::string>()),
+                    .issued_at = predicate.at("issuedAt"),
+                    .role = predicate.at("signatory").at("role"),
+                    .key_fingerprint = predicate.at("signatory").at("keyFingerprint")};
 }
 
 std::optional<InputError> check_run(const Commitment& commitment, const DrawnRun& run, const std::string& where) {

@@ -20,7 +20,6 @@
 #include "reports/figures/axis.h"
 #include "reports/figures/curve.h"
 #include "reports/figures/plot.h"
-#include "reports/figures/scale.h"
 
 namespace assay {
 namespace {

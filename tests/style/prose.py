@@ -48,9 +48,13 @@ ALLOWED = {
         "BEGIN PUBLIC KEY-----": "PEM, RFC 7468",
     },
     "reports/dossier/public_key.cpp": {"-----BEGIN CERTIFICATE-----": "PEM, RFC 7468", "kBegin": "PEM, RFC 7468"},
-    "reports/dossier/serials.cpp": {"kSpaceOrTab": "characters, not words"},
-    "reports/dossier/ssh_key.cpp": {"kSshBegin": "OpenSSH's key format", "kSshEnd": "OpenSSH's key format"},
-    "reports/dossier/ssh_signature.cpp": {"kBegin": "OpenSSH's signature format", "kEnd": "OpenSSH's signature format"},
+    "reports/dossier/hardware_trust.cpp": {"kSpaceOrTab": "characters, not words"},
+    "reports/dossier/ssh_key.cpp": {
+        "kSshBegin": "OpenSSH's key format",
+        "kSshEnd": "OpenSSH's key format",
+        "kBegin": "OpenSSH's signature format",
+        "kEnd": "OpenSSH's signature format",
+    },
     "reports/dossier/statement.cpp": {
         "kProgram": "name of the program, which is signed",
         "kResponsible": "one of two sentences that are signed; any other is refused",

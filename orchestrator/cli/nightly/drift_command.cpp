@@ -7,13 +7,13 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/drift/detector.h"
 #include "orchestrator/drift/unit_register.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
+#include "probes/core/options.h"
 #include "probes/core/text.h"
 
 namespace assay::cli {
@@ -177,9 +177,9 @@ int replay(const DriftArguments& given) {
 }
 
 void add_common(CLI::App& command, DriftArguments& given) {
-  command.add_option("--db", given.database, "database of the nightly sweeps")->type_name("FILE")->required();
-  command.add_option("--policy", given.policy, "budget of false flags and limits [one false flag in 30 nights]")
-      ->type_name("FILE");
+  add_option(command, "--db", given.database, "FILE", "database of the nightly sweeps")->required();
+  add_option(command, "--policy", given.policy, "FILE",
+             "budget of false flags and limits [one false flag in 30 nights]");
   command.add_option("--threads", given.threads, "threads to compute with; the result is the same [2]")
       ->check(CLI::Range(1U, 64U));
 }
@@ -240,33 +240,31 @@ history::Result<drift::DriftReport> judge_history(history::History& history, con
 }
 
 void add_drift(CLI::App& app, DriftArguments& given, Action& action) {
-  auto* command = app.add_subcommand("drift", "say which units of the nightly sweeps are not as they were");
-  command->require_subcommand(1);
-  auto* judged = command->add_subcommand("judge", "judge every unit by its own history");
-  add_common(*judged, given);
-  judged->add_option("--as-of", given.as_of, "use no night after this one [all]")->type_name("DATE");
-  judged->add_option("-o,--out", given.out, "file for the report (assay.drift/1)")->type_name("FILE");
-  judged->add_flag("--json", given.json, "print the report as JSON");
-  judged->footer(
-      "Exit codes: 0 no confirmed flag, 1 confirmed flags, 3 units were not measured for too long, 4 the "
-      "database is damaged.\nExample: assay drift judge --db history.db --policy policy.json -o drift.json");
-  judged->callback([&] { action = [&] { return judge(given); }; });
-  auto* explaining = command->add_subcommand("explain", "print every term of a flag");
-  explaining->add_option("flag", given.flag, "id of a flag, a unit, or a node")
-      ->type_name("FLAG|UNIT|NODE")
-      ->required();
-  add_common(*explaining, given);
-  explaining->add_option("--as-of", given.as_of, "use no night after this one [all]")->type_name("DATE");
-  explaining->add_flag("--json", given.json, "print the report of `drift judge --json` with these flags alone");
-  explaining->footer("Example: assay drift explain 3f9a0c117b2e --db history.db");
-  explaining->callback([&] { action = [&] { return explain(given); }; });
-  auto* replaying = command->add_subcommand("replay", "judge every night anew, as it would have been then");
-  add_common(*replaying, given);
-  replaying->add_option("--from", given.from, "first night to print [the first]")->type_name("DATE");
-  replaying->add_option("--to", given.to, "last night [the last]")->type_name("DATE");
-  replaying->add_option("-o,--out", given.out, "file for the last report")->type_name("FILE");
-  replaying->footer("Example: assay drift replay --db history.db --from 2026-03-01 --policy stricter.json");
-  replaying->callback([&] { action = [&] { return replay(given); }; });
+  auto& command = *app.add_subcommand("drift", "say which units of the nightly sweeps are not as they were");
+  command.require_subcommand(1);
+  auto& judged = *command.add_subcommand("judge", "judge every unit by its own history");
+  add_common(judged, given);
+  add_option(judged, "--as-of", given.as_of, "DATE", "use no night after this one [all]");
+  add_option(judged, "-o,--out", given.out, "FILE", "file for the report (assay.drift/1)");
+  judged.add_flag("--json", given.json, "print the report as JSON");
+  end_command(judged,
+              "Exit codes: 0 no confirmed flag, 1 confirmed flags, 3 units were not measured for too long, 4 the "
+              "database is damaged.\nExample: assay drift judge --db history.db --policy policy.json -o drift.json",
+              action, [&] { return judge(given); });
+  auto& explaining = *command.add_subcommand("explain", "print every term of a flag");
+  add_option(explaining, "flag", given.flag, "FLAG|UNIT|NODE", "id of a flag, a unit, or a node")->required();
+  add_common(explaining, given);
+  add_option(explaining, "--as-of", given.as_of, "DATE", "use no night after this one [all]");
+  explaining.add_flag("--json", given.json, "print the report of `drift judge --json` with these flags alone");
+  end_command(explaining, "Example: assay drift explain 3f9a0c117b2e --db history.db", action,
+              [&] { return explain(given); });
+  auto& replaying = *command.add_subcommand("replay", "judge every night anew, as it would have been then");
+  add_common(replaying, given);
+  add_option(replaying, "--from", given.from, "DATE", "first night to print [the first]");
+  add_option(replaying, "--to", given.to, "DATE", "last night [the last]");
+  add_option(replaying, "-o,--out", given.out, "FILE", "file for the last report");
+  end_command(replaying, "Example: assay drift replay --db history.db --from 2026-03-01 --policy stricter.json", action,
+              [&] { return replay(given); });
 }
 
 }  // namespace assay::cli

@@ -6,9 +6,7 @@
 
 #include <unistd.h>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "orchestrator/cli/nightly/drift_command.h"
@@ -20,6 +18,7 @@
 #include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/programs.h"
+#include "probes/core/options.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 
@@ -271,66 +270,49 @@ int baseline(const HistoryArguments& given) {
   return *count > 0 ? files::kExitSuccess : files::kExitIncomplete;
 }
 
-CLI::App* command_of(CLI::App& parent, HistoryArguments& given, const char* name, const char* what,
-                     const char* example) {
-  auto* command = parent.add_subcommand(name, what);
-  command->add_option("--db", given.database, "database of the nightly sweeps")->type_name("FILE")->required();
-  command->footer(std::string("Example: ") + example);
-  return command;
-}
-
 }  // namespace
 
 void add_history(CLI::App& app, HistoryArguments& given, Action& action) {
-  auto* parent = app.add_subcommand("history", "keep the figures of nightly sweeps");
-  parent->require_subcommand(1);
-  const auto sets = [&action, &given](CLI::App* command, int (*work)(const HistoryArguments&)) {
-    command->callback([&action, &given, work] { action = [&given, work] { return work(given); }; });
+  auto& parent = *app.add_subcommand("history", "keep the figures of nightly sweeps");
+  parent.require_subcommand(1);
+  const auto add_one = [&](const char* name, const char* what, const char* example,
+                           int (*work)(const HistoryArguments&)) -> CLI::App& {
+    auto& command = *parent.add_subcommand(name, what);
+    add_option(command, "--db", given.database, "FILE", "database of the nightly sweeps")->required();
+    end_command(command, std::string("Example: ") + example, action, [&given, work] { return work(given); });
     return command;
   };
-  auto* adding =
-      sets(command_of(*parent, given, "add", "add the figures of a judged run; once, however often it is said",
-                      "assay history add run --db history.db"),
-           add);
-  adding->add_option("run", given.run, "run directory")->type_name("DIR")->required();
-  adding->add_flag("--retest", given.retest, "the run is a fresh test of flagged units");
-  auto* listing =
-      sets(command_of(*parent, given, "list", "list sweeps and events", "assay history list --db history.db"), list);
-  listing->add_flag("--json", given.json, "print JSON");
-  auto* showing = sets(command_of(*parent, given, "show", "print every visit of a unit or node",
-                                  "assay history show gpu:1324523049871 --db history.db"),
-                       show);
-  showing->add_flag("--json", given.json, "print JSON");
-  showing->add_option("unit", given.unit, "id of a unit, or name of a node")->type_name("UNIT|NODE")->required();
-  auto* telling = sets(command_of(*parent, given, "event", "tell what was changed on units",
-                                  "assay history event --kind driver --on n01 --text 580.95 --db history.db"),
-                       event);
-  telling->add_option("--kind", given.kind, words_listed<drift::EventKind>())->type_name("WORD")->required();
-  telling->add_option("--on", given.scope, "id of a unit, name of a node, or fleet")->type_name("SCOPE")->required();
-  telling->add_option("--at", given.at, "the night before which it happened [tonight]")->type_name("DATE");
-  telling->add_option("--text", given.text, "version or remark")->type_name("TEXT");
-  telling->add_option("--who", given.who, "who says so [this user]")->type_name("NAME");
-  auto* anew = sets(command_of(*parent, given, "rebuild", "forget what was computed, and compute it from the figures",
-                               "assay history rebuild --db history.db"),
-                    rebuild);
-  anew->add_flag("--from-records", given.from_records,
-                 "make a damaged database again from what was added to it; it is kept as FILE.old");
-  anew->add_option("--policy", given.policy, "policy to judge by [the default one]")->type_name("FILE");
-  sets(command_of(*parent, given, "export", "print every figure as CSV",
-                  "assay history export --db history.db > all.csv"),
-       export_all);
-  auto* pruning = sets(command_of(*parent, given, "prune", "remove old raw records; figures are kept for ever",
-                                  "assay history prune --keep-days 90 --db history.db"),
-                       prune);
-  pruning->add_option("--keep-days", given.keep_days, "keep the raw records of so many days [90]")
+  auto& adding = add_one("add", "add the figures of a judged run; once, however often it is said",
+                         "assay history add run --db history.db", add);
+  add_option(adding, "run", given.run, "DIR", "run directory")->required();
+  adding.add_flag("--retest", given.retest, "the run is a fresh test of flagged units");
+  auto& listing = add_one("list", "list sweeps and events", "assay history list --db history.db", list);
+  listing.add_flag("--json", given.json, "print JSON");
+  auto& showing = add_one("show", "print every visit of a unit or node",
+                          "assay history show gpu:1324523049871 --db history.db", show);
+  showing.add_flag("--json", given.json, "print JSON");
+  add_option(showing, "unit", given.unit, "UNIT|NODE", "id of a unit, or name of a node")->required();
+  auto& telling = add_one("event", "tell what was changed on units",
+                          "assay history event --kind driver --on n01 --text 580.95 --db history.db", event);
+  add_option(telling, "--kind", given.kind, "WORD", words_listed<drift::EventKind>())->required();
+  add_option(telling, "--on", given.scope, "SCOPE", "id of a unit, name of a node, or fleet")->required();
+  add_option(telling, "--at", given.at, "DATE", "the night before which it happened [tonight]");
+  add_option(telling, "--text", given.text, "TEXT", "version or remark");
+  add_option(telling, "--who", given.who, "NAME", "who says so [this user]");
+  auto& anew = add_one("rebuild", "forget what was computed, and compute it from the figures",
+                       "assay history rebuild --db history.db", rebuild);
+  anew.add_flag("--from-records", given.from_records,
+                "make a damaged database again from what was added to it; it is kept as FILE.old");
+  add_option(anew, "--policy", given.policy, "FILE", "policy to judge by [the default one]");
+  add_one("export", "print every figure as CSV", "assay history export --db history.db > all.csv", export_all);
+  auto& pruning = add_one("prune", "remove old raw records; figures are kept for ever",
+                          "assay history prune --keep-days 90 --db history.db", prune);
+  pruning.add_option("--keep-days", given.keep_days, "keep the raw records of so many days [90]")
       ->check(CLI::Range(0, 36500));
-  auto* accepted = sets(command_of(*parent, given, "baseline", "hold the fleet against a signed acceptance",
-                                   "assay history baseline run/dossier --key lab.key.pub --db history.db"),
-                        baseline);
-  accepted->add_option("dossier", given.run, "dossier of an accepted run")->type_name("DIR")->required();
-  accepted->add_option("--key", given.keys, "public key of a required signer; may be repeated")
-      ->type_name("FILE")
-      ->required();
+  auto& accepted = add_one("baseline", "hold the fleet against a signed acceptance",
+                           "assay history baseline run/dossier --key lab.key.pub --db history.db", baseline);
+  add_option(accepted, "dossier", given.run, "DIR", "dossier of an accepted run")->required();
+  add_option(accepted, "--key", given.keys, "FILE", "public key of a required signer; may be repeated")->required();
 }
 
 }  // namespace assay::cli

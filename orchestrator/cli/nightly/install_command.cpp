@@ -2,8 +2,6 @@
 #include <filesystem>
 #include <iostream>
 
-#include <fmt/format.h>
-
 #include "orchestrator/cli/nightly/nightly.h"
 #include "orchestrator/cli/nightly/sweep_measure.h"
 #include "orchestrator/cli/run_stages.h"

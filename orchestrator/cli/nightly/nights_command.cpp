@@ -3,13 +3,13 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "orchestrator/cli/nightly/drift_command.h"
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/simulate/nights.h"
 #include "orchestrator/simulate/rehearsal.h"
+#include "probes/core/options.h"
 #include "probes/core/text.h"
 
 namespace assay::cli {
@@ -91,29 +91,26 @@ int simulate(const NightsArguments& given) {
 
 void add_nights(CLI::App& app, NightsArguments& given, Action& action) {
   constexpr std::size_t kMostNodes = 100'000, kMostMetrics = 100;
-  auto* command = app.add_subcommand("simulate", "rehearse a run, or with --nights months of nightly sweeps");
-  command->add_option("--nights", given.nights, "so many nights of a made-up fleet; the options below are for these")
+  auto& command = *app.add_subcommand("simulate", "rehearse a run, or with --nights months of nightly sweeps");
+  command.add_option("--nights", given.nights, "so many nights of a made-up fleet; the options below are for these")
       ->check(CLI::Range(1, 3660))
       ->required();
-  command->add_option("--nodes", given.nodes, "nodes of the fleet [100]")
-      ->check(CLI::Range(std::size_t{1}, kMostNodes));
-  command->add_option("--metrics", given.metrics, "metrics of each node [10]")
+  command.add_option("--nodes", given.nodes, "nodes of the fleet [100]")->check(CLI::Range(std::size_t{1}, kMostNodes));
+  command.add_option("--metrics", given.metrics, "metrics of each node [10]")
       ->check(CLI::Range(std::size_t{1}, kMostMetrics));
-  command->add_option("--seed", given.seed, "the same seed gives the same nights [1]");
-  command->add_option("--faults", given.faults, "what happens (assay.night-faults/1) [nothing]")->type_name("FILE");
-  command->add_option("--policy", given.policy, "policy to try out [the default one]")->type_name("FILE");
+  command.add_option("--seed", given.seed, "the same seed gives the same nights [1]");
+  add_option(command, "--faults", given.faults, "FILE", "what happens (assay.night-faults/1) [nothing]");
+  add_option(command, "--policy", given.policy, "FILE", "policy to try out [the default one]");
+  add_option(command, "--db", given.database, "FILE",
+             "write the nights to this new database, too; it says that it is a simulation");
+  add_option(command, "-o,--out", given.out, "FILE", "file for the last report (assay.drift/1)");
   command
-      ->add_option("--db", given.database,
-                   "write the nights to this new database, too; it says that it is a simulation")
-      ->type_name("FILE");
-  command->add_option("-o,--out", given.out, "file for the last report (assay.drift/1)")->type_name("FILE");
-  command
-      ->add_option("--retests", given.retests,
-                   "sets of fresh tests a night, of the nodes that are to be tested again; 0 is none [3]")
+      .add_option("--retests", given.retests,
+                  "sets of fresh tests a night, of the nodes that are to be tested again; 0 is none [3]")
       ->check(CLI::Range(0, 7));
-  command->add_option("--threads", given.threads, "threads to compute with [2]")->check(CLI::Range(1U, 64U));
-  command->footer("Example: assay simulate --nights 120 --nodes 1000 --faults night-faults.json");
-  command->callback([&] { action = [&] { return simulate(given); }; });
+  command.add_option("--threads", given.threads, "threads to compute with [2]")->check(CLI::Range(1U, 64U));
+  end_command(command, "Example: assay simulate --nights 120 --nodes 1000 --faults night-faults.json", action,
+              [&] { return simulate(given); });
 }
 
 }  // namespace assay::cli

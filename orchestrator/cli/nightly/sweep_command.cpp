@@ -8,13 +8,11 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <boost/uuid/random_generator.hpp>
 #include <boost/uuid/uuid_io.hpp>
 
 #include "orchestrator/cli/documents.h"
 #include "orchestrator/cli/nightly/sweep_shared.h"
-#include "orchestrator/cli/partial_plan.h"
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/table_json.h"
 #include "orchestrator/drift/report.h"
@@ -51,7 +49,7 @@ std::expected<Watched, InputError> watched_in(const std::string& path) {
   }
   for (const auto& one : report->retests_wanted) {
     auto node = std::ranges::find(found.wanted, one.node, &sweep::RetestNode::name);
-    if (node == found.wanted.end()) node = found.wanted.insert(node, {.name = one.node, .partners = {}});
+    if (node == found.wanted.end()) node = found.wanted.insert(node, {.name = one.node});
     node->with_partner = node->with_partner || one.other_partner;
     const auto flag = std::ranges::find(report->flags, one.flag, &drift::Flag::id);
     if (flag == report->flags.end()) continue;
@@ -121,7 +119,7 @@ std::expected<Times, InputError> times_for(const SweepArguments& given) {
   const auto now = time_for(given.now);
   if (!now) return std::unexpected(now.error());
   const auto offset = sweep::local_offset(*now);
-  Times times{.now = *now, .night = sweep::night_of(*now, offset), .until = std::nullopt};
+  Times times{.now = *now, .night = sweep::night_of(*now, offset)};
   if (!given.night.empty()) {
     const auto night = drift::date_from(given.night);
     if (!night) return std::unexpected(InputError{"--night", "is no date", "write 2026-01-05"});

@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <iostream>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "orchestrator/cli/nightly/sweep_shared.h"

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include <fmt/format.h>
-
 #include "orchestrator/cli/nightly/sweep_shared.h"
 #include "orchestrator/history/history.h"
 #include "orchestrator/history/sweep_of_run.h"

@@ -8,8 +8,6 @@
 #include "orchestrator/cli/nightly/sweep_shared.h"
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/files/atomic_file.h"
-#include "orchestrator/files/state.h"
-#include "orchestrator/site/site_file.h"
 #include "orchestrator/sweep/outcome.h"
 #include "probes/core/text.h"
 

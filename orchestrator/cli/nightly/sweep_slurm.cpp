@@ -237,7 +237,6 @@ class Jobs {
   [[nodiscard]] sweep::WorkerJob job_of_sweep() const {
     return {.script = out_ + "/workers/worker.sh",
             .log = out_ + "/workers/%j.log",
-            .exclude = {},
             .budget_s = plan_.file.budget_s + plan_.file.stagger_s,
             .until = plan_.until};
   }

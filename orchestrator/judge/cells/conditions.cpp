@@ -56,9 +56,7 @@ class Inspection {
 
   static ConditionSeen unseen(const plan::RequiredCondition& demand) {
     return {.name = demand.name,
-            .demanded = demand.site.empty() ? words_of(demand) : fmt::format("the {} in the site", demand.site),
-            .seen = std::nullopt,
-            .met = false};
+            .demanded = demand.site.empty() ? words_of(demand) : fmt::format("the {} in the site", demand.site)};
   }
 
  private:

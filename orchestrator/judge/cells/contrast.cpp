@@ -102,7 +102,6 @@ std::string not_switched(const plan::Contrast& contrast, const StatesSeen& on, c
   const bool apart = recorded && are_apart(on, off);
   ConditionSeen state{.name = contrast.shown_by,
                       .demanded = fmt::format("other than {} ({})", words_of(off), plan::switch_words(contrast, false)),
-                      .seen = std::nullopt,
                       .met = apart};
   if (!on.values.empty()) state.seen = Value(words_of(on));
   if (on.values.size() == 1 && !std::holds_alternative<std::string>(on.values.front())) state.seen = on.values.front();

@@ -35,7 +35,6 @@ plan::EarlierFleet fleet_of_run(const Run& run, const EvidenceReader& evidence, 
   references.take();
   plan::EarlierFleet fleet{.run_id = run.journal.run_id,
                            .ended = run.journal.end.empty() ? run.journal.last : run.journal.end,
-                           .journal_sha256 = "",
                            .references = references.lent()};
   std::erase_if(fleet.references, [&](const plan::EarlierFleet::Reference& one) {
     const std::string& probe = plan.requirement(one.requirement)->probe;

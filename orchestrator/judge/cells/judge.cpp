@@ -2,11 +2,8 @@
 #include "orchestrator/judge/cells/judge.h"
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
-#include <map>
 #include <set>
-#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>

@@ -216,7 +216,7 @@ std::string other_kind(const StepEvidence& step, const plan::Requirement& requir
 FitPool fit_part(Demands& demands, const plan::Step& step, const plan::Requirement& requirement,
                  const Description& probe, const Subject& subject, const StepEvidence& found, const Pool& pool) {
   if (std::ranges::none_of(requirement.conditions, &plan::RequiredCondition::surroundings))
-    return {.pool = pool, .set_aside = {}, .attempts = pool.attempts.size()};
+    return {.pool = pool, .attempts = pool.attempts.size()};
   const plan::Requirement part = demands_on_surroundings(requirement);
   FitPool fit;
   for (std::size_t i = 0; i < pool.attempts.size(); ++i) {

@@ -341,7 +341,7 @@ std::expected<double, NoReference> References::inventory_of(const std::string& n
   for (const auto& measured : known->second->measurements) {
     if (measured.metric == metric && measured.subject.kind == "node") return std::ranges::min(measured.samples);
   }
-  return std::unexpected(NoReference{.reason = "", .untold = true});
+  return std::unexpected(NoReference{.untold = true});
 }
 
 std::expected<ReferenceValue, NoReference> References::derived_of(const std::string& name, const plan::Step& step,

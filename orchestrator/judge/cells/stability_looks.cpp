@@ -81,10 +81,8 @@ Result StabilityLooks::result(const plan::Plan& plan) const {
   Result cell{.requirement = requirement.id,
               .subject = {.kind = "cluster", .id = plan.site.name},
               .node = plan.site.name,
-              .step = "",
               .required = true,
               .outcome = Outcome::inconclusive,
-              .reason = "",
               .unit = "1"};
   cell.limit_high = cell.acceptance_high = tolerated;
   int total = 0;

@@ -44,7 +44,7 @@ Scatter own_scatter(const AttemptsEstimate& estimate, const StatedScatter& state
   if (stated.reproducibility)
     return {.deviation = std::max(*stated.reproducibility * size, least), .degrees = kInfinite};
   if (least > 0) return {.deviation = least, .degrees = 1};
-  return {.deviation = 0, .degrees = kInfinite, .unknown = true};
+  return {.degrees = kInfinite, .unknown = true};
 }
 
 void BetweenRuns::add(const std::string& step, const AttemptsEstimate& estimate) {

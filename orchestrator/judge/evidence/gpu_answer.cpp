@@ -8,7 +8,6 @@
 
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/pem.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
@@ -22,27 +21,11 @@
 namespace assay::judge {
 namespace {
 
-using Certificates = std::vector<files::Owned<X509, X509_free>>;
-
 // Codes of DSP0274 1.1; fields of the opaque data and sizes as nvtrust numbers them.
 constexpr unsigned kVersion = 0x11, kGetMeasurements = 0xE0, kMeasurements = 0x60, kSigned = 0x01, kDmtf = 0x01;
 constexpr unsigned kDriverVersion = 3, kVbiosVersion = 6;
 constexpr std::size_t kNonce = 32, kHalf = 48, kVbiosSize = 8;
 constexpr std::size_t kMostCertificates = 16;  // nvtrust expects five
-
-/// Certificates in PEM, in their order.
-Certificates certificates_in(std::string_view pem) {
-  Certificates all;
-  const files::Owned<BIO, BIO_free_all> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  const auto no_passphrase = [](char*, int, int, void*) { return -1; };
-  while (bio && all.size() < kMostCertificates) {
-    X509* const one = PEM_read_bio_X509(bio.get(), nullptr, no_passphrase, nullptr);
-    if (one == nullptr) break;
-    all.emplace_back(one);
-  }
-  ERR_clear_error();  // the end of the text is one
-  return all;
-}
 
 /// "96.00.9F.00.01" of the eight bytes in which a report has it: four in reverse and the fifth.
 std::string vbios_words(std::string_view bytes) {
@@ -81,7 +64,7 @@ bool read_opaque(std::string_view bytes, GpuReport& report) {
 
 GpuAnswer answer_of(const std::string& report_hex, const std::string& chain_hex, const std::string& nonce) {
   using enum AnswerOutcome;
-  GpuAnswer answer{.outcome = broken, .words = ""};
+  GpuAnswer answer{.outcome = broken};
   answer.chain = from_hexadecimal(chain_hex).value_or("");
   const auto report = gpu_report(from_hexadecimal(report_hex).value_or(""));
   if (!report) {
@@ -142,7 +125,7 @@ std::optional<GpuReport> gpu_report(std::string_view bytes) {
 }
 
 bool is_signed_by(std::string_view chain, const GpuReport& report) {
-  const auto certificates = certificates_in(chain);
+  const auto certificates = files::read_certificates(chain, kMostCertificates);
   EVP_PKEY* const key = certificates.empty() ? nullptr : X509_get0_pubkey(certificates.front().get());
   std::array<char, 32> curve = {};
   const bool is_p384 = key != nullptr && EVP_PKEY_get_group_name(key, curve.data(), curve.size(), nullptr) == 1 &&
@@ -154,7 +137,7 @@ bool is_signed_by(std::string_view chain, const GpuReport& report) {
 }
 
 std::string identity_key(std::string_view chain) {
-  const auto certificates = certificates_in(chain);
+  const auto certificates = files::read_certificates(chain, kMostCertificates);
   if (certificates.size() < 2) return "";
   X509* const issuer = certificates[1].get();
   EVP_PKEY* const key = X509_get0_pubkey(issuer);

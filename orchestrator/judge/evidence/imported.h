@@ -1,12 +1,15 @@
-// imported: figures of another tool, read from its own output. Shown next to ours, never counted as ours.
+// imported: figures of another tool, read from its own output. Shown next to ours, never counted as ours; files of them
+// are found where only evidence of the run may be.
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "orchestrator/judge/evidence/journal.h"
 #include "probes/core/error.h"
 #include "probes/core/record.h"
 
@@ -62,5 +65,13 @@ bool is_imported(std::string_view bytes);
 
 /// The message for an import in place of a measurement of ours.
 InputError imported_refusal(const std::string& where);
+
+/// An error when `directory` holds an import of another tool's output that the journal does not vouch for. One that it
+/// does vouch for came from a node; the reader of records refuses it, and the attempt is an error.
+std::optional<InputError> find_imported_files(const std::string& directory, const Journal& journal);
+
+/// The same of `files`, contents by path in the run directory: the refusal of the first import that the journal does
+/// not vouch for. Output of a node in a record's place stays the error of its own cells and no more.
+std::optional<InputError> find_imported_files(const std::map<std::string, std::string>& files, const Journal& journal);
 
 }  // namespace assay::judge

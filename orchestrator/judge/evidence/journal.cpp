@@ -127,9 +127,7 @@ class Account {
                                  .node = line.at("node"),
                                  .outcome = AttemptOutcome::interrupted,
                                  .reason = "assay was killed while it ran",
-                                 .begin = time,
-                                 .end = "",
-                                 .evidence = {}});
+                                 .begin = time});
     Attempt& attempt = journal_.attempts.back();
     if (const auto asked = line.find("asked"); asked != line.end()) {
       const std::string secret_sha256 = *asked;
@@ -176,9 +174,7 @@ class Account {
                                 .probe = probe,
                                 .outcome = AttemptOutcome::interrupted,
                                 .reason = "assay was killed while the meters were read",
-                                .begin = time,
-                                .end = "",
-                                .evidence = {}});
+                                .begin = time});
   }
 
   void watch_end(const json& line, const std::string& time) {

@@ -2,7 +2,6 @@
 // behind their lengths. One list of members serves both directions.
 #include "orchestrator/judge/evidence/packed_record.h"
 
-#include <bit>
 #include <concepts>
 #include <cstdint>
 #include <cstring>

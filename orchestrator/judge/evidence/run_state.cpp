@@ -1,7 +1,12 @@
-// run_state: looks at the lock of the journal, and compares the journal of a dossier with that of the run.
+// run_state: looks at the lock of the journal, compares the journal of a dossier with that of the run, and counts
+// attempts by step, stage and pass.
 #include "orchestrator/judge/evidence/run_state.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <set>
+#include <string_view>
+#include <unordered_map>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -23,6 +28,12 @@ bool exists(const fs::path& path) {
   std::error_code unknown;
   return fs::symlink_status(path, unknown).type() != fs::file_type::not_found;
 }
+
+/// Attempts of one step that ended.
+struct Ended {
+  int first = 0, second = 0;
+  bool broke = false;  ///< the last stage's, so that no more are made in it
+};
 
 }  // namespace
 
@@ -65,6 +76,41 @@ std::expected<std::string, InputError> move_dossier_aside(const std::string& dir
     return std::unexpected(InputError{from, fmt::format("cannot be renamed to {}: {}", to, error.message()),
                                       "it is of the run as it was before it was resumed: move it away"});
   return to;
+}
+
+RunProgress progress_of(const plan::Plan& plan, const Journal& journal) {
+  RunProgress progress{.stage = journal.second_stage ? plan::Stage::second : plan::Stage::first};
+  const bool second = journal.second_stage;
+  std::unordered_map<std::string_view, Ended> ended;
+  std::set<std::string_view> tests;
+  for (const auto& attempt : journal.attempts) {
+    ++progress.outcomes[std::string(word_of(attempt.outcome))];
+    if (attempt.is_extra()) tests.insert(attempt.step);
+    if (attempt.is_extra() || attempt.outcome == AttemptOutcome::interrupted) continue;
+    Ended& mine = ended[attempt.step];
+    ++(attempt.second_stage ? mine.second : mine.first);
+    mine.broke = mine.broke || (attempt.second_stage == second && attempt.outcome != AttemptOutcome::exited);
+  }
+  progress.tests = tests.size();
+  const plan::Passes passes(plan);
+  progress.pass = progress.passes = passes.count(progress.stage);
+  for (const auto& step : plan.steps) {
+    const Ended& mine = ended[step.id];
+    const bool again = second && journal.more_attempts.contains(step.id);
+    const int planned = step.attempts + (again ? step.more_attempts : 0);
+    progress.attempts += planned;
+    progress.attempts_ended += mine.first + mine.second;
+    const int due = second ? (again ? step.more_attempts : 0) : step.attempts;
+    const int made = second ? mine.second : mine.first;
+    if (mine.broke || made >= due) {
+      ++progress.steps_ended;
+      continue;
+    }
+    // A step to be measured after the load begins in a later pass.
+    const int before = step.after ? progress.passes - due : 0;
+    progress.pass = std::min(progress.pass, before + made + 1);
+  }
+  return progress;
 }
 
 }  // namespace assay::judge

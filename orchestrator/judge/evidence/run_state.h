@@ -1,11 +1,16 @@
-// run_state: state of a run directory at this moment: whether a process still writes to it, and whether its dossier is
-// of it.
+// run_state: state of a run directory at this moment: whether a process still writes to it, how far it has come by its
+// journal, and whether its dossier is of it.
 #pragma once
 
+#include <cstddef>
 #include <expected>
+#include <map>
 #include <optional>
 #include <string>
 
+#include "orchestrator/judge/evidence/journal.h"
+#include "orchestrator/plan/passes.h"
+#include "orchestrator/plan/plan.h"
 #include "probes/core/error.h"
 
 namespace assay::judge {
@@ -33,5 +38,19 @@ std::optional<std::string> run_gone_on(const std::string& dossier);
 /// Renames the dossier of the run in `directory` to the first free of dossier-1, dossier-2, …; returns the new path.
 /// Errors: it cannot be renamed.
 std::expected<std::string, InputError> move_dossier_aside(const std::string& directory);
+
+/// Progress of a run. An interrupted attempt has not ended.
+struct RunProgress {
+  std::size_t steps_ended = 0;  ///< steps with every attempt that they were to get so far
+  int attempts = 0;             ///< planned, with those of the second stage once it has begun
+  int attempts_ended = 0;
+  plan::Stage stage = plan::Stage::first;
+  int pass = 0, passes = 0;                     ///< the first pass of the stage that is not over, of so many
+  std::size_t tests = 0;                        ///< extra tests of searches
+  std::map<std::string, std::size_t> outcomes;  ///< word to number of attempts, tests among them
+};
+
+/// That of the run with this plan and journal.
+RunProgress progress_of(const plan::Plan& plan, const Journal& journal);
 
 }  // namespace assay::judge

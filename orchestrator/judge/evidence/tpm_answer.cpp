@@ -3,14 +3,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <memory>
 
 #include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
-
-#include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
 #include "orchestrator/files/openssl.h"
@@ -81,7 +78,7 @@ std::optional<TpmKey> tpm_key(std::string_view bytes) {
   const std::string_view area = outer.block();
   if (!outer.ended_well()) return std::nullopt;
   ByteReader in(area);
-  TpmKey key{.point = "", .modulus = "", .sha256 = files::sha256(area)};
+  TpmKey key{.sha256 = files::sha256(area)};
   const auto type = in.u16();
   const auto name_algorithm = in.u16();
   key.attributes = in.u32();
@@ -116,7 +113,7 @@ std::optional<TpmQuote> tpm_quote(std::string_view bytes) {
   ByteReader in(bytes);
   if (in.u32() != kGenerated || in.u16() != kQuoted) return std::nullopt;
   (void)in.block();  // qualifiedSigner: its key follows from the signature
-  TpmQuote quote{.answers = std::string(in.block()), .digest = ""};
+  TpmQuote quote{.answers = std::string(in.block())};
   (void)in.take(8 + 4 + 4 + 1);  // clockInfo: clock, counts of resets and restarts, safe
   (void)in.take(8);              // firmwareVersion
   if (in.u32() != 1 || in.u16() != kSha256) return std::nullopt;
@@ -166,7 +163,7 @@ TpmAnswer tpm_answer_in(const Record& record, const std::string& nonce, const st
     return is(wrong_challenge, "its quote answers another question than that of this attempt");
   if (quote->pcrs == 0 || quote->pcrs != registers_in(registers_of(record)))
     return is(broken, "its quote is of other registers than were asked for");
-  TpmAnswer answer{.outcome = answered, .words = "", .key = key->sha256};
+  TpmAnswer answer{.outcome = answered, .key = key->sha256};
   answer.pcr_digest = to_hexadecimal(quote->digest);
   answer.endorsement_certificate = bytes_of(record, "endorsement_certificate");
   const auto endorsement = tpm_key_in(record, "endorsement_key");

@@ -26,7 +26,7 @@ bool KneeSearch::exchanges() const {
 
 std::optional<Test> KneeSearch::next() const {
   if (broken_ || tests_.size() >= most_) return std::nullopt;
-  Test test{.number = tests_.size() + 1, .nodes = {}, .purpose = kBisection};
+  Test test{.number = tests_.size() + 1, .purpose = kBisection};
   const auto add = [&](std::size_t from, std::size_t to) {
     for (std::size_t i = from; i < to; ++i) test.nodes.push_back(i);
   };
@@ -45,7 +45,7 @@ std::optional<Test> KneeSearch::next() const {
 }
 
 void KneeSearch::take(const Reading& reading) {
-  Tested tested{.test = next().value(), .reading = reading, .outcome = TestOutcome::broken, .share = {}, .control = {}};
+  Tested tested{.test = next().value(), .reading = reading, .outcome = TestOutcome::broken, .share = {}};
   broken_ = reading.broken || reading.shares.empty();
   if (!broken_) {
     const double share = reading.shares.front();

@@ -93,7 +93,6 @@ void Localiser::take(const Test& test, Reading reading) {
 
 Finding Localiser::finding() const {
   Finding found{.suspects = with_leaves(),
-                .undecided = {},
                 .complete = complete_,
                 .alike = alike_,
                 .budget_ended = budget_ended_,

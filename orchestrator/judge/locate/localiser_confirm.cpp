@@ -128,14 +128,14 @@ Search<bool> Localiser::holds(std::size_t node) {
 void Localiser::accuse_pair(std::size_t parked, std::size_t other, Count shown) {
   const std::vector<std::size_t> nodes = {std::min(parked, other), std::max(parked, other)};
   suspects_.push_back(
-      {.fault = Fault::pair, .nodes = nodes, .leaf = "", .unsteady = shown.good > 0, .tests = std::move(shown.tests)});
+      {.fault = Fault::pair, .nodes = nodes, .unsteady = shown.good > 0, .tests = std::move(shown.tests)});
   parked_.insert(parked);
   for (const std::size_t node : nodes) {
     const auto is_of_node = [&](const Suspect& suspect) {
       return suspect.fault == Fault::pair && nodes::holds(suspect.nodes, node);
     };
     if (static_cast<std::size_t>(std::ranges::count_if(suspects_, is_of_node)) < kMostPartners) continue;
-    Count all{.bad = 0, .good = 1, .tests = {}};  // it was good with some, too
+    Count all{.good = 1};  // it was good with some, too
     for (const auto& suspect : suspects_) {
       if (is_of_node(suspect)) all.tests = nodes::joined(std::move(all.tests), suspect.tests);
     }
@@ -152,7 +152,7 @@ void Localiser::accuse_pair(std::size_t parked, std::size_t other, Count shown) 
 void Localiser::accuse_node(std::size_t node, Count shown) {
   if (!accused_.insert(node).second) return;
   suspects_.push_back(
-      {.fault = Fault::node, .nodes = {node}, .leaf = "", .unsteady = shown.good > 0, .tests = std::move(shown.tests)});
+      {.fault = Fault::node, .nodes = {node}, .unsteady = shown.good > 0, .tests = std::move(shown.tests)});
 }
 
 bool Localiser::leaf_looks_bad(const std::string& leaf) const {

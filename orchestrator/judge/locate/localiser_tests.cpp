@@ -17,8 +17,7 @@ constexpr std::size_t kUnsteadyRepeats = 3;
 
 Localiser::Ask Localiser::ask(Nodes nodes, const char* purpose) {
   std::ranges::sort(nodes);
-  return {.localiser = *this,
-          .wanted = {.nodes = std::move(nodes), .purpose = purpose, .waiter = {}, .reading = std::nullopt}};
+  return {.localiser = *this, .wanted = {.nodes = std::move(nodes), .purpose = purpose}};
 }
 
 void Localiser::Ask::await_suspend(std::coroutine_handle<> waiter) {

@@ -79,8 +79,6 @@ void name_pair(Localised& found, const SeenPair& pair, const std::vector<std::st
   found.culprits.push_back(
       {.fault = Fault::pair,
        .nodes = {a, b},
-       .leaf = "",
-       .unsteady = false,
        .tests = {std::string(pair.step)},
        .words = fmt::format("pair {} and {}{}: each meets the limit with other nodes; check the path between them", a,
                             b, way)});
@@ -240,7 +238,7 @@ const std::set<std::size_t>& PairMatrix::accuse() {
 }
 
 Culprit PairMatrix::culprit_of(std::size_t node, const std::string& name) const {
-  Culprit culprit{.fault = Fault::node, .nodes = {name}, .leaf = "", .unsteady = false, .tests = {}, .words = ""};
+  Culprit culprit{.fault = Fault::node, .nodes = {name}};
   std::size_t bad = 0, broken = 0;
   for (const auto& accused : accused_) {
     if (accused.end.first != node) continue;
@@ -345,7 +343,6 @@ Localised PairMatrix::found(const std::vector<std::string>& nodes, const std::se
     for (const auto& [node, steps] : others.explained) {
       found.culprits.push_back({.fault = Fault::node,
                                 .nodes = {nodes[node]},
-                                .leaf = "",
                                 .unsteady = true,
                                 .tests = steps,
                                 .words = fmt::format("node {}: suspected because of another test", nodes[node])});

@@ -57,8 +57,6 @@ class PartFigure {
     counted_.push_back(
         {.fault = Fault::node,
          .nodes = {node_in(part)},
-         .leaf = "",
-         .unsteady = false,
          .tests = {result.step},
          .words = fmt::format("part {}: {:g} faults of its own; check it and its links", part, *result.value)});
   }

@@ -241,7 +241,7 @@ void Searches::next_round(SearchRecord& inquiry) {
   if (inquiry.knee) {
     if (auto test = inquiry.knee->next()) inquiry.round.push_back(test_of(inquiry, std::move(*test)));
   } else if (!inquiry.localiser) {
-    Test all{.number = 1, .nodes = {}, .purpose = kWithoutTheKnown};
+    Test all{.number = 1, .purpose = kWithoutTheKnown};
     for (std::size_t i = 0; i < inquiry.peers.size(); ++i) all.nodes.push_back(i);
     inquiry.round.push_back(test_of(inquiry, std::move(all)));
   } else {
@@ -310,8 +310,7 @@ void Searches::feed(SearchRecord& inquiry) {
                                         : all.meets() ? TestOutcome::good
                                                       : TestOutcome::short_of_limit,
                              .nodes = round.front().step.nodes.size(),
-                             .share = all.shares.empty() ? std::nullopt : std::optional(std::ranges::min(all.shares)),
-                             .control = std::nullopt};
+                             .share = all.shares.empty() ? std::nullopt : std::optional(std::ranges::min(all.shares))};
     inquiry.clear = inquiry.stopped.empty() && all.meets();
     if (inquiry.stopped.empty() && !inquiry.clear) {
       inquiry.offset = 1;

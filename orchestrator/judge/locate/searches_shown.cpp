@@ -55,8 +55,7 @@ TestShown Searches::shown_by(const SearchRecord& inquiry, const plan::Step& step
                              const Journal& part, const EvidenceReader& evidence) const {
   std::vector<plan::Cell> cells;
   for (const auto& promise : inquiry.promises)
-    cells.push_back(
-        {.requirement = promise.requirement->id, .subject = {"group", step.id}, .step = step.id, .reason = ""});
+    cells.push_back({.requirement = promise.requirement->id, .subject = {"group", step.id}, .step = step.id});
   TestShown shown;
   shown.reading.shares.assign(inquiry.promises.size(), kMostShare);
   const auto results = judge_step(plan_, step, cells, part, evidence);
@@ -117,10 +116,8 @@ void Searches::tell_finding(const SearchRecord& inquiry, Localised& found) const
   for (const auto& tested : finding.tests) found.tests.push_back(made_test(tested, id_of(tested.test.number)));
   for (const auto& suspect : finding.suspects) {
     Culprit culprit{.fault = suspect.fault,
-                    .nodes = {},
                     .leaf = suspect.leaf,
                     .unsteady = suspect.unsteady,
-                    .tests = {},
                     .words = suspect_words(suspect, inquiry.peers)};
     for (const std::size_t node : suspect.nodes) culprit.nodes.push_back(inquiry.peers[node].name);
     for (const std::size_t number : suspect.tests) culprit.tests.push_back(id_of(number));
@@ -173,13 +170,9 @@ void Searches::tell_knee(const SearchRecord& inquiry, Localised& found) const {
     found.state = SearchState::found;
     found.reason =
         fmt::format("No knee: {}, and as many nodes as keep it do not either with {} among them.", range, last.front());
-    Culprit culprit{
-        .fault = Fault::node,
-        .nodes = last,
-        .leaf = "",
-        .unsteady = false,
-        .tests = {},
-        .words = suspect_words({.fault = Fault::node, .nodes = {knee.kept()}, .leaf = "", .tests = {}}, inquiry.peers)};
+    Culprit culprit{.fault = Fault::node,
+                    .nodes = last,
+                    .words = suspect_words({.fault = Fault::node, .nodes = {knee.kept()}}, inquiry.peers)};
     for (const auto& test : found.tests) {
       if (test.control && test.outcome == TestOutcome::short_of_limit) culprit.tests.push_back(test.id);
     }
@@ -194,16 +187,11 @@ void Searches::tell_knee(const SearchRecord& inquiry, Localised& found) const {
 }
 
 Localised Searches::found_by(const SearchRecord& inquiry) const {
-  Localised found{.requirements = {},
-                  .step = inquiry.step->id,
+  Localised found{.step = inquiry.step->id,
                   .rail = inquiry.step->rail,
                   .state = SearchState::undecided,
-                  .reason = "",
                   .budget = inquiry.allowed(),
-                  .excluded = inquiry.excluded,
-                  .undecided = {},
-                  .culprits = {},
-                  .tests = {}};
+                  .excluded = inquiry.excluded};
   for (const auto& promise : inquiry.promises) found.requirements.push_back(promise.requirement->id);
   if (inquiry.first) found.tests.push_back(*inquiry.first);
   if (inquiry.localiser) tell_finding(inquiry, found);

@@ -102,8 +102,7 @@ std::expected<SidesAgreement, std::string> compared(const MeterSide& meter, cons
                       .gain = line->gain,
                       .offset_w = line->offset_w,
                       .meter_w = found.mean_w,
-                      .reference_w = found.reference_w,
-                      .words = {}};
+                      .reference_w = found.reference_w};
   made.words = fmt::format("{} over {}:", meter.words(), reference.words());
   for (std::size_t i = 0; i < found.mean_w.size(); ++i)
     made.words += fmt::format("{} {:.4g} of {:.4g} W at {} %", i == 0 ? "" : ",", found.mean_w[i], found.reference_w[i],

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <optional>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace assay::judge {

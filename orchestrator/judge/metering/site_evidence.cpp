@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -306,7 +305,7 @@ WatchRecords watch_records(const plan::Plan& plan, const std::vector<Watch>& wat
 
 SiteEvidence site_evidence(const plan::Plan& plan, const plan::Step& step, const StepEvidence& found,
                            const Journal& journal, const EvidenceReader& evidence) {
-  SiteEvidence site{.step = found, .missing = {}};
+  SiteEvidence site{.step = found};
   site.step.records.clear();
   site.step.others.assign(found.records.size(), {});
   site.step.reason = "The meters were not read during the load.";

@@ -31,7 +31,7 @@ WatchRecords watch_records(const plan::Plan& plan, const std::vector<Watch>& wat
 /// those of the whole watch that covers the load, from its first reading (from_s) to its last (to_s). `missing` has the
 /// reasons by subject; `step.reason` is the one that holds for every subject. Where a requirement of the step asks for
 /// it, energy_efficiency of each rack is joined from its power and the record of the load (site_efficiency.h),
-/// outlets_wrong of each node from its turn (site_outlets.h), and how two meters agree from stairs (site_agreement.h).
+/// outlets_wrong of each node from its turn (site_joins.h), and how two meters agree from stairs (site_agreement.h).
 struct SiteEvidence {
   StepEvidence step;
   std::map<Subject, std::string> missing;

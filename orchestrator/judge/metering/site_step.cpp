@@ -80,9 +80,7 @@ void add(StepFigures& figures, const Subject& subject, std::string_view metric, 
   figures.measurements.push_back({.metric = std::string(metric),
                                   .unit = unit,
                                   .subject = subject,
-                                  .at = {},
                                   .samples = std::move(samples),
-                                  .warmup = {},
                                   .stopped = "fixed"});
 }
 

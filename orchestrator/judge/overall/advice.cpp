@@ -122,7 +122,7 @@ std::optional<Advice> Advices::of(const Result& result) const {
 
 Advices advices_of(const plan::Plan& plan, const Journal& journal, const Verdict& verdict,
                    const EvidenceReader& evidence) {
-  Advices advices{.known = {}, .today = journal.last};
+  Advices advices{.today = journal.last};
   Records records(plan, journal, evidence);
   std::map<std::string_view, const plan::Requirement*> requirements;
   for (const auto& one : plan.profile.requirements) requirements.emplace(one.id, &one);
@@ -146,7 +146,7 @@ std::vector<ToDo> to_do(const Verdict& verdict, const Advices& advices) {
   const auto place_for = [&](const Advice& advice, const std::string& subject) -> std::optional<std::size_t> {
     if (advice.action == profiles::Action::not_known) return std::nullopt;
     const auto [place, is_new] = places.try_emplace({advice.action, advice.says}, all.size());
-    if (is_new) all.push_back({.advice = advice, .findings = {}, .subjects = {}});
+    if (is_new) all.push_back({.advice = advice});
     results.resize(all.size());
     auto& findings = all[place->second].findings;
     if (std::ranges::find(findings, advice.finding) == findings.end()) findings.push_back(advice.finding);

@@ -67,8 +67,7 @@ std::vector<Deviation> outdated(const plan::Plan& plan, const std::string& time)
   for (const auto& day : days) {
     all.push_back({.what = fmt::format("The advisories of {} were over {} days old when the run began: later ones were "
                                        "not looked for.",
-                                       day, plan::kAdvisoriesKeep_d),
-                   .step = ""});
+                                       day, plan::kAdvisoriesKeep_d)});
   }
   return all;
 }
@@ -77,10 +76,9 @@ std::vector<Deviation> outdated(const plan::Plan& plan, const std::string& time)
 std::vector<Deviation> planned_deviations(const plan::Plan& plan) {
   std::vector<Deviation> all;
   if (plan.simulation)
-    all.push_back({.what = "The run is a simulation: nothing was measured, every record is made up.", .step = ""});
-  if (plan.quick)
-    all.push_back({.what = "Quick parameters were used: a rehearsal, which accepts nothing.", .step = ""});
-  if (!plan.only.empty()) all.push_back({.what = "Only a part of the profile was planned.", .step = ""});
+    all.push_back({.what = "The run is a simulation: nothing was measured, every record is made up."});
+  if (plan.quick) all.push_back({.what = "Quick parameters were used: a rehearsal, which accepts nothing."});
+  if (!plan.only.empty()) all.push_back({.what = "Only a part of the profile was planned."});
   if (!plan.continues.empty()) {
     std::string fleet;
     for (const auto& one : plan.earlier_fleet.references)
@@ -90,17 +88,16 @@ std::vector<Deviation> planned_deviations(const plan::Plan& plan) {
           ", and held against the fleet of its run {}, ended {}, journal {}, whose evidence is elsewhere: {}",
           plan.earlier_fleet.run_id, plan.earlier_fleet.ended, plan.earlier_fleet.journal_sha256, fleet);
     all.push_back({.what = fmt::format("The run continues the plan {}: {} of its nodes are measured anew{}.",
-                                       plan.continues, plan.site.nodes.size(), fleet),
-                   .step = ""});
+                                       plan.continues, plan.site.nodes.size(), fleet)});
   }
   for (const auto& name : changing_probes(plan)) {
     all.push_back(
         {.what = fmt::format(
-             "{} was allowed to change settings of machines (--allow-settings), which it puts back at its end.", name),
-         .step = ""});
+             "{} was allowed to change settings of machines (--allow-settings), which it puts back at its end.",
+             name)});
   }
   for (const auto& what : other_places(plan))
-    all.push_back({.what = what + ": what it states need not be of the tested machine.", .step = ""});
+    all.push_back({.what = what + ": what it states need not be of the tested machine."});
   return all;
 }
 
@@ -109,32 +106,30 @@ std::vector<Deviation> planned_deviations(const plan::Plan& plan) {
 std::vector<Deviation> deviations(const plan::Plan& plan, const Journal& journal) {
   auto all = planned_deviations(plan);
   if (journal.resumed > 0)
-    all.push_back({.what = fmt::format("The run was interrupted and resumed {} times.", journal.resumed), .step = ""});
+    all.push_back({.what = fmt::format("The run was interrupted and resumed {} times.", journal.resumed)});
   if (!journal.finished) {
     all.push_back({.what = journal.interrupted
                                ? "The run was interrupted by a signal, such as Ctrl-C, and did not finish."
-                               : "The run did not finish.",
-                   .step = ""});
+                               : "The run did not finish."});
   }
-  for (const auto& one : plan.profile.loosened) all.push_back({.what = plan::words_of_loosened(one), .step = ""});
+  for (const auto& one : plan.profile.loosened) all.push_back({.what = plan::words_of_loosened(one)});
   for (auto& one : outdated(plan, journal.begin)) all.push_back(std::move(one));
   for (const auto& name : plan.profile.companions) {
     if (!plan.probes.contains(name))
-      all.push_back({.what = fmt::format("The companion {} is not part of this build.", name), .step = ""});
+      all.push_back({.what = fmt::format("The companion {} is not part of this build.", name)});
   }
   std::map<std::string_view, std::size_t> left_out;
   for (const auto& [step, reason] : journal.left_out) ++left_out[reason];
   for (const auto& [reason, steps] : left_out)
-    all.push_back({.what = fmt::format("{} steps did not start: {}", steps, reason), .step = ""});
+    all.push_back({.what = fmt::format("{} steps did not start: {}", steps, reason)});
   for (const auto& jump : journal.clock_jumps) {
     all.push_back(
         {.what = fmt::format(
              "The clock of the head node jumped by {:+.1f} s; times before {} are those of the clock before the jump.",
-             jump.by_s, jump.time),
-         .step = ""});
+             jump.by_s, jump.time)});
   }
   for (const auto& event : journal.node_events)
-    all.push_back({.what = fmt::format("Node {}: {}", event.node, event.reason), .step = ""});
+    all.push_back({.what = fmt::format("Node {}: {}", event.node, event.reason)});
   for (const auto& attempt : journal.attempts) {
     if (attempt.outcome == AttemptOutcome::exited && attempt.reason.empty()) continue;
     std::string said = fmt::format("{}: {}", attempt.outcome, attempt.reason);
@@ -166,8 +161,7 @@ std::vector<Deviation> clock_deviations(const std::map<std::string, double>& out
   for (const auto& [node, seconds] : outside_s) {
     all.push_back({.what = fmt::format("Node {}: its records are dated up to {:.0f} s {} their attempts: its clock "
                                        "differs from the head node's, or they are of another time.",
-                                       node, std::abs(seconds), seconds < 0 ? "before" : "after"),
-                   .step = ""});
+                                       node, std::abs(seconds), seconds < 0 ? "before" : "after")});
   }
   return all;
 }

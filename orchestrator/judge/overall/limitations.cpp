@@ -33,7 +33,6 @@ std::vector<Deviation> not_checked(const plan::Plan& plan, const Results& result
     deviations.push_back(
         {.what = fmt::format("Not checked, because this machine does not report it: {}, on {} of {} subjects.", id,
                              count, all.at(id)),
-         .step = "",
          .kind = DeviationKind::not_checked});
   }
   return deviations;
@@ -64,7 +63,6 @@ std::vector<Deviation> without_advisory(const plan::Plan& plan, const Results& r
         {.what =
              fmt::format("No advisory speaks of branch {} of {}, so nothing is known of it; cells that pass by it: {}.",
                          branch.second, branch.first, count),
-         .step = "",
          .kind = DeviationKind::not_checked});
   }
   return deviations;
@@ -100,7 +98,6 @@ std::string claim_less(const plan::Plan& plan, Verdict& verdict) {
   const std::string& why = plan.profile.relative_only;
   verdict.deviations.push_back(
       {.what = fmt::format("Relative only: {}.{}", relative, why.empty() ? "" : " The profile says why: " + why),
-       .step = "",
        .kind = DeviationKind::relative_only});
   return "relative only: " + relative;
 }

@@ -27,7 +27,7 @@ class NodeJudge {
     for (const auto& node : plan.site.nodes) {
       index_.emplace(node.name, nodes_.size());
       all_.push_back(node.name);
-      nodes_.push_back({.node = node.name, .outcome = Overall::accepted, .reason = ""});
+      nodes_.push_back({.node = node.name, .outcome = Overall::accepted});
     }
   }
 

@@ -82,7 +82,7 @@ std::vector<RequirementSummary> summaries(const Verdict& verdict) {
   std::map<std::string_view, std::size_t> place;
   for (const auto& result : verdict.results) {
     const auto [found, is_new] = place.try_emplace(result.requirement, all.size());
-    if (is_new) all.push_back({.requirement = result.requirement, .required = result.required, .open = {}});
+    if (is_new) all.push_back({.requirement = result.requirement, .required = result.required});
     RequirementSummary& one = all[found->second];
     ++one.cells;
     if (result.outcome == Outcome::pass) {
@@ -143,7 +143,7 @@ std::vector<Accused> all_accused(const Verdict& verdict) {
     if (!is_required(verdict, search)) continue;
     for (const auto& culprit : search.culprits) {
       auto known = std::ranges::find(all, name_of(culprit), [](const Accused& one) { return name_of(*one.culprit); });
-      if (known == all.end()) known = all.insert(all.end(), {.culprit = &culprit, .requirements = {}});
+      if (known == all.end()) known = all.insert(all.end(), {.culprit = &culprit});
       for (const auto& id : search.requirements) {
         if (std::ranges::find(known->requirements, id) == known->requirements.end()) known->requirements.push_back(id);
       }

@@ -268,9 +268,8 @@ class Table {
         auto known = std::ranges::find_if(
             reasons, [&](const Reason& reason) { return reason.cause == cause && reason.action == action; });
         if (known == reasons.end())
-          known = reasons.insert(
-              reasons.end(),
-              {.cause = std::move(cause), .words = result->reason, .action = std::move(action), .subjects = {}});
+          known = reasons.insert(reasons.end(),
+                                 {.cause = std::move(cause), .words = result->reason, .action = std::move(action)});
         known->subjects.push_back(subject_of(*result));
       }
       if (reasons.empty()) continue;

@@ -5,7 +5,6 @@
 
 #include "probes/core/utc_time.h"
 #include "reports/commons/commons.h"
-#include "reports/commons/contribution.h"
 #include "reports/dossier/dsse.h"
 #include "tests/unit/dossier/dossier_fixture.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "probes/core/utc_time.h"
-#include "reports/spot_check/drawn.h"
+#include "reports/spot_check/challenge.h"
 #include "reports/spot_check/repeat.h"
 #include "tests/unit/run_fixture.h"
 

@@ -1,6 +1,6 @@
 // What the receiver expects: another plan, site, node, target, program, time or course of the run is refused.
 #include "orchestrator/plan/plan.h"
-#include "reports/dossier/serials.h"
+#include "reports/dossier/hardware_trust.h"
 #include "tests/fakes/attesting_gpu.h"
 #include "tests/unit/dossier/dossier_fixture.h"
 

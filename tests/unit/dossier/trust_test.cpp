@@ -1,7 +1,6 @@
 // The trust policy at the edges of times and limits, which no program with a real clock can stand on.
 #include "reports/dossier/trust.h"
 
-#include "reports/dossier/party_name.h"
 #include "reports/dossier/waiver.h"
 #include "tests/unit/dossier/dossier_fixture.h"
 

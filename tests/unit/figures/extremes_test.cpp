@@ -8,15 +8,12 @@
 
 #include <gtest/gtest.h>
 
-#include "reports/figures/agreement_chart.h"
 #include "reports/figures/axis.h"
 #include "reports/figures/course_chart.h"
 #include "reports/figures/curve.h"
 #include "reports/figures/parts_bars.h"
 #include "reports/figures/plot.h"
 #include "reports/figures/power_chart.h"
-#include "reports/figures/scale.h"
-#include "reports/figures/two_distributions.h"
 #include "tests/unit/figures/chart_fixture.h"
 
 namespace assay::figures {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "reports/figures/offload_chart.h"
+#include "reports/figures/course_chart.h"
 #include "reports/figures/record_charts.h"
 #include "tests/unit/figures/chart_fixture.h"
 

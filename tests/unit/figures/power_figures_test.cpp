@@ -1,8 +1,8 @@
 // Figures of power: what is beyond a limit is named, gaps are gaps, and nothing is drawn of nothing.
 #include <gtest/gtest.h>
 
-#include "reports/figures/agreement_chart.h"
 #include "reports/figures/course_chart.h"
+#include "reports/figures/power_chart.h"
 
 namespace assay::figures {
 namespace {

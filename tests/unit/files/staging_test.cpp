@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/files/atomic_file.h"
-#include "orchestrator/files/staging.h"
 
 namespace assay::files {
 namespace {

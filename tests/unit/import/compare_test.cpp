@@ -1,7 +1,6 @@
 // Counterparts of imported figures: the same quantity, size and operation, and nothing else.
 #include <gtest/gtest.h>
 
-#include "orchestrator/import/compare.h"
 #include "orchestrator/import/rate.h"
 #include "tests/unit/import/import_fixture.h"
 

@@ -6,7 +6,7 @@
 
 #include "orchestrator/judge/cells/judge.h"
 #include "orchestrator/judge/cells/second_stage.h"
-#include "orchestrator/judge/decide/contrast_words.h"
+#include "orchestrator/judge/decide/undecided_cell.h"
 #include "tests/unit/judge/judged.h"
 
 namespace assay::judge::contrast_test {

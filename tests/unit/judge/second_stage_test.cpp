@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/cells/judge.h"
-#include "orchestrator/judge/evidence/run_progress.h"
+#include "orchestrator/judge/evidence/run_state.h"
 #include "orchestrator/judge/run_verdict.h"
 #include "tests/unit/fixture.h"
 

@@ -1,6 +1,6 @@
 // Outlets and agreements that the judge joins: what was not read, not dated or in doubt gives no figure and says why.
-#include "orchestrator/judge/metering/site_outlets.h"
 #include "orchestrator/judge/metering/site_agreement.h"
+#include "orchestrator/judge/metering/site_joins.h"
 
 #include <functional>
 

@@ -1,7 +1,7 @@
 // Ports of switches during a load: which watch counts, why a figure is missing, and a cable in the wrong port.
 #include <gtest/gtest.h>
 
-#include "orchestrator/judge/metering/site_cables.h"
+#include "orchestrator/judge/metering/site_joins.h"
 #include "orchestrator/plan/metered.h"
 #include "tests/unit/judge/judged.h"
 #include "tests/unit/judge/metered_run.h"

@@ -7,7 +7,7 @@
 #include "orchestrator/launch/kubernetes.h"
 #include "orchestrator/launch/slurm_arguments.h"
 #include "orchestrator/launch/ssh.h"
-#include "orchestrator/wire/greeting.h"
+#include "orchestrator/wire/protocol.h"
 
 namespace assay::launch {
 namespace {

@@ -6,8 +6,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "reports/nightly/alerts.h"
-#include "reports/nightly/grafana.h"
 #include "reports/nightly/prometheus.h"
 #include "reports/nightly/rma.h"
 #include "tests/unit/nightly/nights_fixture.h"

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "reports/nightly/fleet_page.h"
-#include "reports/nightly/nights_map.h"
 #include "reports/nightly/unit_page.h"
 #include "tests/unit/nightly/nights_fixture.h"
 

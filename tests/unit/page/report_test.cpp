@@ -15,7 +15,6 @@
 #include "reports/figures/html.h"
 #include "reports/figures/plot.h"
 #include "reports/figures/result_text.h"
-#include "reports/figures/scale.h"
 #include "reports/page/render.h"
 #include "reports/page/sections.h"
 #include "reports/page/style.h"

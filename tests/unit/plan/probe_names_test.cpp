@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "orchestrator/plan/probe_names.h"
+#include "orchestrator/plan/catalogue.h"
 #include "tests/unit/fixture.h"
 #include "tests/unit/paths.h"
 

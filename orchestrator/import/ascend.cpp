@@ -1,7 +1,11 @@
-// hccl_test: the table of Huawei's hccl_test. It names neither the operation nor the type, which the command has. Its
-// GB/s are 2^30 B/s in the published example; each row shows which, because the bandwidth is the size over the time.
+// ascend: the table of Huawei's hccl_test. It names neither the operation nor the type, which the command has. Its GB/s
+// are 2^30 B/s in the published example; each row shows which, because the bandwidth is the size over the time.
+// And the table of `ascend-dmi -f`, which multiplies matrices of a size of its own. The type is in the heading, so that
+// each output has figures of one; the bandwidth test's table is not published and is not read.
 #include <cmath>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -79,6 +83,25 @@ void take_hccl_row(const Table& table, const TextLine& line, Values at, Figures&
                line.from());
 }
 
+constexpr Column kDmiColumns[] = {{.head = "Device"},
+                                  {.head = "Execute Times"},
+                                  {.head = "Duration(ms)"},
+                                  {"Power(W)", "power", "W", "now"},
+                                  {"TFLOPS@FP16", "throughput", "FLOP/s", "mean", 1e12},
+                                  {"TOPS@INT8", "throughput", "FLOP/s", "mean", 1e12}};
+
+/// A row of one device, or of "all" with the sum of their rates.
+void take_dmi_row(const Table& table, Values at, Figures& figures) {
+  if (table.cell("Device") == "all")
+    at["devices"] = std::string("all");
+  else
+    at["device"] = table.whole("Device");
+  std::string products(table.cell("Execute Times"));
+  std::erase(products, ',');
+  if (const auto count = whole_from(products)) at["products"] = *count;
+  table.take(at, figures);
+}
+
 }  // namespace
 
 void read_hccl_test(std::string_view text, judge::ImportSource& source, Figures& figures) {
@@ -110,6 +133,29 @@ void read_hccl_test(std::string_view text, judge::ImportSource& source, Figures&
   if (!at.contains("operation"))
     figures.leave_out("table", "the operation",
                       "the output does not name it: state it with --command 'all_reduce_test …'");
+}
+
+void read_ascend_dmi(std::string_view text, judge::ImportSource& /*source*/, Figures& figures) {
+  std::optional<Table> table;
+  Values at;
+  for (const auto& line : lines_of(text, &figures)) {
+    if (line.text.find_first_not_of('-') == std::string_view::npos) continue;  // empty, or a rule of the table
+    if (line.text.starts_with("Device ")) {
+      if (table) throw ImportRefusal{line.from(), "a second table begins", "import one run per file"};
+      table.emplace(kDmiColumns, line, cells_of(line.text), figures);
+      for (const auto& [head, type] : {std::pair{"TFLOPS@FP16", "fp16"}, std::pair{"TOPS@INT8", "int8"}})
+        if (table->has(head)) at["type"] = std::string(type);
+      if (!at.contains("type"))
+        throw ImportRefusal{line.from(), "the heading is not that of ascend-dmi -f with a type that is known",
+                            "Device  Execute Times  Duration(ms)  TFLOPS@FP16 or TOPS@INT8  Power(W)"};
+    } else if (table && (whole_from(cells_of(line.text).front()) || line.text.starts_with("all "))) {
+      table->row(line, cells_of(line.text));
+      take_dmi_row(*table, at, figures);
+    } else {
+      figures.foreign(line, table.has_value());
+    }
+  }
+  if (!table) throw ImportRefusal{"", "has no table of ascend-dmi -f", "import the text that it prints"};
 }
 
 }  // namespace assay::imports
