@@ -39,7 +39,8 @@ inline constexpr Parameter kSamplingParameters[] = {
      .unit = "s",
      .fallback = "0s",
      .quick = "0s",
-     .meaning = "shortest warm-up, steady or not; it may pass warmup_limit"},
+     .meaning = "shortest warm-up, steady or not; it may pass warmup_limit",
+     .spent = 1},
 };
 
 /// The plan that `given` asks for.

@@ -44,8 +44,8 @@ inline constexpr Parameter kGemmLoadParameters[] = {
               "algorithms that are tried under load at most, the library's first among them: as many as warmup_least "
               "has time for, but two; 1: the library's first is taken",
               "1"),
-    parameter("load_least", "s", "0s",
-              "throughput is measured for this long at least, despite max_samples and time_limit", "0s"),
+    spent("load_least", "0s", "throughput is measured for this long at least, despite max_samples and time_limit",
+          "0s"),
     {.name = "seed",
      .unit = "1",
      .fallback = "0",
