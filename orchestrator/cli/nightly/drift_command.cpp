@@ -245,7 +245,7 @@ void add_drift(CLI::App& app, DriftArguments& given, Action& action) {
   auto* judged = command->add_subcommand("judge", "judge every unit by its own history");
   add_common(*judged, given);
   judged->add_option("--as-of", given.as_of, "use no night after this one [all]")->type_name("DATE");
-  judged->add_option("-o,--out", given.out, "file for the report (assay.drift/1)")->type_name("FILE");
+  judged->add_option("-o,--out", given.out, "file for the report (assay.drift/2)")->type_name("FILE");
   judged->add_flag("--json", given.json, "print the report as JSON");
   judged->footer(
       "Exit codes: 0 no confirmed flag, 1 confirmed flags, 3 units were not measured for too long, 4 the "

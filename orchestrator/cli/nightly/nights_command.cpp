@@ -106,7 +106,7 @@ void add_nights(CLI::App& app, NightsArguments& given, Action& action) {
       ->add_option("--db", given.database,
                    "write the nights to this new database, too; it says that it is a simulation")
       ->type_name("FILE");
-  command->add_option("-o,--out", given.out, "file for the last report (assay.drift/1)")->type_name("FILE");
+  command->add_option("-o,--out", given.out, "file for the last report (assay.drift/2)")->type_name("FILE");
   command
       ->add_option("--retests", given.retests,
                    "sets of fresh tests a night, of the nodes that are to be tested again; 0 is none [3]")
