@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -192,6 +193,11 @@ void Contrasts::pair_up(UndecidedCell& cell, const Subject& subject, const Contr
     return leave(cause->outcome, fmt::format("With {}: {}", plan::switch_words(contrast, false), cause->reason));
   const PairedSide with = partnered(on, fit_on, off.found, fit_off);
   const PairedSide without = partnered(off, fit_off, on.found, fit_on);
+  std::set<int> apart;  // pairs of which either side was set aside
+  for (const auto& one : result.set_aside) apart.insert(one.attempt);
+  if (const int most = std::min(requirement.more_attempts, on.step.more_attempts); std::ssize(apart) > most)
+    return leave(Outcome::inconclusive, fmt::format("{} pairs are set aside where {} may be: {}", apart.size(), most,
+                                                    result.set_aside.front().reason));
   const auto needed = static_cast<std::size_t>(std::min(requirement.attempts, on.step.attempts));
   if (with.measured.size() < needed)
     return leave(Outcome::inconclusive,
