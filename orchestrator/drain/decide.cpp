@@ -171,7 +171,7 @@ std::optional<std::string> stays(const Situation& at, const OwnDrain& own, const
       return fmt::format("its flag {} is {}", flag.id, flag.state);
   }
   int clean_sweeps = 0;
-  std::set<std::string> counted;  // records: a copy of a sweep, whatever it calls itself, is no other one
+  std::set<std::string> counted;  // records: a copy of a sweep under another name is no other sweep
   std::set<std::vector<std::string>> partners;
   for (const auto& sweep : sweeps) {
     const bool clean = std::ranges::find(sweep.clean, own.node) != sweep.clean.end();

@@ -74,7 +74,7 @@ struct CleanSweep {
   double budget_s = 0;
   std::vector<std::string> clean;  ///< nodes that were measured in it and met every limit
   std::map<std::string, std::vector<std::string>> partners = {};  ///< of each, where pairs were measured
-  std::map<std::string, std::set<std::string>> records = {};      ///< of each: SHA-256 of what it was measured by
+  std::map<std::string, std::set<std::string>> records = {};      ///< of each: SHA-256 of its records
 };
 
 /// Sweeps that a node must pass before it is put back, and how long they must be.

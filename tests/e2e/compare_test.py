@@ -1,5 +1,6 @@
 """`assay compare`: dossiers, run folders and simulated fleets side by side, and what vouches for each of them."""
 import json
+import pathlib
 
 from attacks import ASSAY, Bench, main, run
 
@@ -64,7 +65,7 @@ class Comparing(Bench):
     def test_a_run_by_a_looser_profile_or_of_a_run_that_passed_nothing_shows_nothing(self):
         healthy = {"margin": 0.10, "spread": 0.01, "run_to_run": 0.004}
         before = self.simulate("before", healthy=healthy)
-        host = json.loads((ROOT / "profiles/host.json").read_text())["requirements"]
+        host = json.loads((pathlib.Path(__file__).parents[2] / "profiles/host.json").read_text())["requirements"]
         for name, change in (
             ("limit", {"limit": {"at_least": 0.5, "unit": "1"}}),
             ("type", {"parameters": {"type": "fp32"}}),
