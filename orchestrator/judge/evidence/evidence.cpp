@@ -129,6 +129,15 @@ std::optional<RankFault> unanswered(const Record& record, const StepContext& con
                                                                 : std::nullopt;
 }
 
+/// The largest load_share of any subject: a small one of another subject than the judged one shortens no load.
+std::optional<double> load_share(const Record& record) {
+  std::optional<double> largest;
+  for (const auto& one : record.measurements) {
+    if (one.metric == "load_share") largest = std::max(largest.value_or(0), std::ranges::max(one.samples));
+  }
+  return largest;
+}
+
 /// Why an attempt cannot have spent the times of its parameters, or as much as its load_share says; empty if it can. A
 /// simulation's time is virtual.
 std::string too_short(const Record& record, const StepContext& context, const Attempt& attempt) {
@@ -136,8 +145,7 @@ std::string too_short(const Record& record, const StepContext& context, const At
   const auto begin = utc_time(attempt.begin), end = utc_time(attempt.end);
   if (context.plan.simulation || !begin || !end) return "";
   double load_s = context.plan.probes.at(context.step.probe).description.spent_s(context.step.parameters);
-  const auto share = std::ranges::find(record.measurements, "load_share", &Measurement::metric);
-  if (share != record.measurements.end()) load_s *= std::min(1.0, std::ranges::max(share->samples));
+  if (const auto share = load_share(record)) load_s *= std::min(1.0, *share);
   const double lasted_s = std::chrono::duration<double>(*end - *begin).count() - attempt.jumped_s;
   if (lasted_s >= (1 - kRate) * load_s - kMostDrift_s) return "";
   return fmt::format("the record is of {:.4g} s under load, and the attempt lasted {:.4g} s by the head's clock",
@@ -146,11 +154,10 @@ std::string too_short(const Record& record, const StepContext& context, const At
 
 /// Whether a fault that it counted may have ended the load of `record` early. One with a load_share says it by that.
 bool ends_by_fault(const Record& record, const Description& probe) {
-  return std::ranges::none_of(record.measurements, [](const Measurement& one) { return one.metric == "load_share"; }) &&
-         std::ranges::any_of(record.measurements, [&](const Measurement& one) {
-           const auto* metric = probe.metric(one.metric);
-           return metric != nullptr && metric->kind == MetricKind::fault && std::ranges::max(one.samples) > 0;
-         });
+  return !load_share(record) && std::ranges::any_of(record.measurements, [&](const Measurement& one) {
+    const auto* metric = probe.metric(one.metric);
+    return metric != nullptr && metric->kind == MetricKind::fault && std::ranges::max(one.samples) > 0;
+  });
 }
 
 /// The record that `attempt` left at `path`.

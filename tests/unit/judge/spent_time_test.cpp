@@ -9,7 +9,8 @@ namespace {
 
 constexpr Parameter kTimes[] = {spent("window", "60s", "slopes"), spent("hold", "30s", "once steady", "1s", 2),
                                 parameter("wait", "s", "1h", "at most")};
-constexpr Metric kFigures[] = {higher("rate", "1/s", "work over time"), fault("mismatches", "wrong results")};
+constexpr Metric kFigures[] = {higher("rate", "1/s", "work over time"), fault("mismatches", "wrong results"),
+                               higher("load_share", "1", "of its time", Recorded::if_asked)};
 constexpr ProbeSpec kBurnSpec{.name = "burn",
                               .measures = "A load.",
                               .method = "None.",
@@ -19,7 +20,7 @@ constexpr ProbeSpec kBurnSpec{.name = "burn",
 
 /// One attempt on one node that lasted `minutes`, with these figures; a rate of 10 is promised.
 struct BurnRun : fixture::MemoryRun {
-  BurnRun(const char* end, double rate, double mismatches)
+  BurnRun(const char* end, double rate, double mismatches, const std::map<std::string, double>& shares = {})
       : MemoryRun({R"({"limit": {"at_least": 1, "unit": "B/s"}})"}) {
     const auto description = *read_description(describe(kBurnSpec).dump(), "burn");
     const char* once = R"("repeat": {"n": 1, "attempts": 1, "more_attempts": 0}, "probe": "burn", )";
@@ -37,6 +38,7 @@ struct BurnRun : fixture::MemoryRun {
         {.probe = "burn", .revision = 1, .parameters = plan.steps.at(0).parameters, .host = {{"name", "n1"}}});
     recorder.measurement("rate", rate);
     recorder.measurement("mismatches", mismatches);
+    for (const auto& [kind, share] : shares) recorder.measurement("load_share", share, {kind, "n1"});
     recorder.end({.status = Status::complete, .reason = ""});
     attempt(0, "exited", out.str());
     journal.attempts.back().begin = "2026-01-05T00:00:00.000Z";
@@ -61,6 +63,12 @@ TEST(spent_time, that_a_fault_ended_leaves_the_fault_a_fail_and_passes_nothing_e
       << run.judged(0).reason;
   EXPECT_EQ(BurnRun("00:00:40.000", 5, 3).judged(0).outcome, Outcome::fail);
   EXPECT_EQ(BurnRun("00:02:00.000", 20, 3).judged(0).outcome, Outcome::pass);
+}
+
+TEST(spent_time, is_as_much_as_the_largest_load_share_says) {
+  EXPECT_EQ(BurnRun("00:01:00.000", 20, 0, {{"node", 0.5}}).judged(0).outcome, Outcome::pass);
+  EXPECT_EQ(BurnRun("00:01:00.000", 20, 0, {{"cpu", 0.01}, {"node", 1}}).judged(0).outcome, Outcome::error);
+  EXPECT_EQ(BurnRun("00:01:00.000", 20, 3, {{"node", 1}}).judged(1).outcome, Outcome::error);
 }
 
 }  // namespace
