@@ -170,17 +170,23 @@ std::optional<std::string> stays(const Situation& at, const OwnDrain& own, const
     if (flag.node == own.node && flag.state != UnitState::watch)
       return fmt::format("its flag {} is {}", flag.id, flag.state);
   }
-  std::set<std::string> ids;
+  int clean_sweeps = 0;
+  std::set<std::string> counted;  // records: a copy of a sweep under another name is no other sweep
   std::set<std::vector<std::string>> partners;
   for (const auto& sweep : sweeps) {
     const bool clean = std::ranges::find(sweep.clean, own.node) != sweep.clean.end();
     if (!clean || sweep.budget_s < kCleanBudget_s || sweep.started <= own.time || sweep.started > utc_text(at.time))
       continue;
-    ids.insert(sweep.id);
+    const auto records = sweep.records.find(own.node);
+    if (records == sweep.records.end() ||
+        std::ranges::any_of(records->second, [&](const std::string& one) { return counted.contains(one); }))
+      continue;
+    counted.insert(records->second.begin(), records->second.end());
+    ++clean_sweeps;
     if (const auto met = sweep.partners.find(own.node); met != sweep.partners.end()) partners.insert(met->second);
   }
-  if (static_cast<int>(ids.size()) < kCleanSweeps)
-    return fmt::format("{} of {} clean sweeps of 15 minutes since its drain", ids.size(), kCleanSweeps);
+  if (clean_sweeps < kCleanSweeps)
+    return fmt::format("{} of {} clean sweeps of 15 minutes since its drain", clean_sweeps, kCleanSweeps);
   if (partners.size() == 1) return "both clean sweeps had the same partner";
   return std::nullopt;
 }

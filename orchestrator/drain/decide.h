@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,6 +74,7 @@ struct CleanSweep {
   double budget_s = 0;
   std::vector<std::string> clean;  ///< nodes that were measured in it and met every limit
   std::map<std::string, std::vector<std::string>> partners = {};  ///< of each, where pairs were measured
+  std::map<std::string, std::set<std::string>> records = {};      ///< of each: SHA-256 of its records
 };
 
 /// Sweeps that a node must pass before it is put back, and how long they must be.
@@ -80,8 +82,9 @@ inline constexpr int kCleanSweeps = 2;
 inline constexpr double kCleanBudget_s = 900;
 
 /// Which of our drains end: no flag of the node is open in the report any more, the node was clean in two sweeps of 15
-/// minutes that began after its drain and before now (with different partners if it had any), it is no lemon, no jobs
-/// run on it, and it still carries our reason. The alarm of decide_drains does not hold a release up.
+/// minutes that began after its drain and before now (without a record in common, and with different partners if it had
+/// any), it is no lemon, no jobs run on it, and it still carries our reason. The alarm of decide_drains does not hold a
+/// release up.
 Decisions decide_releases(const Situation& situation, const std::vector<CleanSweep>& sweeps);
 
 /// One line for each node, and the alarm, for people.

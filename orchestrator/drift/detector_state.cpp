@@ -10,7 +10,7 @@
 namespace assay::drift {
 namespace {
 
-constexpr const char* kVersion = "assay.drift-state/4";
+constexpr const char* kVersion = "assay.drift-state/5";
 
 /// Writes, or reads back, one value after the other; bytes of this machine.
 struct Archive {
@@ -72,7 +72,7 @@ struct Archive {
   void operator()(UnitTrack& track) {
     (*this)(track.first_known), (*this)(track.last_measured), (*this)(track.last_seen), (*this)(track.last_state);
     (*this)(track.node), (*this)(track.slot), (*this)(track.epoch), (*this)(track.cohort), (*this)(track.moved);
-    (*this)(track.out), (*this)(track.gone);
+    (*this)(track.out), (*this)(track.gone), (*this)(track.missing);
   }
   void operator()(RetestSeen& test) {
     (*this)(test.night), (*this)(test.ratio), (*this)(test.residual), (*this)(test.regular);

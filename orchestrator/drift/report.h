@@ -1,4 +1,4 @@
-// report: state of every unit by its history as of one night (assay.drift/1).
+// report: state of every unit by its history as of one night (assay.drift/2).
 #pragma once
 
 #include <cstddef>
@@ -147,11 +147,15 @@ struct Group {
   std::vector<std::string> flags;
 };
 
-/// A unit that was not measured for longer than the policy allows.
+/// The last state of a unit that a run misses.
+inline constexpr const char* kMissing = "missing";
+
+/// A unit that was not measured for longer than the policy allows, or that a run misses: it measured the node, and the
+/// unit's metrics on other units.
 struct Overdue {
   std::string unit, node;
-  int nights = 0;  ///< since its last measurement, or since it was first known
-  std::string last_state;
+  int nights = 0;          ///< since its last measurement, or since it was first known
+  std::string last_state;  ///< a word of VisitState, or kMissing
 };
 
 /// Units by the result of tonight's sweeps.
@@ -198,7 +202,7 @@ std::string report_text(const DriftReport& report);
 /// Reads drift.json back; strict.
 std::expected<DriftReport, InputError> read_report(std::string_view text, const std::string& where);
 
-/// 1 with a confirmed flag, otherwise 3 with an overdue unit, otherwise 0.
+/// 1 with a confirmed flag, otherwise 3 with an overdue unit or without any figure, otherwise 0.
 int exit_code(const DriftReport& report);
 
 /// The report for people; the first line has nodes, flags and advice.

@@ -1,4 +1,4 @@
-// report_json: assay.drift/1. Each structure names its fields once, for writing and for strict reading.
+// report_json: assay.drift/2. Each structure names its fields once, for writing and for strict reading.
 #include <cmath>
 #include <concepts>
 #include <stdexcept>
@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kSchema = "assay.drift/1";
+constexpr const char* kSchema = "assay.drift/2";
 constexpr const char* kHint = "it is written by `assay drift judge`; judge again instead of editing it";
 
 template <class Io>
@@ -222,7 +222,7 @@ int exit_code(const DriftReport& report) {
   for (const auto& flag : report.flags) {
     if (flag.state == UnitState::confirmed) return 1;
   }
-  return report.coverage.overdue.empty() ? 0 : 3;
+  return report.series > 0 && report.coverage.overdue.empty() ? 0 : 3;
 }
 
 }  // namespace assay::drift

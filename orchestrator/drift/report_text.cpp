@@ -33,6 +33,7 @@ double nights_to_flag(const Thresholds& thresholds, double size) {
 
 /// The advice of the first line.
 std::string what_to_do(const DriftReport& report, std::size_t confirmed) {
+  if (report.series == 0) return "nothing was judged: no sweep has a figure";
   if (confirmed > 0) return "take the confirmed units out of service";
   if (!report.coverage.overdue.empty()) return "measure the overdue units";
   if (!report.retests_wanted.empty()) return "test again";
@@ -68,10 +69,11 @@ std::string summary_text(const DriftReport& report) {
                     short_words(action_of(flag)));
   constexpr std::size_t kMostShown = 20;
   for (std::size_t i = 0; i < coverage.overdue.size() && i < kMostShown; ++i)
-    text += fmt::format(
-        "overdue   {} on {}: {} nights{}\n", coverage.overdue[i].unit, coverage.overdue[i].node,
-        coverage.overdue[i].nights,
-        coverage.overdue[i].last_state.empty() ? ", in no sweep" : ", last " + coverage.overdue[i].last_state);
+    text += fmt::format("overdue   {} on {}: {} nights{}\n", coverage.overdue[i].unit, coverage.overdue[i].node,
+                        coverage.overdue[i].nights,
+                        coverage.overdue[i].last_state.empty()       ? ", in no sweep"
+                        : coverage.overdue[i].last_state == kMissing ? ", missing where its metrics were measured"
+                                                                     : ", last " + coverage.overdue[i].last_state);
   if (coverage.overdue.size() > kMostShown)
     text += fmt::format("overdue   … and {} more\n", coverage.overdue.size() - kMostShown);
   return text;

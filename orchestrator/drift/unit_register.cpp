@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "probes/core/suggest.h"
 
@@ -111,6 +112,7 @@ std::vector<std::uint32_t> UnitRegister::take(const Fleet& fleet, const Night& n
     if (track.last_seen != day || rank_of(state) < rank_of(track.last_state)) track.last_state = state;
     track.last_seen = day;
     if (state == VisitState::measured) track.last_measured = day;
+    track.missing = false;
   }
   for (const std::size_t i : order) {
     const Visit& visit = night.visits[i];
@@ -121,6 +123,30 @@ std::vector<std::uint32_t> UnitRegister::take(const Fleet& fleet, const Night& n
     tracks[visit.unit].cohort = numbers[i];
   }
   return numbers;
+}
+
+void UnitRegister::mark_missing(const Fleet& fleet, const Night& night, Day day) {
+  std::map<std::string_view, std::set<std::string_view>> runs_of_node;  // that measured it
+  for (const Visit& visit : night.visits) {
+    if (visit.state == VisitState::measured) runs_of_node[visit.node].insert(visit.run_sha256);
+  }
+  // By metric and kind of unit: the runs that read it.
+  std::map<std::pair<std::uint32_t, std::string_view>, std::set<std::string_view>> runs;
+  for (const Reading& reading : night.readings) {
+    const Series& series = fleet.series[reading.series];
+    runs[{series.metric, fleet.units[series.unit].kind}].insert(night.visits[reading.visit].run_sha256);
+  }
+  for (const Series& series : fleet.series) {
+    UnitTrack& track = tracks[series.unit];
+    const std::string& kind = fleet.units[series.unit].kind;
+    if (track.missing || track.gone || track.last_seen == day || track.first_known == kNever || kind == "node")
+      continue;
+    const auto of_node = runs_of_node.find(track.node);
+    const auto of_metric = runs.find({series.metric, kind});
+    if (of_node == runs_of_node.end() || of_metric == runs.end()) continue;
+    track.missing =
+        std::ranges::any_of(of_node->second, [&](std::string_view run) { return of_metric->second.contains(run); });
+  }
 }
 
 Coverage UnitRegister::coverage(const Fleet& fleet, Day day, const Policy& policy) const {
@@ -154,11 +180,13 @@ Coverage UnitRegister::coverage(const Fleet& fleet, Day day, const Policy& polic
     const Day since = track.last_measured == kNever ? track.first_known - 1 : track.last_measured;
     const int nights = day - since;
     all.max_age_nights = std::max(all.max_age_nights, nights);
-    if (nights > policy.max_age_nights)
+    if (nights > policy.max_age_nights || track.missing)
       all.overdue.push_back({.unit = fleet.units[i].id,
                              .node = track.node,
                              .nights = nights,
-                             .last_state = track.last_seen == kNever ? "" : std::string(word_of(track.last_state))});
+                             .last_state = track.missing               ? kMissing
+                                           : track.last_seen == kNever ? ""
+                                                                       : std::string(word_of(track.last_state))});
   }
   std::ranges::sort(all.overdue, {}, &Overdue::unit);
   return all;

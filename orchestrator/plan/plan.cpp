@@ -2,7 +2,6 @@
 #include "orchestrator/plan/plan.h"
 
 #include <algorithm>
-#include <array>
 #include <tuple>
 #include <utility>
 
@@ -26,8 +25,6 @@ const Program* find(const std::vector<Program>& programs, std::string_view name)
   const auto found = std::ranges::find(programs, name, &Program::name);
   return found == programs.end() ? nullptr : &*found;
 }
-
-constexpr std::array kLeastTimes = {"warmup_least", "load_least"};  // parameters of probes with a load
 
 /// One probe with one set of parameters in the same places, and the requirements it serves; becomes a step in each
 /// place.
@@ -233,11 +230,11 @@ class Planner {
   }
 
   /// The parameters as given; where the profile demands more samples than the probe takes at least, that many are asked
-  /// for, because a run that stops before would be inconclusive by plan. A rehearsal waits for no least times.
+  /// for, because a run that stops before would be inconclusive by plan. A rehearsal spends no times but its own.
   [[nodiscard]] Values asked_of(const Requirement& requirement, const Description& probe, bool on) const {
     Values asked = parameters_of(requirement, on);
-    for (const char* name : kLeastTimes) {
-      if (options_.quick) asked.erase(name);
+    for (const auto& parameter : probe.parameters) {
+      if (options_.quick && parameter.spent > 0) asked.erase(parameter.name);
     }
     for (const char* name : {"min_samples", "max_samples"}) {
       const auto parameter = std::ranges::find(probe.parameters, name, &Description::OwnParameter::name);
@@ -349,16 +346,10 @@ class Planner {
     order_coverage();
   }
 
-  /// Typical time of the probe, and the least times by its parameters.
+  /// Typical time of the probe, and what its parameters add.
   static double typical_of(const Task& task) {
-    double typical_s = task.program->description.typical_s;
-    for (const char* name : kLeastTimes) {
-      const auto least = task.parameters.find(name);
-      if (least == task.parameters.end()) continue;
-      if (const auto* time_s = std::get_if<double>(&least->second))
-        typical_s += task.program->description.loads * *time_s;
-    }
-    return typical_s;
+    const Description& probe = task.program->description;
+    return probe.typical_s + probe.spent_s(task.parameters);
   }
 
   /// The ledger runs in the profile's order of requirements; within one, cells stand in the order of their places.

@@ -92,7 +92,7 @@ class RunJournal {
   std::unordered_map<std::string_view, std::vector<plan::Cell>> cells_;  ///< of each step
   std::unordered_map<std::string, std::string> begun_;  ///< when the running attempt of each step began, UTC
   std::unordered_map<std::string, double> jumped_s_;    ///< JournalWriter::jumped_s then
-  std::unordered_map<std::string, std::string> asked_;  ///< of attempts that ask the TPM: as Attempt::asked
+  std::unordered_map<std::string, std::string> asked_;  ///< of attempts that ask hardware: as Attempt::asked
   std::set<std::string> unmeasured_;                    ///< steps whose attempt of this stage measured nothing
   SameCause same_cause_;
   bool has_figure_ = false;  ///< some attempt gave one

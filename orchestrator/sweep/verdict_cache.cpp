@@ -58,8 +58,9 @@ std::string ignorance(const std::string& node, const drift::DriftReport& report,
   }
   if (known == 0) return "never measured";
   const auto overdue = std::ranges::find(report.coverage.overdue, node, &drift::Overdue::node);
-  if (overdue != report.coverage.overdue.end()) return fmt::format("not measured for {} nights", overdue->nights);
-  return "";
+  if (overdue == report.coverage.overdue.end()) return "";
+  if (overdue->last_state == drift::kMissing) return overdue->unit + " is missing";
+  return fmt::format("not measured for {} nights", overdue->nights);
 }
 
 }  // namespace

@@ -17,11 +17,12 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr const char* kSchema = "assay.probe/3";
-constexpr const char* kSecondSchema = "assay.probe/2";
-constexpr const char* kFirstSchema = "assay.probe/1";
+constexpr const char* kSchema = "assay.probe/4";
+constexpr const char *kThirdSchema = "assay.probe/3", *kSecondSchema = "assay.probe/2", *kFirstSchema = "assay.probe/1";
 constexpr const char* kScopes[] = {"node", "pair", "group"};
 constexpr const char* kBetter[] = {"higher", "lower", "neither"};
+/// Until assay.probe/3 these were the times that a run spends, `loads` times.
+constexpr std::string_view kFormerlySpent[] = {"warmup_least", "load_least"};
 
 constexpr ConditionSpec kCommonConditions[] = {
     if_reported("cpu_load_by_others",
@@ -33,14 +34,16 @@ constexpr ConditionSpec kCommonConditions[] = {
                 "Whether the kernel reports, where it can be queried, that its clock follows a time source."),
 };
 
-ordered_json describe(const Parameter& parameter) {
-  return {{"name", parameter.name},   {"unit", parameter.unit},       {"fallback", parameter.fallback},
-          {"quick", parameter.quick}, {"meaning", parameter.meaning}, {"choices", parameter.choices}};
+ordered_json describe(const Parameter& parameter, int loads) {
+  ordered_json entry = {{"name", parameter.name},   {"unit", parameter.unit},       {"fallback", parameter.fallback},
+                        {"quick", parameter.quick}, {"meaning", parameter.meaning}, {"choices", parameter.choices}};
+  if (parameter.spent > 0) entry["spent"] = parameter.spent * loads;
+  return entry;
 }
 
 constexpr const char* kHint = "probe and assay must be of the same version";
 constexpr double kLongest_s = 1e9;  // 30 years
-constexpr int kMostLoads = 1000;
+constexpr int kMostSpent = 1000;
 
 Description::OwnParameter parameter_from(const json& entry, const std::string& path) {
   StrictObject fields(entry, path, kHint);
@@ -50,6 +53,7 @@ Description::OwnParameter parameter_from(const json& entry, const std::string& p
                                 .quick = fields.text("quick"),
                                 .meaning = fields.text("meaning"),
                                 .choices = fields.text("choices")};
+  if (fields.optional("spent") != nullptr) own.spent = static_cast<int>(fields.whole("spent", 1, kMostSpent));
   fields.done();
   return own;
 }
@@ -157,6 +161,11 @@ void take_recorded_from_meanings(Description& old) {
   std::ranges::for_each(old.conditions, take);
 }
 
+void take_spent_from_names(Description& old, int loads) {
+  for (auto& parameter : old.parameters)
+    if (std::ranges::count(kFormerlySpent, parameter.name) > 0) parameter.spent = loads;
+}
+
 /// Refuses a document that names an earlier number and has a field that came with a later one.
 void refuse_later_fields(const std::string& schema, const json& document) {
   const auto refuse = [&](const char* list, const char* field) {
@@ -165,6 +174,8 @@ void refuse_later_fields(const std::string& schema, const json& document) {
     }
   };
   if (schema == kSchema) return;
+  refuse("parameters", "spent");
+  if (schema == kThirdSchema) return;
   refuse("metrics", "between_runs");
   if (document.contains("between_runs"))
     throw InputError{"between_runs", fmt::format("{} has no such field", schema), kHint};
@@ -176,7 +187,7 @@ void refuse_later_fields(const std::string& schema, const json& document) {
 Description description_from(const json& document) {
   StrictObject fields(document, "", kHint);
   const std::string schema = fields.text("schema");
-  if (schema != kSchema && schema != kSecondSchema && schema != kFirstSchema)
+  if (schema != kSchema && schema != kThirdSchema && schema != kSecondSchema && schema != kFirstSchema)
     throw InputError{"schema", fmt::format("'{}' is not {}", schema, kSchema), "use a probe of this version"};
   Description result{.name = fields.text("name"),
                      .revision = static_cast<int>(fields.whole("revision", 0, INT32_MAX)),
@@ -187,7 +198,6 @@ Description description_from(const json& document) {
                      .source = fields.text("source"),
                      .needs = fields.text("needs"),
                      .typical_s = fields.number("typical_s", 0, kLongest_s),
-                     .loads = 1,
                      .deadline_s = fields.number("deadline_s", 0, kLongest_s),
                      .parameters = list_from(fields, "parameters", parameter_from),
                      .metrics = list_from(fields, "metrics", metric_from),
@@ -196,11 +206,14 @@ Description description_from(const json& document) {
                      .group_size = {},
                      .between_runs = optional_text(fields, "between_runs", ""),
                      .document = document};
-  if (fields.optional("loads") != nullptr) result.loads = static_cast<int>(fields.whole("loads", 1, kMostLoads));
+  int loads = 1;
+  if (schema != kSchema && fields.optional("loads") != nullptr)
+    loads = static_cast<int>(fields.whole("loads", 1, kMostSpent));
   if (fields.optional("space") != nullptr) result.space = list_from(fields, "space", space_from);
   if (fields.optional("group_size") != nullptr) result.group_size = list_from(fields, "group_size", group_size_from);
   fields.done();
   refuse_later_fields(schema, document);
+  if (schema != kSchema) take_spent_from_names(result, loads);
   if (schema == kFirstSchema) take_recorded_from_meanings(result);
   std::vector<std::string> names;
   for (const auto& parameter : result.parameters) names.push_back(parameter.name);
@@ -244,6 +257,15 @@ bool Description::always_records(std::string_view condition_name) const {
   return found != conditions.end() && found->recorded == Recorded::always;
 }
 
+double Description::spent_s(const Values& values) const {
+  double sum_s = 0;
+  for (const auto& parameter : parameters) {
+    const auto value = values.find(parameter.name);
+    if (value != values.end()) sum_s += parameter.spent * number_in(value->second).value_or(0);
+  }
+  return sum_s;
+}
+
 std::expected<Values, InputError> Description::resolve(const Values& given, bool quick_run) const {
   for (const auto& [given_name, value] : given) {
     if (std::ranges::find(parameters, given_name, &OwnParameter::name) != parameters.end()) continue;
@@ -284,7 +306,7 @@ std::span<const ConditionSpec> common_conditions() { return kCommonConditions; }
 
 ordered_json describe(const ProbeSpec& spec) {
   ordered_json parameters = ordered_json::array();
-  for (const auto& parameter : all_parameters(spec)) parameters.push_back(describe(parameter));
+  for (const auto& parameter : all_parameters(spec)) parameters.push_back(describe(parameter, spec.loads));
   ordered_json metrics = ordered_json::array();
   bool varies = false;
   for (const auto& metric : spec.metrics) {
@@ -324,7 +346,6 @@ ordered_json describe(const ProbeSpec& spec) {
                            {"metrics", std::move(metrics)},
                            {"conditions", std::move(conditions)}};
   if (varies) document["between_runs"] = spec.between_runs.source;
-  if (spec.loads != 1) document["loads"] = spec.loads;
   for (const auto& rule : spec.space) {
     document["space"].push_back({{"into", rule.into},
                                  {"shared", rule.shared},
@@ -345,6 +366,18 @@ ordered_json describe(const ProbeSpec& spec) {
 std::vector<json> in_old_forms(json document) {
   std::vector<json> forms;
   if (document.at("schema") != kSchema) return forms;
+  document["schema"] = kThirdSchema;
+  double typical_s = document.at("typical_s");
+  for (auto& parameter : document.at("parameters")) {
+    const int spent = parameter.value("spent", 0);
+    parameter.erase("spent");
+    if (std::ranges::count(kFormerlySpent, parameter.at("name").get<std::string>()) == 0)
+      typical_s += spent * parse_seconds(parameter.at("fallback").get<std::string>()).value_or(Seconds{0}).count;
+    else if (spent > 1)
+      document["loads"] = spent;
+  }
+  document["typical_s"] = typical_s;
+  forms.push_back(document);
   document["schema"] = kSecondSchema;
   document.erase("between_runs");
   for (auto& metric : document.at("metrics")) metric.erase("between_runs");

@@ -18,6 +18,7 @@ namespace assay {
 struct Description {
   struct OwnParameter {
     std::string name, unit, fallback, quick, meaning, choices;
+    int spent = 0;  ///< how often a complete run spends this time, at least
   };
   struct OwnMetric {
     std::string name, unit, better, meaning;
@@ -38,7 +39,6 @@ struct Description {
   bool companion = false;
   std::string measures, method, source, needs;
   double typical_s = 0;
-  int loads = 1;  ///< how often its least times (warmup_least, load_least) are spent in one run
   double deadline_s = 0;
   std::vector<OwnParameter> parameters;
   std::vector<OwnMetric> metrics;
@@ -54,6 +54,8 @@ struct Description {
   [[nodiscard]] bool has_condition(std::string_view condition_name) const;
   /// Whether this condition is declared, and every rank of every complete run records it.
   [[nodiscard]] bool always_records(std::string_view condition_name) const;
+  /// Time that a complete run with `values` cannot be shorter than, in s: what it spends by its parameters.
+  [[nodiscard]] double spent_s(const Values& values) const;
   /// Every parameter with its value: from `given` where present (as text or typed JSON scalar), else the quick value
   /// under `quick`, else the fallback. Errors name the parameter; an unknown one gets the nearest match.
   [[nodiscard]] std::expected<Values, InputError> resolve(const Values& given, bool quick) const;
@@ -68,10 +70,12 @@ std::span<const ConditionSpec> common_conditions();
 /// The `--describe` document of `spec`.
 nlohmann::ordered_json describe(const ProbeSpec& spec);
 
-/// `document` in the forms of earlier numbers: assay.probe/2 had no `between_runs`, assay.probe/1 no `recorded` either.
+/// `document` in the forms of earlier numbers: assay.probe/3 had `loads` in place of `spent`, and a
+/// `typical_s` with all times but the least ones; assay.probe/2 no
+/// `between_runs`, and assay.probe/1 no `recorded` either.
 std::vector<nlohmann::json> in_old_forms(nlohmann::json document);
 
-/// The description in `text`, assay.probe/3, or of an earlier number as plans of earlier versions have it; strict:
+/// The description in `text`, assay.probe/4, or of an earlier number as plans of earlier versions have it; strict:
 /// every field must be there and no other.
 std::expected<Description, InputError> read_description(std::string_view text, const std::string& where);
 

@@ -19,12 +19,20 @@ struct Parameter {
   std::string_view quick = "";  ///< the value under --quick when none is given; empty: the same as fallback
   std::string_view meaning;
   std::string_view choices = "";  ///< for text: the allowed words, separated by one space; empty: any
+  int spent = 0;  ///< of a time: how often a complete run spends it, at least, so that no attempt is shorter
 };
 
 /// A number in `unit`; a text if `unit` is empty.
 constexpr Parameter parameter(std::string_view name, std::string_view unit, std::string_view fallback,
                               std::string_view meaning, std::string_view quick = "") {
   return {.name = name, .unit = unit, .fallback = fallback, .quick = quick, .meaning = meaning};
+}
+/// A time that a complete run spends `times` times at least.
+constexpr Parameter spent(std::string_view name, std::string_view fallback, std::string_view meaning,
+                          std::string_view quick = "", int times = 1) {
+  Parameter time = parameter(name, "s", fallback, meaning, quick);
+  time.spent = times;
+  return time;
 }
 /// One word of `choices`.
 constexpr Parameter choice(std::string_view name, std::string_view fallback, std::string_view choices,

@@ -182,8 +182,8 @@ struct ProbeSpec {
   std::string_view method;
   std::string_view source;
   std::string_view needs = "";  ///< needs of the probe on a node, or it skips
-  Seconds typical = {10};       ///< expected run time with fallback parameters, for the ETA
-  int loads = 1;                ///< how often warmup_least and load_least are spent in one run, for the same
+  Seconds typical = {10};       ///< for the ETA: run time with fallback parameters, without times that are `spent`
+  int loads = 1;                ///< how often a run is repeated within itself: `spent` of its parameters times that
   Seconds deadline = {120};     ///< the run is killed after this
   std::span<const Parameter> parameters = {};
   std::span<const Metric> metrics = {};
@@ -207,7 +207,7 @@ struct Placement {
   int world = 1;
   std::string rendezvous = {};  ///< "host:port" where rank 0 listens and the others dial
   std::string token = {};       ///< hexadecimal; known only to the ranks of one step
-  std::string challenge = {};   ///< to the TPM: 64 hexadecimal digits, and a credential for it behind a colon
+  std::string challenge = {};   ///< to TPM or GPUs: 64 hexadecimal digits, and a credential for a TPM behind a colon
 };
 
 /// Runs a probe: answers --describe and --help, reads flags from the spec, prints the record on stdout, catches what

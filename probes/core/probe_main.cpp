@@ -52,7 +52,8 @@ std::optional<int> read_flags(int argc, char** argv, const ProbeSpec& spec, Give
   app.add_option("--world", placement.world, "number of ranks")->check(CLI::PositiveNumber);
   app.add_option("--rendezvous", placement.rendezvous, "host:port where rank 0 listens and the others dial");
   app.add_option("--token", placement.token, "one-time token of the ranks, in hexadecimal")->envname("ASSAY_TOKEN");
-  app.add_option("--challenge", placement.challenge, "for a probe that asks the TPM: NONCE, and :CREDENTIAL");
+  app.add_option("--challenge", placement.challenge,
+                 "for a probe that asks the TPM or GPUs: NONCE, and :CREDENTIAL for a TPM");
   for (const auto& parameter : all_parameters(spec)) {
     app.add_option(flag_of(parameter.name), given.texts[std::string(parameter.name)],
                    fmt::format("{} [{}]", parameter.meaning, parameter.fallback));

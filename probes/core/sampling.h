@@ -35,7 +35,7 @@ inline constexpr Parameter kSamplingParameters[] = {
     parameter("max_samples", "1", "50", "samples taken at most", "20"),
     parameter("time_limit", "s", "10s", "time after which sampling ends", "2s"),
     parameter("warmup_limit", "s", "3s", "longest warm-up", "500ms"),
-    parameter("warmup_least", "s", "0s", "shortest warm-up, steady or not; it may pass warmup_limit", "0s"),
+    spent("warmup_least", "0s", "shortest warm-up, steady or not; it may pass warmup_limit", "0s"),
 };
 
 /// The plan that `given` asks for.

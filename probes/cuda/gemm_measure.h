@@ -41,8 +41,8 @@ inline constexpr Parameter kGemmLoadParameters[] = {
               "algorithms that are tried under load at most, the library's first among them: as many as warmup_least "
               "has time for, but two; 1: the library's first is taken",
               "1"),
-    parameter("load_least", "s", "0s",
-              "throughput is measured for this long at least, despite max_samples and time_limit", "0s"),
+    spent("load_least", "0s", "throughput is measured for this long at least, despite max_samples and time_limit",
+          "0s"),
     parameter(
         "seed", "1", "0",
         "of the numbers of the operands and the places of the samples; 0: by the clock, another in every run, and "

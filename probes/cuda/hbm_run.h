@@ -46,8 +46,8 @@ inline constexpr Parameter kHbmParameters[] = {
               "passes of the walk with the patterns of memory testers, at most 10000; 0: only the payload and "
               "its complement",
               "0"),
-    parameter("load_least", "s", "0s",
-              "each kernel is measured for this long at least, despite max_samples and time_limit", "0s"),
+    spent("load_least", "0s", "each kernel is measured for this long at least, despite max_samples and time_limit",
+          "0s"),
     kScheduleParameter,
 };
 inline constexpr Metric kHbmMetrics[] = {

@@ -30,9 +30,9 @@ constexpr Parameter kParameters[] = {
     parameter("device", "", "/dev/ipmi0", "the kernel's IPMI device"),
     parameter("powercap", "", "/sys/class/powercap", "directory of the RAPL zones"),
     parameter("nvml_library", "", nvml_api::kLibrary, "file name or path of NVML"),
-    parameter("window", "s", "60s",
-              "length of each of the five windows of a level; a minute is the published procedure", "2s"),
-    parameter("settle", "s", "120s", "time before the windows of a level", "2s"),
+    spent("window", "60s", "length of each of the five windows of a level; a minute is the published procedure", "2s",
+          meters::kWindows* std::size(kShares)),
+    spent("settle", "120s", "time before the windows of a level", "2s", std::size(kShares)),
     parameter("interval", "s", "1s", "time between readings, 0.1s to 1s", "200ms"),
     parameter("threads", "1", "0", "threads of the full load; 0: one for each CPU"),
 };
@@ -79,7 +79,7 @@ constexpr ProbeSpec kSpec{
         "(ITUE: energy into the IT equipment at the supply over that into its compute components); DCMI specification "
         "1.5; Linux Documentation/power/powercap.",
     .needs = "the kernel's IPMI device and a BMC with DCMI, RAPL counters or an NVIDIA driver, root, and two CPUs",
-    .typical = {1300},
+    .typical = {40},
     .deadline = {3600},
     .parameters = kParameters,
     .metrics = kMetrics,

@@ -77,8 +77,8 @@ constexpr Parameter kParameters[] = {
     choice("shape", "soak", "soak stairs step square ramp turns",
            "ramp up, hold, ramp down; 0 to 100 % in quarters and back; full and none in turn; the same at a "
            "frequency; one ramp; one rank after another, each after a pause of all"),
-    parameter("hold", "s", "120s",
-              "the full load, each stair, each half of a step, the whole square, each half of a turn", "3s"),
+    spent("hold", "120s", "the full load, each stair, each half of a step, the whole square, each half of a turn",
+          "3s"),
     parameter("ramp", "s", "5s", "from nothing to the full load, and back", "1s"),
     parameter("steps", "1", "5", "of shape step: how many", "2"),
     parameter("frequency_mhz", "1", "1000", "of shape square, in thousandths of a Hz: 100 to 10000"),
@@ -154,7 +154,7 @@ constexpr ProbeSpec kSpec{
     .needs =
         "OpenBLAS kernels for the processor, which are part of the program; on GPUs an NVIDIA driver for CUDA 13 and "
         "libcublasLt 13, or amdgpu with the HIP runtime, hiprtc and hipBLASLt of ROCm 6.0 or newer",
-    .typical = {140},
+    .typical = {20},
     .deadline = {kLongest_s},
     .parameters = kParameters,
     .metrics = kMetrics,

@@ -36,7 +36,7 @@ constexpr double kKept = 1.02;     // of a lowered limit: settled power is below
 constexpr double kWatts_uj = 1e-6;
 
 constexpr Parameter kParameters[] = {
-    parameter("hold", "s", "60s", "the full load, 1s to 1h", "3s"),
+    spent("hold", "60s", "the full load, 1s to 1h", "3s"),
     parameter("ramp", "s", "5s", "of the load, up and down", "500ms"),
     parameter("lower_to", "1", "0",
               "per cent of each package's limit to which it is lowered half way through; 0: nothing is changed"),
@@ -96,7 +96,7 @@ constexpr ProbeSpec kSpec{
         "specification 1.5, 6.6.2.",
     .needs =
         "a limit of RAPL with its counter (root), of an NVIDIA driver or amdgpu with AMD SMI, or of a BMC with DCMI",
-    .typical = {75},
+    .typical = {15},
     .deadline = {3800},
     .parameters = kParameters,
     .metrics = kMetrics,

@@ -29,7 +29,7 @@ constexpr double kTick_s = 0.005;               // between two looks at the leve
 constexpr Parameter kParameters[] = {
     choice("shape", "step", "step square",
            "full load and none in turn, from ramp to ramp; or the same at a frequency, without ramps"),
-    parameter("hold", "s", "20s", "each half of a step, the time before the first one, and the whole square", "2s"),
+    spent("hold", "20s", "each half of a step, the time before the first one, and the whole square", "2s", 2),
     parameter("ramp", "s", "2s", "of a step, up and down; 0s: an edge", "400ms"),
     parameter("steps", "1", "5", "of shape step: how many", "2"),
     parameter("frequency_mhz", "1", "1000", "of shape square, in thousandths of a Hz: 100 to 10000"),
@@ -80,7 +80,7 @@ constexpr ProbeSpec kSpec{
         "loaded by this probe. The ramp of a stop lasts a second.",
     .source = "arXiv 2508.14318 (ramps and 0.1 to 20 Hz matter to utilities); Linux Documentation/power/powercap.",
     .needs = "RAPL counters under powercap, readable (root), and OpenBLAS kernels for the processor",
-    .typical = {230},
+    .typical = {190},
     .deadline = {7200},
     .parameters = kParameters,
     .metrics = kMetrics,

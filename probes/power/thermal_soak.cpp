@@ -37,11 +37,11 @@ constexpr Parameter kParameters[] = {
            "and walk through all their memory at once, and every result is checked; none: something else loads "
            "the node"),
     choice("on_mismatch", "end", "end continue", "of engine job: whether the first wrong result ends the soak"),
-    parameter("window", "s", "10min", "the time over which slopes are taken, 1s to 1h", "8s"),
+    spent("window", "10min", "the time over which slopes are taken, 1s to 1h", "8s"),
     choice("slopes", "steady", "steady rehearsal",
            "steady: at most 0.1 K a minute, and 0.5 % in a window; rehearsal: 1 K and 1 % in a window of seconds",
            "rehearsal"),
-    parameter("hold", "s", "30min", "how long it is watched once steady", "4s"),
+    spent("hold", "30min", "how long it is watched once steady", "4s"),
     parameter("time_cap", "s", "240min", "when it ends, steady or not", "30s"),
     parameter("ramp", "s", "5s", "of the load, up and down", "500ms"),
     parameter("interval", "s", "1s", "time between readings, 50ms to 60s", "100ms"),
@@ -147,7 +147,7 @@ constexpr ProbeSpec kSpec{
     .needs =
         "a temperature of the processors (hwmon or thermal zones) or of GPUs with the NVIDIA driver, or with amdgpu "
         "and AMD SMI",
-    .typical = {3600},
+    .typical = {1200},
     .deadline = {kLongest_s},
     .parameters = kParameters,
     .metrics = kMetrics,
@@ -169,7 +169,7 @@ SoakPlan soak_plan(const Parameters& given) {
   check("window", window_s, 1, 3600);
   check("hold", plan.hold_s, 1, 24 * 3600);
   check("ramp", plan.ramp_s, 0.1, 600);
-  check("time_cap", plan.cap_s, window_s, kLongest_s - 3600);
+  check("time_cap", plan.cap_s, window_s + plan.hold_s, kLongest_s - 3600);
   if (window_s < kLeastReadings * plan.interval_s)
     throw BadParameter(fmt::format("window: has less than {} intervals", kLeastReadings));
   if (plan.cap_s / plan.interval_s > static_cast<double>(kMostReadings))

@@ -23,7 +23,7 @@ constexpr ProbeSpec kSpec{
         "virtual disk is part of what is measured.",
     .source = "fio 3 HOWTO; sequential 1 MiB at queue depth 32 as in NVMe data sheets.",
     .needs = "fio 3 on PATH; a filesystem that does direct I/O.",
-    .typical = {22},
+    .typical = {21.35},
     .deadline = {600},
     .parameters = kParameters,
     .metrics = kMetrics,

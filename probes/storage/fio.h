@@ -35,7 +35,7 @@ inline constexpr std::array kFioParameters = {
     parameter("directory", "", ".", "directory on the filesystem to measure"),
     parameter("file_size", "B", "1GiB", "size of the test file", "256MiB"),
     choice("engine", "io_uring", "io_uring libaio", "fio's I/O engine; libaio is used where io_uring fails"),
-    parameter("runtime", "s", "650ms", "counted time of one fio run", "100ms"),
+    spent("runtime", "650ms", "counted time of one fio run", "100ms"),
     parameter("ramp", "s", "100ms", "time of one fio run before counting", "20ms"),
     parameter("samples", "1", "10", "fio runs for each direction"),
 };

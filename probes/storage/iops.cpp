@@ -24,7 +24,7 @@ constexpr ProbeSpec kSpec{
         "layout: a drive's steady state needs a longer fill than this probe does.",
     .source = "fio 3 HOWTO; random 4 KiB at queue depth as in NVMe data sheets.",
     .needs = "fio 3 on PATH; a filesystem that does direct I/O.",
-    .typical = {22},
+    .typical = {21.35},
     .deadline = {600},
     .parameters = kParameters,
     .metrics = kMetrics,

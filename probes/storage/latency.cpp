@@ -29,7 +29,7 @@ constexpr ProbeSpec kSpec{
         "I/Os a sample rests on: below 10000 p999 rests on fewer than ten of them.",
     .source = "fio 3 HOWTO; random 4 KiB at queue depth 1 as in NVMe data sheets.",
     .needs = "fio 3 on PATH; a filesystem that does direct I/O.",
-    .typical = {28},
+    .typical = {27.35},
     .deadline = {600},
     .parameters = kParameters,
     .metrics = kMetrics,

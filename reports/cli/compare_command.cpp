@@ -7,6 +7,7 @@
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/terminal.h"
 #include "orchestrator/judge/verdict.h"
+#include "orchestrator/plan/loosened.h"
 #include "probes/core/options.h"
 #include "probes/core/text.h"
 #include "reports/cli/commands.h"
@@ -24,20 +25,29 @@ std::expected<dossier::OpenedRun, InputError> side_at(const std::string& path, c
 }
 
 /// With --no-worse: whether something got worse, a figure or the outcome of a cell that passed, which a condition and a
-/// count of faults have alone; and whether nothing shows that, because B does not judge what A judges.
-judge::Overall no_worse(const compare::Comparison& all) {
-  bool worse = all.counts.at("worse") > 0, open = all.requirements.empty();
+/// count of faults have alone; and whether nothing shows that: B is A, nothing passed in A, or B does not judge what A
+/// judges, or by less.
+judge::Overall no_worse(const compare::Comparison& all, const compare::Side& a, const compare::Side& b) {
+  bool worse = all.counts.at("worse") > 0, open = a.content.journal_sha256 == b.content.journal_sha256, any = false;
   for (const auto& pair : all.requirements) {
+    const auto* of_a = a.content.run.plan.requirement(pair.id);
+    const auto* of_b = b.content.run.plan.requirement(pair.id);
+    const bool by_less =
+        !pair.method.empty() || (of_a != nullptr && of_b != nullptr && !plan::loosened_in(*of_a, *of_b, "A").empty());
     if (pair.design == compare::Design::subjects) open = open || pair.tested == 0;
-    for (const auto& [a, b, change, test, finding] : pair.cells) {
-      if (a == nullptr || a->outcome != judge::Outcome::pass) continue;
-      if (b == nullptr)
+    any = any || pair.tested > 0;
+    for (const auto& cell : pair.cells) {
+      worse = worse || cell.finding == compare::Finding::worse;
+      if (cell.a == nullptr || cell.a->outcome != judge::Outcome::pass) continue;
+      any = true;
+      open = open || by_less;
+      if (cell.b == nullptr)
         open = open || pair.design == compare::Design::attempts;
       else
-        worse = worse || b->outcome == judge::Outcome::fail, open = open || b->outcome > judge::Outcome::fail;
+        worse = worse || cell.b->outcome == judge::Outcome::fail, open = open || cell.b->outcome > judge::Outcome::fail;
     }
   }
-  return worse ? judge::Overall::rejected : open ? judge::Overall::incomplete : judge::Overall::accepted;
+  return worse ? judge::Overall::rejected : open || !any ? judge::Overall::incomplete : judge::Overall::accepted;
 }
 
 int run_compare(const CompareArguments& given) {
@@ -58,7 +68,7 @@ int run_compare(const CompareArguments& given) {
   std::cout << harmless_page(given.json
                                  ? compare::comparison_json(all, *a, *b)
                                  : compare::comparison_table(all, *a, *b, files::terminal_of(STDOUT_FILENO).width));
-  return given.no_worse ? judge::exit_code(no_worse(all)) : files::kExitSuccess;
+  return given.no_worse ? judge::exit_code(no_worse(all, *a, *b)) : files::kExitSuccess;
 }
 
 }  // namespace
@@ -80,8 +90,10 @@ void add_compare_command(CLI::App& app, CompareArguments& given, Action& action)
       ->check(CLI::Range(0.0, 100.0));
   add_option(command, "--out", given.out, "FILE", "also write a page with plots");
   command.add_flag("--json", given.json, "print JSON, assay.comparison/1");
-  command.add_flag("--no-worse", given.no_worse,
-                   "exit code 1 where a requirement or a cell got worse, 3 where B does not judge what passed in A");
+  command.add_flag(
+      "--no-worse", given.no_worse,
+      "exit code 1 where a requirement or a cell got worse, 3 where B is A or does not judge what passed in A, or "
+      "by less");
   end_command(command, "Example: assay compare run/dossier again/dossier --key lab.key.pub --out compared.html", action,
               [&] { return run_compare(given); });
 }

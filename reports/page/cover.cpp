@@ -1,6 +1,7 @@
 // cover: the first page: title, verdict, the subject of the test, and the signer.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -97,6 +98,20 @@ const char* report_title(const ReportContent& content) {
   return content.run.plan.simulation ? "SIMULATION of an acceptance test report" : "Acceptance test report";
 }
 
+/// "2 set aside by the surroundings that nodes state, 1 lost, 0 interrupted, of 45"; empty if every attempt counts.
+std::string uncounted_attempts(const ReportContent& content) {
+  std::set<std::pair<std::string_view, int>> set_aside;
+  for (const auto& result : content.verdict.results) {
+    for (const auto& one : result.set_aside) set_aside.emplace(result.step, one.attempt);
+  }
+  const auto& attempts = content.run.journal.attempts;
+  const auto lost = std::ranges::count(attempts, AttemptOutcome::lost, &judge::Attempt::outcome);
+  const auto interrupted = std::ranges::count(attempts, AttemptOutcome::interrupted, &judge::Attempt::outcome);
+  if (set_aside.empty() && lost + interrupted == 0) return "";
+  return fmt::format("{} set aside by the surroundings that nodes state, {} lost, {} interrupted, of {}",
+                     set_aside.size(), lost, interrupted, attempts.size());
+}
+
 std::string cover_section(const ReportContent& content) {
   const plan::Plan& plan = content.run.plan;
   const judge::Journal& journal = content.run.journal;
@@ -128,6 +143,7 @@ std::string cover_section(const ReportContent& content) {
       {"Verdict (SHA-256)", figures::digest_html(content.verdict_sha256)},
       {"Software", "assay " + figures::escape(plan.assay_version)},
       {"Signed by", signer}};
+  if (const auto words = uncounted_attempts(content); !words.empty()) test.emplace_back("Attempts not counted", words);
   if (plan.agreed_risk) test.emplace_back("Agreed risks", agreed_risk_words(plan));
   if (plan.agreed_stability) test.emplace_back("Agreed stability", stability_outcome(plan, content.verdict.results));
   html += figures::facts("The test", test);

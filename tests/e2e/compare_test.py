@@ -1,5 +1,6 @@
 """`assay compare`: dossiers, run folders and simulated fleets side by side, and what vouches for each of them."""
 import json
+import pathlib
 
 from attacks import ASSAY, Bench, main, run
 
@@ -10,12 +11,12 @@ class Comparing(Bench):
     def compare(self, *arguments):
         return run(ASSAY, "compare", *arguments, env=self.environment)
 
-    def simulate(self, name, **faults):
+    def simulate(self, name, profile="host", seed=7, **faults):
         path = self.scratch / f"{name}.json"
         path.write_text(json.dumps({"schema": "assay.faults/1", **faults}))
         out = self.scratch / name
         done = self.command(
-            "simulate", "--profile", "host", "--nodes", 6, "--seed", 7, "--faults", path, "--out", out, code=0
+            "simulate", "--profile", profile, "--nodes", 6, "--seed", seed, "--faults", path, "--out", out, code=0
         )
         self.assertIn("SIMULATION", done.stdout)
         return out
@@ -57,7 +58,26 @@ class Comparing(Bench):
         self.assertGreater(found["counts"]["worse"], 0)
         self.assertEqual(found["counts"]["better"], 0)
         again = self.compare(before, before, "--no-worse")
-        self.assertEqual(again.returncode, 0, again.stdout)
+        self.assertEqual(again.returncode, 3, "a run is no evidence beside itself: " + again.stdout)
+        other = self.simulate("other", seed=8, healthy={"margin": 0.10, "spread": 0.01, "run_to_run": 0.004})
+        self.assertEqual(self.compare(before, other, "--no-worse").returncode, 0)
+
+    def test_a_run_by_a_looser_profile_or_of_a_run_that_passed_nothing_shows_nothing(self):
+        healthy = {"margin": 0.10, "spread": 0.01, "run_to_run": 0.004}
+        before = self.simulate("before", healthy=healthy)
+        host = json.loads((pathlib.Path(__file__).parents[2] / "profiles/host.json").read_text())["requirements"]
+        for name, change in (
+            ("limit", {"limit": {"at_least": 0.5, "unit": "1"}}),
+            ("type", {"parameters": {"type": "fp32"}}),
+        ):
+            one = {**host[0], **change}
+            document = {"schema": "assay.profile/1", "name": "looser", "title": "L", "revision": 1, "extends": "host"}
+            profile = self.scratch / f"{name}-profile.json"
+            profile.write_text(json.dumps({**document, "requirements": [one]}))
+            after = self.simulate(name, profile=profile, seed=8, healthy=healthy)
+            self.assertEqual(self.compare(before, after, "--no-worse").returncode, 3, name)
+        nothing = self.simulate("nothing", seed=9, dead=[f"n{i:05}" for i in range(6)])
+        self.assertEqual(self.compare(nothing, before, "--no-worse").returncode, 3)
 
     def test_a_cell_that_passed_and_fails_or_is_not_measured_any_more_gives_the_exit_code(self):
         healthy = {"margin": 0.10}

@@ -154,7 +154,7 @@ class GpuAttestation(Answering):
         got = self.ask(self.node("shown", gpu), out="left-out", beside=beside)
         self.assertEqual(got.returncode, 0, got.stdout + got.stderr)
         text = self.check("--gpu-roots", self.scratch / "maker.pem", status=4)
-        self.assertIn(f"no_answer: {uuid(1)}: the node's inventory has it, and no report was asked of it", text)
+        self.assertIn(f"no_answer: {uuid(1)}: a record of the node names it, and no report was asked of it", text)
 
     def test_without_confidential_computing_the_reason_is_given(self):
         self.ask(self.node("off", {}, confidential_computing=0))

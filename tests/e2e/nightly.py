@@ -62,7 +62,7 @@ def flag(node, ratio=0.9, state="confirmed", raised="2026-01-05", metric="fake_p
 def report(*flags, as_of="2026-01-05", retests=(), with_partner=False, **more):
     """drift.json with these flags, as `assay drift judge` writes it."""
     return {
-        "schema": "assay.drift/1",
+        "schema": "assay.drift/2",
         "as_of": as_of,
         "simulated": False,
         "policy_sha256": "0" * 64,

@@ -27,7 +27,11 @@ constexpr Parameter kParameters[] = {
     {.name = "counter", .unit = "1", .fallback = "0", .meaning = "1: its number is a counter too"},
     {.name = "directory", .fallback = ".", .meaning = "where it would write"},
     {.name = "writes", .unit = "B", .fallback = "0B", .meaning = "what a plan believes that it writes there"},
-    {.name = "load_least", .unit = "s", .fallback = "0s", .meaning = "above 0: its number counts interruptions too"},
+    {.name = "load_least",
+     .unit = "s",
+     .fallback = "0s",
+     .meaning = "above 0: its number counts interruptions too",
+     .spent = 1},
 };
 constexpr Metric kMetrics[] = {
     {.name = "number", .unit = "1", .better = Better::higher, .meaning = "the parameter value, ten times"},

@@ -10,7 +10,7 @@
 namespace assay::fixture {
 
 inline constexpr Parameter kSoakParameters[] = {
-    {.name = "load_least", .unit = "s", .fallback = "720min", .quick = "4s", .meaning = "wall time"}};
+    {.name = "load_least", .unit = "s", .fallback = "720min", .quick = "4s", .meaning = "wall time", .spent = 1}};
 inline constexpr Metric kSoakMetrics[] = {
     {.name = "interruptions", .unit = "1", .better = Better::lower, .meaning = "by class", .kind = MetricKind::fault},
     {.name = "load_share", .unit = "1", .meaning = "time under load", .kind = MetricKind::share},

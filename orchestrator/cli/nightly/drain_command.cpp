@@ -82,6 +82,7 @@ std::optional<InputError> look_at(const std::string& directory, std::set<std::st
   if (verdict->simulated) return InputError{directory, "is a simulation, which shows nothing of a node", ""};
   const auto run = judge::read_run(directory);
   if (!run) return run.error();
+  clean.started = std::min(clean.started, run->journal.begin);
   std::map<std::string, std::vector<std::string>> nodes_of;
   for (const auto& step : run->plan.steps) {
     nodes_of[step.id] = step.nodes;
@@ -89,6 +90,12 @@ std::optional<InputError> look_at(const std::string& directory, std::set<std::st
       for (const auto& other : step.nodes) {
         if (other != node) clean.partners[node].push_back(other);
       }
+    }
+  }
+  for (const auto& attempt : run->journal.attempts) {
+    for (const auto& file : attempt.evidence) {
+      if (!file.path.ends_with(".jsonl")) continue;  // logs are often empty
+      for (const auto& node : nodes_of[attempt.step]) clean.records[node].insert(file.sha256);
     }
   }
   for (const auto& cell : verdict->results) {

@@ -245,7 +245,7 @@ void add_drift(CLI::App& app, DriftArguments& given, Action& action) {
   auto& judged = *command.add_subcommand("judge", "judge every unit by its own history");
   add_common(judged, given);
   add_option(judged, "--as-of", given.as_of, "DATE", "use no night after this one [all]");
-  add_option(judged, "-o,--out", given.out, "FILE", "file for the report (assay.drift/1)");
+  add_option(judged, "-o,--out", given.out, "FILE", "file for the report (assay.drift/2)");
   judged.add_flag("--json", given.json, "print the report as JSON");
   end_command(judged,
               "Exit codes: 0 no confirmed flag, 1 confirmed flags, 3 units were not measured for too long, 4 the "

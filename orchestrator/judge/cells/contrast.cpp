@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -127,11 +128,15 @@ SharedList<std::string> evidence_of(const ContrastSide& on, const ContrastSide& 
   return all;
 }
 
-void set_aside(const FitPool& on, const FitPool& off, const plan::Contrast& contrast, Result& result) {
+/// Lists the attempts of both sides that are set aside; gives the number of pairs that they take away.
+int set_aside(const FitPool& on, const FitPool& off, const plan::Contrast& contrast, Result& result) {
   result.set_aside = on.set_aside;
   for (const auto& one : off.set_aside)
     result.set_aside.push_back(
         {one.attempt, fmt::format("With {}: {}", plan::switch_words(contrast, false), one.reason)});
+  std::set<int> pairs;
+  for (const auto& one : result.set_aside) pairs.insert(one.attempt);
+  return static_cast<int>(pairs.size());
 }
 
 }  // namespace
@@ -184,13 +189,16 @@ void Contrasts::pair_up(UndecidedCell& cell, const Subject& subject, const Contr
   result.evidence = evidence_of(on, off);
   const FitPool fit_on = fit_part(demands_, on.step, requirement, probe, subject, on.found, on.pool);
   const FitPool fit_off = fit_part(demands_, off.step, of_off, probe, subject, off.found, off.pool);
-  set_aside(fit_on, fit_off, contrast, result);
+  const int apart = set_aside(fit_on, fit_off, contrast, result);
   if (auto cause = unfit(on.step, requirement, fit_on, on.found))
     return leave(cause->outcome, std::move(cause->reason));
   if (auto cause = unfit(off.step, of_off, fit_off, off.found))
     return leave(cause->outcome, fmt::format("With {}: {}", plan::switch_words(contrast, false), cause->reason));
   const PairedSide with = partnered(on, fit_on, off.found, fit_off);
   const PairedSide without = partnered(off, fit_off, on.found, fit_on);
+  if (const int most = std::min(requirement.more_attempts, on.step.more_attempts); apart > most)
+    return leave(Outcome::inconclusive, fmt::format("{} pairs are set aside where {} may be: {}", apart, most,
+                                                    result.set_aside.front().reason));
   const auto needed = static_cast<std::size_t>(std::min(requirement.attempts, on.step.attempts));
   if (with.measured.size() < needed)
     return leave(Outcome::inconclusive,

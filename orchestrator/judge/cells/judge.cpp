@@ -216,12 +216,13 @@ class Judge {
     return references_.common_cause(requirement);
   }
 
-  /// The fault in the evidence of `step` that no requirement judges; the same for all of its cells.
+  /// The fault in the evidence of `step` that no requirement judges, or that ended its load; the same for all cells.
   const std::string& fault_in(const plan::Step& step, const StepEvidence& found) {
     if (fault_of_ == std::pair(&step, &found)) return fault_;
     std::vector<const plan::Requirement*> judging;
     for (const auto& id : step.requirements) judging.push_back(&given_.requirement(id));
     fault_ = unjudged_fault(found, judging, plan_.probes.at(step.probe).description);
+    if (fault_.empty()) fault_ = found.cut_short;
     fault_of_ = {&step, &found};
     return fault_;
   }

@@ -27,6 +27,15 @@ bool is_unique(const std::string& serial) {
   return has_digit && std::set<char>(serial.begin(), serial.end()).size() > 2;
 }
 
+/// Whether the name of a GPU is that of one piece of hardware. NVIDIA and the runtime of AMD write "GPU-" and digits,
+/// AMD SMI a UUID whose last group is of the chip's serial number, and zeros where that is not known.
+bool is_gpu_uuid(const std::string& id) {
+  constexpr std::size_t kUuid = 36, kLastGroup = 24;
+  if (id.starts_with("GPU-") || id.starts_with("MIG-"))
+    return id != "GPU-XX" && id.find_first_not_of("0-", 4) != std::string::npos;
+  return id.size() == kUuid && std::ranges::count(id, '-') == 4 && is_unique(id.substr(kLastGroup));
+}
+
 bool is_guest(const Record& record) {
   const auto said = record.start.host.find("hypervisor");
   return said != record.start.host.end() && said->second != Value{std::string("none")};
@@ -45,6 +54,7 @@ std::pair<std::string, std::string> identity_in(const Condition& condition, cons
   }
   if (is_guest(record)) return {};
   if (condition.name == "product_serial" && condition.subject.kind == "node") return {"machine", *text};
+  if (condition.name == "serial" && condition.subject.kind == "gpu") return {"board of a GPU", *text};
   const bool local_drive = condition.subject.kind == "drive" && condition.subject.id.starts_with("nvme");
   if (condition.name == "serial" && local_drive) return {"drive", *text};
   return {};
@@ -96,11 +106,12 @@ void PartIdentities::look(const plan::Step& step, const StepEvidence& found) {
   if (step.nodes.size() != 1) return;
   const std::string& node = step.nodes.front();
   for (const Record& record : found.records) {
-    for (const auto& measured : record.measurements) {
-      if (measured.subject.kind == "gpu" && measured.subject.id.starts_with("GPU-"))
-        note({"gpu", measured.subject.id}, node);
-    }
+    const auto note_gpu = [&](const Subject& subject) {
+      if (subject.kind == "gpu" && is_gpu_uuid(subject.id)) note({"gpu", subject.id}, node);
+    };
+    for (const auto& measured : record.measurements) note_gpu(measured.subject);
     for (const auto& condition : record.conditions) {
+      note_gpu(condition.subject);
       if (const auto part = identity_in(condition, record); !part.first.empty()) note(part, node);
     }
   }

@@ -17,9 +17,9 @@ namespace assay::judge {
 /// How many different things of one kind `pools` are of: partitions and namespaces of one drive are one drive.
 std::size_t different_parts(const std::map<Subject, Pool>& pools);
 
-/// Collects globally unique identities from the records of single nodes: UUIDs of GPUs, serial numbers of NVMe drives
-/// and of the machine. Serial numbers that a guest shows are its hypervisor's, and those that makers leave blank
-/// identify nothing: they do not count.
+/// Collects globally unique identities from the records of single nodes: UUIDs of GPUs, serial numbers of their
+/// boards, of NVMe drives and of the machine. Serial numbers that a guest shows are its hypervisor's, and those that
+/// makers leave blank identify nothing: they do not count.
 class PartIdentities {
  public:
   /// Looks at the records of one step.

@@ -255,9 +255,11 @@ std::optional<Unfit> unfit(const plan::Step& step, const plan::Requirement& requ
     if (found.lost > 0) reason += "; the node was lost in one";
     return Unfit{.reason = reason + "."};
   }
-  if (fit.set_aside.size() > static_cast<std::size_t>(step.more_attempts)) {
-    return Unfit{.reason = fmt::format("{} attempts are set aside where {} may be: {}", fit.set_aside.size(),
-                                       step.more_attempts, fit.set_aside.front().reason)};
+  // A node states its surroundings itself: it may not choose among more attempts than the requirement allows.
+  const int most = std::min(requirement.more_attempts, step.more_attempts);
+  if (fit.set_aside.size() > static_cast<std::size_t>(most)) {
+    return Unfit{.reason = fmt::format("{} attempts are set aside where {} may be: {}", fit.set_aside.size(), most,
+                                       fit.set_aside.front().reason)};
   }
   for (std::size_t i = 0; i < fit.pool.measured.size(); ++i) {
     const std::size_t samples = fit.pool.measured[i]->samples.size();

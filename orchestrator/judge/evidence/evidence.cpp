@@ -129,23 +129,35 @@ std::optional<RankFault> unanswered(const Record& record, const StepContext& con
                                                                 : std::nullopt;
 }
 
-/// Why the load of which `record` is cannot have lasted as long as the step asks, or as the record says by its
-/// load_share; empty if it can. A simulation's time is virtual.
+/// The largest load_share of any subject: a small one of another subject than the judged one shortens no load.
+std::optional<double> load_share(const Record& record) {
+  std::optional<double> largest;
+  for (const auto& one : record.measurements) {
+    if (one.metric == "load_share") largest = std::max(largest.value_or(0), std::ranges::max(one.samples));
+  }
+  return largest;
+}
+
+/// Why an attempt cannot have spent the times of its parameters, or as much as its load_share says; empty if it can. A
+/// simulation's time is virtual.
 std::string too_short(const Record& record, const StepContext& context, const Attempt& attempt) {
   constexpr double kRate = 0.01;  // that two clocks may differ by
   const auto begin = utc_time(attempt.begin), end = utc_time(attempt.end);
   if (context.plan.simulation || !begin || !end) return "";
-  double load_s = 0;
-  for (const char* name : {"warmup_least", "load_least"}) {
-    const auto least = context.step.parameters.find(name);
-    if (least != context.step.parameters.end()) load_s += number_in(least->second).value_or(0);
-  }
-  const auto share = std::ranges::find(record.measurements, "load_share", &Measurement::metric);
-  if (share != record.measurements.end()) load_s *= std::min(1.0, std::ranges::max(share->samples));
+  double load_s = context.plan.probes.at(context.step.probe).description.spent_s(context.step.parameters);
+  if (const auto share = load_share(record)) load_s *= std::min(1.0, *share);
   const double lasted_s = std::chrono::duration<double>(*end - *begin).count() - attempt.jumped_s;
   if (lasted_s >= (1 - kRate) * load_s - kMostDrift_s) return "";
   return fmt::format("the record is of {:.4g} s under load, and the attempt lasted {:.4g} s by the head's clock",
                      load_s, lasted_s);
+}
+
+/// Whether a fault that it counted may have ended the load of `record` early. One with a load_share says it by that.
+bool ends_by_fault(const Record& record, const Description& probe) {
+  return !load_share(record) && std::ranges::any_of(record.measurements, [&](const Measurement& one) {
+    const auto* metric = probe.metric(one.metric);
+    return metric != nullptr && metric->kind == MetricKind::fault && std::ranges::max(one.samples) > 0;
+  });
 }
 
 /// The record that `attempt` left at `path`.
@@ -214,8 +226,11 @@ void take(StepEvidence& found, const StepContext& context, const Attempt& attemp
     ranks.push_back(std::move(timed->record));
   }
   if (worst) return failed(worst->outcome, worst->reason);
-  if (const std::string words = too_short(ranks.front(), context, attempt); !words.empty())
-    return failed(Outcome::error, words);
+  if (const std::string words = too_short(ranks.front(), context, attempt); !words.empty()) {
+    if (!ends_by_fault(ranks.front(), context.plan.probes.at(step.probe).description))
+      return failed(Outcome::error, words);
+    found.cut_short = fmt::format("A fault ended attempt {} early: {}.", attempt.number, words);
+  }
   found.records.push_back(std::move(ranks.front()));
   ranks.erase(ranks.begin());
   found.others.push_back(std::move(ranks));

@@ -87,6 +87,7 @@ struct StepEvidence {
   std::string reason;                       ///< why there is none, or the failure
   bool broken = false;                      ///< an attempt failed in a way that a good one does not mend
   bool skipped = false;                     ///< an attempt skipped; a record before or after it is no proof
+  std::string cut_short;                    ///< how a fault ended a load early: its fails stand, nothing passes by it
   int interrupted = 0;                      ///< attempts that a killed run left behind
   int lost = 0;                             ///< attempts whose node went away
   std::map<std::string, double> outside_s;  ///< by node: how far its records are outside of their attempts, the

@@ -84,19 +84,21 @@ GpuAnswer answer_of(const std::string& report_hex, const std::string& chain_hex,
   return answer;
 }
 
-/// UUIDs of the GPUs that records of `node` name which say what the node is made of.
+/// The GPUs of NVIDIA that records of `node` alone name, so that none of which a figure is judged is left out.
 std::set<std::string> named_gpus(const Run& run, const EvidenceReader& evidence, const std::string& node) {
   std::set<std::string> named;
   for (const auto& attempt : run.journal.attempts) {
     const plan::Step* const step = run.plan.step(attempt.step);
-    if (step == nullptr || (step->probe != "health_gpu" && step->probe != "health_inventory")) continue;
-    if (step->nodes != std::vector{node}) continue;
+    if (step == nullptr || attempt.is_extra() || step->nodes != std::vector{node}) continue;
     const auto record = record_of(run.plan, *step, attempt, evidence);
     if (!record) continue;  // one that cannot be read names none
-    for (const auto& condition : record->conditions) {
-      if (condition.subject.kind == "gpu" && condition.subject.id.starts_with("GPU-"))
-        named.insert(condition.subject.id);
-    }
+    const auto add = [&](const Subject& subject) {
+      // NVML lists one whose UUID cannot be read by its index. An address may be of a console.
+      if (subject.kind == "gpu" && (subject.id.starts_with("GPU-") || subject.id.starts_with("index-")))
+        named.insert(subject.id);
+    };
+    for (const auto& condition : record->conditions) add(condition.subject);
+    for (const auto& measured : record->measurements) add(measured.subject);
   }
   return named;
 }
@@ -203,7 +205,7 @@ std::map<std::string, GpuAnswers> gpu_answers(const Run& run, const EvidenceRead
     for (const auto& uuid : named_gpus(run, evidence, node)) {
       if (!of_node.gpus.contains(uuid))
         of_node.gpus[uuid] = {.outcome = AnswerOutcome::no_answer,
-                              .words = "the node's inventory has it, and no report was asked of it"};
+                              .words = "a record of the node names it, and no report was asked of it"};
     }
     if (of_node.outcome == AnswerOutcome::answered) of_node.conclude();
   }

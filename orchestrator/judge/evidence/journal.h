@@ -41,8 +41,8 @@ struct Attempt {
       {};                     ///< of an extra test of a search: on which nodes, rank 0 first; empty for a step
   std::string purpose = {};   ///< of an extra test: its purpose in the search
   bool second_stage = false;  ///< of a step: begun after the planned attempts of all steps were over
-  std::string asked = {};     ///< of the TPM: SHA-256 of the journal through the line that begins the attempt, a colon,
-                              ///< and SHA-256 of the secret to recover, if there is one; empty if it was not asked
+  std::string asked = {};     ///< of TPM or GPUs: SHA-256 of the journal through the line that begins the attempt; of
+                              ///< a TPM with a secret to recover a colon and its SHA-256; empty if none was asked
 
   /// Whether a search asked for it, so that no step of the plan has it.
   [[nodiscard]] bool is_extra() const { return !purpose.empty(); }

@@ -97,10 +97,40 @@ TEST(RunDeviation, of_a_probe_that_times_nothing_is_left_out) {
 }
 
 TEST(RunDeviation, in_a_description_of_assay_probe_2_is_refused) {
-  json document = in_old_forms(describe(kDeclaredSpec)).front();
+  json document = in_old_forms(describe(kDeclaredSpec)).at(1);
   EXPECT_EQ(read(document).metric("rate")->between_runs, 0);
   document["metrics"][0]["between_runs"] = 0.01;
   EXPECT_NE(refusal(document).find("assay.probe/2 has no field between_runs"), std::string::npos) << refusal(document);
+}
+
+constexpr Parameter kTimes[] = {spent("warmup_least", "0s", "warm-up"), spent("hold", "30s", "at full load", "1s", 2),
+                                parameter("wait", "s", "9s", "at most")};
+constexpr ProbeSpec kLoadSpec{.name = "disk",
+                              .measures = "A load.",
+                              .method = "None.",
+                              .source = "None.",
+                              .typical = {10},
+                              .loads = 3,
+                              .parameters = kTimes};
+
+TEST(Spent, is_said_of_each_time_as_often_as_a_run_loads) {
+  const Description load = read(describe(kLoadSpec));
+  EXPECT_EQ(load.parameters.at(0).spent, 3);
+  EXPECT_EQ(load.parameters.at(1).spent, 6);
+  EXPECT_EQ(load.parameters.at(2).spent, 0);
+  EXPECT_FALSE(describe(kLoadSpec)["parameters"][2].contains("spent"));
+  EXPECT_EQ(load.spent_s({{"warmup_least", 5.0}, {"hold", 20.0}, {"wait", 7.0}}), 3 * 5 + 6 * 20);
+}
+
+TEST(Spent, was_until_assay_probe_3_the_least_times_and_the_others_lay_in_the_typical_time) {
+  json document = in_old_forms(describe(kLoadSpec)).front();
+  EXPECT_EQ(document["schema"], "assay.probe/3");
+  EXPECT_EQ(document["loads"], 3);
+  EXPECT_EQ(document["typical_s"], 10 + 6 * 30);
+  const Description load = read(document);
+  EXPECT_EQ(load.spent_s({{"warmup_least", 5.0}, {"hold", 20.0}}), 3 * 5);
+  document["parameters"][1]["spent"] = 1;
+  EXPECT_NE(refusal(document).find("assay.probe/3 has no field spent"), std::string::npos) << refusal(document);
 }
 
 }  // namespace

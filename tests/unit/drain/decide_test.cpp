@@ -35,7 +35,8 @@ CleanSweep clean(const char* id, int october, int number, double budget_s = 900)
   return {.id = id,
           .started = fmt::format("2024-10-{:02}T01:00:00.000Z", october),
           .budget_s = budget_s,
-          .clean = {FleetOfDrain::name(number)}};
+          .clean = {FleetOfDrain::name(number)},
+          .records = {{FleetOfDrain::name(number), {fmt::format("{}{}", id, october)}}}};
 }
 
 }  // namespace
@@ -206,6 +207,19 @@ TEST(Release, a_node_comes_back_after_two_clean_sweeps_of_15_minutes) {
   EXPECT_EQ(of(fleet.releases({clean("a", 3, 7), clean("b", 4, 7, 300)}), 7).ruling, Ruling::leave);  // too short
   EXPECT_EQ(of(fleet.releases({clean("a", 3, 7), clean("b", 4, 8)}), 7).ruling, Ruling::leave);       // of another node
   EXPECT_EQ(of(fleet.releases({clean("a", 3, 7), clean("b", 4, 7)}), 7).ruling, Ruling::release);
+}
+
+TEST(Release, a_copy_of_a_sweep_with_another_name_and_time_is_no_second_one) {
+  FleetOfDrain fleet(400);
+  drain_by_us(fleet, 7, -3);
+  const auto first = clean("a", 3, 7);
+  auto copy = clean("b", 4, 7);
+  copy.records = first.records;
+  EXPECT_EQ(of(fleet.releases({first, copy}), 7).why, "1 of 2 clean sweeps of 15 minutes since its drain");
+  copy.records[FleetOfDrain::name(7)].insert("another");
+  EXPECT_EQ(of(fleet.releases({first, copy}), 7).ruling, Ruling::leave);
+  copy.records.clear();
+  EXPECT_EQ(of(fleet.releases({first, copy}), 7).ruling, Ruling::leave) << "nothing measured it";
 }
 
 TEST(Release, a_sweep_that_is_still_to_come_shows_nothing) {

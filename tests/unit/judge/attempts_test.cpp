@@ -112,6 +112,18 @@ TEST(attempts, more_attempts_set_aside_than_may_be_accept_nothing) {
   EXPECT_NE(only(run).reason.find("2 attempts are set aside where 1 may be"), std::string::npos) << only(run).reason;
 }
 
+TEST(attempts, what_another_requirement_of_the_step_may_set_aside_counts_for_it_alone) {
+  MemoryRun run({R"({"limit": {"at_least": 100, "unit": "B/s"}, "repeat": {"attempts": 3, "more_attempts": 1},
+                     "conditions": [{"name": "direct_io", "equals": true, "surroundings": true}]})"});
+  run.plan.steps[0].attempts = 3;
+  run.plan.steps[0].more_attempts = 4;
+  for (const bool direct : {false, true, true}) run.attempt(0, "exited", run.record("n1", kSteady110, direct));
+  begin_second_stage(run);
+  for (const bool direct : {false, false, true, true}) run.attempt(0, "exited", run.record("n1", kSteady110, direct));
+  EXPECT_EQ(only(run).outcome, Outcome::inconclusive);
+  EXPECT_NE(only(run).reason.find("3 attempts are set aside where 1 may be"), std::string::npos) << only(run).reason;
+}
+
 TEST(attempts, any_other_condition_unmet_in_one_attempt_is_inconclusive) {
   MemoryRun run({R"({"limit": {"at_least": 100, "unit": "B/s"}, "repeat": {"attempts": 3, "more_attempts": 4},
                      "conditions": [{"name": "direct_io", "equals": true}]})"});

@@ -242,29 +242,54 @@ TEST(faults, a_figure_that_every_record_has_is_open_where_one_lacks_it_whether_o
   EXPECT_EQ(result.reason, "No bandwidth was recorded.");
 }
 
-TEST(faults, one_gpu_on_two_nodes_is_refused) {
+/// The verdict of three nodes whose only GPUs have these names, and serial numbers if any are given.
+Verdict with_gpus(const std::vector<std::string>& gpus, const std::vector<std::string>& serials = {}) {
   MemoryRun run({R"({"scope": "gpu", "limit": {"at_least": 100, "unit": "B/s"}})"}, 3, {{"gpu", 1}});
-  const auto record_of = [&](std::size_t step, const std::string& gpu) {
+  // The description of this probe has no serial; its program is not asked here.
+  auto& description = run.plan.probes.at("disk").description;
+  description.conditions.push_back({.name = "serial", .meaning = "of a GPU", .recorded = Recorded::if_reported});
+  constexpr ConditionSpec kSerial[] = {if_reported("serial", "of a GPU")};
+  ProbeSpec spec = fixture::kSpec;
+  spec.conditions = kSerial;
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
     std::ostringstream out;
-    Recorder recorder(out, fixture::kSpec,
+    Recorder recorder(out, spec,
                       {.probe = "disk",
                        .revision = 1,
-                       .parameters = run.plan.steps.at(step).parameters,
-                       .host = {{"name", run.plan.steps.at(step).nodes.front()}}});
-    recorder.measurement("bandwidth", Sampling{.samples = kSteady110, .warmup = {}, .stopped = "stable"}, {"gpu", gpu});
+                       .parameters = run.plan.steps.at(i).parameters,
+                       .host = {{"name", run.plan.steps.at(i).nodes.front()}}});
+    const Subject gpu = {"gpu", gpus[i]};
+    recorder.measurement("bandwidth", Sampling{.samples = kSteady110, .warmup = {}, .stopped = "stable"}, gpu);
+    if (i < serials.size()) recorder.condition("serial", serials[i], gpu);
     recorder.end({.status = Status::complete, .reason = ""});
-    return out.str();
-  };
-  MemoryRun honest = run;
-  for (std::size_t i = 0; i < 3; ++i) honest.attempt(i, "exited", record_of(i, "GPU-" + std::to_string(i)));
-  EXPECT_EQ(judged(honest).overall, Overall::accepted);
-  for (std::size_t i = 0; i < 3; ++i)
-    run.attempt(i, "exited", record_of(i, i == 2 ? "GPU-0" : "GPU-" + std::to_string(i)));
-  const Verdict verdict = judged(run);
+    run.attempt(i, "exited", out.str());
+  }
+  return judged(run);
+}
+
+TEST(faults, one_gpu_on_two_nodes_is_refused) {
+  EXPECT_EQ(with_gpus({"GPU-1", "GPU-2", "GPU-3"}).overall, Overall::accepted);
+  const Verdict verdict = with_gpus({"GPU-1", "GPU-2", "GPU-1"});
   EXPECT_EQ(verdict.overall, Overall::incomplete);
   EXPECT_EQ(verdict.results.at(0).outcome, Outcome::error);
   EXPECT_EQ(verdict.results.at(1).outcome, Outcome::pass);
-  EXPECT_EQ(verdict.results.at(2).reason, "The nodes n1 and n3 show the same gpu GPU-0: one of them was not measured.");
+  EXPECT_EQ(verdict.results.at(2).reason, "The nodes n1 and n3 show the same gpu GPU-1: one of them was not measured.");
+}
+
+TEST(faults, one_gpu_of_amd_on_two_nodes_is_refused_by_its_uuid_or_the_serial_number_of_its_board) {
+  const std::string one = "18ff74a1-0000-1000-80b2-5c8e2f91d4a7", two = "18ff74a1-0000-1000-80b2-5c8e2f91d4a8";
+  const auto reason = [](const Verdict& verdict) { return verdict.results.at(2).reason; };
+  EXPECT_EQ(reason(with_gpus({one, two, one})),
+            "The nodes n1 and n3 show the same gpu " + one + ": one of them was not measured.");
+  EXPECT_EQ(reason(with_gpus({"0000:0c:00.0", "0000:0c:00.0", "0000:0c:00.0"},
+                             {"692251001124", "692251001125", "692251001124"})),
+            "The nodes n1 and n3 show the same board of a GPU 692251001124: one of them was not measured.");
+}
+
+TEST(faults, names_that_say_no_hardware_are_no_twins) {
+  for (const char* name :
+       {"0000:0c:00.0", "18ff74a1-0000-1000-8000-000000000000", "GPU-XX", "GPU-", "GPU-0000000000000000"})
+    EXPECT_EQ(with_gpus({name, name, name}, {"N/A", "N/A", "N/A"}).overall, Overall::accepted) << name;
 }
 
 TEST(faults, a_partition_is_not_a_second_drive) {

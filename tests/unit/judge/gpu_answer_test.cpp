@@ -238,5 +238,34 @@ TEST(gpu_answer, of_several_attempts_the_first_that_does_not_hold_counts) {
   EXPECT_EQ(gpu_answers({run.plan, "p", run.journal}, run.reader()).at("n2").outcome, no_answer);
 }
 
+TEST(gpu_answer, is_demanded_of_every_gpu_of_which_another_record_has_a_figure) {
+  using enum AnswerOutcome;
+  const auto gpus_with = [](const std::string& measured) {
+    GpuRun run;
+    run.answer(0, {{0, "GPU-a"}});
+    const auto programs = fixture::programs();
+    run.plan.probes["disk"] = {.sha256 = programs[0].sha256, .description = programs[0].description};
+    plan::Step step = run.plan.steps[0];
+    step.id = "0009-disk-n1";
+    step.probe = "disk";
+    step.parameters = Values{{"size", std::int64_t{4}}};
+    run.plan.steps.push_back(step);
+    std::ostringstream out;
+    Recorder recorder(out, fixture::kSpec,
+                      {.probe = "disk", .revision = 1, .parameters = step.parameters, .host = {{"name", "n1"}}});
+    recorder.measurement("bandwidth", 1.0, {"gpu", measured});
+    recorder.end({.status = Status::complete, .reason = ""});
+    run.attempt(run.plan.steps.size() - 1, "exited", out.str());
+    return gpu_answers({run.plan, "p", run.journal}, run.reader()).at("n1");
+  };
+  EXPECT_EQ(gpus_with("GPU-a").outcome, answered);
+  EXPECT_EQ(gpus_with("0000:03:00.0").outcome, answered);
+  for (const char* other : {"GPU-b", "index-1"}) {
+    EXPECT_EQ(gpus_with(other).outcome, no_answer) << other;
+    EXPECT_NE(gpus_with(other).words.find("a record of the node names it"), std::string::npos)
+        << gpus_with(other).words;
+  }
+}
+
 }  // namespace gpu_test
 }  // namespace assay::judge

@@ -297,6 +297,7 @@ TEST(plan, a_step_takes_the_times_that_its_parameters_ask_for_at_least) {
     parameters.back().name = name;
     parameters.back().unit = "s";
     parameters.back().fallback = parameters.back().quick = "0s";
+    parameters.back().spent = 1;
   }
   const auto plan = make_plan(
       fixture::profile(
@@ -304,7 +305,7 @@ TEST(plan, a_step_takes_the_times_that_its_parameters_ask_for_at_least) {
       fixture::site(1), all, {});
   ASSERT_TRUE(plan) << plan.error().text();
   EXPECT_EQ(plan->steps.front().typical_s, all.front().description.typical_s + 150);
-  all.front().description.loads = 7;
+  parameters.back().spent = 7;
   const auto seven = make_plan(
       fixture::profile({R"({"limit": {"at_least": 100, "unit": "B/s"}, "parameters": {"load_least": "2min"}})"}),
       fixture::site(1), all, {});

@@ -159,6 +159,8 @@ TEST_F(SweepFiles, a_node_that_was_not_measured_or_not_for_long_is_unknown) {
   auto report = report_of(UnitState::steady);
   report.coverage.overdue = {{.unit = "node:n01", .node = "n01", .nights = 12}};
   EXPECT_EQ(verdict_for("n01", report, {}, kUnits).text, "assay: unknown: not measured for 12 nights");
+  report.coverage.overdue = {{.unit = "gpu:103", .node = "n01", .nights = 1, .last_state = drift::kMissing}};
+  EXPECT_EQ(verdict_for("n01", report, {}, kUnits).text, "assay: unknown: gpu:103 is missing");
   report = report_of(UnitState::steady);
   report.simulated = true;
   EXPECT_EQ(verdict_for("n01", report, {}, kUnits).health, NodeHealth::unknown);

@@ -35,7 +35,7 @@ constexpr Parameter kOwnParameters[] = {
            "gaussian: other tokens on each"),
     kOverlapParameter,
     kReferenceParameter,
-    parameter("load_least", "s", "720min", "wall time of the soak, at most a week; no window begins after it", "4s"),
+    spent("load_least", "720min", "wall time of the soak, at most a week; no window begins after it", "4s"),
     parameter("segment", "s", "30min",
               "after which processes end and new ones begin, so that one of them that fails costs no more", "2s"),
     parameter("window", "s", "20s", "whose median step is a sample of step_time, and after which replicas are compared",
