@@ -66,13 +66,14 @@ void add_journal(Whole& whole, const Part& part, const std::set<std::string>& st
   for (const auto& [step, why] : journal.more_attempts) whole.journal.more_attempts[renamed(part, step)] = why;
   for (const auto& attempt : journal.attempts) {
     if (attempt.is_extra() || !steps.contains(attempt.step)) continue;
-    auto& own = whole.journal.attempts.emplace_back(attempt);
+    judge::Attempt own = attempt;
     own.step = renamed(part, attempt.step);
     for (auto& file : own.evidence) {
       const judge::EvidenceFile original = file;
       file.path = moved(part, file.path, attempt.step);
       whole.files[file.path] = {.reader = &part.evidence, .file = original};
     }
+    whole.journal.attempts.push_back(own);
   }
 }
 

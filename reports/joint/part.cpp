@@ -117,8 +117,8 @@ std::optional<InputError> check_identities(const std::vector<Part>& parts) {
     const judge::Machines machines(part.run.journal);
     for (const auto& step : part.run.plan.steps) {
       if (step.nodes.size() != 1) continue;
-      const auto found =
-          judge::collect(part.run.plan, step, part.run.journal.of(step.id), part.run.journal, machines, part.evidence);
+      const auto found = judge::collect(part.run.plan, step, part.run.journal.attempts.of(step.id), part.run.journal,
+                                        machines, part.evidence);
       auto named = step;
       named.nodes.front() = place_of(part, step.nodes.front());
       identities.look(named, found);

@@ -104,15 +104,15 @@ GpuAnswer answer_of(const std::string& report_hex, const std::string& chain_hex,
 /// UUIDs of the GPUs that records of `node` name which say what the node is made of.
 std::set<std::string> named_gpus(const Run& run, const EvidenceReader& evidence, const std::string& node) {
   std::set<std::string> named;
-  for (const auto& attempt : run.journal.attempts) {
-    const plan::Step* const step = run.plan.step(attempt.step);
-    if (step == nullptr || (step->probe != "health_gpu" && step->probe != "health_inventory")) continue;
-    if (step->nodes != std::vector{node}) continue;
-    const auto record = record_of(run.plan, *step, attempt, evidence);
-    if (!record) continue;  // one that cannot be read names none
-    for (const auto& condition : record->conditions) {
-      if (condition.subject.kind == "gpu" && condition.subject.id.starts_with("GPU-"))
-        named.insert(condition.subject.id);
+  for (const auto& step : run.plan.steps) {
+    if ((step.probe != "health_gpu" && step.probe != "health_inventory") || step.nodes != std::vector{node}) continue;
+    for (const auto& attempt : run.journal.attempts.of(step.id)) {
+      const auto record = record_of(run.plan, step, attempt, evidence);
+      if (!record) continue;  // one that cannot be read names none
+      for (const auto& condition : record->conditions) {
+        if (condition.subject.kind == "gpu" && condition.subject.id.starts_with("GPU-"))
+          named.insert(condition.subject.id);
+      }
     }
   }
   return named;
